@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -17,6 +16,7 @@
 #include "core/base/weight_format.h"
 #include "core/reuse/options.h"
 #include "experiments/framework/axis.h"
+#include "experiments/framework/axis_visitor.h"
 #include "workloads/workload.h"
 
 namespace reprise::experiments {
@@ -51,7 +51,8 @@ struct OwnMethod {
 struct KindInfo {
   std::string name;
   std::string summary;
-  std::vector<Axis> axes;  // in the order in which a sweep nests them, outermost first
+  // In the order in which a sweep nests them, outermost first: list_axes() of the kind's struct.
+  std::vector<Axis> axes;
   std::vector<MetricInfo> metrics;
   std::vector<OwnMethod> own_methods = {};
   // Empty: only its own methods run in it.
@@ -117,7 +118,7 @@ struct Group {
   ModelChoice model;
   DType dtype = DType::kF32, kv_dtype = DType::kF32;
   Workload workload;
-  std::map<std::string, AxisValue> axes;  // one value per axis of the kind
+  AxisValues axes;  // one value per axis of the kind; kinds read them with axes_as()
   int64_t repetitions = 1, warmup = 0;
   Seeds seeds;
 
@@ -135,12 +136,10 @@ struct Group {
   [[nodiscard]] bool asks_for(const MetricInfo& metric) const {
     return std::find(asked_for.begin(), asked_for.end(), metric.name) != asked_for.end();
   }
-  // Returns the value of an axis of the kind. The type must be the axis' (CHECK); std::out_of_range
-  // for an unknown axis.
-  [[nodiscard]] int64_t axis(const std::string& name) const { return axes.at(name).integer(); }
-  [[nodiscard]] double real_axis(const std::string& name) const { return axes.at(name).real(); }
-  [[nodiscard]] const std::string& word_axis(const std::string& name) const {
-    return axes.at(name).word();
+  // Returns the axes as T, the struct from which the kind lists them (CHECK).
+  template <KindAxes T>
+  [[nodiscard]] T axes_as() const {
+    return read_axes<T>(axes);
   }
 };
 

@@ -9,22 +9,38 @@ inline constexpr int64_t kMostTokens = int64_t{1} << 20;     // of a prompt
 inline constexpr int64_t kMostNewTokens = int64_t{1} << 16;  // of a sequence
 inline constexpr int64_t kMostSequences = int64_t{1} << 12;  // of a batch
 
-inline const Axis kPromptTokensAxis = {.name = "prompt_tokens",
-                                       .fallback = 128,
-                                       .accepted = Integers{1, kMostTokens},
-                                       .unit = "tokens",
-                                       .help = "length of a prompt"};
-inline const Axis kSharedTokensAxis = {
-    .name = "shared_tokens",
-    .fallback = 0,
-    .accepted = Integers{0, kMostTokens},
-    .unit = "tokens",
-    .help = "first tokens of a prompt that all prompts have in common"};
-inline const Axis kPrefillChunkAxis = {.name = "prefill_chunk",
-                                       .fallback = 512,
-                                       .accepted = Integers{1, kMostTokens},
-                                       .unit = "tokens",
-                                       .help = "most prompt tokens that one step computes"};
+// The prompts of a group. A kind's struct derives from it and shows the fields in its own order.
+struct PromptAxes {
+  int64_t prompt_tokens = 128;
+  int64_t shared_tokens = 0;  // the first ones, which all prompts have in common
+
+  void visit_prompt_tokens(AxisVisitor& visitor) {
+    visitor.integer({"prompt_tokens", "tokens", "length of a prompt"}, {1, kMostTokens},
+                    prompt_tokens);
+  }
+  void visit_shared_tokens(AxisVisitor& visitor) {
+    visitor.integer(
+        {"shared_tokens", "tokens", "first tokens of a prompt that all prompts have in common"},
+        {0, kMostTokens}, shared_tokens);
+  }
+};
+
+// The steps of an engine.
+struct StepAxes {
+  int64_t prefill_chunk = 512;
+
+  void visit_prefill_chunk(AxisVisitor& visitor) {
+    visitor.integer({"prefill_chunk", "tokens", "most prompt tokens that one step computes"},
+                    {1, kMostTokens}, prefill_chunk);
+  }
+};
+
+// Requests with such prompts. Kinds differ in the default of new_tokens and in the values they
+// accept, so they show it themselves.
+struct RequestAxes : PromptAxes, StepAxes {
+  int64_t new_tokens = 1;
+  int64_t modules = 1;  // pieces that the shared tokens are cut into; an axis of "ttft" alone
+};
 
 inline const MetricInfo kPrefixMs = {"prefix_ms", "ms",
                                      "declaring the shared prefix, once, before the first request"};

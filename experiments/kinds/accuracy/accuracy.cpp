@@ -24,17 +24,6 @@ using workloads::questions::Item;
 
 constexpr const char* kBaseline = "baseline";
 
-std::vector<Axis> axes() {
-  std::vector<Axis> all = question_axes();
-  all.push_back({.name = "repair_ratio",
-                 .fallback = 0.15,
-                 .accepted = Reals{0, 1},
-                 .unit = "ratio",
-                 .help = "of the imported tokens, those that repair computes again"});
-  all.push_back(kPrefillChunkAxis);
-  return all;
-}
-
 std::vector<OwnMethod> modes() {
   return {{kBaseline, "the whole prompt computed, nothing imported"},
           {"isolated", "each module's tokens see those of the module alone"},
@@ -49,11 +38,12 @@ class Interview {
   Interview(const Group& group, const GroupQuestions& questions, model::Decoder& decoder,
             const Context& context)
       : group_(group),
+        axes_(group.axes_as<AccuracyAxes>()),
         questions_(questions),
         decoder_(decoder),
         context_(context),
         encode_{.kv_dtype = group.kv_dtype,
-                .step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"))},
+                .step_tokens = static_cast<int32_t>(axes_.prefill_chunk)},
         store_({.host_bytes = store_bytes(group, questions, decoder.config())}),
         runner_(context, decoder,
                 {.kv_dtype = group.kv_dtype,
@@ -78,9 +68,8 @@ class Interview {
   ItemOutcome ask(cache::Mode mode) {
     cache::ModuleStates states(decoder_, store_, question().schema, mode,
                                {.model = group_.model.model}, encode_);
-    const cache::PreparedPrompt prompt =
-        cache::prepare(states, decoder_, question().prompt,
-                       {.repair_ratio = group_.real_axis("repair_ratio")}, context_);
+    const cache::PreparedPrompt prompt = cache::prepare(
+        states, decoder_, question().prompt, {.repair_ratio = axes_.repair_ratio}, context_);
     ItemOutcome out = answer(prompt);
     out.rows = compare_rows(baseline_logits_, runner_.forced(prompt, baseline_tokens_),
                             decoder_.config().vocab);
@@ -128,6 +117,7 @@ class Interview {
   }
 
   const Group& group_;
+  const AccuracyAxes axes_;
   const GroupQuestions& questions_;
   model::Decoder& decoder_;
   const Context& context_;
@@ -168,7 +158,7 @@ KindInfo AccuracyKind::info() {
           .summary =
               "questions over documents that are modules: right answers, and how far the modes of "
               "Prompt Cache stray from computing the whole prompt, beside the time to first token",
-          .axes = axes(),
+          .axes = list_axes<AccuracyAxes>(),
           .metrics = outcome_metrics(),
           .own_methods = modes(),
           .method_use = std::nullopt,

@@ -35,6 +35,21 @@ const MetricInfo kMaxLogitDifference = {"max_logit_difference", "logit",
 const MetricInfo kLogitScale = {"logit_scale", "logit",
                                 "largest logit of the reference, in absolute value"};
 
+struct ExactnessAxes : RequestAxes {
+  ExactnessAxes() { new_tokens = 32; }
+  int64_t batch = 8;
+
+  void visit(AxisVisitor& visitor) {
+    visitor.integer({"batch", "sequences", "sequences that generate together"}, {1, kMostSequences},
+                    batch);
+    visit_prompt_tokens(visitor);
+    visitor.integer({"new_tokens", "tokens", "tokens each sequence generates"}, {1, kMostNewTokens},
+                    new_tokens);
+    visit_prefill_chunk(visitor);
+    visit_shared_tokens(visitor);
+  }
+};
+
 // The reference that every method is compared with, one request at a time.
 const MethodChoice kReference = {.name = "contiguous", .options = Json::object()};
 
@@ -56,6 +71,7 @@ struct Outcome {
 // Runs requests [first, first + count), as many at a time as the engine has room for.
 std::vector<Generation> generate(engine::Engine& engine, const Group& group, const Prompts& prompts,
                                  size_t first, size_t count) {
+  const int64_t new_tokens = group.axes_as<ExactnessAxes>().new_tokens;
   std::vector<Generation> generations(count);
   const auto of = [&](reuse::RequestId id) -> Generation& {
     return generations[static_cast<size_t>(id) - first];
@@ -65,8 +81,7 @@ std::vector<Generation> generate(engine::Engine& engine, const Group& group, con
     logits.insert(logits.end(), row.logits.begin(), row.logits.end());
   });
   for (size_t r = first; r < first + count; ++r) {
-    engine::Request request =
-        make_request(group, static_cast<int64_t>(r), prompts[r], group.axis("new_tokens"));
+    engine::Request request = make_request(group, static_cast<int64_t>(r), prompts[r], new_tokens);
     request.logits = engine::LogitsMode::kDrawn;
     engine.submit(std::move(request));
   }
@@ -78,10 +93,11 @@ std::vector<Generation> generate(engine::Engine& engine, const Group& group, con
 }
 
 Requests make_requests(Bench& bench, const Group& group, const std::atomic<bool>& stop) {
+  const auto axes = group.axes_as<ExactnessAxes>();
   Requests requests;
-  for (int64_t r = 0; r < group.repetitions * group.axis("batch"); ++r)
-    requests.prompts.push_back(bench.prompt(group, r));
-  const Bench::Lane lane = bench.make_lane(group, kReference, 1);
+  for (int64_t r = 0; r < group.repetitions * axes.batch; ++r)
+    requests.prompts.push_back(bench.prompt(group, axes, r));
+  const Bench::Lane lane = bench.make_lane(group, axes, kReference, 1);
   for (size_t r = 0; r < requests.prompts.size(); ++r) {
     if (stop) throw Interrupted{};
     requests.reference.push_back(
@@ -93,8 +109,9 @@ Requests make_requests(Bench& bench, const Group& group, const std::atomic<bool>
 Outcome run_method(Bench& bench, const Group& group, size_t method, const Requests& requests,
                    const std::atomic<bool>& stop) {
   AlignedBuffer::reset_peak();
-  const auto batch = static_cast<size_t>(group.axis("batch"));
-  const Bench::Lane lane = bench.make_lane(group, group.methods[method], group.axis("batch"));
+  const auto axes = group.axes_as<ExactnessAxes>();
+  const auto batch = static_cast<size_t>(axes.batch);
+  const Bench::Lane lane = bench.make_lane(group, axes, group.methods[method], axes.batch);
   engine::Engine& engine = *lane.engine;
   Outcome outcome;
   for (size_t first = 0; first < requests.prompts.size(); first += batch) {
@@ -108,7 +125,7 @@ Outcome run_method(Bench& bench, const Group& group, size_t method, const Reques
     }
   }
   outcome.measured.metrics =
-      method_metrics(engine, group, static_cast<int64_t>(requests.prompts.size()));
+      method_metrics(engine, axes, static_cast<int64_t>(requests.prompts.size()));
   add_report(*lane.method, outcome.measured);
   outcome.measured.resolved.update(
       resolved_settings(engine, bench.decoder(group), lane.method->exactness()));
@@ -137,7 +154,8 @@ bool is_rounding(const Divergence& divergence, const NearTie& tie) {
 class Judgement {
  public:
   Judgement(Bench& bench, const Group& group)
-      : group_(group), ties_(bench, group, static_cast<int32_t>(group.axis("prefill_chunk"))) {}
+      : group_(group),
+        ties_(bench, group, static_cast<int32_t>(group.axes_as<ExactnessAxes>().prefill_chunk)) {}
 
   // Adds metrics on the outcome's divergences, and lists the divergences in the answers.
   void add_to(Measurement& measured, const Agreement& agreement, const Requests& requests) {
@@ -198,29 +216,20 @@ KindInfo ExactnessKind::info() {
       .summary =
           "greedy tokens and logits of batches against the contiguous cache with one request at a "
           "time; nothing is timed or warmed up",
-      .axes = {{.name = "batch",
-                .fallback = 8,
-                .accepted = Integers{1, kMostSequences},
-                .unit = "sequences",
-                .help = "sequences that generate together"},
-               kPromptTokensAxis,
-               {.name = "new_tokens",
-                .fallback = 32,
-                .accepted = Integers{1, kMostNewTokens},
-                .unit = "tokens",
-                .help = "tokens each sequence generates"},
-               kPrefillChunkAxis,
-               kSharedTokensAxis},
+      .axes = list_axes<ExactnessAxes>(),
       .metrics = {kGenerations, kComparedTokens, kDiverged, kLargestTieGap, kLargestTieGapRatio,
                   kUnexplained, kMaxLogitDifference, kLogitScale, kReusedTokens, kKvMb}};
   add_method_metrics(MethodUse::kGeneration, /*takes_turns=*/false, info.metrics);
   return info;
 }
 
-void ExactnessKind::check(const Group& group) { bench_.check(group); }
+void ExactnessKind::check(const Group& group) {
+  bench_.check(group, group.axes_as<ExactnessAxes>());
+}
 
 MemoryNeed ExactnessKind::memory_need(const Group& group) {
-  return memory_of_prompts(group, group.axis("batch"));
+  const auto axes = group.axes_as<ExactnessAxes>();
+  return memory_of_prompts(group, axes, axes.batch);
 }
 
 std::vector<Measurement> ExactnessKind::measure(const Group& group, const Json& /*machine*/,

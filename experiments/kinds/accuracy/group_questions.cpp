@@ -26,9 +26,9 @@ Words words(const char* const (&names)[kCount]) {
 
 // The value of an axis of words, as the enum with these names.
 template <typename Enum, size_t kCount>
-Enum enum_axis(const Group& group, const char* axis, const char* const (&names)[kCount]) {
-  const auto found = std::find(std::begin(names), std::end(names), group.word_axis(axis));
-  REPRISE_CHECK(found != std::end(names), "{} {}", axis, group.word_axis(axis));
+Enum enum_of(const std::string& word, const char* const (&names)[kCount]) {
+  const auto found = std::find(std::begin(names), std::end(names), word);
+  REPRISE_CHECK(found != std::end(names), "there is no {}", word);
   return static_cast<Enum>(found - std::begin(names));
 }
 
@@ -37,31 +37,31 @@ int64_t behind(const Item& item, const ItemPrompt& prompt) {
   return std::max(item.most_answer_tokens, prompt.longest_choice());
 }
 
-std::vector<Item> items_of(const Group& group, questions::Grouping grouping) {
-  return load_questions(group.workload, {.task = group.word_axis("task"),
-                                         .items = group.axis("items"),
-                                         .shots = group.axis("shots"),
-                                         .answer_tokens = group.axis("most_answer_tokens"),
+std::vector<Item> items_of(const Group& group, const AccuracyAxes& axes,
+                           questions::Grouping grouping) {
+  return load_questions(group.workload, {.task = axes.task,
+                                         .items = axes.items,
+                                         .shots = axes.shots,
+                                         .answer_tokens = axes.most_answer_tokens,
                                          .cuts_documents = grouping != questions::Grouping::kWhole,
-                                         .documents = group.axis("documents"),
+                                         .documents = axes.documents,
                                          .seed = group.seeds.prompts});
 }
 
 // Compiles items to prompts for one model.
 class Compiler {
  public:
-  Compiler(const Group& group, const model::ModelConfig& config, const Tokenizer& tokenizer)
+  Compiler(const Group& group, const AccuracyAxes& axes, const model::ModelConfig& config,
+           const Tokenizer& tokenizer)
       : config_(config),
         tokenizer_(tokenizer),
         encoder_(pml::encoder_of(tokenizer)),
-        layout_{.grouping =
-                    enum_axis<questions::Grouping>(group, "grouping", questions::kGroupingNames),
-                .scaffolds = enum_axis<ScaffoldSets>(group, "scaffold", kScaffoldSetNames)},
-        most_tokens_(group.axis("most_prompt_tokens")),
-        truncation_(
-            enum_axis<questions::Truncation>(group, "truncation", questions::kTruncationNames)),
+        layout_{.grouping = enum_of<questions::Grouping>(axes.grouping, questions::kGroupingNames),
+                .scaffolds = enum_of<ScaffoldSets>(axes.scaffold, kScaffoldSetNames)},
+        most_tokens_(axes.most_prompt_tokens),
+        truncation_(enum_of<questions::Truncation>(axes.truncation, questions::kTruncationNames)),
         is_trained_(!group.model.random_weights) {
-    if (group.word_axis("chat_template") == kOfModel) turn_ = user_turn_of(config, tokenizer);
+    if (axes.chat_template == kOfModel) turn_ = user_turn_of(config, tokenizer);
     if (most_tokens_ == 1)
       raise("most_prompt_tokens is 1: a prompt without its middle has two tokens; 0 cuts none");
     if (truncation_ != questions::Truncation::kAsCoded) return;
@@ -131,64 +131,51 @@ class Compiler {
 
 }  // namespace
 
-std::vector<Axis> question_axes() {
-  return {{.name = "task",
-           .fallback = "all",
-           .accepted = Words{task_names()},
-           .unit = "",
-           .help = "of the questions that are asked; of longbench the dataset"},
-          {.name = "items",
-           .fallback = 0,
-           .accepted = Integers{0, 1'000'000},
-           .unit = "questions",
-           .help = "the first of them; 0: all, or 50 that are made up"},
-          {.name = "grouping",
-           .fallback = "documents",
-           .accepted = words(questions::kGroupingNames),
-           .unit = "",
-           .help = "what a module is: a document, a paragraph, or all documents in one"},
-          {.name = "scaffold",
-           .fallback = "all",
-           .accepted = words(kScaffoldSetNames),
-           .unit = "",
-           .help = "modules that are encoded together too: all, or two neighbours each"},
-          {.name = "documents",
-           .fallback = 20,
-           .accepted = Integers{1, 4096},
-           .unit = "documents",
-           .help = "lines or topics of a question that is made up"},
-          {.name = "shots",
-           .fallback = 5,
-           .accepted = Integers{0, 1000},
-           .unit = "examples",
-           .help = "worked examples of mmlu, a module each"},
-          {.name = "most_prompt_tokens",
-           .fallback = 0,
-           .accepted = Integers{0, kMostTokens},
-           .unit = "tokens",
-           .help = "a longer prompt loses its middle, as does one that the model cannot place with "
+void AccuracyAxes::visit(AxisVisitor& visitor) {
+  visit_questions(visitor);
+  visit_lengths(visitor);
+  visitor.word({"chat_template", "",
+                "around each question: none, or that of the model's family; few-shot and code "
+                "sets of longbench take none",
+                /*came_later=*/true},
+               {{"none", kOfModel}}, chat_template);
+  visitor.real(
+      {"repair_ratio", "ratio", "of the imported tokens, those that repair computes again"}, {0, 1},
+      repair_ratio);
+  visit_prefill_chunk(visitor);
+}
+
+void AccuracyAxes::visit_questions(AxisVisitor& visitor) {
+  visitor.word({"task", "", "of the questions that are asked; of longbench the dataset"},
+               {task_names()}, task);
+  visitor.integer({"items", "questions", "the first of them; 0: all, or 50 that are made up"},
+                  {0, 1'000'000}, items);
+  visitor.word(
+      {"grouping", "", "what a module is: a document, a paragraph, or all documents in one"},
+      words(questions::kGroupingNames), grouping);
+  visitor.word(
+      {"scaffold", "", "modules that are encoded together too: all, or two neighbours each"},
+      words(kScaffoldSetNames), scaffold);
+  visitor.integer({"documents", "documents", "lines or topics of a question that is made up"},
+                  {1, 4096}, documents);
+  visitor.integer({"shots", "examples", "worked examples of mmlu, a module each"}, {0, 1000},
+                  shots);
+}
+
+void AccuracyAxes::visit_lengths(AxisVisitor& visitor) {
+  visitor.integer({"most_prompt_tokens", "tokens",
+                   "a longer prompt loses its middle, as does one that the model cannot place with "
                    "its answer; 0: none is cut",
-           .came_later = true},
-          {.name = "truncation",
-           .fallback = "official",
-           .accepted = words(questions::kTruncationNames),
-           .unit = "",
-           .help = "how it loses it: as LongBench does, or as the Prompt Cache authors do, who "
-                   "repeat what fits",
-           .came_later = true},
-          {.name = "most_answer_tokens",
-           .fallback = 0,
-           .accepted = Integers{0, kMostNewTokens},
-           .unit = "tokens",
-           .help = "that are generated; 0: as the questions say",
-           .came_later = true},
-          {.name = "chat_template",
-           .fallback = "none",
-           .accepted = Words{{"none", kOfModel}},
-           .unit = "",
-           .help = "around each question: none, or that of the model's family; few-shot and code "
-                   "sets of longbench take none",
-           .came_later = true}};
+                   /*came_later=*/true},
+                  {0, kMostTokens}, most_prompt_tokens);
+  visitor.word({"truncation", "",
+                "how it loses it: as LongBench does, or as the Prompt Cache authors do, who "
+                "repeat what fits",
+                /*came_later=*/true},
+               words(questions::kTruncationNames), truncation);
+  visitor.integer({"most_answer_tokens", "tokens", "that are generated; 0: as the questions say",
+                   /*came_later=*/true},
+                  {0, kMostNewTokens}, most_answer_tokens);
 }
 
 int64_t GroupQuestions::longest() const {
@@ -200,9 +187,10 @@ int64_t GroupQuestions::longest() const {
 
 GroupQuestions questions_of(const Group& group, const model::ModelConfig& config,
                             std::shared_ptr<const Tokenizer> tokenizer) {
-  const Compiler compiler(group, config, *tokenizer);
+  const auto axes = group.axes_as<AccuracyAxes>();
+  const Compiler compiler(group, axes, config, *tokenizer);
   GroupQuestions out{.tokenizer = std::move(tokenizer),
-                     .items = items_of(group, compiler.grouping()),
+                     .items = items_of(group, axes, compiler.grouping()),
                      .prompts = {}};
   for (Item& item : out.items) {
     bool is_cut = false;

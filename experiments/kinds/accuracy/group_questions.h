@@ -11,13 +11,32 @@
 #include "core/model/config/config.h"
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/framework/kind.h"
+#include "experiments/framework/shared_info.h"
 #include "experiments/kinds/accuracy/item_prompt.h"
 #include "workloads/questions/item.h"
 
 namespace reprise::experiments {
 
-// The axes that questions_of() reads.
-[[nodiscard]] std::vector<Axis> question_axes();
+// The axes of kind "accuracy". QuestionChoice and ItemLayout say what the words and the zeros mean.
+struct AccuracyAxes : StepAxes {
+  std::string task = "all";
+  int64_t items = 0;
+  std::string grouping = "documents";
+  std::string scaffold = "all";
+  int64_t documents = 20;
+  int64_t shots = 5;
+  int64_t most_prompt_tokens = 0;  // 0: none is cut
+  std::string truncation = "official";
+  int64_t most_answer_tokens = 0;
+  std::string chat_template = "none";
+  double repair_ratio = 0.15;
+
+  void visit(AxisVisitor& visitor);
+
+ private:
+  void visit_questions(AxisVisitor& visitor);
+  void visit_lengths(AxisVisitor& visitor);
+};
 
 struct GroupQuestions {
   std::shared_ptr<const Tokenizer> tokenizer;

@@ -22,8 +22,8 @@ namespace reprise::experiments {
 namespace {
 
 LayerWidth width_of(const Group& group, Device device) {
-  const LayerWidth width{.hidden = group.axis("hidden"),
-                         .intermediate = group.axis("intermediate")};
+  const auto axes = group.axes_as<AttentionAxes>();
+  const LayerWidth width{.hidden = axes.hidden, .intermediate = axes.intermediate};
   if ((width.hidden == 0) != (width.intermediate == 0))
     raise(
         "hidden is {} and intermediate is {}; set both to time the linear layers around the "

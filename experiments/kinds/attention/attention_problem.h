@@ -31,6 +31,28 @@ struct AttentionProblem {
   [[nodiscard]] int64_t sequence_tokens() const { return prompt_tokens + completion_tokens; }
 };
 
+// The axes of kind "attention". A problem says the same with nothing left open.
+struct AttentionAxes {
+  int64_t batch = 32;
+  int64_t heads = 32;
+  int64_t kv_heads = 0;  // 0: as many as heads
+  int64_t head_dim = 128;
+  int64_t prompt_tokens = 0;  // 0: shared_tokens + context_tokens
+  int64_t context_tokens = 0;
+  int64_t shared_tokens = 0;
+  int64_t shared_percent = 0;
+  int64_t completion_tokens = 1;
+  int64_t hidden = 0;  // 0: linear layers are not timed
+  int64_t intermediate = 0;
+
+  void visit(AxisVisitor& visitor);
+
+ private:
+  void visit_layer(AxisVisitor& visitor);
+  void visit_sequences(AxisVisitor& visitor);
+  void visit_around(AxisVisitor& visitor);
+};
+
 // The problem that the axes of a group of kind "attention" describe. The shared part is given as
 // `shared_tokens` or as `shared_percent` of the prompt, the prompt as `prompt_tokens` or as shared
 // plus `context_tokens`. Throws Error if they contradict each other, or if heads is not a multiple

@@ -22,7 +22,18 @@ const MetricInfo kLeast = {"least_tokens", "tokens", "the shortest"};
 const MetricInfo kMost = {"most_tokens", "tokens", "the longest"};
 const MetricInfo kTotal = {"total_tokens", "tokens", "all together"};
 
-// The smallest value that is at least as large as `percent` of the ascending values.
+struct RequestLengthsAxes {
+  SourceAxes source;
+  int64_t percent = 50;
+
+  void visit(AxisVisitor& visitor) {
+    source.visit(visitor);
+    visitor.integer({"percent", "%", "share of the requests that are no longer than `tokens`"},
+                    {0, 100}, percent);
+  }
+};
+
+// The smallest value that at least `percent` of the ascending values do not exceed.
 double percentile_of(const std::vector<double>& values, int64_t percent) {
   const auto count = std::ssize(values);
   const int64_t rank = std::max<int64_t>(1, (percent * count + 99) / 100);
@@ -32,16 +43,10 @@ double percentile_of(const std::vector<double>& values, int64_t percent) {
 }  // namespace
 
 KindInfo RequestLengthsKind::info() {
-  std::vector<Axis> axes = source_axes();
-  axes.push_back({.name = "percent",
-                  .fallback = 50,
-                  .accepted = Integers{0, 100},
-                  .unit = "%",
-                  .help = "share of the requests that are no longer than `tokens`"});
   return {
       .name = "request_lengths",
       .summary = "how long the requests of a serving workload are; nothing is run",
-      .axes = std::move(axes),
+      .axes = list_axes<RequestLengthsAxes>(),
       .metrics = {kTokens, kMean, kLeast, kMost, kTotal, kCount},
       .own_methods = {{kPrompts, "tokens of the prompts"},
                       {kOutputs, "tokens to generate"},
@@ -52,17 +57,19 @@ KindInfo RequestLengthsKind::info() {
 }
 
 void RequestLengthsKind::check(const Group& group) {
-  (void)request_source_of(group, Bench::config(group).vocab);
+  const auto axes = group.axes_as<RequestLengthsAxes>();
+  (void)request_source_of(group, axes.source, Bench::config(group).vocab);
 }
 
 MemoryNeed RequestLengthsKind::memory_need(const Group& /*group*/) { return {}; }
 
 const RequestLengthsKind::Lengths& RequestLengthsKind::lengths(const Group& group,
                                                                const std::atomic<bool>& stop) {
-  std::string what = source_key(group);
+  const SourceAxes axes = group.axes_as<RequestLengthsAxes>().source;
+  std::string what = source_key(group, axes);
   if (what == counted_of_) return lengths_;
   Lengths counted;
-  const auto source = request_source_of(group, Bench::config(group).vocab);
+  const auto source = request_source_of(group, axes, Bench::config(group).vocab);
   for (int64_t i = 0; i < source->size(); ++i) {
     if (stop) throw Interrupted{};
     const workloads::ServingRequest request = source->request(i);
@@ -80,6 +87,7 @@ const RequestLengthsKind::Lengths& RequestLengthsKind::lengths(const Group& grou
 
 std::vector<Measurement> RequestLengthsKind::measure(const Group& group, const Json& /*machine*/,
                                                      const std::atomic<bool>& stop) {
+  const int64_t percent = group.axes_as<RequestLengthsAxes>().percent;
   std::vector<Measurement> measurements;
   for (const MethodChoice& method : group.methods) {
     Measurement& out = measurements.emplace_back();
@@ -87,7 +95,7 @@ std::vector<Measurement> RequestLengthsKind::measure(const Group& group, const J
     out.set(kCount, static_cast<double>(tokens.size()));
     if (tokens.empty()) continue;
     const double total = std::accumulate(tokens.begin(), tokens.end(), 0.0);
-    out.set(kTokens, percentile_of(tokens, group.axis("percent")));
+    out.set(kTokens, percentile_of(tokens, percent));
     out.set(kMean, total / static_cast<double>(tokens.size()));
     out.set(kLeast, tokens.front());
     out.set(kMost, tokens.back());

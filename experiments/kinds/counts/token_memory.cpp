@@ -17,11 +17,15 @@ constexpr double kMiB = 1 << 20;
 const MetricInfo kMibPerToken = {"mib_per_token", "MiB",
                                  "keys and values of one token, all layers"};
 const MetricInfo kModuleMib = {"module_mib", "MiB", "of a module of module_tokens"};
-const Axis kModuleTokensAxis = {.name = "module_tokens",
-                                .fallback = 1000,
-                                .accepted = Integers{1, kMostTokens},
-                                .unit = "tokens",
-                                .help = "length of a module"};
+
+struct TokenMemoryAxes {
+  int64_t module_tokens = 1000;
+
+  void visit(AxisVisitor& visitor) {
+    visitor.integer({"module_tokens", "tokens", "length of a module"}, {1, kMostTokens},
+                    module_tokens);
+  }
+};
 
 kv::SegmentShape shape_of(const model::ModelConfig& config, bool all_heads, int64_t tokens,
                           DType dtype) {
@@ -38,7 +42,7 @@ KindInfo TokenMemoryKind::info() {
   return {
       .name = "token_memory",
       .summary = "memory that the keys and values of a cached token take [Prompt Cache table 2]",
-      .axes = {kModuleTokensAxis},
+      .axes = list_axes<TokenMemoryAxes>(),
       .metrics = {kMibPerToken, kModuleMib},
       .own_methods = {{.name = kAllHeads,
                        .help = "as if every head had keys and values of its own: the paper's "
@@ -55,6 +59,7 @@ MemoryNeed TokenMemoryKind::memory_need(const Group& /*group*/) { return {}; }
 
 std::vector<Measurement> TokenMemoryKind::measure(const Group& group, const Json& /*machine*/,
                                                   const std::atomic<bool>& /*stop*/) {
+  const auto axes = group.axes_as<TokenMemoryAxes>();
   const model::ModelConfig config = Bench::config(group);
   std::vector<Measurement> all;
   for (const MethodChoice& method : group.methods) {
@@ -65,7 +70,7 @@ std::vector<Measurement> TokenMemoryKind::measure(const Group& group, const Json
     };
     Measurement out;
     out.set(kMibPerToken, mib(1));
-    out.set(kModuleMib, mib(group.axis("module_tokens")));
+    out.set(kModuleMib, mib(axes.module_tokens));
     out.resolved = {{"layers", config.layers},
                     {"heads", config.heads},
                     {"kv_heads", config.kv_heads},

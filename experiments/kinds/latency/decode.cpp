@@ -46,6 +46,21 @@ const MetricInfo kComputeLimitRatio = {
     "compute_limit_ratio", "ratio",
     "arithmetic of a step over its time and this machine's measured rate"};
 
+struct DecodeAxes : RequestAxes {
+  DecodeAxes() { new_tokens = 32; }
+  int64_t batch = 1;
+
+  void visit(AxisVisitor& visitor) {
+    visitor.integer({"batch", "sequences", "sequences that decode together"}, {1, kMostSequences},
+                    batch);
+    visit_prompt_tokens(visitor);
+    visitor.integer({"new_tokens", "tokens", "tokens each sequence generates"}, {2, kMostNewTokens},
+                    new_tokens);
+    visit_prefill_chunk(visitor);
+    visit_shared_tokens(visitor);
+  }
+};
+
 struct Samples {
   std::vector<double> step_ms, prefill_ms, touched_experts;
   std::vector<double> beside_gb_s, steps_beside_gb_s;  // of each batch, of each step; or none
@@ -64,12 +79,11 @@ struct Timed {
 double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 
 Timed run_batch(engine::Engine& engine, const model::Decoder& decoder, const Group& group,
-                const std::vector<std::vector<int32_t>>& prompts) {
+                int64_t new_tokens, const std::vector<std::vector<int32_t>>& prompts) {
   const auto batch = static_cast<int64_t>(prompts.size());
   Timed run{.submitted_ns = now_ns()};
   for (int64_t b = 0; b < batch; ++b)
-    engine.submit(
-        make_request(group, b, prompts[static_cast<size_t>(b)], group.axis("new_tokens")));
+    engine.submit(make_request(group, b, prompts[static_cast<size_t>(b)], new_tokens));
   run.events = engine.run();
   engine::require_served(run.events);
   // All sequences end together, so the last step was one of the whole batch.
@@ -95,22 +109,23 @@ void add(Timed run, int64_t batch, Samples* samples) {
 Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, const Group& group,
                            const model::Decoder& decoder, const Json& machine) {
   engine::Engine& engine = *lane.engine;
-  const int64_t batch = group.axis("batch"), prompt_tokens = group.axis("prompt_tokens");
+  const auto axes = group.axes_as<DecodeAxes>();
+  const int64_t batch = axes.batch, prompt_tokens = axes.prompt_tokens;
   Measurement out;
   out.metrics = method_metrics(
-      engine, group, (group.repetitions + group.warmup + samples.taking.retaken()) * batch);
+      engine, axes, (group.repetitions + group.warmup + samples.taking.retaken()) * batch);
   if (samples.step_ms.empty())
     raise(
         "no decode step was seen with all {} sequences at once; generate more with --set "
         "settings.new_tokens={}",
-        batch, 2 * group.axis("new_tokens"));
+        batch, 2 * axes.new_tokens);
   const double context =
-      static_cast<double>(prompt_tokens) + static_cast<double>(group.axis("new_tokens")) / 2;
+      static_cast<double>(prompt_tokens) + static_cast<double>(axes.new_tokens) / 2;
   const double touched_experts = results::summarize(samples.touched_experts).median;
   const double bytes = decode_bytes(decoder.config(), group.weight_type(), group.kv_dtype,
                                     {.batch = batch,
                                      .context = context,
-                                     .shared = group.axis("shared_tokens"),
+                                     .shared = axes.shared_tokens,
                                      .touched_experts = std::llround(touched_experts)});
   const MemoryLimit limit = memory_limit(machine, bytes);
 
@@ -149,10 +164,11 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
 // True if a step reads more than the caches hold. Otherwise reading memory after each batch would
 // evict the model from the caches.
 bool reads_memory(const Group& group, const model::ModelConfig& config, const Json& machine) {
+  const auto axes = group.axes_as<DecodeAxes>();
   const double bytes = decode_bytes(config, group.weight_type(), group.kv_dtype,
-                                    {.batch = group.axis("batch"),
-                                     .context = static_cast<double>(group.axis("prompt_tokens")),
-                                     .shared = group.axis("shared_tokens")});
+                                    {.batch = axes.batch,
+                                     .context = static_cast<double>(axes.prompt_tokens),
+                                     .shared = axes.shared_tokens});
   return std::string_view(memory_limit(machine, bytes).level) == "dram";
 }
 
@@ -184,19 +200,7 @@ KindInfo DecodeKind::info() {
   KindInfo info{
       .name = "decode",
       .summary = "a batch of sequences that generate together: time and rate of a decode step",
-      .axes = {{.name = "batch",
-                .fallback = 1,
-                .accepted = Integers{1, kMostSequences},
-                .unit = "sequences",
-                .help = "sequences that decode together"},
-               kPromptTokensAxis,
-               {.name = "new_tokens",
-                .fallback = 32,
-                .accepted = Integers{2, kMostNewTokens},
-                .unit = "tokens",
-                .help = "tokens each sequence generates"},
-               kPrefillChunkAxis,
-               kSharedTokensAxis},
+      .axes = list_axes<DecodeAxes>(),
       .metrics = {kStepMs, kDecodeTokensPerS, kPrefillMs, kPrefixMs, kPrefillTokensPerS,
                   kStreamedGbS, kReadBesideGbS, kMemoryLimitRatio, kMemoryBesideRatio,
                   kComputeLimitRatio, kKvMb}};
@@ -204,17 +208,19 @@ KindInfo DecodeKind::info() {
   return info;
 }
 
-void DecodeKind::check(const Group& group) { bench_.check(group); }
+void DecodeKind::check(const Group& group) { bench_.check(group, group.axes_as<DecodeAxes>()); }
 
 MemoryNeed DecodeKind::memory_need(const Group& group) {
-  return memory_of_prompts(group, group.axis("batch"));
+  const auto axes = group.axes_as<DecodeAxes>();
+  return memory_of_prompts(group, axes, axes.batch);
 }
 
 std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& machine,
                                              const std::atomic<bool>& stop) {
-  const int64_t batch = group.axis("batch");
+  const auto axes = group.axes_as<DecodeAxes>();
+  const int64_t batch = axes.batch;
   bench_.use_calibration(machine);
-  const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, batch, stop);
+  const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, axes, batch, stop);
   const model::Decoder& decoder = bench_.decoder(group);
   std::vector<Samples> samples(lanes.size());
   for (Samples& of_method : samples)
@@ -225,10 +231,13 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& mac
     const bool is_warmup = r < 0;
     const int64_t item = is_warmup ? group.repetitions - r : r;
     std::vector<std::vector<int32_t>> prompts;
-    for (int64_t b = 0; b < batch; ++b) prompts.push_back(bench_.prompt(group, item * batch + b));
+    for (int64_t b = 0; b < batch; ++b)
+      prompts.push_back(bench_.prompt(group, axes, item * batch + b));
     for (size_t m = 0; m < lanes.size(); ++m) {
       if (stop) throw Interrupted{};
-      const auto run = [&] { return run_batch(*lanes[m].engine, decoder, group, prompts); };
+      const auto run = [&] {
+        return run_batch(*lanes[m].engine, decoder, group, axes.new_tokens, prompts);
+      };
       if (is_warmup) {
         run();
       } else {

@@ -87,7 +87,10 @@ struct UseCaseLane {
 class UseCaseRun {
  public:
   UseCaseRun(const Group& group, Bench& bench)
-      : group_(group), case_(load_use_case(group)), bench_(bench) {}
+      : group_(group),
+        axes_(group.axes_as<PmlAxes>()),
+        case_(load_use_case(group)),
+        bench_(bench) {}
 
   [[nodiscard]] const CompiledPml& use_case() const { return case_; }
   [[nodiscard]] const pml::CompiledPrompt& prompt() const { return *case_.prompt; }
@@ -107,7 +110,7 @@ class UseCaseRun {
       const methods::Markup markup = markup_of(files, *case_.tokenizer);
       const int64_t begin_ns = now_ns();
       lane.method->prepare(
-          bench_.setup_of(group_, {.device = bench_.context().device, .markup = &markup}));
+          bench_.setup_of(group_, axes_, {.device = bench_.context().device, .markup = &markup}));
       lane.prefix_ms = static_cast<double>(now_ns() - begin_ns) * 1e-6;
       std::optional<engine::Request> request =
           lane.method->read(read_file(files.prompt), files.prompt);
@@ -115,11 +118,11 @@ class UseCaseRun {
       lane.request = std::move(*request);
       lane.imports = true;
     }
-    lane.request.max_new_tokens = static_cast<int32_t>(group_.axis("new_tokens"));
+    lane.request.max_new_tokens = static_cast<int32_t>(axes_.new_tokens);
     lane.request.sampling.seed = group_.seeds.sampling;
     lane.engine = bench_.make_engine(
-        group_, *lane.method,
-        {.max_sequence_tokens = static_cast<int32_t>(computed + group_.axis("new_tokens"))});
+        group_, axes_, *lane.method,
+        {.max_sequence_tokens = static_cast<int32_t>(computed + axes_.new_tokens)});
     return lane;
   }
 
@@ -131,6 +134,7 @@ class UseCaseRun {
 
  private:
   const Group& group_;
+  const PmlAxes axes_;
   CompiledPml case_;
   Bench& bench_;
 };
@@ -195,14 +199,7 @@ KindInfo PmlKind::info() {
       .summary =
           "a prompt derived from a schema: time to first token with its modules imported "
           "and with all of it computed, and whether the texts agree",
-      .axes = {use_case_axis(),
-               {.name = "new_tokens",
-                .fallback = 32,
-                .accepted = Integers{1, kMostNewTokens},
-                .unit = "tokens",
-                .help = "tokens to generate, the first included; none ends the text"},
-               kPrefillChunkAxis,
-               tokenizer_axis()},
+      .axes = list_axes<PmlAxes>(),
       .metrics = {kTtftMs, kTpotMs, kE2eMs, kTtftSpeedup, kComputeMs, kPrefixMs, kImportedTokens,
                   kComputedTokens, kPositions, kSameTokens, kFirstDivergence},
       .own_methods = {baseline_method()},
@@ -213,6 +210,7 @@ KindInfo PmlKind::info() {
 }
 
 void PmlKind::check(const Group& group) {
+  const int64_t new_tokens = group.axes_as<PmlAxes>().new_tokens;
   Problems problems;
   for (const MethodChoice& method : group.methods)
     if (method.name != kBaseline)
@@ -223,21 +221,21 @@ void PmlKind::check(const Group& group) {
   problems.collect([&] {
     const model::ModelConfig config = Bench::config(group);
     bench_.check_model(group);
-    const int64_t end = load_use_case(group).prompt->end + group.axis("new_tokens");
+    const int64_t end = load_use_case(group).prompt->end + new_tokens;
     if (!group.model.random_weights && !can_place(config, end))
       raise(
           "model {} places at most {} tokens, and the prompt with its {} new tokens ends at {}: "
           "set new_tokens lower, or take a model with more positions",
-          config.name, config.max_positions, group.axis("new_tokens"), end);
+          config.name, config.max_positions, new_tokens, end);
   });
   problems.raise_if_any();
 }
 
 MemoryNeed PmlKind::memory_need(const Group& group) {
   const CompiledPml use_case = load_use_case(group);
-  // A cache of the prompt for each method, and the states that methods with modules hold of the
-  // schema.
-  int64_t tokens = (use_case.prompt->end + group.axis("new_tokens")) * std::ssize(group.methods);
+  // A cache of the prompt for each method, and what those with modules hold of the schema.
+  const int64_t new_tokens = group.axes_as<PmlAxes>().new_tokens;
+  int64_t tokens = (use_case.prompt->end + new_tokens) * std::ssize(group.methods);
   const methods::Markup markup = markup_of(use_case_files(group), *use_case.tokenizer);
   for (const MethodChoice& method : group.methods)
     if (method.name != kBaseline)
@@ -265,7 +263,7 @@ std::vector<Measurement> PmlKind::measure(const Group& group, const Json& machin
     }
   }
 
-  const int64_t new_tokens = group.axis("new_tokens");
+  const int64_t new_tokens = group.axes_as<PmlAxes>().new_tokens;
   std::vector<Measurement> measurements = measurements_of(group, samples, [&](size_t m) {
     Measurement out = measurement_of(samples[m], lanes[m], run, bench_.decoder(group));
     if (m > 0) add_speedup(samples[0], samples[m], out);

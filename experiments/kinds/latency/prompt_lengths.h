@@ -2,21 +2,32 @@
 // a data set.
 #pragma once
 
-#include "experiments/framework/kind.h"
+#include <string>
+
+#include "experiments/framework/shared_info.h"
 
 namespace reprise::experiments {
 
-// The axis "dataset" sets prompt_tokens and fresh_tokens, and fresh_tokens sets shared_tokens.
-[[nodiscard]] Axis fresh_tokens_axis();
-[[nodiscard]] Axis dataset_axis();
-[[nodiscard]] Axis context_limit_axis();
+inline constexpr const char* kNoDataset = "none";
 
-// The group with prompt_tokens and shared_tokens computed from these axes. Throws Error if two of
-// them set the same length, or one is given that has no effect.
-[[nodiscard]] Group with_lengths(Group group);
+// `dataset` stands for prompt_tokens and fresh_tokens, and fresh_tokens for shared_tokens.
+struct TtftAxes : RequestAxes {
+  int64_t fresh_tokens = 0;  // 0: shared_tokens says it
+  std::string dataset = kNoDataset;
+  int64_t context_limit = 3500;
 
-// Adds the lengths of the data set, if one is chosen, to a point's resolved settings. Without one
-// the requested settings are complete. `group` is the result of with_lengths().
-void add_lengths(const Group& group, Json& resolved);
+  void visit(AxisVisitor& visitor);
+
+ private:
+  void visit_shared(AxisVisitor& visitor);
+};
+
+// The axes with prompt_tokens and shared_tokens as they follow from the others. Throws Error where
+// two of them say the same thing, or one is given that nothing would read.
+[[nodiscard]] TtftAxes with_lengths(TtftAxes axes);
+
+// Adds the lengths that a data set stands for to a point's settings as they turned out; without one
+// the requested settings say it all. `axes` are with_lengths().
+void add_lengths(const TtftAxes& axes, Json& resolved);
 
 }  // namespace reprise::experiments

@@ -25,28 +25,27 @@ const MetricInfo kMemoryLimitRatio = {"memory_limit_ratio", "ratio",
                                       "the measured read rate of the memory "
                                       "that it stays in"};
 
-const Axis kTokensAxis = {.name = "tokens",
-                          .fallback = 5000,
-                          .accepted = Integers{1, kMostTokens},
-                          .unit = "tokens",
-                          .help = "whose keys and values are copied"};
-const Axis kLayersAxis = {.name = "layers",
-                          .fallback = 0,
-                          .accepted = Integers{0, 1024},
-                          .unit = "layers",
-                          .help = "the first of the model's that are copied; 0: all"};
-const Axis kCopiedModulesAxis = {.name = "modules",
-                                 .fallback = 4,
-                                 .accepted = Integers{1, 1 << 16},
-                                 .unit = "modules",
-                                 .help = "that route gather copies from, of equal length"};
+struct StateCopyAxes {
+  int64_t tokens = 5000;
+  int64_t layers = 0;  // 0: all
+  int64_t modules = 4;
+
+  void visit(AxisVisitor& visitor) {
+    visitor.integer({"tokens", "tokens", "whose keys and values are copied"}, {1, kMostTokens},
+                    tokens);
+    visitor.integer({"layers", "layers", "the first of the model's that are copied; 0: all"},
+                    {0, 1024}, layers);
+    visitor.integer({"modules", "modules", "that route gather copies from, of equal length"},
+                    {1, 1 << 16}, modules);
+  }
+};
 
 kv::SegmentShape shape_of(const Group& group) {
+  const auto axes = group.axes_as<StateCopyAxes>();
   const model::ModelConfig config = Bench::config(group);
-  const int64_t layers = group.axis("layers");
-  return {.layers = layers == 0 ? config.layers : layers,
+  return {.layers = axes.layers == 0 ? config.layers : axes.layers,
           .kv_heads = config.kv_heads,
-          .tokens = group.axis("tokens"),
+          .tokens = axes.tokens,
           .head_dim = config.head_dim,
           .dtype = group.kv_dtype};
 }
@@ -101,13 +100,14 @@ Measurement measurement_of(const std::string& route, const Samples& samples,
 KindInfo StateCopyKind::info() {
   return {.name = "state_copy",
           .summary = "copying the keys and values of cached tokens, by layer [Prompt Cache 5.4]",
-          .axes = {kTokensAxis, kLayersAxis, kCopiedModulesAxis},
+          .axes = list_axes<StateCopyAxes>(),
           .metrics = {kLayerMs, kLayerMb, kCopiedGbS, kMemoryLimitRatio},
           .own_methods = state_routes(),
           .method_use = std::nullopt};
 }
 
 void StateCopyKind::check(const Group& group) {
+  const auto axes = group.axes_as<StateCopyAxes>();
   Problems problems;
   for (const std::string& route : routes_of(group))
     if (needs_device(route) && context_.device == Device::kCpu)
@@ -117,13 +117,13 @@ void StateCopyKind::check(const Group& group) {
                       route));
   problems.collect([&] {
     const model::ModelConfig config = Bench::config(group);
-    if (group.axis("layers") > config.layers)
+    if (axes.layers > config.layers)
       raise("layers is {}, and model {} has {}: set it to at most as many, or to 0 for all",
-            group.axis("layers"), config.name, config.layers);
+            axes.layers, config.name, config.layers);
   });
-  if (has_route(group, kGather) && group.axis("modules") > group.axis("tokens"))
+  if (has_route(group, kGather) && axes.modules > axes.tokens)
     problems.add(fmt::format("modules is {}, but there are {} tokens: a module has at least one",
-                             group.axis("modules"), group.axis("tokens")));
+                             axes.modules, axes.tokens));
   problems.raise_if_any();
 }
 
@@ -141,7 +141,7 @@ std::vector<Measurement> StateCopyKind::measure(const Group& group, const Json& 
                                                 const std::atomic<bool>& stop) {
   const kv::SegmentShape shape = shape_of(group);
   const std::vector<std::string> names = routes_of(group);
-  StateRoutes routes(shape, names, group.axis("modules"), context_);
+  StateRoutes routes(shape, names, group.axes_as<StateCopyAxes>().modules, context_);
   for (const std::string& name : names)
     REPRISE_CHECK(routes.copies_all(name), "route {} copies something else", name);
   std::vector<Samples> samples(names.size());

@@ -31,14 +31,8 @@ const MetricInfo kOverLimit = {"ttft_over_limit", "ratio",
 const MetricInfo kOverBeside = {
     "ttft_over_beside", "ratio",
     "the time to first token over the least time at the rates that the machine had right after it"};
-const Axis kModulesAxis = {.name = "modules",
-                           .fallback = 1,
-                           .accepted = Integers{1, 1 << 16},
-                           .unit = "modules",
-                           .help =
-                               "pieces of equal length that the shared tokens are cut into, for "
-                               "methods that keep each by itself",
-                           .came_later = true};
+
+TtftAxes axes_of(const Group& group) { return with_lengths(group.axes_as<TtftAxes>()); }
 
 struct Rates {
   double gflop_s = 0, gb_s = 0;
@@ -47,7 +41,7 @@ struct Rates {
 // The least time for computing all but `reused` tokens of a prompt.
 double limit_ms(const Group& group, const model::ModelConfig& config, int64_t reused,
                 const Rates& rates) {
-  const int64_t tokens = group.axis("prompt_tokens") - reused;
+  const int64_t tokens = axes_of(group).prompt_tokens - reused;
   const double flop = prefill_flop(config, reused, tokens);
   const double bytes = static_cast<double>(streamed_weight_bytes(config, group.weight_type(), 0) +
                                            reused * kv_bytes_per_token(config, group.kv_dtype));
@@ -98,7 +92,7 @@ class RatesBeside {
 // Adds rates that follow from the TTFT.
 void add_rates(Measurement& out, const Group& group, const model::ModelConfig& config,
                const Json& machine) {
-  const int64_t tokens = group.axis("prompt_tokens");
+  const int64_t tokens = axes_of(group).prompt_tokens;
   const double flop = prefill_flop(config, 0, tokens);
   out.derive(kPrefillTokensPerS, kTtftMs,
              [&](double ttft_ms) { return static_cast<double>(tokens) / (ttft_ms * 1e-3); });
@@ -117,7 +111,7 @@ Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lan
   engine::Engine& engine = *lane.engine;
   Measurement out;
   const int64_t requests = group.repetitions + group.warmup + samples.taking.retaken();
-  out.metrics = method_metrics(engine, group, requests);
+  out.metrics = method_metrics(engine, axes_of(group), requests);
   add_report(*lane.method, out);
   out.set(kPrefixMs, lane.prefix_ms);
   samples.taking.add_to(out);
@@ -129,7 +123,7 @@ Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lan
             static_cast<int64_t>(reused_total / static_cast<double>(requests)), machine, samples,
             beside);
   out.resolved.update(resolved_settings(engine, decoder, lane.method->exactness()));
-  add_lengths(group, out.resolved);
+  add_lengths(axes_of(group), out.resolved);
   out.memory = memory_of(engine);
   return out;
 }
@@ -140,18 +134,7 @@ KindInfo TtftKind::info() {
   KindInfo info{
       .name = "ttft",
       .summary = "one request at a time: time to first token, then time per further token",
-      .axes = {kPromptTokensAxis,
-               {.name = "new_tokens",
-                .fallback = 1,
-                .accepted = Integers{1, kMostNewTokens},
-                .unit = "tokens",
-                .help = "tokens to generate, the first included"},
-               kPrefillChunkAxis,
-               kSharedTokensAxis,
-               fresh_tokens_axis(),
-               kModulesAxis,
-               dataset_axis(),
-               context_limit_axis()},
+      .axes = list_axes<TtftAxes>(),
       .metrics = {kTtftMs, kTpotMs, kE2eMs, kPrefixMs, kPrefillTokensPerS, kPrefillGflopS,
                   kComputeLimitRatio, kTtftSpeedup, kTtftLimitMs, kOverLimit, kOverBeside,
                   kComputeMs, kKvMb}};
@@ -159,35 +142,35 @@ KindInfo TtftKind::info() {
   return info;
 }
 
-void TtftKind::check(const Group& given) {
-  const Group group = with_lengths(given);
-  bench_.check(group);
-  const int64_t shared = group.axis("shared_tokens"), modules = group.axis("modules");
+void TtftKind::check(const Group& group) {
+  const TtftAxes axes = axes_of(group);
+  bench_.check(group, axes);
+  const int64_t shared = axes.shared_tokens, modules = axes.modules;
   if (modules > std::max<int64_t>(1, shared))
     raise("modules is {}, but there are {} shared tokens: a module has at least one", modules,
           shared);
 }
 
-MemoryNeed TtftKind::memory_need(const Group& given) {
-  return memory_of_prompts(with_lengths(given), 1);
+MemoryNeed TtftKind::memory_need(const Group& group) {
+  return memory_of_prompts(group, axes_of(group), 1);
 }
 
-std::vector<Measurement> TtftKind::measure(const Group& given, const Json& machine,
+std::vector<Measurement> TtftKind::measure(const Group& group, const Json& machine,
                                            const std::atomic<bool>& stop) {
-  const Group group = with_lengths(given);
+  const TtftAxes axes = axes_of(group);
   bench_.use_calibration(machine);
-  const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, /*max_batch=*/1, stop);
+  const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, axes, /*max_batch=*/1, stop);
   const model::Decoder& decoder = bench_.decoder(group);
   std::vector<RequestSamples> samples = samples_for(group, bench_.context());
   RatesBeside beside(group, decoder.config(), bench_.context(), machine, lanes.size());
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const int64_t request = r < 0 ? group.repetitions - r : r;
-    const std::vector<int32_t> prompt = bench_.prompt(group, request);
+    const std::vector<int32_t> prompt = bench_.prompt(group, axes, request);
     for (size_t m = 0; m < lanes.size(); ++m) {
       if (stop) throw Interrupted{};
       take_turn(/*is_warmup=*/r < 0, *lanes[m].method, samples[m], [&] {
         return run_timed(*lanes[m].method, *lanes[m].engine,
-                         make_request(group, request, prompt, group.axis("new_tokens")));
+                         make_request(group, request, prompt, axes.new_tokens));
       });
       if (r >= 0) beside.take(m);
     }

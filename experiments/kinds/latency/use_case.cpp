@@ -1,5 +1,7 @@
 #include "experiments/kinds/latency/use_case.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <string_view>
 
@@ -14,19 +16,20 @@ namespace fs = std::filesystem;
 
 constexpr const char* kShippedCases = "use_cases";
 constexpr const char* kPmlFile = "pml";
-constexpr const char* kOfFile = "of_file";  // of the axis use_case: the workload's file says it
+constexpr const char* kOfFile = "of_file";
 constexpr const char* kOwnTokenizer = "own";
 constexpr const char* kQuickstart = "quickstart";
 constexpr std::string_view kSchemaEnding = ".schema.xml", kPromptEnding = ".prompt.xml";
 
-// The schema's file of the group.
-std::string schema_of(const Group& group) {
-  const std::string& chosen = group.word_axis("use_case");
+Words use_case_names() { return {{kOfFile, "code", "personal", "travel"}}; }
+
+// The file of the group's schema.
+std::string schema_of(const Group& group, const std::string& chosen) {
   const std::string& file = group.workload.file;
   if (group.workload.name == kShippedCases) {
     if (chosen == kOfFile)
       raise("workload use_cases has several: choose one with use_case, {}",
-            use_case_axis().accepted_text());
+            fmt::join(use_case_names().names, ", "));
     return resolve_path("experiments/prompt_cache/pml/" + chosen + std::string(kSchemaEnding));
   }
   if (chosen != kOfFile)
@@ -43,12 +46,13 @@ std::string require_file(const std::string& path, std::string_view what) {
 }  // namespace
 
 PmlFiles use_case_files(const Group& group) {
-  const std::string schema = require_file(schema_of(group), "schema");
+  const auto axes = group.axes_as<PmlAxes>();
+  const std::string schema = require_file(schema_of(group, axes.use_case), "schema");
   const std::string prompt = prompt_beside(schema);
   if (prompt.empty())
     raise("{} is no schema's file: its name must end in {}, with the prompt beside it in {}",
           schema, kSchemaEnding, kPromptEnding);
-  const bool is_own = group.word_axis("tokenizer") == kOwnTokenizer;
+  const bool is_own = axes.tokenizer == kOwnTokenizer;
   return {.schema = schema,
           .prompt = require_file(prompt, "prompt derived from it"),
           .model = group.model.model,
@@ -80,24 +84,19 @@ std::vector<workloads::WorkloadInfo> use_case_workloads() {
            .takes_file = true}};
 }
 
-Axis use_case_axis() {
-  return {.name = "use_case",
-          .fallback = kOfFile,
-          .accepted = Words{{kOfFile, "code", "personal", "travel"}},
-          .unit = "",
-          .help =
-              "of workload use_cases: source files as modules, traits in unions, a journey with "
-              "parameters; of_file: the workload's file"};
-}
-
-Axis tokenizer_axis() {
-  return {.name = "tokenizer",
-          .fallback = kOwnTokenizer,
-          .accepted = Words{{kOwnTokenizer, kQuickstart}},
-          .unit = "",
-          .help =
-              "that makes the tokens: the model's own, or that of models/quickstart for shapes "
-              "without one, which cuts texts into more tokens than a vocabulary of 32,000 does"};
+void PmlAxes::visit(AxisVisitor& visitor) {
+  visitor.word({"use_case", "",
+                "of workload use_cases: source files as modules, traits in unions, a journey with "
+                "parameters; of_file: the workload's file"},
+               use_case_names(), use_case);
+  visitor.integer(
+      {"new_tokens", "tokens", "tokens to generate, the first included; none ends the text"},
+      {1, kMostNewTokens}, new_tokens);
+  visit_prefill_chunk(visitor);
+  visitor.word({"tokenizer", "",
+                "that makes the tokens: the model's own, or that of models/quickstart for shapes "
+                "without one, which cuts texts into more tokens than a vocabulary of 32,000 does"},
+               {{kOwnTokenizer, kQuickstart}}, tokenizer);
 }
 
 std::string prompt_beside(const std::string& schema) {

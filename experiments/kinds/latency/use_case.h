@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/framework/kind.h"
+#include "experiments/framework/shared_info.h"
 #include "experiments/kinds/latency/pml_files.h"
 
 namespace reprise::experiments {
@@ -13,8 +13,14 @@ namespace reprise::experiments {
 // "pml": the workload's file NAME.schema.xml, with NAME.prompt.xml beside it.
 [[nodiscard]] std::vector<workloads::WorkloadInfo> use_case_workloads();
 
-[[nodiscard]] Axis use_case_axis();
-[[nodiscard]] Axis tokenizer_axis();
+// The axes of kind "pml".
+struct PmlAxes : StepAxes {
+  std::string use_case = "of_file";  // the workload's file says it
+  int64_t new_tokens = 32;
+  std::string tokenizer = "own";
+
+  void visit(AxisVisitor& visitor);
+};
 
 // The prompt's file that belongs to a schema's file; "" if the name is not a schema's.
 [[nodiscard]] std::string prompt_beside(const std::string& schema);

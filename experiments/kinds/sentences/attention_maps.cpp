@@ -25,6 +25,17 @@ const MetricInfo kShownDistance = {
     "of the pair whose maps the record holds, in the head whose maps are most alike"};
 const MetricInfo kComparedPairs = {"compared_pairs", "pairs", "of texts of one length"};
 
+struct AttentionMapsAxes : TextAxes {
+  int64_t layer = 0;
+  int64_t items = 50;
+
+  void visit(AxisVisitor& visitor) {
+    visitor.integer({"layer", "", "whose maps are compared, from 0"}, {0, 1 << 14}, layer);
+    visitor.integer({"items", "items", "pairs of each file, the first ones"}, {1, 1 << 16}, items);
+    visit_prompt(visitor);
+  }
+};
+
 constexpr const char* kPairs = "pairs";
 constexpr const char* kStrangers = "strangers";
 constexpr const char* kUniform = "uniform";
@@ -125,25 +136,25 @@ Comparison compare(const std::string& method, const std::vector<TextMap>& maps,
   return found;
 }
 
-SentenceSet pairs_of(const Group& group) {
+SentenceSet pairs_of(const Group& group, const AttentionMapsAxes& axes) {
   SentenceSet set =
-      load_sentences(group.workload, {.items = group.axis("items"), .seed = group.seeds.prompts});
+      load_sentences(group.workload, {.items = axes.items, .seed = group.seeds.prompts});
   if (set.scores.empty())
     raise("kind attention_maps compares the texts of sentence_pairs, not of {}",
           group.workload.name);
   return set;
 }
 
-// The map of each text in the layer, computed one text at a time.
-std::vector<TextMap> maps_of(const Group& group, sentence::Embedder& embedder,
-                             const std::atomic<bool>& stop) {
+// Each text's map in the layer, computed by itself.
+std::vector<TextMap> maps_of(const Group& group, const AttentionMapsAxes& axes,
+                             sentence::Embedder& embedder, const std::atomic<bool>& stop) {
   std::vector<TextMap> maps;
   std::vector<float> vector(static_cast<size_t>(embedder.width()));
-  const std::vector<std::string> texts = pairs_of(group).texts;
+  const std::vector<std::string> texts = pairs_of(group, axes).texts;
   std::vector<sentence::TextTokens> tokens = embedder.tokens_of(texts);
   for (size_t i = 0; i < texts.size(); ++i) {
     if (stop) throw Interrupted{};
-    MapOfLayer map(group.axis("layer"));
+    MapOfLayer map(axes.layer);
     embedder.read(std::span<const sentence::TextTokens>(&tokens[i], 1), vector, &map);
     maps.push_back(
         {.text = texts[i], .ids = std::move(tokens[i].ids), .weights = std::move(map.weights)});
@@ -193,17 +204,7 @@ Measurement measurement_of(const std::string& method, const std::vector<TextMap>
 KindInfo AttentionMapsKind::info() {
   return {.name = "attention_maps",
           .summary = "how alike the attention maps of different texts are, layer by layer",
-          .axes = {{.name = "layer",
-                    .fallback = 0,
-                    .accepted = Integers{0, 1 << 14},
-                    .unit = "",
-                    .help = "whose maps are compared, from 0"},
-                   {.name = "items",
-                    .fallback = 50,
-                    .accepted = Integers{1, 1 << 16},
-                    .unit = "items",
-                    .help = "pairs of each file, the first ones"},
-                   kPromptAxis},
+          .axes = list_axes<AttentionMapsAxes>(),
           .metrics = {kMapDistance, kNearestHead, kFarthestHead, kShownDistance, kComparedPairs},
           .own_methods = {{.name = kPairs, .help = "the two texts of each pair"},
                           {.name = kStrangers, .help = "texts of different pairs"},
@@ -215,14 +216,14 @@ KindInfo AttentionMapsKind::info() {
 }
 
 void AttentionMapsKind::check(const Group& group) {
+  const auto axes = group.axes_as<AttentionMapsAxes>();
   Problems problems;
-  problems.collect([&] { (void)pairs_of(group); });
+  problems.collect([&] { (void)pairs_of(group, axes); });
   problems.collect([&] {
-    check_text_model(group, bench_.context());
+    check_text_model(group, axes, bench_.context());
     const model::ModelConfig config = Bench::config(with_model_folder(group));
-    if (group.axis("layer") >= config.layers)
-      raise("layer is {}, and {} has {}, counted from 0", group.axis("layer"), config.name,
-            config.layers);
+    if (axes.layer >= config.layers)
+      raise("layer is {}, and {} has {}, counted from 0", axes.layer, config.name, config.layers);
   });
   problems.raise_if_any();
 }
@@ -233,12 +234,13 @@ MemoryNeed AttentionMapsKind::memory_need(const Group& group) {
 
 std::vector<Measurement> AttentionMapsKind::measure(const Group& group, const Json& machine,
                                                     const std::atomic<bool>& stop) {
+  const auto axes = group.axes_as<AttentionMapsAxes>();
   bench_.use_calibration(machine);
   const Group with_folder = with_model_folder(group);
   const auto tokenizer = load_tokenizer(with_folder.model.model);
   model::Decoder& decoder = bench_.decoder(with_folder);
-  sentence::Embedder embedder(decoder, *tokenizer, text_settings_of(group));
-  const std::vector<TextMap> maps = maps_of(group, embedder, stop);
+  sentence::Embedder embedder(decoder, *tokenizer, text_settings_of(group, axes));
+  const std::vector<TextMap> maps = maps_of(group, axes, embedder, stop);
   std::vector<Measurement> measurements;
   for (const MethodChoice& method : group.methods)
     measurements.push_back(measurement_of(method.name, maps, decoder.config()));

@@ -25,16 +25,38 @@ const MetricInfo kMaxDifference = {
 const MetricInfo kParameters = {"parameters", "parameters", "weights of the model"};
 const MetricInfo kWeightMb = {"weight_mb", "MB", "of the weights as they are held in memory"};
 
+struct PrefillAxes : PromptAxes {
+  int64_t asked_texts = 2;
+  int64_t database_texts = 4;
+  int64_t training_texts = 0;
+  double stored_share = 1;
+
+  void visit(AxisVisitor& visitor) {
+    visit_prompt_tokens(visitor);
+    visit_shared_tokens(visitor);
+    visitor.integer({"asked_texts", "texts", "prompts that each repetition computes, one a step"},
+                    {1, 1 << 16}, asked_texts);
+    visitor.integer(
+        {"database_texts", "texts", "prompts for methods that store what they have seen"},
+        {0, 1 << 20}, database_texts);
+    visitor.integer(
+        {"training_texts", "texts", "other prompts, for methods that learn before they store"},
+        {0, 1 << 20}, training_texts);
+    visitor.real({"stored_share", "ratio",
+                  "of the texts, those that are in the database: hits by construction"},
+                 {0, 1}, stored_share);
+  }
+};
+
 constexpr int64_t kTrainingItem = int64_t{1} << 32;  // behind queries and database
 
 // The workload's items by their use. The first queries are stored, the others are not.
 struct PromptItems {
-  explicit PromptItems(const Group& group)
-      : queries(group.axis("asked_texts")),
-        database(group.axis("database_texts")),
-        training(group.axis("training_texts")),
-        stored_queries(
-            std::llround(group.real_axis("stored_share") * static_cast<double>(queries))) {}
+  explicit PromptItems(const PrefillAxes& axes)
+      : queries(axes.asked_texts),
+        database(axes.database_texts),
+        training(axes.training_texts),
+        stored_queries(std::llround(axes.stored_share * static_cast<double>(queries))) {}
 
   [[nodiscard]] int64_t query(int64_t index) const {
     return index < stored_queries ? index : database + index;
@@ -43,16 +65,16 @@ struct PromptItems {
   int64_t queries, database, training, stored_queries;
 };
 
-void check_items(const Group& group) {
-  const PromptItems items(group);
+void check_items(const PrefillAxes& axes) {
+  const PromptItems items(axes);
   if (items.stored_queries > items.database && items.database > 0)
     raise(
         "stored_share {} of {} texts are {} stored ones, and database_texts is {}: store as many, "
         "or ask fewer",
-        group.real_axis("stored_share"), items.queries, items.stored_queries, items.database);
-  if (group.axis("shared_tokens") > group.axis("prompt_tokens"))
+        axes.stored_share, items.queries, items.stored_queries, items.database);
+  if (axes.shared_tokens > axes.prompt_tokens)
     raise("shared_tokens is {}, but a prompt has {} tokens: the shared ones are among them",
-          group.axis("shared_tokens"), group.axis("prompt_tokens"));
+          axes.shared_tokens, axes.prompt_tokens);
 }
 
 // One method's turns, and the hidden states of the first query from its latest turn.
@@ -65,12 +87,13 @@ struct TurnLane {
 class PrefillRun {
  public:
   PrefillRun(const Group& group, model::Decoder& decoder, Bench& bench)
-      : group_(group), decoder_(decoder), encoder_(decoder), items_(group) {
+      : group_(group), decoder_(decoder), encoder_(decoder), items_(group.axes_as<PrefillAxes>()) {
+    const auto axes = group.axes_as<PrefillAxes>();
     for (int64_t i = 0; i < items_.queries; ++i)
-      queries_.push_back(bench.prompt(group, items_.query(i)));
-    for (int64_t i = 0; i < items_.database; ++i) database_.push_back(bench.prompt(group, i));
+      queries_.push_back(bench.prompt(group, axes, items_.query(i)));
+    for (int64_t i = 0; i < items_.database; ++i) database_.push_back(bench.prompt(group, axes, i));
     for (int64_t i = 0; i < items_.training; ++i)
-      training_.push_back(bench.prompt(group, kTrainingItem + i));
+      training_.push_back(bench.prompt(group, axes, kTrainingItem + i));
   }
 
   void prepare(const Context& context, const std::atomic<bool>& stop) {
@@ -161,28 +184,7 @@ KindInfo PrefillKind::info() {
           .summary =
               "time of prompts that nothing is generated behind, and where it goes, by what "
               "layers compute and reuse",
-          .axes = {kPromptTokensAxis,
-                   kSharedTokensAxis,
-                   {.name = "asked_texts",
-                    .fallback = 2,
-                    .accepted = Integers{1, 1 << 16},
-                    .unit = "texts",
-                    .help = "prompts that each repetition computes, one a step"},
-                   {.name = "database_texts",
-                    .fallback = 4,
-                    .accepted = Integers{0, 1 << 20},
-                    .unit = "texts",
-                    .help = "prompts for methods that store what they have seen"},
-                   {.name = "training_texts",
-                    .fallback = 0,
-                    .accepted = Integers{0, 1 << 20},
-                    .unit = "texts",
-                    .help = "other prompts, for methods that learn before they store"},
-                   {.name = "stored_share",
-                    .fallback = 1.0,
-                    .accepted = Reals{0, 1},
-                    .unit = "ratio",
-                    .help = "of the texts, those that are in the database: hits by construction"}},
+          .axes = list_axes<PrefillAxes>(),
           .metrics = std::move(metrics),
           .method_use = MethodUse::kPrefill};
 }
@@ -190,21 +192,21 @@ KindInfo PrefillKind::info() {
 std::string PrefillKind::missing(const MethodChoice& method) const { return missing_for(method); }
 
 void PrefillKind::check(const Group& group) {
+  const auto axes = group.axes_as<PrefillAxes>();
   Problems problems;
   for (const MethodChoice& method : group.methods)
     problems.collect([&] { (void)methods::make_method(method.name, method.options); });
-  problems.collect([&] { check_items(group); });
+  problems.collect([&] { check_items(axes); });
   problems.collect([&] {
     Bench::check_loadable(group, bench_.context());
-    if (!group.model.random_weights)
-      check_positions(Bench::config(group), group.axis("prompt_tokens"));
+    if (!group.model.random_weights) check_positions(Bench::config(group), axes.prompt_tokens);
   });
   problems.raise_if_any();
 }
 
 MemoryNeed PrefillKind::memory_need(const Group& group) {
   return memory_of_model(Bench::config(group), group.weight_type(), group.dtype,
-                         group.axis("prompt_tokens"));
+                         group.axes_as<PrefillAxes>().prompt_tokens);
 }
 
 std::vector<Measurement> PrefillKind::measure(const Group& group, const Json& machine,

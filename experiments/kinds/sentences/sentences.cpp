@@ -38,31 +38,6 @@ constexpr const char* kTextSpeedupName = "text_speedup";
 
 constexpr const char* kOfFolder = "folder";
 
-sentence::EmbedSettings settings_of(const Group& group) {
-  sentence::EmbedSettings settings = text_settings_of(group);
-  if (const std::string& pooling = group.word_axis("pooling"); pooling != kOfFolder)
-    settings.pooling.modes = {sentence::parse_pooling(pooling, "pooling")};
-  return settings;
-}
-
-SentenceSet set_of(const Group& group) {
-  return load_sentences(group.workload, {.items = group.axis("items"),
-                                         .group = group.word_axis("task"),
-                                         .shots = group.axis("shots"),
-                                         .database_share = group.real_axis("database_share"),
-                                         .training_share = group.real_axis("training_share"),
-                                         .seed = group.seeds.prompts});
-}
-
-// The reader that turns the set's texts into vectors or into logits of the choices.
-std::unique_ptr<sentence::TextReader> reader_of(const Group& group, const SentenceSet& set,
-                                                model::Decoder& decoder,
-                                                const Tokenizer& tokenizer) {
-  if (!set.choices.empty())
-    return std::make_unique<sentence::ChoiceReader>(decoder, tokenizer, set.choices);
-  return std::make_unique<sentence::Embedder>(decoder, tokenizer, settings_of(group));
-}
-
 std::vector<std::string> mmlu_tasks() {
   std::vector<std::string> tasks = {"all"};
   for (const std::string_view group : workloads::questions::mmlu_groups())
@@ -70,17 +45,86 @@ std::vector<std::string> mmlu_tasks() {
   return tasks;
 }
 
-// One method's turns at the texts, in the form it wants them.
+struct SentencesAxes : TextAxes {
+  int64_t items = 0;  // 0: all
+  std::string pooling = kOfFolder;
+  std::string task = "all";
+  int64_t shots = 5;
+  double database_share = 0;
+  double training_share = 0;
+  int64_t texts_per_step = 0;  // 0: all
+  double threshold = 0;        // 0: as the method's options say
+
+  void visit(AxisVisitor& visitor) {
+    visitor.integer({"items", "items",
+                     "pairs or labelled texts of each file, or questions: the first ones; "
+                     "0: all"},
+                    {0, int64_t{1} << 24}, items);
+    visitor.word({"pooling", "",
+                  "which tokens' states make the vector; as the model's folder says, or "
+                  "else the mean of an encoder's and a decoder's last"},
+                 {{kOfFolder, "mean", "cls", "last"}}, pooling);
+    visit_prompt(visitor);
+    visitor.word({"task", "", "of mmlu: a group of subjects, or all of them"}, {mmlu_tasks()},
+                 task);
+    visitor.integer({"shots", "examples", "of mmlu: worked examples before each question"}, {0, 5},
+                    shots);
+    visit_shares(visitor);
+    visitor.integer({"texts_per_step", "texts",
+                     "that the model computes together; 0: as many as `reprise embed` does. "
+                     "attn_cache reuses maps where all texts of a step hit: take 1"},
+                    {0, 1 << 20}, texts_per_step);
+    visitor.real(
+        {"threshold", "ratio", "of methods that have this option, in its place; 0: the option"},
+        {0, 2}, threshold);
+  }
+
+ private:
+  void visit_shares(AxisVisitor& visitor) {
+    visitor.real({"database_share", "ratio",
+                  "of the items, set apart for methods that store what they have seen"},
+                 {0, 0.9}, database_share);
+    visitor.real({"training_share", "ratio",
+                  "of the items, set apart for methods that learn before they store"},
+                 {0, 0.9}, training_share);
+  }
+};
+
+sentence::EmbedSettings settings_of(const Group& group, const SentencesAxes& axes) {
+  sentence::EmbedSettings settings = text_settings_of(group, axes);
+  if (axes.pooling != kOfFolder)
+    settings.pooling.modes = {sentence::parse_pooling(axes.pooling, "pooling")};
+  return settings;
+}
+
+SentenceSet set_of(const Group& group, const SentencesAxes& axes) {
+  return load_sentences(group.workload, {.items = axes.items,
+                                         .group = axes.task,
+                                         .shots = axes.shots,
+                                         .database_share = axes.database_share,
+                                         .training_share = axes.training_share,
+                                         .seed = group.seeds.prompts});
+}
+
+// What makes numbers of the set's texts: vectors, or choices' logits.
+std::unique_ptr<sentence::TextReader> reader_of(const Group& group, const SentencesAxes& axes,
+                                                const SentenceSet& set, model::Decoder& decoder,
+                                                const Tokenizer& tokenizer) {
+  if (!set.choices.empty())
+    return std::make_unique<sentence::ChoiceReader>(decoder, tokenizer, set.choices);
+  return std::make_unique<sentence::Embedder>(decoder, tokenizer, settings_of(group, axes));
+}
+
+// One method's turns at the texts, as it wants them.
 struct SentenceLane {
   PrefillLane turns;
   std::vector<sentence::TextTokens> texts;
   std::vector<float> vectors;  // [texts, width]
 };
 
-// The method with the option that the point of the sweep sets.
-MethodChoice placed(const MethodChoice& method, const Group& group) {
+// The method with the option that the place of the sweep sets.
+MethodChoice placed(const MethodChoice& method, double threshold) {
   MethodChoice here = method;
-  const double threshold = group.real_axis("threshold");
   if (threshold > 0 && method.resolved.contains("threshold")) here.options["threshold"] = threshold;
   return here;
 }
@@ -89,15 +133,16 @@ class SentenceRun {
  public:
   SentenceRun(const Group& group, model::Decoder& decoder, const Tokenizer& tokenizer)
       : group_(group),
+        axes_(group.axes_as<SentencesAxes>()),
         decoder_(decoder),
-        set_(set_of(group)),
-        reader_(reader_of(group, set_, decoder, tokenizer)),
+        set_(set_of(group, axes_)),
+        reader_(reader_of(group, axes_, set_, decoder, tokenizer)),
         tokens_(reader_->tokens_of(set_.texts)) {
     for (const sentence::TextTokens& text : tokens_) {
       cut_ += text.was_cut() ? 1 : 0;
       total_tokens_ += std::ssize(text.ids);
     }
-    const int64_t together = group.axis("texts_per_step");
+    const int64_t together = axes_.texts_per_step;
     texts_per_step_ = together > 0 ? static_cast<size_t>(together) : tokens_.size();
   }
 
@@ -117,7 +162,7 @@ class SentenceRun {
         .training = training};
     for (const MethodChoice& method : group_.methods) {
       if (stop) throw Interrupted{};
-      add_lane(PrefillLane(placed(method, group_), setup, group_.repetitions));
+      add_lane(PrefillLane(placed(method, axes_.threshold), setup, group_.repetitions));
     }
   }
 
@@ -215,7 +260,7 @@ class SentenceRun {
                 {"weight_bytes", decoder_.weight_bytes()},
                 {"weight_format", name_of(decoder_.weight_format())}};
     if (!set_.choices.empty()) return all;
-    const sentence::EmbedSettings settings = settings_of(group_);
+    const sentence::EmbedSettings settings = settings_of(group_, axes_);
     all.update({{"pooling", settings.pooling.text()},
                 {"most_tokens", settings.form.most_tokens},
                 {"prompt", settings.form.prompt.before + kTextAlone + settings.form.prompt.after}});
@@ -223,6 +268,7 @@ class SentenceRun {
   }
 
   const Group& group_;
+  const SentencesAxes axes_;
   const model::Decoder& decoder_;
   SentenceSet set_;
   std::unique_ptr<sentence::TextReader> reader_;
@@ -241,48 +287,7 @@ KindInfo SentencesKind::info() {
           .summary =
               "texts that nothing is generated behind: how well their vectors or likeliest answers "
               "agree with people, and time per text",
-          .axes = {{.name = "items",
-                    .fallback = 0,
-                    .accepted = Integers{0, int64_t{1} << 24},
-                    .unit = "items",
-                    .help = "pairs or labelled texts of each file, or questions: the first ones; "
-                            "0: all"},
-                   {.name = "pooling",
-                    .fallback = kOfFolder,
-                    .accepted = Words{{kOfFolder, "mean", "cls", "last"}},
-                    .help = "which tokens' states make the vector; as the model's folder says, or "
-                            "else the mean of an encoder's and a decoder's last"},
-                   kPromptAxis,
-                   {.name = "task",
-                    .fallback = "all",
-                    .accepted = Words{mmlu_tasks()},
-                    .help = "of mmlu: a group of subjects, or all of them"},
-                   {.name = "shots",
-                    .fallback = 5,
-                    .accepted = Integers{0, 5},
-                    .unit = "examples",
-                    .help = "of mmlu: worked examples before each question"},
-                   {.name = "database_share",
-                    .fallback = 0.0,
-                    .accepted = Reals{0, 0.9},
-                    .unit = "ratio",
-                    .help = "of the items, set apart for methods that store what they have seen"},
-                   {.name = "training_share",
-                    .fallback = 0.0,
-                    .accepted = Reals{0, 0.9},
-                    .unit = "ratio",
-                    .help = "of the items, set apart for methods that learn before they store"},
-                   {.name = "texts_per_step",
-                    .fallback = 0,
-                    .accepted = Integers{0, 1 << 20},
-                    .unit = "texts",
-                    .help = "that the model computes together; 0: as many as `reprise embed` does. "
-                            "attn_cache reuses maps where all texts of a step hit: take 1"},
-                   {.name = "threshold",
-                    .fallback = 0.0,
-                    .accepted = Reals{0, 2},
-                    .unit = "ratio",
-                    .help = "of methods that have this option, in its place; 0: the option"}},
+          .axes = list_axes<SentencesAxes>(),
           .metrics = std::move(metrics),
           .method_use = MethodUse::kPrefill,
           .own_workloads = sentence_workloads()};
@@ -291,16 +296,17 @@ KindInfo SentencesKind::info() {
 std::string SentencesKind::missing(const MethodChoice& method) const { return missing_for(method); }
 
 void SentencesKind::check(const Group& group) {
+  const auto axes = group.axes_as<SentencesAxes>();
   Problems problems;
   for (const MethodChoice& method : group.methods)
     problems.collect([&] {
-      const MethodChoice chosen = placed(method, group);
+      const MethodChoice chosen = placed(method, axes.threshold);
       (void)methods::make_method(chosen.name, chosen.options);
       ;
     });
-  problems.collect([&] { (void)set_of(group); });
+  problems.collect([&] { (void)set_of(group, axes); });
   problems.collect([&] {
-    check_text_model(group, bench_.context());
+    check_text_model(group, axes, bench_.context());
     if (const auto config = Bench::config(with_model_folder(group));
         group.workload.name == "mmlu" && !config.has_head)
       raise("{} has no head that makes logits: mmlu takes a decoder", config.name);

@@ -11,18 +11,18 @@ Group with_model_folder(Group group) {
   return group;
 }
 
-sentence::EmbedSettings text_settings_of(const Group& group) {
+sentence::EmbedSettings text_settings_of(const Group& group, const TextAxes& axes) {
   sentence::EmbedSettings settings = sentence::settings_of(resolve_model(group.model.model),
                                                            Bench::config(with_model_folder(group)));
-  if (const std::string& prompt = group.word_axis(kPromptAxis.name); prompt != kTextAlone)
-    settings.form.prompt = sentence::Prompt::parse(prompt, kPromptAxis.name);
+  if (axes.prompt != kTextAlone)
+    settings.form.prompt = sentence::Prompt::parse(axes.prompt, "prompt");
   return settings;
 }
 
-void check_text_model(const Group& group, const Context& context) {
+void check_text_model(const Group& group, const TextAxes& axes, const Context& context) {
   const Group with_folder = with_model_folder(group);
   Bench::check_loadable(with_folder, context);
-  (void)text_settings_of(group);
+  (void)text_settings_of(group, axes);
   (void)load_tokenizer(with_folder.model.model);
 }
 

@@ -5,7 +5,6 @@
 
 #include "core/base/temporary_folder.h"
 #include "experiments/framework/shared_info.h"
-#include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/kinds/serving/serving_steps.h"
 #include "experiments/serving/metrics.h"
 #include "methods/registry.h"
@@ -83,36 +82,39 @@ Extent extent_of(const RequestSource& source) {
   return extent;
 }
 
-std::vector<methods::Prefix> announced_prefixes(const Group& group, const RequestSource& source) {
+std::vector<methods::Prefix> announced_prefixes(const EngineAxes& axes,
+                                                const RequestSource& source) {
   std::vector<methods::Prefix> prefixes;
-  if (declares_prefixes(group))
+  if (declares_prefixes(axes))
     for (const workloads::DeclaredPrefix& prefix : source.prefixes())
       prefixes.push_back({prefix.tokens});
   return prefixes;
 }
 
-serving::RunOptions run_options_of(const Group& group, const RequestSource& source,
-                                   const model::ModelConfig& config) {
+serving::RunOptions run_options_of(const Group& group, const ServingAxes& axes,
+                                   const RequestSource& source, const model::ModelConfig& config) {
   return {.warmup = serving::unrelated_requests(
               source, group.warmup, static_cast<int32_t>(config.vocab), group.seeds.prompts),
-          .rules = validity_rules_of(group),
-          .growth = growth_rule(source.size(), group.axis("max_batch")),
-          .most_drain_s = group.real_axis("most_drain_s"),
-          // A run with modelled steps may have a million requests, and its tokens have no meaning.
-          .keeps_gaps = !step_times_of(group)};
+          .rules = validity_rules_of(axes.rules),
+          .growth = growth_rule(source.size(), axes.engine.max_batch),
+          .most_drain_s = axes.rules.most_drain_s,
+          // Of modelled steps a run may have a million requests, and its tokens mean nothing.
+          .keeps_gaps = !step_times_of(axes.steps)};
 }
 
 std::vector<MetricInfo> method_run_metrics() {
   return {kPrimeMs, kWholeS, kPeakStatesMb, kReplayS, kReplayUs};
 }
 
-MethodRun::MethodRun(const Group& group, const MethodChoice& method, const RequestSource& source,
-                     Bench& bench)
+MethodRun::MethodRun(const Group& group, const ServingAxes& axes, const MethodChoice& method,
+                     const RequestSource& source, Bench& bench)
     : group_(group),
+      axes_(axes),
       source_(source),
       method_(methods::make_method(method.name, method.options)),
       config_(Bench::config(group)),
-      virtual_clock_(step_times_of(group) ? std::make_shared<engine::VirtualClock>() : nullptr),
+      virtual_clock_(step_times_of(axes.steps) ? std::make_shared<engine::VirtualClock>()
+                                               : nullptr),
       clock_(clock_of(virtual_clock_)),
       decoder_(virtual_clock_ != nullptr ? nullptr : &bench.decoder(group)),
       swap_folder_(make_temporary_folder("swapped")),
@@ -121,16 +123,16 @@ MethodRun::MethodRun(const Group& group, const MethodChoice& method, const Reque
 
 std::unique_ptr<engine::Engine> MethodRun::make_engine(Bench& bench) {
   const Extent extent = extent_of(source_);
-  engine::EngineOptions options = engine_options_of(group_);
+  engine::EngineOptions options = engine_options_of(axes_.engine, group_.kv_dtype);
   options.swap.folder = *swap_folder_;
   options.limits.max_sequence_tokens = static_cast<int32_t>(extent.longest);
   options.limits.prefix_tokens = static_cast<int32_t>(extent.prefix_tokens);
   options.limits.prefixes = static_cast<int32_t>(std::max<int64_t>(1, extent.prefixes));
-  const std::vector<methods::Prefix> prefixes = announced_prefixes(group_, source_);
+  const std::vector<methods::Prefix> prefixes = announced_prefixes(axes_.engine, source_);
   if (virtual_clock_ == nullptr) {
     const double begin_s = clock_->now_s();
-    method_->prepare(
-        bench.setup_of(group_, {.device = bench.context().device, .prefixes = prefixes}));
+    method_->prepare(bench.setup_of(group_, axes_.engine,
+                                    {.device = bench.context().device, .prefixes = prefixes}));
     prepare_s_ = clock_->now_s() - begin_s;
   }
   auto cache = methods::join(method_->parts(), options);
@@ -140,34 +142,33 @@ std::unique_ptr<engine::Engine> MethodRun::make_engine(Bench& bench) {
   options.clock_ns = [clock = virtual_clock_] { return clock->now_ns(); };
   return std::make_unique<engine::Engine>(
       bench.context(),
-      std::make_unique<engine::StepTimeModel>(config_, *step_times_of(group_), virtual_clock_),
+      std::make_unique<engine::StepTimeModel>(config_, *step_times_of(axes_.steps), virtual_clock_),
       std::move(cache), options);
 }
 
 serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
   std::vector<workloads::DeclaredPrefix> announced;
-  if (declares_prefixes(group_)) announced = source_.prefixes();
+  if (declares_prefixes(axes_.engine)) announced = source_.prefixes();
   reuse::ReusePromise promise = engine_->cache().promise();
   promise.declared = promise.declared || imports_prefixes(*engine_);
-  serving::RunOptions options = run_options_of(group_, source_, config_);
-  // The engine takes requests only between two steps, so late requests show its load, not a fault
-  // of ours.
+  serving::RunOptions options = run_options_of(group_, axes_, source_, config_);
+  // The engine takes requests between two steps: a late one tells of its load, not of ours.
   options.rules.most_late_share = 1;
   options.primes = !announced.empty();
   options.reuse = [&](const ServingRequest& r) { return bounds_of(r, promise, announced); };
   options.stop = &stop;
   const serving::SteadyClock real;
   const double begin_s = real.now_s();
-  serving::RunResult result =
-      serving::run(target_, source_, schedule_of(group_, source_), options, *clock_);
+  serving::RunResult result = serving::run(
+      target_, source_, schedule_of(group_, axes_.arrivals, source_), options, *clock_);
   run_s_ = real.now_s() - begin_s;
   return result;
 }
 
 Measurement MethodRun::measurement(const serving::RunResult& result, const Json& machine) {
-  serving::MetricOptions options{.slo = slo_of(group_),
-                                 .is_open_loop = group_.word_axis("arrivals") != "closed"};
-  // A run with modelled steps may have a million requests, and its latencies are not measured.
+  serving::MetricOptions options{.slo = slo_of(axes_.rules),
+                                 .is_open_loop = axes_.arrivals.arrivals != "closed"};
+  // Of modelled steps a run may have a million requests, and its latencies are no measurements.
   if (decoder_ == nullptr) options.most_samples = 0;
   Measurement out = serving::measure(result, options);
   const double prime_s = result.prime_s + (imports_prefixes(*engine_) ? prepare_s_ : 0);

@@ -9,6 +9,7 @@
 #include "core/engine/step_time_model.h"
 #include "experiments/framework/kind.h"
 #include "experiments/kinds/serving/engine_target.h"
+#include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/kinds/shared/bench.h"
 #include "experiments/serving/run.h"
 #include "workloads/serving/request_source.h"
@@ -23,12 +24,12 @@ struct Extent {
 };
 [[nodiscard]] Extent extent_of(const workloads::RequestSource& source);
 
-// The prefixes that the group announces to a method, each in one piece; empty: it announces none.
+// The prefixes that are announced to a method, each in one piece; empty: none is.
 [[nodiscard]] std::vector<methods::Prefix> announced_prefixes(
-    const Group& group, const workloads::RequestSource& source);
+    const EngineAxes& axes, const workloads::RequestSource& source);
 
-// The options of a run that do not depend on the method.
-[[nodiscard]] serving::RunOptions run_options_of(const Group& group,
+// What of a run does not depend on who serves.
+[[nodiscard]] serving::RunOptions run_options_of(const Group& group, const ServingAxes& axes,
                                                  const workloads::RequestSource& source,
                                                  const model::ModelConfig& config);
 
@@ -38,9 +39,9 @@ struct Extent {
 // on a virtual clock and no model is loaded (serving_axes.h).
 class MethodRun {
  public:
-  // All arguments must outlive it.
-  MethodRun(const Group& group, const MethodChoice& method, const workloads::RequestSource& source,
-            Bench& bench);
+  // What it gets must outlive it.
+  MethodRun(const Group& group, const ServingAxes& axes, const MethodChoice& method,
+            const workloads::RequestSource& source, Bench& bench);
 
   [[nodiscard]] serving::RunResult run(const std::atomic<bool>& stop);
   [[nodiscard]] Measurement measurement(const serving::RunResult& result, const Json& machine);
@@ -49,6 +50,7 @@ class MethodRun {
   [[nodiscard]] std::unique_ptr<engine::Engine> make_engine(Bench& bench);
 
   const Group& group_;
+  const ServingAxes& axes_;
   const workloads::RequestSource& source_;
   const std::unique_ptr<methods::Method> method_;
   const model::ModelConfig config_;

@@ -14,9 +14,6 @@
 namespace reprise::experiments {
 namespace {
 
-constexpr const char* kOne = "one_rate";
-constexpr const char* kHighest = "highest_rate";
-
 const MetricInfo kHighestRps = {"highest_rps", "1/s",
                                 "the highest rate tried that meets the service level; 0: none did"};
 const MetricInfo kAboveRps = {"above_rps", "1/s", "the lowest rate tried that does not"};
@@ -50,90 +47,74 @@ void add_search(const serving::SearchResult& found, Measurement& out) {
 class Trial {
  public:
   Trial(const Group& group, const workloads::RequestSource& source, double rate_rps, int64_t number)
-      : group_(group), source_(&source) {
-    group_.axes["rate_rps"] = rate_rps;
+      : group_(group), axes_(group.axes_as<ServingAxes>()), source_(&source) {
+    axes_.arrivals.rate_rps = rate_rps;
     group_.seeds.arrivals += static_cast<uint64_t>(number);
     constexpr double kSpare = 1.2;  // a drawn run is shorter than its mean now and then
-    const auto needed =
-        std::llround(std::ceil(kSpare * rate_rps * group.real_axis("least_duration_s")));
-    if (group.axis("requests") == 0 || group.axis("requests") >= needed) return;
-    group_.axes["requests"] = needed;
-    longer_ = request_source_of(group_, Bench::config(group).vocab);
+    const auto needed = std::llround(std::ceil(kSpare * rate_rps * axes_.rules.least_duration_s));
+    int64_t& requests = axes_.source.options.requests;
+    if (requests == 0 || requests >= needed) return;
+    requests = needed;
+    longer_ = request_source_of(group_, axes_.source, Bench::config(group).vocab);
     source_ = longer_.get();
   }
   [[nodiscard]] const Group& group() const { return group_; }
+  [[nodiscard]] const ServingAxes& axes() const { return axes_; }
   [[nodiscard]] const workloads::RequestSource& source() const { return *source_; }
 
  private:
-  Group group_;
+  Group group_;  // with the trial's seed; its rate and requests are in axes_ alone
+  ServingAxes axes_;
   std::unique_ptr<const workloads::RequestSource> longer_;
   const workloads::RequestSource* source_;
 };
 
 }  // namespace
 
-std::vector<Axis> rate_search_axes() {
-  return {{.name = "search",
-           .fallback = kOne,
-           .accepted = Words{{kOne, kHighest}},
-           .unit = "",
-           .help = "one run at rate_rps, or as many as it takes to find the highest rate that "
-                   "meets the service level, from rate_rps on"},
-          {.name = "search_resolution",
-           .fallback = 0.05,
-           .accepted = Reals{0.001, 1},
-           .unit = "ratio",
-           .help = "it ends where the rates that pass and that do not lie so near"},
-          {.name = "search_trials",
-           .fallback = 4,
-           .accepted = Integers{1, 100},
-           .unit = "runs",
-           .help = "at one rate, at most, of other arrivals each"}};
-}
-
 std::vector<MetricInfo> rate_search_metrics() { return {kHighestRps, kAboveRps, kSearchRuns}; }
 
-bool searches_rate(const Group& group) { return group.word_axis("search") == kHighest; }
+bool searches_rate(const SearchAxes& axes) { return axes.search == kHighestRate; }
 
-void check_rate_search(const Group& group) {
-  if (!searches_rate(group)) return;
-  const serving::Slo slo = slo_of(group);
+void check_rate_search(const ServingAxes& axes) {
+  if (!searches_rate(axes.search)) return;
+  const serving::Slo slo = slo_of(axes.rules);
   const double none = serving::Slo::kNone;
   if (slo.ttft_s == none && slo.tpot_s == none && slo.e2e_s == none && slo.normalised_s == none)
     raise(
         "search is \"{}\" without a service level: give slo_ttft_ms, slo_tpot_ms, slo_e2e_ms or "
         "slo_normalised_ms",
-        kHighest);
-  const std::string& arrivals = group.word_axis("arrivals");
+        kHighestRate);
+  const std::string& arrivals = axes.arrivals.arrivals;
   for (const char* unsteady : {"closed", "ramp", "burst"})
     if (arrivals == unsteady)
       raise("search is \"{}\" and arrivals are \"{}\", which have no one rate: take \"poisson\"",
-            kHighest, arrivals);
+            kHighestRate, arrivals);
   for (const char* fixed : {"trace", "constant"})
-    if (arrivals == fixed && group.axis("search_trials") > 1)
+    if (arrivals == fixed && axes.search.search_trials > 1)
       raise("search_trials is {} and arrivals are \"{}\", the same in each trial: give 1",
-            group.axis("search_trials"), arrivals);
-  if (group.real_axis("rate_rps") <= 0)
-    raise("search begins at rate_rps, which is {}: give more than 0", group.real_axis("rate_rps"));
+            axes.search.search_trials, arrivals);
+  if (axes.arrivals.rate_rps <= 0)
+    raise("search begins at rate_rps, which is {}: give more than 0", axes.arrivals.rate_rps);
 }
 
 Measurement search_rate(const Group& group, const MethodChoice& method,
                         const workloads::RequestSource& source, Bench& bench, const Json& machine,
                         const std::atomic<bool>& stop) {
+  const auto axes = group.axes_as<ServingAxes>();
   std::map<double, Measurement> runs;  // the last of each rate
   const auto trial = [&](double rate_rps, int64_t number) {
     if (stop) throw Interrupted{};
     const Trial at(group, source, rate_rps, number);
-    MethodRun method_run(at.group(), method, at.source(), bench);
+    MethodRun method_run(at.group(), at.axes(), method, at.source(), bench);
     const serving::RunResult result = method_run.run(stop);
     runs[rate_rps] = method_run.measurement(result, machine);
     return serving::trial_of(result.verdict);
   };
   const serving::SearchResult found =
-      serving::search(trial, {.first_rps = group.real_axis("rate_rps"),
-                              .resolution = group.real_axis("search_resolution"),
-                              .most_trials = group.axis("search_trials"),
-                              .percentile = group.real_axis("slo_share")});
+      serving::search(trial, {.first_rps = axes.arrivals.rate_rps,
+                              .resolution = axes.search.search_resolution,
+                              .most_trials = axes.search.search_trials,
+                              .percentile = axes.rules.slo_share});
   Measurement out =
       found.highest_rps > 0 ? runs.at(found.highest_rps) : std::move(runs.begin()->second);
   // Trials that are too small alone may be enough together.

@@ -4,18 +4,18 @@
 #include <atomic>
 
 #include "experiments/framework/kind.h"
+#include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/kinds/shared/bench.h"
 #include "workloads/serving/request_source.h"
 
 namespace reprise::experiments {
 
-[[nodiscard]] std::vector<Axis> rate_search_axes();
 [[nodiscard]] std::vector<MetricInfo> rate_search_metrics();
 
-// True if the group asks for a search, which begins at rate_rps, instead of one run at that rate.
-[[nodiscard]] bool searches_rate(const Group& group);
-// Throws Error for a search without a service level, or for arrivals without a single rate.
-void check_rate_search(const Group& group);
+// Whether a search is asked for instead of one run at rate_rps, where a search begins.
+[[nodiscard]] bool searches_rate(const SearchAxes& axes);
+// Throws Error for a search without a service level, or of arrivals that have no one rate.
+void check_rate_search(const ServingAxes& axes);
 
 // Searches as experiments/serving/search.h describes; trial n of a rate draws its arrivals by seed
 // + n. The measurement is that of the last run at the highest rate that passed, or at the lowest

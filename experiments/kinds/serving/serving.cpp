@@ -43,12 +43,12 @@ void add_rates(const std::vector<double>& rates, const std::vector<double>& firs
   out.sample(kThroughputSpeedup, speedups);
 }
 
-void check_methods(const Group& group, Device device) {
+void check_methods(const Group& group, bool has_model, Device device) {
   Problems problems;
   for (const MethodChoice& method : group.methods)
     problems.collect([&] {
       methods::make_method(method.name, method.options)
-          ->check({.device = device, .has_model = !step_times_of(group)});
+          ->check({.device = device, .has_model = has_model});
     });
   problems.raise_if_any();
 }
@@ -60,11 +60,9 @@ KindInfo ServingKind::info() {
                 .summary =
                     "requests at their times under continuous batching: latencies, rates, "
                     "memory, and whether the run may be reported",
-                .axes = serving_axes(),
+                .axes = list_axes<ServingAxes>(),
                 .metrics = serving::serving_metrics(),
                 .own_workloads = serving_workloads()};
-  for (Axis& axis : rate_search_axes()) info.axes.push_back(std::move(axis));
-  info.axes.push_back(judged_partings_axis());
   info.metrics.push_back(kThroughputSpeedup);
   for (const auto& part :
        {agreement_metrics(), method_run_metrics(), step_metrics(), rate_search_metrics()})
@@ -74,15 +72,16 @@ KindInfo ServingKind::info() {
 }
 
 void ServingKind::check(const Group& group) {
+  const auto axes = group.axes_as<ServingAxes>();
+  const bool has_model = !step_times_of(axes.steps);  // of modelled steps the shape is enough
   Problems problems;
-  // With modelled steps only the model's shape is needed.
-  if (!step_times_of(group)) problems.collect([&] { bench_.check_model(group); });
-  problems.collect([&] { check_step_times(group); });
-  problems.collect([&] { check_rate_search(group); });
-  problems.collect([&] { check_methods(group, bench_.context().device); });
+  if (has_model) problems.collect([&] { bench_.check_model(group); });
+  problems.collect([&] { check_step_times(axes.steps); });
+  problems.collect([&] { check_rate_search(axes); });
+  problems.collect([&] { check_methods(group, has_model, bench_.context().device); });
   problems.collect([&] {
     const RequestSource& requests = source(group);
-    (void)schedule_of(group, requests);
+    (void)schedule_of(group, axes.arrivals, requests);
     if (!group.model.random_weights)
       check_positions(Bench::config(group), extent_of(requests).longest);
   });
@@ -90,13 +89,14 @@ void ServingKind::check(const Group& group) {
 }
 
 MemoryNeed ServingKind::memory_need(const Group& group) {
-  if (step_times_of(group)) return {};
+  const auto axes = group.axes_as<ServingAxes>();
+  if (step_times_of(axes.steps)) return {};
   const Extent extent = extent_of(source(group));
   const model::ModelConfig config = Bench::config(group);
-  int64_t tokens = group.axis("max_batch") * extent.longest + extent.prefix_tokens;
-  if (const int64_t budget = kv_budget_bytes(group); budget > 0)
+  int64_t tokens = axes.engine.max_batch * extent.longest + extent.prefix_tokens;
+  if (const int64_t budget = kv_budget_bytes(axes.engine); budget > 0)
     tokens = std::min(tokens, budget / kv_bytes_per_token(config, group.kv_dtype));
-  const std::vector<methods::Prefix> prefixes = announced_prefixes(group, source(group));
+  const std::vector<methods::Prefix> prefixes = announced_prefixes(axes.engine, source(group));
   int64_t held = 0;  // methods run one after another
   for (const MethodChoice& method : group.methods)
     held = std::max(
@@ -107,18 +107,20 @@ MemoryNeed ServingKind::memory_need(const Group& group) {
 }
 
 const RequestSource& ServingKind::source(const Group& group) {
-  if (std::string key = source_key(group); source_ == nullptr || made_from_ != key) {
-    source_ = request_source_of(group, Bench::config(group).vocab);
+  const SourceAxes axes = group.axes_as<ServingAxes>().source;
+  if (std::string key = source_key(group, axes); source_ == nullptr || made_from_ != key) {
+    source_ = request_source_of(group, axes, Bench::config(group).vocab);
     made_from_ = std::move(key);
   }
   return *source_;
 }
 
 serving::ServingPlan ServingKind::plan(const Group& group) {
+  const auto axes = group.axes_as<ServingAxes>();
   (void)source(group);
   serving::ServingPlan plan{.source = source_,
-                            .schedule = schedule_of(group, *source_),
-                            .options = run_options_of(group, *source_, Bench::config(group))};
+                            .schedule = schedule_of(group, axes.arrivals, *source_),
+                            .options = run_options_of(group, axes, *source_, Bench::config(group))};
   try {
     plan.tokenizer = load_tokenizer(resolve_model(group.model.model));
   } catch (const Error&) {  // a model of random weights need not have one
@@ -129,7 +131,8 @@ serving::ServingPlan ServingKind::plan(const Group& group) {
 std::vector<Measurement> ServingKind::measure(const Group& group, const Json& machine,
                                               const std::atomic<bool>& stop) {
   bench_.use_calibration(machine);
-  return searches_rate(group) ? search_each(group, machine, stop) : run_each(group, machine, stop);
+  const SearchAxes axes = group.axes_as<ServingAxes>().search;
+  return searches_rate(axes) ? search_each(group, machine, stop) : run_each(group, machine, stop);
 }
 
 std::vector<Measurement> ServingKind::search_each(const Group& group, const Json& machine,
@@ -148,6 +151,7 @@ std::vector<Measurement> ServingKind::search_each(const Group& group, const Json
 // turn; only the comparison of rates uses all turns.
 std::vector<Measurement> ServingKind::run_each(const Group& group, const Json& machine,
                                                const std::atomic<bool>& stop) {
+  const auto axes = group.axes_as<ServingAxes>();
   const RequestSource& requests = source(group);
   std::vector<Measurement> measurements;
   std::vector<std::vector<double>> rates(group.methods.size());
@@ -158,18 +162,18 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Json& m
       const size_t m = (turn + static_cast<size_t>(repetition)) % group.methods.size();
       if (stop) throw Interrupted{};
       AlignedBuffer::reset_peak();
-      MethodRun method_run(group, group.methods[m], requests, bench_);
+      MethodRun method_run(group, axes, group.methods[m], requests, bench_);
       serving::RunResult result = method_run.run(stop);
       Measurement measured = method_run.measurement(result, machine);
       rates[m].push_back(throughput_rps(measured));
       if (repetition > 0) continue;
       measurements.push_back(std::move(measured));
-      if (step_times_of(group)) continue;  // its tokens mean nothing
+      if (step_times_of(axes.steps)) continue;  // its tokens mean nothing
       if (m == 0) first = std::move(result.log);
       partings[m] = add_agreement(m == 0 ? first : result.log, first, measurements.back());
     }
   }
-  GroupTies ties(bench_, group, static_cast<int32_t>(group.axis("prefill_chunk")));
+  GroupTies ties(bench_, group, static_cast<int32_t>(axes.engine.prefill_chunk));
   for (size_t m = 0; m < measurements.size(); ++m) {
     add_rates(rates[m], rates[0], measurements[m]);
     add_judgement(ties, group, requests, first, std::move(partings[m]), measurements[m]);

@@ -4,13 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "experiments/kinds/serving/serving_axes.h"
 
 namespace reprise::experiments {
 namespace {
 
 using serving::RequestLog;
-
-constexpr const char* kJudgedPartings = "judged_partings";
 
 const MetricInfo kEqualRequests = {
     "equal_requests_ratio", "ratio",
@@ -39,16 +38,6 @@ std::vector<int32_t> text_before(const Parting& parting, const RequestLog& first
 }
 
 }  // namespace
-
-Axis judged_partings_axis() {
-  return {.name = kJudgedPartings,
-          .fallback = 0,
-          .accepted = Integers{0, int64_t{1} << 20},
-          .unit = "requests",
-          .help =
-              "of a method, whose tokens part from the first method's, to find out whether "
-              "they do so at near ties; in a rounded dtype this takes the model in f32 besides"};
-}
 
 std::vector<MetricInfo> agreement_metrics() { return {kEqualRequests, kUnexplainedRequests}; }
 
@@ -81,7 +70,7 @@ std::vector<Parting> add_agreement(const RequestLog& log, const RequestLog& firs
 
 void add_judgement(GroupTies& ties, const Group& group, const workloads::RequestSource& source,
                    const RequestLog& first, std::vector<Parting> partings, Measurement& out) {
-  const auto most = static_cast<size_t>(group.axis(kJudgedPartings));
+  const auto most = static_cast<size_t>(group.axes_as<ServingAxes>().judged_partings);
   if (most == 0 || !out.metrics.contains(kEqualRequests.name)) return;
   partings.resize(std::min(partings.size(), most));
   Json shown = Json::array();

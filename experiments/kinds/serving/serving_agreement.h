@@ -11,8 +11,6 @@
 
 namespace reprise::experiments {
 
-// The axis "judged_partings": the number of requests of a method to judge; default 0.
-[[nodiscard]] Axis judged_partings_axis();
 [[nodiscard]] std::vector<MetricInfo> agreement_metrics();
 
 // A request for which two runs generated different tokens.

@@ -9,47 +9,133 @@
 #include "core/engine/engine.h"
 #include "core/engine/step_time_model.h"
 #include "core/tokenizer/tokenizer.h"
-#include "experiments/framework/kind.h"
+#include "experiments/framework/shared_info.h"
 #include "experiments/serving/latency.h"
 #include "experiments/serving/validity.h"
 #include "workloads/arrivals.h"
 #include "workloads/serving/registry.h"
+#include "workloads/serving/source_options.h"
 
 namespace reprise::experiments {
 
-// Axes of the requests.
-[[nodiscard]] std::vector<Axis> source_axes();
-// Axes of the arrivals, of the engine, and of the rules for a valid run.
-[[nodiscard]] std::vector<Axis> serving_axes();
+// The requests: options of their source that source_fields() lists.
+struct SourceAxes {
+  workloads::SourceOptions options;
+
+  void visit(AxisVisitor& visitor);
+};
+
+// The times of the requests.
+struct ArrivalAxes {
+  std::string arrivals = "poisson";
+  double rate_rps = 1;
+  double cv = 1;
+  int64_t most_in_flight = 1;
+  double end_rate_rps = 1;
+  double ramp_s = 0;  // 0: the whole run
+  double burst_rate_rps = 1;
+  double burst_s = 1;
+  double between_s = 1;
+
+  void visit(AxisVisitor& visitor);
+
+ private:
+  void visit_bursts(AxisVisitor& visitor);
+};
+
+struct EngineAxes : StepAxes {
+  int64_t max_batch = 32;
+  std::string scheduler = "first_come";
+  double most_wait_s = 10;
+  std::string prefixes = "declared";
+  double kv_budget_mb = 0;  // 0: as much as the batch's longest requests need
+  std::string preemption = "recompute";
+  double swap_budget_mb = 0;  // 0: what memory or disk has
+
+  void visit(AxisVisitor& visitor);
+
+ private:
+  void visit_memory(AxisVisitor& visitor);
+};
+
+// Modelled times of steps, on a clock of their own.
+struct StepModelAxes {
+  double modelled_step_ms = 0;  // 0: the network computes
+  double modelled_row_us = 0;
+  double modelled_context_ns = 0;
+
+  void visit(AxisVisitor& visitor);
+};
+
+// What a run must keep to.
+struct RuleAxes {
+  double slo_ttft_ms = 0, slo_tpot_ms = 0, slo_e2e_ms = 0, slo_normalised_ms = 0;  // 0: no bound
+  double slo_share = 0.99;
+  double least_duration_s = 60;
+  double most_drain_s = 3600;
+  int64_t least_requests = 100;
+
+  void visit(AxisVisitor& visitor);
+
+ private:
+  void visit_service_level(AxisVisitor& visitor);
+};
+
+inline constexpr const char* kOneRate = "one_rate";
+inline constexpr const char* kHighestRate = "highest_rate";
+
+// The search for the highest rate; see rate_search.h.
+struct SearchAxes {
+  std::string search = kOneRate;
+  double search_resolution = 0.05;
+  int64_t search_trials = 4;
+
+  void visit(AxisVisitor& visitor);
+};
+
+// The axes of kind "serving".
+struct ServingAxes {
+  SourceAxes source;
+  ArrivalAxes arrivals;
+  EngineAxes engine;
+  StepModelAxes steps;
+  RuleAxes rules;
+  SearchAxes search;
+  int64_t judged_partings = 0;  // requests of a method; see serving_agreement.h
+
+  void visit(AxisVisitor& visitor);
+};
 
 // The sources of requests, as a kind's own workloads.
 [[nodiscard]] std::vector<workloads::WorkloadInfo> serving_workloads();
 
 // The group's requests. Throws Error as workloads::make_request_source().
 [[nodiscard]] std::unique_ptr<workloads::RequestSource> request_source_of(const Group& group,
+                                                                          const SourceAxes& axes,
                                                                           int64_t vocab);
 
-// A text that is equal for groups that have the same requests.
-[[nodiscard]] std::string source_key(const Group& group);
+// Equal for groups that have the same requests.
+[[nodiscard]] std::string source_key(const Group& group, const SourceAxes& axes);
 
-// The arrival times: as the source recorded them, or as the arrival process draws them. Throws
-// Error if process and source do not fit together.
-[[nodiscard]] workloads::ArrivalSchedule schedule_of(const Group& group,
+// When they come: as the source recorded it, or as the process draws it. Throws Error where the
+// process and the source do not go together.
+[[nodiscard]] workloads::ArrivalSchedule schedule_of(const Group& group, const ArrivalAxes& axes,
                                                      const workloads::RequestSource& source);
 
-// True if the engine is told the source's prefixes before the first request.
-[[nodiscard]] bool declares_prefixes(const Group& group);
-[[nodiscard]] int64_t kv_budget_bytes(const Group& group);  // 0: none
+// Whether the engine is told of the source's prefixes before the first request.
+[[nodiscard]] bool declares_prefixes(const EngineAxes& axes);
+[[nodiscard]] int64_t kv_budget_bytes(const EngineAxes& axes);  // 0: none
 
-// The engine's options for every method, without limits and without the folder for swapped states.
-[[nodiscard]] engine::EngineOptions engine_options_of(const Group& group);
+// What the engine of every method is told, limits and the folder for swapped states apart.
+[[nodiscard]] engine::EngineOptions engine_options_of(const EngineAxes& axes, DType kv_dtype);
 
-// The step times of the model of steps (engine/step_time_model.h); nullopt if the network computes.
-[[nodiscard]] std::optional<engine::StepTimes> step_times_of(const Group& group);
-// Throws Error if such a model is given only in part.
-void check_step_times(const Group& group);
+// What a step takes where steps are modelled (engine/step_time_model.h); none: the network
+// computes.
+[[nodiscard]] std::optional<engine::StepTimes> step_times_of(const StepModelAxes& axes);
+// Throws Error for parts of such a model without the whole.
+void check_step_times(const StepModelAxes& axes);
 
-[[nodiscard]] serving::Slo slo_of(const Group& group);
-[[nodiscard]] serving::ValidityRules validity_rules_of(const Group& group);
+[[nodiscard]] serving::Slo slo_of(const RuleAxes& axes);
+[[nodiscard]] serving::ValidityRules validity_rules_of(const RuleAxes& axes);
 
 }  // namespace reprise::experiments

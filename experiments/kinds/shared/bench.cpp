@@ -10,7 +10,6 @@
 #include "core/kernels/attention/fetch_calibration.h"
 #include "core/kernels/attention/step_attention.h"
 #include "core/tokenizer/tokenizer.h"
-#include "experiments/framework/shared_info.h"
 #include "experiments/kinds/shared/costs.h"
 #include "experiments/kinds/shared/method_report.h"
 #include "methods/registry.h"
@@ -40,12 +39,7 @@ methods::Prefix split_evenly(const std::vector<int32_t>& tokens, int64_t count) 
   return pieces;
 }
 
-// Number of pieces that the shared tokens are cut into, for kinds with such an axis; otherwise 1.
-int64_t modules_of(const Group& group) {
-  return group.axes.contains("modules") ? group.axis("modules") : 1;
-}
-
-// Returns no prefix if there are no tokens.
+// No prefix for no tokens.
 std::vector<methods::Prefix> pieces_of(const std::vector<int32_t>& tokens, int64_t count) {
   if (tokens.empty()) return {};
   return {split_evenly(tokens, count)};
@@ -55,10 +49,10 @@ methods::Use use_of(const std::vector<methods::Prefix>& prefixes, Device device)
   return {.device = device, .prefixes = prefixes, .always_has_prefix = !prefixes.empty()};
 }
 
-// Sum over all methods, because their lanes exist at the same time.
-int64_t held_tokens(const Group& group) {
-  const std::vector<int32_t> shared(static_cast<size_t>(group.axis("shared_tokens")));
-  const std::vector<methods::Prefix> prefixes = pieces_of(shared, modules_of(group));
+// Sums over all methods, since their lanes are there at once.
+int64_t held_tokens(const Group& group, const RequestAxes& axes) {
+  const std::vector<int32_t> shared(static_cast<size_t>(axes.shared_tokens));
+  const std::vector<methods::Prefix> prefixes = pieces_of(shared, axes.modules);
   int64_t tokens = 0;
   for (const MethodChoice& method : group.methods)
     tokens += methods::make_method(method.name, method.options)
@@ -90,30 +84,31 @@ model::Decoder& Bench::decoder(const Group& group) {
   return *decoder_;
 }
 
-std::vector<Bench::Lane> Bench::make_lanes(const Group& group, int64_t max_batch,
-                                           const std::atomic<bool>& stop) {
+std::vector<Bench::Lane> Bench::make_lanes(const Group& group, const RequestAxes& axes,
+                                           int64_t max_batch, const std::atomic<bool>& stop) {
   AlignedBuffer::reset_peak();
   std::vector<Lane> lanes;
   for (const MethodChoice& method : group.methods) {
     if (stop) throw Interrupted{};
-    lanes.push_back(make_lane(group, method, max_batch));
+    lanes.push_back(make_lane(group, axes, method, max_batch));
   }
   return lanes;
 }
 
-Bench::Lane Bench::make_lane(const Group& group, const MethodChoice& method, int64_t max_batch) {
+Bench::Lane Bench::make_lane(const Group& group, const RequestAxes& axes,
+                             const MethodChoice& method, int64_t max_batch) {
   Lane lane{.method = methods::make_method(method.name, method.options)};
-  const std::vector<methods::Prefix> prefixes = pieces_of(prefix(group), modules_of(group));
-  const methods::Setup setup = setup_of(group, use_of(prefixes, context_.device));
+  const std::vector<methods::Prefix> prefixes = pieces_of(prefix(group, axes), axes.modules);
+  const methods::Setup setup = setup_of(group, axes, use_of(prefixes, context_.device));
   const int64_t begin_ns = now_ns();
   lane.method->prepare(setup);
   const int64_t end_ns = now_ns();
-  const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
-  lane.engine = make_engine(group, *lane.method,
+  const int64_t tokens = axes.prompt_tokens + axes.new_tokens;
+  lane.engine = make_engine(group, axes, *lane.method,
                             {.max_batch = static_cast<int32_t>(max_batch),
                              .max_sequence_tokens = static_cast<int32_t>(tokens),
-                             .prefix_tokens = static_cast<int32_t>(group.axis("shared_tokens"))});
-  lane.prefix_ms = declare_prefix(*lane.engine, group);
+                             .prefix_tokens = static_cast<int32_t>(axes.shared_tokens)});
+  lane.prefix_ms = declare_prefix(*lane.engine, group, axes);
   if (imports_prefixes(*lane.engine))
     lane.prefix_ms += static_cast<double>(end_ns - begin_ns) * 1e-6;
   return lane;
@@ -124,43 +119,42 @@ bool imports_prefixes(const engine::Engine& engine) {
   return shaper != nullptr && shaper->imports_prefixes();
 }
 
-std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, methods::Method& method,
+std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, const StepAxes& axes,
+                                                   methods::Method& method,
                                                    const reuse::EngineLimits& limits) {
   engine::EngineOptions options;
   options.limits = limits;
   options.kv_dtype = group.kv_dtype;
-  options.step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"));
-  // Decode steps are measured separately.
+  options.step_tokens = static_cast<int32_t>(axes.prefill_chunk);
+  // Decode steps are measured by themselves.
   options.scheduler = engine::make_scheduler("prefill_first");
   options.clock_ns = now_ns;
   auto cache = methods::join(method.parts(), options);
   return std::make_unique<engine::Engine>(context_, decoder(group), std::move(cache), options);
 }
 
-methods::Setup Bench::setup_of(const Group& group, const methods::Use& use) {
-  methods::Setup setup =
-      methods::generation_setup(decoder(group), context_, group.kv_dtype,
-                                static_cast<int32_t>(group.axis("prefill_chunk")), use);
+methods::Setup Bench::setup_of(const Group& group, const StepAxes& axes, const methods::Use& use) {
+  methods::Setup setup = methods::generation_setup(decoder(group), context_, group.kv_dtype,
+                                                   static_cast<int32_t>(axes.prefill_chunk), use);
   setup.seed = group.seeds.weights;
   return setup;
 }
 
-std::vector<int32_t> Bench::prefix(const Group& group) {
+std::vector<int32_t> Bench::prefix(const Group& group, const PromptAxes& axes) {
   constexpr int64_t kPrefixItem = -1;  // requests count from 0
-  return draw(group, kPrefixItem, group.axis("shared_tokens"));
+  return draw(group, kPrefixItem, axes.shared_tokens);
 }
 
-std::vector<int32_t> Bench::prompt(const Group& group, int64_t request) {
-  std::vector<int32_t> ids = prefix(group);
-  const std::vector<int32_t> own =
-      draw(group, request, group.axis("prompt_tokens") - group.axis("shared_tokens"));
+std::vector<int32_t> Bench::prompt(const Group& group, const PromptAxes& axes, int64_t request) {
+  std::vector<int32_t> ids = prefix(group, axes);
+  const std::vector<int32_t> own = draw(group, request, axes.prompt_tokens - axes.shared_tokens);
   ids.insert(ids.end(), own.begin(), own.end());
   return ids;
 }
 
-double Bench::declare_prefix(engine::Engine& engine, const Group& group) {
-  if (group.axis("shared_tokens") == 0) return 0;
-  std::vector<int32_t> tokens = prefix(group);
+double Bench::declare_prefix(engine::Engine& engine, const Group& group, const PromptAxes& axes) {
+  if (axes.shared_tokens == 0) return 0;
+  std::vector<int32_t> tokens = prefix(group, axes);
   const int64_t begin_ns = now_ns();
   engine.declare_prefix("shared_tokens", std::move(tokens));
   engine::require_served(engine.run());
@@ -219,13 +213,13 @@ void Bench::check_model(const Group& group) {
   problems.raise_if_any();
 }
 
-void Bench::check(const Group& group) {
+void Bench::check(const Group& group, const RequestAxes& axes) {
   const std::string& model = group.model.model;
   Problems problems;
   problems.collect([&] {
     (void)config(group);  // of a model that is not there, nothing else is worth being told
     problems.collect([&] { check_model(group); });
-    problems.collect([&] { check_prompts(group); });
+    problems.collect([&] { check_prompts(group, axes); });
     problems.collect([&] {
       check_once(fmt::format("draw {} {} {}", model, group.workload.name, group.workload.file),
                  [&] { (void)workload(group); });
@@ -238,8 +232,8 @@ void Bench::check(const Group& group) {
   problems.raise_if_any();
 }
 
-void check_prompts(const Group& group) {
-  const int64_t shared = group.axis("shared_tokens"), prompt = group.axis("prompt_tokens");
+void check_prompts(const Group& group, const RequestAxes& axes) {
+  const int64_t shared = axes.shared_tokens, prompt = axes.prompt_tokens;
   if (shared > prompt)
     raise(
         "shared_tokens is {}, but a prompt has {} tokens, the shared ones among them. Set "
@@ -248,13 +242,13 @@ void check_prompts(const Group& group) {
   // The config is read for random weights too, so that a missing model is found now. Random weights
   // prefer no position.
   const model::ModelConfig config = Bench::config(group);
-  if (!group.model.random_weights) check_positions(config, prompt + group.axis("new_tokens"));
+  if (!group.model.random_weights) check_positions(config, prompt + axes.new_tokens);
 }
 
-MemoryNeed memory_of_prompts(const Group& group, int64_t sequences) {
-  const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
+MemoryNeed memory_of_prompts(const Group& group, const RequestAxes& axes, int64_t sequences) {
+  const int64_t tokens = axes.prompt_tokens + axes.new_tokens;
   return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype,
-                         tokens * sequences + held_tokens(group));
+                         tokens * sequences + held_tokens(group, axes));
 }
 
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,
@@ -281,7 +275,7 @@ Json answers_of(const Group& group, size_t index,
           {"equal_token_ratio", share}};
 }
 
-Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests) {
+Json method_metrics(engine::Engine& engine, const PromptAxes& axes, int64_t requests) {
   Json metrics = Json::object();
   engine.cache().report([&](std::string_view name, double value, std::string_view unit) {
     metrics[std::string(name)] = {{"value", value}, {"unit", std::string(unit)}};
@@ -289,7 +283,7 @@ Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests
   metrics[kKvMb.name] =
       results::metric_json(static_cast<double>(engine.pool().peak_bytes()) * 1e-6, kKvMb.unit);
   metrics[kPromptTokensTotal.name] = results::metric_json(
-      static_cast<double>(requests * group.axis("prompt_tokens")), kPromptTokensTotal.unit);
+      static_cast<double>(requests * axes.prompt_tokens), kPromptTokensTotal.unit);
   return metrics;
 }
 

@@ -13,6 +13,7 @@
 #include "core/engine/engine.h"
 #include "core/model/network/decoder.h"
 #include "experiments/framework/kind.h"
+#include "experiments/framework/shared_info.h"
 #include "experiments/kinds/shared/places.h"
 #include "methods/method.h"
 #include "workloads/workload.h"
@@ -27,11 +28,11 @@ class Bench {
   explicit Bench(const Context& context) : context_(context) {}
 
   [[nodiscard]] const Context& context() const { return context_; }
-  // Throws Error with every fault of the group that can be found before weights are loaded: in its
-  // model and checkpoint, dtypes, methods, workload and prompts.
-  void check(const Group& group);
-  // Throws Error if the group's model cannot be loaded on the context's device, because of its
-  // dtype, its shape or its checkpoint's headers.
+  // Throws Error with everything that is wrong with the group and can be known before weights are
+  // loaded: its model and checkpoint, dtypes, methods, workload and prompts.
+  void check(const Group& group, const RequestAxes& axes);
+  // Throws Error where the group's model cannot be loaded on the context's device: its dtype, its
+  // shape, its checkpoint's headers.
   static void check_loadable(const Group& group, const Context& context);
   // Checks the model as check() does: that it can be loaded and can generate. Reads the headers of
   // a checkpoint once, whatever the number of groups.
@@ -48,29 +49,30 @@ class Bench {
     std::unique_ptr<engine::Engine> engine = {};
     double prefix_ms = 0;  // that preparing the method and declaring the prefix took
   };
-  // The group's methods, ready to take turns at requests with the group's prompts. Each has an
-  // engine with room for `max_batch` sequences that knows the group's prefix. Starts the count of
-  // peak memory. Throws Interrupted when `stop` is set.
-  std::vector<Lane> make_lanes(const Group& group, int64_t max_batch,
+  // The group's methods, ready to take turns at requests with the group's prompts: an engine each,
+  // with room for `max_batch` sequences, which knows the group's prefix. Begins the count of peak
+  // memory. Throws Interrupted when `stop` is raised.
+  std::vector<Lane> make_lanes(const Group& group, const RequestAxes& axes, int64_t max_batch,
                                const std::atomic<bool>& stop);
-  // Makes one of these lanes, or a lane for another method.
-  Lane make_lane(const Group& group, const MethodChoice& method, int64_t max_batch);
-  // The engine of a prepared method, which decodes in separate steps. `limits` count whole
+  // One of them, or another method for the group's prompts.
+  Lane make_lane(const Group& group, const RequestAxes& axes, const MethodChoice& method,
+                 int64_t max_batch);
+  // A prepared method's engine, which decodes in steps of their own. `limits` are those of whole
   // sequences.
-  std::unique_ptr<engine::Engine> make_engine(const Group& group, methods::Method& method,
+  std::unique_ptr<engine::Engine> make_engine(const Group& group, const StepAxes& axes,
+                                              methods::Method& method,
                                               const reuse::EngineLimits& limits);
-  // The setup of one of the group's methods. Everything that `use` points to must outlive it.
-  methods::Setup setup_of(const Group& group, const methods::Use& use);
-  // The tokens that every prompt of the group begins with: "shared_tokens" tokens, drawn once for a
+  // The setup of one of the group's methods. What `use` points at must outlive it.
+  methods::Setup setup_of(const Group& group, const StepAxes& axes, const methods::Use& use);
+  // The tokens that every prompt of the group begins with: shared_tokens of them, drawn once for a
   // seed.
-  std::vector<int32_t> prefix(const Group& group);
-  // The prompt of request `request`, "prompt_tokens" long and the same for every method: the
-  // prefix, then tokens that the workload draws for this request. A workload is made once for a
-  // model.
-  std::vector<int32_t> prompt(const Group& group, int64_t request);
-  // Declares the group's prefix, if it has one, and returns the time in milliseconds, which is
-  // about 0 for a method that does not keep prefixes apart.
-  double declare_prefix(engine::Engine& engine, const Group& group);
+  std::vector<int32_t> prefix(const Group& group, const PromptAxes& axes);
+  // Prompt of request `request`, prompt_tokens long and the same for every method: the prefix, then
+  // what the workload draws for this request. A workload is made once for a model.
+  std::vector<int32_t> prompt(const Group& group, const PromptAxes& axes, int64_t request);
+  // Declares the group's prefix, if it has any, and returns the milliseconds that took: next to
+  // nothing for a method that does not keep prefixes apart.
+  double declare_prefix(engine::Engine& engine, const Group& group, const PromptAxes& axes);
 
  private:
   // `tokens` tokens of the workload's item.
@@ -88,12 +90,12 @@ class Bench {
   std::map<std::string, std::string> checked_;  // what was checked, and its error or ""
 };
 
-// Throws Error if the group's prompts are impossible: a prefix longer than the prompt, or more
-// tokens than a trained model can place.
-void check_prompts(const Group& group);
+// Throws Error when the group's prompts cannot be: a prefix longer than the prompt, or more tokens
+// than a trained model can place.
+void check_prompts(const Group& group, const RequestAxes& axes);
 
-// Memory of the model, of one cache with `sequences` sequences, and of the methods' other states.
-MemoryNeed memory_of_prompts(const Group& group, int64_t sequences);
+// The model, one cache of `sequences` sequences, and what the group's methods hold besides.
+MemoryNeed memory_of_prompts(const Group& group, const RequestAxes& axes, int64_t sequences);
 
 // A request with the group's sampling: greedy, and never stopped early.
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,
@@ -119,10 +121,10 @@ std::vector<Measurement> measurements_of(const Group& group, const std::vector<S
   return measurements;
 }
 
-// Counts of the method and its cache as metrics, {"reused_tokens": {value, unit}, ...}, with the
-// peak of the cache and the number of prompt tokens of `requests` requests.
-Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests);
-// True if the engine's method computed its prefixes before the engine was made.
+// What the method and its cache count, as metrics: {"reused_tokens": {value, unit}, ...}, the peak
+// of the cache, and all prompt tokens that were submitted, of `requests` requests.
+Json method_metrics(engine::Engine& engine, const PromptAxes& axes, int64_t requests);
+// True if the engine's method computed the prefixes that it knows before the engine was made.
 [[nodiscard]] bool imports_prefixes(const engine::Engine& engine);
 // Adds the metrics and settings that the method itself reports.
 void add_report(const methods::Method& method, Measurement& out);

@@ -94,9 +94,9 @@ TEST(Axis, EveryTypeGoesFromTheFileIntoGroupsAndLabels) {
   const Experiment experiment = parse(file_of_three_axes());
   const auto groups = expand(experiment, {.context = {.threads = 1, .isa = Isa::kPortable}});
   ASSERT_EQ(groups.size(), 8u);
-  EXPECT_EQ(groups[0].axis("count"), 2);
-  EXPECT_EQ(groups[0].real_axis("rate_rps"), 0.5);
-  EXPECT_EQ(groups[1].word_axis("arrivals"), "poisson");
+  EXPECT_EQ(groups[0].axes.at("count"), AxisValue(2));
+  EXPECT_EQ(groups[0].axes.at("rate_rps"), AxisValue(0.5));
+  EXPECT_EQ(groups[1].axes.at("arrivals"), AxisValue("poisson"));
   EXPECT_EQ(groups[0].label, "f32 count=2 rate_rps=0.5 arrivals=closed");
   EXPECT_EQ(groups[0].requested[0]["arrivals"], "closed");
   EXPECT_TRUE(groups[2].requested[0]["rate_rps"].is_number_float());

@@ -21,6 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+int64_t prompt_tokens(const Group& group) { return group.axes.at("prompt_tokens").integer(); }
+
 // Its "time" is the prompt's length, so records can be compared exactly.
 class InstantKind : public Kind {
  public:
@@ -37,24 +39,24 @@ class InstantKind : public Kind {
   }
   void check(const Group& group) override {
     Problems problems;
-    if (group.axis("prompt_tokens") > 1000) problems.add("prompt is too long");
+    if (prompt_tokens(group) > 1000) problems.add("prompt is too long");
     if (group.dtype == refused_dtype)
       problems.add(fmt::format("dtype {} is not for us", name_of(group.dtype)));
     problems.raise_if_any();
   }
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override {
-    return {.bytes = bytes_per_token * static_cast<double>(group.axis("prompt_tokens")),
+    return {.bytes = bytes_per_token * static_cast<double>(prompt_tokens(group)),
             .of_what = "made up"};
   }
   std::vector<Measurement> measure(const Group& group, const Json&,
                                    const std::atomic<bool>&) override {
-    if (group.axis("prompt_tokens") >= refuse_from) throw MemoryError("no room", 7e9);
+    if (prompt_tokens(group) >= refuse_from) throw MemoryError("no room", 7e9);
     if (measured == interrupt_at) throw Interrupted{};
     if (measured == fail_at) raise("the cache needs 9 GiB, 2 GiB are available");
     ++measured;
     std::vector<Measurement> measurements(group.methods.size());
     for (Measurement& one : measurements) {
-      const auto time_ms = static_cast<double>(group.axis("prompt_tokens"));
+      const auto time_ms = static_cast<double>(prompt_tokens(group));
       one.samples = {{"ttft_ms", {time_ms}}};
       one.metrics = {{"ttft_ms", {{"value", time_ms}, {"unit", "ms"}}}};
     }

@@ -44,10 +44,10 @@ TEST(Sweep, LastAxisRunsFastestAndLabelsNameWhatVaries) {
   file["settings"] = Json::object();
   file["sweep"]["new_tokens"] = {1, 2};
   const auto groups = expand(parse_sample(file), settings());
-  EXPECT_EQ(groups[0].axis("new_tokens"), 1);
-  EXPECT_EQ(groups[1].axis("new_tokens"), 2);
-  EXPECT_EQ(groups[1].axis("prompt_tokens"), 8);
-  EXPECT_EQ(groups[2].axis("prompt_tokens"), 16);
+  EXPECT_EQ(groups[0].axes.at("new_tokens"), AxisValue(1));
+  EXPECT_EQ(groups[1].axes.at("new_tokens"), AxisValue(2));
+  EXPECT_EQ(groups[1].axes.at("prompt_tokens"), AxisValue(8));
+  EXPECT_EQ(groups[2].axes.at("prompt_tokens"), AxisValue(16));
   EXPECT_EQ(groups[1].label, "models/a f32 prompt_tokens=8 new_tokens=2");
 }
 

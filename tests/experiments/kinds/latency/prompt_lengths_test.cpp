@@ -25,9 +25,12 @@ class PromptLengths : public KindOnTinyModel {
                      {"settings", settings},
                      {"repetitions", 2}});
   }
+  TtftAxes lengths(const Json& settings) const {
+    return with_lengths(group(settings).axes_as<TtftAxes>());
+  }
   std::string refusal(const Json& settings) const {
     try {
-      (void)with_lengths(group(settings));
+      (void)lengths(settings);
     } catch (const Error& error) {
       return error.what();
     }
@@ -37,18 +40,17 @@ class PromptLengths : public KindOnTinyModel {
 
 TEST_F(PromptLengths, ADataSetStandsForPromptAndFreshTokens) {
   const int64_t fresh = workloads::longbench::find_latency_set("triviaqa").fresh_tokens();
-  const Group one = with_lengths(group({{"dataset", "triviaqa"}}));
-  EXPECT_EQ(one.axis("prompt_tokens"), 3500 + fresh);
-  EXPECT_EQ(one.axis("shared_tokens"), 3500);
-  EXPECT_EQ(one.axis("fresh_tokens"), fresh);
-  EXPECT_EQ(
-      with_lengths(group({{"dataset", "qmsum"}, {"context_limit", 64}})).axis("shared_tokens"), 64);
+  const TtftAxes one = lengths({{"dataset", "triviaqa"}});
+  EXPECT_EQ(one.prompt_tokens, 3500 + fresh);
+  EXPECT_EQ(one.shared_tokens, 3500);
+  EXPECT_EQ(one.fresh_tokens, fresh);
+  EXPECT_EQ(lengths({{"dataset", "qmsum"}, {"context_limit", 64}}).shared_tokens, 64);
 }
 
 TEST_F(PromptLengths, WithoutADataSetTheyAreAsSaid) {
-  const Group one = with_lengths(group({{"prompt_tokens", 40}, {"fresh_tokens", 5}}));
-  EXPECT_EQ(one.axis("prompt_tokens"), 40);
-  EXPECT_EQ(one.axis("shared_tokens"), 35);
+  const TtftAxes one = lengths({{"prompt_tokens", 40}, {"fresh_tokens", 5}});
+  EXPECT_EQ(one.prompt_tokens, 40);
+  EXPECT_EQ(one.shared_tokens, 35);
   Json resolved = Json::object();
   add_lengths(one, resolved);
   EXPECT_TRUE(resolved.empty());
@@ -90,7 +92,7 @@ TEST_F(PromptLengths, TheShippedFigureCanBeRunAndHasThePapersNumbersAtItsLengths
     const Experiment experiment = load_experiment(path, scale, {}, known_vocabulary());
     for (const Group& one : expand(experiment, {.context = context_, .device = Device::kCpu})) {
       EXPECT_NO_THROW(TtftKind(context_).check(one)) << scale << " " << one.label;
-      if (one.axis("context_limit") != 3500) continue;
+      if (one.axes_as<TtftAxes>().context_limit != 3500) continue;
       for (const std::string& name : experiment.paper_numbers)
         for (const Json& point : one.requested) {
           // The authors compute everything, or copy the modules.

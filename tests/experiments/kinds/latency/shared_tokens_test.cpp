@@ -20,6 +20,7 @@ const Json kExactMethods = {"contiguous",      "paged",
                             "chunk_attention", {{"name", "chunk_attention"}, {"options", kReuse}},
                             "relay_attention"};
 constexpr int64_t kShared = 136, kPrompt = 144, kBatch = 3, kNew = 5, kRepetitions = 2;
+constexpr PromptAxes kPrompts = {.prompt_tokens = kPrompt, .shared_tokens = kShared};
 
 class SharedTokens : public KindOnTinyModel {
  protected:
@@ -42,8 +43,9 @@ class SharedTokens : public KindOnTinyModel {
 TEST_F(SharedTokens, PromptsBeginWithThePrefixAndGoOnByThemselves) {
   Bench bench(context_);
   const Group one = decode_group();
-  const std::vector<int32_t> prefix = bench.prefix(one);
-  const std::vector<int32_t> first = bench.prompt(one, 0), second = bench.prompt(one, 1);
+  const std::vector<int32_t> prefix = bench.prefix(one, kPrompts);
+  const std::vector<int32_t> first = bench.prompt(one, kPrompts, 0),
+                             second = bench.prompt(one, kPrompts, 1);
   ASSERT_EQ(prefix.size(), static_cast<size_t>(kShared));
   for (const auto& prompt : {first, second}) {
     ASSERT_EQ(prompt.size(), static_cast<size_t>(kPrompt));
@@ -52,7 +54,7 @@ TEST_F(SharedTokens, PromptsBeginWithThePrefixAndGoOnByThemselves) {
   EXPECT_NE(first, second);
   Group other = one;
   other.seeds.prompts = 2;
-  EXPECT_NE(bench.prefix(other), prefix);
+  EXPECT_NE(bench.prefix(other, kPrompts), prefix);
 }
 
 TEST_F(SharedTokens, TextIsSharedTheSameWay) {
@@ -60,19 +62,20 @@ TEST_F(SharedTokens, TextIsSharedTheSameWay) {
   Group one = decode_group();
   one.model.model = "models/quickstart";
   one.workload = {.name = "text_prompts", .file = "models/quickstart/sample.txt"};
-  const std::vector<int32_t> prefix = bench.prefix(one);
-  const std::vector<int32_t> first = bench.prompt(one, 0);
+  const std::vector<int32_t> prefix = bench.prefix(one, kPrompts);
+  const std::vector<int32_t> first = bench.prompt(one, kPrompts, 0);
   ASSERT_EQ(first.size(), static_cast<size_t>(kPrompt));
   EXPECT_TRUE(std::equal(prefix.begin(), prefix.end(), first.begin()));
 }
 
 TEST_F(SharedTokens, NoneLeavesPromptsAsTheWorkloadDrawsThem) {
   Bench bench(context_);
-  const Group one = group("ttft", {{"prompt_tokens", 9}});
-  EXPECT_TRUE(bench.prefix(one).empty());
-  Group longer = one;
-  longer.axes["prompt_tokens"] = 20;
-  const std::vector<int32_t> first = bench.prompt(one, 3), second = bench.prompt(longer, 3);
+  const Group one = group("ttft", {});
+  const PromptAxes nine = {.prompt_tokens = 9}, twenty = {.prompt_tokens = 20};
+  EXPECT_TRUE(bench.prefix(one, nine).empty());
+  const std::vector<int32_t> first = bench.prompt(one, nine, 3),
+                             second = bench.prompt(one, twenty, 3);
+  ASSERT_EQ(first.size(), 9u);
   EXPECT_TRUE(std::equal(first.begin(), first.end(), second.begin()));
 }
 

@@ -22,17 +22,21 @@ namespace {
 namespace fs = std::filesystem;
 namespace serving = experiments::serving;
 
+struct EvenAxes {
+  double rate_rps = 100;
+
+  void visit(experiments::AxisVisitor& visitor) {
+    visitor.real({"rate_rps", "1/s", "requests per second"}, {1, 1000}, rate_rps);
+  }
+};
+
 // Thirty even requests at the rate of the point.
 class EvenPlans final : public serving::PlansServing {
  public:
   static experiments::KindInfo info() {
     return {.name = "even",
             .summary = "for tests",
-            .axes = {{.name = "rate_rps",
-                      .fallback = 100.0,
-                      .accepted = experiments::Reals{1, 1000},
-                      .unit = "1/s",
-                      .help = "requests per second"}},
+            .axes = experiments::list_axes<EvenAxes>(),
             .metrics = serving::serving_metrics(),
             .takes_model = false};
   }
@@ -41,10 +45,11 @@ class EvenPlans final : public serving::PlansServing {
   [[nodiscard]] serving::ServingPlan plan(const experiments::Group& group) override {
     auto source = std::make_shared<serving::EvenSource>();
     source->count = count;
+    const auto axes = group.axes_as<EvenAxes>();
     return {
         .source = source,
-        .schedule = workloads::make_arrivals("constant", {.rate_rps = group.real_axis("rate_rps")})
-                        ->schedule(count),
+        .schedule =
+            workloads::make_arrivals("constant", {.rate_rps = axes.rate_rps})->schedule(count),
         .options = {.rules = {.least_duration_s = 0.01, .least_requests = 30, .most_late_s = 10}},
         .tokenizer = nullptr};
   }

@@ -60,6 +60,10 @@ class ServingAgreement : public KindOnTinyModel {
                        {"judged_partings", judged}}}});
   }
 
+  static std::unique_ptr<workloads::RequestSource> source_of(const Group& given) {
+    return request_source_of(given, given.axes_as<ServingAxes>().source, /*vocab=*/256);
+  }
+
   // The tokens that tie most and least with `token` after the prompt of `request`, by their gaps.
   struct Rivals {
     int32_t nearest = 0, farthest = 0;
@@ -67,7 +71,7 @@ class ServingAgreement : public KindOnTinyModel {
   Rivals rivals(const Group& given, int64_t request, int32_t token) {
     Bench bench(context_);
     GroupTies ties(bench, given, 16);
-    const std::vector<int32_t> prompt = request_source_of(given, 256)->request(request).prompt;
+    const std::vector<int32_t> prompt = source_of(given)->request(request).prompt;
     const auto gap = [&](int32_t other) { return ties.judge(prompt, token, other).gap; };
     Rivals found{.nearest = token == 0 ? 1 : 0, .farthest = token == 0 ? 1 : 0};
     for (int32_t other = 0; other < 256; ++other) {
@@ -83,7 +87,7 @@ class ServingAgreement : public KindOnTinyModel {
     Measurement out;
     GroupTies ties(bench, given, 16);
     std::vector<Parting> partings = add_agreement(log, first, out);
-    add_judgement(ties, given, *request_source_of(given, 256), first, std::move(partings), out);
+    add_judgement(ties, given, *source_of(given), first, std::move(partings), out);
     return out;
   }
 };

@@ -65,7 +65,7 @@ void PrefixTreeCache::release_buffer(RequestId prefix, kv::BlockPool& pool) {
   found->second.clear();
 }
 
-bool PrefixTreeCache::locate(RequestId id, int32_t first_token, int32_t end_token,
+void PrefixTreeCache::locate(RequestId id, int32_t first_token, int32_t end_token,
                              const kv::BlockPool& pool, std::vector<kv::TokenRun>& runs) const {
   const TreeSequence& sequence = tree_.sequence(id);
   for (int32_t token = first_token; token < end_token;) {
@@ -81,7 +81,6 @@ bool PrefixTreeCache::locate(RequestId id, int32_t first_token, int32_t end_toke
                     .is_computed = is_computed});
     token = end;
   }
-  return true;
 }
 
 int32_t PrefixTreeCache::lasting_tokens(RequestId id) const {
@@ -96,15 +95,13 @@ int32_t PrefixTreeCache::lasting_tokens(RequestId id) const {
   return tokens;
 }
 
-bool PrefixTreeCache::declare_prefix(RequestId id, std::span<const int32_t> /*tokens*/) {
-  if (!matches_pinned(options_.tree.matching)) return false;
+void PrefixTreeCache::declare_prefix(RequestId id, std::span<const int32_t> /*tokens*/) {
   if (options_.most_prefixes > 0 && std::ssize(prefixes_) >= options_.most_prefixes)
     raise(
         "method \"{}\" was told to keep {} prefix(es) and has them: drop one, declare no more, or "
         "choose another preset",
         options_.method, options_.most_prefixes);
   prefixes_.emplace(id, std::vector<int32_t>());
-  return true;
 }
 
 void PrefixTreeCache::keep_prefix(RequestId id, kv::BlockPool& pool) { tree_.pin(id, pool); }

@@ -25,7 +25,7 @@ struct PrefixTreeCacheOptions {
   TreePlanOptions plan;
 };
 
-class PrefixTreeCache : public SequenceCache {
+class PrefixTreeCache : public SequenceCache, public PrefixKeeper, public Relocatable {
  public:
   PrefixTreeCache(const PrefixTreeCacheOptions& options, ShareDecision shares);
 
@@ -40,15 +40,19 @@ class PrefixTreeCache : public SequenceCache {
   [[nodiscard]] int32_t held_blocks(RequestId id) const override {
     return static_cast<int32_t>(tree_.sequence(id).path.size());
   }
-  [[nodiscard]] bool locate(RequestId id, int32_t first_token, int32_t end_token,
-                            const kv::BlockPool& pool,
-                            std::vector<kv::TokenRun>& runs) const override;
+  [[nodiscard]] Relocatable* relocatable() override { return this; }
+  void locate(RequestId id, int32_t first_token, int32_t end_token, const kv::BlockPool& pool,
+              std::vector<kv::TokenRun>& runs) const override;
   [[nodiscard]] int32_t lasting_tokens(RequestId id) const override;
   void restored(RequestId id, int32_t first_token, int32_t end_token) override {
     tree_.mark_computed(id, first_token, end_token);
   }
+  // Null if pinned prefixes are not matched: sequences then find shared chunks by themselves.
+  [[nodiscard]] PrefixKeeper* prefix_keeper() override {
+    return matches_pinned(options_.tree.matching) ? this : nullptr;
+  }
   // Throws Error if most_prefixes are declared already.
-  bool declare_prefix(RequestId id, std::span<const int32_t> tokens) override;
+  void declare_prefix(RequestId id, std::span<const int32_t> tokens) override;
   void keep_prefix(RequestId id, kv::BlockPool& pool) override;
   void drop_prefix(RequestId id, kv::BlockPool& pool) override;
   [[nodiscard]] PrefixUse prefix_use(RequestId id) const override;

@@ -189,7 +189,8 @@ TEST(PrefixTreeCache, DeclaredPrefixesStayAndAreReusedWhole) {
   kv::BlockPool pool = pool_of(40);
   kv::AttentionPlan plan;
   const Tokens prefix = counting(0, 6);
-  ASSERT_TRUE(method.declare_prefix(-2, prefix));
+  ASSERT_EQ(method.prefix_keeper(), &method);
+  method.declare_prefix(-2, prefix);
   expect_error([&] { method.declare_prefix(-3, counting(0, 5)); }, {"\"test\"", "1 prefix"});
   ASSERT_TRUE(method.admit({.id = -2, .tokens = prefix, .max_new_tokens = 1}, pool).admitted);
   EXPECT_EQ(method.prefix_use(-2).blocks, 0) << "it is not computed";
@@ -214,7 +215,7 @@ TEST(PrefixTreeCache, DeclaredPrefixesStayAndAreReusedWhole) {
   EXPECT_EQ(pool.used_blocks(), 5 + 1);
   method.drop_prefix(-2, pool);
   EXPECT_EQ(pool.used_blocks(), 2 + 1) << "in use";
-  ASSERT_TRUE(method.declare_prefix(-4, prompt));
+  method.declare_prefix(-4, prompt);
   method.drop_prefix(-4, pool);
   method.retire(1, pool);
   EXPECT_EQ(pool.used_blocks(), 0);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <memory>
-#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/reuse/prefix_tree.h"
@@ -18,10 +18,6 @@ struct PrefixTreeCacheOptions {
   // computes its prefix. If false, every sequence computes its whole prompt; states that the tree
   // holds already are not stored again, so only memory and reads are shared.
   bool reuse_prefill = false;
-  // Used if pinned prefixes are matched.
-  int32_t most_prefixes = 0;         // 0: no limit
-  const char* method = "";           // that declares them, for messages
-  int32_t prefix_buffer_tokens = 0;  // least memory that each prefix takes
   TreePlanOptions plan;
 };
 
@@ -51,7 +47,6 @@ class PrefixTreeCache : public SequenceCache, public PrefixKeeper, public Reloca
   [[nodiscard]] PrefixKeeper* prefix_keeper() override {
     return matches_pinned(options_.tree.matching) ? this : nullptr;
   }
-  // Throws Error if most_prefixes are declared already.
   void declare_prefix(RequestId id, std::span<const int32_t> tokens) override;
   void keep_prefix(RequestId id, kv::BlockPool& pool) override;
   void drop_prefix(RequestId id, kv::BlockPool& pool) override;
@@ -71,15 +66,16 @@ class PrefixTreeCache : public SequenceCache, public PrefixKeeper, public Reloca
 
   [[nodiscard]] const PrefixTree& tree() const { return tree_; }
 
- private:
+ protected:
   [[nodiscard]] int32_t blocks_for(int32_t tokens) const;
-  void release_buffer(RequestId prefix, kv::BlockPool& pool);
+  // Takes a block for the derived class, which releases it. Retained chunks give way.
+  int32_t take_block(kv::BlockPool& pool) { return tree_.take_block(pool); }
 
+ private:
   PrefixTreeCacheOptions options_;
   PrefixTree tree_;
   TreePlanner planner_;
-  // Declared prefixes, each with the blocks that fill up its buffer.
-  std::unordered_map<RequestId, std::vector<int32_t>> prefixes_;
+  std::unordered_set<RequestId> prefixes_;  // declared
   int64_t matched_tokens_ = 0, reused_tokens_ = 0, block_bytes_ = 0;
 };
 

@@ -11,14 +11,13 @@
 
 namespace reprise::experiments {
 
-// Whether `name` is one of baselines::torch_methods().
-[[nodiscard]] bool is_torch_method(const std::string& name);
+// Whether `name` is one of baselines::torch_baselines().
+[[nodiscard]] bool is_torch_baseline(const std::string& name);
 
-// Throws Error where libtorch cannot run the method: it is missing, knows neither the context's
-// device nor the dtype of keys and values (1.13: f16), or options are given, of which there are
-// none.
-void check_torch_method(const MethodChoice& method, const AttentionProblem& problem,
-                        const Context& context);
+// Throws Error where libtorch cannot run the baseline: it is missing, or does not know the
+// context's device or the dtype of keys and values (1.13: f16).
+void check_torch_baseline(const MethodChoice& method, const AttentionProblem& problem,
+                          const Context& context);
 
 // Whose memory libtorch takes that of the context's device for.
 [[nodiscard]] DeviceHandle torch_device(const Context& context);
@@ -26,7 +25,7 @@ void check_torch_method(const MethodChoice& method, const AttentionProblem& prob
 // Keys and values of every sequence for itself, nothing shared: the cache of a PyTorch user. It is
 // packed for the present number of tokens: views into a longer cache would need no packing, but
 // libtorch's bmm is 10 to 20 times slower on them in bf16. Room for all steps is allocated at once,
-// on huge pages. The torch methods of a group hold one together, since its contents are the same.
+// on huge pages. The torch baselines of a group hold one together, since its contents are the same.
 class PrivateCache {
  public:
   // Empty, in the memory of the context's device. `values` must outlive this.
@@ -72,7 +71,7 @@ class PrivateCache {
 // Decode steps by libtorch. parts() is empty: it cannot be taken apart from outside.
 class TorchAttentionOperator final : public AttentionOperator {
  public:
-  // Throws as check_torch_method(). On a GPU queries are in the dtype of keys and values, as a
+  // Throws as check_torch_baseline(). On a GPU queries are in the dtype of keys and values, as a
   // model that PyTorch runs there has them; on a CPU in f32, as for our kernels.
   TorchAttentionOperator(const MethodChoice& method, const AttentionProblem& problem,
                          const TokenValues& values, std::shared_ptr<PrivateCache> cache,

@@ -38,17 +38,16 @@ KindInfo RequestLengthsKind::info() {
                   .accepted = Integers{0, 100},
                   .unit = "%",
                   .help = "share of the requests that are no longer than `tokens`"});
-  return {
-      .name = "request_lengths",
-      .summary = "how long the requests of a serving workload are; nothing is run",
-      .axes = std::move(axes),
-      .metrics = {kTokens, kMean, kLeast, kMost, kTotal, kCount},
-      .own_methods = {{kPrompts, "tokens of the prompts"},
-                      {kOutputs, "tokens to generate"},
-                      {kShared, "leading tokens that an earlier prompt or a declared prefix has"},
-                      {kPrefixes, "tokens of the declared prefixes"}},
-      .method_use = std::nullopt,
-      .own_workloads = serving_workloads()};
+  return {.name = "request_lengths",
+          .summary = "how long the requests of a serving workload are; nothing is run",
+          .axes = std::move(axes),
+          .metrics = {kTokens, kMean, kLeast, kMost, kTotal, kCount},
+          .series = {{kPrompts, "tokens of the prompts"},
+                     {kOutputs, "tokens to generate"},
+                     {kShared, "leading tokens that an earlier prompt or a declared prefix has"},
+                     {kPrefixes, "tokens of the declared prefixes"}},
+          .method_use = std::nullopt,
+          .own_workloads = serving_workloads()};
 }
 
 void RequestLengthsKind::check(const Group& group) {

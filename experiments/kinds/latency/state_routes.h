@@ -24,8 +24,8 @@ inline constexpr const char* kDeviceToDevice = "device_to_device";
 
 [[nodiscard]] bool needs_device(const std::string& route);
 
-// For KindInfo::own_methods.
-[[nodiscard]] std::vector<OwnMethod> state_routes();
+// For KindInfo::series.
+[[nodiscard]] std::vector<Series> state_routes();
 
 // Made-up states of one shape and what the routes need to copy them.
 class StateRoutes {

@@ -205,11 +205,11 @@ KindInfo AttentionMapsKind::info() {
                     .help = "pairs of each file, the first ones"},
                    kPromptAxis},
           .metrics = {kMapDistance, kNearestHead, kFarthestHead, kShownDistance, kComparedPairs},
-          .own_methods = {{.name = kPairs, .help = "the two texts of each pair"},
-                          {.name = kStrangers, .help = "texts of different pairs"},
-                          {.name = kUniform,
-                           .help = "each text and a map that sees all keys alike: how far from "
-                                   "saying nothing maps are"}},
+          .series = {{.name = kPairs, .help = "the two texts of each pair"},
+                     {.name = kStrangers, .help = "texts of different pairs"},
+                     {.name = kUniform,
+                      .help = "each text and a map that sees all keys alike: how far from "
+                              "saying nothing maps are"}},
           .method_use = std::nullopt,
           .own_workloads = sentence_workloads()};
 }

@@ -176,7 +176,7 @@ class SequenceCache {
   // neighbouring rows gives neighbouring ranks to sequences that share a segment.
   [[nodiscard]] virtual int64_t row_rank(RequestId /*id*/) const { return 0; }
   // Leading tokens, among the sequence's `tokens` tokens so far, that the next step need not
-  // compute: all of them for a method that keeps the KV states, 0 for `recompute`.
+  // compute: all of them for a method that keeps the KV states, 0 for one that keeps none.
   [[nodiscard]] virtual int32_t cached_tokens(RequestId id, int32_t tokens) const = 0;
   // Takes the cache for the step's rows. Called before each plan, and again for the same rows if a
   // step failed. Returns false if blocks are missing: the step is composed anew after sequences

@@ -277,7 +277,7 @@ KindInfo SentencesKind::info() {
                     .accepted = Integers{0, 1 << 20},
                     .unit = "texts",
                     .help = "that the model computes together; 0: as many as `reprise embed` does. "
-                            "attn_cache reuses maps where all texts of a step hit: take 1"},
+                            "A method that looks maps up reuses them if all texts of a step hit: take 1"},
                    {.name = "threshold",
                     .fallback = 0.0,
                     .accepted = Reals{0, 2},

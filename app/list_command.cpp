@@ -192,16 +192,15 @@ void list_source(const workloads::SourceInfo& info) {
   show("Source " + info.name + ": " + info.summary, table);
 }
 
-// Lists the options of one method.
-void list_method(const std::string& name, const std::string& summary,
-                 const reuse::OptionList& list) {
+// Lists the options of one method or series; `title` names it and says what it is.
+void list_options(const std::string& title, const reuse::OptionList& list) {
   Table options;
   options.column("  option");
   options.column("default", Table::Align::kRight);
   for (const char* heading : {"accepted", "unit", "meaning"}) options.column(heading);
   for (const reuse::OptionInfo& option : list.options)
     options.row({"  " + option.name, option.fallback, option.accepted, option.unit, option.help});
-  show("Method " + name + ": " + summary, options);
+  show(title, options);
   if (list.presets.empty()) return;
   Table presets;
   for (const char* heading : {"  preset", "sets", "meaning"}) presets.column(heading);
@@ -234,8 +233,8 @@ void list_kind(const experiments::KindInfo& kind) {
         {"  axis " + axis.name, axis.fallback.text(), axis.accepted_text(), axis.unit, axis.help});
   for (const MetricInfo& metric : kind.metrics)
     table.row({"  metric " + metric.name, "", "", metric.unit, metric_help(metric)});
-  for (const experiments::OwnMethod& method : kind.own_methods)
-    table.row({"  method " + method.name, "", "", "", method.help});
+  for (const experiments::Series& series : kind.series)
+    table.row({"  series " + series.name, "", "", "", series.help});
   for (const workloads::WorkloadInfo& workload : kind.own_workloads)
     table.row({"  workload " + workload.name, "", "", "", workload.summary});
   show("Kind " + kind.name + ": " + kind.summary, table);
@@ -268,15 +267,17 @@ void list(const std::string& what) {
   for (const methods::MethodEntry& entry : methods::known_methods()) {
     names.push_back(entry.info.name);
     if (entry.info.name == what)
-      return list_method(entry.info.name, entry.info.summary, entry.list_options());
+      return list_options("Method " + entry.info.name + ": " + entry.info.summary,
+                          entry.list_options());
   }
   for (const experiments::KindInfo& kind : experiments::known_kinds()) {
     names.push_back(kind.name);
     if (kind.name == what) return list_kind(kind);
-    for (const experiments::OwnMethod& method : kind.own_methods) {
-      if (!method.list_options) continue;
-      names.push_back(method.name);
-      if (method.name == what) return list_method(method.name, method.help, method.list_options());
+    for (const experiments::Series& series : kind.series) {
+      if (!series.list_options) continue;
+      names.push_back(series.name);
+      if (series.name == what)
+        return list_options("Series " + series.name + ": " + series.help, series.list_options());
     }
   }
   for (const workloads::SourceInfo& info : workloads::known_request_sources()) {
@@ -290,7 +291,7 @@ void list(const std::string& what) {
     is_known = true;
   }
   if (is_known) return;
-  // Several kinds have a method of one name.
+  // Several kinds have a series of one name.
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   raise("{}", unknown_name("list", what, names));
@@ -306,8 +307,9 @@ void add_list_command(CLI::App& app) {
       "kinds, libraries");
   command
       ->add_option("what", *what,
-                   "one of these lists (default: all), a method (its options and presets), an "
-                   "experiment kind (its axes and metrics) or a source (its options)")
+                   "one of these lists (default: all), a method or a series (its options and "
+                   "presets), an experiment kind (its axes, metrics and series) or a source (its "
+                   "options)")
       ->check(not_empty());
   command->callback([what] { list(*what); });
 }

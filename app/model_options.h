@@ -13,7 +13,7 @@
 #include "core/model/config/config.h"
 #include "core/model/network/decoder.h"
 #include "core/tokenizer/tokenizer.h"
-#include "methods/method.h"
+#include "methods/registry.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
 class App;
@@ -24,8 +24,8 @@ namespace reprise::app {
 
 struct ModelOptions {
   std::string model;
-  std::string method = "contiguous", method_options;
-  std::string schema;  // file whose modules prompts can import; "": plain prompts
+  std::string method = methods::kReferenceMethod, method_options;
+  std::string schema;  // file whose modules prompts import; "": prompts are plain
   std::string dtype, kv_dtype, weight_format;  // "": see ChosenModel
   bool random_weights = false;
   uint64_t weights_seed = 1;

@@ -6,12 +6,13 @@
 
 #include "app/model_options.h"
 #include "core/engine/preemption.h"
+#include "methods/registry.h"
 #include "server/server.h"
 
 namespace reprise::app {
 
 struct ServeOptions {
-  ModelOptions model = {.method = "auto"};
+  ModelOptions model = {.method = methods::kServedMethod};
   // True if --method or --method-options was given, even with its default value.
   bool has_chosen_method = false;
   std::string served_name;    // "": the name of the checkpoint's folder

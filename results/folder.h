@@ -30,7 +30,7 @@ struct ResultsFolder {
 struct MissingPoints {
   // e.g. "bf16 batch=8": model, dtype, and the axes with several values.
   std::string label;
-  std::vector<std::string> methods;  // e.g. "paged", "chunk_attention {"reuse_prefill":true}"
+  std::vector<std::string> methods;  // names, with the options that are set
 };
 [[nodiscard]] std::vector<MissingPoints> missing_points(const ResultsFolder& folder);
 

@@ -110,7 +110,7 @@ def tables_stage(tree, build):
     return Stage("3", "the papers' tables of one attention layer", 480, [
         torch_step(tree, build),
         experiment(build, "chunk_attention/table3", "--set", "dtypes=bf16", most_s=100),
-        experiment(build, "prompt_cache/memcpy", "--set", "methods=host_to_host,host_to_device,device_to_device",
+        experiment(build, "prompt_cache/memcpy", "--set", "series=host_to_host,host_to_device,device_to_device",
                    most_s=60),
         experiment(build, "relay_attention/fig1_fig5", "--set", "dtypes=bf16", most_s=100),
         bench(build, "cuda_attention_bench", "table3"),

@@ -59,8 +59,8 @@ std::string torch_absence(Device memory) {
       torch_version(), absence);
 }
 
-std::span<const TorchMethod> torch_methods() {
-  static constexpr TorchMethod kMethods[] = {
+std::span<const TorchBaseline> torch_baselines() {
+  static constexpr TorchBaseline kMethods[] = {
       {"torch_naive", TorchKernel::kNaive, "libtorch: bmm, softmax, bmm over all scores"},
       {"torch_sdpa", TorchKernel::kSdpa, "libtorch: scaled_dot_product_attention (flash in 2.x)"},
       {"torch_memory_efficient", TorchKernel::kMemoryEfficient,

@@ -18,12 +18,12 @@ std::string torch_version();
 std::string torch_absence(Device memory = Device::kCpu);
 
 // A name for each kernel, as experiment files and records write it.
-struct TorchMethod {
+struct TorchBaseline {
   const char* name;
   TorchKernel kernel;
   const char* summary;
 };
-std::span<const TorchMethod> torch_methods();
+std::span<const TorchBaseline> torch_baselines();
 
 // softmax(scale * q k^T) v of one decode step by libtorch's own kernels, over private contiguous
 // keys and values: the cache of a user who shares nothing.

@@ -106,7 +106,8 @@ void Engine::declare_prefix(const std::string& name, std::vector<int32_t> tokens
       is_imported ? std::numeric_limits<int32_t>::max() : s.options.limits.max_sequence_tokens);
   if (!refusal.empty()) raise("prefix \"{}\": {}", name, refusal);
   const RequestId id = request.id;
-  const bool is_kept = !is_imported && s.cache->declare_prefix(id, tokens);
+  const bool is_kept = !is_imported && s.prefix_keeper != nullptr;
+  if (is_kept) s.prefix_keeper->declare_prefix(id, tokens);
   s.prefixes.add(id, {.tokens = std::move(tokens), .is_kept = is_kept, .is_ready = !is_kept});
   s.prefixes.name(name, id);
   if (is_kept) s.sequences.add(std::move(request), s.now());
@@ -118,7 +119,7 @@ void Engine::drop_prefix(const std::string& name) {
   const RequestId id = s.prefixes.unname(name);
   if (s.prefixes.at(id).names > 0) return;
   if (s.sequences.contains(id)) s.end(s.sequences.at(id), FinishReason::kCancelled, "", s.now());
-  if (s.prefixes.at(id).is_kept) s.cache->drop_prefix(id, s.pool);
+  if (s.prefixes.at(id).is_kept) s.prefix_keeper->drop_prefix(id, s.pool);
   s.prefixes.erase(id);
 }
 
@@ -127,7 +128,7 @@ std::vector<PrefixInfo> Engine::prefixes() const {
   for (const auto& [name, id] : state_->prefixes.names()) {
     const NamedPrefixes::Prefix& prefix = state_->prefixes.at(id);
     const reuse::PrefixUse use =
-        prefix.is_kept ? state_->cache->prefix_use(id) : reuse::PrefixUse{};
+        prefix.is_kept ? state_->prefix_keeper->prefix_use(id) : reuse::PrefixUse{};
     infos.push_back({.name = name,
                      .tokens = static_cast<int64_t>(prefix.tokens.size()),
                      .bytes = use.blocks * state_->pool.block_bytes(),

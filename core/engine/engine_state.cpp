@@ -28,6 +28,8 @@ Engine::State::State(const Context& c, std::unique_ptr<StepExecutor> e,
     : context(c),
       executor(std::move(e)),
       cache(std::move(m)),
+      prefix_keeper(cache->prefix_keeper()),
+      relocatable(cache->relocatable()),
       options(o),
       need(cache->pool_need(o.limits)),
       pool(pool_options(*cache, need, *executor, o)),
@@ -127,7 +129,7 @@ void Engine::State::end(Sequence& sequence, FinishReason finish, std::string rea
   sequences.remove(id);
   tell_shaper(id);
   if (!is_refused_prefix) return;
-  cache->drop_prefix(id, pool);
+  prefix_keeper->drop_prefix(id, pool);
   prefixes.erase(id);
 }
 
@@ -315,7 +317,7 @@ void Engine::State::advance(Sequence& sequence, int32_t rows, int32_t token, Ste
 void Engine::State::forget_finished() {
   for (RequestId id : finished) {
     if (id < 0) {
-      cache->keep_prefix(id, pool);
+      prefix_keeper->keep_prefix(id, pool);
       prefixes.at(id).is_ready = true;
     } else {
       cache->retire(id, pool);

@@ -17,6 +17,8 @@ struct Engine::State {
   Context context;
   std::unique_ptr<StepExecutor> executor;
   std::unique_ptr<reuse::SequenceCache> cache;
+  reuse::PrefixKeeper* prefix_keeper;  // the cache, or null
+  reuse::Relocatable* relocatable;     // the cache, or null
   EngineOptions options;
   reuse::PoolNeed need;
   int32_t spare_blocks = 0;  // left free by an admission while others run

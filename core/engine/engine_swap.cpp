@@ -32,13 +32,14 @@ void Engine::State::preempt(Sequence& sequence) {
 // Copies only the states that the cache would lose; those that other requests keep there stay.
 void Engine::State::swap_out(const Sequence& sequence) {
   const RequestId id = sequence.request.id;
-  if (!swap.keeps_any()) return;
+  if (!swap.keeps_any() || relocatable == nullptr) return;
   const Timed timed(swapping_ns);
-  const int32_t first = cache->lasting_tokens(id);
+  const int32_t first = relocatable->lasting_tokens(id);
+  if (first >= sequence.computed) return;
   runs.clear();
-  if (first < sequence.computed && cache->locate(id, first, sequence.computed, pool, runs))
-    swap.keep(id, pool.view(), pool.options().layers, runs,
-              on_device(context, pool.options().runtime));
+  relocatable->locate(id, first, sequence.computed, pool, runs);
+  swap.keep(id, pool.view(), pool.options().layers, runs,
+            on_device(context, pool.options().runtime));
 }
 
 void Engine::State::swap_in(Sequence& sequence, StepReport& report) {
@@ -50,11 +51,12 @@ void Engine::State::swap_in(Sequence& sequence, StepReport& report) {
   if (first < kept.first_token) return swap.lose(id);
   const int32_t end = std::min(
       {kept.end_token, most_reused(sequence), static_cast<int32_t>(sequence.tokens.size()) - 1});
-  runs.clear();
-  if (first < end && cache->locate(id, first, end, pool, runs)) {
+  if (first < end) {
+    runs.clear();
+    relocatable->locate(id, first, end, pool, runs);
     std::erase_if(runs, [](const kv::TokenRun& run) { return run.is_computed; });
     if (swap.restore(id, pool.view(), runs, on_device(context, pool.options().runtime))) {
-      cache->restored(id, first, end);
+      relocatable->restored(id, first, end);
       sequence.computed = end;
       report.restored_tokens += end - first;
     }

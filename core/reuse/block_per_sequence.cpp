@@ -19,12 +19,11 @@ Admission BlockPerSequence::admit(const NewSequence& sequence, kv::BlockPool& po
   return {.admitted = true};
 }
 
-bool BlockPerSequence::locate(RequestId id, int32_t first_token, int32_t end_token,
+void BlockPerSequence::locate(RequestId id, int32_t first_token, int32_t end_token,
                               const kv::BlockPool& pool, std::vector<kv::TokenRun>& runs) const {
   runs.push_back({.first_token = first_token,
                   .tokens = end_token - first_token,
                   .offset = pool.offset_of(block_of_.at(id), first_token)});
-  return true;
 }
 
 void BlockPerSequence::plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan) {

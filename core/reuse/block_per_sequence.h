@@ -9,15 +9,15 @@ namespace reprise::reuse {
 
 // The plan of a contiguous KV cache. Derived classes say how many tokens the cache keeps between
 // steps.
-class BlockPerSequence : public SequenceCache {
+class BlockPerSequence : public SequenceCache, public Relocatable {
  public:
   [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override;
   Admission admit(const NewSequence& sequence, kv::BlockPool& pool) override;
   void retire(RequestId id, kv::BlockPool& pool) override;
   [[nodiscard]] int32_t held_blocks(RequestId) const override { return 1; }
-  [[nodiscard]] bool locate(RequestId id, int32_t first_token, int32_t end_token,
-                            const kv::BlockPool& pool,
-                            std::vector<kv::TokenRun>& runs) const override;
+  [[nodiscard]] Relocatable* relocatable() override { return this; }
+  void locate(RequestId id, int32_t first_token, int32_t end_token, const kv::BlockPool& pool,
+              std::vector<kv::TokenRun>& runs) const override;
   void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan) override;
   void report(const MetricSink& sink) const override;
 

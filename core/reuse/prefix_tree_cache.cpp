@@ -14,8 +14,7 @@ int32_t PrefixTreeCache::blocks_for(int32_t tokens) const {
 }
 
 PoolNeed PrefixTreeCache::pool_need(const EngineLimits& limits) const {
-  int32_t blocks = limits.max_batch * blocks_for(limits.max_sequence_tokens) +
-                   blocks_for(options_.prefix_buffer_tokens);
+  int32_t blocks = limits.max_batch * blocks_for(limits.max_sequence_tokens);
   if (limits.prefix_tokens > 0 && (matches_pinned(options_.tree.matching) || options_.tree.retain))
     blocks += blocks_for(limits.prefix_tokens) + limits.prefixes - 1;
   return {.block_tokens = options_.tree.chunk_tokens, .num_blocks = blocks};
@@ -24,20 +23,16 @@ PoolNeed PrefixTreeCache::pool_need(const EngineLimits& limits) const {
 Admission PrefixTreeCache::admit(const NewSequence& sequence, kv::BlockPool& pool) {
   if (tree_.contains(sequence.id)) raise("request id {} is in use already", sequence.id);
   block_bytes_ = pool.block_bytes();
-  const auto prefix = prefixes_.find(sequence.id);
-  const bool is_prefix = prefix != prefixes_.end();
-  const PrefixMatch match = is_prefix ? tree_.match_to_pin(sequence.tokens, sequence.positions)
-                                      : tree_.match(sequence.tokens, sequence.positions);
+  const PrefixMatch match = prefixes_.contains(sequence.id)
+                                ? tree_.match_to_pin(sequence.tokens, sequence.positions)
+                                : tree_.match(sequence.tokens, sequence.positions);
   if (options_.reuse_prefill && match.computed < match.tokens) return {};
   const auto tokens = static_cast<int32_t>(sequence.tokens.size());
   // The states of the last new token are never computed.
   const int32_t most_tokens = tokens + std::max(0, sequence.max_new_tokens - 1);
-  const int32_t buffer_blocks =
-      is_prefix ? std::max(0, blocks_for(options_.prefix_buffer_tokens) - blocks_for(tokens)) : 0;
   if (!tree_.insert(sequence.id, match, sequence.tokens, sequence.positions, most_tokens,
-                    sequence.spare_blocks + buffer_blocks, pool))
+                    sequence.spare_blocks, pool))
     return {};
-  for (int32_t i = 0; i < buffer_blocks; ++i) prefix->second.push_back(tree_.take_block(pool));
   matched_tokens_ += match.tokens;
   // The last token is always computed, because its row gives the next token.
   const int32_t reused = options_.reuse_prefill
@@ -53,19 +48,9 @@ int32_t PrefixTreeCache::tokens_in_cache(const NewSequence& sequence) const {
                    static_cast<int32_t>(sequence.tokens.size()) - 1, sequence.most_reused_tokens});
 }
 
-void PrefixTreeCache::retire(RequestId id, kv::BlockPool& pool) {
-  tree_.remove(id, pool);
-  release_buffer(id, pool);
-}
+void PrefixTreeCache::retire(RequestId id, kv::BlockPool& pool) { tree_.remove(id, pool); }
 
-void PrefixTreeCache::release_buffer(RequestId prefix, kv::BlockPool& pool) {
-  const auto found = prefixes_.find(prefix);
-  if (found == prefixes_.end()) return;
-  for (int32_t block : found->second) pool.release(block);
-  found->second.clear();
-}
-
-bool PrefixTreeCache::locate(RequestId id, int32_t first_token, int32_t end_token,
+void PrefixTreeCache::locate(RequestId id, int32_t first_token, int32_t end_token,
                              const kv::BlockPool& pool, std::vector<kv::TokenRun>& runs) const {
   const TreeSequence& sequence = tree_.sequence(id);
   for (int32_t token = first_token; token < end_token;) {
@@ -81,7 +66,6 @@ bool PrefixTreeCache::locate(RequestId id, int32_t first_token, int32_t end_toke
                     .is_computed = is_computed});
     token = end;
   }
-  return true;
 }
 
 int32_t PrefixTreeCache::lasting_tokens(RequestId id) const {
@@ -96,30 +80,21 @@ int32_t PrefixTreeCache::lasting_tokens(RequestId id) const {
   return tokens;
 }
 
-bool PrefixTreeCache::declare_prefix(RequestId id, std::span<const int32_t> /*tokens*/) {
-  if (!matches_pinned(options_.tree.matching)) return false;
-  if (options_.most_prefixes > 0 && std::ssize(prefixes_) >= options_.most_prefixes)
-    raise(
-        "method \"{}\" was told to keep {} prefix(es) and has them: drop one, declare no more, or "
-        "choose another preset",
-        options_.method, options_.most_prefixes);
-  prefixes_.emplace(id, std::vector<int32_t>());
-  return true;
+void PrefixTreeCache::declare_prefix(RequestId id, std::span<const int32_t> /*tokens*/) {
+  prefixes_.insert(id);
 }
 
 void PrefixTreeCache::keep_prefix(RequestId id, kv::BlockPool& pool) { tree_.pin(id, pool); }
 
 void PrefixTreeCache::drop_prefix(RequestId id, kv::BlockPool& pool) {
   if (tree_.is_pinned(id)) tree_.unpin(id, pool);
-  release_buffer(id, pool);
   prefixes_.erase(id);
 }
 
 PrefixUse PrefixTreeCache::prefix_use(RequestId id) const {
   if (!tree_.is_pinned(id)) return {};
   const std::span<const int32_t> path = tree_.pinned_path(id);
-  return {.blocks = static_cast<int32_t>(path.size() + prefixes_.at(id).size()),
-          .users = tree_.chunk(path.back()).users};
+  return {.blocks = static_cast<int32_t>(path.size()), .users = tree_.chunk(path.back()).users};
 }
 
 bool PrefixTreeCache::reserve(StepBatch batch, kv::BlockPool& pool) {

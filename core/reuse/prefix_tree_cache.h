@@ -3,7 +3,7 @@
 #pragma once
 
 #include <memory>
-#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/reuse/prefix_tree.h"
@@ -18,14 +18,10 @@ struct PrefixTreeCacheOptions {
   // computes its prefix. If false, every sequence computes its whole prompt; states that the tree
   // holds already are not stored again, so only memory and reads are shared.
   bool reuse_prefill = false;
-  // Used if pinned prefixes are matched.
-  int32_t most_prefixes = 0;         // 0: no limit
-  const char* method = "";           // that declares them, for messages
-  int32_t prefix_buffer_tokens = 0;  // least memory that each prefix takes
   TreePlanOptions plan;
 };
 
-class PrefixTreeCache : public SequenceCache {
+class PrefixTreeCache : public SequenceCache, public PrefixKeeper, public Relocatable {
  public:
   PrefixTreeCache(const PrefixTreeCacheOptions& options, ShareDecision shares);
 
@@ -40,15 +36,18 @@ class PrefixTreeCache : public SequenceCache {
   [[nodiscard]] int32_t held_blocks(RequestId id) const override {
     return static_cast<int32_t>(tree_.sequence(id).path.size());
   }
-  [[nodiscard]] bool locate(RequestId id, int32_t first_token, int32_t end_token,
-                            const kv::BlockPool& pool,
-                            std::vector<kv::TokenRun>& runs) const override;
+  [[nodiscard]] Relocatable* relocatable() override { return this; }
+  void locate(RequestId id, int32_t first_token, int32_t end_token, const kv::BlockPool& pool,
+              std::vector<kv::TokenRun>& runs) const override;
   [[nodiscard]] int32_t lasting_tokens(RequestId id) const override;
   void restored(RequestId id, int32_t first_token, int32_t end_token) override {
     tree_.mark_computed(id, first_token, end_token);
   }
-  // Throws Error if most_prefixes are declared already.
-  bool declare_prefix(RequestId id, std::span<const int32_t> tokens) override;
+  // Null if pinned prefixes are not matched: sequences then find shared chunks by themselves.
+  [[nodiscard]] PrefixKeeper* prefix_keeper() override {
+    return matches_pinned(options_.tree.matching) ? this : nullptr;
+  }
+  void declare_prefix(RequestId id, std::span<const int32_t> tokens) override;
   void keep_prefix(RequestId id, kv::BlockPool& pool) override;
   void drop_prefix(RequestId id, kv::BlockPool& pool) override;
   [[nodiscard]] PrefixUse prefix_use(RequestId id) const override;
@@ -67,15 +66,16 @@ class PrefixTreeCache : public SequenceCache {
 
   [[nodiscard]] const PrefixTree& tree() const { return tree_; }
 
- private:
+ protected:
   [[nodiscard]] int32_t blocks_for(int32_t tokens) const;
-  void release_buffer(RequestId prefix, kv::BlockPool& pool);
+  // Takes a block for the derived class, which releases it. Retained chunks give way.
+  int32_t take_block(kv::BlockPool& pool) { return tree_.take_block(pool); }
 
+ private:
   PrefixTreeCacheOptions options_;
   PrefixTree tree_;
   TreePlanner planner_;
-  // Declared prefixes, each with the blocks that fill up its buffer.
-  std::unordered_map<RequestId, std::vector<int32_t>> prefixes_;
+  std::unordered_set<RequestId> prefixes_;  // declared
   int64_t matched_tokens_ = 0, reused_tokens_ = 0, block_bytes_ = 0;
 };
 

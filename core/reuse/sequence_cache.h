@@ -109,6 +109,40 @@ struct PrefixUse {
   int32_t users = 0;  // sequences that begin with it now
 };
 
+// Keeps declared prefixes. A cache that is none finds shared prefixes by itself, or shares nothing.
+class PrefixKeeper {
+ public:
+  virtual ~PrefixKeeper() = default;
+  // Declares a prefix that many requests will begin with. The caller computes it as a sequence of
+  // this id, admitted and stepped like any other, then calls keep_prefix(id). Throws Error if no
+  // more can be kept.
+  virtual void declare_prefix(RequestId id, std::span<const int32_t> tokens) = 0;
+  // Ends the computed sequence `id` and keeps its cache as a prefix.
+  virtual void keep_prefix(RequestId id, kv::BlockPool& pool) = 0;
+  // Forgets the prefix, kept or not; its sequence must not be running. Blocks that sequences still
+  // use stay until the last of them retires.
+  virtual void drop_prefix(RequestId id, kv::BlockPool& pool) = 0;
+  [[nodiscard]] virtual PrefixUse prefix_use(RequestId id) const = 0;
+};
+
+// Says where states lie in the pool, so that those of a preempted sequence can be copied out and
+// back (swapping). Sequences of a cache that is not relocatable are computed again.
+class Relocatable {
+ public:
+  virtual ~Relocatable() = default;
+  // Appends to `runs` where the sequence's tokens [first_token, end_token), all of which have
+  // cache, lie in the pool. Runs known to be computed say so.
+  virtual void locate(RequestId id, int32_t first_token, int32_t end_token,
+                      const kv::BlockPool& pool, std::vector<kv::TokenRun>& runs) const = 0;
+  // Leading tokens that would stay cached if the sequence retired now, because others use them too;
+  // admit() reuses them as long as one of the others is there.
+  [[nodiscard]] virtual int32_t lasting_tokens(RequestId /*id*/) const { return 0; }
+  // Tells that the states of the sequence's tokens [first_token, end_token) have been written to
+  // the places that locate() gave. The sequence was just admitted, and all tokens before are
+  // computed.
+  virtual void restored(RequestId /*id*/, int32_t /*first_token*/, int32_t /*end_token*/) {}
+};
+
 class SequenceCache {
  public:
   virtual ~SequenceCache() = default;
@@ -117,6 +151,11 @@ class SequenceCache {
   [[nodiscard]] virtual ReusePromise promise() const { return {}; }
   // Called once, before the first request.
   virtual void tune(const PlanSetting& /*setting*/) {}
+
+  // ---- What the cache may also be; null: it is not. The answer never changes. ----
+
+  [[nodiscard]] virtual PrefixKeeper* prefix_keeper() { return nullptr; }
+  [[nodiscard]] virtual Relocatable* relocatable() { return nullptr; }
 
   // ---- Sequences. All calls come from the scheduler's thread. ----
 
@@ -131,44 +170,13 @@ class SequenceCache {
   // Number of blocks with the sequence's tokens, shared ones included.
   [[nodiscard]] virtual int32_t held_blocks(RequestId id) const = 0;
 
-  // Appends to `runs` where the sequence's tokens [first_token, end_token), all of which have
-  // cache, lie in the pool. Runs known to be computed say so. Returns false and appends nothing if
-  // the method cannot tell; its sequences are then computed again after a preemption.
-  [[nodiscard]] virtual bool locate(RequestId /*id*/, int32_t /*first_token*/,
-                                    int32_t /*end_token*/, const kv::BlockPool& /*pool*/,
-                                    std::vector<kv::TokenRun>& /*runs*/) const {
-    return false;
-  }
-  // Leading tokens that would stay cached if the sequence retired now, because others use them too;
-  // admit() reuses them as long as one of the others is there.
-  [[nodiscard]] virtual int32_t lasting_tokens(RequestId /*id*/) const { return 0; }
-  // Tells that the states of the sequence's tokens [first_token, end_token) have been written to
-  // the places that locate() gave. The sequence was just admitted, and all tokens before are
-  // computed.
-  virtual void restored(RequestId /*id*/, int32_t /*first_token*/, int32_t /*end_token*/) {}
-
-  // ---- Named prefixes ----
-
-  // Declares a prefix that many requests will begin with. True: compute it as a sequence of this
-  // id, admitted and stepped like any other, then call keep_prefix(id). False: the method finds
-  // shared prefixes by itself, or shares nothing. Throws Error if it can keep no more.
-  virtual bool declare_prefix(RequestId /*id*/, std::span<const int32_t> /*tokens*/) {
-    return false;
-  }
-  // Ends the computed sequence `id` and keeps its cache as a prefix.
-  virtual void keep_prefix(RequestId /*id*/, kv::BlockPool& /*pool*/) {}
-  // Forgets the prefix, kept or not; its sequence must not be running. Blocks that sequences still
-  // use stay until the last of them retires.
-  virtual void drop_prefix(RequestId /*id*/, kv::BlockPool& /*pool*/) {}
-  [[nodiscard]] virtual PrefixUse prefix_use(RequestId /*id*/) const { return {}; }
-
   // ---- Steps ----
 
   // Rows of a step are sorted by rank, equal ranks by admission. A method whose work items need
   // neighbouring rows gives neighbouring ranks to sequences that share a segment.
   [[nodiscard]] virtual int64_t row_rank(RequestId /*id*/) const { return 0; }
   // Leading tokens, among the sequence's `tokens` tokens so far, that the next step need not
-  // compute: all of them for a method that keeps the KV states, 0 for `recompute`.
+  // compute: all of them for a method that keeps the KV states, 0 for one that keeps none.
   [[nodiscard]] virtual int32_t cached_tokens(RequestId id, int32_t tokens) const = 0;
   // Takes the cache for the step's rows. Called before each plan, and again for the same rows if a
   // step failed. Returns false if blocks are missing: the step is composed anew after sequences

@@ -35,13 +35,22 @@ void require_name(const std::vector<std::string>& names, const std::string& what
     raise("{}: {}", where, unknown_name(what, name, names));
 }
 
-// Returns a list with at least one entry.
-const Json& list_at(JsonObject& object, const std::string& key) {
+const Json& any_list_at(JsonObject& object, const std::string& key) {
   const Json& list = object.at(key);
   if (!list.is_array()) raise("{} must be a list", object.where(key));
-  if (list.empty()) raise("{} is an empty list: nothing would be measured", object.where(key));
   if (list.size() > kMostEntries)
     raise("{} has {} entries, {} are allowed", object.where(key), list.size(), kMostEntries);
+  return list;
+}
+
+void raise_empty(const JsonObject& object, const std::string& key) {
+  raise("{} is an empty list: nothing would be measured", object.where(key));
+}
+
+// Returns a list with at least one entry.
+const Json& list_at(JsonObject& object, const std::string& key) {
+  const Json& list = any_list_at(object, key);
+  if (list.empty()) raise_empty(object, key);
   return list;
 }
 
@@ -71,15 +80,15 @@ class Parser {
   Experiment parse(const std::string& scale) {
     experiment_.scale = scale;
     // Checked first, so that a misspelt key is reported as unknown, not as missing.
-    file_.allow({"name",     "paper",      "figure", "title",         "note",
-                 "kind",     "models",     "dtypes", "kv_dtype",      "methods",
-                 "workload", "settings",   "sweep",  "metrics",       "repetitions",
-                 "warmup",   "interleave", "seeds",  "paper_numbers", "plot"});
+    file_.allow({"name",          "paper",         "figure",   "title",   "note",   "kind",
+                 "models",        "dtypes",        "kv_dtype", "methods", "series", "workload",
+                 "compared_with", "settings",      "sweep",    "metrics", "warmup", "repetitions",
+                 "interleave",    "paper_numbers", "seeds",    "plot"});
     file_.reject_unknown();
     read_caption();  // also the kind, which all later checks need
     Problems problems;
     for (const auto read :
-         {&Parser::read_models, &Parser::read_dtypes, &Parser::read_methods, &Parser::read_workload,
+         {&Parser::read_models, &Parser::read_dtypes, &Parser::read_points, &Parser::read_workload,
           &Parser::read_axes, &Parser::read_metrics, &Parser::read_repetition, &Parser::read_plots})
       problems.collect([&] { (this->*read)(); });
     problems.raise_if_any();
@@ -199,32 +208,64 @@ class Parser {
     }
   }
 
-  // Refuses a method that only other kinds have.
-  void refuse_others_method(const std::string& name, const std::string& where) const {
+  // Refuses a name in "methods" that is a series.
+  void refuse_series_among_methods(const std::string& name, const std::string& where) const {
+    const KindInfo& kind = experiment_.kind;
+    // Older files list series among the methods, some of them first.
+    const char* order =
+        kind.method_use && experiment_.methods.empty()
+            ? ", and set \"compared_with\" to \"series\" if methods are compared with it"
+            : "";
+    if (kind.find_series(name) != nullptr)
+      raise("{}: \"{}\" is a series of kind \"{}\", no method: list it under \"series\"{}", where,
+            name, kind.name, order);
+    refuse_series_of_others(name, where);
+  }
+
+  void refuse_series_of_others(const std::string& name, const std::string& where) const {
     std::vector<std::string> owners;
     for (const KindInfo& other : vocabulary_.kinds)
-      if (other.has_own_method(name)) owners.push_back("\"" + other.name + "\"");
+      if (other.find_series(name) != nullptr) owners.push_back("\"" + other.name + "\"");
     if (!owners.empty())
-      raise("{}: method \"{}\" runs in kind {} alone, and this file is of kind \"{}\"", where, name,
+      raise("{}: \"{}\" is a series of kind {} alone, and this file is of kind \"{}\"", where, name,
             fmt::join(owners, " and "), experiment_.kind.name);
   }
 
   void require_method(const std::string& name, const std::string& where) const {
     const KindInfo& kind = experiment_.kind;
-    std::vector<std::string> known = kind.own_method_names();
-    if (kind.has_own_method(name)) return;
+    refuse_series_among_methods(name, where);
+    if (!kind.method_use)
+      raise(
+          "{}: method \"{}\" does not run in kind \"{}\", which compares series alone: list some "
+          "of "
+          "these under \"series\": {}",
+          where, name, kind.name, fmt::join(kind.series_names(), ", "));
+    std::vector<std::string> known;
     std::string refusal;
     for (const KnownMethod& method : vocabulary_.methods) {
-      const std::string reason = kind.method_use ? method.refusal(*kind.method_use)
-                                                 : "the kind compares series of its own alone";
+      const std::string reason = method.refusal(*kind.method_use);
       if (reason.empty()) known.push_back(method.name);
       if (method.name == name) refusal = reason;
     }
     if (!refusal.empty())
       raise("{}: method \"{}\" does not run in kind \"{}\": {}. Choose from: {}", where, name,
             kind.name, refusal, fmt::join(known, ", "));
-    refuse_others_method(name, where);
     require_name(known, "method", name, where);
+  }
+
+  void require_series(const std::string& name, const std::string& where) const {
+    const KindInfo& kind = experiment_.kind;
+    if (kind.find_series(name) != nullptr) return;
+    for (const KnownMethod& method : vocabulary_.methods)
+      if (method.name == name)
+        raise("{}: \"{}\" is a method, no series: {}", where, name,
+              kind.method_use ? "list it under \"methods\""
+                              : fmt::format("kind \"{}\" runs no methods, choose from: {}",
+                                            kind.name, fmt::join(kind.series_names(), ", ")));
+    refuse_series_of_others(name, where);
+    if (kind.series.empty())
+      raise("{}: kind \"{}\" has no series; leave \"series\" out", where, kind.name);
+    require_name(kind.series_names(), "series", name, where);
   }
 
   // Checks method options here, so that no error appears after hours of measuring.
@@ -233,29 +274,52 @@ class Parser {
         entry.has("options") ? entry.object("options") : JsonObject(choice.options, source_);
     for (const KnownMethod& method : vocabulary_.methods)
       if (method.name == choice.name) choice.resolved = method.resolve_options(given);
-    const OwnMethod* own = experiment_.kind.find_own_method(choice.name);
-    if (own != nullptr && own->resolve_options)
-      choice.resolved = own->resolve_options(given);
-    else if (own != nullptr && !given.json().empty())
-      raise("{}: method \"{}\" has no options; leave out \"{}\"", entry.where("options"),
+    const Series* series = experiment_.kind.find_series(choice.name);
+    if (series != nullptr && series->resolve_options)
+      choice.resolved = series->resolve_options(given);
+    else if (series != nullptr && !given.json().empty())
+      raise("{}: series \"{}\" has no options; leave out \"{}\"", entry.where("options"),
             choice.name, given.json().begin().key());
     choice.options = Json(given.json());
   }
 
-  void read_methods() {
-    std::set<std::string> seen;
-    const Json& list = list_at(file_, "methods");
-    Problems problems;
-    for (size_t i = 0; i < list.size(); ++i)
-      problems.collect([&] { read_method(list[i], "methods." + std::to_string(i), seen); });
-    problems.raise_if_any();
+  // The keys that list what is measured, in the order of the points.
+  std::vector<std::string> lists_of_points() {
+    const std::string first = file_.string("compared_with", "methods");
+    require_name({"methods", "series"}, "value", first, file_.where("compared_with"));
+    if (file_.has("compared_with") && !file_.has(first))
+      raise("{} is \"{}\", and the file lists none; leave it out", file_.where("compared_with"),
+            first);
+    if (first == "series") return {"series", "methods"};
+    return {"methods", "series"};
   }
 
-  void read_method(const Json& json, const std::string& path, std::set<std::string>& seen) {
+  void read_points() {
+    const std::string usual = experiment_.kind.method_use ? "methods" : "series";
+    if (!file_.has("methods") && !file_.has("series")) (void)file_.at(usual);  // throws
+    Problems problems;
+    for (const std::string& key : lists_of_points())
+      if (file_.has(key)) read_list(key, problems);
+    problems.raise_if_any();
+    if (experiment_.methods.empty()) raise_empty(file_, file_.has(usual) ? usual : "series");
+  }
+
+  void read_list(const std::string& key, Problems& problems) {
+    std::set<std::string> seen;
+    const Json& list = any_list_at(file_, key);
+    for (size_t i = 0; i < list.size(); ++i)
+      problems.collect([&] { read_point(key, list[i], fmt::format("{}.{}", key, i), seen); });
+  }
+
+  void read_point(const std::string& key, const Json& json, const std::string& path,
+                  std::set<std::string>& seen) {
     Json storage;
     JsonObject entry = entry_object(json, storage, "name", source_, path);
     MethodChoice choice{.name = entry.string("name"), .options = Json::object()};
-    require_method(choice.name, entry.where("name"));
+    if (key == "series")
+      require_series(choice.name, entry.where("name"));
+    else
+      require_method(choice.name, entry.where("name"));
     read_options(entry, choice);
     choice.label = entry.string("label", "");
     if (!results::is_plain_text(choice.label, results::kLongestName))
@@ -263,7 +327,7 @@ class Parser {
             entry.where("label"), results::kLongestName, results::shown(choice.label));
     entry.reject_unknown();
     const std::string text = choice.name + " " + choice.options.dump();
-    require_different(seen, text, file_.where("methods"));
+    require_different(seen, text, file_.where(key));
     seen.insert(text);
     experiment_.methods.push_back(std::move(choice));
   }

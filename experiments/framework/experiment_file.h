@@ -1,9 +1,13 @@
 // Experiment files, read strictly so that a misspelt key is never measured as its default.
 //
-// Keys: name, title, kind and methods are required, and models if the kind takes any. Optional are
-// paper, figure, note, dtypes, kv_dtype, workload, settings (one value per axis), sweep (a list per
-// axis), metrics, repetitions, warmup, interleave ("points" or "methods"), seeds, paper_numbers,
-// plot (one or a list) and scales.
+// Keys: name, title and kind are required, methods or series (or both, where the kind has both),
+// and models if the kind takes any. Optional are paper, figure, note, compared_with ("methods" or
+// "series"), dtypes, kv_dtype, workload, settings (one value per axis), sweep (a list per axis),
+// metrics, repetitions, warmup, interleave ("points" or "methods"), seeds, paper_numbers, plot (one
+// or a list) and scales.
+//
+// The points of a group are the methods and then the series, each as listed, or the other way round
+// with "compared_with": "series". The others are compared with the first.
 #pragma once
 
 #include <filesystem>
@@ -63,9 +67,9 @@ struct Experiment {
   KindInfo kind;
   std::vector<ModelChoice> models;
   std::vector<DType> dtypes;
-  std::string kv_dtype;  // "same" (as dtype) or a dtype's name
-  std::vector<MethodChoice> methods;
-  // Methods in the file that are not measured; see leave_out_missing().
+  std::string kv_dtype;               // "same" (as dtype) or a dtype's name
+  std::vector<MethodChoice> methods;  // and series, in the order of the points
+  // Methods and series in the file that are not measured; see leave_out_missing().
   std::vector<MissingMethod> left_out;
   Workload workload;
   std::vector<std::vector<AxisValue>> axis_values;  // values per axis of the kind, none empty

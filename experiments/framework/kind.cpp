@@ -7,15 +7,11 @@
 namespace reprise::experiments {
 std::vector<std::string> KindInfo::axis_names() const { return names_of(axes); }
 std::vector<std::string> KindInfo::metric_names() const { return names_of(metrics); }
-std::vector<std::string> KindInfo::own_method_names() const { return names_of(own_methods); }
+std::vector<std::string> KindInfo::series_names() const { return names_of(series); }
 
-bool KindInfo::has_own_method(const std::string& wanted) const {
-  return find_own_method(wanted) != nullptr;
-}
-
-const OwnMethod* KindInfo::find_own_method(const std::string& wanted) const {
-  for (const OwnMethod& method : own_methods)
-    if (method.name == wanted) return &method;
+const Series* KindInfo::find_series(const std::string& wanted) const {
+  for (const Series& known : series)
+    if (known.name == wanted) return &known;
   return nullptr;
 }
 

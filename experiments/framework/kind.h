@@ -37,8 +37,10 @@ enum class MethodUse : uint8_t {
   kMarkup       // answers prompts in a method's own markup
 };
 
-// A method outside the registry, which the kind runs by itself.
-struct OwnMethod {
+// Something that the kind measures beside the methods, or instead of them, and that is none: a
+// baseline, an operator of another library, a way to copy, a quantity to count. Experiment files
+// list it under "series"; in records its name stands where a method's does.
+struct Series {
   std::string name;
   std::string help;
   // resolve_options completes the options given in a file; list_options lists those it accepts.
@@ -54,8 +56,8 @@ struct KindInfo {
   // In the order in which a sweep nests them, outermost first: list_axes() of the kind's struct.
   std::vector<Axis> axes;
   std::vector<MetricInfo> metrics;
-  std::vector<OwnMethod> own_methods = {};
-  // Empty: only its own methods run in it.
+  std::vector<Series> series = {};
+  // Empty: no method runs in it, only its series.
   std::optional<MethodUse> method_use = MethodUse::kGeneration;
   // Workloads outside the registry that the kind reads itself. A kind with such workloads takes no
   // others.
@@ -68,10 +70,9 @@ struct KindInfo {
 
   [[nodiscard]] std::vector<std::string> axis_names() const;
   [[nodiscard]] std::vector<std::string> metric_names() const;
-  [[nodiscard]] std::vector<std::string> own_method_names() const;
-  [[nodiscard]] bool has_own_method(const std::string& wanted) const;
-  // Returns null if the kind has no such method.
-  [[nodiscard]] const OwnMethod* find_own_method(const std::string& wanted) const;
+  [[nodiscard]] std::vector<std::string> series_names() const;
+  // Returns null if the kind has no such series.
+  [[nodiscard]] const Series* find_series(const std::string& wanted) const;
   // Returns null if the kind has no such axis.
   [[nodiscard]] const Axis* find_axis(const std::string& wanted) const;
 };
@@ -84,6 +85,7 @@ struct ModelChoice {
   std::optional<WeightFormat> weight_format = std::nullopt;
 };
 
+// A method, or a series of the kind, as an experiment file lists it.
 struct MethodChoice {
   std::string name;
   Json options;                    // an object with the options that the file sets
@@ -124,8 +126,8 @@ struct Group {
 
   std::string id;                     // hash of its points' ids
   std::string label;                  // for progress and errors
-  std::vector<MethodChoice> methods;  // one per point
-  // The kind's metrics on request that are measured.
+  std::vector<MethodChoice> methods;  // one per point; the others are compared with the first
+  // Those of the kind's metrics on request that are measured.
   std::vector<std::string> asked_for;
   std::vector<std::string> point_ids;  // hash of `requested`, see sweep.cpp
   std::vector<Json> requested;         // settings of each point

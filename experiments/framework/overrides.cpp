@@ -30,7 +30,7 @@ Json value_of(const std::string& text, const std::string& assignment) {
 
 // True for keys whose value is a list, whether or not the file has them.
 bool is_list_key(const std::vector<std::string>& path) {
-  constexpr std::array kLists = {"models", "dtypes", "methods", "metrics"};
+  constexpr std::array kLists = {"models", "dtypes", "methods", "series", "metrics"};
   if (path.size() == 1) return std::find(kLists.begin(), kLists.end(), path[0]) != kLists.end();
   return path.size() == 2 && path[0] == "sweep";
 }

@@ -342,8 +342,8 @@ void leave_out_missing(Experiment& experiment, const Kind& kind) {
     if (reason.empty()) {
       present.push_back(method);
     } else if (present.empty()) {
-      raise("{} is the first method of experiment {}, which the others are compared with. {}",
-            method.name, experiment.name, reason);
+      raise("{} comes first in experiment {}, and the others are compared with it. {}", method.name,
+            experiment.name, reason);
     } else {
       experiment.left_out.push_back({method.name, reason});
     }

@@ -102,7 +102,7 @@ Json method_looks() {
   for (const methods::MethodEntry& entry : methods::known_methods())
     add(entry.info.name, entry.info.look);
   for (const KindInfo& kind : known_kinds())
-    for (const OwnMethod& own : kind.own_methods) add(own.name, own.look);
+    for (const Series& series : kind.series) add(series.name, series.look);
   return looks;
 }
 

@@ -2,10 +2,9 @@
 
 namespace reprise::methods {
 
-Auto::Auto(const reuse::TreeOptions& options)
-    : Auto(options, std::make_shared<reuse::PlanCosts>()) {}
+Auto::Auto(const reuse::TreeOptions& options) : Auto(options, std::make_shared<PlanCosts>()) {}
 
-Auto::Auto(const reuse::TreeOptions& options, std::shared_ptr<reuse::PlanCosts> costs)
+Auto::Auto(const reuse::TreeOptions& options, std::shared_ptr<PlanCosts> costs)
     : PrefixTreeCache({.tree = {.chunk_tokens = options.chunk_tokens,
                                 .matching = reuse::Matching::kPinnedAndChunks,
                                 .retain = options.retain},
@@ -16,6 +15,6 @@ Auto::Auto(const reuse::TreeOptions& options, std::shared_ptr<reuse::PlanCosts> 
                       }),
       costs_(std::move(costs)) {}
 
-void Auto::tune(const reuse::PlanSetting& setting) { *costs_ = reuse::plan_costs(setting); }
+void Auto::tune(const reuse::PlanSetting& setting) { *costs_ = plan_costs(setting); }
 
 }  // namespace reprise::methods

@@ -4,13 +4,13 @@
 
 #include <memory>
 
-#include "core/reuse/plan_cost.h"
 #include "core/reuse/prefix_tree_cache.h"
 #include "core/reuse/tree_options.h"
+#include "methods/auto/plan_cost.h"
 
 namespace reprise::methods {
 
-// ChunkAttention's tree [§3.1]. reuse::PlanCosts decides for each node whether it is read
+// ChunkAttention's tree [§3.1]. PlanCosts decides for each node whether it is read
 // chunk-first; tune() computes these costs from the model's heads and the machine's limits.
 class Auto final : public reuse::PrefixTreeCache {
  public:
@@ -18,9 +18,9 @@ class Auto final : public reuse::PrefixTreeCache {
   void tune(const reuse::PlanSetting& setting) override;
 
  private:
-  Auto(const reuse::TreeOptions& options, std::shared_ptr<reuse::PlanCosts> costs);
+  Auto(const reuse::TreeOptions& options, std::shared_ptr<PlanCosts> costs);
 
-  std::shared_ptr<reuse::PlanCosts> costs_;  // shared with the function that decides for a node
+  std::shared_ptr<PlanCosts> costs_;  // shared with the function that decides for a node
 };
 
 }  // namespace reprise::methods

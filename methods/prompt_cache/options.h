@@ -6,6 +6,7 @@
 
 #include "core/reuse/options.h"
 #include "methods/prompt_cache/encoding.h"
+#include "methods/registry.h"
 
 namespace reprise::prompt_cache {
 
@@ -18,8 +19,8 @@ struct PromptCacheOptions {
   std::string tier = "host";  // "host", "disk", "cold_disk", "device"
   // The rules by which schemas and prompts are read: those of docs/pml.md, or the released code's.
   std::string rules = "pml";  // "pml", "as_coded"
-  // The method that caches the tokens behind the imports.
-  std::string cache = "contiguous";
+  // The method that caches what is computed behind the imports.
+  std::string cache = methods::kReferenceMethod;
 
   [[nodiscard]] bool is_in_files() const { return tier == "disk" || tier == "cold_disk"; }
   void visit(reuse::OptionVisitor& visitor);

@@ -2,6 +2,9 @@
 // requests.
 #pragma once
 
+#include <unordered_map>
+#include <vector>
+
 #include "core/reuse/prefix_tree_cache.h"
 #include "methods/relay_attention/options.h"
 
@@ -15,11 +18,24 @@ class RelayAttention final : public reuse::PrefixTreeCache {
   explicit RelayAttention(const RelayAttentionOptions& options)
       : PrefixTreeCache(
             {.tree = {.chunk_tokens = options.block_tokens, .matching = reuse::Matching::kPinned},
-             .reuse_prefill = true,
-             .most_prefixes = options.most_prefixes,
-             .method = "relay_attention",
-             .prefix_buffer_tokens = options.prefix_buffer_tokens},
-            [](const reuse::TreeNode& node) { return node.is_pinned; }) {}
+             .reuse_prefill = true},
+            [](const reuse::TreeNode& node) { return node.is_pinned; }),
+        options_(options) {}
+
+  [[nodiscard]] reuse::PoolNeed pool_need(const reuse::EngineLimits& limits) const override;
+  // Throws Error if options.most_prefixes are declared already.
+  void declare_prefix(reuse::RequestId id, std::span<const int32_t> tokens) override;
+  reuse::Admission admit(const reuse::NewSequence& sequence, kv::BlockPool& pool) override;
+  void retire(reuse::RequestId id, kv::BlockPool& pool) override;
+  void drop_prefix(reuse::RequestId id, kv::BlockPool& pool) override;
+  [[nodiscard]] reuse::PrefixUse prefix_use(reuse::RequestId id) const override;
+
+ private:
+  void release_buffer(reuse::RequestId prefix, kv::BlockPool& pool);
+
+  RelayAttentionOptions options_;
+  // Blocks that fill up the buffer of each declared prefix; none before it is admitted.
+  std::unordered_map<reuse::RequestId, std::vector<int32_t>> buffers_;
 };
 
 }  // namespace reprise::methods

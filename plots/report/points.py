@@ -18,7 +18,7 @@ def setting_text(fact: dict, key: str) -> str:
 
 
 def point_text(report: dict, fact: dict) -> str:
-    """Returns "bf16 batch=8 paged": the settings that tell the point apart."""
+    """Returns "bf16 batch=8 METHOD": the settings that tell the point apart."""
     return " ".join(("" if key in WORDS else key + "=") + setting_text(fact, key) for key in report["keys"])
 
 

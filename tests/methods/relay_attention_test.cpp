@@ -38,6 +38,46 @@ Tokens counting(int32_t first, int32_t count) {
   return tokens;
 }
 
+// A buffer of five blocks, of which the prefix fills two.
+TEST(RelayAttention, TheBufferOfAPrefixIsHeldWithItsSequenceAndWhileItIsKept) {
+  RelayAttention cache({.block_tokens = 4, .most_prefixes = 1, .prefix_buffer_tokens = 20});
+  kv::BlockPool pool(
+      {.layers = 1, .kv_heads = 1, .head_dim = 1, .block_tokens = 4, .num_blocks = 6});
+  const reuse::EngineLimits limits{.max_batch = 3, .max_sequence_tokens = 9};
+  EXPECT_EQ(cache.pool_need(limits).num_blocks, 3 * 3 + 5);
+  const Tokens prefix = counting(0, 6), positions = counting(0, 6);
+  cache.declare_prefix(-2, prefix);
+  expect_error([&] { cache.declare_prefix(-3, counting(0, 5)); },
+               {"\"relay_attention\"", "1 prefix"});
+  EXPECT_FALSE(
+      cache.admit({.id = -2, .tokens = prefix, .max_new_tokens = 0, .spare_blocks = 2}, pool)
+          .admitted)
+      << "two spare blocks and the buffer are seven";
+  EXPECT_EQ(pool.used_blocks(), 0);
+  // Preempted, it gives all back and is admitted anew.
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(cache.admit({.id = -2, .tokens = prefix, .max_new_tokens = 0}, pool).admitted);
+    EXPECT_EQ(pool.used_blocks(), 5);
+    EXPECT_EQ(cache.prefix_use(-2).blocks, 0) << "it is not computed";
+    if (i > 0) break;
+    cache.retire(-2, pool);
+    EXPECT_EQ(pool.used_blocks(), 0);
+  }
+  const reuse::StepSequence step{
+      .id = -2, .rows = 6, .positions = positions, .tokens = prefix, .length = 6};
+  cache.computed({&step, 1}, pool);
+  cache.keep_prefix(-2, pool);
+  EXPECT_EQ(cache.prefix_use(-2).blocks, 5);
+  EXPECT_EQ(pool.used_blocks(), 5);
+  EXPECT_EQ(cache.admit({.id = 1, .tokens = counting(0, 8)}, pool).reused_tokens, 6);
+  cache.drop_prefix(-2, pool);
+  EXPECT_EQ(pool.used_blocks(), 2 + 1) << "in use";
+  cache.declare_prefix(-4, prefix);
+  cache.drop_prefix(-4, pool);
+  cache.retire(1, pool);
+  EXPECT_EQ(pool.used_blocks(), 0);
+}
+
 class Declared : public ::testing::Test {
  protected:
   engine::Engine make(const Json& options, const std::vector<Tokens>& prefixes) {

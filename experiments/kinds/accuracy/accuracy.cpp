@@ -24,7 +24,7 @@ using workloads::questions::Item;
 
 constexpr const char* kBaseline = "baseline";
 
-std::vector<OwnMethod> modes() {
+std::vector<Series> modes() {
   return {{kBaseline, "the whole prompt computed, nothing imported"},
           {"isolated", "each module's tokens see those of the module alone"},
           {"joint", "each module's tokens see all that stands before them"},
@@ -160,7 +160,7 @@ KindInfo AccuracyKind::info() {
               "Prompt Cache stray from computing the whole prompt, beside the time to first token",
           .axes = list_axes<AccuracyAxes>(),
           .metrics = outcome_metrics(),
-          .own_methods = modes(),
+          .series = modes(),
           .method_use = std::nullopt,
           .own_workloads = question_workloads()};
 }

@@ -10,6 +10,7 @@
 #include "experiments/kinds/accuracy/token_agreement.h"
 #include "experiments/kinds/shared/group_ties.h"
 #include "experiments/kinds/shared/method_report.h"
+#include "methods/registry.h"
 
 namespace reprise::experiments {
 namespace {
@@ -51,7 +52,7 @@ struct ExactnessAxes : RequestAxes {
 };
 
 // The reference that every method is compared with, one request at a time.
-const MethodChoice kReference = {.name = "contiguous", .options = Json::object()};
+const MethodChoice kReference = {.name = methods::kReferenceMethod, .options = Json::object()};
 
 using Prompts = std::vector<std::vector<int32_t>>;
 
@@ -245,7 +246,7 @@ std::vector<Measurement> ExactnessKind::measure(const Group& group, const Json& 
     add_agreement(measured, outcome.agreement);
     compared.methods[1] = group.methods[m];
     measured.answers = answers_of(compared, 1, {tokens_of(requests.reference), outcome.tokens});
-    measured.answers["compared_with"] = "contiguous, one request at a time";
+    measured.answers["compared_with"] = kReference.name + ", one request at a time";
     judgement.add_to(measured, outcome.agreement, requests);
     measurements.push_back(std::move(measured));
   }

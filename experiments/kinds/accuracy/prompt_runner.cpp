@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/reuse/block_per_sequence.h"
 #include "experiments/kinds/shared/bench.h"
-#include "methods/registry.h"
 
 namespace reprise::experiments {
 namespace {
@@ -43,7 +43,7 @@ PromptRunner::PromptRunner(const Context& context, model::Decoder& decoder,
                            const RunnerOptions& options)
     : imports_(std::make_shared<prompt_cache::ModuleImports>()),
       stop_ids_(options.stop_ids),
-      engine_(context, decoder, methods::make_cache("contiguous", {}),
+      engine_(context, decoder, std::make_unique<reuse::ContiguousCache>(),
               engine_options(options, imports_)) {}
 
 engine::Request PromptRunner::request(const prompt_cache::PreparedPrompt& prompt, int64_t most) {

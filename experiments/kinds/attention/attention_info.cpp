@@ -10,15 +10,14 @@
 namespace reprise::experiments {
 namespace {
 
-std::vector<OwnMethod> torch_baselines() {
+std::vector<Series> torch_series() {
   static const std::map<std::string, Look> looks = {{"torch_naive", {"#7F7F7F", "<"}},
                                                     {"torch_memory_efficient", {"#8C564B", ">"}},
                                                     {"torch_sdpa", {"#7B5CB8", "h"}}};
-  std::vector<OwnMethod> baselines;
-  for (const baselines::TorchMethod& method : baselines::torch_methods())
-    baselines.push_back(
-        {.name = method.name, .help = method.summary, .look = looks.at(method.name)});
-  return baselines;
+  std::vector<Series> series;
+  for (const baselines::TorchBaseline& method : baselines::torch_baselines())
+    series.push_back({.name = method.name, .help = method.summary, .look = looks.at(method.name)});
+  return series;
 }
 
 }  // namespace
@@ -65,7 +64,7 @@ KindInfo AttentionKind::info() {
               "decode steps of one attention layer over sequences with a shared prefix, no model",
           .axes = list_axes<AttentionAxes>(),
           .metrics = attention_metrics(),
-          .own_methods = torch_baselines(),
+          .series = torch_series(),
           .method_use = MethodUse::kPlans,
           .takes_model = false,
           .interleaves_points = true};

@@ -11,7 +11,7 @@ double least_cache_bytes(const std::vector<MethodChoice>& methods, const Attenti
                          Device device) {
   double pools = 0, largest_pool = 0, distinct = 0, contiguous = 0;
   for (const MethodChoice& method : methods) {
-    if (is_torch_method(method.name)) {
+    if (is_torch_baseline(method.name)) {
       contiguous = static_cast<double>(PrivateCache::bytes(problem));
     } else {
       const double pool = pool_bytes(method, problem);
@@ -31,7 +31,7 @@ std::vector<std::unique_ptr<AttentionOperator>> make_operators(
   std::vector<std::unique_ptr<AttentionOperator>> operators;
   std::shared_ptr<PrivateCache> cache;
   for (const MethodChoice& method : methods) {
-    if (!is_torch_method(method.name)) {
+    if (!is_torch_baseline(method.name)) {
       operators.push_back(std::make_unique<PlanOperator>(method, problem, values, context));
       continue;
     }

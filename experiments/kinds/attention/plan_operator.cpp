@@ -104,13 +104,15 @@ PlanOperator::~PlanOperator() {
 
 void PlanOperator::declare_prefix() {
   const std::vector<int32_t> tokens = token_ids(problem_, 0, problem_.shared_tokens);
-  if (!method_->declare_prefix(kPrefixId, tokens)) return;
+  reuse::PrefixKeeper* const keeper = method_->prefix_keeper();
+  if (keeper == nullptr) return;
+  keeper->declare_prefix(kPrefixId, tokens);
   const reuse::Admission admission = method_->admit(new_sequence(kPrefixId, tokens, 0), pool_);
   if (!admission.admitted)
     raise("{} has no room for the shared prefix of {} tokens in a cache of {} blocks of {}",
           info_.name, tokens.size(), pool_.options().num_blocks, pool_.options().block_tokens);
   prefill(kPrefixId, {.sequence = 0, .rows = static_cast<int32_t>(tokens.size())}, tokens);
-  method_->keep_prefix(kPrefixId, pool_);
+  keeper->keep_prefix(kPrefixId, pool_);
 }
 
 // Admits as many sequences as the method takes now and runs their prefills. A sequence may have to

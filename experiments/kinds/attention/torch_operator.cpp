@@ -8,17 +8,15 @@
 namespace reprise::experiments {
 namespace {
 
-const baselines::TorchMethod* find_torch_method(const std::string& name) {
-  for (const baselines::TorchMethod& method : baselines::torch_methods())
+const baselines::TorchBaseline* find_torch_baseline(const std::string& name) {
+  for (const baselines::TorchBaseline& method : baselines::torch_baselines())
     if (method.name == name) return &method;
   return nullptr;
 }
 
 baselines::TorchKernel kernel_of(const MethodChoice& method) {
-  const baselines::TorchMethod* known = find_torch_method(method.name);
-  REPRISE_CHECK(known != nullptr, "{} is no method of libtorch", method.name);
-  JsonObject options(method.options, "options of method \"" + method.name + "\"");
-  options.reject_unknown();
+  const baselines::TorchBaseline* known = find_torch_baseline(method.name);
+  REPRISE_CHECK(known != nullptr, "{} is no baseline of libtorch", method.name);
   return known->kernel;
 }
 
@@ -28,14 +26,14 @@ size_t half_bytes(const AttentionProblem& problem) {
 
 }  // namespace
 
-bool is_torch_method(const std::string& name) { return find_torch_method(name) != nullptr; }
+bool is_torch_baseline(const std::string& name) { return find_torch_baseline(name) != nullptr; }
 
 DeviceHandle torch_device(const Context& context) {
   return context.runtime != nullptr ? context.runtime->handle() : DeviceHandle();
 }
 
-void check_torch_method(const MethodChoice& method, const AttentionProblem& problem,
-                        const Context& context) {
+void check_torch_baseline(const MethodChoice& method, const AttentionProblem& problem,
+                          const Context& context) {
   const std::vector<float> token(static_cast<size_t>(problem.head_dim));
   (void)baselines::TorchAttention({.kernel = kernel_of(method),
                                    .dtype = problem.kv_dtype,

@@ -11,22 +11,21 @@
 
 namespace reprise::experiments {
 
-// True if `name` is one of baselines::torch_methods().
-[[nodiscard]] bool is_torch_method(const std::string& name);
+// Whether `name` is one of baselines::torch_baselines().
+[[nodiscard]] bool is_torch_baseline(const std::string& name);
 
-// Throws Error if libtorch cannot run the method: libtorch is missing, or does not support the
-// context's device or the dtype of keys and values (1.13: f16). Also for any options, since there
-// are none.
-void check_torch_method(const MethodChoice& method, const AttentionProblem& problem,
-                        const Context& context);
+// Throws Error where libtorch cannot run the baseline: it is missing, or does not know the
+// context's device or the dtype of keys and values (1.13: f16).
+void check_torch_baseline(const MethodChoice& method, const AttentionProblem& problem,
+                          const Context& context);
 
 // The device whose memory libtorch uses for the context.
 [[nodiscard]] DeviceHandle torch_device(const Context& context);
 
-// Private keys and values of every sequence, nothing shared: the cache of a PyTorch user. It is
-// packed for the current number of tokens, because libtorch's bmm is 10 to 20 times slower in bf16
-// on views into a longer cache. Memory for all steps is allocated at once, on huge pages. The torch
-// methods of a group share one cache, since its contents are the same.
+// Keys and values of every sequence for itself, nothing shared: the cache of a PyTorch user. It is
+// packed for the present number of tokens: views into a longer cache would need no packing, but
+// libtorch's bmm is 10 to 20 times slower on them in bf16. Room for all steps is allocated at once,
+// on huge pages. The torch baselines of a group hold one together, since its contents are the same.
 class PrivateCache {
  public:
   // Makes an empty cache in the memory of the context's device. `values` must outlive this.
@@ -73,8 +72,8 @@ class PrivateCache {
 // outside.
 class TorchAttentionOperator final : public AttentionOperator {
  public:
-  // Throws as check_torch_method(). On a GPU queries have the dtype of keys and values, as in a
-  // model that PyTorch runs there; on a CPU they are in f32, as for our kernels.
+  // Throws as check_torch_baseline(). On a GPU queries are in the dtype of keys and values, as a
+  // model that PyTorch runs there has them; on a CPU in f32, as for our kernels.
   TorchAttentionOperator(const MethodChoice& method, const AttentionProblem& problem,
                          const TokenValues& values, std::shared_ptr<PrivateCache> cache,
                          const Context& context);

@@ -43,17 +43,16 @@ double percentile_of(const std::vector<double>& values, int64_t percent) {
 }  // namespace
 
 KindInfo RequestLengthsKind::info() {
-  return {
-      .name = "request_lengths",
-      .summary = "how long the requests of a serving workload are; nothing is run",
-      .axes = list_axes<RequestLengthsAxes>(),
-      .metrics = {kTokens, kMean, kLeast, kMost, kTotal, kCount},
-      .own_methods = {{kPrompts, "tokens of the prompts"},
-                      {kOutputs, "tokens to generate"},
-                      {kShared, "leading tokens that an earlier prompt or a declared prefix has"},
-                      {kPrefixes, "tokens of the declared prefixes"}},
-      .method_use = std::nullopt,
-      .own_workloads = serving_workloads()};
+  return {.name = "request_lengths",
+          .summary = "how long the requests of a serving workload are; nothing is run",
+          .axes = list_axes<RequestLengthsAxes>(),
+          .metrics = {kTokens, kMean, kLeast, kMost, kTotal, kCount},
+          .series = {{kPrompts, "tokens of the prompts"},
+                     {kOutputs, "tokens to generate"},
+                     {kShared, "leading tokens that an earlier prompt or a declared prefix has"},
+                     {kPrefixes, "tokens of the declared prefixes"}},
+          .method_use = std::nullopt,
+          .own_workloads = serving_workloads()};
 }
 
 void RequestLengthsKind::check(const Group& group) {

@@ -44,12 +44,12 @@ KindInfo TokenMemoryKind::info() {
       .summary = "memory that the keys and values of a cached token take [Prompt Cache table 2]",
       .axes = list_axes<TokenMemoryAxes>(),
       .metrics = {kMibPerToken, kModuleMib},
-      .own_methods = {{.name = kAllHeads,
-                       .help = "as if every head had keys and values of its own: the paper's "
-                               "formula, 2 x layers x hidden x bytes"},
-                      {.name = kKvHeads,
-                       .help = "the heads that the model has (grouped and multi-query attention "
-                               "share them): what is held"}},
+      .series = {{.name = kAllHeads,
+                  .help = "as if every head had keys and values of its own: the paper's "
+                          "formula, 2 x layers x hidden x bytes"},
+                 {.name = kKvHeads,
+                  .help = "the heads that the model has (grouped and multi-query attention "
+                          "share them): what is held"}},
       .method_use = std::nullopt};
 }
 

@@ -53,11 +53,11 @@ BaselineOptions read_baseline(const JsonObject& given) {
 
 cache::Positions positions_of(const MethodChoice& baseline) {
   const BaselineOptions options =
-      read_baseline(JsonObject(baseline.options, "options of method \"baseline\""));
+      read_baseline(JsonObject(baseline.options, "options of series \"baseline\""));
   return options.positions == "compact" ? cache::Positions::kCompact : cache::Positions::kGapped;
 }
 
-OwnMethod baseline_method() {
+Series baseline_series() {
   return {.name = kBaseline,
           .help = "the whole prompt computed, nothing imported",
           .resolve_options =
@@ -202,7 +202,7 @@ KindInfo PmlKind::info() {
       .axes = list_axes<PmlAxes>(),
       .metrics = {kTtftMs, kTpotMs, kE2eMs, kTtftSpeedup, kComputeMs, kPrefixMs, kImportedTokens,
                   kComputedTokens, kPositions, kSameTokens, kFirstDivergence},
-      .own_methods = {baseline_method()},
+      .series = {baseline_series()},
       .method_use = MethodUse::kMarkup,
       .own_workloads = use_case_workloads()};
   add_method_metrics(MethodUse::kMarkup, /*takes_turns=*/true, info.metrics);

@@ -102,7 +102,7 @@ KindInfo StateCopyKind::info() {
           .summary = "copying the keys and values of cached tokens, by layer [Prompt Cache 5.4]",
           .axes = list_axes<StateCopyAxes>(),
           .metrics = {kLayerMs, kLayerMb, kCopiedGbS, kMemoryLimitRatio},
-          .own_methods = state_routes(),
+          .series = state_routes(),
           .method_use = std::nullopt};
 }
 
@@ -113,7 +113,7 @@ void StateCopyKind::check(const Group& group) {
     if (needs_device(route) && context_.device == Device::kCpu)
       problems.add(
           fmt::format("route {} copies to a device: run it with --device cuda, or leave it "
-                      "out with --set methods=...",
+                      "out with --set series=...",
                       route));
   problems.collect([&] {
     const model::ModelConfig config = Bench::config(group);

@@ -68,11 +68,11 @@ bool are_equal(const cache::StateRun& a, const cache::StateRun& b, int64_t layer
 
 }  // namespace
 
-std::vector<OwnMethod> state_routes() {
+std::vector<Series> state_routes() {
   return {{.name = kHostToHost,
            .help = "memory to memory: one memcpy for a layer's keys, one for its values"},
           {.name = kGather,
-           .help = "from several modules into one buffer, as prompt_cache does with copies: one "
+           .help = "from several modules into one buffer, as Prompt Cache does with copies: one "
                    "memcpy for a module, layer and head"},
           {.name = kMappedFile,
            .help = "from a file that the system has in memory, mapped anew each time"},

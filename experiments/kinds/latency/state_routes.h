@@ -24,8 +24,8 @@ inline constexpr const char* kDeviceToDevice = "device_to_device";
 
 [[nodiscard]] bool needs_device(const std::string& route);
 
-// The routes, for KindInfo::own_methods.
-[[nodiscard]] std::vector<OwnMethod> state_routes();
+// The routes, for KindInfo::series.
+[[nodiscard]] std::vector<Series> state_routes();
 
 // Made-up states of one shape, and everything that the routes need to copy them.
 class StateRoutes {

@@ -206,11 +206,11 @@ KindInfo AttentionMapsKind::info() {
           .summary = "how alike the attention maps of different texts are, layer by layer",
           .axes = list_axes<AttentionMapsAxes>(),
           .metrics = {kMapDistance, kNearestHead, kFarthestHead, kShownDistance, kComparedPairs},
-          .own_methods = {{.name = kPairs, .help = "the two texts of each pair"},
-                          {.name = kStrangers, .help = "texts of different pairs"},
-                          {.name = kUniform,
-                           .help = "each text and a map that sees all keys alike: how far from "
-                                   "saying nothing maps are"}},
+          .series = {{.name = kPairs, .help = "the two texts of each pair"},
+                     {.name = kStrangers, .help = "texts of different pairs"},
+                     {.name = kUniform,
+                      .help = "each text and a map that sees all keys alike: how far from "
+                              "saying nothing maps are"}},
           .method_use = std::nullopt,
           .own_workloads = sentence_workloads()};
 }

@@ -72,7 +72,7 @@ struct SentencesAxes : TextAxes {
     visit_shares(visitor);
     visitor.integer({"texts_per_step", "texts",
                      "that the model computes together; 0: as many as `reprise embed` does. "
-                     "attn_cache reuses maps where all texts of a step hit: take 1"},
+                     "A method that looks maps up reuses them if all texts of a step hit: take 1"},
                     {0, 1 << 20}, texts_per_step);
     visitor.real(
         {"threshold", "ratio", "of methods that have this option, in its place; 0: the option"},

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/engine.h"
-#include "methods/registry.h"
+#include "core/reuse/block_per_sequence.h"
 
 namespace reprise::experiments {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 class TextRun {
  public:
   TextRun(model::Decoder& decoder, std::span<const int32_t> text, DType kv_dtype, int32_t chunk)
-      : engine_(Context::machine(), decoder, methods::make_cache("contiguous", {}),
+      : engine_(Context::machine(), decoder, std::make_unique<reuse::ContiguousCache>(),
                 {.limits = {.max_sequence_tokens = static_cast<int32_t>(text.size())},
                  .kv_dtype = kv_dtype,
                  .step_tokens = chunk}) {

@@ -166,6 +166,7 @@ TEST_F(Prefixes, WhatTheyHoldIsMissingForOthersUntilTheyAreDropped) {
 
 TEST_F(Prefixes, MethodsThatKeepNoneListThemByName) {
   for (const char* method : {"contiguous", "chunk_attention"}) {
+    ASSERT_EQ(methods::make_cache(method, {})->prefix_keeper(), nullptr) << method;
     Engine engine = make(method, 0, Json());
     engine.declare_prefix("system", system_);
     EXPECT_FALSE(engine.has_work());

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/engine/engine.h"
+#include "core/reuse/prefix_tree_cache.h"
 #include "methods/registry.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/counting_decoder.h"
@@ -47,12 +48,16 @@ class Swapped : public ::testing::Test {
   Run run(
       model::Decoder& decoder, const MethodUnderTest& method, const SwapOptions& swap,
       const std::function<void(Engine&)>& meanwhile = [](Engine&) {}) {
+    return run(decoder, methods::make_cache(method.name, method.options), swap, meanwhile);
+  }
+  Run run(
+      model::Decoder& decoder, std::unique_ptr<reuse::SequenceCache> cache, const SwapOptions& swap,
+      const std::function<void(Engine&)>& meanwhile = [](Engine&) {}) {
     EngineOptions options{.limits = {.max_batch = 4, .max_sequence_tokens = kPrompt + kNew},
                           .swap = swap};
-    const auto made = methods::make_cache(method.name, method.options);
     options.num_blocks =
-        2 * made->pool_need({.max_batch = 1, .max_sequence_tokens = kPrompt + kNew}).num_blocks;
-    Engine engine(context_, decoder, methods::make_cache(method.name, method.options), options);
+        2 * cache->pool_need({.max_batch = 1, .max_sequence_tokens = kPrompt + kNew}).num_blocks;
+    Engine engine(context_, decoder, std::move(cache), options);
     for (RequestId id : {1, 2, 3, 4})
       engine.submit({.id = id,
                      .prompt = counting_from(static_cast<int32_t>(id) * 3, kPrompt),
@@ -110,6 +115,28 @@ TEST_F(Swapped, NothingIsComputedTwice) {
       EXPECT_GT(kept.stats.peak_bytes, 0);
     }
     EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << "the engine's own folder goes too";
+  }
+}
+
+// A paged cache that does not say where its states lie.
+class NotRelocatable final : public reuse::PrefixTreeCache {
+ public:
+  NotRelocatable()
+      : PrefixTreeCache({.tree = {.chunk_tokens = 16, .matching = reuse::Matching::kNone}},
+                        [](const reuse::TreeNode&) { return false; }) {}
+  [[nodiscard]] reuse::Relocatable* relocatable() override { return nullptr; }
+};
+
+TEST_F(Swapped, SequencesOfACacheThatIsNotRelocatableComputeAgain) {
+  const Run paged = run(decoder_, kPaged, {});
+  for (const SwapOptions& swap : {host_, disk_}) {
+    const Run got = run(decoder_, std::make_unique<NotRelocatable>(), swap);
+    EXPECT_EQ(got.tokens, paged.tokens);
+    EXPECT_GT(got.preempted, 0);
+    EXPECT_EQ(got.computed, paged.computed);
+    EXPECT_EQ(got.restored, 0);
+    EXPECT_EQ(got.stats.swapped_out, 0);
+    EXPECT_EQ(got.stats.peak_bytes, 0);
   }
 }
 

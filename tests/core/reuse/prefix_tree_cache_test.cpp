@@ -181,27 +181,24 @@ TEST(PrefixTreeCache, PoolHasRoomForEverySequenceUnsharedAndForPrefixes) {
 }
 
 TEST(PrefixTreeCache, DeclaredPrefixesStayAndAreReusedWhole) {
-  TestMethod method({.tree = {.chunk_tokens = 4, .matching = Matching::kPinned},
-                     .reuse_prefill = true,
-                     .most_prefixes = 1,
-                     .method = "test",
-                     .prefix_buffer_tokens = 20});
+  TestMethod method(
+      {.tree = {.chunk_tokens = 4, .matching = Matching::kPinned}, .reuse_prefill = true});
   kv::BlockPool pool = pool_of(40);
   kv::AttentionPlan plan;
   const Tokens prefix = counting(0, 6);
-  ASSERT_TRUE(method.declare_prefix(-2, prefix));
-  expect_error([&] { method.declare_prefix(-3, counting(0, 5)); }, {"\"test\"", "1 prefix"});
+  ASSERT_EQ(method.prefix_keeper(), &method);
+  method.declare_prefix(-2, prefix);
   ASSERT_TRUE(method.admit({.id = -2, .tokens = prefix, .max_new_tokens = 1}, pool).admitted);
   EXPECT_EQ(method.prefix_use(-2).blocks, 0) << "it is not computed";
   // Preempted, it gives all back and is admitted anew.
-  EXPECT_EQ(pool.used_blocks(), 5) << "the buffer";
+  EXPECT_EQ(pool.used_blocks(), 2);
   method.retire(-2, pool);
   EXPECT_EQ(pool.used_blocks(), 0);
   ASSERT_TRUE(method.admit({.id = -2, .tokens = prefix, .max_new_tokens = 0}, pool).admitted);
   step(method, pool, -2, prefix, 0, plan);
   method.keep_prefix(-2, pool);
-  EXPECT_EQ(pool.used_blocks(), 5) << "the buffer";
-  EXPECT_EQ(method.prefix_use(-2).blocks, 5);
+  EXPECT_EQ(pool.used_blocks(), 2);
+  EXPECT_EQ(method.prefix_use(-2).blocks, 2);
 
   const Tokens prompt = counting(0, 8);
   EXPECT_EQ(method.admit({.id = 1, .tokens = prompt}, pool).reused_tokens, 6);
@@ -211,10 +208,10 @@ TEST(PrefixTreeCache, DeclaredPrefixesStayAndAreReusedWhole) {
   step(method, pool, 1, prompt, 6, plan);
   EXPECT_EQ(plan.row_positions, (Tokens{6, 7}));
   for (RequestId id : {2, 3}) method.retire(id, pool);
-  EXPECT_EQ(pool.used_blocks(), 5 + 1);
+  EXPECT_EQ(pool.used_blocks(), 2 + 1);
   method.drop_prefix(-2, pool);
   EXPECT_EQ(pool.used_blocks(), 2 + 1) << "in use";
-  ASSERT_TRUE(method.declare_prefix(-4, prompt));
+  method.declare_prefix(-4, prompt);
   method.drop_prefix(-4, pool);
   method.retire(1, pool);
   EXPECT_EQ(pool.used_blocks(), 0);

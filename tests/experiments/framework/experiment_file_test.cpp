@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "methods/registry.h"
 #include "tests/experiments/framework/sample_experiment.h"
 
 namespace reprise::experiments {
@@ -109,17 +110,94 @@ TEST(ExperimentFile, TablesAndFiguresTakePercentilesThatExist) {
                  "unknown metric");
 }
 
-TEST(ExperimentFile, MethodsOfOneKindAreRefusedInAnother) {
-  expect_refused("/methods/0", "torch_sdpa", "runs in kind \"attention\" alone");
-  expect_refused("/methods/0", "baseline", "runs in kind \"accuracy\" and \"pml\" alone");
-  const Json file = {{"name", "t"},
-                     {"title", "t"},
-                     {"kind", "attention"},
-                     {"methods", {"paged", "torch_naive", "torch_sdpa", "torch_memory_efficient"}}};
-  EXPECT_EQ(parse_sample(file).methods.size(), 4u);
-  Json misspelt = file;
-  misspelt["methods"][1] = "torch_native";
-  EXPECT_NE(parse_message(misspelt).find("did you mean \"torch_naive\""), std::string::npos);
+TEST(ExperimentFile, SeriesOfOneKindAreRefusedInAnother) {
+  expect_refused("/series/0", "torch_sdpa", "is a series of kind \"attention\" alone");
+  expect_refused("/series/0", "baseline", "is a series of kind \"accuracy\" and \"pml\" alone");
+  expect_refused("/methods/0", "torch_sdpa", "is a series of kind \"attention\" alone");
+  expect_refused("/series/0", "no_such", "kind \"ttft\" has no series; leave \"series\" out");
+}
+
+Json file_of_series() {
+  return {{"name", "t"},
+          {"title", "t"},
+          {"kind", "attention"},
+          {"methods", {"paged", "auto"}},
+          {"series", {"torch_naive", "torch_sdpa"}}};
+}
+
+std::vector<std::string> names_of_points(const Json& file,
+                                         const std::vector<std::string>& overrides = {}) {
+  std::vector<std::string> names;
+  for (const MethodChoice& point : parse_sample(file, "desk", overrides).methods)
+    names.push_back(point.name);
+  return names;
+}
+
+TEST(ExperimentFile, SeriesAndMethodsAreListedApart) {
+  const auto refused = [](const char* place, const Json& value, const std::string& part) {
+    Json file = file_of_series();
+    file[Json::json_pointer(place)] = value;
+    EXPECT_NE(parse_message(file).find(part), std::string::npos) << parse_message(file);
+  };
+  refused(
+      "/methods/1", "torch_sdpa",
+      "\"methods.1.name\": \"torch_sdpa\" is a series of kind \"attention\", no method: list it "
+      "under \"series\"");
+  refused("/methods/0", "torch_sdpa", "and set \"compared_with\" to \"series\"");
+  refused("/series/1", "contiguous",
+          "\"series.1.name\": \"contiguous\" is a method, no series: list it under \"methods\"");
+  refused("/series/0", "torch_native", "did you mean \"torch_naive\"");
+  refused("/series/0", "torch_sdpa", "\"series\" lists torch_sdpa {} twice");
+  refused("/compared_with", "serie", "did you mean \"series\"");
+}
+
+// The others are compared with the first point.
+TEST(ExperimentFile, MethodsComeBeforeSeriesUnlessTheFileComparesWithSeries) {
+  using Names = std::vector<std::string>;
+  Json file = file_of_series();
+  EXPECT_EQ(names_of_points(file), (Names{"paged", "auto", "torch_naive", "torch_sdpa"}));
+  EXPECT_EQ(names_of_points(file, {"compared_with=series"}),
+            (Names{"torch_naive", "torch_sdpa", "paged", "auto"}));
+  EXPECT_EQ(names_of_points(file, {"series=torch_sdpa"}), (Names{"paged", "auto", "torch_sdpa"}));
+  EXPECT_EQ(names_of_points(file, {"series="}), (Names{"paged", "auto"}));
+  EXPECT_EQ(names_of_points(file, {"methods="}), (Names{"torch_naive", "torch_sdpa"}));
+  EXPECT_NE(parse_message(file, {"methods=", "series="}).find("nothing would be measured"),
+            std::string::npos);
+  file.erase("methods");
+  EXPECT_EQ(names_of_points(file), (Names{"torch_naive", "torch_sdpa"}));
+  EXPECT_NE(parse_message(file, {"compared_with=methods"}).find("the file lists none"),
+            std::string::npos);
+  file.erase("series");
+  EXPECT_NE(parse_message(file).find("\"methods\""), std::string::npos) << parse_message(file);
+}
+
+// Kinds that run no methods.
+TEST(ExperimentFile, KindsOfSeriesAloneRefuseEveryMethod) {
+  int kinds = 0;
+  for (const KindInfo& kind : known_kinds()) {
+    if (kind.method_use) continue;
+    ++kinds;
+    Json file = {{"name", "t"}, {"title", "t"}, {"kind", kind.name}, {"models", {"m"}}};
+    if (!kind.own_workloads.empty()) {
+      file["workload"] = {{"name", kind.own_workloads.front().name}};
+      if (kind.own_workloads.front().takes_file) file["workload"]["file"] = "items";
+    }
+    EXPECT_NE(parse_message(file).find("key \"series\""), std::string::npos) << parse_message(file);
+    file["series"] = kind.series_names();
+    EXPECT_EQ(parse_message(file), "");
+    for (const methods::MethodEntry& entry : methods::known_methods()) {
+      Json wrong = file;
+      wrong["methods"] = {entry.info.name};
+      const std::string text = parse_message(wrong);
+      EXPECT_NE(text.find(fmt::format("method \"{}\" does not run in kind \"{}\", which compares "
+                                      "series alone",
+                                      entry.info.name, kind.name)),
+                std::string::npos)
+          << text;
+      EXPECT_NE(text.find(kind.series.front().name), std::string::npos) << text;
+    }
+  }
+  EXPECT_EQ(kinds, 5) << "accuracy, token_memory, state_copy, request_lengths, attention_maps";
 }
 
 // Options are checked with the file, and --set is a way to write one.
@@ -140,7 +218,7 @@ TEST(ExperimentFile, OptionsOfMethodsAreCheckedByTheirDeclaration) {
       << text;
   const Json sdpa = {{"name", "torch_sdpa"}, {"options", {{"fast", 1}}}};
   const Json attention = {
-      {"name", "t"}, {"title", "t"}, {"kind", "attention"}, {"methods", {"paged", sdpa}}};
+      {"name", "t"}, {"title", "t"}, {"kind", "attention"}, {"series", Json::array({sdpa})}};
   EXPECT_NE(parse_message(attention).find("torch_sdpa\" has no options"), std::string::npos);
 }
 

@@ -44,6 +44,7 @@ TEST(Set, CommasSeparateTheEntriesOfAList) {
             Json::array({"f32", "bf16"}));
   EXPECT_EQ(after_set(Json::object(), "dtypes=f32,bf16")["dtypes"], Json::array({"f32", "bf16"}));
   EXPECT_EQ(after_set(Json::object(), "methods=paged")["methods"], Json::array({"paged"}));
+  EXPECT_EQ(after_set(Json::object(), "series=torch_sdpa")["series"], Json::array({"torch_sdpa"}));
   EXPECT_EQ(after_set(Json::object(), "sweep.batch=1,2,4")["sweep"]["batch"],
             Json::array({1, 2, 4}));
   EXPECT_EQ(after_set(Json::object(), R"(methods={"name":"paged"},{"name":"auto"})")["methods"],

@@ -197,7 +197,7 @@ TEST_F(RunnerTest, MissingFirstMethodIsAnErrorWithTheRemedy) {
     FAIL();
   } catch (const Error& error) {
     const std::string text = error.what();
-    EXPECT_NE(text.find("recompute is the first method"), std::string::npos) << text;
+    EXPECT_NE(text.find("recompute comes first in experiment"), std::string::npos) << text;
     EXPECT_NE(text.find("Install it."), std::string::npos) << text;
   }
   EXPECT_EQ(kind.measured, 0);

@@ -41,7 +41,7 @@ class KindRegistry : public KindOnTinyModel {
       return group_of(
           {{"kind", kind},
            {"models", {"models/quickstart"}},
-           {"methods", {"isolated", "joint"}},
+           {"series", {"isolated", "joint"}},
            {"workload", {{"name", "questions"}, {"file", (dir_ / "items.jsonl").string()}}}});
     }
     if (kind == "sentences") {
@@ -71,7 +71,7 @@ class KindRegistry : public KindOnTinyModel {
       return group_of(
           {{"kind", kind},
            {"models", {"models/quickstart"}},
-           {"methods", {"pairs", "uniform"}},
+           {"series", {"pairs", "uniform"}},
            {"workload", {{"name", "sentence_pairs"}, {"file", (dir_ / "alike.tsv").string()}}}});
     }
     if (kind == "prefill")
@@ -83,18 +83,19 @@ class KindRegistry : public KindOnTinyModel {
                        {"settings", {{"prompt_tokens", 20}}},
                        {"repetitions", 2}});
     if (kind == "token_memory")
-      return group_of({{"kind", kind}, {"methods", {"all_heads", "kv_heads"}}});
+      return group_of({{"kind", kind}, {"series", {"all_heads", "kv_heads"}}});
     if (kind == "state_copy")
       return group_of({{"kind", kind},
-                       {"methods", {"host_to_host", "gather", "mapped_file"}},
+                       {"series", {"host_to_host", "gather", "mapped_file"}},
                        {"settings", {{"tokens", 40}}},
                        {"repetitions", 2}});
     if (kind == "pml")
       return group_of({{"kind", kind},
                        {"models", {"models/quickstart"}},
+                       {"series", {"baseline"}},
+                       {"compared_with", "series"},
                        {"methods",
-                        {"baseline",
-                         {{"name", "prompt_cache"},
+                        {{{"name", "prompt_cache"},
                           {"options", {{"tier", has_cold_disk() ? "cold_disk" : "disk"}}}}}},
                        {"workload", "use_cases"},
                        {"settings", {{"use_case", "personal"}, {"new_tokens", 4}}},
@@ -118,7 +119,7 @@ class KindRegistry : public KindOnTinyModel {
     if (kind == "request_lengths")
       return group_of(
           {{"kind", kind},
-           {"methods", {"prompts", "outputs", "shared", "prefixes"}},
+           {"series", {"prompts", "outputs", "shared", "prefixes"}},
            {"workload", "grid"},
            {"settings",
             {{"shared_tokens", 64}, {"user_tokens", 6}, {"output_tokens", 6}, {"requests", 4}}}});

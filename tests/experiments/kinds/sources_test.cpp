@@ -76,7 +76,7 @@ TEST_F(SourcesTest, OfAFolderOfDataAreThoseOfItsFiles) {
   const Json file = {{"name", "t"},
                      {"title", "t"},
                      {"kind", "accuracy"},
-                     {"methods", {"isolated"}},
+                     {"series", {"isolated"}},
                      {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
                      {"workload",
                       {{"name", "longbench"},
@@ -139,7 +139,7 @@ TEST_F(SourcesTest, ThePromptBesideASchemaIsOneToo) {
   const Json file = {{"name", "t"},
                      {"title", "t"},
                      {"kind", "pml"},
-                     {"methods", {"baseline"}},
+                     {"series", {"baseline"}},
                      {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
                      {"workload", {{"name", "pml"}, {"file", (dir_ / "a.schema.xml").string()}}}};
   const auto now = [&] {

@@ -31,7 +31,7 @@ class Accuracy : public KindOnTinyModel {
     Json file = {{"kind", "accuracy"},
                  {"models", {"models/quickstart"}},
                  {"dtypes", {"f32"}},
-                 {"methods", kModes},
+                 {"series", kModes},
                  {"workload", {{"name", "questions"}, {"file", (dir_ / "items.jsonl").string()}}},
                  {"repetitions", 1}};
     file.merge_patch(changes);
@@ -86,7 +86,7 @@ TEST_F(Accuracy, RepairComesNearer) {
   std::vector<double> kl;
   for (const double ratio : {0.0, 0.3, 0.8, 1.0}) {
     const auto measured = measure(
-        group({{"methods", {"isolated", "repair"}}, {"settings", {{"repair_ratio", ratio}}}}));
+        group({{"series", {"isolated", "repair"}}, {"settings", {{"repair_ratio", ratio}}}}));
     if (ratio == 0) {
       EXPECT_EQ(value_of(measured[0], "mean_kl"), value_of(measured[1], "mean_kl"));
     }
@@ -101,7 +101,7 @@ TEST_F(Accuracy, RepairComesNearer) {
 TEST_F(Accuracy, OneModuleLosesLessThanMany) {
   const auto kl = [&](const char* grouping) {
     return value_of(
-        measure(group({{"methods", {"isolated"}}, {"settings", {{"grouping", grouping}}}}))[0],
+        measure(group({{"series", {"isolated"}}, {"settings", {{"grouping", grouping}}}}))[0],
         "mean_kl");
   };
   EXPECT_LT(kl("whole"), kl("documents"));
@@ -109,12 +109,12 @@ TEST_F(Accuracy, OneModuleLosesLessThanMany) {
 
 TEST_F(Accuracy, AsksWhatTheAxesSay) {
   const auto of = [&](const Json& settings) {
-    return measure(group({{"methods", {"isolated"}}, {"settings", settings}}))[0];
+    return measure(group({{"series", {"isolated"}}, {"settings", settings}}))[0];
   };
   EXPECT_EQ(value_of(of({{"task", "choice"}}), "questions"), 2);
   EXPECT_EQ(value_of(of({{"items", 3}}), "questions"), 3);
   EXPECT_FALSE(of({{"task", "single_hop"}}).metrics.contains("choice_score"));
-  const auto lines = measure(group({{"methods", {"joint"}},
+  const auto lines = measure(group({{"series", {"joint"}},
                                     {"workload", {{"name", "line_retrieval"}, {"file", nullptr}}},
                                     {"settings", {{"items", 2}, {"documents", 4}}}}))[0];
   EXPECT_EQ(value_of(lines, "questions"), 2);
@@ -123,9 +123,9 @@ TEST_F(Accuracy, AsksWhatTheAxesSay) {
 }
 
 TEST_F(Accuracy, SmallStepsAnswerAlike) {
-  const auto whole = measure(group({{"methods", {"isolated"}}}));
+  const auto whole = measure(group({{"series", {"isolated"}}}));
   const auto pieces =
-      measure(group({{"methods", {"isolated"}}, {"settings", {{"prefill_chunk", 7}}}}));
+      measure(group({{"series", {"isolated"}}, {"settings", {{"prefill_chunk", 7}}}}));
   EXPECT_EQ(whole[0].answers["items"][1]["text"], pieces[0].answers["items"][1]["text"]);
   EXPECT_NEAR(value_of(whole[0], "mean_kl"), value_of(pieces[0], "mean_kl"), 1e-5);
 }
@@ -139,7 +139,9 @@ TEST_F(Accuracy, WhatCannotBeAskedIsRefused) {
         },
         parts);
   };
-  refused({{"methods", {"contiguous"}}}, {"contiguous", "baseline"});
+  refused({{"series", nullptr}, {"methods", {"contiguous"}}},
+          {"method \"contiguous\" does not run in kind \"accuracy\"", "baseline"});
+  refused({{"series", {"contiguous"}}}, {"\"contiguous\" is a method", "baseline"});
   refused({{"settings", {{"task", "two_hop"}}}}, {"two_hop", "choice, single_hop"});
   refused({{"settings", {{"task", "two_hops"}}}}, {"did you mean \"two_hop\"?"});
   refused({{"workload", {{"file", "absent.jsonl"}}}}, {"absent.jsonl"});
@@ -154,7 +156,7 @@ TEST_F(Accuracy, WhatCannotBeAskedIsRefused) {
 // The measurement uses the questions that check() has read and tokenized.
 TEST_F(Accuracy, QuestionsAreReadOnceForAllThatIsDoneWithAGroup) {
   AccuracyKind kind(context_);
-  const Group one = group({{"methods", {"isolated"}}}), other = group({{"methods", {"joint"}}});
+  const Group one = group({{"series", {"isolated"}}}), other = group({{"series", {"joint"}}});
   kind.check(one);
   std::filesystem::remove(dir_ / "items.jsonl");
   EXPECT_GT(kind.memory_need(one).bytes, 0);
@@ -168,7 +170,7 @@ TEST_F(Accuracy, LongBenchIsScoredByItsOwnMetric) {
   const auto of = [&](const char* grouping) {
     return measure(
         group({{"models", {"models/recall/llama"}},
-               {"methods", {"baseline", "isolated", "joint"}},
+               {"series", {"baseline", "isolated", "joint"}},
                {"workload", {{"name", "longbench"}, {"file", "models/recall/longbench"}}},
                {"settings", {{"task", "musique"}, {"grouping", grouping}}}}));
   };
@@ -194,7 +196,7 @@ TEST_F(Accuracy, QmsumIsAskedFromItsOwnFile) {
   const auto of = [&](const Json& settings) {
     Json all = {{"task", "qmsum"}, {"items", 3}, {"most_prompt_tokens", 300}};
     all.update(settings);
-    return measure(group({{"methods", {"baseline", "isolated", "joint"}},
+    return measure(group({{"series", {"baseline", "isolated", "joint"}},
                           {"workload",
                            {{"name", "longbench"},
                             {"file", (folder / "qmsum_test.jsonl").string()},

@@ -27,7 +27,7 @@ class GroupQuestionsTest : public KindOnTinyModel {
     const Json items = {{"name", "questions"}, {"file", (dir_ / "items.jsonl").string()}};
     return group_of({{"kind", "accuracy"},
                      {"models", {"models/quickstart"}},
-                     {"methods", {"isolated"}},
+                     {"series", {"isolated"}},
                      {"workload", workload.is_null() ? items : workload},
                      {"settings", settings}});
   }

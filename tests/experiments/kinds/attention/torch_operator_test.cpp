@@ -1,4 +1,4 @@
-// The methods of libtorch in kind "attention": end to end on tiny shapes, and what is said where
+// The series of libtorch in kind "attention": end to end on tiny shapes, and what is said where
 // libtorch or an option is missing.
 #include "experiments/kinds/attention/torch_operator.h"
 
@@ -14,10 +14,15 @@ namespace {
 #define REPRISE_NEEDS_TORCH() \
   if (!baselines::torch_absence().empty()) GTEST_SKIP() << baselines::torch_absence()
 
-const Json kMethods = {"paged", "torch_naive", "torch_sdpa", "torch_memory_efficient"};
+const Json kSeries = {"torch_naive", "torch_sdpa", "torch_memory_efficient"};
 const Json kSettings = {
     {"batch", 3},          {"heads", 4},           {"kv_heads", 2},         {"head_dim", 32},
     {"prompt_tokens", 40}, {"shared_percent", 50}, {"completion_tokens", 6}};
+
+// Behind paged, which they are compared with.
+Group group_of_series(const std::string& dtype, const Json& series = kSeries) {
+  return attention_group(kSettings, {"paged"}, dtype, {}, series);
+}
 
 std::string message_of(const std::function<void()>& work) {
   try {
@@ -28,12 +33,12 @@ std::string message_of(const std::function<void()>& work) {
   }
 }
 
-TEST(TorchMethods, RunInKindAttentionBesideTheOthers) {
+TEST(TorchSeries, RunInKindAttentionBesideTheOthers) {
   REPRISE_NEEDS_TORCH();
   const bool has_f16 = baselines::torch_version().rfind("1.", 0) != 0;
   for (const std::string dtype : {"f32", "bf16", "f16"}) {
     if (dtype == "f16" && !has_f16) continue;
-    const Group group = attention_group(kSettings, kMethods, dtype);
+    const Group group = group_of_series(dtype);
     AttentionKind kind(kTwoThreads);
     kind.check(group);
     const std::vector<Measurement> measured = kind.measure(group, Json::object(), {});
@@ -52,7 +57,7 @@ TEST(TorchMethods, RunInKindAttentionBesideTheOthers) {
   }
 }
 
-TEST(TorchMethods, GiveTheOutputsOfTheDefinitionAtEveryStep) {
+TEST(TorchSeries, GiveTheOutputsOfTheDefinitionAtEveryStep) {
   REPRISE_NEEDS_TORCH();
   const AttentionProblem problem = attention_problem(attention_group(kSettings));
   const TokenValues values(problem);
@@ -76,7 +81,7 @@ TEST(TorchMethods, GiveTheOutputsOfTheDefinitionAtEveryStep) {
     }
 }
 
-TEST(TorchMethods, HoldOneCacheTogether) {
+TEST(TorchSeries, HoldOneCacheTogether) {
   const AttentionProblem problem = attention_problem(attention_group(kSettings));
   const MethodChoice naive = {"torch_naive", Json::object()}, sdpa = {"torch_sdpa", Json::object()};
   const auto cache = static_cast<double>(PrivateCache::bytes(problem));
@@ -86,32 +91,33 @@ TEST(TorchMethods, HoldOneCacheTogether) {
             cache + least_cache_bytes({contiguous}, problem, Device::kCpu));
 }
 
-TEST(TorchMethods, TakeNoOptions) {
-  const Json methods = {"paged", {{"name", "torch_sdpa"}, {"options", {{"block_tokens", 16}}}}};
-  const std::string text = message_of([&] { (void)attention_group(kSettings, methods); });
-  EXPECT_NE(text.find("methods.1.options\": method \"torch_sdpa\" has no options"),
+TEST(TorchSeries, TakeNoOptions) {
+  const Json series = {"torch_naive",
+                       {{"name", "torch_sdpa"}, {"options", {{"block_tokens", 16}}}}};
+  const std::string text = message_of([&] { (void)group_of_series("f32", series); });
+  EXPECT_NE(text.find("series.1.options\": series \"torch_sdpa\" has no options"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("leave out \"block_tokens\""), std::string::npos) << text;
 }
 
-TEST(TorchMethods, DtypeThatLibtorchDoesNotKnowIsRefusedBeforeAnythingIsMeasured) {
+TEST(TorchSeries, DtypeThatLibtorchDoesNotKnowIsRefusedBeforeAnythingIsMeasured) {
   REPRISE_NEEDS_TORCH();
   if (baselines::torch_version().rfind("1.", 0) != 0)
     GTEST_SKIP() << "libtorch " << baselines::torch_version() << " knows every dtype";
-  const Group group = attention_group(kSettings, kMethods, "f16");
+  const Group group = group_of_series("f16");
   const std::string text = message_of([&] { AttentionKind(kTwoThreads).check(group); });
   EXPECT_NE(text.find("f16"), std::string::npos) << text;
 }
 
-TEST(TorchMethods, AreMissingWithReasonAndRemedyWithoutLibtorch) {
+TEST(TorchSeries, AreMissingWithReasonAndRemedyWithoutLibtorch) {
   const AttentionKind kind(kTwoThreads);
   EXPECT_EQ(kind.missing({"paged", Json::object()}), "");
   EXPECT_EQ(kind.missing({"torch_sdpa", Json::object()}), baselines::torch_absence());
   if (baselines::torch_absence().empty())
     GTEST_SKIP() << "libtorch " << baselines::torch_version() << " is there";
   EXPECT_NE(baselines::torch_absence().find("./setup.sh --torch"), std::string::npos);
-  const Group group = attention_group(kSettings, kMethods);
+  const Group group = group_of_series("f32");
   EXPECT_EQ(message_of([&] { AttentionKind(kTwoThreads).check(group); }),
             baselines::torch_absence());
 }

@@ -26,7 +26,7 @@ TEST_F(TokenMemory, EveryHeadCountedIsThePapersTableAndGroupedHeadsAreWhatIsHeld
     const Group group = group_of({{"kind", "token_memory"},
                                   {"models", {{{"model", model}, {"weights", "random"}}}},
                                   {"dtypes", {"bf16"}},
-                                  {"methods", {"all_heads", "kv_heads"}}});
+                                  {"series", {"all_heads", "kv_heads"}}});
     TokenMemoryKind kind(context_);
     kind.check(group);
     const auto measured = kind.measure(group, Json::object(), stop_);

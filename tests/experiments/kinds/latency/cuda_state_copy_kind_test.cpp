@@ -18,13 +18,13 @@ namespace {
 
 class CudaStateCopyKind : public testing::OnDevice {
  protected:
-  [[nodiscard]] Group group_of(const Json& methods) const {
+  [[nodiscard]] Group group_of(const Json& routes) const {
     const Json file = {{"name", "t"},
                        {"title", "t"},
                        {"kind", "state_copy"},
                        {"models", {{{"model", "llama-2-13b"}, {"weights", "random"}}}},
                        {"dtypes", {"bf16"}},
-                       {"methods", methods},
+                       {"series", routes},
                        {"settings", {{"tokens", 50}, {"layers", 2}}},
                        {"repetitions", 3},
                        {"warmup", 1}};

@@ -40,7 +40,9 @@ class PmlKindTest : public KindOnTinyModel {
   Group group(const Json& changes) const {
     Json file = {{"kind", "pml"},
                  {"models", {"models/quickstart"}},
-                 {"methods", {"baseline", "prompt_cache"}},
+                 {"series", {"baseline"}},
+                 {"compared_with", "series"},
+                 {"methods", {"prompt_cache"}},
                  {"workload", {{"name", "use_cases"}}},
                  {"settings", {{"new_tokens", 8}}},
                  {"repetitions", 2},
@@ -48,8 +50,10 @@ class PmlKindTest : public KindOnTinyModel {
     file.merge_patch(changes);
     return group_of(file);
   }
-  Group group_of_file(const std::string& schema, const Json& methods) const {
-    return group({{"workload", {{"name", "pml"}, {"file", schema}}}, {"methods", methods}});
+  Group group_of_file(const std::string& schema, const Json& series, const Json& methods) const {
+    return group({{"workload", {{"name", "pml"}, {"file", schema}}},
+                  {"series", series},
+                  {"methods", methods}});
   }
   std::vector<Measurement> measure(const Group& one) {
     PmlKind kind(context_);
@@ -64,10 +68,10 @@ class PmlKindTest : public KindOnTinyModel {
 };
 
 TEST_F(PmlKindTest, AModuleInFrontIsAPrefixAndGivesTheSameText) {
-  const auto measured = measure(
-      group_of_file(write("front", kOne, "<one/> One day"),
-                    {"baseline", "prompt_cache", with_options("prompt_cache", {{"copies", true}}),
-                     with_options("prompt_cache", {{"mode", "joint"}, {"tier", "disk"}})}));
+  const auto measured =
+      measure(group_of_file(write("front", kOne, "<one/> One day"), {"baseline"},
+                            {"prompt_cache", with_options("prompt_cache", {{"copies", true}}),
+                             with_options("prompt_cache", {{"mode", "joint"}, {"tier", "disk"}})}));
   ASSERT_EQ(measured.size(), 4u);
   for (const Measurement& method : measured) {
     EXPECT_EQ(value_of(method, "same_tokens_ratio"), 1.0);
@@ -81,11 +85,10 @@ TEST_F(PmlKindTest, AModuleInFrontIsAPrefixAndGivesTheSameText) {
 }
 
 TEST_F(PmlKindTest, WhatIsImportedNeedNotBeComputedAndThePartsAreTheWhole) {
-  const auto measured =
-      measure(group({{"settings", {{"use_case", "travel"}}},
-                     {"methods",
-                      {"baseline", with_options("baseline", {{"positions", "gapped"}}),
-                       "prompt_cache", with_options("prompt_cache", {{"mode", "scaffold"}})}}}));
+  const auto measured = measure(
+      group({{"settings", {{"use_case", "travel"}}},
+             {"series", {"baseline", with_options("baseline", {{"positions", "gapped"}})}},
+             {"methods", {"prompt_cache", with_options("prompt_cache", {{"mode", "scaffold"}})}}}));
   const double imported = value_of(measured[2], "imported_tokens");
   EXPECT_GT(imported, 0);
   for (size_t m = 0; m < 2; ++m) {
@@ -112,7 +115,7 @@ TEST_F(PmlKindTest, WhatIsImportedNeedNotBeComputedAndThePartsAreTheWhole) {
 TEST_F(PmlKindTest, DivergenceIsCountedFromTheFirstMethodsText) {
   const auto measured = measure(group_of_file(
       write("gap", kOne + kTwo, "<one/> She"),
-      {"baseline", with_options("baseline", {{"positions", "gapped"}}), "prompt_cache"}));
+      {"baseline", with_options("baseline", {{"positions", "gapped"}})}, {"prompt_cache"}));
   // The text stands behind the positions of the module that is not imported. The one in front sees
   // itself either way: the gapped baseline and the import compute the same.
   EXPECT_EQ(measured[1].answers["text"], measured[2].answers["text"]);
@@ -156,14 +159,15 @@ TEST_F(PmlKindTest, WhatCannotBeIsRefusedBeforeAnythingIsMeasured) {
   refused({{"workload", of_file(write("both", kOne, "<one/> x"))}, {"settings", code}},
           {"use_case is code", "leave one of them out"});
   refused({{"settings", {{"use_case", "code"}, {"new_tokens", 4000}}}}, {"2048", "4000"});
-  refused({{"settings", code}, {"methods", {"contiguous"}}}, {"\"contiguous\" does not run in kind \"pml\""});
+  refused({{"settings", code}, {"methods", {"contiguous"}}},
+          {"\"contiguous\" does not run in kind \"pml\""});
   refused({{"settings", code}, {"models", {{{"model", "llama-2-7b"}, {"weights", "random"}}}}},
           {"llama-2-7b", "settings.tokenizer=quickstart"});
   refused({{"settings", {{"use_case", "code"}, {"tokenizer", "quickstart"}}},
            {"models", {{{"model", dir_.string()}, {"weights", "random"}}}}},
           {"ids up to 2047", "vocabulary of 256"});
   EXPECT_THROW(group({{"settings", code},
-                      {"methods", {with_options("baseline", {{"positions", "compcat"}})}}}),
+                      {"series", {with_options("baseline", {{"positions", "compcat"}})}}}),
                Error);
 }
 

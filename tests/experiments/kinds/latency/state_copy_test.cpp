@@ -21,7 +21,7 @@ class StateCopy : public KindOnTinyModel {
     Json file = {{"kind", "state_copy"},
                  {"models", {{{"model", "llama-2-13b"}, {"weights", "random"}}}},
                  {"dtypes", {"bf16"}},
-                 {"methods", {"host_to_host", "gather", "mapped_file"}},
+                 {"series", {"host_to_host", "gather", "mapped_file"}},
                  {"settings", {{"tokens", 50}, {"layers", 2}}},
                  {"repetitions", 3},
                  {"warmup", 1}};
@@ -85,8 +85,8 @@ TEST_F(StateCopy, MemoryIsCountedForWhatTheRoutesHold) {
   StateCopyKind kind(context_);
   const double states = 2 * 1.024e6;
   EXPECT_EQ(kind.memory_need(group()).bytes, 4 * states);
-  EXPECT_EQ(kind.memory_need(group({{"methods", {"host_to_host"}}})).bytes, 2 * states);
-  EXPECT_EQ(kind.memory_need(group({{"methods", {"gather"}}})).bytes, 2 * states);
+  EXPECT_EQ(kind.memory_need(group({{"series", {"host_to_host"}}})).bytes, 2 * states);
+  EXPECT_EQ(kind.memory_need(group({{"series", {"gather"}}})).bytes, 2 * states);
 }
 
 TEST_F(StateCopy, WhatCannotBeIsRefusedBeforeAnythingIsMeasured) {
@@ -95,8 +95,9 @@ TEST_F(StateCopy, WhatCannotBeIsRefusedBeforeAnythingIsMeasured) {
             std::string::npos);
   EXPECT_NE(refusal({{"settings", {{"modules", 51}}}}).find("there are 50 tokens"),
             std::string::npos);
-  EXPECT_EQ(refusal({{"settings", {{"modules", 51}}}, {"methods", {"host_to_host"}}}), "");
-  EXPECT_NE(refusal({{"methods", {"contiguous"}}}).find("method \"contiguous\" does not run in kind \"state_copy\""),
+  EXPECT_EQ(refusal({{"settings", {{"modules", 51}}}, {"series", {"host_to_host"}}}), "");
+  EXPECT_NE(refusal({{"series", nullptr}, {"methods", {"contiguous"}}})
+                .find("method \"contiguous\" does not run in kind \"state_copy\""),
             std::string::npos);
 }
 

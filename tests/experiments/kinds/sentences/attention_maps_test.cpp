@@ -17,12 +17,12 @@ class AttentionMaps : public KindOnTinyModel {
  protected:
   AttentionMaps() { sentence::write_sentence_model(bert_); }
   std::vector<Measurement> measure(const std::string& pairs, const Json& settings = Json::object(),
-                                   const Json& methods = {"pairs", "strangers", "uniform"}) {
+                                   const Json& series = {"pairs", "strangers", "uniform"}) {
     bert_.write("pairs.tsv", pairs);
     const Group one =
         group_of({{"kind", "attention_maps"},
                   {"models", {{{"model", bert_.path().string()}, {"weights", "random"}}}},
-                  {"methods", methods},
+                  {"series", series},
                   {"workload",
                    {{"name", "sentence_pairs"}, {"file", (bert_.path() / "pairs.tsv").string()}}},
                   {"settings", settings}});

@@ -17,11 +17,11 @@
 #include "core/device/machine_probe.h"
 #include "core/reuse/sequence_cache.h"
 
-namespace reprise::reuse {
+namespace reprise::methods {
 
 // The measured limits of the machine, and the costs that follow from them.
 struct PlanCosts {
-  PlanSetting setting;
+  reuse::PlanSetting setting;
   MachineLimits machine;
   double l3_bytes = 0;
 
@@ -37,6 +37,6 @@ struct PlanCosts {
 };
 
 // Costs on this machine. Measures the CPU's limits (up to 3 s) unless they are known.
-PlanCosts plan_costs(const PlanSetting& setting);
+PlanCosts plan_costs(const reuse::PlanSetting& setting);
 
-}  // namespace reprise::reuse
+}  // namespace reprise::methods

@@ -1,16 +1,16 @@
 // Tests the cost of reading a prefix on a device, which the device's limits determine and not the
 // CPU's.
-#include "core/reuse/plan_cost.h"
+#include "methods/auto/plan_cost.h"
 
 #include "core/base/error.h"
 #include "tests/core/kernels/device/cuda/device_context.h"
 
-namespace reprise::reuse {
+namespace reprise::methods {
 namespace {
 
 using CudaPlanCost = reprise::testing::OnDevice;
 
-PlanSetting setting_of(const Context& context) {
+reuse::PlanSetting setting_of(const Context& context) {
   return {
       .heads = 32, .kv_heads = 32, .head_dim = 128, .kv_dtype = DType::kBF16, .context = context};
 }
@@ -27,11 +27,11 @@ TEST_F(CudaPlanCost, TheDeviceDecidesAndTheProcessorIsNotMeasured) {
 }
 
 TEST_F(CudaPlanCost, ASettingWithoutItsDeviceIsRefused) {
-  PlanSetting setting = setting_of(context_);
+  reuse::PlanSetting setting = setting_of(context_);
   setting.context.runtime = nullptr;
   const PlanCosts costs = plan_costs(setting);
   EXPECT_THROW((void)costs.sharing_pays(4096, 32, 32), Error);
 }
 
 }  // namespace
-}  // namespace reprise::reuse
+}  // namespace reprise::methods

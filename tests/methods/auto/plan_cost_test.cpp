@@ -1,8 +1,8 @@
-#include "core/reuse/plan_cost.h"
+#include "methods/auto/plan_cost.h"
 
 #include <gtest/gtest.h>
 
-namespace reprise::reuse {
+namespace reprise::methods {
 namespace {
 
 // A machine of round numbers: 100 GB/s, 200 GB/s from an L3 of 32 MB, 1000 GFLOP/s in bf16.
@@ -67,4 +67,4 @@ TEST(PlanCost, QueryHeadsThatShareAKvHeadLeaveLessToWin) {
 }
 
 }  // namespace
-}  // namespace reprise::reuse
+}  // namespace reprise::methods

@@ -1,4 +1,4 @@
-#include "core/reuse/plan_cost.h"
+#include "methods/auto/plan_cost.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "core/kernels/attention/tiling.h"
 #include "core/kernels/device/device_kernels.h"
 
-namespace reprise::reuse {
+namespace reprise::methods {
 namespace {
 
 using kernels::cpu::kFewLanes;
@@ -90,11 +90,11 @@ bool PlanCosts::sharing_pays(int64_t tokens, int64_t sequences, int64_t rows,
          item_seconds(tokens, rows_each, sequences);
 }
 
-PlanCosts plan_costs(const PlanSetting& setting) {
+PlanCosts plan_costs(const reuse::PlanSetting& setting) {
   if (setting.context.device != Device::kCpu) return {.setting = setting};
   return {.setting = setting,
           .machine = machine_limits(setting.context),
           .l3_bytes = static_cast<double>(cpu_facts().l3_bytes * cpu_facts().l3_instances)};
 }
 
-}  // namespace reprise::reuse
+}  // namespace reprise::methods

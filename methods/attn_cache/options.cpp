@@ -8,7 +8,6 @@ namespace reprise::attn_cache {
 namespace {
 
 constexpr const char* kSquared = "squared_distance";
-constexpr const char* kCroppedWord = "cropped";
 constexpr const char* kAllLayers = "all";
 
 void visit_lookup(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
@@ -19,10 +18,6 @@ void visit_lookup(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
   visitor.integer({"layer_group", "layers",
                    "neighbouring layers that one lookup decides, 0: all; 1 is AttnCache-f"},
                   {0, 1 << 14}, o.layer_group);
-  visitor.word({"length_rule", "",
-                "stored maps that fit: of equally many tokens, or the first rows of longer ones "
-                "(causal models)"},
-               {"exact", kCroppedWord}, o.length_rule);
   visitor.integer({"padded_tokens", "tokens", "pad or cut all prompts to this length, 0: do not"},
                   {0, 1 << 16}, o.padded_tokens);
 }
@@ -91,9 +86,6 @@ void AttnCacheOptions::check(const JsonObject& given) const {
   if (map_form == "banded" && map_sinks > map_entries)
     raise("{} is {}, more than the {} map_entries that are kept", given.where("map_sinks"),
           map_sinks, map_entries);
-  if (index_by_length && length_kind() == LengthRule::kCropped)
-    raise("{}: an index of one length finds no longer prompts: leave one of the two out",
-          given.where("length_rule"));
   if (when_full == "evict" && budget_mib == 0.0)
     raise("{}: without a budget nothing is full: give budget_mib too", given.where("when_full"));
 }
@@ -126,10 +118,6 @@ std::vector<reuse::Preset<AttnCacheOptions>> AttnCacheOptions::presets() {
 
 Similarity AttnCacheOptions::similarity_kind() const {
   return similarity == kSquared ? Similarity::kSquaredDistance : Similarity::kDistance;
-}
-
-LengthRule AttnCacheOptions::length_kind() const {
-  return length_rule == kCroppedWord ? LengthRule::kCropped : LengthRule::kExact;
 }
 
 IndexOptions AttnCacheOptions::index_options() const {

@@ -16,20 +16,12 @@ namespace reprise::attn_cache {
 // d^2.
 enum class Similarity : uint8_t { kDistance, kSquaredDistance };  // 1 - d, 1 - d^2
 
-// Which stored maps fit a prompt of n tokens.
-enum class LengthRule : uint8_t {
-  kExact,   // those of n tokens
-  kCropped  // beyond the paper, causal models alone: those of n or more, by their first n rows, of
-            // which no later key has a weight
-};
-
 struct AttnCacheOptions {
   // Lookup.
   double threshold = 0.99;
   std::string similarity = "squared_distance";
   // Neighbouring layers that one lookup, at the first of them, decides; 0: all of the model.
   int32_t layer_group = 0;
-  std::string length_rule = "exact";
   int32_t padded_tokens =
       0;  // prompts are padded or cut to this, see pad_prompt(); 0: they are not
 
@@ -56,7 +48,6 @@ struct AttnCacheOptions {
   static std::vector<reuse::Preset<AttnCacheOptions>> presets();
 
   [[nodiscard]] Similarity similarity_kind() const;
-  [[nodiscard]] LengthRule length_kind() const;
   [[nodiscard]] IndexOptions index_options() const;
   [[nodiscard]] MapFormat map_format(int64_t heads) const;
   // The projector's shape for a model's hidden size. pooled_linear takes prompts of

@@ -156,29 +156,17 @@ TEST(LayerGroups, OfOneIndexForAllLayersOtherLayersVectorsAreMisses) {
   RecordProperty("other_layer", static_cast<int>(other));
 }
 
-TEST(LengthRules, ExactTakesEqualLengthsAndCroppedTheFirstRowsOfLongerOnes) {
+TEST(Lengths, MapsOfALongerPromptAreNotReused) {
   Fixture fixture(tiny_llama());
   const std::vector<int32_t> longer = some_prompt(16, 1);
   const std::vector<int32_t> beginning(longer.begin(), longer.begin() + 9);
-  for (const std::string form : {"f32", "u8", "top_k"}) {
-    AttnCacheOptions options{.threshold = -1e6, .map_form = form};
-    const auto database = fixture.build(options, {longer});
-    AttnCachePolicy exact(database, options, fixture.facts, fixture.context);
-    EXPECT_EQ(fixture.run(beginning, &exact), fixture.run(beginning));
-    EXPECT_EQ(exact.counts().other_length, 1);
-    // A causal model's maps of the beginning are the first rows of the maps of the whole.
-    options.length_rule = "cropped";
-    AttnCachePolicy cropped(database, options, fixture.facts, fixture.context);
-    EXPECT_LE(max_difference(fixture.run(beginning, &cropped), fixture.run(beginning)),
-              form == "f32" ? kBound : 0.1);
-    EXPECT_EQ(cropped.counts().hits, 1) << form;
-    const std::vector<int32_t> too_long = some_prompt(17, 1);
-    EXPECT_EQ(fixture.run(too_long, &cropped), fixture.run(too_long));
-    EXPECT_EQ(cropped.counts().other_length, 1);
-  }
+  const AttnCacheOptions options{.threshold = -1e6};
+  AttnCachePolicy policy(fixture.build(options, {longer}), options, fixture.facts, fixture.context);
+  EXPECT_EQ(fixture.run(beginning, &policy), fixture.run(beginning));
+  EXPECT_EQ(policy.counts().other_length, 1);
 }
 
-TEST(LengthRules, AnIndexForEachLengthFindsTheNearestThatFits) {
+TEST(Lengths, AnIndexForEachLengthFindsTheNearestThatFits) {
   Fixture fixture(tiny_llama());
   std::vector<std::vector<int32_t>> prompts = some_prompts(3, 12);
   for (const auto& prompt : some_prompts(3, 8)) prompts.push_back(prompt);

@@ -70,11 +70,6 @@ TEST(Database, OptionsThatItDoesNotServeAreErrors) {
   expect_error(
       [&] { AttnCachePolicy(database, {.layer_group = 2}, fixture.facts, fixture.context); },
       {"layer_group 2", "layer 2", "indexed_layers"});
-  Fixture encoder(tiny_bert());
-  const auto encoded = encoder.build({}, some_prompts(2, 12));
-  expect_error(
-      [&] { AttnCachePolicy(encoded, {.length_rule = "cropped"}, encoder.facts, encoder.context); },
-      {"cropped", "causal", "exact"});
 }
 
 TEST(Collecting, NeedsWholePromptsOneByOne) {
@@ -170,11 +165,6 @@ TEST(Options, PresetsAreThePapersAndTheCodes) {
   expect_error([&] { read({{"projector", "pooled_linear"}}); }, {"padded_tokens"});
   expect_error([&] { read({{"map_form", "banded"}, {"map_entries", 2}}); }, {"map_sinks"});
   expect_error([&] { read({{"when_full", "evict"}}); }, {"budget_mib"});
-  expect_error(
-      [&] {
-        read({{"index_by_length", true}, {"length_rule", "cropped"}});
-      },
-      {"length_rule"});
 }
 
 TEST(Labels, AreEquationTwoOfTheStoredMaps) {

@@ -13,13 +13,12 @@ namespace reprise::attn_cache {
 namespace {
 
 constexpr size_t kPartAlignment = 64;
-constexpr std::array kForms = {MapForm::kF32, MapForm::kBF16, MapForm::kU8, MapForm::kTopK,
-                               MapForm::kBanded};
+constexpr std::array kForms = {MapForm::kF32, MapForm::kBF16, MapForm::kU8, MapForm::kTopK};
 
 // The weights of one row as the sparse forms keep them.
 class RowChooser {
  public:
-  RowChooser(const MapFormat& format, int64_t entries) : format_(format), entries_(entries) {}
+  explicit RowChooser(int64_t entries) : entries_(entries) {}
 
   // `row` [keys] f32, of which the first `seen` may be other than 0. Writes `entries` keys, in
   // ascending order, and weights; those that are left over are key 0 with weight 0.
@@ -27,10 +26,7 @@ class RowChooser {
     order_.resize(static_cast<size_t>(seen));
     std::iota(order_.begin(), order_.end(), 0);
     const int64_t kept = std::min(entries_, seen);
-    if (format_.form == MapForm::kTopK)
-      keep_largest(row, kept);
-    else
-      keep_band(seen, kept);
+    keep_largest(row, kept);
     float sum = 0.0f;
     for (const int32_t key : order_) sum += row[key];
     for (int64_t i = 0; i < entries_; ++i) {
@@ -51,12 +47,6 @@ class RowChooser {
     std::sort(order_.begin(), order_.end());
   }
 
-  void keep_band(int64_t seen, int64_t kept) {
-    const int64_t sinks = std::min(format_.sinks, kept);
-    order_.erase(order_.begin() + sinks, order_.begin() + sinks + (seen - kept));
-  }
-
-  const MapFormat& format_;
   int64_t entries_;
   std::vector<int32_t> order_;  // keys that are kept
 };
@@ -80,7 +70,7 @@ class RowEncoder {
   RowEncoder(const MapFormat& format, const MapLayout& layout, std::byte* out)
       : format_(format),
         layout_(layout),
-        chooser_(format, layout.entries),
+        chooser_(layout.entries),
         first_(out + layout.begin[0]),
         second_(out + layout.begin[1]) {}
 
@@ -136,11 +126,9 @@ std::string_view name_of(MapForm form) {
     case MapForm::kU8:
       return "u8";
     case MapForm::kTopK:
-      return "top_k";
-    case MapForm::kBanded:
       break;
   }
-  return "banded";
+  return "top_k";
 }
 
 std::vector<std::string> map_form_names() {
@@ -162,10 +150,6 @@ void validate(const MapFormat& format) {
           format.entries);
   if (!is_sparse(format.form) && format.entries != 0)
     raise("{} maps keep all weights, not {} of each row", name_of(format.form), format.entries);
-  const int64_t most_sinks = format.form == MapForm::kBanded ? format.entries : 0;
-  if (format.sinks < 0 || format.sinks > most_sinks)
-    raise("{} maps that keep the first {} keys of each row: give 0 to {}", name_of(format.form),
-          format.sinks, most_sinks);
 }
 
 MapLayout layout_of(const MapFormat& format, int64_t tokens) {
@@ -181,7 +165,6 @@ MapLayout layout_of(const MapFormat& format, int64_t tokens) {
       layout.bytes = {rows * sizeof(float), rows * keys};
       break;
     case MapForm::kTopK:
-    case MapForm::kBanded:
       layout.entries = std::min(format.entries, tokens);
       layout.bytes.fill(rows * static_cast<size_t>(layout.entries) * 2);
       break;

@@ -17,26 +17,21 @@ namespace reprise::attn_cache {
 enum class MapForm : uint8_t {
   kF32,
   kBF16,
-  kU8,     // bytes and an f32 scale for each row: its largest weight is 255 of them
-  kTopK,   // beyond the paper: the largest `entries` weights of each row, whose sum becomes 1 again
-  kBanded  // beyond the paper: of each row the first `sinks` keys and the last others that it sees,
-           // `entries` together, whose sum becomes 1 again
+  kU8,   // bytes and an f32 scale for each row: its largest weight is 255 of them
+  kTopK  // beyond the paper: the largest `entries` weights of each row, whose sum becomes 1 again
 };
 
-std::string_view name_of(MapForm form);  // "f32", "bf16", "u8", "top_k", "banded"
+std::string_view name_of(MapForm form);  // "f32", "bf16", "u8", "top_k"
 // Throws Error with the nearest name.
 MapForm parse_map_form(std::string_view name);
 std::vector<std::string> map_form_names();
-constexpr bool is_sparse(MapForm form) {
-  return form == MapForm::kTopK || form == MapForm::kBanded;
-}
+constexpr bool is_sparse(MapForm form) { return form == MapForm::kTopK; }
 
 // What all maps of a store have in common.
 struct MapFormat {
   MapForm form = MapForm::kBF16;
   int64_t heads = 0;
-  int64_t entries = 0;  // of each row; sparse forms alone
-  int64_t sinks = 0;    // kBanded alone, at most `entries`
+  int64_t entries = 0;  // of each row; kTopK alone
 
   bool operator==(const MapFormat&) const = default;
 };
@@ -47,7 +42,7 @@ void validate(const MapFormat& format);
 // The bytes of one layer's map of a prompt of `tokens` tokens:
 //   kF32, kBF16      weights [heads, tokens, tokens]
 //   kU8              scales [heads, tokens] f32; bytes [heads, tokens, tokens]
-//   kTopK, kBanded   keys [heads, tokens, n] u16; weights [heads, tokens, n] bf16, n = entries or,
+//   kTopK            keys [heads, tokens, n] u16; weights [heads, tokens, n] bf16, n = entries or,
 //                    where that is less, tokens
 // Each part begins at a multiple of 64 bytes, as does the next layer.
 struct MapLayout {

@@ -26,7 +26,7 @@ MapStoreIdentity parse_identity(JsonObject& object) {
   identity.format.form = parse_map_form(object.string("form"));
   identity.format.heads = object.integer_in("heads", 1, kMostHeads);
   identity.format.entries = object.integer("entries");
-  identity.format.sinks = object.integer("sinks");
+  (void)object.integer("sinks", 0);  // of a form that older versions had
   validate(identity.format);
   return identity;
 }

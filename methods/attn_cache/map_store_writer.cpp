@@ -96,7 +96,6 @@ void MapStoreWriter::commit() {
       {"form", std::string(name_of(identity_.format.form))},
       {"heads", identity_.format.heads},
       {"entries", identity_.format.entries},
-      {"sinks", identity_.format.sinks},
       {"groups",
        groups_.size()}}.dump();
   std::string table = text;

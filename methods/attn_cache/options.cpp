@@ -38,10 +38,8 @@ void visit_database(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
                   o.index_by_length);
   visitor.word({"map_form", "", "how stored maps hold their weights"}, map_form_names(),
                o.map_form);
-  visitor.integer({"map_entries", "weights", "top_k, banded: kept of each row"}, {1, 1 << 16},
+  visitor.integer({"map_entries", "weights", "top_k: kept of each row"}, {1, 1 << 16},
                   o.map_entries);
-  visitor.integer({"map_sinks", "weights", "banded: of them, those of the first keys"},
-                  {0, 1 << 16}, o.map_sinks);
   visitor.real({"budget_mib", "MiB", "most that stored maps may take, 0: as much as there is"},
                {0.0, 1e9}, o.budget_mib);
   visitor.word(
@@ -83,9 +81,6 @@ void AttnCacheOptions::check(const JsonObject& given) const {
   if (projector == "pooled_linear" && padded_tokens < 2)
     raise("{}: a pooled_linear projector takes prompts of one length: give padded_tokens too",
           given.where("projector"));
-  if (map_form == "banded" && map_sinks > map_entries)
-    raise("{} is {}, more than the {} map_entries that are kept", given.where("map_sinks"),
-          map_sinks, map_entries);
   if (when_full == "evict" && budget_mib == 0.0)
     raise("{}: without a budget nothing is full: give budget_mib too", given.where("when_full"));
 }
@@ -131,10 +126,7 @@ IndexOptions AttnCacheOptions::index_options() const {
 
 MapFormat AttnCacheOptions::map_format(int64_t heads) const {
   const MapForm form = parse_map_form(map_form);
-  return {.form = form,
-          .heads = heads,
-          .entries = is_sparse(form) ? map_entries : 0,
-          .sinks = form == MapForm::kBanded ? map_sinks : 0};
+  return {.form = form, .heads = heads, .entries = is_sparse(form) ? map_entries : 0};
 }
 
 ProjectorShape AttnCacheOptions::projector_shape(int64_t hidden) const {

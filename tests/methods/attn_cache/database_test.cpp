@@ -163,7 +163,6 @@ TEST(Options, PresetsAreThePapersAndTheCodes) {
   expect_error([&] { read({{"threshold", 3.0}}); }, {"threshold", "-1000000 to 2"});
   expect_error([&] { read({{"index", "hsnw"}}); }, {"hsnw", "hnsw"});
   expect_error([&] { read({{"projector", "pooled_linear"}}); }, {"padded_tokens"});
-  expect_error([&] { read({{"map_form", "banded"}, {"map_entries", 2}}); }, {"map_sinks"});
   expect_error([&] { read({{"when_full", "evict"}}); }, {"budget_mib"});
 }
 

@@ -86,32 +86,15 @@ TEST(MapForm, TopKKeepsTheLargestWeightsWithSumOne) {
             (std::vector<float>{1, 0, 0, 1, 0, 0, 0, 0, 1}));
 }
 
-TEST(MapForm, BandsKeepTheFirstAndTheLastKeysThatARowSees) {
-  const MapFormat format = {.form = MapForm::kBanded, .heads = 1, .entries = 3, .sinks = 1};
-  const std::vector<float> map = {1,     0,     0,      0,      0,  //
-                                  0.5f,  0.5f,  0,      0,      0,  //
-                                  0.25f, 0.25f, 0.5f,   0,      0,  //
-                                  0.25f, 0.5f,  0.125f, 0.125f, 0, 0.2f, 0.2f, 0.2f, 0.2f, 0.2f};
-  const std::vector<float> got = round_trip(format, map, 5);
-  const float third = bf16(1.0f / 3.0f);
-  const std::vector<float> want = {1,     0,     0,     0,     0,  //
-                                   0.5f,  0.5f,  0,     0,     0,  //
-                                   0.25f, 0.25f, 0.5f,  0,     0,  //
-                                   0.5f,  0,     0.25f, 0.25f, 0, third, 0, 0, third, third};
-  EXPECT_EQ(got, want);
-}
-
 TEST(MapForm, SparseRowsSumToOneAndTakeTheirShareOfTheBytes) {
-  for (const MapForm form : {MapForm::kTopK, MapForm::kBanded}) {
-    const MapFormat format = identity_of(form).format;
-    const std::vector<float> got = round_trip(format, random_map(3, kHeads, 20), 20);
-    for (size_t row = 0; row < 2 * 20; ++row)
-      EXPECT_NEAR(std::accumulate(got.begin() + static_cast<int64_t>(row) * 20,
-                                  got.begin() + static_cast<int64_t>(row + 1) * 20, 0.0),
-                  1.0, 4 * 0x1p-9);
-    EXPECT_EQ(layout_of(format, 560).stride, 2u * 2 * 560 * 4 * 2);
-    EXPECT_EQ(layout_of(format, 3).entries, 3);
-  }
+  const MapFormat format = identity_of(MapForm::kTopK).format;
+  const std::vector<float> got = round_trip(format, random_map(3, kHeads, 20), 20);
+  for (size_t row = 0; row < 2 * 20; ++row)
+    EXPECT_NEAR(std::accumulate(got.begin() + static_cast<int64_t>(row) * 20,
+                                got.begin() + static_cast<int64_t>(row + 1) * 20, 0.0),
+                1.0, 4 * 0x1p-9);
+  EXPECT_EQ(layout_of(format, 560).stride, 2u * 2 * 560 * 4 * 2);
+  EXPECT_EQ(layout_of(format, 3).entries, 3);
   EXPECT_EQ(layout_of({.form = MapForm::kU8, .heads = 2}, 10).begin[1], 128u);
   EXPECT_EQ(layout_of({.form = MapForm::kU8, .heads = 2}, 10).stride, 128u + 256u);
 }
@@ -131,8 +114,6 @@ TEST(MapForm, MapsAndFormatsThatCannotBeStoredAreErrors) {
   expect_error([&] { encode(view_of_map(map, 2, 6)); }, {"-0.25"});
   expect_error([] { validate({.form = MapForm::kTopK, .heads = 2}); }, {"top_k", "0 weights"});
   expect_error([] { validate({.form = MapForm::kBF16, .heads = 2, .entries = 3}); }, {"bf16"});
-  expect_error([] { validate({.form = MapForm::kBanded, .heads = 2, .entries = 3, .sinks = 4}); },
-               {"first 4 keys", "0 to 3"});
   expect_error([] { validate({.heads = 0}); }, {"0 heads"});
   expect_error([] { (void)parse_map_form("topk"); }, {"topk", "\"top_k\""});
   for (const std::string& name : map_form_names()) EXPECT_EQ(name_of(parse_map_form(name)), name);

@@ -67,7 +67,7 @@ TEST_P(MapStoreForms, AnEmptyStoreAndAnUnfinishedGroup) {
 
 INSTANTIATE_TEST_SUITE_P(Forms, MapStoreForms,
                          ::testing::Values(MapForm::kF32, MapForm::kBF16, MapForm::kU8,
-                                           MapForm::kTopK, MapForm::kBanded),
+                                           MapForm::kTopK),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 TEST(MapStore, WithoutCommitNothingIsThere) {

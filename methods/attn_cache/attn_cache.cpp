@@ -165,21 +165,14 @@ int64_t AttnCachePolicy::judge(int64_t layer, const StepPrompt& prompt, const Ve
 model::LayerChoice AttnCachePolicy::reuse(int64_t layer) {
   const Stopwatch watch(clock_ns_, times_[static_cast<size_t>(layer)].loading_ns);
   maps_.clear();
-  sparse_maps_.clear();
   for (size_t i = 0; i < prompts_.size(); ++i) {
     database_->maps().check_layers(found_[i], layer, layer + 1);
-    add_map(prompts_[i], database_->maps().map(found_[i], layer));
+    maps_.push_back(
+        {.first_row = prompts_[i].first_row, .map = database_->maps().map(found_[i], layer)});
     counts_.loaded_bytes += std::ssize(database_->maps().layer_bytes(found_[i], layer));
   }
   counts_.reused_layers += std::ssize(prompts_);
-  return {.action = model::LayerAction::kReuseMap, .maps = maps_, .sparse_maps = sparse_maps_};
-}
-
-void AttnCachePolicy::add_map(const StepPrompt& prompt, const StoredMap& map) {
-  if (is_sparse(database_->maps().identity().format.form))
-    sparse_maps_.push_back({.first_row = prompt.first_row, .map = map.sparse});
-  else
-    maps_.push_back({.first_row = prompt.first_row, .map = map.dense});
+  return {.action = model::LayerAction::kReuseMap, .maps = maps_};
 }
 
 void AttnCachePolicy::reset() {

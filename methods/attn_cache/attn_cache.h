@@ -82,7 +82,6 @@ class AttnCachePolicy final : public model::LayerPolicy {
   int64_t judge(int64_t layer, const StepPrompt& prompt, const VectorIndex* index,
                 const Neighbour& nearest, double& similarity);
   model::LayerChoice reuse(int64_t layer);
-  void add_map(const StepPrompt& prompt, const StoredMap& map);
   [[nodiscard]] bool begins_group(int64_t layer) const;
 
   std::shared_ptr<Database> database_;
@@ -102,7 +101,6 @@ class AttnCachePolicy final : public model::LayerPolicy {
   std::vector<float> features_;
   std::vector<Neighbour> nearest_;
   std::vector<kernels::RowMap> maps_;
-  std::vector<kernels::SparseRowMap> sparse_maps_;
 
   AttnCacheCounts counts_;
   std::vector<AttnCacheTimes> times_;

@@ -38,8 +38,6 @@ void visit_database(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
                   o.index_by_length);
   visitor.word({"map_form", "", "how stored maps hold their weights"}, map_form_names(),
                o.map_form);
-  visitor.integer({"map_entries", "weights", "top_k: kept of each row"}, {1, 1 << 16},
-                  o.map_entries);
   visitor.real({"budget_mib", "MiB", "most that stored maps may take, 0: as much as there is"},
                {0.0, 1e9}, o.budget_mib);
   visitor.word(
@@ -105,10 +103,7 @@ std::vector<reuse::Preset<AttnCacheOptions>> AttnCacheOptions::presets() {
        {.layer_group = 1, .length_weight = 0.0}},
       {"raw",
        "beyond the paper, without training: similarity is the cosine of mean hidden states",
-       {.index = "flat", .index_by_length = true, .projector = "raw", .pooled_rows = 1}},
-      {"extended",
-       "beyond the paper: the largest 32 weights of each row, an index for each length",
-       {.index_by_length = true, .map_form = "top_k"}}};
+       {.index = "flat", .index_by_length = true, .projector = "raw", .pooled_rows = 1}}};
 }
 
 Similarity AttnCacheOptions::similarity_kind() const {
@@ -125,8 +120,7 @@ IndexOptions AttnCacheOptions::index_options() const {
 }
 
 MapFormat AttnCacheOptions::map_format(int64_t heads) const {
-  const MapForm form = parse_map_form(map_form);
-  return {.form = form, .heads = heads, .entries = is_sparse(form) ? map_entries : 0};
+  return {.form = parse_map_form(map_form), .heads = heads};
 }
 
 ProjectorShape AttnCacheOptions::projector_shape(int64_t hidden) const {

@@ -32,7 +32,6 @@ struct AttnCacheOptions {
   std::string indexed_layers = "searched";
   bool index_by_length = false;
   std::string map_form = "bf16";
-  int32_t map_entries = 32;
   double budget_mib = 0.0;
   std::string when_full = "refuse";
 

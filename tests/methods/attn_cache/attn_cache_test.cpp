@@ -80,12 +80,11 @@ TEST_P(OnModels, AThresholdAboveAnySimilarityChangesNoBit) {
 }
 
 // The error bound of each form: rounding a map's weights moves an attended value of up to 4 by 2^-8
-// of that (bf16), or by 1/510 of the row's largest weight for each of 12 keys (bytes). Sparse maps
-// that keep all 12 weights are bf16.
+// of that (bf16), or by 1/510 of the row's largest weight for each of 12 keys (bytes).
 TEST_P(OnModels, EveryFormOfMapsComputesStoredPromptsWithinItsError) {
   const auto prompts = some_prompts(3, 12);
-  const auto error_of = [&](const std::string& form, int32_t entries) {
-    const AttnCacheOptions options{.threshold = 1.0, .map_form = form, .map_entries = entries};
+  const auto error_of = [&](const std::string& form) {
+    const AttnCacheOptions options{.threshold = 1.0, .map_form = form};
     AttnCachePolicy policy(fixture_.build(options, prompts), options, fixture_.facts,
                            fixture_.context);
     const double error =
@@ -93,12 +92,8 @@ TEST_P(OnModels, EveryFormOfMapsComputesStoredPromptsWithinItsError) {
     EXPECT_EQ(policy.counts().reused_layers, fixture_.facts.layers) << form;
     return error;
   };
-  EXPECT_LE(error_of("bf16", 32), 0.1);
-  EXPECT_LE(error_of("u8", 32), 0.1);
-  EXPECT_LE(error_of("top_k", 12), 0.1);
-  const double all = error_of("top_k", 12), few = error_of("top_k", 2);
-  EXPECT_GT(few, all);
-  EXPECT_TRUE(std::isfinite(few));
+  EXPECT_LE(error_of("bf16"), 0.1);
+  EXPECT_LE(error_of("u8"), 0.1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, OnModels, ::testing::Values("llama", "bert", "deberta"),

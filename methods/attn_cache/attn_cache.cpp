@@ -50,10 +50,6 @@ AttnCachePolicy::AttnCachePolicy(std::shared_ptr<Database> database, AttnCacheOp
       times_(static_cast<size_t>(model.layers)),
       uses_(database_->maps().groups().size(), 0) {
   REPRISE_CHECK(database_->maps().identity().layers == layers_, "a database of another model");
-  if (options_.length_kind() == LengthRule::kCropped && !model.is_causal)
-    raise(
-        "length_rule \"cropped\" takes a causal model, whose rows see no later keys: the first "
-        "rows of an encoder's maps would lack what later keys had. Use \"exact\".");
   check_layers_in_index(*database_, options_, layers_);
 }
 
@@ -152,7 +148,7 @@ int64_t AttnCachePolicy::judge(int64_t layer, const StepPrompt& prompt, const Ve
     ++counts_.other_layer;
     return kNone;
   }
-  if (!fits(entry.group, prompt)) {
+  if (database_->maps().groups()[static_cast<size_t>(entry.group)].tokens != prompt.tokens) {
     ++counts_.other_length;
     return kNone;
   }
@@ -165,34 +161,17 @@ int64_t AttnCachePolicy::judge(int64_t layer, const StepPrompt& prompt, const Ve
   return entry.group;
 }
 
-bool AttnCachePolicy::fits(int64_t group, const StepPrompt& prompt) const {
-  const int64_t tokens = database_->maps().groups()[static_cast<size_t>(group)].tokens;
-  return options_.length_kind() == LengthRule::kCropped ? tokens >= prompt.tokens
-                                                        : tokens == prompt.tokens;
-}
-
 model::LayerChoice AttnCachePolicy::reuse(int64_t layer) {
   const Stopwatch watch(clock_ns_, times_[static_cast<size_t>(layer)].loading_ns);
   maps_.clear();
-  sparse_maps_.clear();
   for (size_t i = 0; i < prompts_.size(); ++i) {
     database_->maps().check_layers(found_[i], layer, layer + 1);
-    add_map(prompts_[i], database_->maps().map(found_[i], layer));
+    maps_.push_back(
+        {.first_row = prompts_[i].first_row, .map = database_->maps().map(found_[i], layer)});
     counts_.loaded_bytes += std::ssize(database_->maps().layer_bytes(found_[i], layer));
   }
   counts_.reused_layers += std::ssize(prompts_);
-  return {.action = model::LayerAction::kReuseMap, .maps = maps_, .sparse_maps = sparse_maps_};
-}
-
-// A cropped map is the first rows of the stored one, with the stored map's strides.
-void AttnCachePolicy::add_map(const StepPrompt& prompt, const StoredMap& map) {
-  if (is_sparse(database_->maps().identity().format.form)) {
-    sparse_maps_.push_back({.first_row = prompt.first_row, .map = map.sparse});
-    sparse_maps_.back().map.rows = prompt.tokens;
-    return;
-  }
-  maps_.push_back({.first_row = prompt.first_row, .map = map.dense});
-  maps_.back().map.rows = prompt.tokens;
+  return {.action = model::LayerAction::kReuseMap, .maps = maps_};
 }
 
 void AttnCachePolicy::reset() {

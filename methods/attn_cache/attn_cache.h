@@ -26,7 +26,7 @@ struct AttnCacheCounts {
   // Lookups that found none, by the first reason that applied.
   int64_t empty = 0;         // no vector of the layer or length is stored
   int64_t other_layer = 0;   // the nearest vector is of another layer
-  int64_t other_length = 0;  // the nearest prompt's maps do not fit
+  int64_t other_length = 0;  // the nearest prompt has another number of tokens
   int64_t below_threshold = 0;
   // Hits whose maps were not used because another prompt of the step had no hit: a layer reuses
   // maps for all rows of a step, or for none.
@@ -48,8 +48,8 @@ struct AttnCacheTimes {
 // maps in place.
 class AttnCachePolicy final : public model::LayerPolicy {
  public:
-  // Throws Error if the options do not fit the database or the model: groups of layers whose first
-  // layers are not in the index, or cropped maps of a model that is not causal.
+  // Throws Error where the options ask for what the database does not have: groups of layers whose
+  // first layers are not in its index.
   AttnCachePolicy(std::shared_ptr<Database> database, AttnCacheOptions options,
                   const ModelFacts& model, const Context& context,
                   std::function<int64_t()> clock_ns = {});
@@ -81,9 +81,7 @@ class AttnCachePolicy final : public model::LayerPolicy {
   // The nearest stored prompt whose maps may be reused, or kNone.
   int64_t judge(int64_t layer, const StepPrompt& prompt, const VectorIndex* index,
                 const Neighbour& nearest, double& similarity);
-  [[nodiscard]] bool fits(int64_t group, const StepPrompt& prompt) const;
   model::LayerChoice reuse(int64_t layer);
-  void add_map(const StepPrompt& prompt, const StoredMap& map);
   [[nodiscard]] bool begins_group(int64_t layer) const;
 
   std::shared_ptr<Database> database_;
@@ -103,7 +101,6 @@ class AttnCachePolicy final : public model::LayerPolicy {
   std::vector<float> features_;
   std::vector<Neighbour> nearest_;
   std::vector<kernels::RowMap> maps_;
-  std::vector<kernels::SparseRowMap> sparse_maps_;
 
   AttnCacheCounts counts_;
   std::vector<AttnCacheTimes> times_;

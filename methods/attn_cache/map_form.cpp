@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
-#include <numeric>
 
 #include "core/base/error.h"
 #include "core/store/segment_layout.h"
@@ -13,59 +10,7 @@ namespace reprise::attn_cache {
 namespace {
 
 constexpr size_t kPartAlignment = 64;
-constexpr std::array kForms = {MapForm::kF32, MapForm::kBF16, MapForm::kU8, MapForm::kTopK,
-                               MapForm::kBanded};
-
-// Chooses the weights of a row that the sparse forms keep.
-class RowChooser {
- public:
-  RowChooser(const MapFormat& format, int64_t entries) : format_(format), entries_(entries) {}
-
-  // Writes `entries` keys in ascending order, and their weights. `row` [keys] f32 may be nonzero
-  // only in its first `seen` keys. Unused entries are key 0 with weight 0.
-  void choose(const float* row, int64_t seen, uint16_t* keys, bf16* weights) {
-    order_.resize(static_cast<size_t>(seen));
-    std::iota(order_.begin(), order_.end(), 0);
-    const int64_t kept = std::min(entries_, seen);
-    if (format_.form == MapForm::kTopK)
-      keep_largest(row, kept);
-    else
-      keep_band(seen, kept);
-    float sum = 0.0f;
-    for (const int32_t key : order_) sum += row[key];
-    for (int64_t i = 0; i < entries_; ++i) {
-      const bool is_used = i < kept && sum > 0.0f;
-      const int32_t key = is_used ? order_[static_cast<size_t>(i)] : 0;
-      keys[i] = static_cast<uint16_t>(key);
-      weights[i] = bf16(is_used ? row[key] / sum : 0.0f);
-    }
-  }
-
- private:
-  // Of equal weights the earlier key stays, so that a map has only one sparse form.
-  void keep_largest(const float* row, int64_t kept) {
-    std::partial_sort(
-        order_.begin(), order_.begin() + kept, order_.end(),
-        [&](int32_t a, int32_t b) { return row[a] > row[b] || (row[a] == row[b] && a < b); });
-    order_.resize(static_cast<size_t>(kept));
-    std::sort(order_.begin(), order_.end());
-  }
-
-  void keep_band(int64_t seen, int64_t kept) {
-    const int64_t sinks = std::min(format_.sinks, kept);
-    order_.erase(order_.begin() + sinks, order_.begin() + sinks + (seen - kept));
-  }
-
-  const MapFormat& format_;
-  int64_t entries_;
-  std::vector<int32_t> order_;  // keys that are kept
-};
-
-// Number of keys up to the last nonzero weight; later keys of a causal row are 0.
-int64_t seen_keys(const float* row, int64_t keys) {
-  while (keys > 0 && row[keys - 1] == 0.0f) --keys;
-  return keys;
-}
+constexpr std::array kForms = {MapForm::kF32, MapForm::kBF16, MapForm::kU8};
 
 void encode_bytes(const float* row, int64_t keys, float& scale, uint8_t* out) {
   const float most = *std::max_element(row, row + keys);
@@ -74,40 +19,19 @@ void encode_bytes(const float* row, int64_t keys, float& scale, uint8_t* out) {
     out[k] = most > 0.0f ? static_cast<uint8_t>(std::lround(row[k] / most * 255.0f)) : uint8_t{0};
 }
 
-// Encodes rows of a layer into its parts.
-class RowEncoder {
- public:
-  RowEncoder(const MapFormat& format, const MapLayout& layout, std::byte* out)
-      : format_(format),
-        layout_(layout),
-        chooser_(format, layout.entries),
-        first_(out + layout.begin[0]),
-        second_(out + layout.begin[1]) {}
-
-  // Encodes weights [tokens] as row number `at` of all heads' rows.
-  void encode(const float* weights, int64_t at) {
-    const int64_t tokens = layout_.tokens;
-    if (is_sparse(format_.form)) {
-      chooser_.choose(weights, seen_keys(weights, tokens),
-                      reinterpret_cast<uint16_t*>(first_) + at * layout_.entries,
-                      reinterpret_cast<bf16*>(second_) + at * layout_.entries);
-    } else if (format_.form == MapForm::kU8) {
-      encode_bytes(weights, tokens, reinterpret_cast<float*>(first_)[at],
-                   reinterpret_cast<uint8_t*>(second_) + at * tokens);
-    } else {
-      const DType dtype = format_.form == MapForm::kF32 ? DType::kF32 : DType::kBF16;
-      convert(weights, DType::kF32, first_ + static_cast<size_t>(at * tokens) * size_of(dtype),
-              dtype, static_cast<size_t>(tokens));
-    }
+// Writes the row that is number `at` of all heads' rows into the parts of a layer.
+void encode_row(MapForm form, const MapLayout& layout, const float* weights, int64_t at,
+                std::byte* layer) {
+  std::byte* first = layer + layout.begin[0];
+  if (form == MapForm::kU8) {
+    encode_bytes(weights, layout.tokens, reinterpret_cast<float*>(first)[at],
+                 reinterpret_cast<uint8_t*>(layer + layout.begin[1]) + at * layout.tokens);
+    return;
   }
-
- private:
-  const MapFormat& format_;
-  const MapLayout& layout_;
-  RowChooser chooser_;
-  std::byte* first_;
-  std::byte* second_;
-};
+  const DType dtype = form == MapForm::kF32 ? DType::kF32 : DType::kBF16;
+  convert(weights, DType::kF32, first + static_cast<size_t>(at * layout.tokens) * size_of(dtype),
+          dtype, static_cast<size_t>(layout.tokens));
+}
 
 void check_map(const MapFormat& format, const kernels::MapView& map) {
   REPRISE_CHECK(map.dtype == DType::kF32 && map.row_scales == nullptr, "maps are encoded from f32");
@@ -134,13 +58,9 @@ std::string_view name_of(MapForm form) {
     case MapForm::kBF16:
       return "bf16";
     case MapForm::kU8:
-      return "u8";
-    case MapForm::kTopK:
-      return "top_k";
-    case MapForm::kBanded:
       break;
   }
-  return "banded";
+  return "u8";
 }
 
 std::vector<std::string> map_form_names() {
@@ -157,15 +77,6 @@ MapForm parse_map_form(std::string_view name) {
 
 void validate(const MapFormat& format) {
   if (format.heads < 1) raise("attention maps of {} heads: give 1 or more", format.heads);
-  if (is_sparse(format.form) && (format.entries < 1 || format.entries > 65536))
-    raise("{} maps that keep {} weights of each row: give 1 to 65536", name_of(format.form),
-          format.entries);
-  if (!is_sparse(format.form) && format.entries != 0)
-    raise("{} maps keep all weights, not {} of each row", name_of(format.form), format.entries);
-  const int64_t most_sinks = format.form == MapForm::kBanded ? format.entries : 0;
-  if (format.sinks < 0 || format.sinks > most_sinks)
-    raise("{} maps that keep the first {} keys of each row: give 0 to {}", name_of(format.form),
-          format.sinks, most_sinks);
 }
 
 MapLayout layout_of(const MapFormat& format, int64_t tokens) {
@@ -180,38 +91,22 @@ MapLayout layout_of(const MapFormat& format, int64_t tokens) {
     case MapForm::kU8:
       layout.bytes = {rows * sizeof(float), rows * keys};
       break;
-    case MapForm::kTopK:
-    case MapForm::kBanded:
-      layout.entries = std::min(format.entries, tokens);
-      layout.bytes.fill(rows * static_cast<size_t>(layout.entries) * 2);
-      break;
   }
   layout.begin[1] = kv::rounded_up(layout.bytes[0], kPartAlignment);
   layout.stride = kv::rounded_up(layout.begin[1] + layout.bytes[1], kPartAlignment);
   return layout;
 }
 
-StoredMap view_of(const MapFormat& format, int64_t tokens, const std::byte* layer) {
+kernels::MapView view_of(const MapFormat& format, int64_t tokens, const std::byte* layer) {
   const MapLayout layout = layout_of(format, tokens);
   const std::byte* first = layer + layout.begin[0];
-  const std::byte* second = layer + layout.begin[1];
-  StoredMap map;
-  if (is_sparse(format.form)) {
-    map.sparse = {.keys = reinterpret_cast<const uint16_t*>(first),
-                  .weights = reinterpret_cast<const bf16*>(second),
-                  .heads = format.heads,
-                  .rows = tokens,
-                  .entries = layout.entries,
-                  .head_stride = tokens * layout.entries};
-    return map;
-  }
   const bool is_bytes = format.form == MapForm::kU8;
-  map.dense = kernels::contiguous_map(is_bytes ? second : first,
-                                      format.form == MapForm::kBF16 ? DType::kBF16 : DType::kF32,
-                                      format.heads, tokens, tokens);
+  kernels::MapView map = kernels::contiguous_map(
+      is_bytes ? layer + layout.begin[1] : first,
+      format.form == MapForm::kBF16 ? DType::kBF16 : DType::kF32, format.heads, tokens, tokens);
   if (is_bytes) {
-    map.dense.row_scales = reinterpret_cast<const float*>(first);
-    map.dense.scale_head_stride = tokens;
+    map.row_scales = reinterpret_cast<const float*>(first);
+    map.scale_head_stride = tokens;
   }
   return map;
 }
@@ -223,13 +118,12 @@ void encode_map(const MapFormat& format, const kernels::MapView& map, std::span<
   REPRISE_CHECK(out.size() == layout.stride, "{} bytes for a layer of {}", out.size(),
                 layout.stride);
   std::fill(out.begin(), out.end(), std::byte{0});
-  RowEncoder encoder(format, layout, out.data());
   for (int64_t head = 0; head < map.heads; ++head)
     for (int64_t row = 0; row < tokens; ++row) {
       const float* weights =
           static_cast<const float*>(map.data) + head * map.head_stride + row * map.row_stride;
       check_row(weights, tokens, head, row);
-      encoder.encode(weights, head * tokens + row);
+      encode_row(format.form, layout, weights, head * tokens + row, out.data());
     }
 }
 

@@ -25,8 +25,8 @@ MapStoreIdentity parse_identity(JsonObject& object) {
   identity.layers = object.integer_in("layers", 1, kMostLayers);
   identity.format.form = parse_map_form(object.string("form"));
   identity.format.heads = object.integer_in("heads", 1, kMostHeads);
-  identity.format.entries = object.integer("entries");
-  identity.format.sinks = object.integer("sinks");
+  for (const char* key : {"entries", "sinks"})  // 0 for these forms; older versions had more
+    (void)object.integer(key, 0);
   validate(identity.format);
   return identity;
 }
@@ -144,7 +144,7 @@ std::span<const std::byte> MapStore::layer_bytes(int64_t group, int64_t layer) c
   return map_.bytes().subspan(place.begin + static_cast<size_t>(layer) * stride, stride);
 }
 
-StoredMap MapStore::map(int64_t group, int64_t layer) const {
+kernels::MapView MapStore::map(int64_t group, int64_t layer) const {
   const std::span<const std::byte> bytes = layer_bytes(group, layer);
   return view_of(identity_.format, groups_[static_cast<size_t>(group)].tokens, bytes.data());
 }

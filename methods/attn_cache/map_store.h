@@ -71,7 +71,7 @@ class MapStore {
 
   // A map in place, valid as long as the store. Call check_layers() first: an unchecked map may
   // hold anything.
-  [[nodiscard]] StoredMap map(int64_t group, int64_t layer) const;
+  [[nodiscard]] kernels::MapView map(int64_t group, int64_t layer) const;
   // The bytes of a map in the file.
   [[nodiscard]] std::span<const std::byte> layer_bytes(int64_t group, int64_t layer) const;
   // Throws Error naming path, group and layer if a map of layers [first, end) is not the one that

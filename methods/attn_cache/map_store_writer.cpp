@@ -46,7 +46,7 @@ void MapStoreWriter::begin_group(int64_t tokens, uint64_t prompt_hash) {
   if (budget_bytes_ > 0 && bytes > budget_bytes_ - used_bytes_)
     raise(
         "{} has no room for the maps of a prompt of {} tokens: {} bytes, and {} of its budget of "
-        "{} are taken. Give it more, store fewer weights (bf16, u8, top_k), or let it evict.",
+        "{} are taken. Give it more, store smaller weights (bf16, u8), or let it evict.",
         path_.string(), tokens, bytes, used_bytes_, budget_bytes_);
   pad_to_page();
   open_ = {.tokens = tokens, .prompt_hash = prompt_hash, .begin = file_.bytes_written()};
@@ -95,8 +95,6 @@ void MapStoreWriter::commit() {
       {"layers", identity_.layers},
       {"form", std::string(name_of(identity_.format.form))},
       {"heads", identity_.format.heads},
-      {"entries", identity_.format.entries},
-      {"sinks", identity_.format.sinks},
       {"groups",
        groups_.size()}}.dump();
   std::string table = text;

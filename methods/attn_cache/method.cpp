@@ -38,8 +38,7 @@ attn_cache::ModelFacts facts_of(const Setup& setup) {
   return {.fingerprint = setup.model,
           .layers = setup.config.layers,
           .heads = setup.config.heads,
-          .hidden = setup.config.hidden,
-          .is_causal = setup.config.is_causal};
+          .hidden = setup.config.hidden};
 }
 
 // Wraps a policy that the caller keeps, for a chain.

@@ -8,7 +8,6 @@ namespace reprise::attn_cache {
 namespace {
 
 constexpr const char* kSquared = "squared_distance";
-constexpr const char* kCroppedWord = "cropped";
 constexpr const char* kAllLayers = "all";
 
 void visit_lookup(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
@@ -19,10 +18,6 @@ void visit_lookup(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
   visitor.integer({"layer_group", "layers",
                    "neighbouring layers that one lookup decides, 0: all; 1 is AttnCache-f"},
                   {0, 1 << 14}, o.layer_group);
-  visitor.word({"length_rule", "",
-                "stored maps that fit: of equally many tokens, or the first rows of longer ones "
-                "(causal models)"},
-               {"exact", kCroppedWord}, o.length_rule);
   visitor.integer({"padded_tokens", "tokens", "pad or cut all prompts to this length, 0: do not"},
                   {0, 1 << 16}, o.padded_tokens);
 }
@@ -43,10 +38,6 @@ void visit_database(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
                   o.index_by_length);
   visitor.word({"map_form", "", "how stored maps hold their weights"}, map_form_names(),
                o.map_form);
-  visitor.integer({"map_entries", "weights", "top_k, banded: kept of each row"}, {1, 1 << 16},
-                  o.map_entries);
-  visitor.integer({"map_sinks", "weights", "banded: of them, those of the first keys"},
-                  {0, 1 << 16}, o.map_sinks);
   visitor.real({"budget_mib", "MiB", "most that stored maps may take, 0: as much as there is"},
                {0.0, 1e9}, o.budget_mib);
   visitor.word(
@@ -88,12 +79,6 @@ void AttnCacheOptions::check(const JsonObject& given) const {
   if (projector == "pooled_linear" && padded_tokens < 2)
     raise("{}: a pooled_linear projector takes prompts of one length: give padded_tokens too",
           given.where("projector"));
-  if (map_form == "banded" && map_sinks > map_entries)
-    raise("{} is {}, more than the {} map_entries that are kept", given.where("map_sinks"),
-          map_sinks, map_entries);
-  if (index_by_length && length_kind() == LengthRule::kCropped)
-    raise("{}: an index of one length finds no longer prompts: leave one of the two out",
-          given.where("length_rule"));
   if (when_full == "evict" && budget_mib == 0.0)
     raise("{}: without a budget nothing is full: give budget_mib too", given.where("when_full"));
 }
@@ -118,18 +103,11 @@ std::vector<reuse::Preset<AttnCacheOptions>> AttnCacheOptions::presets() {
        {.layer_group = 1, .length_weight = 0.0}},
       {"raw",
        "beyond the paper, without training: similarity is the cosine of mean hidden states",
-       {.index = "flat", .index_by_length = true, .projector = "raw", .pooled_rows = 1}},
-      {"extended",
-       "beyond the paper: the largest 32 weights of each row, an index for each length",
-       {.index_by_length = true, .map_form = "top_k"}}};
+       {.index = "flat", .index_by_length = true, .projector = "raw", .pooled_rows = 1}}};
 }
 
 Similarity AttnCacheOptions::similarity_kind() const {
   return similarity == kSquared ? Similarity::kSquaredDistance : Similarity::kDistance;
-}
-
-LengthRule AttnCacheOptions::length_kind() const {
-  return length_rule == kCroppedWord ? LengthRule::kCropped : LengthRule::kExact;
 }
 
 IndexOptions AttnCacheOptions::index_options() const {
@@ -142,11 +120,7 @@ IndexOptions AttnCacheOptions::index_options() const {
 }
 
 MapFormat AttnCacheOptions::map_format(int64_t heads) const {
-  const MapForm form = parse_map_form(map_form);
-  return {.form = form,
-          .heads = heads,
-          .entries = is_sparse(form) ? map_entries : 0,
-          .sinks = form == MapForm::kBanded ? map_sinks : 0};
+  return {.form = parse_map_form(map_form), .heads = heads};
 }
 
 ProjectorShape AttnCacheOptions::projector_shape(int64_t hidden) const {

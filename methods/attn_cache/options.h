@@ -15,22 +15,14 @@ namespace reprise::attn_cache {
 // The similarity that is compared with the threshold, for the distance d of two vectors.
 enum class Similarity : uint8_t { kDistance, kSquaredDistance };  // 1 - d, 1 - d^2
 
-// Which stored maps fit a prompt of n tokens.
-enum class LengthRule : uint8_t {
-  kExact,   // the maps of prompts of n tokens
-  kCropped  // beyond the paper, causal models alone: those of n or more, by their first n rows, of
-            // which no later key has a weight
-};
-
 struct AttnCacheOptions {
   // Lookup.
   double threshold = 0.99;
   std::string similarity = "squared_distance";
   // Number of neighbouring layers that one lookup, at the first of them, decides; 0: all layers.
   int32_t layer_group = 0;
-  std::string length_rule = "exact";
-  // Length that prompts are padded or cut to, see pad_prompt(); 0: they stay as they are.
-  int32_t padded_tokens = 0;
+  int32_t padded_tokens =
+      0;  // prompts are padded or cut to this, see pad_prompt(); 0: they are not
 
   // Database.
   std::string index = "hnsw";
@@ -39,7 +31,6 @@ struct AttnCacheOptions {
   std::string indexed_layers = "searched";
   bool index_by_length = false;
   std::string map_form = "bf16";
-  int32_t map_entries = 32, map_sinks = 4;
   double budget_mib = 0.0;
   std::string when_full = "refuse";
 
@@ -55,7 +46,6 @@ struct AttnCacheOptions {
   static std::vector<reuse::Preset<AttnCacheOptions>> presets();
 
   [[nodiscard]] Similarity similarity_kind() const;
-  [[nodiscard]] LengthRule length_kind() const;
   [[nodiscard]] IndexOptions index_options() const;
   [[nodiscard]] MapFormat map_format(int64_t heads) const;
   // The projector's shape for a model's hidden size. pooled_linear takes prompts of

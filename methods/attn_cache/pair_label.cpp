@@ -11,16 +11,7 @@ namespace reprise::attn_cache {
 namespace {
 
 // Weights [keys] of one row of a stored map as f32.
-void read_row(const StoredMap& map, bool sparse, int64_t head, int64_t row, std::span<float> out) {
-  if (sparse) {
-    std::fill(out.begin(), out.end(), 0.0f);
-    const kernels::SparseMapView& view = map.sparse;
-    const int64_t first = head * view.head_stride + row * view.entries;
-    for (int64_t i = first; i < first + view.entries; ++i)
-      if (view.keys[i] < out.size()) out[view.keys[i]] += static_cast<float>(view.weights[i]);
-    return;
-  }
-  const kernels::MapView& view = map.dense;
+void read_row(const kernels::MapView& view, int64_t head, int64_t row, std::span<float> out) {
   const int64_t at = head * view.head_stride + row * view.row_stride;
   if (view.row_scales != nullptr) {
     const float scale = view.row_scales[head * view.scale_head_stride + row];
@@ -33,22 +24,21 @@ void read_row(const StoredMap& map, bool sparse, int64_t head, int64_t row, std:
 }
 
 double map_distance(const MapStore& maps, const IndexEntry& a, const IndexEntry& b, int64_t rows) {
-  const MapFormat& format = maps.identity().format;
-  const bool sparse = is_sparse(format.form);
+  const int64_t heads = maps.identity().format.heads;
   maps.check_layers(a.group, a.layer, a.layer + 1);
   maps.check_layers(b.group, b.layer, b.layer + 1);
-  const StoredMap map_a = maps.map(a.group, a.layer), map_b = maps.map(b.group, b.layer);
+  const kernels::MapView map_a = maps.map(a.group, a.layer), map_b = maps.map(b.group, b.layer);
   std::vector<float> row_a(static_cast<size_t>(rows)), row_b(row_a.size());
   double sum = 0.0;
-  for (int64_t head = 0; head < format.heads; ++head)
+  for (int64_t head = 0; head < heads; ++head)
     for (int64_t row = 0; row < rows; ++row) {
-      read_row(map_a, sparse, head, row, row_a);
-      read_row(map_b, sparse, head, row, row_b);
+      read_row(map_a, head, row, row_a);
+      read_row(map_b, head, row, row_b);
       float row_sum = 0.0f;
       for (size_t k = 0; k < row_a.size(); ++k) row_sum += std::abs(row_a[k] - row_b[k]);
       sum += row_sum;
     }
-  return sum / static_cast<double>(format.heads * rows);
+  return sum / static_cast<double>(heads * rows);
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include "core/kernels/attention/run_reads.h"
 #include "core/kernels/attention/step_attention.h"
 #include "core/kernels/attention_map/attention_map.h"
-#include "core/kernels/attention_map/sparse_map.h"
 #include "core/kernels/clip/clip.h"
 #include "core/kernels/device/work_timer.h"
 #include "core/kernels/embedding/embedding.h"
@@ -48,10 +47,6 @@ class DeviceKernels : public DeviceOperations {
   // Each map is on the device that its `device` field names.
   virtual void apply_map(const kv::AttentionPlan& plan, int64_t layer, std::span<const RowMap> maps,
                          int64_t heads, const OutputView& out) = 0;
-  // The maps are in host memory.
-  virtual void apply_sparse_map(const kv::AttentionPlan& plan, int64_t layer,
-                                std::span<const SparseRowMap> maps, int64_t heads,
-                                const OutputView& out) = 0;
 
   // Makes a matrix in the device's layout; see Weight.
   [[nodiscard]] virtual std::unique_ptr<WeightStore> make_weight(int64_t rows, int64_t cols,

@@ -53,7 +53,6 @@ void AttentionStep::attend(int64_t layer, const StepInput& step, const LayerChoi
       return;
     case LayerAction::kReuseMap:
       project_values(layer, step);
-      if (!choice.sparse_maps.empty()) return apply_sparse(layer, step, choice.sparse_maps);
       return apply(layer, step, choice.maps);
     case LayerAction::kShareMap:
       REPRISE_CHECK(kept_.map.rows > 0, "layer {} shares a map, and no earlier layer kept one",
@@ -150,13 +149,6 @@ void AttentionStep::apply(int64_t layer, const StepInput& step,
   kernels::apply_map(step.plan, layer, maps, network_.config.heads,
                      {.data = network_.buffers.attended.data(), .dtype = network_.dtype},
                      network_.context);
-}
-
-void AttentionStep::apply_sparse(int64_t layer, const StepInput& step,
-                                 std::span<const kernels::SparseRowMap> maps) {
-  kernels::apply_sparse_map(step.plan, layer, maps, network_.config.heads,
-                            {.data = network_.buffers.attended.data(), .dtype = network_.dtype},
-                            network_.context);
 }
 
 // Rows of one sequence are neighbours, so runs of equal length are few.

@@ -37,8 +37,6 @@ class AttentionStep {
   void attend_by_map(int64_t layer, const StepInput& step, const LayerChoice& choice);
   void show(int64_t layer, const StepInput& step, kernels::MapView map);
   void apply(int64_t layer, const StepInput& step, std::span<const kernels::RowMap> maps);
-  void apply_sparse(int64_t layer, const StepInput& step,
-                    std::span<const kernels::SparseRowMap> maps);
   void prepare_angles(const kv::AttentionPlan& plan);
   const std::vector<float>& frequencies_for(int64_t length);
   void clip(float* data, int64_t rows, int64_t cols) const;

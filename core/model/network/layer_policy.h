@@ -6,7 +6,6 @@
 
 #include "core/device/tensor.h"
 #include "core/kernels/attention_map/attention_map.h"
-#include "core/kernels/attention_map/sparse_map.h"
 #include "core/model/network/step.h"
 
 namespace reprise::model {
@@ -21,10 +20,8 @@ enum class LayerAction : uint8_t {
 
 struct LayerChoice {
   LayerAction action = LayerAction::kCompute;
-  // For kReuseMap, one of the two. They cover the step's rows once, in order; a map's heads are the
-  // query heads.
+  // For kReuseMap. They cover the step's rows once, in order; a map's heads are the query heads.
   std::span<const kernels::RowMap> maps;
-  std::span<const kernels::SparseRowMap> sparse_maps;
   // For kCompute: keep the map for later layers of the step; show it to the policy. Both need the
   // slower kernels that compute a map as values.
   bool keep_map = false;

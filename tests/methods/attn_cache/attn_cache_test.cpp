@@ -80,13 +80,11 @@ TEST_P(OnModels, AThresholdAboveAnySimilarityChangesNoBit) {
 }
 
 // The error bound of each form: rounding a map's weights moves an attended value of up to 4 by 2^-8
-// of that (bf16), or by 1/510 of the row's largest weight for each of 12 keys (bytes). Sparse maps
-// that keep all 12 weights are bf16.
+// of that (bf16), or by 1/510 of the row's largest weight for each of 12 keys (bytes).
 TEST_P(OnModels, EveryFormOfMapsComputesStoredPromptsWithinItsError) {
   const auto prompts = some_prompts(3, 12);
-  const auto error_of = [&](const std::string& form, int32_t entries) {
-    const AttnCacheOptions options{
-        .threshold = 1.0, .map_form = form, .map_entries = entries, .map_sinks = 2};
+  const auto error_of = [&](const std::string& form) {
+    const AttnCacheOptions options{.threshold = 1.0, .map_form = form};
     AttnCachePolicy policy(fixture_.build(options, prompts), options, fixture_.facts,
                            fixture_.context);
     const double error =
@@ -94,13 +92,8 @@ TEST_P(OnModels, EveryFormOfMapsComputesStoredPromptsWithinItsError) {
     EXPECT_EQ(policy.counts().reused_layers, fixture_.facts.layers) << form;
     return error;
   };
-  EXPECT_LE(error_of("bf16", 32), 0.1);
-  EXPECT_LE(error_of("u8", 32), 0.1);
-  EXPECT_LE(error_of("top_k", 12), 0.1);
-  EXPECT_LE(error_of("banded", 12), 0.1);
-  const double all = error_of("top_k", 12), few = error_of("top_k", 2);
-  EXPECT_GT(few, all);
-  EXPECT_TRUE(std::isfinite(few));
+  EXPECT_LE(error_of("bf16"), 0.1);
+  EXPECT_LE(error_of("u8"), 0.1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, OnModels, ::testing::Values("llama", "bert", "deberta"),
@@ -156,29 +149,17 @@ TEST(LayerGroups, OfOneIndexForAllLayersOtherLayersVectorsAreMisses) {
   RecordProperty("other_layer", static_cast<int>(other));
 }
 
-TEST(LengthRules, ExactTakesEqualLengthsAndCroppedTheFirstRowsOfLongerOnes) {
+TEST(Lengths, MapsOfALongerPromptAreNotReused) {
   Fixture fixture(tiny_llama());
   const std::vector<int32_t> longer = some_prompt(16, 1);
   const std::vector<int32_t> beginning(longer.begin(), longer.begin() + 9);
-  for (const std::string form : {"f32", "u8", "top_k"}) {
-    AttnCacheOptions options{.threshold = -1e6, .map_form = form};
-    const auto database = fixture.build(options, {longer});
-    AttnCachePolicy exact(database, options, fixture.facts, fixture.context);
-    EXPECT_EQ(fixture.run(beginning, &exact), fixture.run(beginning));
-    EXPECT_EQ(exact.counts().other_length, 1);
-    // A causal model's maps of the beginning are the first rows of the maps of the whole.
-    options.length_rule = "cropped";
-    AttnCachePolicy cropped(database, options, fixture.facts, fixture.context);
-    EXPECT_LE(max_difference(fixture.run(beginning, &cropped), fixture.run(beginning)),
-              form == "f32" ? kBound : 0.1);
-    EXPECT_EQ(cropped.counts().hits, 1) << form;
-    const std::vector<int32_t> too_long = some_prompt(17, 1);
-    EXPECT_EQ(fixture.run(too_long, &cropped), fixture.run(too_long));
-    EXPECT_EQ(cropped.counts().other_length, 1);
-  }
+  const AttnCacheOptions options{.threshold = -1e6};
+  AttnCachePolicy policy(fixture.build(options, {longer}), options, fixture.facts, fixture.context);
+  EXPECT_EQ(fixture.run(beginning, &policy), fixture.run(beginning));
+  EXPECT_EQ(policy.counts().other_length, 1);
 }
 
-TEST(LengthRules, AnIndexForEachLengthFindsTheNearestThatFits) {
+TEST(Lengths, AnIndexForEachLengthFindsTheNearestThatFits) {
   Fixture fixture(tiny_llama());
   std::vector<std::vector<int32_t>> prompts = some_prompts(3, 12);
   for (const auto& prompt : some_prompts(3, 8)) prompts.push_back(prompt);

@@ -70,11 +70,6 @@ TEST(Database, OptionsThatItDoesNotServeAreErrors) {
   expect_error(
       [&] { AttnCachePolicy(database, {.layer_group = 2}, fixture.facts, fixture.context); },
       {"layer_group 2", "layer 2", "indexed_layers"});
-  Fixture encoder(tiny_bert());
-  const auto encoded = encoder.build({}, some_prompts(2, 12));
-  expect_error(
-      [&] { AttnCachePolicy(encoded, {.length_rule = "cropped"}, encoder.facts, encoder.context); },
-      {"cropped", "causal", "exact"});
 }
 
 TEST(Collecting, NeedsWholePromptsOneByOne) {
@@ -168,19 +163,13 @@ TEST(Options, PresetsAreThePapersAndTheCodes) {
   expect_error([&] { read({{"threshold", 3.0}}); }, {"threshold", "-1000000 to 2"});
   expect_error([&] { read({{"index", "hsnw"}}); }, {"hsnw", "hnsw"});
   expect_error([&] { read({{"projector", "pooled_linear"}}); }, {"padded_tokens"});
-  expect_error([&] { read({{"map_form", "banded"}, {"map_entries", 2}}); }, {"map_sinks"});
   expect_error([&] { read({{"when_full", "evict"}}); }, {"budget_mib"});
-  expect_error(
-      [&] {
-        read({{"index_by_length", true}, {"length_rule", "cropped"}});
-      },
-      {"length_rule"});
 }
 
 TEST(Labels, AreEquationTwoOfTheStoredMaps) {
   Fixture fixture(tiny_llama());
   AttnCacheOptions options{.map_form = "f32"};
-  for (const std::string form : {"f32", "bf16", "u8", "top_k"}) {
+  for (const std::string form : {"f32", "bf16", "u8"}) {
     options.map_form = form;
     const std::vector<std::vector<int32_t>> prompts = {some_prompt(12, 1), some_prompt(12, 2),
                                                        some_prompt(9, 3)};
@@ -204,11 +193,11 @@ TEST(Labels, AreEquationTwoOfTheStoredMaps) {
   // The label of the first layer in f32, computed by hand.
   options.map_form = "f32";
   const auto database = fixture.build(options, some_prompts(2, 6));
-  const StoredMap a = database->maps().map(0, 0), b = database->maps().map(1, 0);
+  const kernels::MapView a = database->maps().map(0, 0), b = database->maps().map(1, 0);
   double sum = 0.0;
   for (int64_t i = 0; i < 4 * 6 * 6; ++i)
-    sum += std::abs(double{static_cast<const float*>(a.dense.data)[i]} -
-                    static_cast<const float*>(b.dense.data)[i]);
+    sum += std::abs(double{static_cast<const float*>(a.data)[i]} -
+                    static_cast<const float*>(b.data)[i]);
   EXPECT_NEAR(pair_label(database->maps(), {0, 0}, {1, 0}, {}), sum / 4 / 6, 1e-6);
 }
 

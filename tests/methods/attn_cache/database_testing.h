@@ -58,13 +58,12 @@ struct Fixture {
     facts = {.fingerprint = "tiny",
              .layers = shape.layers,
              .heads = shape.heads,
-             .hidden = shape.hidden,
-             .is_causal = shape.is_causal};
+             .hidden = shape.hidden};
   }
 
   // Last hidden states of a prompt.
   std::vector<float> run(std::span<const int32_t> ids, model::LayerPolicy* policy = nullptr) {
-    if (facts.is_causal)
+    if (decoder->config().is_causal)
       return reprise::testing::hidden_with(*decoder, ids, policy, decoder->dtype());
     return run_together({std::vector<int32_t>(ids.begin(), ids.end())}, policy);
   }

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
 
 #include "core/base/error.h"
 #include "tests/core/model/checkpoint/model_files.h"
@@ -18,19 +17,11 @@ constexpr int64_t kHeads = 2;
 
 // The weights that a stored map decodes to, [heads, tokens, tokens].
 std::vector<float> decoded(const MapFormat& format, int64_t tokens, const std::byte* layer) {
-  const StoredMap stored = view_of(format, tokens, layer);
+  const kernels::MapView view = view_of(format, tokens, layer);
   std::vector<float> map(static_cast<size_t>(format.heads * tokens * tokens), 0.0f);
   for (int64_t row = 0; row < format.heads * tokens; ++row) {
     float* out = map.data() + row * tokens;
     const int64_t head = row / tokens, r = row % tokens;
-    if (is_sparse(format.form)) {
-      const kernels::SparseMapView& view = stored.sparse;
-      const int64_t first = head * view.head_stride + r * view.entries;
-      for (int64_t i = first; i < first + view.entries; ++i)
-        out[view.keys[i]] += static_cast<float>(view.weights[i]);
-      continue;
-    }
-    const kernels::MapView& view = stored.dense;
     const int64_t at = head * view.head_stride + r * view.row_stride;
     for (int64_t k = 0; k < tokens; ++k)
       out[k] = view.row_scales != nullptr ? view.row_scales[head * view.scale_head_stride + r] *
@@ -71,47 +62,7 @@ TEST(MapForm, DenseFormsKeepEveryWeightWithinTheirRounding) {
   }
 }
 
-TEST(MapForm, TopKKeepsTheLargestWeightsWithSumOne) {
-  const MapFormat format = {.form = MapForm::kTopK, .heads = 1, .entries = 2};
-  // Row 1 has equal weights, of which the first are kept; row 2 has fewer weights than may be kept.
-  const std::vector<float> map = {1,    0,    0,    0,                //
-                                  0.5f, 0.5f, 0,    0,   0, 0, 1, 0,  //
-                                  0.1f, 0.5f, 0.1f, 0.3f};
-  const std::vector<float> want = {1,    0,      0, 0,                  //
-                                   0.5f, 0.5f,   0, 0,     0, 0, 1, 0,  //
-                                   0,    0.625f, 0, 0.375f};
-  EXPECT_EQ(round_trip(format, map, 4), want);
-  const std::vector<float> ties = {1, 0, 0, 0.5f, 0.5f, 0, 0.25f, 0.25f, 0.5f};
-  EXPECT_EQ(round_trip({.form = MapForm::kTopK, .heads = 1, .entries = 1}, ties, 3),
-            (std::vector<float>{1, 0, 0, 1, 0, 0, 0, 0, 1}));
-}
-
-TEST(MapForm, BandsKeepTheFirstAndTheLastKeysThatARowSees) {
-  const MapFormat format = {.form = MapForm::kBanded, .heads = 1, .entries = 3, .sinks = 1};
-  const std::vector<float> map = {1,     0,     0,      0,      0,  //
-                                  0.5f,  0.5f,  0,      0,      0,  //
-                                  0.25f, 0.25f, 0.5f,   0,      0,  //
-                                  0.25f, 0.5f,  0.125f, 0.125f, 0, 0.2f, 0.2f, 0.2f, 0.2f, 0.2f};
-  const std::vector<float> got = round_trip(format, map, 5);
-  const float third = bf16(1.0f / 3.0f);
-  const std::vector<float> want = {1,     0,     0,     0,     0,  //
-                                   0.5f,  0.5f,  0,     0,     0,  //
-                                   0.25f, 0.25f, 0.5f,  0,     0,  //
-                                   0.5f,  0,     0.25f, 0.25f, 0, third, 0, 0, third, third};
-  EXPECT_EQ(got, want);
-}
-
-TEST(MapForm, SparseRowsSumToOneAndTakeTheirShareOfTheBytes) {
-  for (const MapForm form : {MapForm::kTopK, MapForm::kBanded}) {
-    const MapFormat format = identity_of(form).format;
-    const std::vector<float> got = round_trip(format, random_map(3, kHeads, 20), 20);
-    for (size_t row = 0; row < 2 * 20; ++row)
-      EXPECT_NEAR(std::accumulate(got.begin() + static_cast<int64_t>(row) * 20,
-                                  got.begin() + static_cast<int64_t>(row + 1) * 20, 0.0),
-                  1.0, 4 * 0x1p-9);
-    EXPECT_EQ(layout_of(format, 560).stride, 2u * 2 * 560 * 4 * 2);
-    EXPECT_EQ(layout_of(format, 3).entries, 3);
-  }
+TEST(MapForm, PartsBeginAtWholeCacheLines) {
   EXPECT_EQ(layout_of({.form = MapForm::kU8, .heads = 2}, 10).begin[1], 128u);
   EXPECT_EQ(layout_of({.form = MapForm::kU8, .heads = 2}, 10).stride, 128u + 256u);
 }
@@ -129,12 +80,8 @@ TEST(MapForm, MapsAndFormatsThatCannotBeStoredAreErrors) {
   expect_error([&] { encode(view_of_map(map, 2, 6)); }, {"head 1, row 0", "nan"});
   map[6 * 6 + 2] = -0.25f;
   expect_error([&] { encode(view_of_map(map, 2, 6)); }, {"-0.25"});
-  expect_error([] { validate({.form = MapForm::kTopK, .heads = 2}); }, {"top_k", "0 weights"});
-  expect_error([] { validate({.form = MapForm::kBF16, .heads = 2, .entries = 3}); }, {"bf16"});
-  expect_error([] { validate({.form = MapForm::kBanded, .heads = 2, .entries = 3, .sinks = 4}); },
-               {"first 4 keys", "0 to 3"});
   expect_error([] { validate({.heads = 0}); }, {"0 heads"});
-  expect_error([] { (void)parse_map_form("topk"); }, {"topk", "\"top_k\""});
+  expect_error([] { (void)parse_map_form("bf61"); }, {"bf61", "\"bf16\""});
   for (const std::string& name : map_form_names()) EXPECT_EQ(name_of(parse_map_form(name)), name);
 }
 

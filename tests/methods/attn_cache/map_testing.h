@@ -34,12 +34,7 @@ inline kernels::MapView view_of_map(const std::vector<float>& map, int64_t heads
 }
 
 inline MapStoreIdentity identity_of(MapForm form, int64_t layers = 3, int64_t heads = 2) {
-  return {.model = "0123456789abcdef",
-          .layers = layers,
-          .format = {.form = form,
-                     .heads = heads,
-                     .entries = is_sparse(form) ? 4 : 0,
-                     .sinks = form == MapForm::kBanded ? 1 : 0}};
+  return {.model = "0123456789abcdef", .layers = layers, .format = {.form = form, .heads = heads}};
 }
 
 // The map of a layer of the group that has this seed.

@@ -73,19 +73,6 @@ __device__ const T* of_head(const void* base, const MapRun& run, const MapKeys& 
          head / (of.heads / of.kv_heads) * run.head_stride;
 }
 
-// Grid: heads * rows * entries, 128 a block.
-__global__ void __launch_bounds__(kThreads) expand_entries(const ExpandMap call) {
-  const int64_t index = item_index();
-  if (index >= call.heads * call.rows * call.entries) return;
-  const int64_t of_head = call.rows * call.entries, head = index / of_head, at = index % of_head;
-  const auto* weights = reinterpret_cast<const __nv_bfloat16*>(call.weights);
-  const __nv_bfloat16 weight = weights[head * call.head_stride + at];
-  const int64_t key = call.entry_keys[head * call.head_stride + at];
-  if (static_cast<float>(weight) == 0.0f || key >= call.keys) return;
-  const int64_t row = head * call.rows + at / call.entries;
-  reinterpret_cast<__nv_bfloat16*>(call.map)[row * call.keys + key] = weight;
-}
-
 // Calls fn(run, first, tokens) for the keys that rows of the tile see, at most 64 of a run at a
 // time.
 template <typename Fn>
@@ -302,13 +289,6 @@ void apply_map(const ApplyMap& call, cudaStream_t stream) {
     launch(shape_of("apply_map", call.of), stream, apply_tile<decltype(zero), decltype(dim)::value>,
            call);
   });
-}
-
-void expand_map(const ExpandMap& call, cudaStream_t stream) {
-  launch({.name = "expand_map",
-          .grid = dim3(blocks_for(call.heads * call.rows * call.entries, kThreads)),
-          .block = dim3(kThreads)},
-         stream, expand_entries, call);
 }
 
 }  // namespace reprise::kernels::cuda

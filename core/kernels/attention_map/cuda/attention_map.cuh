@@ -73,16 +73,4 @@ struct ApplyMap {
 };
 void apply_map(const ApplyMap& call, cudaStream_t stream);
 
-// Writes the weights of a sparse map, as in SparseMapView, into a map of zeros. Skips entries with
-// weight 0 and with keys beyond the map.
-struct ExpandMap {
-  const uint16_t* entry_keys = nullptr;
-  const bf16* weights = nullptr;
-  int64_t heads = 0, rows = 0, entries = 0;
-  int64_t head_stride = 0;  // in entries
-  bf16* map = nullptr;      // [heads, rows, keys]
-  int64_t keys = 0;
-};
-void expand_map(const ExpandMap& call, cudaStream_t stream);
-
 }  // namespace reprise::kernels::cuda

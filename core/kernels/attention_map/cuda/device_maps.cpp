@@ -1,7 +1,6 @@
 #include "core/kernels/attention_map/cuda/device_maps.h"
 
 #include <algorithm>
-#include <list>
 #include <vector>
 
 #include "core/base/error.h"
@@ -115,45 +114,11 @@ class MapOnDevice {
   Scratch<float> scales_;
 };
 
-template <typename Map>
-std::vector<int32_t> first_rows(std::span<const Map> maps) {
+std::vector<int32_t> first_rows(std::span<const RowMap> maps) {
   std::vector<int32_t> rows;
-  for (const Map& part : maps) rows.push_back(part.first_row);
+  for (const RowMap& part : maps) rows.push_back(part.first_row);
   return rows;
 }
-
-// A sparse map expanded to [heads, rows, keys] in device memory.
-class WholeMap {
- public:
-  WholeMap(const SparseMapView& map, int64_t keys, reprise::cuda::CudaDevice& device)
-      : keys_(keys),
-        rows_(map.rows),
-        heads_(map.heads),
-        whole_(device, static_cast<size_t>(map.heads * map.rows * keys)) {
-    const auto entries =
-        static_cast<size_t>((map.heads - 1) * map.head_stride + map.rows * map.entries);
-    const Scratch entry_keys(device, std::span(map.keys, entries));
-    const Scratch weights(device, std::span(map.weights, entries));
-    expand_map({.entry_keys = entry_keys.data(),
-                .weights = weights.data(),
-                .heads = map.heads,
-                .rows = map.rows,
-                .entries = map.entries,
-                .head_stride = map.head_stride,
-                .map = whole_.data(),
-                .keys = keys},
-               device.stream());
-  }
-  [[nodiscard]] MapView view() const {
-    MapView view = contiguous_map(whole_.data(), DType::kBF16, heads_, rows_, keys_);
-    view.device = Device::kCuda;
-    return view;
-  }
-
- private:
-  int64_t keys_, rows_, heads_;
-  Scratch<bf16> whole_;
-};
 
 }  // namespace
 
@@ -205,18 +170,6 @@ void apply_maps(const kv::AttentionPlan& plan, int64_t layer, std::span<const Ro
                .out_dtype = out.dtype},
               device.stream());
   }
-}
-
-void apply_sparse_maps(const kv::AttentionPlan& plan, int64_t layer,
-                       std::span<const SparseRowMap> maps, int64_t heads, const OutputView& out,
-                       reprise::cuda::CudaDevice& device) {
-  std::list<WholeMap> whole;
-  std::vector<RowMap> views;
-  for (const SparseRowMap& part : maps) {
-    whole.emplace_back(part.map, most_keys(plan), device);
-    views.push_back({.first_row = part.first_row, .map = whole.back().view()});
-  }
-  apply_maps(plan, layer, views, heads, out, device);
 }
 
 }  // namespace reprise::kernels::cuda

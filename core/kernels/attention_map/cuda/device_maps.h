@@ -7,7 +7,6 @@
 
 #include "core/device/cuda/cuda_device.h"
 #include "core/kernels/attention_map/attention_map.h"
-#include "core/kernels/attention_map/sparse_map.h"
 
 namespace reprise::kernels::cuda {
 
@@ -17,9 +16,5 @@ void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView
                    reprise::cuda::CudaDevice& device);
 void apply_maps(const kv::AttentionPlan& plan, int64_t layer, std::span<const RowMap> maps,
                 int64_t heads, const OutputView& out, reprise::cuda::CudaDevice& device);
-// kernels::apply_sparse_map(): expands the map to a complete one on the device.
-void apply_sparse_maps(const kv::AttentionPlan& plan, int64_t layer,
-                       std::span<const SparseRowMap> maps, int64_t heads, const OutputView& out,
-                       reprise::cuda::CudaDevice& device);
 
 }  // namespace reprise::kernels::cuda

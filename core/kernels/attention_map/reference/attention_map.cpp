@@ -91,28 +91,6 @@ std::vector<double> attention_map(const kv::AttentionPlan& plan, int64_t layer, 
   return map;
 }
 
-std::vector<double> apply_sparse_map(const kv::AttentionPlan& plan, int64_t layer,
-                                     std::span<const SparseRowMap> maps, int64_t heads) {
-  std::vector<std::vector<float>> dense;
-  std::vector<RowMap> parts;
-  for (const SparseRowMap& part : maps) {
-    const SparseMapView& map = part.map;
-    const int64_t keys = most_keys(plan);
-    std::vector<float>& weights = dense.emplace_back(heads * map.rows * keys, 0.0f);
-    for (int64_t head = 0; head < heads; ++head)
-      for (int64_t row = 0; row < map.rows; ++row)
-        for (int64_t i = 0; i < map.entries; ++i) {
-          const int64_t at = head * map.head_stride + row * map.entries + i;
-          if (map.keys[at] < keys)
-            weights[static_cast<size_t>((head * map.rows + row) * keys + map.keys[at])] +=
-                static_cast<float>(map.weights[at]);
-        }
-    parts.push_back({.first_row = part.first_row,
-                     .map = contiguous_map(weights.data(), DType::kF32, heads, map.rows, keys)});
-  }
-  return apply_map(plan, layer, parts, heads);
-}
-
 std::vector<double> apply_map(const kv::AttentionPlan& plan, int64_t layer,
                               std::span<const RowMap> maps, int64_t heads) {
   const int64_t head_dim = plan.head_dim(), group = heads / plan.kv_heads();

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "core/kernels/attention_map/attention_map.h"
-#include "core/kernels/attention_map/sparse_map.h"
 
 namespace reprise::kernels::reference {
 
@@ -15,9 +14,5 @@ std::vector<double> attention_map(const kv::AttentionPlan& plan, int64_t layer, 
 // Same conventions as kernels::apply_map: [rows, heads * head_dim].
 std::vector<double> apply_map(const kv::AttentionPlan& plan, int64_t layer,
                               std::span<const RowMap> maps, int64_t heads);
-
-// Same conventions as kernels::apply_sparse_map: [rows, heads * head_dim].
-std::vector<double> apply_sparse_map(const kv::AttentionPlan& plan, int64_t layer,
-                                     std::span<const SparseRowMap> maps, int64_t heads);
 
 }  // namespace reprise::kernels::reference

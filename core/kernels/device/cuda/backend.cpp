@@ -109,11 +109,6 @@ class CudaKernels final : public DeviceKernels {
                  int64_t heads, const OutputView& out) override {
     cuda::apply_maps(plan, layer, maps, heads, out, device_);
   }
-  void apply_sparse_map(const kv::AttentionPlan& plan, int64_t layer,
-                        std::span<const SparseRowMap> maps, int64_t heads,
-                        const OutputView& out) override {
-    apply_sparse_maps(plan, layer, maps, heads, out, device_);
-  }
   std::unique_ptr<StepAttention> make_step_attention() override {
     return cuda::make_step_attention(device_);
   }

@@ -51,39 +51,6 @@ void add(const WeightedSum& task) {
       task.sum[i] += task.weights[t] * static_cast<float>(values[t * task.head_dim + i]);
 }
 
-template <int kVectors, typename T>
-HWY_INLINE void gather_columns(const GatheredSum& task, int64_t first) {
-  const Tag d;
-  Vec sum[kVectors];
-  for (int i = 0; i < kVectors; ++i) sum[i] = hn::Zero(d);
-  for (int64_t t = 0; t < task.count; ++t) {
-    const auto* values = static_cast<const T*>(task.values[t]) + first;
-    const Vec weight = hn::Set(d, task.weights[t]);
-    for (int i = 0; i < kVectors; ++i) sum[i] = hn::MulAdd(weight, load(values + i * kN), sum[i]);
-  }
-  for (int i = 0; i < kVectors; ++i) hn::StoreU(sum[i], d, task.sum + first + i * kN);
-}
-
-template <typename T>
-void gather(const GatheredSum& task) {
-  int64_t c = 0;
-  if constexpr (!std::is_same_v<T, f16>) {
-    for (; c + 8 * kN <= task.head_dim; c += 8 * kN) gather_columns<8, T>(task, c);
-    for (; c + 4 * kN <= task.head_dim; c += 4 * kN) gather_columns<4, T>(task, c);
-    for (; c + kN <= task.head_dim; c += kN) gather_columns<1, T>(task, c);
-  }
-  for (int64_t i = c; i < task.head_dim; ++i) {
-    float sum = 0.0f;
-    for (int64_t t = 0; t < task.count; ++t)
-      sum += task.weights[t] * static_cast<float>(static_cast<const T*>(task.values[t])[i]);
-    task.sum[i] = sum;
-  }
-}
-
-void GatherWeighted(const GatheredSum& task) {
-  visit_dtype(task.dtype, [&](auto zero) { gather<decltype(zero)>(task); });
-}
-
 void AddWeighted(const WeightedSum& task) {
   visit_dtype(task.dtype, [&](auto zero) { add<decltype(zero)>(task); });
 }
@@ -97,13 +64,8 @@ HWY_AFTER_NAMESPACE();
 namespace reprise::kernels::cpu {
 
 HWY_EXPORT(AddWeighted);
-HWY_EXPORT(GatherWeighted);
 
 void add_weighted(const WeightedSum& task, Isa isa) { REPRISE_DISPATCH(AddWeighted, isa)(task); }
-
-void gather_weighted(const GatheredSum& task, Isa isa) {
-  REPRISE_DISPATCH(GatherWeighted, isa)(task);
-}
 
 }  // namespace reprise::kernels::cpu
 #endif

@@ -19,15 +19,4 @@ struct WeightedSum {
 
 void add_weighted(const WeightedSum& task, Isa isa);
 
-// sum = sum over i of weights[i] * values[i], in the order of i, for vectors at separate addresses.
-struct GatheredSum {
-  const float* weights = nullptr;       // [count]
-  const void* const* values = nullptr;  // [count]  each [head_dim]
-  DType dtype = DType::kF32;            // dtype of all values
-  int64_t count = 0, head_dim = 0;
-  float* sum = nullptr;  // [head_dim]
-};
-
-void gather_weighted(const GatheredSum& task, Isa isa);
-
 }  // namespace reprise::kernels::cpu

@@ -5,7 +5,6 @@
 
 #include "core/kernels/attention_map/attention_map.h"
 #include "core/kernels/attention_map/reference/attention_map.h"
-#include "core/kernels/attention_map/sparse_map.h"
 #include "tests/core/kernels/attention/attention_cases.h"
 #include "tests/support/kernels.h"
 
@@ -139,36 +138,6 @@ TEST_P(ApplyMap, SegmentsBlocksAndTextsMatchTheDefinition) {
   expect_right(shared_then_causal(cache, 9, 33, /*masks_the_first=*/true), "keys with a gap");
   expect_right(texts(cache, {30, 19, 3, 12}), "texts");
   expect_right(testing::causal_plan(cache, 11, 40), "behind others");
-}
-
-// Five entries of each row, seven keys apart, of which early rows see some or none.
-TEST_P(ApplyMap, SparseMapsMatchTheDefinitionAtEveryShape) {
-  constexpr int64_t kRows = 33, kEntries = 5;
-  for (const int64_t head_dim : {12, 16, 64, 84, 128, 200}) {
-    const RandomCache cache(GetParam(), 20, 2, kKvHeads, kBlockTokens, head_dim, 3);
-    const kv::AttentionPlan plan = shared_then_causal(cache, 9, kRows);
-    std::vector<uint16_t> keys;
-    for (int64_t row = 0; row < kHeads * kRows; ++row)
-      for (int64_t i = 0; i < kEntries; ++i) keys.push_back(static_cast<uint16_t>(row % 5 + i * 7));
-    std::vector<bf16> weights;
-    for (const float value : reprise::testing::random_values(std::ssize(keys), 4))
-      weights.emplace_back(value);
-    const SparseRowMap whole{.map = {.keys = keys.data(),
-                                     .weights = weights.data(),
-                                     .heads = kHeads,
-                                     .rows = kRows,
-                                     .entries = kEntries,
-                                     .head_stride = kRows * kEntries}};
-    const std::vector<double> want = reference::apply_sparse_map(plan, 1, {&whole, 1}, kHeads);
-    for (const Isa isa : available_isas()) {
-      std::vector<float> got(want.size());
-      apply_sparse_map(plan, 1, {&whole, 1}, kHeads, {.data = got.data()},
-                       {.threads = 2, .isa = isa});
-      for (size_t i = 0; i < got.size(); ++i)
-        ASSERT_NEAR(got[i], want[i], 0x1p-23 * 4 * 4 * kEntries)
-            << "dim " << head_dim << " " << name_of(isa) << " element " << i;
-    }
-  }
 }
 
 // Maps of many rows are computed by products, too.

@@ -1,12 +1,11 @@
-// Time of applying an attention map, whole or sparse, beside computing attention, at the lengths of
-// AttnCache's table 3.
+// Time of applying an attention map beside computing attention, at the lengths of AttnCache's table
+// 3.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
 
 #include "core/kernels/attention/attention.h"
 #include "core/kernels/attention_map/attention_map.h"
-#include "core/kernels/attention_map/sparse_map.h"
 #include "tests/core/kernels/attention/attention_cases.h"
 
 namespace reprise::kernels {
@@ -89,29 +88,6 @@ void ApplyBytes(benchmark::State& state) {
   problem.count(state, static_cast<double>(map.size()));
 }
 
-// 32 weights of each row, spread over the keys that it sees.
-void ApplySparse(benchmark::State& state) {
-  constexpr int64_t kEntries = 32;
-  Problem problem(state, DType::kBF16);
-  const int64_t n = problem.n, heads = problem.layer.heads;
-  std::vector<uint16_t> keys;
-  for (int64_t row = 0; row < heads * n; ++row)
-    for (int64_t i = 0; i < kEntries; ++i)
-      keys.push_back(static_cast<uint16_t>(i * (row % n + 1) / kEntries));
-  const std::vector<bf16> weights(keys.size(), bf16(1.0f / kEntries));
-  const SparseRowMap whole{.map = {.keys = keys.data(),
-                                   .weights = weights.data(),
-                                   .heads = heads,
-                                   .rows = n,
-                                   .entries = kEntries,
-                                   .head_stride = n * kEntries}};
-  const Context context = Context::machine();
-  for (auto _ : state)
-    apply_sparse_map(problem.plan, 0, {&whole, 1}, heads, problem.view(), context);
-  state.counters["B/s"] = benchmark::Counter(static_cast<double>(keys.size() * 4),
-                                             benchmark::Counter::kIsIterationInvariantRate);
-}
-
 // Times the computation that a stored map replaces: scores, softmax and the product with the
 // values.
 void Compute(benchmark::State& state) {
@@ -150,7 +126,6 @@ void shapes(benchmark::internal::Benchmark* bench) {
 BENCHMARK(ApplyBf16)->Apply(shapes);
 BENCHMARK(ApplyBytes)->Apply(shapes);
 BENCHMARK(ApplyF32)->Apply(shapes);
-BENCHMARK(ApplySparse)->Apply(shapes);
 BENCHMARK(Compute)->Apply(shapes);
 BENCHMARK(ComputeMap)->Apply(shapes);
 

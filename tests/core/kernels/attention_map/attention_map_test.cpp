@@ -8,7 +8,6 @@
 #include "core/base/error.h"
 #include "core/kernels/attention/reference/attention.h"
 #include "core/kernels/attention_map/reference/attention_map.h"
-#include "core/kernels/attention_map/sparse_map.h"
 #include "tests/core/kernels/attention/attention_cases.h"
 #include "tests/support/kernels.h"
 
@@ -141,45 +140,6 @@ TEST_P(AttentionMap, MapsInBytesMatchTheReference) {
   }
 }
 
-// Entries that are neighbours, that jump over blocks and segments, that the mask hides, and unused
-// ones.
-TEST_P(AttentionMap, SparseMapsMatchTheReference) {
-  const std::vector<uint16_t> key_lists[] = {
-      {0, 1, 2, 9}, {3, 8, 9, 15}, {5, 12, 13, 14}, {0, 10, 11, 12}, {8, 9, 11, 0}};
-  std::vector<uint16_t> keys;
-  std::vector<bf16> weights;
-  const std::vector<float> values = testing::random_queries(kHeads * 5 * 4, 10);
-  for (int64_t head = 0; head < kHeads; ++head)
-    for (const auto& list : key_lists) keys.insert(keys.end(), list.begin(), list.end());
-  for (const float value : values) weights.emplace_back(value);
-  for (int64_t head = 0; head < kHeads; ++head)  // the last row has three entries
-    weights[static_cast<size_t>(head * 20 + 19)] = bf16(0.0f);
-  const SparseMapView stored = {.keys = keys.data(),
-                                .weights = weights.data(),
-                                .heads = kHeads,
-                                .rows = 5,
-                                .entries = 4,
-                                .head_stride = 20};
-  SparseMapView first = stored, second = stored;
-  first.rows = 3;
-  second.rows = 2;
-  second.keys += 3 * 4;
-  second.weights += 3 * 4;
-  const SparseRowMap parts[] = {{.first_row = 0, .map = first}, {.first_row = 3, .map = second}};
-  const std::vector<double> want = reference::apply_sparse_map(plan_, 1, parts, kHeads);
-  EXPECT_TRUE(std::any_of(want.begin(), want.end(), [](double value) { return value != 0.0; }));
-  for (Isa isa : available_isas())
-    for (DType out_dtype : {DType::kF32, DType::kBF16}) {
-      Tensor out(out_dtype, {static_cast<int64_t>(want.size())});
-      apply_sparse_map(plan_, 1, parts, kHeads, {.data = out.data(), .dtype = out_dtype},
-                       {.threads = 2, .isa = isa});
-      const std::vector<float> got = reprise::testing::values_of(out);
-      const double unit = out_dtype == DType::kF32 ? 0x1p-20 : 0x1p-8;
-      for (size_t i = 0; i < got.size(); ++i)
-        ASSERT_NEAR(got[i], want[i], unit * (4 + std::abs(want[i]))) << name_of(isa);
-    }
-}
-
 INSTANTIATE_TEST_SUITE_P(Caches, AttentionMap,
                          ::testing::Values(DType::kF32, DType::kBF16, DType::kF16),
                          [](const auto& param) { return std::string(name_of(param.param)); });
@@ -202,17 +162,7 @@ TEST(AttentionMapErrors, MapsOfOtherShapesAreNamed) {
             std::string::npos);
   EXPECT_NE(message(contiguous_map(values.data(), DType::kF32, kHeads, 5, 13)).find("13 keys"),
             std::string::npos);
-  const SparseRowMap other = {.map = {.heads = 3, .rows = 5}};
-  EXPECT_THROW(apply_sparse_map(plan, 0, {&other, 1}, kHeads, {.data = out.data()}, {.threads = 2}),
-               ShapeError);
   EXPECT_EQ(message(contiguous_map(values.data(), DType::kF32, kHeads, 5, 16)), "");
-  kv::AttentionPlan mixed = shared_plan(cache);
-  mixed.caches.push_back(cache.view);
-  mixed.caches.back().dtype = DType::kBF16;
-  const SparseRowMap fitting = {.map = {.heads = kHeads, .rows = 5}};
-  EXPECT_THROW(
-      apply_sparse_map(mixed, 0, {&fitting, 1}, kHeads, {.data = out.data()}, {.threads = 2}),
-      Error);
 }
 
 }  // namespace

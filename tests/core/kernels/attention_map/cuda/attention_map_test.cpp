@@ -11,7 +11,6 @@
 #include "core/base/error.h"
 #include "core/kernels/attention/cuda/tiles.h"
 #include "core/kernels/attention_map/reference/attention_map.h"
-#include "core/kernels/attention_map/sparse_map.h"
 #include "tests/core/kernels/attention/attention_cases.h"
 #include "tests/core/kernels/device/cuda/device_context.h"
 #include "tests/support/kernels.h"
@@ -235,41 +234,6 @@ TEST_F(CudaAttentionMap, PartsInEveryFormMatchTheReference) {
   const kv::AttentionPlan there = on_device(plan, one(cache));
   EXPECT_EQ(applied(there, 1, {&own, 1}, kHeads, DType::kF32),
             applied(there, 1, {&on_host, 1}, kHeads, DType::kF32));
-}
-
-// Entries of keys that a row does not see, of keys that there are not, and of weight 0.
-TEST_F(CudaAttentionMap, SparseMapsMatchTheReference) {
-  constexpr int64_t kHeads = 4, kRows = 70, kEntries = 9;
-  const RandomCache cache(DType::kBF16, 12, 2, 2, 8, 64, 3);
-  const kv::AttentionPlan plan = testing::causal_plan(cache, 0, 67);
-  std::mt19937_64 random(5);
-  std::vector<uint16_t> keys;
-  std::vector<bf16> weights;
-  for (int64_t row = 0; row < kHeads * kRows; ++row) {
-    uint16_t key = 0;
-    for (int64_t i = 0; i < kEntries; ++i) {
-      keys.push_back(key = static_cast<uint16_t>(key + 1 + random() % 8));
-      weights.emplace_back(i % 4 == 3 ? 0.0f : static_cast<float>(random() % 100) / 100.0f);
-    }
-    if (row % 3 == 0) keys[keys.size() - kEntries] = 0;
-  }
-  const SparseMapView stored = {.keys = keys.data(),
-                                .weights = weights.data(),
-                                .heads = kHeads,
-                                .rows = kRows,
-                                .entries = kEntries,
-                                .head_stride = kRows * kEntries};
-  SparseRowMap first{.first_row = 0, .map = stored}, second{.first_row = 40, .map = stored};
-  first.map.rows = 40;
-  second.map.rows = 27;
-  const std::array<SparseRowMap, 2> maps = {first, second};
-  const std::vector<double> want = reference::apply_sparse_map(plan, 1, maps, kHeads);
-  const kv::AttentionPlan there = on_device(plan, one(cache));
-  Tensor out(DType::kF32, {std::ssize(want)}, context_.runtime);
-  apply_sparse_map(there, 1, maps, kHeads, {.data = out.data()}, context_);
-  // Sums of 9 exact products of values of up to 5.
-  expect_within(values_of(out.data(), std::ssize(want)), want,
-                std::vector<double>(want.size(), 9 * 5 * 0x1p-23), "sparse");
 }
 
 // A NaN gives NaN only in its own row and head, and values that no row may see are not read.

@@ -156,7 +156,8 @@ TEST_F(PmlKindTest, WhatCannotBeIsRefusedBeforeAnythingIsMeasured) {
   refused({{"workload", of_file(write("both", kOne, "<one/> x"))}, {"settings", code}},
           {"use_case is code", "leave one of them out"});
   refused({{"settings", {{"use_case", "code"}, {"new_tokens", 4000}}}}, {"2048", "4000"});
-  refused({{"settings", code}, {"methods", {"contiguous"}}}, {"\"contiguous\" does not run in kind \"pml\""});
+  refused({{"settings", code}, {"methods", {"contiguous"}}},
+          {"\"contiguous\" does not run in kind \"pml\""});
   refused({{"settings", code}, {"models", {{{"model", "llama-2-7b"}, {"weights", "random"}}}}},
           {"llama-2-7b", "settings.tokenizer=quickstart"});
   refused({{"settings", {{"use_case", "code"}, {"tokenizer", "quickstart"}}},

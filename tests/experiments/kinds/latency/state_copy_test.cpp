@@ -96,7 +96,8 @@ TEST_F(StateCopy, WhatCannotBeIsRefusedBeforeAnythingIsMeasured) {
   EXPECT_NE(refusal({{"settings", {{"modules", 51}}}}).find("there are 50 tokens"),
             std::string::npos);
   EXPECT_EQ(refusal({{"settings", {{"modules", 51}}}, {"methods", {"host_to_host"}}}), "");
-  EXPECT_NE(refusal({{"methods", {"contiguous"}}}).find("method \"contiguous\" does not run in kind \"state_copy\""),
+  EXPECT_NE(refusal({{"methods", {"contiguous"}}})
+                .find("method \"contiguous\" does not run in kind \"state_copy\""),
             std::string::npos);
 }
 

@@ -118,8 +118,8 @@ Contents parse_records(const std::string& text, const fs::path& path, RunEntries
   return contents;
 }
 
-// Returns the files "<stem>.<extension>" and "<stem>-<writer>.<extension>" of the folder, packed ones
-// (with ".gz" behind) too, sorted, a sole writer's first.
+// Returns the files "<stem>.<extension>" and "<stem>-<writer>.<extension>" of the folder, packed
+// ones (with ".gz" behind) too, sorted, a sole writer's first.
 std::vector<fs::path> files_of(const fs::path& dir, const std::string& stem,
                                const std::string& extension) {
   std::vector<fs::path> files;

@@ -3,12 +3,13 @@
 # folder, copies the repository into it as committed, runs README's own commands there, and prints how long each part
 # took. Nothing stays behind, whichever way it ends: all mounts live in a mount namespace of its own, which ends with it.
 #
-#   tests/fresh_machine.sh [--user root|plain|both] [--steps run,test] [--suite NAME] [--mirror URL] [--cache FOLDER]
-#                          [--keep]
+#   tests/fresh_machine.sh [--user root|plain|both] [--steps run,test] [--also COMMAND] [--suite NAME] [--mirror URL]
+#                          [--cache FOLDER] [--keep]
 #
 #   --user     who types the commands: root, a plain user who may use sudo, or one after the other, each in a
 #              root of its own (default: both)
 #   --steps    which of README's commands: those that end with `make` and one of these words (default: run)
+#   --also     a command to run after them in the same place, such as "./setup.sh --tools && make sanitize"
 #   --cache    keep package archives and compiler caches in this folder between runs; without it nothing is shared
 #              and every run begins from nothing
 #   --ccache   with root: use this compiler cache instead of the one below --cache
@@ -47,19 +48,25 @@ wanted_commands() {   # those that end with `make STEP`, in README's order
   done
 }
 
+all_commands() {   # those, and then the one of --also
+  wanted_commands
+  [ -z "$also" ] || echo "$also"
+}
+
 # ---- Options ---------------------------------------------------------------------------------------------------
 
-users="root plain" steps=run suite=bookworm cache="" ccache="" mirror="" in_memory=false keeps_root=false output_last=false
+users="root plain" steps=run also="" suite=bookworm cache="" ccache="" mirror="" in_memory=false keeps_root=false output_last=false
 parse_options() {
   while [ $# -gt 0 ]; do
     case "$1" in
-      --user | --steps | --cache | --ccache | --mirror | --suite) [ $# -ge 2 ] || die "$1 needs a value" ;;
+      --user | --steps | --also | --cache | --ccache | --mirror | --suite) [ $# -ge 2 ] || die "$1 needs a value" ;;
     esac
     case "$1" in
       --user)
         case "$2" in root | plain) users=$2 ;; both) users="root plain" ;; *) die "--user $2: root, plain or both" ;; esac
         shift ;;
       --steps) steps=$2; shift ;;
+      --also) also=$2; shift ;;
       --cache) mkdir -p "$2"; cache=$(cd "$2" && pwd); shift ;;
       --ccache) mkdir -p "$2"; ccache=$(cd "$2" && pwd); shift ;;
       --mirror) mirror=$2; shift ;;
@@ -217,7 +224,7 @@ try_as() {   # runs inside the namespaces
   make_user
   set_environment
   local commands last
-  mapfile -t commands < <(wanted_commands)
+  mapfile -t commands < <(all_commands)
   last=$((${#commands[@]} - 1))
   for i in "${!commands[@]}"; do
     run_command "${commands[$i]}" "$([ "$i" -eq "$last" ] && echo true || echo false)"

@@ -1,4 +1,5 @@
-// The interface of a device other than the CPU: its memory, copies to and from it, and its operations.
+// The interface of a device other than the CPU: its memory, copies to and from it, and its
+// operations.
 #pragma once
 
 #include <cstddef>

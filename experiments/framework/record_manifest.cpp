@@ -93,7 +93,8 @@ void read_points(Experiment& experiment, const std::vector<Json>& records,
     const ModelChoice model{.model = requested.value("model", ""),
                             .random_weights = requested.value("weights", "") == "random",
                             .weight_format = weight_format_named(format, source)};
-    if (seen.insert(fmt::format("model {} {} {}", model.model, model.random_weights, format)).second)
+    if (seen.insert(fmt::format("model {} {} {}", model.model, model.random_weights, format))
+            .second)
       experiment.models.push_back(model);
     if (const std::string dtype = requested.value("dtype", "f32");
         seen.insert("dtype " + dtype).second)

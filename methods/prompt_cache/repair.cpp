@@ -8,8 +8,8 @@
 
 #include "core/base/dtype.h"
 #include "core/base/error.h"
-#include "core/store/token_states.h"
 #include "core/model/network/layer_policy.h"
+#include "core/store/token_states.h"
 
 namespace reprise::prompt_cache {
 namespace {

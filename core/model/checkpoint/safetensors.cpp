@@ -199,8 +199,7 @@ std::optional<std::string> safetensors_header_of(const std::filesystem::path& pa
   const std::span<const std::byte> bytes = file.bytes();
   if (bytes.size() < kLengthBytes) return std::nullopt;
   const uint64_t header_bytes = header_bytes_of(bytes);
-  if (header_bytes > SafetensorsFile::kMaxHeaderBytes ||
-      header_bytes > bytes.size() - kLengthBytes)
+  if (header_bytes > SafetensorsFile::kMaxHeaderBytes || header_bytes > bytes.size() - kLengthBytes)
     return std::nullopt;
   return std::string(header_text_of(bytes));
 }

@@ -17,20 +17,14 @@ struct Reader {
   const char* model_type;
   void (*read)(JsonObject&, ModelConfig&);
 };
-constexpr std::array kReaders = {Reader{"llama", read_llama},
-                                 Reader{"mistral", read_mistral},
-                                 Reader{"mixtral", read_mixtral},
-                                 Reader{"qwen2_moe", read_qwen2_moe},
-                                 Reader{"deepseek", read_deepseek},
-                                 Reader{"falcon", read_falcon},
-                                 Reader{"RefinedWeb", read_falcon},
-                                 Reader{"RefinedWebModel", read_falcon},
-                                 Reader{"mpt", read_mpt},
-                                 Reader{"phi", read_phi},
-                                 Reader{"bert", read_bert},
-                                 Reader{"roberta", read_roberta},
-                                 Reader{"deberta", read_deberta},
-                                 Reader{"deberta-v2", read_deberta_v2}};
+constexpr std::array kReaders = {
+    Reader{"llama", read_llama},       Reader{"mistral", read_mistral},
+    Reader{"mixtral", read_mixtral},   Reader{"qwen2_moe", read_qwen2_moe},
+    Reader{"deepseek", read_deepseek}, Reader{"falcon", read_falcon},
+    Reader{"RefinedWeb", read_falcon}, Reader{"RefinedWebModel", read_falcon},
+    Reader{"mpt", read_mpt},           Reader{"phi", read_phi},
+    Reader{"bert", read_bert},         Reader{"roberta", read_roberta},
+    Reader{"deberta", read_deberta},   Reader{"deberta-v2", read_deberta_v2}};
 
 const Reader& reader_of(const JsonObject& json, const std::string& model_type) {
   std::vector<std::string> names;

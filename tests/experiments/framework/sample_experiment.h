@@ -10,9 +10,7 @@
 
 namespace reprise::experiments {
 
-inline Vocabulary sample_vocabulary() {
-  return known_vocabulary();
-}
+inline Vocabulary sample_vocabulary() { return known_vocabulary(); }
 
 inline Json sample_file() {
   return Json::parse(R"({

@@ -12,7 +12,8 @@ TEST(SafetensorsWriter, WritesWhatTheReaderReads) {
   const TempDir folder;
   const auto path = folder.path() / "some.safetensors";
   const std::vector<float> a = {1.5f, -2, 3, 4, 5, 6}, b = {7}, none;
-  const std::vector<TensorToWrite> tensors = {{"a \"b\"", {2, 3}, a}, {"b", {}, b}, {"c", {0}, none}};
+  const std::vector<TensorToWrite> tensors = {
+      {"a \"b\"", {2, 3}, a}, {"b", {}, b}, {"c", {0}, none}};
   for (const std::string metadata : {"", R"({"key":"{\"x\":1}"})"}) {
     write_safetensors(path, tensors, metadata);
     const SafetensorsFile file(path);

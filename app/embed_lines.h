@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "core/sentence/embedder.h"
+#include "app/method_embedder.h"
 
 namespace reprise::app {
 
@@ -22,8 +24,13 @@ struct EmbedCount {
 // batch. A batch ends where it fills a step of the model, or no further input is waiting, so that
 // whoever sends one line and waits is answered. Throws Error naming the line of a text that has no
 // vector, after those before it have been written.
-EmbedCount embed_lines(sentence::Embedder& embedder, bool is_json, std::istream& in,
+EmbedCount embed_lines(MethodEmbedder& embedder, bool is_json, std::istream& in,
                        const std::function<void(std::string_view line)>& write,
                        const std::function<void()>& flush);
+
+// The tokens of each line of a file, whose lines are texts as above. Throws Error naming the file
+// and the line of one that is none, or the file if it cannot be read.
+std::vector<std::vector<int32_t>> token_lines(const sentence::Embedder& embedder, bool is_json,
+                                              const std::string& file);
 
 }  // namespace reprise::app

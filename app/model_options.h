@@ -33,7 +33,10 @@ struct ModelOptions {
 
 // --model, --dtype and random weights; `seed_option` is the command's name for their seed.
 void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions& options);
-// The same, and what a model that generates takes besides: --method with its options, --kv-dtype.
+// --method and --method-options. Returns the first, which tells whether it was given.
+CLI::Option* add_method_options(CLI::App& command, ModelOptions& options);
+// --model and the others of add_weight_options(), the method, and --kv-dtype, for a model that
+// generates.
 void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options);
 
 // --schema, for commands whose prompts are text.
@@ -64,6 +67,9 @@ std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const Mod
 // The method that --method names, for a model on `device`. Throws Error, with the reason, for one
 // that generates nothing, for one that cannot run so, and for --schema with one that reads none.
 std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options, Device device);
+// The same for prompts that nothing is generated behind. Throws Error, with the reason, also for a
+// method that this program lacks a part of.
+std::unique_ptr<methods::Method> make_prefill_method(const ModelOptions& options, Device device);
 
 // The schema that --schema names, for Use::markup; nullopt without it. `tokenizer` must outlive it.
 std::optional<methods::Markup> chosen_markup(const ModelOptions& options, const ChosenModel& chosen,

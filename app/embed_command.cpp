@@ -1,10 +1,12 @@
 // `reprise embed`: reads texts from standard input, writes sentence vectors to standard output.
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <utility>
 
 #include "app/commands.h"
 #include "app/common_options.h"
 #include "app/embed_lines.h"
+#include "app/method_embedder.h"
 #include "app/model_options.h"
 #include "app/number_option.h"
 #include "app/output.h"
@@ -22,10 +24,14 @@ constexpr const char* kFooter =
     "names the line; what came before is written. A text longer than the model takes is cut at the "
     "end, and a note says how many were; behind --prompt with words after {text} it is an error.\n"
     "Of a sentence-transformers folder (modules.json), pooling, normalization and the longest text "
-    "are the folder's own. Of others: the mean of an encoder's states or a decoder's last one.";
+    "are the folder's own. Of others: the mean of an encoder's states or a decoder's last one.\n"
+    "--method takes a method that runs on prompts alone: `reprise list methods` shows which, and "
+    "docs/embed.md what they need.";
 
 struct EmbedCommand {
-  ModelOptions model;
+  ModelOptions model{.method = "compute"};
+  CLI::Option* method_option = nullptr;  // tells whether a method was named
+  std::string stored, training;          // files of texts for the method
   std::string pooling, prompt;
   int64_t max_tokens = 0;
   bool normalize = false, is_json = false;
@@ -49,6 +55,36 @@ sentence::EmbedSettings settings_of(const EmbedCommand& command, const std::stri
   return settings;
 }
 
+void check(const EmbedCommand& command) {
+  if (command.method_option->count() > 0) return;
+  for (const auto& [name, file] :
+       {std::pair("--stored", command.stored), std::pair("--training", command.training)})
+    if (!file.empty())
+      raise(
+          "{} {}: nothing takes these texts without a method: give --method too, such as "
+          "attn_cache",
+          name, file);
+}
+
+// The method, prepared with the texts of --stored and --training.
+MethodEmbedder prepared(const EmbedCommand& command, std::unique_ptr<methods::Method> method,
+                        sentence::Embedder& embedder, model::Decoder& decoder,
+                        const Context& context) {
+  const auto tokens_of = [&](const std::string& file) {
+    return file.empty() ? std::vector<std::vector<int32_t>>()
+                        : token_lines(embedder, command.is_json, file);
+  };
+  const auto stored = tokens_of(command.stored), training = tokens_of(command.training);
+  return {embedder,
+          std::move(method),
+          {.decoder = &decoder,
+           .name = fmt::format("{} {} {}", command.model.model, name_of(decoder.weight_format()),
+                               command.model.weights_seed),
+           .seed = command.model.weights_seed,
+           .context = context},
+          {.stored = stored, .training = training}};
+}
+
 void print_summary(const EmbedCount& count, const sentence::Embedder& embedder,
                    const std::string& computed, double seconds) {
   if (count.cut > 0)
@@ -59,24 +95,31 @@ void print_summary(const EmbedCount& count, const sentence::Embedder& embedder,
 }
 
 void run(const EmbedCommand& command, const CommonOptions& common) {
+  check(command);
   const Context context = make_context(common);
   const std::string folder = experiments::resolve_model(command.model.model);
   ModelOptions options = command.model;
   options.model = sentence::model_folder_of(folder);
   const ChosenModel chosen = choose_model(options, context.device);
   const sentence::EmbedSettings settings = settings_of(command, folder, chosen.config);
+  auto method = make_prefill_method(options, context.device);
   const auto tokenizer = load_tokenizer(chosen.place);
   const auto model = load_chosen(chosen, options, context);
   sentence::Embedder embedder(*model, *tokenizer, settings);
-  std::ios::sync_with_stdio(false);  // so that in_avail() sees waiting input
+  MethodEmbedder reader = prepared(command, std::move(method), embedder, *model, context);
+  if (reader.method().exactness() == methods::Exactness::kApproximate)
+    note("note: method \"{}\" is approximate: vectors differ from those of the model alone\n",
+         reader.method().info().name);
+  std::ios::sync_with_stdio(false);  // so that waiting input can be told
   const int64_t start = experiments::now_ns();
   const EmbedCount count =
-      embed_lines(embedder, command.is_json, std::cin, write_output, flush_output);
+      embed_lines(reader, command.is_json, std::cin, write_output, flush_output);
   print_summary(
       count, embedder,
       fmt::format("computed in {} ({}), {} in {}", name_of(chosen.dtype), chosen.dtype_reason,
                   weight_memory_text(*model), name_of(model->weight_format())),
       static_cast<double>(experiments::now_ns() - start) / 1e9);
+  note("{}", summary_of(reader, chosen.config.layers));
 }
 
 }  // namespace
@@ -104,6 +147,17 @@ void add_embed_command(CLI::App& app) {
   command->add_flag("--json-lines", options->is_json,
                     "lines are JSON strings, or objects with one under \"text\": texts may then "
                     "hold line breaks");
+  options->method_option = add_method_options(*command, options->model);
+  command
+      ->add_option("--stored", options->stored,
+                   "file of texts that the method may store, in the form of the input: attn_cache "
+                   "keeps their attention maps")
+      ->check(not_empty());
+  command
+      ->add_option("--training", options->training,
+                   "file of texts that the method may learn from, such as attn_cache's projector "
+                   "and the layers that san, attn_drop and block_drop choose")
+      ->check(not_empty());
   const auto common = add_common_options(*command);
   command->footer(kFooter);
   command->callback([options, common] { run(*options, *common); });

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <istream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,20 +15,20 @@ namespace {
 
 std::string where(int64_t line) { return fmt::format("input line {}", line); }
 
-std::string text_of(std::string line, bool is_json, int64_t number) {
-  if (line.ends_with('\r')) line.pop_back();  // files from Windows end lines in \r\n
+std::string text_of(std::string line, bool is_json, const std::string& place) {
+  if (line.ends_with('\r')) line.pop_back();  // files from elsewhere end lines in \r\n
   if (!is_json) return line;
-  const Json json = parse_json(line, where(number));
+  const Json json = parse_json(line, place);
   if (json.is_string()) return json.get<std::string>();
   if (json.is_object() && json.contains("text") && json["text"].is_string())
     return json["text"].get<std::string>();
-  raise("{}: expected a JSON string, or an object with one under \"text\", found {}", where(number),
+  raise("{}: expected a JSON string, or an object with one under \"text\", found {}", place,
         json.is_object() ? "an object without it" : json.type_name());
 }
 
 class Lines {
  public:
-  Lines(sentence::Embedder& embedder, const std::function<void(std::string_view)>& write,
+  Lines(MethodEmbedder& embedder, const std::function<void(std::string_view)>& write,
         const std::function<void()>& flush)
       : embedder_(embedder), write_(write), flush_(flush) {}
 
@@ -72,7 +73,7 @@ class Lines {
     write_(line_);
   }
 
-  sentence::Embedder& embedder_;
+  MethodEmbedder& embedder_;
   const std::function<void(std::string_view)>& write_;
   const std::function<void()>& flush_;
   std::vector<sentence::TextTokens> batch_;
@@ -85,7 +86,7 @@ class Lines {
 
 }  // namespace
 
-EmbedCount embed_lines(sentence::Embedder& embedder, bool is_json, std::istream& in,
+EmbedCount embed_lines(MethodEmbedder& embedder, bool is_json, std::istream& in,
                        const std::function<void(std::string_view line)>& write,
                        const std::function<void()>& flush) {
   Lines lines(embedder, write, flush);
@@ -93,7 +94,7 @@ EmbedCount embed_lines(sentence::Embedder& embedder, bool is_json, std::istream&
   for (int64_t number = 1; std::getline(in, line); ++number) {
     std::string problem;
     try {
-      lines.add(text_of(line, is_json, number), number);
+      lines.add(text_of(line, is_json, where(number)), number);
     } catch (const Error& error) {
       problem = error.what();
       if (!problem.starts_with(where(number))) problem = where(number) + ": " + problem;
@@ -103,6 +104,22 @@ EmbedCount embed_lines(sentence::Embedder& embedder, bool is_json, std::istream&
   }
   lines.finish();
   return lines.count();
+}
+
+std::vector<std::vector<int32_t>> token_lines(const sentence::Embedder& embedder, bool is_json,
+                                              const std::string& file) {
+  std::istringstream in(read_file(file));
+  std::vector<std::vector<int32_t>> all;
+  for (std::string line; std::getline(in, line);) {
+    const std::string place = fmt::format("{} line {}", file, all.size() + 1);
+    const std::string text = text_of(line, is_json, place);
+    try {
+      all.push_back(embedder.tokens_of(text).ids);
+    } catch (const Error& error) {
+      raise("{}: {}", place, error.what());
+    }
+  }
+  return all;
 }
 
 }  // namespace reprise::app

@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "core/sentence/embedder.h"
+#include "app/method_embedder.h"
 
 namespace reprise::app {
 
@@ -21,12 +23,19 @@ struct EmbedCount {
   int64_t first_cut_line = 0;  // line of the first truncated text, from 1; 0: none
 };
 
-// Reads one text a line until the end of `in`: plain text, or with `is_json` a JSON string or an
-// object with the text under "text". Calls `write` for each line in order, and `flush` after each
-// batch. Throws Error naming the line of a text that has no vector, after the lines before it are
-// written.
-EmbedCount embed_lines(sentence::Embedder& embedder, bool is_json, std::istream& in,
+// Reads a text a line (with `is_json` a JSON string, or an object with the text under "text") until
+// the end of `in`, and calls `write` with a line for each, in order: its vector as a JSON array,
+// ending in a line feed; every number reads back as the same f32. `flush` is called behind each
+// batch. A batch ends where it fills a step of the model, or no further input is waiting, so that
+// whoever sends one line and waits is answered. Throws Error naming the line of a text that has no
+// vector, after those before it have been written.
+EmbedCount embed_lines(MethodEmbedder& embedder, bool is_json, std::istream& in,
                        const std::function<void(std::string_view line)>& write,
                        const std::function<void()>& flush);
+
+// The tokens of each line of a file, whose lines are texts as above. Throws Error naming the file
+// and the line of one that is none, or the file if it cannot be read.
+std::vector<std::vector<int32_t>> token_lines(const sentence::Embedder& embedder, bool is_json,
+                                              const std::string& file);
 
 }  // namespace reprise::app

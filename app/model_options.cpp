@@ -33,6 +33,20 @@ std::vector<std::string> markup_methods() {
   return names;
 }
 
+// The JSON object of --method-options; an empty one without it.
+Json given_method_options(const ModelOptions& options) {
+  if (options.method_options.empty()) return Json::object();
+  const Json given = parse_json(options.method_options, "--method-options");
+  if (!given.is_object())
+    raise("--method-options takes a JSON object, such as '{{\"block_tokens\": 16}}', found {}",
+          results::shown(given));
+  return given;
+}
+
+void require_runs(const methods::MethodInfo& info, const std::string& refusal) {
+  if (!refusal.empty()) raise("method \"{}\" does not run here: {}", info.name, refusal);
+}
+
 }  // namespace
 
 void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions& options) {
@@ -56,14 +70,19 @@ void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions
       ->check(seed_number());
 }
 
-void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options) {
-  add_weight_options(command, seed_option, options);
-  command
-      .add_option("--method", options.method,
-                  fmt::format("reuse method (default: {})", options.method))
-      ->check(not_empty());
+CLI::Option* add_method_options(CLI::App& command, ModelOptions& options) {
+  CLI::Option* method = command
+                            .add_option("--method", options.method,
+                                        fmt::format("reuse method (default: {})", options.method))
+                            ->check(not_empty());
   command.add_option("--method-options", options.method_options, "its options, a JSON object")
       ->check(not_empty());
+  return method;
+}
+
+void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options) {
+  add_weight_options(command, seed_option, options);
+  (void)add_method_options(command, options);
   command
       .add_option("--kv-dtype", options.kv_dtype,
                   "of cached keys and values: f32, bf16 or f16 (default: as --dtype)")
@@ -123,19 +142,23 @@ std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const Mod
 }
 
 std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options, Device device) {
-  const Json given = options.method_options.empty()
-                         ? Json::object()
-                         : parse_json(options.method_options, "--method-options");
-  if (!given.is_object())
-    raise("--method-options takes a JSON object, such as '{{\"block_tokens\": 16}}', found {}",
-          results::shown(given));
+  const Json given = given_method_options(options);
   const methods::MethodInfo& info = methods::method_named(options.method).info;
-  if (!info.cannot_generate.empty())
-    raise("method \"{}\" does not run here: {}", info.name, info.cannot_generate);
+  require_runs(info, info.cannot_generate);
   if (!options.schema.empty() && !info.reads_markup)
     raise("--schema {}: method \"{}\" reads no schemas; leave --schema out, or take one of {}",
           options.schema, info.name, fmt::join(markup_methods(), ", "));
   auto method = methods::make_method(options.method, given);
+  method->check({.device = device});
+  return method;
+}
+
+std::unique_ptr<methods::Method> make_prefill_method(const ModelOptions& options, Device device) {
+  const Json given = given_method_options(options);
+  const methods::MethodInfo& info = methods::method_named(options.method).info;
+  require_runs(info, info.cannot_prefill);
+  auto method = methods::make_method(options.method, given);
+  require_runs(info, method->missing());
   method->check({.device = device});
   return method;
 }

@@ -89,6 +89,7 @@ std::vector<MethodCell> method_matrix() {
         cells.push_back({entry.info.name, kind.name, refusal(entry.info, *kind.method_use)});
     for (const char* command : {"generate", "serve", "logits"})
       cells.push_back({entry.info.name, command, refusal(entry.info, MethodUse::kGeneration)});
+    cells.push_back({entry.info.name, "embed", refusal(entry.info, MethodUse::kPrefill)});
     cells.push_back({entry.info.name, "pml run", refusal(entry.info, MethodUse::kMarkup)});
   }
   return cells;

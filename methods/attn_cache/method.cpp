@@ -68,13 +68,13 @@ class AttnCacheMethod final : public Method {
   void prepare(const Setup& setup) override {
     if (setup.database.empty())
       raise(
-          "attn_cache has no texts to store: set some apart (database_share of kind \"sentences\", "
-          "database_texts of kind \"prefill\")");
+          "attn_cache has no texts to store: give some (database_share of kind \"sentences\", "
+          "database_texts of kind \"prefill\", --stored of `reprise embed`)");
     if (options_.learns() && setup.training.empty())
       raise(
-          "attn_cache has no texts to learn from: set some apart (training_share of kind "
-          "\"sentences\", training_texts of kind \"prefill\"), or take a projector that is not "
-          "trained (preset \"raw\", projector_from) and no loss_bound");
+          "attn_cache has no texts to learn from: give some (training_share of kind \"sentences\", "
+          "training_texts of kind \"prefill\", --training of `reprise embed`), or take a projector "
+          "that is not trained (preset \"raw\", projector_from) and no loss_bound");
     pad_id_ = setup.config.eos_ids.empty() ? 0 : static_cast<int32_t>(setup.config.eos_ids.front());
     if (!options_.beside.empty()) {
       beside_ = make_method(options_.beside, options_.beside_options);

@@ -18,9 +18,10 @@ void show_calibration(const MethodInfo& info, const Setup& setup, model::LayerPo
   const auto prompts = setup.calibration();
   if (prompts.empty())
     raise(
-        "{} chooses layers by calibration texts, and there are none: set some apart "
-        "(training_share or database_share of kind \"sentences\", training_texts or database_texts "
-        "of kind \"prefill\")",
+        "{} chooses layers by calibration texts, and there are none: give some (training_share or "
+        "database_share of kind \"sentences\", training_texts or database_texts of kind "
+        "\"prefill\", "
+        "--training or --stored of `reprise embed`)",
         info.name);
   for (const std::vector<int32_t>& ids :
        prompts.first(std::min(prompts.size(), kMostCalibrationPrompts)))

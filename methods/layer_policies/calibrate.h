@@ -11,7 +11,7 @@
 namespace reprise::methods {
 
 // Runs up to 64 of the setup's calibration prompts with `looking` as the policy. If there are none,
-// throws Error naming the method and the axes that set texts apart.
+// throws Error naming the method and the settings that give it some.
 void show_calibration(const MethodInfo& info, const Setup& setup, model::LayerPolicy& looking);
 
 // LayerSimilarity of the calibration prompts: [layers]. Throws Error as show_calibration().
@@ -25,7 +25,7 @@ MadePolicy drop_most_similar(std::span<const model::LayerCosine> layers,
 
 // The reason why methods that choose layers by calibration texts do not generate.
 inline constexpr const char* kNeedsCalibrationTexts =
-    "it chooses layers by calibration texts, which kinds \"prefill\" and \"sentences\" alone set "
-    "apart";
+    "it chooses layers by calibration texts, which only kinds \"prefill\" and \"sentences\" and "
+    "`reprise embed` take";
 
 }  // namespace reprise::methods

@@ -21,7 +21,8 @@ MethodEntry lazy_former_method() {
        .exactness = Exactness::kApproximate,
        .look = {.color = "", .marker = ""},
        .skips_layers = false,
-       .cannot_generate = "it is compared on prompts alone: kinds \"prefill\" and \"sentences\""},
+       .cannot_generate =
+           "it is compared on prompts alone: kinds \"prefill\" and \"sentences\", `reprise embed`"},
       make);
 }
 

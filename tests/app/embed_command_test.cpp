@@ -177,5 +177,78 @@ TEST_F(EmbedCommand, TheSameLinesGiveTheSameBytes) {
     for (size_t c = 0; c < 32; ++c) EXPECT_NEAR(one[i][c], two[i][c], 1e-6);
 }
 
+// ---- methods ----
+
+// The words of a run with AttnCache and its stored texts.
+std::vector<std::string> attn_cache_words(const std::string& options, const std::string& stored) {
+  return {"--method", "attn_cache", "--method-options", options, "--stored", stored};
+}
+
+TEST_F(EmbedCommand, WhereNothingHitsVectorsAreTheModelsOwn) {
+  bert_.write("stored.txt", "a b c\nd e\n");
+  const auto words = attn_cache_words(R"({"preset": "raw", "threshold": 2.0})",
+                                      (bert_.path() / "stored.txt").string());
+  EXPECT_EQ(vectors("a b c\n", words), vectors("a b c\n"));
+  const Outcome outcome = embed("a b c\nd e\nf\n", words);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto got = parsed(outcome.out), want = vectors("a b c\nd e\nf\n");
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i)  // one text in a step, against three
+    for (size_t c = 0; c < 32; ++c) EXPECT_NEAR(got[i][c], want[i][c], 1e-6) << i;
+  for (const char* part : {"\"attn_cache\" is approximate", "0 of 3 texts hit, 0 of 6 layers",
+                           "stored_texts: 2 texts", "\"below_threshold\":2"})
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " not in: " << outcome.err;
+}
+
+TEST_F(EmbedCommand, StoredTextsHitOneByOne) {
+  bert_.write("stored.txt", "a b c\nd e\n");
+  const auto words =
+      attn_cache_words(R"({"preset": "raw"})", (bert_.path() / "stored.txt").string());
+  const Outcome outcome = embed("a b c\nf g h a\n", words);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("1 of 2 texts hit, 2 of 4 layers"), std::string::npos) << outcome.err;
+  const auto got = parsed(outcome.out), want = vectors("a b c\nf g h a\n");
+  for (size_t c = 0; c < 32; ++c) {
+    EXPECT_NEAR(got[0][c], want[0][c], 0.02) << c;  // stored maps are rounded to bf16
+    EXPECT_NEAR(got[1][c], want[1][c], 1e-6) << c;
+  }
+  EXPECT_NE(got[0], want[0]);
+}
+
+TEST_F(EmbedCommand, TextsAreFormedAsTheMethodWantsThem) {
+  bert_.write("stored.jsonl", "{\"text\": \"a b c\"}\n");
+  auto words = attn_cache_words(R"({"preset": "raw", "padded_tokens": 9, "threshold": -1000})",
+                                (bert_.path() / "stored.jsonl").string());
+  words.emplace_back("--json-lines");
+  const Outcome outcome = embed("\"d\"\n\"e f g h\"\n", words);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  // Of one length, so that the only stored text's maps fit both.
+  EXPECT_NE(outcome.err.find("2 of 2 texts hit"), std::string::npos) << outcome.err;
+}
+
+TEST_F(EmbedCommand, MethodsThatChooseLayersSayWhichOnes) {
+  bert_.write("texts.txt", "a b c\nd e f g\nh\n");
+  const Outcome outcome =
+      embed("a b\n", {"--method", "attn_drop", "--method-options", R"({"dropped": 1})",
+                      "--training", (bert_.path() / "texts.txt").string()});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("dropped_layers: ["), std::string::npos) << outcome.err;
+  EXPECT_NE(parsed(outcome.out), vectors("a b\n"));
+}
+
+TEST_F(EmbedCommand, WhatAMethodLacksIsNamed) {
+  const std::string raw = R"({"preset": "raw"})";
+  (void)refused("a\n", {"--method", "paged"},
+                {"method \"paged\" does not run here", "where keys and values lie"});
+  (void)refused("a\n", {"--method", "attn_cach"}, {"did you mean \"attn_cache\""});
+  (void)refused("a\n", {"--method", "attn_cache", "--method-options", raw}, {"--stored"});
+  (void)refused("a\n", {"--method", "san"}, {"--training"});
+  (void)refused("a\n", {"--stored", "texts.txt"}, {"--stored texts.txt", "--method"});
+  (void)refused("a\n", attn_cache_words(raw, "nowhere.txt"), {"nowhere.txt"});
+  bert_.write("stored.txt", "a b\n\nc\n");
+  (void)refused("a\n", attn_cache_words(raw, (bert_.path() / "stored.txt").string()),
+                {"stored.txt line 2", "empty"});
+}
+
 }  // namespace
 }  // namespace reprise::app

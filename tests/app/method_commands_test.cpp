@@ -3,11 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
+#include "core/model/network/decoder.h"
+#include "core/sentence/embedder.h"
+#include "core/tokenizer/tokenizer.h"
 #include "experiments/kinds/registry.h"
+#include "experiments/kinds/sentences/prefill_lane.h"
+#include "experiments/kinds/shared/places.h"
 #include "tests/app/command_line.h"
 
 namespace reprise::app {
@@ -21,9 +29,21 @@ class MethodCommands : public CommandLine {
     if (cell.place == "generate")
       return {"generate", "--model", "quickstart", "--method",         cell.method, "--ids",
               "3,4,5",    "--dtype", "f32",        "--max-new-tokens", "2"};
+    if (cell.place == "embed") {
+      std::vector<std::string> words = {"embed",     "--model",  "quickstart", "--method",
+                                        cell.method, "--stored", texts()};
+      if (cell.method == "attn_cache")  // by default it trains, which may need libtorch
+        words.insert(words.end(), {"--method-options", R"({"preset": "raw"})"});
+      return words;
+    }
     return {"logits",   "--model",   "quickstart",
             "--method", cell.method, "--ids",
             "3,4,5",    "--out",     (dir_ / "logits").string()};
+  }
+  // A file of texts that methods may store or choose layers by.
+  [[nodiscard]] std::string texts() const {
+    std::ofstream(dir_ / "texts.txt") << "Once upon a time\nThe cat sat down\n";
+    return (dir_ / "texts.txt").string();
   }
   // Starts a server, ends it once it prints its address, and returns its standard error.
   [[nodiscard]] std::string serve(const std::string& method, bool& has_started) const {
@@ -55,8 +75,8 @@ TEST_F(MethodCommands, EachCellRunsOrIsRefusedWithItsReason) {
     bool has_run = false;
     if (cell.place == "serve") {
       err = serve(cell.method, has_run);
-    } else if (cell.place == "generate" || cell.place == "logits") {
-      const Outcome outcome = reprise(command(cell));
+    } else if (cell.place == "generate" || cell.place == "logits" || cell.place == "embed") {
+      const Outcome outcome = reprise(command(cell), "Once upon a time\n");
       has_run = outcome.status == 0;
       err = outcome.err;
     } else {
@@ -70,6 +90,66 @@ TEST_F(MethodCommands, EachCellRunsOrIsRefusedWithItsReason) {
   }
   EXPECT_GT(accepted, 20);
   EXPECT_GT(refused, 10);
+}
+
+// The vectors that a lane of kind "sentences" computes with a model and a method, a text a step.
+std::vector<std::vector<float>> vectors_of_lane(const std::string& model, const Json& options,
+                                                const std::vector<std::string>& stored,
+                                                const std::vector<std::string>& asked) {
+  const Context context = Context::machine();
+  const std::string folder = experiments::resolve_model(model);
+  const auto decoder = model::load_decoder(folder, {.dtype = DType::kF32}, context);
+  const auto tokenizer = load_tokenizer(folder);
+  sentence::Embedder embedder(*decoder, *tokenizer,
+                              sentence::settings_of(folder, decoder->config()));
+  const auto read = [&](const sentence::TextTokens& text, model::LayerPolicy* policy) {
+    std::vector<float> vector(static_cast<size_t>(embedder.width()));
+    embedder.read({&text, 1}, vector, policy);
+    return vector;
+  };
+  std::vector<std::vector<int32_t>> database;
+  for (const std::string& text : stored) database.push_back(embedder.tokens_of(text).ids);
+  const methods::Setup setup = {.context = context,
+                                .config = decoder->config(),
+                                .model = model,
+                                .run =
+                                    [&](std::span<const int32_t> ids, model::LayerPolicy* policy) {
+                                      return read({.ids = {ids.begin(), ids.end()}}, policy);
+                                    },
+                                .database = database};
+  experiments::MethodChoice choice;
+  choice.name = "attn_cache";
+  choice.options = options;
+  experiments::PrefillLane lane(choice, setup, 1);
+  std::vector<std::vector<float>> vectors(asked.size());
+  lane.take(std::ssize(asked), /*is_warmup=*/false, [&](int64_t step, model::LayerPolicy* policy) {
+    const auto i = static_cast<size_t>(step);
+    vectors[i] = read({.ids = lane.formed(embedder.tokens_of(asked[i]).ids)}, policy);
+  });
+  return vectors;
+}
+
+TEST_F(MethodCommands, EmbedComputesWhatKindSentencesDoes) {
+  const Json options = {{"preset", "raw"}, {"threshold", 0.5}};
+  const std::vector<std::string> stored = {"Once upon a time", "The cat sat down"};
+  const std::vector<std::string> asked = {"The cat sat down", "Once upon a hill", "A dog"};
+  const auto want = vectors_of_lane("quickstart", options, stored, asked);
+  const Outcome outcome =
+      reprise({"embed", "--model", "quickstart", "--dtype", "f32", "--method", "attn_cache",
+               "--method-options", options.dump(), "--stored", texts()},
+              fmt::format("{}\n", fmt::join(asked, "\n")));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("2 of 3 texts hit"), std::string::npos) << outcome.err;
+  std::istringstream lines(outcome.out);
+  size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const auto got = Json::parse(line).get<std::vector<float>>();
+    ASSERT_LT(count, want.size());
+    ASSERT_EQ(got.size(), want[count].size());
+    for (size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(got[i], want[count][i], 1e-5 * (1 + std::abs(want[count][i]))) << count;
+  }
+  EXPECT_EQ(count, asked.size());
 }
 
 TEST_F(MethodCommands, APromptThatImportsModulesGeneratesWhatPmlRunDoes) {

@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: all program setup run test bench baselines format tidy install clean
+.PHONY: all program setup run test sanitize asan tsan bench baselines format format-check tidy install clean
 
 all: $(BUILD)/build.ninja
 	cmake --build --preset $(PRESET) -j $(JOBS)
@@ -25,6 +25,15 @@ run: program
 
 test: all
 	ctest --preset $(PRESET)
+
+# The tests labelled asan under the address and undefined-behaviour sanitizers, and those labelled tsan under the thread
+# sanitizer; `make test PRESET=asan` runs all tests. The sanitizers' own memory has fixed addresses, which some kernels
+# give to a program that is loaded at a random place: setarch -R, where it is allowed, loads programs at a fixed one.
+sanitize: asan tsan
+asan tsan:
+	cmake --preset $@
+	cmake --build --preset $@ -j $(JOBS) --target sanitized_tests
+	$$(! setarch -R true 2>/dev/null || echo setarch -R) ctest --preset $@ -L $@ -j $(JOBS)
 
 bench: all
 	for program in $(BUILD)/bin/*_bench; do $$program || exit 1; done

@@ -133,8 +133,9 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 void Buffer::write(size_t first, const void* host, size_t bytes) {
   REPRISE_CHECK(first + bytes <= this->bytes(), "{} bytes from {} on of {}", bytes, first,
                 this->bytes());
+  if (bytes == 0) return;  // `host` may be null then, which neither kind of copy takes
   if (runtime_ != nullptr) return runtime_->copy_in(as<std::byte>() + first, host, bytes);
-  if (bytes > 0) std::memcpy(as<std::byte>() + first, host, bytes);
+  std::memcpy(as<std::byte>() + first, host, bytes);
 }
 
 Buffer::~Buffer() {

@@ -42,6 +42,12 @@ bool stop_in_a_write(const ChildProcess& writer, const fs::path& folder, size_t 
   return false;
 }
 
+#ifdef __SANITIZE_ADDRESS__  // its programs start and write more slowly
+constexpr uint64_t kLongestLifeUs = 600'000;
+#else
+constexpr uint64_t kLongestLifeUs = 60'000;
+#endif
+
 TEST(MapStoreKill, AtFiftyRandomMomentsLeavesTheOldOrTheNew) {
   SCOPED_TRACE(kSeed);
   const TempDir folder;
@@ -57,7 +63,7 @@ TEST(MapStoreKill, AtFiftyRandomMomentsLeavesTheOldOrTheNew) {
       if (kill % 2 == 0) {
         ASSERT_TRUE(stop_in_a_write(writer, folder.path(), old));
       } else {
-        const uint64_t most_us = kill % 4 == 1 ? 60'000 : 10'000;
+        const uint64_t most_us = kill % 4 == 1 ? kLongestLifeUs : 10'000;
         std::this_thread::sleep_for(
             std::chrono::microseconds(random_bits(kSeed, 3, kill) % most_us));
       }

@@ -10,8 +10,8 @@
 
 namespace reprise::methods {
 
-// The plain KV cache, which shares nothing and skips nothing: commands run it unless told otherwise,
-// and exact methods are compared with it.
+// The plain KV cache, which shares nothing and skips nothing: commands run it unless told
+// otherwise, and exact methods are compared with it.
 inline constexpr const char* kReferenceMethod = "contiguous";
 // Shares any prefix where that pays on this machine: what a server runs unless told otherwise.
 inline constexpr const char* kServedMethod = "auto";

@@ -302,7 +302,6 @@ void SentencesKind::check(const Group& group) {
     problems.collect([&] {
       const MethodChoice chosen = placed(method, axes.threshold);
       (void)methods::make_method(chosen.name, chosen.options);
-      ;
     });
   problems.collect([&] { (void)set_of(group, axes); });
   problems.collect([&] {

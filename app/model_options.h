@@ -34,10 +34,10 @@ struct ModelOptions {
 // Adds --model, --dtype, --weight-format and random weights. `seed_option` is the name of their
 // seed's option.
 void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions& options);
-// --method and --method-options. Returns the first, which tells whether it was given.
+// Adds --method and --method-options. Returns --method, which tells whether it was given.
 CLI::Option* add_method_options(CLI::App& command, ModelOptions& options);
-// --model and the others of add_weight_options(), the method, and --kv-dtype, for a model that
-// generates.
+// Adds the options of add_weight_options() and add_method_options(), and --kv-dtype, for a model
+// that generates.
 void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options);
 
 // Adds --schema, for commands whose prompts are text.
@@ -69,8 +69,8 @@ std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const Mod
 // method that cannot generate or cannot run on the device, and for --schema with a method that
 // reads no markup.
 std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options, Device device);
-// The same for prompts that nothing is generated behind. Throws Error, with the reason, also for a
-// method that this program lacks a part of.
+// make_chosen_method() for prompts that nothing is generated behind. Also throws Error, with the
+// reason, for a method of which this build lacks a part.
 std::unique_ptr<methods::Method> make_prefill_method(const ModelOptions& options, Device device);
 
 // The schema of --schema, for Use::markup; nullopt if there is none. `tokenizer` must outlive it.

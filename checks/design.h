@@ -45,9 +45,9 @@ Noise noise_of(std::span<const double> differences, const Look& last);
 
 // The bounds of a shift that decide the verdict.
 struct Margins {
-  // For slower or faster, the whole interval must lie beyond this ...
+  // Least effect that matters: for the verdict slower or faster, the whole interval lies beyond it,
   double matters = 0;
-  // ... and the estimate beyond what A/A pairs could show by chance.
+  // and the estimate lies beyond what A/A pairs could show by chance.
   double noise = 0;
   double same = 0;  // for same, the whole interval must lie within +- this
 };

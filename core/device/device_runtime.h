@@ -41,8 +41,8 @@ class DeviceRuntime {
 
   [[nodiscard]] virtual Device device() const = 0;
   [[nodiscard]] virtual DeviceHandle handle() const = 0;
-  // Runs work(), which calls a library that computes in this device's memory, on handle()'s stream
-  // if there is one.
+  // Runs work(), which calls a library that computes in this device's memory. It runs on handle()'s
+  // stream if the device has one.
   virtual void call_library(const std::function<void()>& work) = 0;
 
   // Zeroed memory, aligned to 256 bytes; null for 0 bytes. Throws MemoryError with the bytes needed

@@ -18,7 +18,8 @@ struct AttnDropOptions {
   }
 };
 
-// Makes the policy from the cosines that calibration prompts gave: layers [layers of the model].
+// Makes the policy from each layer's cosines, measured on calibration prompts; `layers` has one
+// entry per layer of the model.
 // Throws Error if options.dropped exceeds the number of layers.
 methods::MadePolicy make_attn_drop(const AttnDropOptions& options,
                                    std::span<const model::LayerCosine> layers);

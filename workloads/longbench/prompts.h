@@ -52,7 +52,7 @@ struct PromptTemplate {
 // Templates by dataset name.
 using PromptTemplates = std::map<std::string, PromptTemplate, std::less<>>;
 
-// Names of datasets whose templates must exist. Empty: all 21.
+// Names of datasets whose templates are required; empty for all 21.
 using WantedDatasets = std::set<std::string, std::less<>>;
 
 // Reads dataset2prompt.json and dataset2maxlen.json of `folder` (LongBench/config of the official

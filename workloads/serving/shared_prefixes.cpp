@@ -136,7 +136,8 @@ class SortedPrompts {
   size_t requests_;
   // Places count from 1. Places 0 and requests + 1 are the ends of the list.
   std::vector<uint32_t> place_, before_, after_;
-  // Tokens in common between a place and the next one; 0 at the ends.
+  // Number of leading tokens that a sorted prompt shares with the next one; 0 at the ends of the
+  // list.
   std::vector<int32_t> common_;
 };
 

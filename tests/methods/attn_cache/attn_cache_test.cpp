@@ -51,7 +51,8 @@ TEST_P(OnModels, AtThresholdOneAStoredPromptIsComputedAsByTheFullModel) {
   EXPECT_EQ(counts.loaded_bytes, 4 * fixture_.facts.layers * 4 * 12 * 12 * 4);
 }
 
-// Shows that other maps change the result, so the test above would fail if maps were mixed up.
+// With a threshold below every similarity, each prompt gets another prompt's maps and its result
+// changes, so the test above would fail if maps were mixed up.
 TEST_P(OnModels, BelowAnySimilarityOtherPromptsMapsAreReused) {
   const auto prompts = some_prompts(4, 12);
   const AttnCacheOptions options{.threshold = -1e6, .map_form = "f32"};

@@ -7,7 +7,7 @@
 
 namespace reprise::kernels::cuda {
 
-// ClipCall::run() on `stream`: its pointer is the device's.
+// Runs `call` on `stream`, like ClipCall::run(); its pointer points to device memory.
 void clip(const ClipCall& call, cudaStream_t stream);
 
 }  // namespace reprise::kernels::cuda

@@ -14,8 +14,8 @@ struct KvWrite {
   kv::CacheView cache;                 // cache 0 of the plan; f32, bf16 or f16
   const int64_t* row_slots = nullptr;  // [rows]  element offsets in the cache, or kv::kNoSlot
   int64_t rows = 0, layer = 0;
-  // Row r at data + r * row_stride, [kv_heads, head_dim] f32; keys may be null: only values are
-  // written.
+  // Row r starts at keys + r * row_stride, and at values + r * row_stride, and holds
+  // [kv_heads, head_dim] f32. If keys is null, only values are written.
   const float* keys = nullptr;
   const float* values = nullptr;
   int64_t row_stride = 0;

@@ -97,7 +97,8 @@ TEST_F(PmlKindTest, WhatIsImportedNeedNotBeComputedAndThePartsAreTheWhole) {
               imported + value_of(measured[2], "computed_tokens"));
     EXPECT_FALSE(measured[m].metrics.contains("lookup_ms"));
   }
-  // Two members of the union are not imported, and parameters are longer than their arguments.
+  // The prompt takes more positions than it computes tokens: two members of the union are not
+  // imported but keep their positions, and a parameter has more positions than its argument tokens.
   EXPECT_GT(value_of(measured[2], "prompt_positions"), value_of(measured[0], "computed_tokens"));
   for (size_t m = 2; m < 4; ++m) {
     EXPECT_EQ(measured[m].resolved["exactness"], "approximate");

@@ -38,8 +38,8 @@ TEST_F(AttentionMaps, TextsOfOneLengthAreCompared) {
   // One of the pairs has texts of different lengths, and one has equal texts.
   const auto measured = measure("5\ta b\tc d\n3\ta c\ta c d\n1\th h\th h\n2\tf g\tg f\n");
   EXPECT_EQ(value_of(measured[0], "compared_pairs"), 2);
-  // Seven texts of two words: 21 pairs of them, less three that belong together and none equal
-  // beside those.
+  // Seven texts make 21 pairs. Three of them belong together and are not compared; no other pair
+  // has equal texts.
   EXPECT_EQ(value_of(measured[1], "compared_pairs"), 21 - 3);
   EXPECT_EQ(value_of(measured[2], "compared_pairs"), 8);
   for (const Measurement& one : measured) {

@@ -1,5 +1,6 @@
 // Softmax at its edges, through the attention kernel: ties, scores that overflow a naive
-// exponential, rows and tiles that see nothing, NaN; and that order and parts leave the bits alone.
+// exponential, rows and tiles that see nothing, NaN. Neither the order of rows nor cutting into
+// parts changes a bit of the result.
 #include <gtest/gtest.h>
 
 #include <algorithm>

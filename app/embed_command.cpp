@@ -15,6 +15,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/kinds/shared/bench.h"
 #include "experiments/kinds/shared/places.h"
+#include "methods/registry.h"
 
 namespace reprise::app {
 namespace {
@@ -29,7 +30,7 @@ constexpr const char* kFooter =
     "docs/embed.md what they need.";
 
 struct EmbedCommand {
-  ModelOptions model{.method = "compute"};
+  ModelOptions model{.method = methods::kPromptMethod};
   CLI::Option* method_option = nullptr;  // tells whether a method was named
   std::string stored, training;          // files of texts for the method
   std::string pooling, prompt;
@@ -61,8 +62,8 @@ void check(const EmbedCommand& command) {
        {std::pair("--stored", command.stored), std::pair("--training", command.training)})
     if (!file.empty())
       raise(
-          "{} {}: nothing takes these texts without a method: give --method too, such as "
-          "attn_cache",
+          "{} {}: nothing takes these texts without a method: give --method too (docs/embed.md "
+          "says which takes them)",
           name, file);
 }
 
@@ -150,13 +151,13 @@ void add_embed_command(CLI::App& app) {
   options->method_option = add_method_options(*command, options->model);
   command
       ->add_option("--stored", options->stored,
-                   "file of texts that the method may store, in the form of the input: attn_cache "
-                   "keeps their attention maps")
+                   "file of texts that the method may store, in the form of the input; "
+                   "docs/embed.md says which method uses them")
       ->check(not_empty());
   command
       ->add_option("--training", options->training,
-                   "file of texts that the method may learn from, such as attn_cache's projector "
-                   "and the layers that san, attn_drop and block_drop choose")
+                   "file of texts that the method may learn from, in the form of the input; "
+                   "docs/embed.md says which method uses them")
       ->check(not_empty());
   const auto common = add_common_options(*command);
   command->footer(kFooter);

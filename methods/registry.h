@@ -15,6 +15,8 @@ namespace reprise::methods {
 inline constexpr const char* kReferenceMethod = "contiguous";
 // Shares any prefix where that pays on this machine: what a server runs unless told otherwise.
 inline constexpr const char* kServedMethod = "auto";
+// Computes every attention map of a prompt: what sentence vectors come from unless told otherwise.
+inline constexpr const char* kPromptMethod = "compute";
 
 // Baselines first, then by name.
 const std::vector<MethodEntry>& known_methods();

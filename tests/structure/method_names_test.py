@@ -17,6 +17,7 @@ ALLOWED = [
     # Defaults: constants with their reasons.
     ("contiguous", "methods/registry.h"),
     ("auto", "methods/registry.h"),
+    ("compute", "methods/registry.h"),
     # Words of matplotlib and of records.
     ("auto", "plots/"),
     ("maps", ""),
@@ -28,7 +29,7 @@ ALLOWED = [
     # What happens to preempted sequences: another thing of the same name.
     ("recompute", "core/engine/preemption."),
     ("recompute", "app/serve_options.h"),
-    ("recompute", "experiments/kinds/serving/serving_axes.cpp"),
+    ("recompute", "experiments/kinds/serving/serving_axes."),
 ]
 
 

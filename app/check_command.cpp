@@ -22,7 +22,6 @@
 #include "checks/record.h"
 #include "core/base/child_process.h"
 #include "core/base/error.h"
-#include "core/base/value_json.h"
 #include "results/gzip.h"
 #include "results/provenance.h"
 #include "results/record.h"
@@ -91,7 +90,7 @@ void record_baseline(const CheckCommand& command, const checks::Bench& bench,
           benchmarks, {.budget_s = command.options.budget_s, .seed = command.options.seed}, bench,
           progress),
       .machine = std::move(machine),
-      .provenance = json_of(written_fields(results::provenance())),
+      .provenance = results::provenance_json(),
       .settings = requested_json(command)};
   checks::write_baseline(baseline, command.record);
   progress.end();
@@ -110,7 +109,7 @@ void compare(const CheckCommand& command, const checks::Bench& bench,
   context["ended_at"] = results::utc_now();
   context["load_averages_after"] = load_averages();
   context["machine"] = machine;
-  context["provenance"] = json_of(written_fields(results::provenance()));
+  context["provenance"] = results::provenance_json();
   if (!command.json.empty())
     write_json(command.json, check_json(outcome, command.options, context));
   print("{}{}\n", check_table(outcome.results, command.options), check_summary(outcome.results));
@@ -143,7 +142,7 @@ void check(CheckCommand command, const CommonOptions& common) {
     const MachineLimits limits = probe_machine(context);
     const MachineProbe probe(context);
     const checks::Bench bench{.probe = probe, .machine = limits, .stop = stop};
-    const Json machine = json_of(written_fields(machine_of(context, limits)));
+    const Json machine = machine_json(context, limits);
     if (command.record.empty())
       compare(command, bench, subjects, machine, progress);
     else

@@ -1,6 +1,7 @@
 // `reprise run`: measures an experiment, prints its table and draws its figures.
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "app/commands.h"
@@ -41,12 +42,12 @@ experiments::Shard shard_of(const RunCommand& command) {
 }
 
 // Limits of the device, if one computes, and of the processor and its memory.
-Machine measured_machine(Context context) {
-  const std::optional<MachineDevice> device = kernels::measure_device(context.runtime);
+Json measured_machine(Context context) {
+  const Json device = kernels::measure_device(context.runtime);
   context = on_cpu(std::move(context));
-  Machine machine = machine_of(context, machine_limits(context));
-  machine.fetch = kernels::calibrate_fetch(context);
-  machine.device = device;
+  Json machine = machine_json(context, machine_limits(context));
+  machine["fetch"] = kernels::calibrate_fetch(context);
+  if (!device.is_null()) machine["device"] = device;
   return machine;
 }
 
@@ -70,12 +71,13 @@ void run(const RunCommand& command, const CommonOptions& common) {
             return context.runtime != nullptr ? context.runtime->available_bytes()
                                               : available_bytes();
           }};
-  const experiments::Plan plan = checked_plan(experiment, options, chosen);
+  const auto groups = experiments::expand(experiment, options.settings);
+  const Json manifest = checked_plan(experiment, options, groups, chosen);
   if (command.dry_run) {
-    experiments::check_groups(plan.groups, *kind);
-    return print_plan(plan.groups, shard);
+    experiments::check_groups(groups, *kind);
+    return print_plan(groups, shard);
   }
-  measure_and_show(experiment, plan, options, *kind, chosen);
+  measure_and_show(experiment, options, *kind, manifest, chosen);
 }
 
 }  // namespace

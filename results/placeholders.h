@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "results/record.h"
+#include "core/base/json.h"
 
 namespace reprise::results {
 
@@ -26,9 +26,9 @@ std::string short_model_name(std::string path);
 
 // Writes distinct values for a reader: "8", "8 and 32", "8 to 64" (numbers), "a, b and c"; models
 // by short_model_name(); "-" if there is none.
-std::string values_text(const Values& values);
+std::string values_text(const std::vector<Json>& values);
 
 // Returns the values of one setting in the records, resolved ones where available.
-Values values_in(std::span<const Record* const> records, const std::string& setting);
+std::vector<Json> values_in(std::span<const Json* const> records, const std::string& setting);
 
 }  // namespace reprise::results

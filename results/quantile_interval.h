@@ -10,7 +10,8 @@
 #include <optional>
 #include <span>
 
-#include "results/metric.h"
+#include "core/base/json.h"
+#include "results/proportion.h"
 
 namespace reprise::results {
 
@@ -19,8 +20,11 @@ namespace reprise::results {
 [[nodiscard]] std::optional<Interval> quantile_interval(std::span<const double> sorted,
                                                         double share, double confidence);
 
-// Adds the intervals of a metric's percentiles, of those that have enough samples. Samples in any
-// order.
-void add_percentile_intervals(std::span<const double> samples, double confidence, Metric& metric);
+// Adds intervals to a metric with percentiles (results/statistics.h), for those that have enough
+// samples: {"confidence": ..., "intervals": {"p50": {"low", "high"}, ...}}. Samples in any order.
+void add_percentile_intervals(std::span<const double> samples, double confidence, Json& metric);
+
+// Adds an interval to a metric that is one number: {"confidence", "interval": {...}}.
+void add_interval(const Interval& interval, double confidence, Json& metric);
 
 }  // namespace reprise::results

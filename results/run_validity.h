@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "results/record.h"
+#include "core/base/json.h"
 
 namespace reprise::results {
 
@@ -15,8 +15,8 @@ struct RunValidity {
 };
 
 // Reads {"verdict": "VALID" or another text, "reasons": [texts]} in a record's answers.
-[[nodiscard]] RunValidity run_validity(const Record& record);
+[[nodiscard]] RunValidity run_validity(const Json& record);
 // Returns "INVALID: " and the reasons, from the answers alone; "" for a valid run.
-[[nodiscard]] std::string invalid_remark(const Fields& answers);
+[[nodiscard]] std::string invalid_remark(const Json& answers);
 
 }  // namespace reprise::results

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/error.h"
@@ -121,7 +122,7 @@ class AttnCacheMethod final : public Method {
     sink.metric(kStoreMb, static_cast<double>(database_->maps().bytes()) * 1e-6);
     sink.metric(kStoredTexts, static_cast<double>(database_->maps().groups().size()));
     sink.metric(kThreshold, options_.threshold);
-    Fields settings = {{"projector", database_->projector().origin().how},
+    Json settings = {{"projector", database_->projector().origin().how},
                      {"projector_fingerprint", database_->projector().fingerprint()},
                      {"learning_texts", learning_texts_},
                      {"lookups", counts.lookups},
@@ -131,7 +132,7 @@ class AttnCacheMethod final : public Method {
                      {"below_threshold", counts.below_threshold},
                      {"hits_beside_misses", counts.unused_hits},
                      {"loaded_bytes", counts.loaded_bytes}};
-    if (!training_.empty()) settings["training"] = training_;
+    if (!training_.is_null()) settings["training"] = training_;
     sink.setting(info_.name, settings);
     if (beside_ != nullptr) beside_->report(sink);
   }
@@ -242,7 +243,7 @@ class AttnCacheMethod final : public Method {
   AttnCacheMethodOptions options_;
   int32_t pad_id_ = 0;
   int64_t learning_texts_ = 0;
-  Fields training_;                 // empty: nothing was trained
+  Json training_;                   // null: nothing was trained
   std::unique_ptr<Method> beside_;  // null: none
   std::shared_ptr<model::LayerPolicy> beside_policy_;
   std::shared_ptr<const std::filesystem::path> folder_;

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 namespace reprise::cuda {
 namespace {
 
@@ -123,7 +125,7 @@ DeviceState DeviceMonitor::state() const {
   return state;
 }
 
-Fields DeviceMonitor::state_fields() const {
+Json DeviceMonitor::state_json() const {
   if (!absence_.empty()) return {{"absent", absence_}};
   const DeviceState now = state();
   return {{"sm_mhz", now.sm_mhz},

@@ -1,6 +1,7 @@
 #include "experiments/kinds/attention/plan_operator.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -8,7 +9,6 @@
 #include "core/kernels/attention/read_keys.h"
 #include "core/kernels/kv_write/kv_write.h"
 #include "experiments/kinds/shared/bench.h"
-#include "experiments/kinds/shared/chosen_method.h"
 #include "methods/registry.h"
 #include "results/statistics.h"
 
@@ -84,7 +84,7 @@ PlanOperator::PlanOperator(const MethodChoice& method, const AttentionProblem& p
       values_(values),
       context_(context),
       info_(methods::method_named(method.name).info),
-      method_(make_cache(method)),
+      method_(methods::make_cache(method.name, method.options)),
       pool_(pool_options(*method_, problem, context.runtime)),
       step_(*method_, pool_) {
   if (context.runtime != nullptr) on_device_.emplace(problem, context);
@@ -339,7 +339,7 @@ void PlanOperator::report(const reuse::MetricSink& sink) const {
   if (!plan_us_.empty()) sink("plan_us", results::summarize(plan_us_).median, "us");
 }
 
-Fields PlanOperator::resolved() const {
+Json PlanOperator::resolved() const {
   return {{"exactness", exactness() == methods::Exactness::kExact ? "exact" : "approximate"},
           {"block_tokens", pool_.options().block_tokens},
           {"num_blocks", pool_.options().num_blocks},
@@ -349,7 +349,7 @@ Fields PlanOperator::resolved() const {
 
 double pool_bytes(const MethodChoice& method, const AttentionProblem& problem) {
   const reuse::PoolNeed need =
-      make_cache(method)->pool_need(limits_of(problem));
+      methods::make_cache(method.name, method.options)->pool_need(limits_of(problem));
   return static_cast<double>(need.num_blocks) * static_cast<double>(need.block_tokens) *
          static_cast<double>(kv_token_bytes(problem));
 }

@@ -222,7 +222,7 @@ TEST_F(EmbedCommand, TextsAreFormedAsTheMethodWantsThem) {
   words.emplace_back("--json-lines");
   const Outcome outcome = embed("\"d\"\n\"e f g h\"\n", words);
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  // Of one length, so that the only stored text's maps fit both.
+  // Both texts have the length of the only stored one, so its maps fit them.
   EXPECT_NE(outcome.err.find("2 of 2 texts hit"), std::string::npos) << outcome.err;
 }
 

@@ -67,7 +67,7 @@ struct StepModelAxes {
   void visit(AxisVisitor& visitor);
 };
 
-// What a run must keep to.
+// Rules that a run must keep: the latencies of the service level, and how long it takes at least.
 struct RuleAxes {
   double slo_ttft_ms = 0, slo_tpot_ms = 0, slo_e2e_ms = 0, slo_normalised_ms = 0;  // 0: no bound
   double slo_share = 0.99;

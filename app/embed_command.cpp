@@ -79,9 +79,8 @@ MethodEmbedder prepared(const EmbedCommand& command, std::unique_ptr<methods::Me
   return {embedder,
           std::move(method),
           {.decoder = &decoder,
-           .name = fmt::format("{} {} {}", command.model.model, name_of(decoder.weight_format()),
-                               command.model.weights_seed),
-           .seed = command.model.weights_seed,
+           .name = command.model.model,
+           .weights_seed = command.model.weights_seed,
            .context = context},
           {.stored = stored, .training = training}};
 }

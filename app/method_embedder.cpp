@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "methods/prompt_setup.h"
+
 namespace reprise::app {
 namespace {
 
@@ -37,16 +39,14 @@ MethodEmbedder::MethodEmbedder(sentence::Embedder& embedder,
                                std::unique_ptr<methods::Method> method, const Model& model,
                                const Texts& texts)
     : embedder_(embedder), method_(std::move(method)) {
-  method_->prepare(
-      {.context = on_cpu(model.context),
-       .runtime = model.decoder->runtime(),
-       .config = model.decoder->config(),
-       .model = model.name,
-       .seed = model.seed,
-       .run = [&embedder](std::span<const int32_t> ids,
-                          model::LayerPolicy* policy) { return vector_of(embedder, ids, policy); },
-       .database = texts.stored,
-       .training = texts.training});
+  methods::Setup setup =
+      methods::prompt_setup(*model.decoder, model.context, model.name, model.weights_seed);
+  setup.run = [&embedder](std::span<const int32_t> ids, model::LayerPolicy* policy) {
+    return vector_of(embedder, ids, policy);
+  };
+  setup.database = texts.stored;
+  setup.training = texts.training;
+  method_->prepare(setup);
   methods::Parts parts = method_->parts();
   policy_ = std::move(parts.policy);
   shaper_ = std::move(parts.shaper);
@@ -54,9 +54,7 @@ MethodEmbedder::MethodEmbedder(sentence::Embedder& embedder,
 }
 
 sentence::TextTokens MethodEmbedder::formed(const sentence::TextTokens& text) const {
-  engine::Request request{.prompt = text.ids};
-  shaper_->shape(request);
-  return {.ids = std::move(request.prompt), .given = text.given};
+  return {.ids = methods::shaped_prompt(shaper_.get(), text.ids), .given = text.given};
 }
 
 void MethodEmbedder::read_one(const sentence::TextTokens& text, std::span<float> out) {

@@ -28,8 +28,8 @@ class MethodEmbedder {
   };
   struct Model {
     model::Decoder* decoder;
-    std::string name;  // tells apart models and the ways their weights are held
-    uint64_t seed;     // of what the method draws
+    std::string name;       // as it was given
+    uint64_t weights_seed;  // of weights that are drawn, and of what the method draws
     Context context;
   };
 

@@ -13,6 +13,7 @@
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/sentences/prefill_lane.h"
 #include "experiments/kinds/shared/costs.h"
+#include "methods/prompt_setup.h"
 #include "methods/registry.h"
 
 namespace reprise::experiments {
@@ -97,21 +98,15 @@ class PrefillRun {
   }
 
   void prepare(const Context& context, const std::atomic<bool>& stop) {
-    const methods::Setup setup = {
-        .context = on_cpu(context),
-        .runtime = decoder_.runtime(),
-        .config = decoder_.config(),
-        .model = fmt::format("{} {} {}", group_.model.model, name_of(group_.weight_type().format),
-                             group_.seeds.weights),
-        .seed = group_.seeds.weights,
-        .run =
-            [this](std::span<const int32_t> ids, model::LayerPolicy* policy) {
-              std::vector<float> hidden;
-              compute(ids, policy, hidden);
-              return hidden;
-            },
-        .database = database_,
-        .training = training_};
+    methods::Setup setup =
+        methods::prompt_setup(decoder_, context, group_.model.model, group_.seeds.weights);
+    setup.run = [this](std::span<const int32_t> ids, model::LayerPolicy* policy) {
+      std::vector<float> hidden;
+      compute(ids, policy, hidden);
+      return hidden;
+    };
+    setup.database = database_;
+    setup.training = training_;
     for (const MethodChoice& method : group_.methods) {
       if (stop) throw Interrupted{};
       add_lane(PrefillLane(method, setup, group_.repetitions));

@@ -9,6 +9,7 @@
 #include "experiments/kinds/sentences/reuse_bound.h"
 #include "experiments/kinds/shared/bench.h"
 #include "experiments/kinds/shared/method_report.h"
+#include "methods/prompt_setup.h"
 #include "methods/registry.h"
 
 namespace reprise::experiments {
@@ -75,10 +76,7 @@ PrefillLane::PrefillLane(const MethodChoice& method, const methods::Setup& setup
 }
 
 std::vector<int32_t> PrefillLane::formed(std::vector<int32_t> ids) const {
-  if (shaper_ == nullptr) return ids;
-  engine::Request request{.prompt = std::move(ids)};
-  shaper_->shape(request);
-  return std::move(request.prompt);
+  return methods::shaped_prompt(shaper_.get(), std::move(ids));
 }
 
 void PrefillLane::take(int64_t steps, bool is_warmup, const RunStep& run) {

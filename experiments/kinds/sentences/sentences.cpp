@@ -12,6 +12,7 @@
 #include "core/sentence/cosine.h"
 #include "experiments/kinds/sentences/prefill_lane.h"
 #include "experiments/kinds/sentences/text_model.h"
+#include "methods/prompt_setup.h"
 #include "methods/registry.h"
 #include "workloads/questions/mmlu_groups.h"
 
@@ -149,17 +150,13 @@ class SentenceRun {
   // Methods store and learn from the texts that are set apart.
   void prepare(const Context& context, const std::atomic<bool>& stop) {
     const auto database = ids_of(set_.database), training = ids_of(set_.training);
-    const methods::Setup setup = {
-        .context = on_cpu(context),
-        .runtime = decoder_.runtime(),
-        .config = decoder_.config(),
-        .model = fmt::format("{} {} {}", group_.model.model, name_of(group_.weight_type().format),
-                             group_.seeds.weights),
-        .seed = group_.seeds.weights,
-        .run = [this](std::span<const int32_t> ids,
-                      model::LayerPolicy* policy) { return read_one(ids, policy); },
-        .database = database,
-        .training = training};
+    methods::Setup setup =
+        methods::prompt_setup(decoder_, context, group_.model.model, group_.seeds.weights);
+    setup.run = [this](std::span<const int32_t> ids, model::LayerPolicy* policy) {
+      return read_one(ids, policy);
+    };
+    setup.database = database;
+    setup.training = training;
     for (const MethodChoice& method : group_.methods) {
       if (stop) throw Interrupted{};
       add_lane(PrefillLane(placed(method, axes_.threshold), setup, group_.repetitions));

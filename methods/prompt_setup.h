@@ -1,0 +1,24 @@
+// What programs that run a method on prompts alone, with nothing generated behind, have in common.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/engine/request_shaper.h"
+#include "core/model/network/decoder.h"
+#include "methods/method.h"
+
+namespace reprise::methods {
+
+// The setup of a method that runs on prompts of `model`, which was given as `name` and whose
+// weights were drawn with `weights_seed` unless a checkpoint holds them. The caller adds `run` and
+// the prompts to store and to learn from. `model` must outlive the setup.
+Setup prompt_setup(const model::Decoder& model, const Context& context, const std::string& name,
+                   uint64_t weights_seed);
+
+// The prompt in the form that the method wants, for example padded. `shaper` may be null: the
+// prompt stays as it is.
+std::vector<int32_t> shaped_prompt(engine::RequestShaper* shaper, std::vector<int32_t> ids);
+
+}  // namespace reprise::methods

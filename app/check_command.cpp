@@ -22,6 +22,7 @@
 #include "checks/record.h"
 #include "core/base/child_process.h"
 #include "core/base/error.h"
+#include "core/base/value_json.h"
 #include "results/gzip.h"
 #include "results/provenance.h"
 #include "results/record.h"
@@ -90,7 +91,7 @@ void record_baseline(const CheckCommand& command, const checks::Bench& bench,
           benchmarks, {.budget_s = command.options.budget_s, .seed = command.options.seed}, bench,
           progress),
       .machine = std::move(machine),
-      .provenance = results::provenance_json(),
+      .provenance = json_of(written_fields(results::provenance())),
       .settings = requested_json(command)};
   checks::write_baseline(baseline, command.record);
   progress.end();
@@ -109,7 +110,7 @@ void compare(const CheckCommand& command, const checks::Bench& bench,
   context["ended_at"] = results::utc_now();
   context["load_averages_after"] = load_averages();
   context["machine"] = machine;
-  context["provenance"] = results::provenance_json();
+  context["provenance"] = json_of(written_fields(results::provenance()));
   if (!command.json.empty())
     write_json(command.json, check_json(outcome, command.options, context));
   print("{}{}\n", check_table(outcome.results, command.options), check_summary(outcome.results));
@@ -142,7 +143,7 @@ void check(CheckCommand command, const CommonOptions& common) {
     const MachineLimits limits = probe_machine(context);
     const MachineProbe probe(context);
     const checks::Bench bench{.probe = probe, .machine = limits, .stop = stop};
-    const Json machine = machine_json(context, limits);
+    const Json machine = json_of(written_fields(machine_of(context, limits)));
     if (command.record.empty())
       compare(command, bench, subjects, machine, progress);
     else

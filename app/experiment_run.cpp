@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "app/exit_status.h"
 #include "app/experiment_files.h"
@@ -32,7 +31,7 @@ bool draws_figures(const experiments::Experiment& experiment,
 bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem::path& out,
                      const std::atomic<bool>& stop) {
   try {
-    Json document = results::figures_document(folder);
+    Fields document = results::figures_document(folder);
     document["looks"] = experiments::method_looks();
     draw_figures(document, out);
     return true;
@@ -51,7 +50,7 @@ bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem
 
 // Prints the table of the points that were measured, and draws the figures if none is missing.
 // Returns false if they could not be drawn.
-bool show_results(const experiments::RunOutcome& outcome, const Json& manifest,
+bool show_results(const experiments::RunOutcome& outcome, const results::Manifest& manifest,
                   const std::filesystem::path& out, const ExperimentOptions& chosen,
                   const std::atomic<bool>& stop) {
   const results::ResultsFolder folder{.source = out.string(),
@@ -69,11 +68,11 @@ bool show_results(const experiments::RunOutcome& outcome, const Json& manifest,
     return true;
   }
   const bool has_figures =
-      !chosen.no_plot && !folder.run["plots"].empty() && !folder.records.empty();
+      !chosen.no_plot && !folder.run.plots.empty() && !folder.records.empty();
   return !has_figures || draw_or_explain(folder, out / "figures", stop);
 }
 
-void introduce(const experiments::Experiment& experiment, const Json& manifest) {
+void introduce(const experiments::Experiment& experiment, const results::Manifest& manifest) {
   const size_t columns = output_columns(stderr);
   for (const std::string& text : {experiment.title, experiment.note})
     if (!text.empty())
@@ -83,12 +82,13 @@ void introduce(const experiments::Experiment& experiment, const Json& manifest) 
 
 // Throws ExitStatus if it is interrupted.
 experiments::RunOutcome measured(const experiments::Experiment& experiment,
+                                 const experiments::Plan& plan,
                                  const experiments::RunOptions& options, experiments::Kind& kind,
                                  const std::atomic<bool>& stop) {
   Progress progress(stderr, isatty(STDERR_FILENO) != 0);
   experiments::RunOutcome outcome;
   try {
-    outcome = experiments::run_experiment(experiment, options, kind, progress, stop);
+    outcome = experiments::run_experiment(experiment, plan, options, kind, progress, stop);
   } catch (...) {
     progress.end();
     throw;
@@ -134,25 +134,26 @@ experiments::Experiment load_chosen_experiment(const ExperimentOptions& options)
                                       options.overrides, experiments::known_vocabulary());
 }
 
-Json checked_plan(const experiments::Experiment& experiment, const experiments::RunOptions& options,
-                  const std::vector<experiments::Group>& groups, const ExperimentOptions& chosen) {
-  Json manifest = results::checked_manifest(
-      experiments::manifest(experiment, options.settings, groups), chosen.file);
+experiments::Plan checked_plan(const experiments::Experiment& experiment,
+                               const experiments::RunOptions& options,
+                               const ExperimentOptions& chosen) {
+  experiments::Plan plan = experiments::plan(experiment, options.settings);
+  results::check_manifest(plan.manifest, chosen.file);
   if (draws_figures(experiment, options, chosen)) check_plot_python();
-  return manifest;
+  return plan;
 }
 
-void measure_and_show(const experiments::Experiment& experiment,
+void measure_and_show(const experiments::Experiment& experiment, const experiments::Plan& plan,
                       const experiments::RunOptions& options, experiments::Kind& kind,
-                      const Json& manifest, const ExperimentOptions& chosen) {
-  introduce(experiment, manifest);
+                      const ExperimentOptions& chosen) {
+  introduce(experiment, plan.manifest);
   const std::atomic<bool>& stop = watch_interrupts();
-  const experiments::RunOutcome outcome = measured(experiment, options, kind, stop);
+  const experiments::RunOutcome outcome = measured(experiment, plan, options, kind, stop);
   const experiments::Shard& shard = options.shard;
   if (!shard.is_whole())
     note("{}: {} points measured by this process\n", shard.text(), outcome.measured);
   const bool is_drawn =
-      !shard.tells_results() || show_results(outcome, manifest, options.out, chosen, stop);
+      !shard.tells_results() || show_results(outcome, plan.manifest, options.out, chosen, stop);
   if (!outcome.skipped.empty()) {
     note(
         "{} of {} points were skipped: they do not fit into memory. The same command on a larger "

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "app/record_table.h"
-#include "core/base/json.h"
 #include "experiments/framework/experiment_file.h"
 #include "experiments/framework/kind.h"
 #include "experiments/framework/runner.h"
+#include "experiments/framework/sweep.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
 class App;
@@ -37,16 +37,15 @@ void add_experiment_options(CLI::App& command, const char* default_out, Experime
 // The manifest of the results folder. Checks before the measurement what is printed and drawn after
 // it: throws Error for a table or a figure's name that is not possible, and for a REPRISE_PYTHON
 // that cannot draw if figures are wanted.
-[[nodiscard]] Json checked_plan(const experiments::Experiment& experiment,
-                                const experiments::RunOptions& options,
-                                const std::vector<experiments::Group>& groups,
-                                const ExperimentOptions& chosen);
+[[nodiscard]] experiments::Plan checked_plan(const experiments::Experiment& experiment,
+                                             const experiments::RunOptions& options,
+                                             const ExperimentOptions& chosen);
 
 // Measures the points that the folder lacks, then prints the table and draws the figures of all its
 // points. Throws ExitStatus if it is interrupted, if points do not fit into memory, or if the
 // figures cannot be drawn.
-void measure_and_show(const experiments::Experiment& experiment,
+void measure_and_show(const experiments::Experiment& experiment, const experiments::Plan& plan,
                       const experiments::RunOptions& options, experiments::Kind& kind,
-                      const Json& manifest, const ExperimentOptions& chosen);
+                      const ExperimentOptions& chosen);
 
 }  // namespace reprise::app

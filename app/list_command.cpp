@@ -13,6 +13,7 @@
 #include "app/output.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
+#include "core/base/fields.h"
 #include "core/model/config/config.h"
 #include "experiments/kinds/registry.h"
 #include "experiments/kinds/shared/places.h"
@@ -247,9 +248,8 @@ void list_kinds() {
 void list_libraries() {
   Table table;
   for (const char* heading : {"library", "version"}) table.column(heading);
-  const Json libraries = results::provenance_json()["libraries"];
-  for (const auto& [name, version] : libraries.items())
-    table.row({name, version.is_string() ? version.get<std::string>() : version.dump()});
+  for (const auto& [name, version] : results::provenance().libraries)
+    table.row({name, version.is_text() ? version.text() : shown(version)});
   show("Libraries this program was built with (./setup.sh --torch installs libtorch)", table);
 }
 

@@ -1,7 +1,6 @@
 // `reprise load`: sends an experiment's requests to a running server, and measures with the same
 // clock and rules as for our own engine.
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "app/commands.h"
 #include "app/common_options.h"
@@ -27,9 +26,9 @@ struct LoadCommand {
 
 // Facts of the client's machine. Its computing limits are left out, because they do not describe
 // the server.
-Json client_machine() {
+Machine client_machine() {
   const CpuFacts& cpu = cpu_facts();
-  return {{"cpu", cpu.model}, {"logical_cores", cpu.logical_cores}};
+  return {.cpu = cpu.model, .logical_cores = cpu.logical_cores};
 }
 
 experiments::serving::PlansServing& plans_of(experiments::Kind& kind,
@@ -60,9 +59,8 @@ void load(const LoadCommand& command) {
   options.settings.context = context;
   options.measure_machine = client_machine;
   options.sources = experiments::sources_of(experiment);
-  const auto groups = experiments::expand(experiment, options.settings);
-  const Json manifest = checked_plan(experiment, options, groups, chosen);
-  measure_and_show(experiment, options, load_kind, manifest, chosen);
+  const experiments::Plan plan = checked_plan(experiment, options, chosen);
+  measure_and_show(experiment, plan, options, load_kind, chosen);
 }
 
 void add_server_options(CLI::App& command, LoadCommand& options) {

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/base/value_json.h"
 #include "methods/prompt_setup.h"
 
 namespace reprise::app {
@@ -24,8 +24,8 @@ class LineSink final : public methods::ReportSink {
   void metric(const MetricInfo& metric, double value) override {
     lines_ += fmt::format("{}: {:.6g} {}\n", metric.name, value, metric.unit);
   }
-  void setting(const std::string& name, const Json& value) override {
-    lines_ += fmt::format("{}: {}\n", name, value.dump());
+  void setting(const std::string& name, const Value& value) override {
+    lines_ += fmt::format("{}: {}\n", name, json_text(value));
   }
   [[nodiscard]] const std::string& lines() const { return lines_; }
 

@@ -10,6 +10,8 @@
 #include "app/number_option.h"
 #include "app/token_ids.h"
 #include "core/base/error.h"
+#include "core/base/fields.h"
+#include "core/base/value_json.h"
 #include "core/base/json.h"
 #include "experiments/kinds/shared/places.h"
 #include "methods/registry.h"
@@ -39,7 +41,7 @@ Json given_method_options(const ModelOptions& options) {
   const Json given = parse_json(options.method_options, "--method-options");
   if (!given.is_object())
     raise("--method-options takes a JSON object, such as '{{\"block_tokens\": 16}}', found {}",
-          results::shown(given));
+          shown(value_of(given)));
   return given;
 }
 

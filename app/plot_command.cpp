@@ -1,6 +1,5 @@
 // `reprise plot`: prints and draws the results of a folder or of one file of records again.
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "app/commands.h"
 #include "app/number_option.h"
@@ -24,7 +23,7 @@ void plot(PlotCommand command) {
   command.table.columns = output_columns(stdout);
   const results::ResultsFolder folder = read_results(command.results);
   print_table(record_table(folder, command.table), command.table);
-  if (folder.run["plots"].empty()) {
+  if (folder.run.plots.empty()) {
     note("the experiment of {} names no figures\n", folder.source);
     return;
   }
@@ -35,7 +34,7 @@ void plot(PlotCommand command) {
   if (command.out.empty() && std::filesystem::is_symlink(out, error))
     raise("{} is a link, which drawing would follow: give --out FOLDER, or remove it",
           out.string());
-  Json document = results::figures_document(folder);
+  Fields document = results::figures_document(folder);
   document["looks"] = experiments::method_looks();
   draw_figures(document, out);
 }

@@ -1,11 +1,12 @@
 // `reprise probe`: measures the limits of this machine.
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "app/commands.h"
 #include "app/common_options.h"
 #include "app/output.h"
+#include "core/base/fields.h"
+#include "core/base/value_json.h"
 #include "core/device/machine_probe.h"
 #include "core/kernels/attention/fetch_calibration.h"
 #include "core/kernels/device/measure_device.h"
@@ -31,24 +32,23 @@ void print_facts(const Context& context, const MachineLimits& limits) {
         limits.elapsed_s);
 }
 
-void print_device(const Json& device) {
-  const Json& state = device["state"];
-  print("{}, compute capability {}, {} SMs, {:.1f} GiB\n", device["name"].get<std::string>(),
-        device["compute_capability"].get<std::string>(), device["sms"].get<int>(),
-        device["memory_bytes"].get<double>() / 0x1p30);
+void print_device(const MachineDevice& device) {
+  const Fields& state = device.state;
+  print("{}, compute capability {}, {} SMs, {:.1f} GiB\n", device.name, device.compute_capability,
+        device.sms.value_or(0), static_cast<double>(device.memory_bytes.value_or(0)) / 0x1p30);
   if (state.contains("absent"))
-    print("clocks unknown: {}\n\n", state["absent"].get<std::string>());
+    print("clocks unknown: {}\n\n", text_of(state, "absent"));
   else
     print("SM clock {} of {} MHz, {:.0f} of {:.0f} W, held down by: {}\n\n",
-          state["sm_mhz"].get<int>(), state["most_sm_mhz"].get<int>(),
-          state["power_w"].get<double>(), state["power_limit_w"].get<double>(),
-          state["throttled_by"].empty() ? "nothing" : state["throttled_by"].dump());
+          state.at("sm_mhz").integer(), state.at("most_sm_mhz").integer(),
+          state.at("power_w").number(), state.at("power_limit_w").number(),
+          state.at("throttled_by").list().empty() ? "nothing" : shown(state.at("throttled_by")));
   results::Table table;
   table.column("limit of the GPU");
   table.column("measured", results::Table::Align::kRight);
   table.column("unit");
   const auto row = [&](const char* what, const char* key, const char* unit) {
-    table.row({what, results::short_number(device["limits"][key].get<double>()), unit});
+    table.row({what, results::short_number(device.limit(key)), unit});
   };
   row("memory, copied", "copy_gb_s", "GB/s");
   row("memory, read", "read_gb_s", "GB/s");
@@ -84,16 +84,16 @@ void add_probe_command(CLI::App& app) {
   const auto common = add_common_options(*command);
   command->callback([is_json, common] {
     Context context = make_context(*common);
-    const Json device = kernels::measure_device(context.runtime);
+    const std::optional<MachineDevice> device = kernels::measure_device(context.runtime);
     context = on_cpu(std::move(context));  // whose limits come next
     const MachineLimits limits = probe_machine(context);
     if (*is_json) {
-      Json machine = machine_json(context, limits);
-      machine["fetch"] = kernels::calibrate_fetch(context);
-      if (!device.is_null()) machine["device"] = device;
-      write_output(machine.dump(2) + "\n");
+      Machine machine = machine_of(context, limits);
+      machine.fetch = kernels::calibrate_fetch(context);
+      machine.device = device;
+      write_output(json_text(written_fields(machine), /*indent=*/2) + "\n");
     } else {
-      if (!device.is_null()) print_device(device);
+      if (device) print_device(*device);
       print_facts(context, limits);
       print_fetch(context);
     }

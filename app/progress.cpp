@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "app/output.h"
 #include "app/terminal.h"
@@ -13,12 +12,12 @@ namespace reprise::app {
 namespace {
 
 // The main metrics of a point, for example " ttft_ms=5.1 tpot_ms=0.4"; "" if it has none.
-std::string metric_values(const Json& metrics) {
+std::string metric_values(const results::Metrics& metrics) {
   std::string text;
   for (const char* metric : {"ttft_ms", "tpot_ms", "step_ms", "latency_us", "diverged",
                              "unexplained", "score", "mean_kl", "mib_per_token"})
-    if (const auto found = metrics.find(metric); found != metrics.end())
-      text += fmt::format(" {}={}", metric, results::short_number((*found)["value"].get<double>()));
+    if (const results::Metric* found = results::find_metric(metrics, metric); found != nullptr)
+      text += fmt::format(" {}={}", metric, results::short_number(found->value));
   return text;
 }
 
@@ -54,16 +53,16 @@ void Progress::started(const experiments::Group& group) {
   if (is_terminal_) show(group.label, std::min(done_ + 1, points_));
 }
 
-void Progress::finished(const experiments::Group& group, const std::vector<Json>& records) {
+void Progress::finished(const experiments::Group& group, const std::vector<results::Record>& records) {
   int64_t number = done_;
   done_ += static_cast<int64_t>(records.size());
   if (is_terminal_) return show(group.label, done_);
-  for (const Json& record : records) {
-    const Json& requested = record["settings"]["requested"];
+  for (const results::Record& record : records) {
+    const Value& options = record.requested("method_options");
     const std::string name =
-        experiments::label_of({.name = requested["method"].get<std::string>(),
-                               .options = requested.value("method_options", Json::object())});
-    const std::string values = metric_values(record["metrics"]);
+        experiments::label_of({.name = text_of(record.settings.requested, "method"),
+                               .options = options.is_fields() ? options.fields() : Fields()});
+    const std::string values = metric_values(record.metrics);
     tell(out_, "[{}/{}] {} {}{}{}\n", ++number, points_, visible(group.label, /*kept=*/""),
          visible(name, /*kept=*/""), values.empty() ? "" : ":", values);
   }

@@ -12,8 +12,10 @@
 #include "app/output.h"
 #include "core/base/child_process.h"
 #include "core/base/error.h"
+#include "core/base/fields.h"
 #include "core/base/python.h"
 #include "core/base/temporary_file.h"
+#include "core/base/value_json.h"
 #include "results/data_dir.h"
 
 namespace reprise::app {
@@ -40,22 +42,24 @@ const PythonLibrary& matplotlib() {
 }
 
 // `command` is the command that the message recommends to run after the installation.
-std::string wanted_plot_python(const std::string& command, const Json& document) {
+std::string wanted_plot_python(const std::string& command, const Fields& document) {
   if (std::optional<std::string> python = find_plot_python()) return *python;
   raise(
       "no python3 with matplotlib was found, so no figures can be drawn. Install the package "
       "python3-matplotlib, or set REPRISE_PYTHON to a python that has it; then: {} {}",
-      command, document["source"].get<std::string>());
+      command, text_of(document, "source"));
 }
 
 // Runs the script on the document and returns the JSON that it prints.
-Json answer_of(const std::string& python, const std::filesystem::path& script, const Json& document,
+Fields answer_of(const std::string& python, const std::filesystem::path& script, const Fields& document,
                const std::vector<std::string>& options) {
-  const TemporaryFile file("reprise-document", document.dump());
+  const TemporaryFile file("reprise-document", json_text(document));
   std::vector<std::string> command = {python, script.string(), file.path()};
   command.insert(command.end(), options.begin(), options.end());
   const std::atomic<bool> stop = false;
-  return parse_json(run_child(command, stop).out, script.string());
+  const Json answer = parse_json(run_child(command, stop).out, script.string());
+  if (!answer.is_object()) raise("{} printed no JSON object", script.string());
+  return fields_of(answer);
 }
 
 }  // namespace
@@ -64,7 +68,7 @@ void check_plot_python() { check_named_python(matplotlib()); }
 
 std::optional<std::string> find_plot_python() { return find_python(matplotlib()); }
 
-void draw_figures(const Json& document, const std::filesystem::path& out) {
+void draw_figures(const Fields& document, const std::filesystem::path& out) {
   namespace fs = std::filesystem;
   const fs::path script = plot_script();
   const std::string python = wanted_plot_python("reprise plot", document);
@@ -73,19 +77,19 @@ void draw_figures(const Json& document, const std::filesystem::path& out) {
   if (error || ::access(out.c_str(), W_OK) != 0)
     raise("cannot write figures to {}: {}. Choose another folder with --out.", out.string(),
           error ? error.message() : std::strerror(errno));
-  const TemporaryFile file("reprise-figures", document.dump());
+  const TemporaryFile file("reprise-figures", json_text(document));
   const ChildEnd end =
       ChildProcess({python, script.string(), file.path(), "--out", out.string()}, {}).wait();
   if (end.code() == 128 + SIGPIPE) throw OutputError(EPIPE);
   if (!end.is_success())
     raise("the figures of {} were not drawn: {} ended with status {}, for the reason above",
-          document["source"].get<std::string>(), script.string(), end.code());
+          text_of(document, "source"), script.string(), end.code());
 }
 
-Json draw_page_figures(const Json& report) {
+Value draw_page_figures(const Fields& report) {
   const std::filesystem::path script = plot_script();
   const std::string python = wanted_plot_python("reprise report", report);
-  return answer_of(python, script, report, {"--page"})["figures"];
+  return field_of(answer_of(python, script, report, {"--page"}), "figures");
 }
 
 std::string page_python(const std::string& sources) {
@@ -98,9 +102,11 @@ std::string page_python(const std::string& sources) {
       sources);
 }
 
-Page render_page(const std::string& python, const Json& document) {
-  const Json answer = answer_of(python, page_script(), document, {});
-  return {.html = answer["page"], .undrawn = answer["undrawn"]};
+Page render_page(const std::string& python, const Fields& document) {
+  const Fields answer = answer_of(python, page_script(), document, {});
+  Page page{.html = text_of(answer, "page"), .undrawn = {}};
+  FieldReader::read(field_of(answer, "undrawn"), "undrawn", page.undrawn);
+  return page;
 }
 
 }  // namespace reprise::app

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/value.h"
 
 namespace reprise::app {
 
@@ -21,13 +21,13 @@ void check_plot_python();
 // script prints their names to standard error. Throws Error naming the package to install, the
 // folder that cannot be written, or the figure that cannot be drawn; OutputError if the names
 // cannot be printed.
-void draw_figures(const Json& document, const std::filesystem::path& out);
+void draw_figures(const Fields& document, const std::filesystem::path& out);
 
 // The figures of one report of report_document() for its page: [{name, title, caption, width_px,
 // and one of svg (markup whose element ids begin with the report's prefix), png (base64, if the SVG
 // would be huge) and problem (a sentence)}]. Throws Error naming the package to install, or the
 // figure that cannot be drawn.
-[[nodiscard]] Json draw_page_figures(const Json& report);
+[[nodiscard]] Value draw_page_figures(const Fields& report);
 
 struct Page {
   std::string html;
@@ -41,6 +41,6 @@ struct Page {
 // Renders the page of report_document(). Each report must have "figures", as draw_page_figures()
 // returns them, or "no_figures", the reason why there are none. Throws Error if the templates
 // cannot be filled.
-[[nodiscard]] Page render_page(const std::string& python, const Json& document);
+[[nodiscard]] Page render_page(const std::string& python, const Fields& document);
 
 }  // namespace reprise::app

@@ -5,43 +5,37 @@
 #include <string>
 #include <vector>
 
-#include "core/base/json.h"
 #include "results/folder.h"
 
 namespace reprise::app {
 
 // A string without quotes, any other value as its JSON.
-[[nodiscard]] std::string cell_text(const Json& value);
+[[nodiscard]] std::string cell_text(const Value& value);
 
 // A requested setting as text; "null" if the record does not have it. A method is shown by the
 // label that the experiment gives it, if there is one.
-[[nodiscard]] std::string setting_text(const Json& record, const std::string& key);
+[[nodiscard]] std::string setting_text(const results::Record& record, const std::string& key);
 
-// The settings that vary among these records, followed by the method, which is always shown.
-// `manifest` is the result of results::checked_manifest().
-[[nodiscard]] std::vector<std::string> key_columns(const std::vector<Json>& records,
-                                                   const Json& manifest);
+// The settings that take several values in these records, the method last and always.
+[[nodiscard]] std::vector<std::string> key_columns(const std::vector<results::Record>& records,
+                                                   const results::Manifest& manifest);
 
 // All metrics that any record has, the experiment's own first.
 [[nodiscard]] std::vector<std::string> all_metrics(const results::ResultsFolder& folder);
 
 // The heading of a metric: its name, and its unit if the name does not tell it. heading_of() takes
 // the unit from the first record that has the metric.
-[[nodiscard]] std::string heading_of(const std::vector<Json>& records, const std::string& name);
-[[nodiscard]] std::string heading_in(const Json& record, const std::string& name);
+[[nodiscard]] std::string heading_of(const std::vector<results::Record>& records,
+                                     const std::string& name);
+[[nodiscard]] std::string heading_in(const results::Record& record, const std::string& name);
 
 // A cell "1.20 (1.19 to 1.22) *": the median, its quartiles with `has_spread`, and a star if
 // is_starred(). "too few" if there are too few samples for a percentile, "-" if nothing was
 // measured.
-[[nodiscard]] std::string metric_text(const Json& record, const std::string& name, bool has_spread);
+[[nodiscard]] std::string metric_text(const results::Record& record, const std::string& name,
+                                      bool has_spread);
 
 // True if a metric is noisy or other programs took CPU time while it was measured.
-[[nodiscard]] bool is_starred(const Json& metric);
-
-// paper_value() is the value that a paper (an entry of results::paper_points()) gives for a
-// record's metric, null if it gives none. paper_has() is true if the paper gives the metric for any
-// record.
-[[nodiscard]] Json paper_value(const Json& paper, const Json& record, const std::string& name);
-[[nodiscard]] bool paper_has(const Json& paper, const std::string& name);
+[[nodiscard]] bool is_starred(const results::Metric& metric);
 
 }  // namespace reprise::app

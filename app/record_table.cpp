@@ -5,8 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -14,6 +14,7 @@
 #include "app/output.h"
 #include "app/record_columns.h"
 #include "core/base/error.h"
+#include "core/base/value_json.h"
 #include "results/identity.h"
 #include "results/metric_name.h"
 #include "results/paper_numbers.h"
@@ -25,31 +26,32 @@
 namespace reprise::app {
 namespace {
 
+using results::PaperPoints;
+using results::Record;
 using results::short_number;
 using results::Table;
 
 // A line for each record whose method is less exact than it promises, and for each INVALID run. It
 // names the settings that tell its row apart.
-std::string marked_lines(const std::vector<Json>& records, const std::vector<std::string>& keys) {
+std::string marked_lines(const std::vector<Record>& records, const std::vector<std::string>& keys) {
   std::string text;
-  for (const Json& record : records) {
+  for (const Record& record : records) {
     std::vector<std::string> row;
     for (const std::string& key : keys) row.push_back(setting_text(record, key));
     for (const std::string& remark :
-         {results::inexact_remark(record["metrics"]),
-          results::invalid_remark(record.value("answers", Json::object()))})
+         {results::inexact_remark(record.metrics), results::invalid_remark(record.answers)})
       if (!remark.empty()) text += fmt::format("{} ({})\n", remark, fmt::join(row, " "));
   }
   return text;
 }
 
 // A line for each percentile that has too few samples in some of the records.
-std::string too_few_lines(const std::vector<Json>& records,
+std::string too_few_lines(const std::vector<Record>& records,
                           const std::vector<std::string>& metrics) {
   std::string text;
   for (const std::string& name : metrics) {
-    const auto few = std::count_if(records.begin(), records.end(), [&](const Json& record) {
-      return results::has_too_few_samples(record["metrics"], name);
+    const auto few = std::count_if(records.begin(), records.end(), [&](const Record& record) {
+      return results::has_too_few_samples(record.metrics, name);
     });
     for (const results::Percentile& percentile : results::kPercentiles)
       if (few > 0 && results::split_metric_name(name).percentile == percentile.name)
@@ -63,15 +65,15 @@ std::string too_few_lines(const std::vector<Json>& records,
 
 // The notes below the table: the meaning of the star, and the number of impossible shares of a
 // limit.
-std::string footnotes(const std::vector<Json>& records, const std::vector<std::string>& metrics) {
+std::string footnotes(const std::vector<Record>& records, const std::vector<std::string>& metrics) {
   bool has_noise = false;
   int above_one = 0;
-  for (const Json& record : records)
+  for (const Record& record : records)
     for (const std::string& name : metrics) {
-      const auto metric = record["metrics"].find(name);
-      if (metric == record["metrics"].end()) continue;
+      const results::Metric* metric = results::find_metric(record.metrics, name);
+      if (metric == nullptr) continue;
       has_noise = has_noise || is_starred(*metric);
-      above_one += name.ends_with("_limit_ratio") && (*metric)["value"].get<double>() > 1 ? 1 : 0;
+      above_one += name.ends_with("_limit_ratio") && metric->value > 1 ? 1 : 0;
     }
   std::string text = too_few_lines(records, metrics);
   if (has_noise)
@@ -98,7 +100,7 @@ std::vector<std::string> split(const std::string& names) {
 
 std::vector<std::string> wanted_metrics(const results::ResultsFolder& folder,
                                         const std::string& wanted) {
-  if (wanted.empty()) return folder.run["metrics"].get<std::vector<std::string>>();
+  if (wanted.empty()) return folder.run.metrics;
   const std::vector<std::string> known = all_metrics(folder);
   if (wanted == "all") return known;
   const std::vector<std::string> names = split(wanted);
@@ -123,9 +125,10 @@ struct Columns {
 
 // `has_spread`: quartiles are shown beside medians.
 Columns columns_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
-                   const std::vector<std::string>& metrics, const Json& papers, bool has_spread) {
+                   const std::vector<std::string>& metrics,
+                   const std::vector<PaperPoints>& papers, bool has_spread) {
   Columns columns;
-  const Json& axes = folder.run["settings"]["axes"];
+  const auto& axes = folder.run.settings.axes;
   size_t place = 0;
   for (const std::string& key : keys) {
     columns.table.column(key, axes.contains(key) ? Table::Align::kRight : Table::Align::kLeft);
@@ -134,21 +137,21 @@ Columns columns_of(const results::ResultsFolder& folder, const std::vector<std::
   for (const std::string& name : metrics) {
     columns.table.column(heading_of(folder.records, name), Table::Align::kRight);
     columns.metrics.push_back({place++});
-    for (const Json& paper : papers)
-      if (paper_has(paper, name)) {
-        columns.table.column(paper["label"].get<std::string>(), Table::Align::kRight);
+    for (const PaperPoints& paper : papers)
+      if (paper.has(name)) {
+        columns.table.column(paper.label, Table::Align::kRight);
         columns.metrics.back().push_back(place++);
       }
   }
-  for (const Json& record : folder.records) {
+  for (const Record& record : folder.records) {
     std::vector<std::string> cells;
     for (const std::string& key : keys) cells.push_back(setting_text(record, key));
     for (const std::string& name : metrics) {
       cells.push_back(metric_text(record, name, has_spread));
-      for (const Json& paper : papers)
-        if (paper_has(paper, name)) {
-          const Json value = paper_value(paper, record, name);
-          cells.push_back(value.is_null() ? "-" : short_number(value.get<double>()));
+      for (const PaperPoints& paper : papers)
+        if (paper.has(name)) {
+          const std::optional<double> value = paper.value(record, name);
+          cells.push_back(value ? short_number(*value) : "-");
         }
     }
     columns.table.row(std::move(cells));
@@ -192,8 +195,8 @@ struct Tables {
 };
 
 Tables tables_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
-                 const std::vector<std::string>& metrics, const Json& papers,
-                 const TableOptions& options) {
+                 const std::vector<std::string>& metrics,
+                 const std::vector<PaperPoints>& papers, const TableOptions& options) {
   Tables tables;
   for (const bool has_spread : {true, false}) {
     const Columns columns = columns_of(folder, keys, metrics, papers, has_spread);
@@ -214,32 +217,41 @@ Tables tables_of(const results::ResultsFolder& folder, const std::vector<std::st
   return tables;
 }
 
+// A paper's number as it is printed there: without a point if it has no fraction.
+std::string paper_cell(const std::optional<double>& number) {
+  if (!number) return "";
+  return std::trunc(*number) == *number ? fmt::format("{:.0f}", *number) : cell_text(*number);
+}
+
 // CSV for other programs: one number per cell, with all its digits. The last column names the
 // metrics that tables mark with a star.
 std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
-                   const std::vector<std::string>& metrics, const Json& papers) {
+                   const std::vector<std::string>& metrics,
+                   const std::vector<PaperPoints>& papers) {
   Table table;
   for (const std::string& key : keys) table.column(key);
   for (const std::string& name : metrics) {
     for (const char* suffix : {"", "_q1", "_q3"}) table.column(name + suffix);
-    for (const Json& paper : papers)
-      if (paper_has(paper, name)) table.column(name + " " + paper["label"].get<std::string>());
+    for (const PaperPoints& paper : papers)
+      if (paper.has(name)) table.column(name + " " + paper.label);
   }
   table.column("noisy");
-  for (const Json& record : folder.records) {
+  for (const Record& record : folder.records) {
     std::vector<std::string> cells;
-    const auto add = [&](const Json& value) {
-      cells.push_back(value.is_null() ? "" : cell_text(value));
+    const auto add = [&](const std::optional<double>& number) {
+      cells.push_back(number ? cell_text(*number) : "");
     };
     for (const std::string& key : keys) cells.push_back(setting_text(record, key));
     std::vector<std::string> starred;
     for (const std::string& name : metrics) {
-      const Json metric = results::shown_metric(record["metrics"], name);
-      if (!metric.is_null() && is_starred(metric)) starred.push_back(name);
-      for (const char* key : {"value", "q1", "q3"})
-        add(metric.is_null() ? Json() : metric.value(key, Json()));
-      for (const Json& paper : papers)
-        if (paper_has(paper, name)) add(paper_value(paper, record, name));
+      const auto metric = results::shown_metric(record.metrics, name);
+      const bool has_spread = metric && metric->spread;
+      if (metric && is_starred(*metric)) starred.push_back(name);
+      add(metric ? std::optional(metric->value) : std::nullopt);
+      add(has_spread ? std::optional(metric->spread->q1) : std::nullopt);
+      add(has_spread ? std::optional(metric->spread->q3) : std::nullopt);
+      for (const PaperPoints& paper : papers)
+        if (paper.has(name)) cells.push_back(paper_cell(paper.value(record, name)));
     }
     cells.push_back(fmt::format("{}", fmt::join(starred, " ")));
     table.row(std::move(cells));
@@ -247,23 +259,25 @@ std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::
   return table.csv();
 }
 
-std::string json_of(const results::ResultsFolder& folder, const std::vector<std::string>& metrics,
-                    const Json& papers) {
-  Json rows = Json::array();
-  for (const Json& record : folder.records) {
-    Json row = {{"point", record.value("point", "")},
-                {"settings", record["settings"]["requested"]},
-                {"metrics", Json::object()}};
+std::string json_rows(const results::ResultsFolder& folder,
+                      const std::vector<std::string>& metrics,
+                      const std::vector<PaperPoints>& papers) {
+  Values rows;
+  for (const Record& record : folder.records) {
+    results::Metrics shown;
     for (const std::string& name : metrics)
-      if (const Json metric = results::shown_metric(record["metrics"], name); !metric.is_null())
-        row["metrics"][name] = metric;
-    for (const Json& paper : papers)
-      if (const auto point = paper["points"].find(record.value("point", ""));
-          point != paper["points"].end())
-        row["papers"][paper["label"].get<std::string>()] = *point;
-    rows.push_back(std::move(row));
+      if (const auto metric = results::shown_metric(record.metrics, name)) shown[name] = *metric;
+    Fields row = {{"point", record.point},
+                  {"settings", record.settings.requested},
+                  {"metrics", FieldWriter::written(shown)}};
+    Fields of_papers;
+    for (const PaperPoints& paper : papers)
+      if (const auto point = paper.points.find(record.point); point != paper.points.end())
+        of_papers[paper.label] = FieldWriter::written(point->second);
+    if (!of_papers.empty()) row["papers"] = std::move(of_papers);
+    rows.emplace_back(std::move(row));
   }
-  return rows.dump(2) + "\n";
+  return json_text(rows, /*indent=*/2) + "\n";
 }
 
 std::string not_shown(const std::vector<std::string>& metrics, size_t shown) {
@@ -275,7 +289,7 @@ std::string not_shown(const std::vector<std::string>& metrics, size_t shown) {
 
 }  // namespace
 
-std::string paper_notes(const Json& manifest, const Json& papers,
+std::string paper_notes(const results::Manifest& manifest, const std::vector<PaperPoints>& papers,
                         const std::vector<std::string>& metrics) {
   std::string text;
   for (const results::PaperNumbers& paper : results::paper_numbers_of(manifest))
@@ -285,24 +299,24 @@ std::string paper_notes(const Json& manifest, const Json& papers,
           "there\n",
           paper.missing());
   std::map<std::string, std::pair<std::string, std::string>> sources;  // labels and hardware
-  for (const Json& paper : papers) {
+  for (const PaperPoints& paper : papers) {
     if (std::none_of(metrics.begin(), metrics.end(),
-                     [&](const std::string& name) { return paper_has(paper, name); }))
+                     [&](const std::string& name) { return paper.has(name); }))
       continue;
-    auto& [labels, hardware] = sources[paper["source"].get<std::string>()];
-    labels += (labels.empty() ? "" : ", ") + paper["label"].get<std::string>();
-    hardware += (hardware.empty() ? "" : "; ") + paper["hardware"].get<std::string>();
+    auto& [labels, hardware] = sources[paper.source];
+    labels += (labels.empty() ? "" : ", ") + paper.label;
+    hardware += (hardware.empty() ? "" : "; ") + paper.hardware;
   }
   for (const auto& [source, those] : sources)
     text += fmt::format("{}: {}, on {}\n", those.first, source, those.second);
   return text;
 }
 
-std::string left_out_note(const Json& manifest) {
-  std::map<std::string, std::string> methods;  // by reason
-  for (const Json& left_out : manifest.value("left_out", Json::array())) {
-    std::string& names = methods[left_out["reason"].get<std::string>()];
-    names += (names.empty() ? "" : ", ") + left_out["method"].get<std::string>();
+std::string left_out_note(const results::Manifest& manifest) {
+  std::map<std::string, std::string> methods;  // by the reason
+  for (const results::LeftOut& left_out : manifest.left_out) {
+    std::string& names = methods[left_out.reason];
+    names += (names.empty() ? "" : ", ") + left_out.method;
   }
   std::string text;
   for (const auto& [reason, names] : methods)
@@ -310,17 +324,16 @@ std::string left_out_note(const Json& manifest) {
   return text;
 }
 
-std::string skipped_note(const std::vector<Json>& skipped) {
+std::string skipped_note(const std::vector<results::SkippedPoint>& skipped) {
   constexpr size_t kMostLines = 12;
-  std::map<std::string, int> points;  // number of points of each group
-  for (const Json& point : skipped) ++points[point.value("group", "")];
+  std::map<std::string, int> points;  // by group
+  for (const results::SkippedPoint& point : skipped) ++points[point.group];
   std::set<std::string> told;
   std::string text;
-  for (const Json& point : skipped) {
-    const std::string group = point.value("group", "");
-    if (told.size() == kMostLines || !told.insert(group).second) continue;
-    text += fmt::format("skipped: {} ({} point{}): {}\n", point.value("label", ""), points[group],
-                        points[group] == 1 ? "" : "s", point.value("reason", ""));
+  for (const results::SkippedPoint& point : skipped) {
+    if (told.size() == kMostLines || !told.insert(point.group).second) continue;
+    text += fmt::format("skipped: {} ({} point{}): {}\n", point.label, points[point.group],
+                        points[point.group] == 1 ? "" : "s", point.reason);
   }
   if (points.size() > told.size())
     text += fmt::format("skipped: {} more groups, {} points in all; skipped.json lists them\n",
@@ -364,14 +377,14 @@ RecordTable record_table(const results::ResultsFolder& folder, const TableOption
   const TableFormat format = parse_table_format(options.format);
   const std::vector<std::string> keys = key_columns(folder.records, folder.run);
   const std::vector<std::string> metrics = wanted_metrics(folder, options.metrics);
-  const Json papers = results::paper_points(results::paper_numbers_of(folder.run), folder.records);
+  const auto papers = results::paper_points(results::paper_numbers_of(folder.run), folder.records);
   RecordTable out;
   std::vector<std::string> shown = metrics;
   std::string spread_note;
   if (format == TableFormat::kCsv) {
     out.data = csv_of(folder, keys, metrics, papers);
   } else if (format == TableFormat::kJson) {
-    out.data = json_of(folder, metrics, papers);
+    out.data = json_rows(folder, metrics, papers);
   } else if (format == TableFormat::kMarkdown) {
     out.data = columns_of(folder, keys, metrics, papers, /*has_spread=*/true).table.markdown();
   } else {

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/json.h"
 #include "results/folder.h"
+#include "results/paper_numbers.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
 class App;
@@ -54,19 +54,20 @@ RecordTable record_table(const results::ResultsFolder& folder, const TableOption
 void print_table(const RecordTable& table, const TableOptions& options);
 
 // A line for each reason why methods of the experiment were not measured; "" if all were.
-std::string left_out_note(const Json& manifest);
+std::string left_out_note(const results::Manifest& manifest);
 
 // A line for each group of points that was skipped because it does not fit into memory, with the
 // memory it needs. Of many groups only the first is shown, and the number of the others. `skipped`
 // are entries of results::read_skipped(). "" if there are none.
-std::string skipped_note(const std::vector<Json>& skipped);
+std::string skipped_note(const std::vector<results::SkippedPoint>& skipped);
 
 // A line for each group of points that has been neither measured nor skipped, shortened likewise.
 std::string missing_note(const std::vector<results::MissingPoints>& missing);
 
-// The sources of the papers' numbers beside these metrics, one line each, and the source files that
-// are missing. `papers` is the result of results::paper_points().
-std::string paper_notes(const Json& manifest, const Json& papers,
+// Where the papers' numbers beside these metrics are from, a line for each source, and which file
+// of them is not there. `papers` are results::paper_points().
+std::string paper_notes(const results::Manifest& manifest,
+                        const std::vector<results::PaperPoints>& papers,
                         const std::vector<std::string>& metrics);
 
 }  // namespace reprise::app

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "app/commands.h"
 #include "app/exit_status.h"
@@ -55,8 +54,8 @@ void require_writable(const fs::path& out) {
 }
 
 // Adds a report's figures, or the reason why it has none; the page then shows only its numbers.
-void add_figures(Json& report) {
-  report["figures"] = Json::array();
+void add_figures(Fields& report) {
+  report["figures"] = Values();
   try {
     report["figures"] = draw_page_figures(report);
   } catch (const Error& error) {
@@ -68,14 +67,14 @@ void make_report(const ReportCommand& command) {
   std::vector<Reported> reports;
   for (const std::string& path : command.results) {
     reports.push_back({.folder = read_results(path), .help = {}});
-    reports.back().help = help_of_kind(reports.back().folder.run["settings"]["kind"]);
+    reports.back().help = help_of_kind(reports.back().folder.run.settings.kind);
   }
   const fs::path out = command.out.empty() ? place_of(command.results.front(), "report.html")
                                            : fs::path(command.out);
   require_writable(out);
   const std::string python = page_python(fmt::format("{}", fmt::join(command.results, " ")));
-  Json document = report_document(reports, {.margin = command.margin_percent / 100});
-  for (Json& report : document["reports"]) add_figures(report);
+  Fields document = report_document(reports, {.margin = command.margin_percent / 100});
+  for (Value& report : document.at("reports").list()) add_figures(report.fields());
   const Page page = render_page(python, document);
   AtomicFile file(out);
   file.write(page.html);

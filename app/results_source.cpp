@@ -26,14 +26,13 @@ bool is_file(const fs::path& path) {
 // The shipped experiment of this name at the records' scale; nullopt if there is none or its kind
 // is now another.
 std::optional<experiments::Experiment> shipped_experiment(
-    const Json& named, const experiments::Vocabulary& vocabulary) {
+    const results::Origin& named, const experiments::Vocabulary& vocabulary) {
   for (const fs::path& path : shipped_experiments()) {
     const fs::path file = results::data_dir() / path;
-    if (read_json(file).value("name", "") != named.value("name", "")) continue;
-    const std::string scale = named.value("scale", "desk");
-    experiments::Experiment found =
-        experiments::load_experiment(file, scale.empty() ? "desk" : scale, {}, vocabulary);
-    if (found.kind.name == named.value("kind", "")) return found;
+    if (read_json(file).value("name", "") != named.name) continue;
+    experiments::Experiment found = experiments::load_experiment(
+        file, named.scale.empty() ? "desk" : named.scale, {}, vocabulary);
+    if (found.kind.name == named.kind) return found;
   }
   return std::nullopt;
 }
@@ -49,17 +48,17 @@ results::ResultsFolder read_records_alone(const fs::path& file) {
                                 .torn_bytes = whole.torn_bytes};
   if (folder.records.empty()) raise("{} holds no complete record", folder.source);
   const experiments::Vocabulary vocabulary = experiments::known_vocabulary();
-  const Json& named = folder.records.front()["experiment"];
+  const results::Origin& named = folder.records.front().experiment;
   const auto shipped = shipped_experiment(named, vocabulary);
-  folder.run = results::checked_manifest(
-      experiments::manifest_of_records(folder.records, folder.source, shipped, vocabulary),
-      folder.source);
-  const Json& plot = folder.run["plots"][0];
+  folder.run =
+      experiments::manifest_of_records(folder.records, folder.source, shipped, vocabulary);
+  results::check_manifest(folder.run, folder.source);
+  const results::Plot& plot = folder.run.plots.front();
   if (shipped && !shipped->plots.empty())
     note("figures as the shipped experiment {} draws them\n", shipped->name);
   else
     note("this program ships no experiment \"{}\" with figures; drawing {} against {}\n",
-         named.value("name", ""), plot["y"].get<std::string>(), plot["x"].get<std::string>());
+         named.name, plot.y, plot.x);
   return folder;
 }
 

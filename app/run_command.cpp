@@ -1,7 +1,6 @@
 // `reprise run`: measures an experiment, prints its table and draws its figures.
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "app/commands.h"
@@ -42,12 +41,12 @@ experiments::Shard shard_of(const RunCommand& command) {
 }
 
 // Limits of the device, if one computes, and of the processor and its memory.
-Json measured_machine(Context context) {
-  const Json device = kernels::measure_device(context.runtime);
+Machine measured_machine(Context context) {
+  const std::optional<MachineDevice> device = kernels::measure_device(context.runtime);
   context = on_cpu(std::move(context));
-  Json machine = machine_json(context, machine_limits(context));
-  machine["fetch"] = kernels::calibrate_fetch(context);
-  if (!device.is_null()) machine["device"] = device;
+  Machine machine = machine_of(context, machine_limits(context));
+  machine.fetch = kernels::calibrate_fetch(context);
+  machine.device = device;
   return machine;
 }
 
@@ -71,13 +70,12 @@ void run(const RunCommand& command, const CommonOptions& common) {
             return context.runtime != nullptr ? context.runtime->available_bytes()
                                               : available_bytes();
           }};
-  const auto groups = experiments::expand(experiment, options.settings);
-  const Json manifest = checked_plan(experiment, options, groups, chosen);
+  const experiments::Plan plan = checked_plan(experiment, options, chosen);
   if (command.dry_run) {
-    experiments::check_groups(groups, *kind);
-    return print_plan(groups, shard);
+    experiments::check_groups(plan.groups, *kind);
+    return print_plan(plan.groups, shard);
   }
-  measure_and_show(experiment, options, *kind, manifest, chosen);
+  measure_and_show(experiment, plan, options, *kind, chosen);
 }
 
 }  // namespace

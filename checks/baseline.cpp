@@ -2,6 +2,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/value_json.h"
 #include "results/results_file.h"
 
 namespace reprise::checks {
@@ -58,7 +59,7 @@ Json baseline_json(const Baseline& baseline) {
 }
 
 Baseline read_baseline(const std::filesystem::path& file) {
-  const Json json = results::read_results_json(file);
+  const Json json = json_of(results::read_results_json(file));
   JsonObject root(json, file.string());
   if (!root.has("kind") || root.json()["kind"] != kKind)
     raise("{} is no baseline of `reprise check`. Record one: reprise check BIN --record FILE",

@@ -13,6 +13,7 @@
 #include "core/base/json.h"
 #include "core/base/look.h"
 #include "core/base/metric_info.h"
+#include "core/base/value.h"
 #include "core/device/context.h"
 #include "core/engine/request_shaper.h"
 #include "core/model/config/config.h"
@@ -149,7 +150,7 @@ class ReportSink {
  public:
   virtual ~ReportSink() = default;
   virtual void metric(const MetricInfo& metric, double value) = 0;
-  virtual void setting(const std::string& name, const Json& value) = 0;
+  virtual void setting(const std::string& name, const Value& value) = 0;
 };
 
 class Method {

@@ -11,7 +11,7 @@ namespace reprise::methods {
 
 struct MadePolicy {
   std::shared_ptr<model::LayerPolicy> policy;
-  Json chosen = Json::object();  // resolved settings, such as the chosen layers, for the record
+  Fields chosen;  // resolved settings, such as the chosen layers, for the record
 };
 
 // Makes the policy for a model. Throws Error if the setup lacks what the policy needs.
@@ -28,7 +28,7 @@ class PolicyMethod final : public Method {
   void prepare(const Setup& setup) override { made_ = make_(info_, options_, setup); }
   [[nodiscard]] Parts parts() override { return {.policy = made_.policy}; }
   void report(ReportSink& sink) const override {
-    for (const auto& [name, value] : made_.chosen.items()) sink.setting(name, value);
+    for (const auto& [name, value] : made_.chosen) sink.setting(name, value);
   }
 
  private:

@@ -1,102 +1,101 @@
 #include "results/drawing.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/visible.h"
 #include "results/metric_name.h"
 #include "results/paper_numbers.h"
 #include "results/placeholders.h"
-#include "results/record.h"
 #include "results/run_validity.h"
 
 namespace reprise::results {
 namespace {
 
 // True if the figure shows something of the record.
-bool is_drawn(const Json& record, const Json& plot) {
-  if (plot["family"] != "stack")
-    return !shown_metric(record["metrics"], plot["y"].get<std::string>()).is_null();
-  for (const Json& part : plot["stack"])
-    if (record["metrics"].contains(part.get_ref<const std::string&>())) return true;
-  return false;
+bool is_drawn(const Record& record, const Plot& plot) {
+  if (plot.family != "stack") return shown_metric(record.metrics, plot.y).has_value();
+  return std::any_of(plot.stack.begin(), plot.stack.end(), [&](const std::string& part) {
+    return record.metrics.contains(part);
+  });
 }
 
-std::vector<const Json*> drawn_records(const std::vector<Json>& records, const Json& plot) {
-  std::vector<const Json*> drawn;
-  for (const Json& record : records)
+std::vector<const Record*> drawn_records(const std::vector<Record>& records, const Plot& plot) {
+  std::vector<const Record*> drawn;
+  for (const Record& record : records)
     if (is_drawn(record, plot)) drawn.push_back(&record);
   return drawn;
 }
 
 // Throws Error unless each point that the figure draws has a word or a number for each of its axes.
-void require_places(const std::vector<const Json*>& drawn, const Json& plot,
+void require_places(const std::vector<const Record*>& drawn, const Plot& plot,
                     const std::vector<std::string>& axes, const std::string& source) {
-  for (const char* use : {"x", "panels", "rows", "series"}) {
-    const std::string axis = plot[use];
+  for (const std::string& axis : {plot.x, plot.panels, plot.rows, plot.series}) {
     if (std::find(axes.begin(), axes.end(), axis) == axes.end()) continue;
-    for (const Json* record : drawn) {
-      const Json& requested = (*record)["settings"]["requested"];
-      const Json found = requested.value(axis, Json());
-      const Json first = (*drawn.front())["settings"]["requested"].value(axis, Json());
-      if ((found.is_number() || found.is_string()) && found.is_string() == first.is_string())
-        continue;
+    for (const Record* record : drawn) {
+      const Value& found = record->requested(axis);
+      const Value& first = drawn.front()->requested(axis);
+      if ((found.is_number() || found.is_text()) && found.is_text() == first.is_text()) continue;
       raise(
           "{}: the record of point {} has {} for \"settings.requested.{}\", where the figure {} "
           "needs a {}. Delete that record, or measure anew with --fresh.",
-          source, (*record)["point"].get<std::string>(), shown(found), axis,
-          plot["name"].get<std::string>(), first.is_string() ? "word" : "number");
+          source, record->point, shown(found), axis, plot.name, first.is_text() ? "word" : "number");
     }
   }
 }
 
-std::vector<std::string> axes_of(const Json& run) {
+std::vector<std::string> axes_of(const Manifest& run) {
   std::vector<std::string> axes;
-  for (const auto& [axis, values] : run["settings"]["axes"].items()) axes.push_back(axis);
+  for (const auto& [axis, values] : run.settings.axes) axes.push_back(axis);
   return axes;
 }
 
 // Fills a text of the manifest with the settings of these records.
-std::string filled_from(const std::vector<const Json*>& records, const Json& text,
+std::string filled_from(const std::vector<const Record*>& records, const std::string& text,
                         const std::string& where, const ResultsFolder& folder) {
   return fill_placeholders(
-      text.get<std::string>(), folder.source + ": " + where, placeholder_names(axes_of(folder.run)),
+      text, folder.source + ": " + where, placeholder_names(axes_of(folder.run)),
       [&](const std::string& name) { return values_text(values_in(records, name)); });
+}
+
+// The record as figures and pages need it: without samples, and with the reason why it does not
+// count.
+Fields drawn_fields(Record record) {
+  const RunValidity validity = run_validity(record);
+  record.samples.clear();
+  Fields fields = written_fields(record);
+  fields.erase("samples");
+  if (!validity.is_valid) fields["invalid"] = validity.reason;
+  return fields;
 }
 
 }  // namespace
 
-Json filled_caption(const ResultsFolder& folder) {
-  std::vector<const Json*> records;
-  for (const Json& record : folder.records) records.push_back(&record);
-  Json caption = folder.run["caption"];
-  for (const char* key : {"title", "note"})
-    caption[key] = filled_from(records, caption[key], fmt::format("the {}", key), folder);
+Caption filled_caption(const ResultsFolder& folder) {
+  std::vector<const Record*> records;
+  for (const Record& record : folder.records) records.push_back(&record);
+  Caption caption = folder.run.caption;
+  caption.title = filled_from(records, caption.title, "the title", folder);
+  caption.note = filled_from(records, caption.note, "the note", folder);
   return caption;
 }
 
-Json figures_document(const ResultsFolder& folder) {
-  Json run = folder.run;
+Fields figures_document(const ResultsFolder& folder) {
+  Manifest run = folder.run;
   const std::vector<std::string> axes = axes_of(run);
-  for (Json& plot : run["plots"]) {
-    const std::vector<const Json*> drawn = drawn_records(folder.records, plot);
+  for (Plot& plot : run.plots) {
+    const std::vector<const Record*> drawn = drawn_records(folder.records, plot);
     require_places(drawn, plot, axes, folder.source);
-    plot["title"] = filled_from(drawn, plot["title"],
-                                "the title of figure " + plot["name"].get<std::string>(), folder);
-    plot["note"] = filled_from(drawn, run["caption"]["note"], "the note", folder);
+    plot.title = filled_from(drawn, plot.title, "the title of figure " + plot.name, folder);
+    plot.note = filled_from(drawn, run.caption.note, "the note", folder);
   }
-  std::vector<Json> records = folder.records;
-  for (Json& record : records) {
-    record.erase("samples");
-    if (const RunValidity validity = run_validity(record); !validity.is_valid)
-      record["invalid"] = validity.reason;
-  }
+  Values records;
+  for (const Record& record : folder.records) records.emplace_back(drawn_fields(record));
   size_t missing = 0;
   for (const MissingPoints& place : missing_points(folder)) missing += place.methods.size();
   return {{"source", visible(folder.source, /*kept=*/"")},  // a path may hold any bytes
-          {"papers", paper_points(paper_numbers_of(run), records)},
-          {"run", std::move(run)},
+          {"papers", FieldWriter::written(paper_points(paper_numbers_of(run), folder.records))},
+          {"run", written_fields(run)},
           {"records", std::move(records)},
           {"skipped", folder.skipped.size()},
           {"missing", missing}};

@@ -6,14 +6,14 @@
 
 namespace reprise::results {
 
-// Returns the manifest's caption {title, paper, figure, note}; title and note are filled from all
+// Returns the manifest's caption; title and note are filled from all
 // records. Throws Error for an unknown placeholder.
-[[nodiscard]] Json filled_caption(const ResultsFolder& folder);
+[[nodiscard]] Caption filled_caption(const ResultsFolder& folder);
 
 // Returns {source, run, records, papers, skipped, missing}. `run` is the manifest with titles and
 // note filled from the points of each figure; records have no samples, and "invalid" if their run
 // does not count (run_validity.h); `papers` is paper_points(); the last two are counts of points.
 // Throws Error for an unknown placeholder or paper.
-[[nodiscard]] Json figures_document(const ResultsFolder& folder);
+[[nodiscard]] Fields figures_document(const ResultsFolder& folder);
 
 }  // namespace reprise::results

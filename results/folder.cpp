@@ -1,10 +1,10 @@
 #include "results/folder.h"
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/value_json.h"
 #include "results/manifest.h"
 #include "results/results_file.h"
 #include "results/store.h"
@@ -12,67 +12,73 @@
 namespace reprise::results {
 namespace {
 
-std::string method_label(const Json& method) {
-  const std::string name = method["name"];
-  return method["options"].empty() ? name : name + " " + method["options"].dump();
+std::string method_label(const PlannedMethod& method) {
+  return method.options.empty() ? method.name : method.name + " " + json_text(method.options);
 }
 
 // The places of a sweep: every combination of the settings' lists except the methods.
 class Places {
  public:
-  explicit Places(const Json& settings) : axes_(settings["axes"]) {
-    models_ = settings["models"].empty() ? Json::array({Json{{"model", ""}, {"weights", ""}}})
-                                         : settings["models"];
-    dtypes_ = settings["dtypes"].empty() ? Json::array({""}) : settings["dtypes"];
+  explicit Places(const PlannedSettings& settings)
+      : axes_(settings.axes), models_(settings.models), dtypes_(settings.dtypes) {
+    if (models_.empty()) models_.emplace_back();
+    if (dtypes_.empty()) dtypes_.emplace_back();
   }
 
   // Calls fn(requested settings without the method, label) for each place.
   template <typename Fn>
   void each(Fn&& fn) const {
-    for (const Json& model : models_)
-      for (const Json& dtype : dtypes_) {
-        Json requested = {{"dtype", dtype}};
-        const std::string name = model["model"];
-        if (!name.empty()) requested.update(model);
-        const std::string format = model.value("weight_format", "");
+    for (const PlannedModel& model : models_)
+      for (const std::string& dtype : dtypes_) {
+        Fields requested = {{"dtype", dtype}};
+        if (!model.model.empty()) update(requested, written_fields(model));
         descend(axes_.begin(), requested,
-                name + (name.empty() ? "" : " ") + dtype.get<std::string>() +
-                    (format.empty() ? "" : " ") + format,
+                model.model + (model.model.empty() ? "" : " ") + dtype +
+                    (model.weight_format.empty() ? "" : " ") + model.weight_format,
                 fn);
       }
   }
 
  private:
+  using Axes = std::map<std::string, Values>;
+
   template <typename Fn>
-  void descend(Json::const_iterator axis, const Json& requested, const std::string& label,
+  void descend(Axes::const_iterator axis, const Fields& requested, const std::string& label,
                Fn& fn) const {
     if (axis == axes_.end()) return fn(requested, label);
-    for (const Json& value : *axis) {
-      Json more = requested;
-      more[axis.key()] = value;
-      const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    for (const Value& value : axis->second) {
+      Fields more = requested;
+      more[axis->first] = value;
+      const std::string text = value.is_text() ? value.text() : shown(value);
       descend(std::next(axis), more,
-              axis->size() > 1 ? fmt::format("{} {}={}", label, axis.key(), text) : label, fn);
+              axis->second.size() > 1 ? fmt::format("{} {}={}", label, axis->first, text) : label,
+              fn);
     }
   }
 
-  const Json& axes_;
-  Json models_, dtypes_;
+  const Axes& axes_;
+  std::vector<PlannedModel> models_;
+  std::vector<std::string> dtypes_;
 };
+
+Value value_or(const Fields& fields, const std::string& name, Value fallback) {
+  const auto found = fields.find(name);
+  return found == fields.end() ? fallback : found->second;
+}
 
 }  // namespace
 
-std::string point_key(const Json& requested, const Json& axes) {
-  Json key = {requested.value("model", Json("")),
-              requested.value("weights", Json("")),
-              requested.value("weight_format", Json("plain")),
-              requested.value("dtype", Json("")),
-              requested.value("method", Json("")),
-              requested.value("method_options", Json::object())};
+std::string point_key(const Fields& requested, const std::map<std::string, Values>& axes) {
+  Values key = {value_or(requested, "model", ""),
+                value_or(requested, "weights", ""),
+                value_or(requested, "weight_format", "plain"),
+                value_or(requested, "dtype", ""),
+                value_or(requested, "method", ""),
+                value_or(requested, "method_options", Fields())};
   // A record older than an axis has the axis' default, the only value of a sweep without that axis.
-  for (const auto& [axis, values] : axes.items())
-    key.push_back(requested.value(axis, values.size() == 1 ? values[0] : Json()));
-  return key.dump();
+  for (const auto& [axis, values] : axes)
+    key.push_back(value_or(requested, axis, values.size() == 1 ? values[0] : Value()));
+  return json_text(key);
 }
 
 ResultsFolder read_folder(const std::filesystem::path& dir) {
@@ -95,27 +101,28 @@ ResultsFolder read_folder(const std::filesystem::path& dir) {
         "{} has records but no run.json, so nobody knows what was planned. Draw one of its files "
         "of records instead: reprise plot {} --out DIR",
         dir.string(), (dir / "records.jsonl").string());
-  folder.run = checked_manifest(read_results_json(manifest), manifest.string());
+  folder.run = read_manifest(read_results_json(manifest), manifest.string());
+  check_manifest(folder.run, manifest.string());
   if (folder.records.empty())
     raise("{} holds no complete record yet; finish its run first", dir.string());
   return folder;
 }
 
 std::vector<MissingPoints> missing_points(const ResultsFolder& folder) {
-  const Json& settings = folder.run["settings"];
+  const PlannedSettings& settings = folder.run.settings;
   std::set<std::string> measured, skipped;
-  for (const Json& record : folder.records)
-    measured.insert(point_key(record["settings"]["requested"], settings["axes"]));
-  for (const Json& point : folder.skipped)
-    skipped.insert(point["label"].get<std::string>() + " " + point["method"].get<std::string>());
+  for (const Record& record : folder.records)
+    measured.insert(point_key(record.settings.requested, settings.axes));
+  for (const SkippedPoint& point : folder.skipped)
+    skipped.insert(point.label + " " + point.method);
   std::vector<MissingPoints> missing;
-  Places(settings).each([&](const Json& place, const std::string& label) {
+  Places(settings).each([&](const Fields& place, const std::string& label) {
     MissingPoints here{.label = label, .methods = {}};
-    for (const Json& method : settings["methods"]) {
-      Json requested = place;
-      requested["method"] = method["name"];
-      requested["method_options"] = method["options"];
-      if (!measured.contains(point_key(requested, settings["axes"])) &&
+    for (const PlannedMethod& method : settings.methods) {
+      Fields requested = place;
+      requested["method"] = method.name;
+      requested["method_options"] = method.options;
+      if (!measured.contains(point_key(requested, settings.axes)) &&
           !skipped.contains(label + " " + method_label(method)))
         here.methods.push_back(method_label(method));
     }

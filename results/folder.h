@@ -2,20 +2,21 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "core/base/json.h"
+#include "results/manifest.h"
+#include "results/record.h"
+#include "results/store.h"
 
 namespace reprise::results {
 
 struct ResultsFolder {
   std::string source;         // the folder, or the file of records
-  Json run;                   // from checked_manifest()
-  std::vector<Json> records;  // valid records, each point once
-  std::vector<Json> skipped;  // from read_skipped()
-  int64_t torn_bytes = 0;     // from read_record_files()
+  Manifest run;                       // that passed check_manifest()
+  std::vector<Record> records;        // each point once
+  std::vector<SkippedPoint> skipped;  // from read_skipped()
+  int64_t torn_bytes = 0;             // from read_record_files()
 };
 
 // Throws Error naming file, key, the value found and those accepted, and with the remedy if there
@@ -24,7 +25,8 @@ struct ResultsFolder {
 
 // Returns what identifies a point of a sweep over these axes ({axis: [values]}). Repetitions,
 // threads and seeds are not part of it. `requested` are a record's settings.
-[[nodiscard]] std::string point_key(const Json& requested, const Json& axes);
+[[nodiscard]] std::string point_key(const Fields& requested,
+                                    const std::map<std::string, Values>& axes);
 
 // Planned points at one place of the sweep that are neither measured nor skipped.
 struct MissingPoints {

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
-#include "results/provenance.h"
+#include "core/base/value_json.h"
 
 namespace reprise::results {
 namespace {
@@ -17,30 +16,30 @@ using Path = std::vector<std::string>;
 
 struct Difference {
   Path path;
-  Json now, before;  // null if absent
+  Value now, before;  // null if absent
 };
 
 // Lists the leaves in which the two differ; lists count as leaves.
-void compare(const Json& now, const Json& before, Path& path, std::vector<Difference>& found) {
+void compare(const Value& now, const Value& before, Path& path, std::vector<Difference>& found) {
   if (now == before) return;
-  if (!now.is_object() || !before.is_object()) {
+  if (!now.is_fields() || !before.is_fields()) {
     found.push_back({path, now, before});
     return;
   }
   std::set<std::string> keys;
-  for (const Json* side : {&now, &before})
-    for (const auto& [key, value] : side->items()) keys.insert(key);
+  for (const Value* side : {&now, &before})
+    for (const auto& [key, value] : side->fields()) keys.insert(key);
   for (const std::string& key : keys) {
     path.push_back(key);
-    compare(now.value(key, Json()), before.value(key, Json()), path, found);
+    compare(field_of(now.fields(), key), field_of(before.fields(), key), path, found);
     path.pop_back();
   }
 }
 
-std::string value_text(const Json& value) {
+std::string value_text(const Value& value) {
   constexpr size_t kMost = 60;
   if (value.is_null()) return "none";
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  const std::string text = value.is_text() ? value.text() : shown(value);
   return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
 }
 
@@ -80,15 +79,15 @@ std::pair<std::string, std::string> words_apart(const std::string& now, const st
 }
 
 std::string text_of_difference(const Difference& difference) {
-  if (difference.path.back() == "flags" && difference.now.is_string() &&
-      difference.before.is_string()) {
-    const auto [now, before] = words_apart(difference.now, difference.before);
+  if (difference.path.back() == "flags" && difference.now.is_text() &&
+      difference.before.is_text()) {
+    const auto [now, before] = words_apart(difference.now.text(), difference.before.text());
     return fmt::format("{}: \"{}\" is new, \"{}\" is gone", subject_of(difference.path), now,
                        before);
   }
-  const auto text = [&](const Json& value) {
-    const bool is_revision = difference.path.back() == "revision" && value.is_string();
-    return is_revision ? value.get<std::string>().substr(0, 12) : value_text(value);
+  const auto text = [&](const Value& value) {
+    const bool is_revision = difference.path.back() == "revision" && value.is_text();
+    return is_revision ? value.text().substr(0, 12) : value_text(value);
   };
   return fmt::format("{} {}, was {}", subject_of(difference.path), text(difference.now),
                      text(difference.before));
@@ -102,18 +101,17 @@ std::string several(const std::set<std::string>& found, const char* what) {
 
 }  // namespace
 
-Json identity_json(const std::string& cpu, int64_t cores, const Json& sources) {
-  const Json made = provenance_json();
-  return {{"code",
-           {{"revision", made["revision"]},
-            {"modified", made["dirty"] == true ? made["changes"] : Json(false)},
-            {"compiler", made["compiler"]},
-            {"flags", made["flags"]}}},
-          {"machine", {{"cpu", cpu}, {"cores", cores}}},
+Fields identity_fields(const std::string& cpu, int64_t cores, const Fields& sources) {
+  const Provenance made = provenance();
+  return {{"code", Fields{{"revision", made.revision},
+                          {"modified", made.is_dirty ? Value(made.changes) : Value(false)},
+                          {"compiler", made.compiler},
+                          {"flags", made.flags}}},
+          {"machine", Fields{{"cpu", cpu}, {"cores", cores}}},
           {"sources", sources}};
 }
 
-std::string difference_text(const Json& now, const Json& before) {
+std::string difference_text(const Fields& now, const Fields& before) {
   constexpr size_t kMost = 6;
   std::vector<Difference> found;
   Path path;
@@ -129,21 +127,22 @@ std::string difference_text(const Json& now, const Json& before) {
   return found.size() > kMost ? fmt::format("{}; and {} more", text, found.size() - kMost) : text;
 }
 
-std::string mixed_note(const std::vector<Json>& records) {
+std::string mixed_note(const std::vector<Record>& records) {
+  const auto known = [](const std::string& text) { return text.empty() ? "unknown" : text; };
   std::set<std::string> revisions, builds, machines;
   std::set<std::string> sources;
   std::set<std::string> models;
-  for (const Json& record : records) {
-    const Json made = record.value("provenance", Json::object());
-    revisions.insert(made.value("revision", "unknown").substr(0, 12) +
-                     (made.value("dirty", false) ? ", modified " + made.value("changes", "") : ""));
-    builds.insert(made.value("compiler", "unknown") + " " + made.value("flags", ""));
-    const Json machine = record.value("machine", Json::object());
-    machines.insert(fmt::format("{}, {} cores", machine.value("cpu", "unknown"),
-                                machine.value("logical_cores", Json()).dump()));
-    if (!record.contains("sources")) continue;
-    models.insert(record["settings"]["requested"].value("model", ""));
-    sources.insert(record["settings"]["requested"].value("model", "") + record["sources"].dump());
+  for (const Record& record : records) {
+    const Provenance& made = record.provenance;
+    revisions.insert(known(made.revision).substr(0, 12) +
+                     (made.is_dirty ? ", modified " + made.changes : ""));
+    builds.insert(known(made.compiler) + " " + made.flags);
+    machines.insert(fmt::format("{}, {} cores", known(record.machine.cpu),
+                                shown(record.machine.logical_cores)));
+    if (!record.sources) continue;
+    const std::string model = text_of(record.settings.requested, "model");
+    models.insert(model);
+    sources.insert(model + json_text(*record.sources));
   }
   std::vector<std::string> parts;
   for (const std::string& part : {several(revisions, "code revisions"), several(builds, "builds"),

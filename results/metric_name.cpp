@@ -1,7 +1,6 @@
 #include "results/metric_name.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace reprise::results {
 
@@ -18,21 +17,21 @@ std::vector<std::string> percentile_names() {
   return names;
 }
 
-Json shown_metric(const Json& metrics, const std::string& name) {
+std::optional<Metric> shown_metric(const Metrics& metrics, const std::string& name) {
   const MetricName wanted = split_metric_name(name);
-  const auto metric = metrics.find(wanted.metric);
-  if (metric == metrics.end()) return nullptr;
+  const Metric* metric = find_metric(metrics, wanted.metric);
+  if (metric == nullptr) return std::nullopt;
   if (!wanted.names_percentile) return *metric;
-  const auto value = metric->find(wanted.percentile);
-  if (value == metric->end()) return nullptr;
-  return {{"value", *value}, {"unit", (*metric)["unit"]}};
+  const auto value = metric->percentiles.find(wanted.percentile);
+  if (value == metric->percentiles.end()) return std::nullopt;
+  return Metric{.value = value->second, .unit = metric->unit};
 }
 
-bool has_too_few_samples(const Json& metrics, const std::string& name) {
+bool has_too_few_samples(const Metrics& metrics, const std::string& name) {
   const MetricName wanted = split_metric_name(name);
-  const auto metric = metrics.find(wanted.metric);
-  if (!wanted.names_percentile || metric == metrics.end()) return false;
-  const Json few = metric->value("too_few_for", Json::array());
+  const Metric* metric = find_metric(metrics, wanted.metric);
+  if (!wanted.names_percentile || metric == nullptr) return false;
+  const std::vector<std::string>& few = metric->too_few_for;
   return std::find(few.begin(), few.end(), wanted.percentile) != few.end();
 }
 

@@ -1,11 +1,11 @@
 // Metric names as tables and figures use them: "ttft_ms", or a percentile, "ttft_ms.p99".
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "core/base/json.h"
-#include "results/statistics.h"
+#include "results/metric.h"
 
 namespace reprise::results {
 
@@ -19,10 +19,10 @@ MetricName split_metric_name(const std::string& name);
 
 std::vector<std::string> percentile_names();
 
-// Returns what a record's metrics hold under `name`: the whole metric, {value, unit} of a
-// percentile, or null if it was not measured or has too few samples.
-Json shown_metric(const Json& metrics, const std::string& name);
-// True if shown_metric() is null because there are too few samples.
-bool has_too_few_samples(const Json& metrics, const std::string& name);
+// Returns what a record's metrics hold under `name`: the whole metric, the value and unit of a
+// percentile, or nullopt if it was not measured or has too few samples.
+std::optional<Metric> shown_metric(const Metrics& metrics, const std::string& name);
+// True if shown_metric() is nullopt because there are too few samples.
+bool has_too_few_samples(const Metrics& metrics, const std::string& name);
 
 }  // namespace reprise::results

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/value_json.h"
 #include "results/data_dir.h"
 #include "results/placeholders.h"
 #include "results/statistics.h"
@@ -28,10 +29,10 @@ std::vector<std::string> split(std::string line) {
   return cells;
 }
 
-// Returns a number if the text reads as one, else the value that `values` gives for it, else the
+// Returns the value that `values` gives for the text, else a number if it reads as one, else the
 // text.
-Json cell_of(const std::string& text, const Json& values) {
-  if (values.contains(text)) return values[text];
+Value cell_of(const std::string& text, const Fields& values) {
+  if (const auto known = values.find(text); known != values.end()) return known->second;
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc() && end == text.data() + text.size()) return number;
@@ -39,11 +40,19 @@ Json cell_of(const std::string& text, const Json& values) {
 }
 
 // True if `found` has all members of `wanted`, also inside nested objects.
-bool has_all(const Json& found, const Json& wanted) {
-  if (!wanted.is_object() || !found.is_object()) return found == wanted;
-  return std::all_of(wanted.items().begin(), wanted.items().end(), [&](const auto& item) {
-    return found.contains(item.key()) && has_all(found[item.key()], item.value());
+bool has_all(const Value& found, const Value& wanted) {
+  if (!wanted.is_fields() || !found.is_fields()) return found == wanted;
+  return std::all_of(wanted.fields().begin(), wanted.fields().end(), [&](const auto& field) {
+    return found.fields().contains(field.first) &&
+           has_all(field_of(found.fields(), field.first), field.second);
   });
+}
+
+// Texts by their names.
+std::map<std::string, std::string> texts_of(JsonObject object) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, value] : fields_of(object.json())) texts[name] = object.string(name);
+  return texts;
 }
 
 }  // namespace
@@ -53,8 +62,8 @@ PaperNumbers::PaperNumbers(const Json& json, const std::string& source) {
   source_ = file.string("source");
   hardware_ = file.string("hardware");
   label_ = file.string("label", "paper");
-  if (file.has("fixed")) fixed_ = file.object("fixed").json();
-  units_ = file.object("metrics").json();
+  if (file.has("fixed")) fixed_ = fields_of(file.object("fixed").json());
+  units_ = texts_of(file.object("metrics"));
   if (file.has("csv")) {
     read_csv(file.object("csv"));
   } else {
@@ -66,21 +75,24 @@ PaperNumbers::PaperNumbers(const Json& json, const std::string& source) {
 
 void PaperNumbers::read_rows(JsonObject& file) {
   std::vector<std::string> columns;
-  for (const Json& name : file.at("columns"))
-    columns.push_back(name.is_string() ? name.get<std::string>() : name.dump());
-  const Json& rows = file.at("rows");
-  for (size_t i = 0; i < rows.size(); ++i) {
+  const Value names = value_of(file.at("columns")), rows = value_of(file.at("rows"));
+  if (!names.is_list() || !rows.is_list())
+    raise("{} and {} must be lists", file.where("columns"), file.where("rows"));
+  for (const Value& name : names.list())
+    columns.push_back(name.is_text() ? name.text() : shown(name));
+  for (size_t i = 0; i < rows.list().size(); ++i) {
     const std::string where = fmt::format("{} row {}", file.where("rows"), i);
-    if (!rows[i].is_array()) raise("{} must be a list of cells", where);
-    add_row(columns, rows[i].get<std::vector<Json>>(), where);
+    if (!rows.list()[i].is_list()) raise("{} must be a list of cells", where);
+    add_row(columns, rows.list()[i].list(), where);
   }
 }
 
 void PaperNumbers::read_csv(JsonObject csv) {
   const std::string name = csv.string("file");
-  const Json names = csv.object("columns").json();
-  const Json values = csv.object("values").json();
-  const Json where = csv.has("where") ? csv.object("where").json() : Json::object();
+  const auto names = texts_of(csv.object("columns"));
+  const Fields values = fields_of(csv.object("values").json());
+  std::map<std::string, std::string> where;
+  if (csv.has("where")) where = texts_of(csv.object("where"));
   csv.reject_unknown();
   const char* data = std::getenv("REPRISE_DATA");
   const fs::path path = fs::path(data == nullptr ? "" : data) / name;
@@ -94,13 +106,16 @@ void PaperNumbers::read_csv(JsonObject csv) {
   const std::vector<std::string> headings = split(line);
   for (int number = 2; std::getline(lines, line); ++number) {
     std::vector<std::string> columns;
-    std::vector<Json> cells;
+    Values cells;
     const std::vector<std::string> texts = split(line);
     bool is_wanted = true;
     for (size_t c = 0; c < std::min(texts.size(), headings.size()); ++c) {
-      if (where.contains(headings[c]) && where[headings[c]] != texts[c]) is_wanted = false;
-      if (!names.contains(headings[c])) continue;
-      columns.push_back(names[headings[c]]);
+      if (const auto wanted = where.find(headings[c]);
+          wanted != where.end() && wanted->second != texts[c])
+        is_wanted = false;
+      const auto column = names.find(headings[c]);
+      if (column == names.end()) continue;
+      columns.push_back(column->second);
       cells.push_back(cell_of(texts[c], values));
     }
     if (is_wanted) add_row(columns, cells, fmt::format("{} line {}", path.string(), number));
@@ -113,31 +128,31 @@ void PaperNumbers::take_medians() {
   std::vector<Row> rows;
   std::map<std::string, std::pair<size_t, std::map<std::string, std::vector<double>>>> seen;
   for (Row& row : rows_) {
-    const auto [entry, is_new] = seen.try_emplace(row.settings.dump(), rows.size(),
+    const auto [entry, is_new] = seen.try_emplace(json_text(row.settings), rows.size(),
                                                   std::map<std::string, std::vector<double>>{});
-    for (const auto& [metric, value] : row.metrics.items())
-      entry->second.second[metric].push_back(value["value"]);
+    for (const auto& [name, metric] : row.metrics)
+      entry->second.second[name].push_back(metric.value);
     if (is_new) rows.push_back(std::move(row));
   }
   for (const auto& [settings, entry] : seen)
     for (const auto& [metric, values] : entry.second)
-      rows[entry.first].metrics[metric]["value"] = summarize(values).median;
+      rows[entry.first].metrics[metric].value = summarize(values).median;
   rows_ = std::move(rows);
 }
 
-void PaperNumbers::add_row(const std::vector<std::string>& columns, const std::vector<Json>& cells,
+void PaperNumbers::add_row(const std::vector<std::string>& columns, const Values& cells,
                            const std::string& where) {
   if (cells.size() != columns.size())
     raise("{} has {} cells for {} columns", where, cells.size(), columns.size());
-  Row row{.settings = fixed_};
+  Row row{.settings = fixed_, .metrics = {}};
   for (size_t c = 0; c < cells.size(); ++c) {
     if (cells[c].is_null()) continue;
-    if (!units_.contains(columns[c])) {
+    if (const auto unit = units_.find(columns[c]); unit == units_.end()) {
       row.settings[columns[c]] = cells[c];
     } else if (cells[c].is_number()) {
-      row.metrics[columns[c]] = {{"value", cells[c]}, {"unit", units_[columns[c]]}};
+      row.metrics[columns[c]] = {.value = cells[c].number(), .unit = unit->second};
     } else {
-      raise("{}: {} must be a number, found {}", where, columns[c], cells[c].dump());
+      raise("{}: {} must be a number, found {}", where, columns[c], shown(cells[c]));
     }
   }
   rows_.push_back(std::move(row));
@@ -148,29 +163,30 @@ void PaperNumbers::add_speedups(JsonObject baseline) {
                     speedup = baseline.string("speedup");
   baseline.reject_unknown();
   for (Row& row : rows_) {
-    Json settings = row.settings;
+    Fields settings = row.settings;
     settings["method"] = method;
     const Row* base = find(settings);
-    if (base == nullptr || !row.metrics.contains(time) || !base->metrics.contains(time)) continue;
-    row.metrics[speedup] = {{"value", base->metrics[time]["value"].get<double>() /
-                                          row.metrics[time]["value"].get<double>()},
-                            {"unit", "ratio"}};
+    if (base == nullptr) continue;
+    const Metric* of_row = find_metric(row.metrics, time);
+    const Metric* of_base = find_metric(base->metrics, time);
+    if (of_row != nullptr && of_base != nullptr)
+      row.metrics[speedup] = {.value = of_base->value / of_row->value, .unit = "ratio"};
   }
 }
 
-const PaperNumbers::Row* PaperNumbers::find(const Json& settings) const {
+const PaperNumbers::Row* PaperNumbers::find(const Fields& settings) const {
   // A paper names a model; a point has the folder of its checkpoint.
-  Json named = settings;
-  if (named.contains("model") && named["model"].is_string())
-    named["model"] = short_model_name(named["model"].get<std::string>());
+  Fields named = settings;
+  if (const Value& model = field_of(settings, "model"); model.is_text())
+    named["model"] = short_model_name(model.text());
   const auto found = std::find_if(rows_.begin(), rows_.end(),
                                   [&](const Row& row) { return has_all(named, row.settings); });
   return found == rows_.end() ? nullptr : &*found;
 }
 
-Json PaperNumbers::at(const Json& settings) const {
+Metrics PaperNumbers::at(const Fields& settings) const {
   const Row* row = find(settings);
-  return row == nullptr ? Json::object() : row->metrics;
+  return row == nullptr ? Metrics() : row->metrics;
 }
 
 std::vector<std::string> known_paper_numbers() {
@@ -189,25 +205,34 @@ PaperNumbers load_paper_numbers(const std::string& name) {
   return {read_json(path), path.string()};
 }
 
-std::vector<PaperNumbers> paper_numbers_of(const Json& manifest) {
+std::vector<PaperNumbers> paper_numbers_of(const Manifest& manifest) {
   std::vector<PaperNumbers> papers;
-  for (const Json& name : manifest.value("paper_numbers", Json::array()))
-    papers.push_back(load_paper_numbers(name.get<std::string>()));
+  for (const std::string& name : manifest.paper_numbers) papers.push_back(load_paper_numbers(name));
   return papers;
 }
 
-Json paper_points(const std::vector<PaperNumbers>& papers, const std::vector<Json>& records) {
-  Json all = Json::array();
+std::optional<double> PaperPoints::value(const Record& record, const std::string& metric) const {
+  const auto point = points.find(record.point);
+  if (point == points.end()) return std::nullopt;
+  const Metric* found = find_metric(point->second, metric);
+  return found == nullptr ? std::nullopt : std::optional(found->value);
+}
+
+bool PaperPoints::has(const std::string& metric) const {
+  return std::any_of(points.begin(), points.end(),
+                     [&](const auto& point) { return point.second.contains(metric); });
+}
+
+std::vector<PaperPoints> paper_points(const std::vector<PaperNumbers>& papers,
+                                      const std::vector<Record>& records) {
+  std::vector<PaperPoints> all;
   for (const PaperNumbers& paper : papers) {
-    Json points = Json::object();
-    for (const Json& record : records)
-      if (Json metrics = paper.at(record["settings"]["resolved"]); !metrics.empty())
-        points[record["point"].get<std::string>()] = std::move(metrics);
-    if (!points.empty())
-      all.push_back({{"source", paper.source()},
-                     {"hardware", paper.hardware()},
-                     {"label", paper.label()},
-                     {"points", std::move(points)}});
+    PaperPoints found{
+        .source = paper.source(), .hardware = paper.hardware(), .label = paper.label()};
+    for (const Record& record : records)
+      if (Metrics metrics = paper.at(record.settings.resolved); !metrics.empty())
+        found.points[record.point] = std::move(metrics);
+    if (!found.points.empty()) all.push_back(std::move(found));
   }
   return all;
 }

@@ -18,11 +18,13 @@
 //             method's row with the same settings
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "core/base/json.h"
+#include "results/manifest.h"
+#include "results/record.h"
 
 namespace reprise::results {
 
@@ -43,26 +45,26 @@ class PaperNumbers {
   // Name of the CSV file that was not found; "" if none is missing.
   [[nodiscard]] const std::string& missing() const { return missing_; }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
-  // Returns {metric: {value, unit}} of the row whose settings all match a point's resolved
-  // settings; {} if there is none.
-  [[nodiscard]] Json at(const Json& settings) const;
+  // Returns the values of the row whose settings all match a point's resolved
+  // settings; none if there is no such row.
+  [[nodiscard]] Metrics at(const Fields& settings) const;
 
  private:
   struct Row {
-    Json settings = Json::object();
-    Json metrics = Json::object();
+    Fields settings;
+    Metrics metrics;  // values and units
   };
   void read_rows(JsonObject& file);
   void read_csv(JsonObject csv);
   void take_medians();
-  void add_row(const std::vector<std::string>& columns, const std::vector<Json>& cells,
+  void add_row(const std::vector<std::string>& columns, const Values& cells,
                const std::string& where);
   void add_speedups(JsonObject baseline);
-  [[nodiscard]] const Row* find(const Json& settings) const;
+  [[nodiscard]] const Row* find(const Fields& settings) const;
 
   std::string source_, hardware_, label_, missing_;
-  Json fixed_ = Json::object();
-  Json units_ = Json::object();
+  Fields fixed_;
+  std::map<std::string, std::string> units_;
   std::vector<Row> rows_;
 };
 
@@ -72,10 +74,29 @@ std::vector<std::string> known_paper_numbers();
 PaperNumbers load_paper_numbers(const std::string& name);
 
 // Loads the files that a run's manifest names under "paper_numbers".
-std::vector<PaperNumbers> paper_numbers_of(const Json& manifest);
+std::vector<PaperNumbers> paper_numbers_of(const Manifest& manifest);
 
-// Returns the numbers of each file for the records: [{"source", "hardware", "label", "points":
-// {point id: {metric: {value, unit}}}}]. Files without a matching number are left out.
-Json paper_points(const std::vector<PaperNumbers>& papers, const std::vector<Json>& records);
+// The numbers of one file for records, by their points.
+struct PaperPoints {
+  std::string source, hardware, label;
+  std::map<std::string, Metrics> points;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor.required("source", self.source);
+    visitor.required("hardware", self.hardware);
+    visitor.required("label", self.label);
+    visitor.required("points", self.points);
+  }
+
+  // The number for a record's metric; nullopt if the paper gives none.
+  [[nodiscard]] std::optional<double> value(const Record& record, const std::string& metric) const;
+  // True if there is a number of the metric for any point.
+  [[nodiscard]] bool has(const std::string& metric) const;
+};
+
+// Returns the numbers of each file for the records. Files without a matching number are left out.
+std::vector<PaperPoints> paper_points(const std::vector<PaperNumbers>& papers,
+                                      const std::vector<Record>& records);
 
 }  // namespace reprise::results

@@ -1,15 +1,14 @@
 #include "results/placeholders.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 
 namespace reprise::results {
 namespace {
 
-std::string word_of(const Json& value) {
-  return value.is_string() ? short_model_name(value.get<std::string>()) : value.dump();
+std::string word_of(const Value& value) {
+  return value.is_text() ? short_model_name(value.text()) : shown(value);
 }
 
 }  // namespace
@@ -53,15 +52,17 @@ std::vector<std::string> placeholder_names(std::vector<std::string> axes) {
   return axes;
 }
 
-std::string values_text(const std::vector<Json>& values) {
-  std::vector<Json> different;
-  for (const Json& value : values)
+std::string values_text(const Values& values) {
+  Values different;
+  for (const Value& value : values)
     if (std::find(different.begin(), different.end(), value) == different.end())
       different.push_back(value);
   if (different.empty()) return "-";
   const bool are_numbers = std::all_of(different.begin(), different.end(),
-                                       [](const Json& value) { return value.is_number(); });
-  if (are_numbers) std::sort(different.begin(), different.end());
+                                       [](const Value& value) { return value.is_number(); });
+  if (are_numbers)
+    std::sort(different.begin(), different.end(),
+              [](const Value& a, const Value& b) { return a.number() < b.number(); });
   if (different.size() == 1) return word_of(different.front());
   if (are_numbers && different.size() > 2)
     return word_of(different.front()) + " to " + word_of(different.back());
@@ -71,14 +72,13 @@ std::string values_text(const std::vector<Json>& values) {
   return text;
 }
 
-std::vector<Json> values_in(std::span<const Json* const> records, const std::string& setting) {
-  std::vector<Json> values;
-  for (const Json* record : records)
-    for (const char* kind : {"resolved", "requested"}) {
-      const Json& settings = (*record)["settings"][kind];
-      const auto found = settings.find(setting);
-      if (found == settings.end() || !found->is_primitive() || found->is_null()) continue;
-      values.push_back(*found);
+Values values_in(std::span<const Record* const> records, const std::string& setting) {
+  Values values;
+  for (const Record* record : records)
+    for (const Fields* settings : {&record->settings.resolved, &record->settings.requested}) {
+      const Value& found = field_of(*settings, setting);
+      if (found.is_null() || found.is_list() || found.is_fields()) continue;
+      values.push_back(found);
       break;
     }
   return values;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/json.h"
+#include "results/record.h"
 
 namespace reprise::results {
 
@@ -26,9 +26,9 @@ std::string short_model_name(std::string path);
 
 // Writes distinct values for a reader: "8", "8 and 32", "8 to 64" (numbers), "a, b and c"; models
 // by short_model_name(); "-" if there is none.
-std::string values_text(const std::vector<Json>& values);
+std::string values_text(const Values& values);
 
 // Returns the values of one setting in the records, resolved ones where available.
-std::vector<Json> values_in(std::span<const Json* const> records, const std::string& setting);
+Values values_in(std::span<const Record* const> records, const std::string& setting);
 
 }  // namespace reprise::results

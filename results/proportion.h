@@ -8,6 +8,14 @@ namespace reprise::results {
 
 struct Interval {
   double low = 0, high = 0;
+
+  bool operator==(const Interval&) const = default;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor.required("low", self.low);
+    visitor.required("high", self.high);
+  }
 };
 
 // Wilson's score interval of a probability with `successes` of `trials` seen,

@@ -1,7 +1,6 @@
 #include "results/quantile_interval.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "core/base/error.h"
@@ -24,8 +23,6 @@ int64_t binomial_quantile(int64_t n, double p, double level) {
   return low;
 }
 
-Json json_of(const Interval& interval) { return {{"low", interval.low}, {"high", interval.high}}; }
-
 }  // namespace
 
 std::optional<Interval> quantile_interval(std::span<const double> sorted, double share,
@@ -44,23 +41,15 @@ std::optional<Interval> quantile_interval(std::span<const double> sorted, double
                   .high = sorted[static_cast<size_t>(high - 1)]};
 }
 
-void add_percentile_intervals(std::span<const double> samples, double confidence, Json& metric) {
+void add_percentile_intervals(std::span<const double> samples, double confidence, Metric& metric) {
   std::vector<double> sorted(samples.begin(), samples.end());
   std::sort(sorted.begin(), sorted.end());
-  Json intervals = Json::object();
   for (const Percentile& percentile : kPercentiles) {
-    if (!metric.contains(percentile.name)) continue;
+    if (!metric.percentiles.contains(percentile.name)) continue;
     if (const auto interval = quantile_interval(sorted, percentile.share, confidence))
-      intervals[percentile.name] = json_of(*interval);
+      metric.intervals[percentile.name] = *interval;
   }
-  if (intervals.empty()) return;
-  metric["confidence"] = confidence;
-  metric["intervals"] = std::move(intervals);
-}
-
-void add_interval(const Interval& interval, double confidence, Json& metric) {
-  metric["confidence"] = confidence;
-  metric["interval"] = json_of(interval);
+  if (!metric.intervals.empty()) metric.confidence = confidence;
 }
 
 }  // namespace reprise::results

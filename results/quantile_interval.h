@@ -10,8 +10,7 @@
 #include <optional>
 #include <span>
 
-#include "core/base/json.h"
-#include "results/proportion.h"
+#include "results/metric.h"
 
 namespace reprise::results {
 
@@ -20,11 +19,8 @@ namespace reprise::results {
 [[nodiscard]] std::optional<Interval> quantile_interval(std::span<const double> sorted,
                                                         double share, double confidence);
 
-// Adds intervals to a metric with percentiles (results/statistics.h), for those that have enough
-// samples: {"confidence": ..., "intervals": {"p50": {"low", "high"}, ...}}. Samples in any order.
-void add_percentile_intervals(std::span<const double> samples, double confidence, Json& metric);
-
-// Adds an interval to a metric that is one number: {"confidence", "interval": {...}}.
-void add_interval(const Interval& interval, double confidence, Json& metric);
+// Adds the intervals of a metric's percentiles, of those that have enough samples. Samples in any
+// order.
+void add_percentile_intervals(std::span<const double> samples, double confidence, Metric& metric);
 
 }  // namespace reprise::results

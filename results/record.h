@@ -1,39 +1,16 @@
-// The schema of a record: one line of records.jsonl, with everything needed to read one measured
-// point.
-//
-// A record is an object with these keys:
-//   schema       kSchemaVersion
-//   experiment   {name, kind, paper, figure, scale, left_out: [{method, reason}] for methods that
-//                the program could not run}
-//   point        id of the point: hash of its requested settings
-//   group        {id, index, of}: points measured interleaved and written together
-//   config_hash  hash of the whole resolved experiment
-//   settings     {requested, resolved}
-//   seeds        {prompts, weights, sampling, and arrivals if it is not 1}
-//   samples      {metric name: [numbers in the order they were taken]}
-//   metrics      {metric name: {value, unit}}. A sampled metric adds min, max, q1, q3, iqr, count;
-//                one with tails adds p50 ... p99.9 as far as the count supports them, and intervals
-//                {p50: {low, high}, ...}; others may have interval {low, high}, with its
-//                confidence. `population` marks samples of different things
-//   answers      results other than times, e.g. {tokens_hash, generated_tokens}, and a serving
-//                run's {verdict, reasons}
-//   memory       {name: bytes}
-//   core_use     (timed kinds) {wall_ms, cpu_ms, waited_ms, background_ms, involuntary_switches,
-//                stolen_ms: [per piece of timed work], disturbed, retaken: counts}; see
-//                core/device/core_use.h
-//   remarks      sentences that a reader of the numbers should know
-//   machine      facts and measured limits
-//   provenance   code revision, compiler, flags, libraries
-//   sources      (not in older records) fingerprints of the model's and the workload's files
-//   started_at, ended_at   UTC
-//   writer       (if several processes share the folder) name of the process
+// A record: one line of records.jsonl, with everything needed to read one measured point. visit()
+// is the schema; the comments say what its fields mean.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/fields.h"
+#include "core/device/machine.h"
+#include "results/metric.h"
+#include "results/provenance.h"
 
 namespace reprise::results {
 
@@ -42,35 +19,144 @@ namespace reprise::results {
 inline constexpr int kSchemaVersion = 2;
 inline constexpr int kOldestSchemaVersion = 1;  // that is still read
 
-// Bounds of a valid file, so that tables and figures need not handle more: bytes of a name, bytes
-// of a sentence, magnitude of a number.
-inline constexpr size_t kLongestName = 1000;
-inline constexpr size_t kLongestText = 10000;
-inline constexpr double kLargestNumber = 1e18;
+// A method that the program could not run.
+struct LeftOut {
+  std::string method, reason;
 
-// True if a text from a file can be printed as it is: at most `most` bytes and no control
-// characters (C0, DEL, C1), which a terminal would obey.
-[[nodiscard]] bool is_plain_text(std::string_view text, size_t most);
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor.required("method", self.method);
+    visitor.required("reason", self.reason);
+  }
+};
 
-// Quotes a value in a message: its JSON, cut at 100 bytes.
-std::string shown(const Json& value);
+// The experiment that planned a point.
+struct Origin {
+  std::string name, kind, paper, figure, scale;
+  std::vector<LeftOut> left_out;
 
-// Returns what is wrong with a machine's facts and limits, as record_fault() does.
-std::string machine_fault(const Json& machine);
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor.required("name", self.name);
+    visitor.required("kind", self.kind);
+    visitor.defaulted("paper", self.paper);
+    visitor.defaulted("figure", self.figure);
+    visitor.defaulted("scale", self.scale);
+    visitor.defaulted("left_out", self.left_out);
+  }
+};
+
+// A record's place among points that are measured interleaved and written together.
+struct GroupPlace {
+  std::string id;
+  int64_t index = 0, of = 1;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor.name("id", self.id);
+    visitor.required("index", self.index);
+    visitor.required("of", self.of);
+  }
+};
+
+// Axes, model, method and options as they were asked for, and as they turned out.
+struct PointSettings {
+  Fields requested, resolved;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor.required("requested", self.requested);
+    visitor.required("resolved", self.resolved);
+  }
+};
+
+// Use of the processor for each piece of timed work; see core/device/core_use.h.
+struct CoreUses {
+  std::vector<double> wall_ms, cpu_ms, waited_ms, background_ms, stolen_ms;
+  std::vector<int64_t> involuntary_switches;
+  int64_t disturbed = 0;  // pieces that count although they lost their core
+  int64_t retaken = 0;    // tries that were dropped
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor.required("wall_ms", self.wall_ms);
+    visitor.required("cpu_ms", self.cpu_ms);
+    visitor.required("waited_ms", self.waited_ms);
+    visitor.optional("background_ms", self.background_ms);
+    visitor.required("involuntary_switches", self.involuntary_switches);
+    visitor.required("stolen_ms", self.stolen_ms);
+    visitor.required("disturbed", self.disturbed);
+    visitor.required("retaken", self.retaken);
+  }
+};
+
+struct Record {
+  int64_t schema = kSchemaVersion;
+  Origin experiment;
+  std::string point;  // hash of the requested settings
+  GroupPlace group;
+  std::string config_hash;  // of the whole resolved experiment
+  PointSettings settings;
+  std::map<std::string, int64_t> seeds;  // prompts, weights, sampling; others if they are not 1
+  std::map<std::string, std::vector<double>> samples;  // by metric, in the order they were taken
+  Metrics metrics;
+  // Results other than times, e.g. tokens_hash; a serving run's verdict and reasons.
+  Fields answers;
+  std::map<std::string, int64_t> memory;  // bytes
+  std::optional<CoreUses> core_use;       // of timed kinds
+  std::vector<std::string> remarks;       // that a reader of the numbers should know
+  Machine machine;
+  Provenance provenance;
+  // Fingerprints of the model's and the workload's files; older records have none.
+  std::optional<Fields> sources;
+  std::string started_at, ended_at;  // UTC
+  std::string writer;  // the process, if several share the folder
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor.required("schema", self.schema);
+    visitor.required("experiment", self.experiment);
+    visitor.name("point", self.point);
+    visitor.required("group", self.group);
+    visitor.name("config_hash", self.config_hash);
+    visitor.required("settings", self.settings);
+    visitor.required("seeds", self.seeds);
+    visitor.required("samples", self.samples);
+    visitor.required("metrics", self.metrics);
+    visitor.required("answers", self.answers);
+    visitor.required("memory", self.memory);
+    visitor.optional("core_use", self.core_use);
+    visitor.defaulted("remarks", self.remarks);
+    visitor.required("machine", self.machine);
+    visitor.required("provenance", self.provenance);
+    visitor.optional("sources", self.sources);
+    visitor.name("started_at", self.started_at);
+    visitor.name("ended_at", self.ended_at);
+    visitor.optional("writer", self.writer);
+  }
+
+  // A requested setting; null if there is none of that name.
+  [[nodiscard]] const Value& requested(const std::string& name) const {
+    return field_of(settings.requested, name);
+  }
+};
+
+// Reads a record. Throws FieldFault for what record_fault() finds wrong.
+[[nodiscard]] Record read_record(const Value& line);
 
 // Returns what is wrong with a record, with the key, the value found and those accepted; "" if
-// nothing is. Checks keys and types, units, finite values, negative times, 0 < TTFT <= end-to-end
-// time, shares, and reused <= prompt tokens. Called before a record is written.
-std::string record_fault(const Json& record);
+// nothing is: types, units, finite values, negative times, 0 < TTFT <= end-to-end time, shares, and
+// reused <= prompt tokens. Called before a record is written.
+[[nodiscard]] std::string record_fault(const Record& record);
 
 // Returns a sentence if a method that promises the reference's tokens differs by more than rounding
 // explains ("unexplained" of "generations"); "" if it does not, or was not compared.
-std::string inexact_remark(const Json& metrics);
+std::string inexact_remark(const Metrics& metrics);
 
 // Returns the remarks that a reader of the metrics needs: inexact_remark(), which metrics are
 // noisy, a share of a limit above 1 (the limit was measured on a busy machine), and a share so
 // small that something other than the measured work took the time.
-std::vector<std::string> remarks_on(const Json& metrics);
+std::vector<std::string> remarks_on(const Metrics& metrics);
 
 // Returns the current time as "2026-01-31T12:34:56.789Z".
 std::string utc_now();

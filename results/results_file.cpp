@@ -1,8 +1,7 @@
 #include "results/results_file.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
+#include "core/base/value_json.h"
 #include "results/gzip.h"
 
 namespace reprise::results {
@@ -15,8 +14,8 @@ std::string read_results_file(const std::filesystem::path& path) {
   return is_packed(path) ? unpacked(bytes, path, kMostResultsBytes) : bytes;
 }
 
-Json read_results_json(const std::filesystem::path& path) {
-  return parse_json(read_results_file(path), path.string());
+Value read_results_json(const std::filesystem::path& path) {
+  return parse_value(read_results_file(path), path.string());
 }
 
 }  // namespace reprise::results

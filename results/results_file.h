@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/base/json.h"
+#include "core/base/value.h"
 
 namespace reprise::results {
 
@@ -16,6 +16,6 @@ inline constexpr size_t kMostResultsBytes = size_t{1} << 30;
 // kMostResultsBytes or is damaged.
 [[nodiscard]] std::string read_results_file(const std::filesystem::path& path);
 // Reads a JSON document. Throws Error also if it is not one.
-[[nodiscard]] Json read_results_json(const std::filesystem::path& path);
+[[nodiscard]] Value read_results_json(const std::filesystem::path& path);
 
 }  // namespace reprise::results

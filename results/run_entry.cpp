@@ -1,11 +1,8 @@
 #include "results/run_entry.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
+#include "core/base/value_json.h"
 #include "results/hash.h"
-#include "results/record.h"
-#include "results/results_file.h"
 
 namespace reprise::results {
 namespace {
@@ -14,82 +11,99 @@ constexpr const char* kShared[] = {"experiment", "config_hash", "machine", "prov
 constexpr const char* kRemedy =
     "Restore the file, or run with --fresh to set the old results aside.";
 
-Json shared_part(const Json& record) {
-  Json shared = Json::object();
-  for (const char* key : kShared) shared[key] = record.at(key);
+// The part of a record that is the same for all records of its run.
+struct Shared {
+  Origin experiment;
+  std::string config_hash;
+  Machine machine;
+  Provenance provenance;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor.required("experiment", self.experiment);
+    visitor.name("config_hash", self.config_hash);
+    visitor.required("machine", self.machine);
+    visitor.required("provenance", self.provenance);
+  }
+};
+
+Fields shared_part(const Fields& line) {
+  Fields shared;
+  for (const char* key : kShared) shared[key] = field_of(line, key);
   return shared;
 }
 
-std::string id_of(const Json& shared) { return hash_text(hash_bytes(shared.dump())); }
-
-std::string entry_fault(const Json& line) {
-  if (line.value("schema", Json()) != kSchemaVersion)
+std::string entry_fault(const Fields& line) {
+  if (field_of(line, "schema") != Value(kSchemaVersion))
     return fmt::format("its schema is not {}", kSchemaVersion);
-  for (const char* key : kShared)
-    if (!line.contains(key)) return fmt::format("\"{}\" is missing", key);
-  return machine_fault(line["machine"]);
+  try {
+    (void)read_fields<Shared>(line);
+    return "";
+  } catch (const FieldFault& fault) {
+    return fault.text;
+  }
 }
 
 // "" where the record names no run.
-std::string named_run(const Json& line, const std::string& where) {
-  if (!line.is_object() || !line.contains("run")) return "";
-  const Json& id = line["run"];
-  if (!id.is_string() || id.get_ref<const std::string&>().empty())
+std::string named_run(const Fields& line, const std::string& where) {
+  if (!line.contains("run")) return "";
+  const Value& id = field_of(line, "run");
+  if (!id.is_text() || id.text().empty())
     raise("{} is not a record of this program: \"run\" must be a text, found {}. {}", where,
           shown(id), kRemedy);
-  return id;
+  return id.text();
 }
 
 }  // namespace
 
-bool RunEntries::is_entry(const Json& line) {
-  return line.is_object() && line.contains("run") && !line.contains("point");
+bool RunEntries::is_entry(const Fields& line) {
+  return line.contains("run") && !line.contains("point");
 }
 
-std::string RunEntries::add(const Json& line, const std::string& where) {
+std::string RunEntries::add(const Fields& line, const std::string& where) {
   const std::string id = named_run(line, where);
   if (const std::string fault = entry_fault(line); !fault.empty())
     raise("{} is not a run's entry of this program: {}. {}", where, fault, kRemedy);
-  const std::string shared = shared_part(line).dump();
-  if (entries_.emplace(id, shared).first->second != shared)
-    raise("{} says something else of run {} than a line before it. {}", where, shown(line["run"]),
-          kRemedy);
+  Fields shared = shared_part(line);
+  const size_t bytes = json_text(shared).size();
+  const auto [entry, is_new] = entries_.try_emplace(id, Entry{shared, bytes});
+  if (!is_new && entry->second.shared != shared)
+    raise("{} says something else of run {} than a line before it. {}", where, shown(id), kRemedy);
   return id;
 }
 
-Json RunEntries::whole(Json record, const std::string& where) {
+Fields RunEntries::whole(Fields record, const std::string& where) {
   const std::string id = named_run(record, where);
   if (id.empty()) return record;
   const auto entry = entries_.find(id);
   if (entry == entries_.end())
-    raise("{} is of run {}, of which no line before it is the entry. {}", where,
-          shown(record["run"]), kRemedy);
-  added_bytes_ += entry->second.size();
+    raise("{} is of run {}, of which no line before it is the entry. {}", where, shown(id),
+          kRemedy);
+  added_bytes_ += entry->second.bytes;
   if (added_bytes_ > most_added_bytes_)
     raise("{}: the records up to here are larger than the {} bytes allowed. {}", where,
           most_added_bytes_, kRemedy);
   for (const char* key : kShared)
     if (record.contains(key))
       raise("{} has \"{}\", which its run's entry has too. {}", where, key, kRemedy);
-  record.update(Json::parse(entry->second));
+  update(record, entry->second.shared);
   record.erase("run");
   return record;
 }
 
-std::string run_lines(std::span<const Json> records, std::set<std::string>& written) {
+std::string run_lines(std::span<const Record> records, std::set<std::string>& written) {
   std::string lines;
-  for (const Json& record : records) {
-    Json shared = shared_part(record);
-    const std::string id = id_of(shared);
+  for (const Record& record : records) {
+    Fields own = written_fields(record);
+    Fields shared = shared_part(own);
+    const std::string id = hash_text(hash_bytes(json_text(shared)));
     if (written.insert(id).second) {
-      shared.update({{"schema", kSchemaVersion}, {"run", id}});
-      lines += shared.dump() + "\n";
+      update(shared, {{"schema", kSchemaVersion}, {"run", id}});
+      lines += json_text(shared) + "\n";
     }
-    Json own = record;
     for (const char* key : kShared) own.erase(key);
-    own["schema"] = kSchemaVersion;
-    own["run"] = id;
-    lines += own.dump() + "\n";
+    update(own, {{"schema", kSchemaVersion}, {"run", id}});
+    lines += json_text(own) + "\n";
   }
   return lines;
 }

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "core/base/json.h"
+#include "results/record.h"
 #include "results/results_file.h"
 
 namespace reprise::results {
@@ -29,22 +29,26 @@ class RunEntries {
       : most_added_bytes_(most_added_bytes) {}
 
   // Whether a line is an entry.
-  [[nodiscard]] static bool is_entry(const Json& line);
+  [[nodiscard]] static bool is_entry(const Fields& line);
   // Takes an entry in and returns its ID. Throws Error naming `where` (file and line) where a key
   // is missing or unsound, or an entry before it has the same ID and says something else.
-  std::string add(const Json& line, const std::string& where);
-  // A record with all its keys, and without "run". Throws Error naming `where` where no line before
+  std::string add(const Fields& line, const std::string& where);
+  // The fields of a record with all its keys, and without "run". Throws Error naming `where` where no line before
   // it is its run's entry, where both have a key, and where the records become too large.
-  [[nodiscard]] Json whole(Json record, const std::string& where);
+  [[nodiscard]] Fields whole(Fields record, const std::string& where);
 
  private:
-  std::map<std::string, std::string> entries_;  // by ID: the JSON of what the run's records share
+  struct Entry {
+    Fields shared;
+    size_t bytes = 0;  // of its JSON
+  };
+  std::map<std::string, Entry> entries_;  // by ID
   size_t most_added_bytes_;
   size_t added_bytes_ = 0;
 };
 
 // The lines of records that have all their keys. An entry is among them for each run whose ID is
 // not in `written`, to which it is added.
-[[nodiscard]] std::string run_lines(std::span<const Json> records, std::set<std::string>& written);
+[[nodiscard]] std::string run_lines(std::span<const Record> records, std::set<std::string>& written);
 
 }  // namespace reprise::results

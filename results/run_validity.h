@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/base/json.h"
+#include "results/record.h"
 
 namespace reprise::results {
 
@@ -15,8 +15,8 @@ struct RunValidity {
 };
 
 // Reads {"verdict": "VALID" or another text, "reasons": [texts]} in a record's answers.
-[[nodiscard]] RunValidity run_validity(const Json& record);
+[[nodiscard]] RunValidity run_validity(const Record& record);
 // Returns "INVALID: " and the reasons, from the answers alone; "" for a valid run.
-[[nodiscard]] std::string invalid_remark(const Json& answers);
+[[nodiscard]] std::string invalid_remark(const Fields& answers);
 
 }  // namespace reprise::results

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 
@@ -35,41 +34,34 @@ Summary summarize(std::span<const double> samples) {
           .q3 = quantile(sorted, 0.75)};
 }
 
-Json metric_json(const Summary& summary, const std::string& unit) {
-  return {{"value", summary.median}, {"unit", unit},          {"min", summary.min},
-          {"max", summary.max},      {"q1", summary.q1},      {"q3", summary.q3},
-          {"iqr", summary.iqr()},    {"count", summary.count}};
+Metric metric_of(const Summary& summary, const std::string& unit) {
+  return {.value = summary.median,
+          .unit = unit,
+          .spread = Spread{.min = summary.min,
+                           .max = summary.max,
+                           .q1 = summary.q1,
+                           .q3 = summary.q3,
+                           .count = summary.count}};
 }
 
-void add_percentiles(std::span<const double> samples, Json& metric) {
+void add_percentiles(std::span<const double> samples, Metric& metric) {
   std::vector<double> sorted(samples.begin(), samples.end());
   std::sort(sorted.begin(), sorted.end());
-  Json unsupported = Json::array();
   for (const Percentile& percentile : kPercentiles) {
     if (std::ssize(sorted) >= percentile.least_samples())
-      metric[percentile.name] = quantile(sorted, percentile.share);
+      metric.percentiles[percentile.name] = quantile(sorted, percentile.share);
     else
-      unsupported.push_back(percentile.name);
+      metric.too_few_for.emplace_back(percentile.name);
   }
-  if (!unsupported.empty()) metric["too_few_for"] = std::move(unsupported);
 }
 
-void mark_population(Json& metric) { metric["population"] = true; }
-
-bool is_noisy(const Json& metric) {
-  return metric.contains("iqr") && !metric.contains("population") &&
-         metric["iqr"].get<double>() > kNoisyShare * metric["value"].get<double>();
+bool is_noisy(const Metric& metric) {
+  return metric.spread && !metric.is_population && metric.spread->iqr() > kNoisyShare * metric.value;
 }
 
-Json disturbed_json(int64_t disturbed, int64_t taken, int64_t retaken) {
-  if (disturbed == 0 && (retaken == 0 || 2 * retaken < taken)) return nullptr;
-  return {{"count", disturbed}, {"of", taken}, {"retaken", retaken}};
-}
-
-bool is_disturbed(const Json& metric) { return metric.contains("disturbed"); }
-
-Json metric_json(double value, const std::string& unit) {
-  return {{"value", value}, {"unit", unit}};
+std::optional<Disturbed> disturbed_mark(int64_t disturbed, int64_t taken, int64_t retaken) {
+  if (disturbed == 0 && (retaken == 0 || 2 * retaken < taken)) return std::nullopt;
+  return Disturbed{.count = disturbed, .of = taken, .retaken = retaken};
 }
 
 }  // namespace reprise::results

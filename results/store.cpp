@@ -11,11 +11,11 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/value_json.h"
 #include "core/base/write_all.h"
 #include "results/gzip.h"
 #include "results/identity.h"
@@ -42,7 +42,7 @@ void flush_folder(const fs::path& dir) {
 }
 
 struct Contents {
-  std::vector<Json> records;
+  std::vector<Record> records;
   // Ends after the last whole group.
   size_t sound_bytes = 0;
   int64_t sound_lines = 0;
@@ -51,19 +51,18 @@ struct Contents {
 
 constexpr int64_t kMostGroupRecords = 10000;
 
-struct GroupPlace {
-  std::string id;
-  int64_t index = 0, of = 1;
-};
-
-GroupPlace group_of(const Json& record, const std::string& where) {
-  if (const std::string fault = record_fault(record); !fault.empty())
+Record record_of(const Fields& line, const std::string& where) {
+  try {
+    Record record = read_record(line);
+    const GroupPlace& group = record.group;
+    if (group.of < 1 || group.of > kMostGroupRecords || group.index < 0 || group.index >= group.of)
+      throw FieldFault{fmt::format("group has index {} of {}; a group has 1 to {} records",
+                                   group.index, group.of, kMostGroupRecords)};
+    return record;
+  } catch (const FieldFault& fault) {
     raise("{} is not a record of this program: {}. Delete that line, or run with --fresh.", where,
-          fault);
-  JsonObject whole(record, where);
-  JsonObject group = whole.object("group");
-  const int64_t of = group.integer_in("of", 1, kMostGroupRecords);
-  return {group.string("id"), group.integer_in("index", 0, of - 1), of};
+          fault.text);
+  }
 }
 
 // Reads groups one after another, each with its records in order; entries of runs stand between.
@@ -81,21 +80,25 @@ Contents parse_records(const std::string& text, const fs::path& path, RunEntries
     if (end == std::string::npos) break;  // torn
     const std::string where = fmt::format("{} line {}", path.string(), line);
     const bool is_last_line = end + 1 == text.size();
-    Json record;
+    Value parsed;
     try {
-      record = parse_json(std::string_view(text).substr(begin, end - begin), where);
+      parsed = parse_value(std::string_view(text).substr(begin, end - begin), where);
     } catch (const Error& error) {
       if (is_last_line) break;  // a write torn by a power cut
       raise("{}. Delete that line, or run with --fresh to set the old results aside.",
             error.what());
     }
-    if (RunEntries::is_entry(record)) {
-      pending_runs.insert(runs.add(record, where));
+    if (!parsed.is_fields())
+      raise("{} is not a record of this program: it is no JSON object. Delete that line, or run "
+            "with --fresh.",
+            where);
+    if (RunEntries::is_entry(parsed.fields())) {
+      pending_runs.insert(runs.add(parsed.fields(), where));
       begin = end + 1;
       continue;
     }
-    record = runs.whole(std::move(record), where);
-    const GroupPlace place = group_of(record, where);
+    Record record = record_of(runs.whole(std::move(parsed.fields()), where), where);
+    const GroupPlace place = record.group;
     const bool continues = whole_records != contents.records.size();
     const int64_t expected = continues ? last.index + 1 : 0;
     if (place.index != expected || (continues && place.id != last.id))
@@ -143,22 +146,6 @@ fs::path file_of_only_writer(const fs::path& dir) {
   for (const char* name : {"records.jsonl", "records.jsonl.gz"})
     if (fs::exists(dir / name)) return dir / name;
   return {};
-}
-
-// Checks an entry of a file of skipped points.
-Json checked_skipped(const Json& entry, const fs::path& file) {
-  JsonObject point(entry, file.string(), "skipped point");
-  Json checked = {{"point", point.string("point")}};
-  for (const char* key : {"group", "label", "method", "reason"}) {
-    const std::string text = point.string(key, "");
-    if (!is_plain_text(text, kLongestText))
-      raise("{} must be a text of at most {} bytes without control characters, found {}",
-            point.where(key), kLongestText, shown(text));
-    checked[key] = text;
-  }
-  for (const char* key : {"need_bytes", "available_bytes"})
-    if (point.has(key)) checked[key] = point.number(key);
-  return checked;
 }
 
 // Creates a folder of that name, or the first free one of "NAME-2", "NAME-3", ...
@@ -229,40 +216,38 @@ WholeRecords read_record_files(const std::vector<fs::path>& files) {
     RunEntries runs;
     Contents contents = parse_records(text, file, runs);
     whole.torn_bytes += static_cast<int64_t>(text.size() - contents.sound_bytes);
-    for (Json& record : contents.records)
-      if (points.insert(record["point"].get<std::string>()).second)
+    for (Record& record : contents.records)
+      if (points.insert(record.point).second)
         whole.records.push_back(std::move(record));
   }
   return whole;
 }
 
-std::vector<Json> read_records(const fs::path& dir) {
+std::vector<Record> read_records(const fs::path& dir) {
   return read_record_files(record_files(dir)).records;
 }
 
-std::vector<Json> read_skipped(const fs::path& dir) {
+std::vector<SkippedPoint> read_skipped(const fs::path& dir) {
   const std::vector<fs::path> files = files_of(dir, "skipped", "json");
   if (files.empty()) return {};
   std::set<std::string> points;
   if (!files_of(dir, "records", "jsonl").empty())
-    for (const Json& record : read_records(dir)) points.insert(record["point"].get<std::string>());
-  std::vector<Json> skipped;
+    for (const Record& record : read_records(dir)) points.insert(record.point);
+  std::vector<SkippedPoint> skipped;
   for (const fs::path& file : files) {
-    const Json list = read_results_json(file);
-    if (!list.is_array())
-      raise(
-          "{} must be a list of skipped points, found {}. Delete it, and the next run writes it "
-          "anew.",
-          file.string(), shown(list));
-    for (const Json& entry : list)
-      if (Json point = checked_skipped(entry, file);
-          points.insert(point["point"].get<std::string>()).second)
-        skipped.push_back(std::move(point));
+    std::vector<SkippedPoint> listed;
+    try {
+      FieldReader::read(read_results_json(file), "skipped", listed);
+    } catch (const FieldFault& fault) {
+      raise("{}: {}. Delete it, and the next run writes it anew.", file.string(), fault.text);
+    }
+    for (SkippedPoint& point : listed)
+      if (points.insert(point.point).second) skipped.push_back(std::move(point));
   }
   return skipped;
 }
 
-RecordStore::RecordStore(fs::path dir, const Json& manifest, bool fresh, std::string writer,
+RecordStore::RecordStore(fs::path dir, const Manifest& manifest, bool fresh, std::string writer,
                          bool mix)
     : dir_(std::move(dir)), writer_(std::move(writer)) {
   if (fresh && is_shared())
@@ -346,21 +331,18 @@ void RecordStore::set_aside() {
   flush_folder(dir_);
 }
 
-Json RecordStore::continued(const Json& found, const Json& manifest, bool mix) {
-  const fs::path path = dir_ / "run.json";
-  JsonObject reader(found, path.string());
-  if (reader.string("config_hash") != manifest.at("config_hash").get<std::string>())
+Manifest RecordStore::continued(const Manifest& found, const Manifest& planned, bool mix) {
+  if (found.config_hash != planned.config_hash)
     raise(
         "{} holds results of other settings: {}. Choose another --out, or add --fresh to set the "
         "old results aside.",
-        dir_.string(), difference_text(manifest.at("settings"), reader.at("settings")));
-  const Json identity = manifest.value("identity", Json());
-  const Json before = found.value("identity", Json());
-  difference_ = before.is_object() || !identity.is_object()
-                    ? difference_text(identity, before)
+        dir_.string(),
+        difference_text(written_fields(planned.settings), written_fields(found.settings)));
+  difference_ = !found.identity.empty() || planned.identity.empty()
+                    ? difference_text(planned.identity, found.identity)
                     : "it does not say of which code, machine and weights its records are";
-  Json next = manifest;
-  if (found.contains("mixed") && found["mixed"] == true) next["mixed"] = true;
+  Manifest next = planned;
+  next.is_mixed = found.is_mixed;
   if (difference_.empty() || !has_records()) {
     difference_.clear();
     return next;
@@ -370,8 +352,8 @@ Json RecordStore::continued(const Json& found, const Json& manifest, bool mix) {
         "{} holds results of another origin: {}. Add --fresh to set them aside, --mix to measure "
         "the rest all the same and mark it, or choose another --out.",
         dir_.string(), difference_);
-  next["identity"] = before;  // the first identity is kept, so that others need --mix each time
-  next["mixed"] = true;
+  next.identity = found.identity;  // the first identity is kept, so that others need --mix each time
+  next.is_mixed = true;
   return next;
 }
 
@@ -383,17 +365,20 @@ bool RecordStore::has_records() const {
   return false;
 }
 
-void RecordStore::open_manifest(const Json& manifest, bool mix) {
+void RecordStore::open_manifest(const Manifest& planned, bool mix) {
   const fs::path path = dir_ / "run.json";
+  const auto write = [&](const Manifest& manifest) {
+    write_file(path, json_text(written_fields(manifest), /*indent=*/2) + "\n");
+  };
   if (fs::exists(path)) {
-    write_file(path, continued(read_results_json(path), manifest, mix).dump(2) + "\n");
+    write(continued(read_manifest(read_results_json(path), path.string()), planned, mix));
   } else if (const auto alone = file_of_only_writer(dir_); !alone.empty()) {
     raise(
         "{} has {} but no run.json, so nobody knows what they measured. Choose another --out, or "
         "add --fresh to set them aside.",
         dir_.string(), alone.filename().string());
   } else {
-    write_file(path, manifest.dump(2) + "\n");
+    write(planned);
   }
 }
 
@@ -411,15 +396,15 @@ void RecordStore::open_records() {
   if (dropped_bytes_ > 0 && ::ftruncate(file_, size_) != 0) raise_errno("shortening", path);
 }
 
-const Json* RecordStore::find(const std::string& point) const {
+const Record* RecordStore::find(const std::string& point) const {
   const auto found = index_.find(point);
   return found == index_.end() ? nullptr : &records_[found->second];
 }
 
 // The first record of a point is kept; two writers may have measured the same group.
-void RecordStore::keep(std::span<const Json> records) {
-  for (const Json& record : records)
-    if (index_.emplace(record["point"].get<std::string>(), records_.size()).second)
+void RecordStore::keep(std::span<const Record> records) {
+  for (const Record& record : records)
+    if (index_.emplace(record.point, records_.size()).second)
       records_.push_back(record);
 }
 
@@ -454,8 +439,8 @@ void RecordStore::refresh() {
   }
 }
 
-void RecordStore::append(std::span<const Json> group) {
-  for (const Json& record : group) {
+void RecordStore::append(std::span<const Record> group) {
+  for (const Record& record : group) {
     const std::string fault = record_fault(record);
     REPRISE_CHECK(fault.empty(), "record refused: {}", fault);
   }
@@ -473,10 +458,10 @@ void RecordStore::append(std::span<const Json> group) {
   keep(group);
 }
 
-void RecordStore::write_skipped(const std::vector<Json>& skipped) const {
+void RecordStore::write_skipped(const std::vector<SkippedPoint>& skipped) const {
   const fs::path path = own_file("skipped", "json");
   if (skipped.empty() && !fs::exists(path)) return;
-  write_file(path, Json(skipped).dump(2) + "\n");
+  write_file(path, json_text(FieldWriter::written(skipped), /*indent=*/2) + "\n");
 }
 
 }  // namespace reprise::results

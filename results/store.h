@@ -20,10 +20,31 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/base/json.h"
+#include "results/manifest.h"
+#include "results/record.h"
 #include "results/run_entry.h"
 
 namespace reprise::results {
+
+// A point that did not fit into memory.
+struct SkippedPoint {
+  std::string point, group;
+  std::string label;   // of its group
+  std::string method;  // with its options
+  std::optional<double> need_bytes, available_bytes;
+  std::string reason;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor.required("point", self.point);
+    visitor.defaulted("group", self.group);
+    visitor.defaulted("label", self.label);
+    visitor.defaulted("method", self.method);
+    visitor.optional("need_bytes", self.need_bytes);
+    visitor.optional("available_bytes", self.available_bytes);
+    visitor.defaulted("reason", self.reason);
+  }
+};
 
 // A group of records (points measured interleaved) is written with one write and is on disk before
 // append() returns. A kill can leave only a torn last group. Its writer cuts it off at the next
@@ -34,16 +55,16 @@ class RecordStore {
   // says what differs; `mix` allows another identity. `fresh` first moves older results to
   // previous-<time>/. Writer "" has the folder alone; named writers share it. Throws Error also if
   // the folder is locked, not writable or damaged, and for `fresh` in a shared folder.
-  RecordStore(std::filesystem::path dir, const Json& manifest, bool fresh, std::string writer = "",
-              bool mix = false);
+  RecordStore(std::filesystem::path dir, const Manifest& manifest, bool fresh,
+              std::string writer = "", bool mix = false);
   ~RecordStore();
   RecordStore(const RecordStore&) = delete;
   RecordStore& operator=(const RecordStore&) = delete;
 
   // Returns the record of a point, or null. The pointer is valid until append() or refresh().
-  [[nodiscard]] const Json* find(const std::string& point) const;
+  [[nodiscard]] const Record* find(const std::string& point) const;
   [[nodiscard]] bool has(const std::string& point) const { return find(point) != nullptr; }
-  [[nodiscard]] const std::vector<Json>& records() const {
+  [[nodiscard]] const std::vector<Record>& records() const {
     return records_;
   }  // records of all writers
   // Bytes that were cut off this writer's torn last group.
@@ -65,9 +86,9 @@ class RecordStore {
 
   // Writes one whole group. Each record must be valid (record_fault(): CHECK). Throws Error if the
   // disk refuses; the file is then unchanged.
-  void append(std::span<const Json> group);
-  // Replaces this writer's list of skipped points: objects with "point", "need_bytes", ...
-  void write_skipped(const std::vector<Json>& skipped) const;
+  void append(std::span<const Record> group);
+  // Replaces this writer's list of skipped points.
+  void write_skipped(const std::vector<SkippedPoint>& skipped) const;
 
  private:
   // How far another writer's file has been read.
@@ -80,13 +101,13 @@ class RecordStore {
   void lock();
   void close_files();
   void set_aside();
-  void open_manifest(const Json& manifest, bool mix);
+  void open_manifest(const Manifest& planned, bool mix);
   // Returns the manifest to write if `found` is already there. Throws Error if they do not agree.
-  [[nodiscard]] Json continued(const Json& found, const Json& manifest, bool mix);
+  [[nodiscard]] Manifest continued(const Manifest& found, const Manifest& planned, bool mix);
   [[nodiscard]] bool has_records() const;
   void lock_manifest(short type);
   void open_records();
-  void keep(std::span<const Json> records);
+  void keep(std::span<const Record> records);
   [[nodiscard]] bool is_shared() const { return !writer_.empty(); }
 
   std::filesystem::path dir_;
@@ -99,18 +120,18 @@ class RecordStore {
   int64_t dropped_bytes_ = 0;
   std::set<std::string> written_runs_;  // IDs of the entries in the file
   std::map<std::filesystem::path, Progress> others_;
-  std::vector<Json> records_;
+  std::vector<Record> records_;
   std::unordered_map<std::string, size_t> index_;  // point id -> place in records_
 };
 
 // Reads the whole groups of all writers, each point once, without locks or changes.
-std::vector<Json> read_records(const std::filesystem::path& dir);
+std::vector<Record> read_records(const std::filesystem::path& dir);
 
 // Returns the files of records, a sole writer's first. Throws Error if there is none.
 std::vector<std::filesystem::path> record_files(const std::filesystem::path& dir);
 
 struct WholeRecords {
-  std::vector<Json> records;
+  std::vector<Record> records;
   // Bytes after the last whole group of each file, left by a run in progress or killed while
   // writing.
   int64_t torn_bytes = 0;
@@ -119,7 +140,7 @@ struct WholeRecords {
 WholeRecords read_record_files(const std::vector<std::filesystem::path>& files);
 
 // Returns the points that some writer skipped and none has measured, each once.
-std::vector<Json> read_skipped(const std::filesystem::path& dir);
+std::vector<SkippedPoint> read_skipped(const std::filesystem::path& dir);
 
 // Replaces a file in one step: writes a temporary file beside it, flushes it to disk and renames
 // it.

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "app/report/differences.h"
 #include "results/better.h"
@@ -15,28 +14,28 @@ namespace reprise::app {
 namespace {
 
 using results::Better;
+using results::Record;
 using results::ResultsFolder;
+using Axes = std::map<std::string, Values>;
 
 // {axis: values} of both sweeps, so that a point has the same key in both.
-Json axes_of_both(const ResultsFolder& before, const ResultsFolder& after) {
-  Json axes = before.run["settings"]["axes"];
-  for (const auto& [axis, values] : after.run["settings"]["axes"].items())
-    if (!axes.contains(axis)) axes[axis] = values;
+Axes axes_of_both(const ResultsFolder& before, const ResultsFolder& after) {
+  Axes axes = before.run.settings.axes;
+  axes.insert(after.run.settings.axes.begin(), after.run.settings.axes.end());
   return axes;
 }
 
-std::map<std::string, const Json*> points_of(const ResultsFolder& folder, const Json& axes) {
-  std::map<std::string, const Json*> points;
-  for (const Json& record : folder.records)
-    points.emplace(results::point_key(record["settings"]["requested"], axes), &record);
+std::map<std::string, const Record*> points_of(const ResultsFolder& folder, const Axes& axes) {
+  std::map<std::string, const Record*> points;
+  for (const Record& record : folder.records)
+    points.emplace(results::point_key(record.settings.requested, axes), &record);
   return points;
 }
 
 // The samples of a metric. Empty if it was not sampled; a percentile has no samples of its own.
-std::vector<double> samples_of(const Json& record, const std::string& metric) {
-  const auto samples = record["samples"].find(metric);
-  return samples == record["samples"].end() ? std::vector<double>()
-                                            : samples->get<std::vector<double>>();
+std::vector<double> samples_of(const Record& record, const std::string& metric) {
+  const auto samples = record.samples.find(metric);
+  return samples == record.samples.end() ? std::vector<double>() : samples->second;
 }
 
 ChangeVerdict verdict_of(checks::Verdict verdict, Better better) {
@@ -71,9 +70,10 @@ void test_change(const std::string& unit, const checks::ChangeOptions& options,
   change.verdict = verdict_of(found->verdict, better);
 }
 
-MetricChange change_at(const Json& before, const Json& after, const std::string& metric) {
-  const double was = results::shown_metric(before["metrics"], metric)["value"].get<double>();
-  const double is = results::shown_metric(after["metrics"], metric)["value"].get<double>();
+// Both have the metric.
+MetricChange change_at(const Record& before, const Record& after, const std::string& metric) {
+  const double was = results::shown_metric(before.metrics, metric)->value;
+  const double is = results::shown_metric(after.metrics, metric)->value;
   MetricChange change{.before = &before, .after = &after, .metric = metric};
   change.ratio = was == 0 ? std::numeric_limits<double>::quiet_NaN() : is / was;
   if (was == is) change.verdict = ChangeVerdict::kSame;
@@ -85,17 +85,17 @@ bool is_testable(const MetricChange& change) {
          !samples_of(*change.after, change.metric).empty();
 }
 
-bool have_both(const Json& before, const Json& after, const std::string& metric) {
-  return !results::shown_metric(before["metrics"], metric).is_null() &&
-         !results::shown_metric(after["metrics"], metric).is_null();
+bool have_both(const Record& before, const Record& after, const std::string& metric) {
+  return results::shown_metric(before.metrics, metric) &&
+         results::shown_metric(after.metrics, metric);
 }
 
 void judge_changes(checks::ChangeOptions options, Changes& changes) {
   changes.tested = std::count_if(changes.metrics.begin(), changes.metrics.end(), is_testable);
   options.comparisons = std::max<int64_t>(1, changes.tested);
   for (MetricChange& change : changes.metrics) {
-    const Json metric = results::shown_metric((*change.after)["metrics"], change.metric);
-    test_change(metric["unit"], options, change);
+    const auto metric = results::shown_metric(change.after->metrics, change.metric);
+    test_change(metric->unit, options, change);
     if (!results::run_validity(*change.before).is_valid ||
         !results::run_validity(*change.after).is_valid)
       change.verdict = ChangeVerdict::kInvalid;
@@ -113,13 +113,13 @@ std::string name_of(ChangeVerdict verdict) {
 Changes changes_between(const ResultsFolder& before, const ResultsFolder& after,
                         checks::ChangeOptions options) {
   Changes changes;
-  const Json axes = axes_of_both(before, after);
+  const Axes axes = axes_of_both(before, after);
   const auto old_points = points_of(before, axes);
-  for (const Json& record : after.records) {
-    const auto found = old_points.find(results::point_key(record["settings"]["requested"], axes));
+  for (const Record& record : after.records) {
+    const auto found = old_points.find(results::point_key(record.settings.requested, axes));
     if (found == old_points.end()) continue;
     ++changes.points;
-    for (const auto& metric : after.run["metrics"].get<std::vector<std::string>>())
+    for (const std::string& metric : after.run.metrics)
       if (have_both(*found->second, record, metric))
         changes.metrics.push_back(change_at(*found->second, record, metric));
   }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "checks/change.h"
-#include "core/base/json.h"
 #include "results/folder.h"
 
 namespace reprise::app {
@@ -23,8 +22,8 @@ enum class ChangeVerdict : uint8_t {
 [[nodiscard]] std::string name_of(ChangeVerdict verdict);
 
 struct MetricChange {
-  const Json* before = nullptr;  // records
-  const Json* after = nullptr;
+  const results::Record* before = nullptr;
+  const results::Record* after = nullptr;
   std::string metric;
   double ratio = 0;           // of the medians, after over before; NaN where before is 0
   double low = 0, high = 0;   // of the ratio; 0 and infinity where the samples decide nothing

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "app/record_columns.h"
@@ -15,59 +14,57 @@
 namespace reprise::app {
 namespace {
 
+using results::Record;
 using results::ResultsFolder;
 
 // The text that `fn` returns for the records; different texts are joined.
-std::string said(const ResultsFolder& folder, const std::function<std::string(const Json&)>& fn) {
+std::string said(const ResultsFolder& folder, const std::function<std::string(const Record&)>& fn) {
   std::set<std::string> texts;
-  for (const Json& record : folder.records) texts.insert(fn(record));
+  for (const Record& record : folder.records) texts.insert(fn(record));
   return fmt::format("{}", fmt::join(texts, " and "));
 }
 
 // The requested settings, without the points themselves.
-Json asked_for(const ResultsFolder& folder) {
-  const Json& settings = folder.run["settings"];
-  Json asked = {{"scale", settings["scale"]}, {"axes", settings["axes"]}};
-  for (const Json& record : folder.records)
-    for (const auto& [name, value] : record["settings"]["requested"].items())
-      if (!settings["axes"].contains(name) && name != "method" && name != "method_options")
+Fields asked_for(const ResultsFolder& folder) {
+  const results::PlannedSettings& settings = folder.run.settings;
+  Fields asked;
+  for (const Record& record : folder.records)
+    for (const auto& [name, value] : record.settings.requested)
+      if (!settings.axes.contains(name) && name != "method" && name != "method_options")
         asked[name] = "";
-  for (const auto& [name, value] : asked.items())
-    if (value == "")
-      value =
-          said(folder, [&, key = name](const Json& record) { return setting_text(record, key); });
+  for (auto& [name, value] : asked)
+    value = said(folder,
+                 [&, key = name](const Record& record) { return setting_text(record, key); });
+  asked["scale"] = settings.scale;
+  asked["axes"] = FieldWriter::written(settings.axes);
   return asked;
 }
 
-Json code_of(const ResultsFolder& folder) {
-  const auto made = [&](const char* key) {
-    return said(folder,
-                [key](const Json& record) { return record["provenance"].value(key, "unknown"); });
+std::string known(const std::string& text) { return text.empty() ? "unknown" : text; }
+
+Fields code_of(const ResultsFolder& folder) {
+  const auto made = [&](std::string results::Provenance::*part) {
+    return said(folder, [part](const Record& record) { return known(record.provenance.*part); });
   };
-  const std::string dirty = said(folder, [](const Json& record) {
-    return record["provenance"].value("dirty", false) ? "yes" : "no";
-  });
-  return {{"code", {{"revision", made("revision")}, {"modified", dirty}}},
-          {"compiler", made("compiler")},
-          {"flags", made("flags")}};
+  const std::string dirty = said(
+      folder, [](const Record& record) { return record.provenance.is_dirty ? "yes" : "no"; });
+  return {{"code", Fields{{"revision", made(&results::Provenance::revision)}, {"modified", dirty}}},
+          {"compiler", made(&results::Provenance::compiler)},
+          {"flags", made(&results::Provenance::flags)}};
 }
 
-Json machine_of(const ResultsFolder& folder) {
+Fields machine_of(const ResultsFolder& folder) {
   return {
-      {"processor",
-       said(folder, [](const Json& record) { return record["machine"].value("cpu", "unknown"); })},
-      {"logical cores", said(folder, [](const Json& record) {
-         return record["machine"].value("logical_cores", Json()).dump();
-       })}};
+      {"processor", said(folder, [](const Record& record) { return known(record.machine.cpu); })},
+      {"logical cores",
+       said(folder, [](const Record& record) { return shown(record.machine.logical_cores); })}};
 }
 
 // The median of each limit over the records, which may come from several machines.
 std::map<std::string, double> limits_of(const ResultsFolder& folder) {
   std::map<std::string, std::vector<double>> all;
-  for (const Json& record : folder.records) {
-    const Json limits = record["machine"].value("limits", Json::object());
-    for (const auto& [name, limit] : limits.items()) all[name].push_back(limit.get<double>());
-  }
+  for (const Record& record : folder.records)
+    for (const auto& [name, limit] : record.machine.limits) all[name].push_back(limit);
   std::map<std::string, double> medians;
   for (const auto& [name, values] : all) medians[name] = results::summarize(values).median;
   return medians;
@@ -88,15 +85,15 @@ std::string limits_that_moved(const ResultsFolder& before, const ResultsFolder& 
 }
 
 // The source files of the first record that names them.
-Json files_of_first(const ResultsFolder& folder) {
-  for (const Json& record : folder.records)
-    if (record.contains("sources")) return {{"sources", record["sources"]}};
-  return nullptr;
+std::optional<Fields> files_of_first(const ResultsFolder& folder) {
+  for (const Record& record : folder.records)
+    if (record.sources) return Fields{{"sources", *record.sources}};
+  return std::nullopt;
 }
 
 std::string files_text(const ResultsFolder& before, const ResultsFolder& after) {
-  const Json was = files_of_first(before), is = files_of_first(after);
-  return was.is_null() || is.is_null() ? "" : results::difference_text(is, was);
+  const auto was = files_of_first(before), is = files_of_first(after);
+  return was && is ? results::difference_text(*is, *was) : "";
 }
 
 }  // namespace

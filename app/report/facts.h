@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "checks/change.h"
-#include "core/base/json.h"
+#include "core/base/value.h"
 #include "results/folder.h"
 
 namespace reprise::app {
@@ -40,7 +40,7 @@ struct Reported {
 //     A ratio is null if the earlier value was 0. An interval is null if nothing was tested, and []
 //     if the samples decide nothing.
 // Throws Error for an unknown placeholder or paper.
-[[nodiscard]] Json report_document(const std::vector<Reported>& reports,
-                                   const checks::ChangeOptions& options);
+[[nodiscard]] Fields report_document(const std::vector<Reported>& reports,
+                                     const checks::ChangeOptions& options);
 
 }  // namespace reprise::app

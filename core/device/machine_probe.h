@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-#include "core/base/json.h"
 #include "core/device/buffer.h"
 #include "core/device/context.h"
+#include "core/device/machine.h"
 
 namespace reprise {
 
@@ -61,8 +61,7 @@ MachineLimits probe_machine(const Context& context);
 // thread-safe.
 const MachineLimits& machine_limits(const Context& context);
 
-// The facts and limits that records keep: cpu, cores, threads, isa, caches, available memory, huge
-// pages, limits.
-Json machine_json(const Context& context, const MachineLimits& limits);
+// The facts of this machine, with these limits.
+Machine machine_of(const Context& context, const MachineLimits& limits);
 
 }  // namespace reprise

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/value_json.h"
 
 namespace reprise::reuse::detail {
 namespace {
@@ -122,6 +123,12 @@ std::vector<OptionInfo> field_infos(const Visit& visit) {
   FieldLister lister(infos);
   visit(lister);
   return infos;
+}
+
+void with_object(const Fields& given, const std::string& source,
+                 const std::function<void(const JsonObject&)>& fn) {
+  const Json json = json_of(given);
+  fn(JsonObject(json, source));
 }
 
 Json changes_of(const Json& from, const Json& to) {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "core/base/json.h"
+#include "core/base/value.h"
 
 namespace reprise::reuse {
 
@@ -89,6 +90,8 @@ Json fields_json(const Visit& visit);
 std::vector<OptionInfo> field_infos(const Visit& visit);
 // {option: value} for the values in `to` that differ from `from`.
 Json changes_of(const Json& from, const Json& to);
+void with_object(const Fields& given, const std::string& source,
+                 const std::function<void(const JsonObject&)>& fn);
 
 template <typename T>
 concept HasPresets = requires {
@@ -125,6 +128,16 @@ T read_options(JsonObject given) {
   detail::read_fields(given, detail::visit_of(options));
   if constexpr (detail::HasCheck<T>) options.check(given);
   given.reject_unknown();
+  return options;
+}
+
+// read_options() for options that are given as fields; `source` names them in errors.
+template <Options T>
+T read_options(const Fields& given, const std::string& source) {
+  T options;
+  detail::with_object(given, source, [&](const JsonObject& object) {
+    options = read_options<T>(object);
+  });
   return options;
 }
 

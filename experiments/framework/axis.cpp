@@ -4,49 +4,47 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/fields.h"
+#include "core/base/value_json.h"
 
 namespace reprise::experiments {
 namespace {
 
-std::string shown(const Json& given) { return given.dump().substr(0, 100); }
-
 // True for a number without fraction. Other languages' JSON writers print integers as 1e9 or 32.0.
-bool is_whole(const Json& given) {
-  if (given.is_number_integer()) return true;
-  return given.is_number_float() && std::trunc(given.get<double>()) == given.get<double>();
+bool is_whole(const Value& given) {
+  return given.is_integer() || (given.is_real() && std::trunc(given.number()) == given.number());
 }
 
-AxisValue read_integer(const Integers& range, const Json& given, const std::string& where) {
+AxisValue read_integer(const Integers& range, const Value& given, const std::string& where) {
   if (!is_whole(given)) raise("{} must be a whole number, found {}", where, shown(given));
   // Compared as doubles first: every range ends far below the limit of an int64_t.
-  const auto rounded = given.get<double>();
+  const double rounded = given.number();
   if (rounded < static_cast<double>(range.low) || rounded > static_cast<double>(range.high))
     raise("{} is {}, it must be from {} to {}", where, shown(given), range.low, range.high);
-  return given.is_number_float() ? static_cast<int64_t>(rounded) : given.get<int64_t>();
+  return given.is_real() ? static_cast<int64_t>(rounded) : given.integer();
 }
 
-AxisValue read_real(const Reals& range, const Json& given, const std::string& where) {
+AxisValue read_real(const Reals& range, const Value& given, const std::string& where) {
   if (!given.is_number()) raise("{} must be a number, found {}", where, shown(given));
-  const auto value = given.get<double>();
+  const double value = given.number();
   if (!std::isfinite(value)) raise("{} must be finite", where);
   if (value < range.low || value > range.high)
     raise("{} is {}, it must be from {} to {}", where, shown(given), range.low, range.high);
   return value;
 }
 
-AxisValue read_text(const AnyText& text, const Json& given, const std::string& where) {
-  if (!given.is_string() || given.get_ref<const std::string&>().size() > text.most_bytes)
+AxisValue read_text(const AnyText& text, const Value& given, const std::string& where) {
+  if (!given.is_text() || given.text().size() > text.most_bytes)
     raise("{} must be a text of at most {} bytes, found {}", where, text.most_bytes, shown(given));
-  return {given.get<std::string>()};
+  return given.text();
 }
 
-AxisValue read_word(const Words& words, const Json& given, const std::string& where) {
-  if (!given.is_string())
+AxisValue read_word(const Words& words, const Value& given, const std::string& where) {
+  if (!given.is_text())
     raise("{} must be one of {}, found {}", where, fmt::join(words.names, ", "), shown(given));
-  const auto word = given.get<std::string>();
+  const std::string& word = given.text();
   if (std::find(words.names.begin(), words.names.end(), word) == words.names.end())
     raise("{}: {}", where, unknown_name("value", word, words.names));
   return word;
@@ -73,13 +71,13 @@ const std::string& AxisValue::word() const {
   return std::get<std::string>(value_);
 }
 
-Json AxisValue::json() const {
-  return std::visit([](const auto& value) { return Json(value); }, value_);
+Value AxisValue::value() const {
+  return std::visit([](const auto& value) { return Value(value); }, value_);
 }
 
-std::string AxisValue::text() const { return is_number() ? json().dump() : word(); }
+std::string AxisValue::text() const { return is_number() ? json_text(value()) : word(); }
 
-AxisValue Axis::read(const Json& given, const std::string& where) const {
+AxisValue Axis::read(const Value& given, const std::string& where) const {
   if (const auto* range = std::get_if<Integers>(&accepted))
     return read_integer(*range, given, where);
   if (const auto* range = std::get_if<Reals>(&accepted)) return read_real(*range, given, where);

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/value.h"
 
 namespace reprise::experiments {
 
@@ -32,7 +32,7 @@ class AxisValue {
   [[nodiscard]] bool is_number() const { return !std::holds_alternative<std::string>(value_); }
 
   // The value as in experiment files, records and hashes: 8, 0.5, "poisson".
-  [[nodiscard]] Json json() const;
+  [[nodiscard]] Value value() const;
   [[nodiscard]] std::string text() const;  // without quotes
   bool operator==(const AxisValue&) const = default;
 
@@ -70,7 +70,7 @@ struct Axis {
   // Converts `given`. An integer is accepted as a real, and a real without fraction as an integer.
   // Throws Error beginning with `where`, with the value found and those accepted: the range, or the
   // words and the nearest one.
-  [[nodiscard]] AxisValue read(const Json& given, const std::string& where) const;
+  [[nodiscard]] AxisValue read(const Value& given, const std::string& where) const;
   // For messages: "1 to 4096", "poisson, constant".
   [[nodiscard]] std::string accepted_text() const;
   [[nodiscard]] bool takes_numbers() const {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/base/problems.h"
+#include "core/base/value_json.h"
 #include "experiments/framework/overrides.h"
 #include "results/manifest.h"
 #include "results/metric_name.h"
@@ -130,7 +131,7 @@ class Parser {
     for (const Json& name : given.is_array() ? given : Json::array({given})) {
       if (!name.is_string())
         raise("{} must be a name or a list of names, found {}", file_.where("paper_numbers"),
-              results::shown(name));
+              shown(value_of(name)));
       require_name(known, "paper_numbers", name.get<std::string>(), file_.where("paper_numbers"));
       experiment_.paper_numbers.push_back(name.get<std::string>());
     }
@@ -270,17 +271,18 @@ class Parser {
 
   // Checks method options here, so that no error appears after hours of measuring.
   void read_options(JsonObject& entry, MethodChoice& choice) const {
+    const Json none = Json::object();
     const JsonObject given =
-        entry.has("options") ? entry.object("options") : JsonObject(choice.options, source_);
+        entry.has("options") ? entry.object("options") : JsonObject(none, source_);
     for (const KnownMethod& method : vocabulary_.methods)
-      if (method.name == choice.name) choice.resolved = method.resolve_options(given);
+      if (method.name == choice.name) choice.resolved = fields_of(method.resolve_options(given));
     const Series* series = experiment_.kind.find_series(choice.name);
     if (series != nullptr && series->resolve_options)
-      choice.resolved = series->resolve_options(given);
+      choice.resolved = fields_of(series->resolve_options(given));
     else if (series != nullptr && !given.json().empty())
       raise("{}: series \"{}\" has no options; leave out \"{}\"", entry.where("options"),
             choice.name, given.json().begin().key());
-    choice.options = Json(given.json());
+    choice.options = fields_of(given.json());
   }
 
   // The keys that list what is measured, in the order of the points.
@@ -315,18 +317,18 @@ class Parser {
                   std::set<std::string>& seen) {
     Json storage;
     JsonObject entry = entry_object(json, storage, "name", source_, path);
-    MethodChoice choice{.name = entry.string("name"), .options = Json::object()};
+    MethodChoice choice{.name = entry.string("name")};
     if (key == "series")
       require_series(choice.name, entry.where("name"));
     else
       require_method(choice.name, entry.where("name"));
     read_options(entry, choice);
     choice.label = entry.string("label", "");
-    if (!results::is_plain_text(choice.label, results::kLongestName))
+    if (!is_plain_text(choice.label, kLongestName))
       raise("{} must be a text of at most {} bytes without control characters, found {}",
-            entry.where("label"), results::kLongestName, results::shown(choice.label));
+            entry.where("label"), kLongestName, shown(choice.label));
     entry.reject_unknown();
-    const std::string text = choice.name + " " + choice.options.dump();
+    const std::string text = choice.name + " " + json_text(choice.options);
     require_different(seen, text, file_.where(key));
     seen.insert(text);
     experiment_.methods.push_back(std::move(choice));
@@ -351,12 +353,12 @@ class Parser {
     const bool is_swept = sweep.has(axis.name);
     if (settings.has(axis.name)) {
       if (is_swept) raise("{} is in \"settings\" too; keep one of them", sweep.where(axis.name));
-      return {axis.read(settings.at(axis.name), settings.where(axis.name))};
+      return {axis.read(value_of(settings.at(axis.name)), settings.where(axis.name))};
     }
     if (!is_swept) return {axis.fallback};
     std::vector<AxisValue> values;
     for (const Json& entry : list_at(sweep, axis.name)) {
-      AxisValue value = axis.read(entry, sweep.where(axis.name));
+      AxisValue value = axis.read(value_of(entry), sweep.where(axis.name));
       if (std::find(values.begin(), values.end(), value) != values.end())
         raise("{} holds {} twice", sweep.where(axis.name), value.text());
       values.push_back(std::move(value));
@@ -440,7 +442,7 @@ class Parser {
   }
 
   // Reads the keys that only one family of plots has.
-  void read_family_keys(JsonObject& plot, PlotSpec& spec) const {
+  void read_family_keys(JsonObject& plot, results::Plot& spec) const {
     if (spec.family == "stack") {
       std::set<std::string> seen;
       for (const Json& name : list_at(plot, "stack")) {
@@ -465,7 +467,7 @@ class Parser {
   void read_plot(const Json& json, const std::string& path) {
     JsonObject plot(json, source_, path);
     const std::vector<std::string> axes = experiment_.kind.axis_names();
-    PlotSpec spec{.family = plot.string("family", "lines"),
+    results::Plot spec{.family = plot.string("family", "lines"),
                   .x = plot.string("x"),
                   .y = "",
                   .series = plot.string("series", "method"),
@@ -476,7 +478,8 @@ class Parser {
                   .panels = plot.string("panels", ""),
                   .rows = "",
                   .reference = "",
-                  .stack = {}};
+                  .stack = {},
+                  .note = ""};
     require_name(results::figure_families(), "plot family", spec.family, plot.where("family"));
     check_placeholders(spec.title, plot.where("title"));
     read_family_keys(plot, spec);
@@ -494,8 +497,8 @@ class Parser {
     require_name(series, "series", spec.series, plot.where("series"));
     if (!results::is_figure_name(spec.name))
       raise("{} is {}: it names files, with letters, digits, '_', '-' and '.', at most 100",
-            plot.where("name"), results::shown(spec.name));
-    for (const PlotSpec& other : experiment_.plots)
+            plot.where("name"), shown(spec.name));
+    for (const results::Plot& other : experiment_.plots)
       if (other.name == spec.name)
         raise("{}: two figures are called \"{}\"; give one a \"name\"", source_, spec.name);
     experiment_.plots.push_back(std::move(spec));
@@ -515,11 +518,11 @@ class Parser {
 };
 
 // Returns all values that an experiment gives a setting.
-std::vector<Json> values_planned(const Experiment& experiment, const std::string& setting) {
-  std::vector<Json> values;
+Values values_planned(const Experiment& experiment, const std::string& setting) {
+  Values values;
   for (size_t a = 0; a < experiment.kind.axes.size(); ++a)
     if (experiment.kind.axes[a].name == setting)
-      for (const AxisValue& value : experiment.axis_values[a]) values.push_back(value.json());
+      for (const AxisValue& value : experiment.axis_values[a]) values.push_back(value.value());
   if (setting == "model")
     for (const ModelChoice& model : experiment.models) values.emplace_back(model.model);
   if (setting == "dtype")

@@ -17,6 +17,7 @@
 
 #include "core/base/json.h"
 #include "experiments/framework/kind.h"
+#include "results/manifest.h"
 #include "workloads/registry.h"
 
 namespace reprise::experiments {
@@ -40,22 +41,6 @@ struct Vocabulary {
   std::vector<workloads::WorkloadInfo> workloads;
 };
 
-// A figure to draw from the records.
-struct PlotSpec {
-  std::string family;  // "lines", "map", "stack" or "attention"
-  std::string x;       // an axis of the kind
-  std::string y;       // a metric of the kind, or a percentile of one ("ttft_ms.p99")
-  std::string series;  // "method", "model", "dtype", "weight_format", or an axis
-  std::string name;    // name of the files; default: the metric
-  std::string title;   // default: the experiment's title
-  bool log_x = false, log_y = false;
-  // An axis with one panel per value; "": one panel.
-  std::string panels;
-  std::string rows;                // map: the vertical axis
-  std::string reference;           // lines: a metric drawn dashed as theory; "": none
-  std::vector<std::string> stack;  // stack: the metrics that make up a bar
-};
-
 struct Experiment {
   std::string name;    // name of the results folder: letters, digits, '_', '-'
   std::string paper;   // "" if it is not from a paper
@@ -70,7 +55,7 @@ struct Experiment {
   std::string kv_dtype;               // "same" (as dtype) or a dtype's name
   std::vector<MethodChoice> methods;  // and series, in the order of the points
   // Methods and series in the file that are not measured; see leave_out_missing().
-  std::vector<MissingMethod> left_out;
+  std::vector<results::LeftOut> left_out;
   Workload workload;
   std::vector<std::vector<AxisValue>> axis_values;  // values per axis of the kind, none empty
   // Columns of the table, metrics or percentiles; default: all metrics.
@@ -82,7 +67,7 @@ struct Experiment {
       false;
   Seeds seeds;
   std::vector<std::string> paper_numbers;  // files of results/papers/ shown beside our numbers
-  std::vector<PlotSpec> plots;
+  std::vector<results::Plot> plots;
 };
 
 // Fills the settings of the whole experiment into a title or note.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/value_json.h"
 #include "results/statistics.h"
 
 namespace reprise::experiments {
@@ -21,22 +22,30 @@ const Axis* KindInfo::find_axis(const std::string& wanted) const {
   return nullptr;
 }
 
-void Measurement::set(const MetricInfo& metric, double value) {
-  Json& json = metrics[metric.name];
-  json = results::metric_json(value, metric.unit);
-  if (metric.is_signed) json["signed"] = true;
+std::string label_of(const MethodChoice& method) {
+  return method.options.empty() ? method.name : method.name + " " + json_text(method.options);
+}
+
+results::Metric& Measurement::set(const MetricInfo& metric, double value) {
+  return metrics[metric.name] = {
+             .value = value, .unit = metric.unit, .is_signed = metric.is_signed};
+}
+
+double Measurement::value(const MetricInfo& metric) const {
+  const results::Metric* found = results::find_metric(metrics, metric.name);
+  return found == nullptr ? 0 : found->value;
 }
 
 void Measurement::summarize(const MetricInfo& metric, const std::vector<double>& values) {
-  Json& json = metrics[metric.name];
-  json = results::metric_json(results::summarize(values), metric.unit);
-  if (metric.has_percentiles) results::add_percentiles(values, json);
-  if (metric.is_signed) json["signed"] = true;
+  results::Metric summary = results::metric_of(results::summarize(values), metric.unit);
+  if (metric.has_percentiles) results::add_percentiles(values, summary);
+  summary.is_signed = metric.is_signed;
+  metrics[metric.name] = std::move(summary);
 }
 
 void Measurement::summarize_timed(const MetricInfo& metric, const std::vector<double>& values) {
   summarize(metric, values);
-  if (!disturbed.is_null()) metrics[metric.name]["disturbed"] = disturbed;
+  metrics[metric.name].disturbed = disturbed;
 }
 
 void Measurement::sample(const MetricInfo& metric, const std::vector<double>& taken) {
@@ -47,17 +56,14 @@ void Measurement::sample(const MetricInfo& metric, const std::vector<double>& ta
 
 void Measurement::derive_spread(const MetricInfo& metric, const MetricInfo& from,
                                 const std::function<double(double)>& fn) {
-  const Json& known = metrics.at(from.name);
-  Json& derived = metrics[metric.name];
-  if (known.contains("disturbed")) derived["disturbed"] = known.at("disturbed");
-  if (!known.contains("q1")) return;
-  for (const auto& [low, high] : {std::pair{"min", "max"}, std::pair{"q1", "q3"}}) {
-    const double a = fn(known.at(low).get<double>()), b = fn(known.at(high).get<double>());
-    derived[low] = std::min(a, b);
-    derived[high] = std::max(a, b);
-  }
-  derived["iqr"] = derived["q3"].get<double>() - derived["q1"].get<double>();
-  derived["count"] = known.at("count");
+  const results::Metric& known = metrics.at(from.name);
+  results::Metric& derived = metrics[metric.name];
+  derived.disturbed = known.disturbed;
+  if (!known.spread) return;
+  const results::Spread& of = *known.spread;
+  const auto [min, max] = std::minmax({fn(of.min), fn(of.max)});
+  const auto [q1, q3] = std::minmax({fn(of.q1), fn(of.q3)});
+  derived.spread = results::Spread{.min = min, .max = max, .q1 = q1, .q3 = q3, .count = of.count};
 }
 
 }  // namespace reprise::experiments

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,10 +13,13 @@
 #include "core/base/json.h"
 #include "core/base/look.h"
 #include "core/base/metric_info.h"
+#include "core/base/value.h"
 #include "core/base/weight_format.h"
+#include "core/device/machine.h"
 #include "core/reuse/options.h"
 #include "experiments/framework/axis.h"
 #include "experiments/framework/axis_visitor.h"
+#include "results/record.h"
 #include "workloads/workload.h"
 
 namespace reprise::experiments {
@@ -88,26 +91,18 @@ struct ModelChoice {
 // A method, or a series of the kind, as an experiment file lists it.
 struct MethodChoice {
   std::string name;
-  Json options;                    // an object with the options that the file sets
-  Json resolved = Json::object();  // all options
-  std::string label = {};          // name in tables and figures; "": name and options
+  Fields options = {};     // that the file sets
+  Fields resolved = {};    // all options
+  std::string label = {};  // name in tables and figures; "": name and options
 };
 
 // Returns the name, and the options if any are set. Distinguishes the points of a group.
-[[nodiscard]] inline std::string label_of(const MethodChoice& method) {
-  return method.options.empty() ? method.name : method.name + " " + method.options.dump();
-}
+[[nodiscard]] std::string label_of(const MethodChoice& method);
 
 struct Workload {
   std::string name;
   std::string file;            // "" if the workload has no file
   std::string templates = {};  // "" if the experiment names none
-};
-
-// A method that an experiment lists but this program cannot run.
-struct MissingMethod {
-  std::string name;
-  std::string reason;  // includes the remedy
 };
 
 // One seed per dimension, so that changing one leaves the others alone.
@@ -130,7 +125,7 @@ struct Group {
   // Those of the kind's metrics on request that are measured.
   std::vector<std::string> asked_for;
   std::vector<std::string> point_ids;  // hash of `requested`, see sweep.cpp
-  std::vector<Json> requested;         // settings of each point
+  std::vector<Fields> requested;       // settings of each point
 
   [[nodiscard]] WeightType weight_type() const {
     return {model.weight_format.value_or(format_of(dtype)), dtype};
@@ -147,19 +142,20 @@ struct Group {
 
 // The results of one point. Samples are in the order they were taken.
 struct Measurement {
-  Json samples = Json::object();   // {metric: [numbers]}
-  Json metrics = Json::object();   // {metric: {value, unit, ...}}
-  Json resolved = Json::object();  // settings as they turned out
-  Json answers = Json::object();   // outputs: hashes of generated tokens, agreement
-  Json memory = Json::object();    // {name: bytes}
-  // For timed kinds: how much processor time each sample got.
-  Json core_use = Json::object();
-  // results::disturbed_json() if other programs took the cores; see Undisturbed. It is attached to
+  std::map<std::string, std::vector<double>> samples;  // by metric
+  results::Metrics metrics;
+  Fields resolved;                        // settings as they turned out
+  Fields answers;                         // outputs: hashes of generated tokens, agreement
+  std::map<std::string, int64_t> memory;  // bytes
+  std::optional<results::CoreUses> core_use;  // of timed kinds, sample by sample
+  // results::disturbed_mark() if other programs took the cores; see Undisturbed. It is attached to
   // the samples added afterwards, and to the metrics derived from them.
-  Json disturbed = {};
+  std::optional<results::Disturbed> disturbed;
 
-  // Sets a metric that is one number.
-  void set(const MetricInfo& metric, double value);
+  // Sets a metric that is one number. The reference is valid until another metric is set.
+  results::Metric& set(const MetricInfo& metric, double value);
+  // The value of a metric; 0 if it is not set.
+  [[nodiscard]] double value(const MetricInfo& metric) const;
   // Sets a metric to the median of at least one number, with quartiles; the numbers are not kept.
   void summarize(const MetricInfo& metric, const std::vector<double>& values);
   // Like summarize(), for numbers derived from the samples' times: also marks them as disturbed.
@@ -168,7 +164,7 @@ struct Measurement {
   // and spread are fn of the other's.
   template <typename Fn>
   void derive(const MetricInfo& metric, const MetricInfo& from, Fn&& fn) {
-    set(metric, fn(metrics.at(from.name)["value"].get<double>()));
+    set(metric, fn(metrics.at(from.name).value));
     derive_spread(metric, from, fn);
   }
   // Like summarize_timed(), but keeps the samples. Without samples the metric is left out.
@@ -203,14 +199,15 @@ class Kind {
   // Called for groups that passed check(). A group that needs more memory than there is is skipped.
   [[nodiscard]] virtual MemoryNeed memory_need(const Group& group) = 0;
   // Returns one measurement per method of the group. `machine` has the machine's measured limits.
-  virtual std::vector<Measurement> measure(const Group& group, const Json& machine,
+  virtual std::vector<Measurement> measure(const Group& group, const Machine& machine,
                                            const std::atomic<bool>& stop) = 0;
   // Like measure(), for several groups: repetition r of each group comes before repetition r + 1 of
   // any, so that a slow moment of the machine affects a whole curve. All groups are set up at once
   // and take their memory together. A kind that does not interleave measures them one after
   // another.
   virtual std::vector<std::vector<Measurement>> measure_in_turn(
-      std::span<const Group* const> groups, const Json& machine, const std::atomic<bool>& stop) {
+      std::span<const Group* const> groups, const Machine& machine,
+      const std::atomic<bool>& stop) {
     std::vector<std::vector<Measurement>> all;
     for (const Group* group : groups) all.push_back(measure(*group, machine, stop));
     return all;

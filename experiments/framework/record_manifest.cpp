@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/error.h"
@@ -12,13 +11,13 @@
 namespace reprise::experiments {
 namespace {
 
-const Json& requested_of(const Json& record) { return record["settings"]["requested"]; }
+using results::Record;
 
 // Returns the distinct values in order of occurrence.
-std::vector<Json> values_of(const std::vector<Json>& records, const std::string& setting) {
-  std::vector<Json> values;
-  for (const Json& record : records)
-    if (const Json value = requested_of(record).value(setting, Json());
+Values values_of(const std::vector<Record>& records, const std::string& setting) {
+  Values values;
+  for (const Record& record : records)
+    if (const Value& value = record.requested(setting);
         !value.is_null() && std::find(values.begin(), values.end(), value) == values.end())
       values.push_back(value);
   return values;
@@ -36,10 +35,10 @@ const Axis& swept_axis(const Experiment& experiment) {
   return experiment.kind.axes[best];
 }
 
-PlotSpec default_plot(const Experiment& experiment, const std::vector<Json>& records) {
+results::Plot default_plot(const Experiment& experiment, const std::vector<Record>& records) {
   for (const std::string& metric : experiment.kind.metric_names())
-    for (const Json& record : records)
-      if (record["metrics"].contains(metric))
+    for (const Record& record : records)
+      if (record.metrics.contains(metric))
         return {.family = "lines",
                 .x = swept_axis(experiment).name,
                 .y = metric,
@@ -50,12 +49,12 @@ PlotSpec default_plot(const Experiment& experiment, const std::vector<Json>& rec
         fmt::join(experiment.kind.metric_names(), ", "));
 }
 
-void read_axes(Experiment& experiment, const std::vector<Json>& records,
+void read_axes(Experiment& experiment, const std::vector<Record>& records,
                const std::string& source) {
   experiment.axis_values.clear();
   for (const Axis& axis : experiment.kind.axes) {
     std::vector<AxisValue> values;
-    for (const Json& value : values_of(records, axis.name))
+    for (const Value& value : values_of(records, axis.name))
       values.push_back(axis.read(
           value, fmt::format("{}: \"settings.requested.{}\" of a record", source, axis.name)));
     if (values.empty()) values.push_back(axis.fallback);
@@ -81,63 +80,62 @@ std::optional<WeightFormat> weight_format_named(const std::string& name,
   }
 }
 
-void read_points(Experiment& experiment, const std::vector<Json>& records,
+void read_points(Experiment& experiment, const std::vector<Record>& records,
                  const std::string& source) {
   experiment.models.clear();
   experiment.dtypes.clear();
   experiment.methods.clear();
   std::set<std::string> seen;
-  for (const Json& record : records) {
-    const Json& requested = requested_of(record);
-    const std::string format = requested.value("weight_format", kPlainWeights);
-    const ModelChoice model{.model = requested.value("model", ""),
-                            .random_weights = requested.value("weights", "") == "random",
+  for (const Record& record : records) {
+    const Fields& requested = record.settings.requested;
+    const std::string format = text_of(requested, "weight_format", kPlainWeights);
+    const ModelChoice model{.model = text_of(requested, "model"),
+                            .random_weights = text_of(requested, "weights") == "random",
                             .weight_format = weight_format_named(format, source)};
     if (seen.insert(fmt::format("model {} {} {}", model.model, model.random_weights, format))
             .second)
       experiment.models.push_back(model);
-    if (const std::string dtype = requested.value("dtype", "f32");
+    if (const std::string dtype = text_of(requested, "dtype", "f32");
         seen.insert("dtype " + dtype).second)
       experiment.dtypes.push_back(dtype_named(dtype, source));
-    const MethodChoice method{.name = requested["method"],
-                              .options = requested.value("method_options", Json::object())};
+    const Value& options = record.requested("method_options");
+    const MethodChoice method{.name = text_of(requested, "method"),
+                              .options = options.is_fields() ? options.fields() : Fields()};
     if (seen.insert("method " + label_of(method)).second) experiment.methods.push_back(method);
   }
 }
 
 }  // namespace
 
-Json manifest_of_records(const std::vector<Json>& records, const std::string& source,
-                         const std::optional<Experiment>& shipped, const Vocabulary& vocabulary) {
-  const Json& named = records.front()["experiment"];
-  const std::string name = named.value("name", "");
-  for (const Json& record : records)
-    if (record["experiment"].value("name", "") != name ||
-        record["experiment"].value("kind", "") != named.value("kind", ""))
+results::Manifest manifest_of_records(const std::vector<Record>& records, const std::string& source,
+                                      const std::optional<Experiment>& shipped,
+                                      const Vocabulary& vocabulary) {
+  const results::Origin& named = records.front().experiment;
+  for (const Record& record : records)
+    if (record.experiment.name != named.name || record.experiment.kind != named.kind)
       raise("{} holds records of several experiments ({} and {}); give a file of one of them",
-            source, name, record["experiment"].value("name", ""));
+            source, named.name, record.experiment.name);
   Experiment experiment;
   if (shipped) {
     experiment = *shipped;
   } else {
-    experiment.name = experiment.title = name;
-    experiment.paper = named.value("paper", "");
-    experiment.figure = named.value("figure", "");
+    experiment.name = experiment.title = named.name;
+    experiment.paper = named.paper;
+    experiment.figure = named.figure;
   }
-  experiment.scale = named.value("scale", "");
-  const std::string kind = named.value("kind", "");
+  experiment.scale = named.scale;
   const auto known = std::find_if(vocabulary.kinds.begin(), vocabulary.kinds.end(),
-                                  [&](const KindInfo& info) { return info.name == kind; });
+                                  [&](const KindInfo& info) { return info.name == named.kind; });
   if (known == vocabulary.kinds.end())
     raise("{}: \"experiment.kind\" of a record: {}", source,
-          unknown_name("kind", kind, names_of(vocabulary.kinds)));
+          unknown_name("kind", named.kind, names_of(vocabulary.kinds)));
   experiment.kind = *known;
   read_axes(experiment, records, source);
   read_points(experiment, records, source);
   if (experiment.metrics.empty()) experiment.metrics = experiment.kind.metric_names();
   if (experiment.plots.empty()) experiment.plots.push_back(default_plot(experiment, records));
-  Json made = manifest(experiment, {}, {});
-  made["points"] = records.size();
+  results::Manifest made = manifest(experiment, {}, {});
+  made.points = std::ssize(records);
   return made;
 }
 

@@ -4,10 +4,11 @@
 #include <chrono>
 #include <map>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/value_json.h"
+#include "core/device/cpu.h"
 #include "experiments/framework/check_groups.h"
 #include "results/identity.h"
 #include "results/provenance.h"
@@ -18,26 +19,38 @@
 namespace reprise::experiments {
 namespace {
 
+// The file machine.json: a machine, and the facts by which it is known again.
+struct KnownMachine {
+  Fields facts;
+  Machine machine;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor.required("for", self.facts);
+    visitor.required("machine", self.machine);
+  }
+};
+
 // The limits measured by the run that made the folder are reused, unless the folder was moved to
 // another machine.
-Json machine_of(const RunOptions& options, const std::filesystem::path& path, const Json& facts,
-                RunObserver& observer) {
+Machine machine_of(const RunOptions& options, const std::filesystem::path& path,
+                   const Fields& facts, RunObserver& observer) {
   if (std::filesystem::exists(path)) {
-    const Json saved = read_json(path);
-    if (saved.is_object() && saved.value("for", Json()) == facts && saved.contains("machine")) {
-      if (const std::string fault = results::machine_fault(saved["machine"]); !fault.empty())
-        raise("{}: {}. Delete it, and the machine is measured again.", path.string(), fault);
-      return saved["machine"];
+    try {
+      KnownMachine saved = read_fields<KnownMachine>(read_value(path));
+      if (saved.facts == facts) return std::move(saved.machine);
+    } catch (const FieldFault& fault) {
+      raise("{}: {}. Delete it, and the machine is measured again.", path.string(), fault.text);
     }
   }
   observer.machine_wanted();
-  const Json machine = options.measure_machine();
-  results::write_file(path, Json{{"for", facts}, {"machine", machine}}.dump(2) + "\n");
-  return machine;
+  KnownMachine measured{.facts = facts, .machine = options.measure_machine()};
+  results::write_file(path, json_text(written_fields(measured), /*indent=*/2) + "\n");
+  return std::move(measured.machine);
 }
 
 // Facts that distinguish machines and are cheap to read at each start.
-Json facts_of(const RunSettings& settings) {
+Fields facts_of(const RunSettings& settings) {
   const CpuFacts& cpu = cpu_facts();
   return {{"cpu", cpu.model},
           {"cores", cpu.logical_cores},
@@ -45,63 +58,20 @@ Json facts_of(const RunSettings& settings) {
           {"isa", name_of(settings.context.isa)}};
 }
 
-std::vector<Json> records_of(const Experiment& experiment, const Group& group,
-                             const std::vector<Measurement>& measurements, const Json& plan,
-                             const Json& machine, const std::string& writer,
-                             const std::string& started_at) {
-  REPRISE_CHECK(measurements.size() == group.methods.size());
-  const Json provenance = results::provenance_json();
-  const std::string ended_at = results::utc_now();
-  std::vector<Json> records;
-  for (size_t i = 0; i < measurements.size(); ++i) {
-    const Measurement& measured = measurements[i];
-    std::vector<std::string> remarks = results::remarks_on(measured.metrics);
-    if (const std::string invalid = results::invalid_remark(measured.answers); !invalid.empty())
-      remarks.insert(remarks.begin(), invalid);
-    Json resolved = group.requested[i];
-    resolved["method_options"] = group.methods[i].resolved;
-    if (!group.methods[i].label.empty()) resolved["method_label"] = group.methods[i].label;
-    resolved.update(measured.resolved);
-    records.push_back({{"schema", results::kSchemaVersion},
-                       {"experiment",
-                        {{"name", experiment.name},
-                         {"kind", experiment.kind.name},
-                         {"paper", experiment.paper},
-                         {"figure", experiment.figure},
-                         {"scale", experiment.scale},
-                         {"left_out", plan["left_out"]}}},
-                       {"point", group.point_ids[i]},
-                       {"group", {{"id", group.id}, {"index", i}, {"of", measurements.size()}}},
-                       {"config_hash", plan["config_hash"]},
-                       {"settings", {{"requested", group.requested[i]}, {"resolved", resolved}}},
-                       {"seeds", group.requested[i]["seeds"]},
-                       {"samples", measured.samples},
-                       {"metrics", measured.metrics},
-                       {"answers", measured.answers},
-                       {"memory", measured.memory},
-                       {"remarks", remarks},
-                       {"machine", machine},
-                       {"provenance", provenance},
-                       {"started_at", started_at},
-                       {"ended_at", ended_at}});
-    if (!measured.core_use.empty()) records.back()["core_use"] = measured.core_use;
-    if (!writer.empty()) records.back()["writer"] = writer;
-  }
-  return records;
-}
-
-Json with_identity(Json plan, const RunOptions& options) {
+results::Manifest with_identity(results::Manifest manifest, const RunOptions& options) {
   const CpuFacts& cpu = cpu_facts();
-  plan["identity"] = results::identity_json(cpu.model, cpu.logical_cores, options.sources);
-  return plan;
+  manifest.identity = results::identity_fields(cpu.model, cpu.logical_cores, options.sources);
+  return manifest;
 }
 
 // Returns those of the sources that the group reads.
-Json sources_of_group(const Json& sources, const Group& group) {
-  Json own = Json::object();
-  const Json models = sources.value("models", Json::object());
-  if (models.contains(group.model.model)) own["model"] = models[group.model.model];
-  if (sources.contains("workload")) own["workload"] = sources["workload"];
+Fields sources_of_group(const Fields& sources, const Group& group) {
+  Fields own;
+  if (const Value& models = field_of(sources, "models"); models.is_fields())
+    if (const Value& model = field_of(models.fields(), group.model.model); !model.is_null())
+      own["model"] = model;
+  if (const Value& workload = field_of(sources, "workload"); !workload.is_null())
+    own["workload"] = workload;
   return own;
 }
 
@@ -110,17 +80,17 @@ double gib(double bytes) { return bytes / 0x1p30; }
 // A run in progress.
 class Run {
  public:
-  Run(const Experiment& experiment, const RunOptions& options, Kind& kind, RunObserver& observer,
-      const std::atomic<bool>& stop)
+  Run(const Experiment& experiment, const Plan& plan, const RunOptions& options, Kind& kind,
+      RunObserver& observer, const std::atomic<bool>& stop)
       : experiment_(experiment),
         options_(options),
         kind_(kind),
         observer_(observer),
         stop_(stop),
-        groups_(expand(experiment, options.settings)),
-        plan_(with_identity(manifest(experiment, options.settings, groups_), options)),
+        groups_(plan.groups),
+        manifest_(with_identity(plan.manifest, options)),
         lacks_(find_lacks()),
-        store_(options.out, plan_, options.fresh, options.shard.writer(), options.mix) {}
+        store_(options.out, manifest_, options.fresh, options.shard.writer(), options.mix) {}
 
   RunOutcome run() {
     std::vector<size_t> todo = own_groups();
@@ -187,13 +157,13 @@ class Run {
   void skip(size_t g, const MemoryLack& lack) {
     const Group& group = groups_[g];
     for (size_t i = 0; i < group.methods.size(); ++i)
-      skipped_.push_back({{"point", group.point_ids[i]},
-                          {"group", group.id},
-                          {"label", group.label},
-                          {"method", label_of(group.methods[i])},
-                          {"need_bytes", lack.need_bytes},
-                          {"available_bytes", lack.available_bytes},
-                          {"reason", lack.text()}});
+      skipped_.push_back({.point = group.point_ids[i],
+                          .group = group.id,
+                          .label = group.label,
+                          .method = label_of(group.methods[i]),
+                          .need_bytes = lack.need_bytes,
+                          .available_bytes = lack.available_bytes,
+                          .reason = lack.text()});
     observer_.skipped(group, lack);
   }
 
@@ -244,7 +214,7 @@ class Run {
   // Returns false if the groups were abandoned.
   bool measure(const std::vector<size_t>& turns) {
     const Group& group = groups_[turns.front()];
-    if (machine_.is_null())
+    if (!machine_)
       machine_ = machine_of(options_, store_.own_file("machine", "json"),
                             facts_of(options_.settings), observer_);
     if (stop_) return false;
@@ -253,7 +223,7 @@ class Run {
     try {
       std::vector<const Group*> groups;
       for (const size_t g : turns) groups.push_back(&groups_[g]);
-      const auto measured = kind_.measure_in_turn(groups, machine_, stop_);
+      const auto measured = kind_.measure_in_turn(groups, *machine_, stop_);
       for (size_t i = 0; i < groups.size(); ++i)
         write(*groups[i], measured.at(i), std::ssize(groups), started_at);
     } catch (const Interrupted&) {
@@ -268,7 +238,7 @@ class Run {
     } catch (const Error& error) {
       raise("{}{}: {}\n{} of {} points are safe in {}; the same command goes on from there.",
             group.label, turns.size() > 1 ? " to " + groups_[turns.back()].label : "", error.what(),
-            store_.records().size(), plan_["points"].get<int64_t>(), store_.dir().string());
+            store_.records().size(), manifest_.points, store_.dir().string());
     }
     return true;
   }
@@ -281,18 +251,64 @@ class Run {
 
   void write(const Group& group, const std::vector<Measurement>& measured, int64_t in_turn,
              const std::string& started_at) {
-    auto records = records_of(experiment_, group, measured, plan_, machine_,
-                              options_.shard.writer(), started_at);
-    for (Json& record : records) {
-      if (experiment_.interleaves_points)
-        record["settings"]["resolved"]["points_in_turn"] = in_turn;
-      record["sources"] = sources_of_group(options_.sources, group);
-      if (!store_.difference().empty())
-        record["remarks"].push_back("mixed with results of another run: " + store_.difference());
-    }
+    REPRISE_CHECK(measured.size() == group.methods.size());
+    std::vector<results::Record> records;
+    for (size_t i = 0; i < measured.size(); ++i)
+      records.push_back(record_of(group, i, measured[i], in_turn, started_at));
     store_.append(records);
     outcome_.measured += std::ssize(records);
     observer_.finished(group, records);
+  }
+
+  // The record of the group's i-th point.
+  [[nodiscard]] results::Record record_of(const Group& group, size_t i, const Measurement& measured,
+                                          int64_t in_turn, const std::string& started_at) const {
+    results::Record record{
+        .experiment = {.name = experiment_.name,
+                       .kind = experiment_.kind.name,
+                       .paper = experiment_.paper,
+                       .figure = experiment_.figure,
+                       .scale = experiment_.scale,
+                       .left_out = manifest_.left_out},
+        .point = group.point_ids[i],
+        .group = {.id = group.id,
+                  .index = static_cast<int64_t>(i),
+                  .of = std::ssize(group.methods)},
+        .config_hash = manifest_.config_hash,
+        .settings = {.requested = group.requested[i], .resolved = resolved_of(group, i, measured)},
+        .samples = measured.samples,
+        .metrics = measured.metrics,
+        .answers = measured.answers,
+        .memory = measured.memory,
+        .core_use = measured.core_use,
+        .remarks = remarks_on(measured),
+        .machine = *machine_,
+        .provenance = results::provenance(),
+        .sources = sources_of_group(options_.sources, group),
+        .started_at = started_at,
+        .ended_at = results::utc_now(),
+        .writer = options_.shard.writer()};
+    FieldReader::read(field_of(group.requested[i], "seeds"), "seeds", record.seeds);
+    if (experiment_.interleaves_points) record.settings.resolved["points_in_turn"] = in_turn;
+    return record;
+  }
+
+  [[nodiscard]] static Fields resolved_of(const Group& group, size_t i,
+                                          const Measurement& measured) {
+    Fields resolved = group.requested[i];
+    resolved["method_options"] = group.methods[i].resolved;
+    if (!group.methods[i].label.empty()) resolved["method_label"] = group.methods[i].label;
+    update(resolved, measured.resolved);
+    return resolved;
+  }
+
+  [[nodiscard]] std::vector<std::string> remarks_on(const Measurement& measured) const {
+    std::vector<std::string> remarks = results::remarks_on(measured.metrics);
+    if (const std::string invalid = results::invalid_remark(measured.answers); !invalid.empty())
+      remarks.insert(remarks.begin(), invalid);
+    if (!store_.difference().empty())
+      remarks.push_back("mixed with results of another run: " + store_.difference());
+    return remarks;
   }
 
   // Skips a group that seemed to fit but did not.
@@ -308,10 +324,10 @@ class Run {
 
   RunOutcome finish() {
     store_.refresh();
-    outcome_.points = plan_["points"];
+    outcome_.points = manifest_.points;
     for (const Group& group : groups_)
       for (const std::string& point : group.point_ids)
-        if (const Json* record = store_.find(point)) outcome_.records.push_back(*record);
+        if (const results::Record* record = store_.find(point)) outcome_.records.push_back(*record);
     outcome_.skipped = results::read_skipped(options_.out);
     return std::move(outcome_);
   }
@@ -323,12 +339,12 @@ class Run {
   Kind& kind_;
   RunObserver& observer_;
   const std::atomic<bool>& stop_;
-  std::vector<Group> groups_;
-  Json plan_;
+  const std::vector<Group>& groups_;
+  results::Manifest manifest_;
   std::map<size_t, MemoryLack> lacks_;  // key: group index
   results::RecordStore store_;
-  Json machine_;
-  std::vector<Json> skipped_;  // skipped by this process
+  std::optional<Machine> machine_;
+  std::vector<results::SkippedPoint> skipped_;  // skipped by this process
   RunOutcome outcome_;
   bool gave_up_ = false;
 };
@@ -356,9 +372,9 @@ std::string MemoryLack::text() const {
                      gib(available_bytes));
 }
 
-RunOutcome run_experiment(const Experiment& experiment, const RunOptions& options, Kind& kind,
-                          RunObserver& observer, const std::atomic<bool>& stop) {
-  return Run(experiment, options, kind, observer, stop).run();
+RunOutcome run_experiment(const Experiment& experiment, const Plan& plan, const RunOptions& options,
+                          Kind& kind, RunObserver& observer, const std::atomic<bool>& stop) {
+  return Run(experiment, plan, options, kind, observer, stop).run();
 }
 
 }  // namespace reprise::experiments

@@ -13,6 +13,7 @@
 #include "experiments/framework/kind.h"
 #include "experiments/framework/shard.h"
 #include "experiments/framework/sweep.h"
+#include "results/store.h"
 
 namespace reprise::experiments {
 
@@ -22,9 +23,9 @@ struct RunOptions {
   // Continue results of other code, machines or weights, and mark them as mixed.
   bool mix = false;
   RunSettings settings;
-  std::function<Json()> measure_machine;  // facts and limits; called once per folder and machine
-  // Fingerprints of the files read, in the form of results::identity_json().
-  Json sources = Json::object();
+  std::function<Machine()> measure_machine;  // facts and limits; called once per folder and machine
+  // Fingerprints of the files read, in the form of results::identity_fields().
+  Fields sources;
   Shard shard;  // this process's part
   // Returns the memory that points may take; called once before the first. 0: unknown, so all are
   // tried.
@@ -47,17 +48,15 @@ class RunObserver {
   virtual void planned(int64_t points, int64_t present, int64_t torn_bytes) = 0;
   virtual void machine_wanted() = 0;
   virtual void started(const Group& group) = 0;
-  virtual void finished(const Group& group, const std::vector<Json>& records) = 0;
+  virtual void finished(const Group& group, const std::vector<results::Record>& records) = 0;
   virtual void skipped(const Group& group, const MemoryLack& lack) = 0;
 };
 
 struct RunOutcome {
-  std::vector<Json>
-      // Records of the plan in its order, including those of earlier runs and other processes.
-      records;
-  // Points that did not fit into memory, here or in another process, and that nobody has measured:
-  // {point, group, label, method, need_bytes, available_bytes, reason}.
-  std::vector<Json> skipped;
+  // Records of the plan in its order, including those of earlier runs and other processes.
+  std::vector<results::Record> records;
+  // Points that did not fit into memory, here or in another process, and that nobody has measured.
+  std::vector<results::SkippedPoint> skipped;
   int64_t points = 0;    // points in the whole plan
   int64_t measured = 0;  // points measured by this run
   bool was_interrupted = false;
@@ -72,11 +71,11 @@ struct RunOutcome {
 // method is missing, since speedups refer to it.
 void leave_out_missing(Experiment& experiment, const Kind& kind);
 
-// Runs the experiment. A group that does not fit into memory is skipped and listed; a later run may
+// Runs the experiment by its plan. A group that does not fit into memory is skipped and listed; a later run may
 // measure it. One of several processes returns when its part is done and no other process holds a
 // group that it might have to take over. Throws Error if a group cannot run on any machine or the
 // folder cannot be used; results so far are on disk, and the same command continues from there.
-RunOutcome run_experiment(const Experiment& experiment, const RunOptions& options, Kind& kind,
-                          RunObserver& observer, const std::atomic<bool>& stop);
+RunOutcome run_experiment(const Experiment& experiment, const Plan& plan, const RunOptions& options,
+                          Kind& kind, RunObserver& observer, const std::atomic<bool>& stop);
 
 }  // namespace reprise::experiments

@@ -1,34 +1,36 @@
 #include "experiments/framework/sweep.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/value_json.h"
 #include "results/hash.h"
 #include "results/metric_name.h"
 
 namespace reprise::experiments {
 namespace {
 
-std::string hash_of(const Json& json) {
-  return results::hash_text(results::hash_bytes(json.dump()));
+std::string hash_of(const Value& value) {
+  return results::hash_text(results::hash_bytes(json_text(value)));
 }
 
-Json json_of(const Workload& workload) {
-  Json json = {{"name", workload.name}};
-  if (!workload.file.empty()) json["file"] = workload.file;
-  if (!workload.templates.empty()) json["templates"] = workload.templates;
-  return json;
+Fields fields_of(const Workload& workload) {
+  Fields fields = {{"name", workload.name}};
+  if (!workload.file.empty()) fields["file"] = workload.file;
+  if (!workload.templates.empty()) fields["templates"] = workload.templates;
+  return fields;
 }
 
 // The seeds by which points are named. Seeds of arrivals and order are newer than the first
 // records: at their defaults they are left out, so that ids stay the same.
-Json json_of(const Seeds& seeds) {
-  Json json = {
-      {"prompts", seeds.prompts}, {"weights", seeds.weights}, {"sampling", seeds.sampling}};
-  if (seeds.arrivals != Seeds{}.arrivals) json["arrivals"] = seeds.arrivals;
-  if (seeds.order != Seeds{}.order) json["order"] = seeds.order;
-  return json;
+std::map<std::string, int64_t> named_seeds(const Seeds& seeds) {
+  const auto number = [](uint64_t seed) { return static_cast<int64_t>(seed); };
+  std::map<std::string, int64_t> named = {{"prompts", number(seeds.prompts)},
+                                          {"weights", number(seeds.weights)},
+                                          {"sampling", number(seeds.sampling)}};
+  if (seeds.arrivals != Seeds{}.arrivals) named["arrivals"] = number(seeds.arrivals);
+  if (seeds.order != Seeds{}.order) named["order"] = number(seeds.order);
+  return named;
 }
 
 const char* weights_name(const ModelChoice& model) {
@@ -39,29 +41,33 @@ std::string weight_format_name(const ModelChoice& model) {
   return model.weight_format ? std::string(name_of(*model.weight_format)) : kPlainWeights;
 }
 
-Json json_of(const ModelChoice& model) {
-  Json json = {{"model", model.model}, {"weights", weights_name(model)}};
-  if (model.weight_format) json["weight_format"] = weight_format_name(model);
-  return json;
+results::PlannedModel planned(const ModelChoice& model) {
+  return {.model = model.model,
+          .weights = weights_name(model),
+          .weight_format = model.weight_format ? weight_format_name(model) : ""};
+}
+
+const char* device_name(const RunSettings& settings) {
+  return settings.device == Device::kCpu ? "cpu" : "cuda";
 }
 
 // Settings of the group's points except the method.
-Json shared_settings(const Group& group, const RunSettings& settings) {
-  Json json = {{"dtype", name_of(group.dtype)},
-               {"kv_dtype", name_of(group.kv_dtype)},
-               {"repetitions", group.repetitions},
-               {"warmup", group.warmup},
-               {"seeds", json_of(group.seeds)},
-               {"threads", settings.context.threads},
-               {"isa", name_of(settings.context.isa)},
-               {"device", settings.device == Device::kCpu ? "cpu" : "cuda"}};
+Fields shared_settings(const Group& group, const RunSettings& settings) {
+  Fields fields = {{"dtype", name_of(group.dtype)},
+                   {"kv_dtype", name_of(group.kv_dtype)},
+                   {"repetitions", group.repetitions},
+                   {"warmup", group.warmup},
+                   {"seeds", FieldWriter::written(named_seeds(group.seeds))},
+                   {"threads", settings.context.threads},
+                   {"isa", name_of(settings.context.isa)},
+                   {"device", device_name(settings)}};
   if (!group.model.model.empty()) {
-    json["model"] = group.model.model;
-    json["weights"] = weights_name(group.model);
-    json["workload"] = json_of(group.workload);
+    fields["model"] = group.model.model;
+    fields["weights"] = weights_name(group.model);
+    fields["workload"] = fields_of(group.workload);
   }
-  for (const auto& [name, value] : group.axes) json[name] = value.json();
-  return json;
+  for (const auto& [name, value] : group.axes) fields[name] = value.value();
+  return fields;
 }
 
 // The model, and every axis with several values.
@@ -78,7 +84,7 @@ std::string label_of(const Group& group, const Experiment& experiment) {
 
 void add_points(Group& group, const Experiment& experiment, const RunSettings& settings) {
   group.methods = experiment.methods;
-  Json requested = shared_settings(group, settings);
+  Fields requested = shared_settings(group, settings);
   // If no model has a weight format, it is left out: older points keep their ids and columns.
   if (std::any_of(experiment.models.begin(), experiment.models.end(),
                   [](const ModelChoice& model) { return model.weight_format.has_value(); }))
@@ -86,7 +92,7 @@ void add_points(Group& group, const Experiment& experiment, const RunSettings& s
   for (const MethodChoice& method : group.methods) {
     requested["method"] = method.name;
     requested["method_options"] = method.options;
-    Json named = requested;
+    Fields named = requested;
     for (const Axis& axis : experiment.kind.axes)
       if (axis.came_later && group.axes.at(axis.name) == axis.fallback) named.erase(axis.name);
     if (!group.model.weight_format) named.erase("weight_format");
@@ -110,7 +116,7 @@ bool advance(std::vector<size_t>& at, const std::vector<std::vector<AxisValue>>&
 // The kind's metrics on request that the table or a figure shows, in the kind's order.
 std::vector<std::string> asked_for(const Experiment& experiment) {
   std::vector<std::string> shown = experiment.metrics;
-  for (const PlotSpec& plot : experiment.plots) {
+  for (const results::Plot& plot : experiment.plots) {
     shown.insert(shown.end(), {plot.y, plot.reference});
     shown.insert(shown.end(), plot.stack.begin(), plot.stack.end());
   }
@@ -129,6 +135,33 @@ void check_size(const Experiment& experiment) {
   if (points > static_cast<double>(kMostPoints))
     raise("experiment {} has {:.0f} points, at most {} are allowed; shorten a list of \"sweep\"",
           experiment.name, points, kMostPoints);
+}
+
+results::PlannedSettings planned_settings(const Experiment& experiment,
+                                          const RunSettings& settings) {
+  results::PlannedSettings planned{.name = experiment.name,
+                                   .kind = experiment.kind.name,
+                                   .scale = experiment.scale,
+                                   .kv_dtype = experiment.kv_dtype,
+                                   .workload = fields_of(experiment.workload)};
+  for (const ModelChoice& model : experiment.models)
+    if (!model.model.empty()) planned.models.push_back(experiments::planned(model));
+  for (const DType dtype : experiment.dtypes) planned.dtypes.emplace_back(name_of(dtype));
+  for (const MethodChoice& method : experiment.methods)
+    planned.methods.push_back({.name = method.name, .options = method.options});
+  for (size_t a = 0; a < experiment.axis_values.size(); ++a)
+    for (const AxisValue& value : experiment.axis_values[a])
+      planned.axes[experiment.kind.axes[a].name].push_back(value.value());
+  planned.repetitions = experiment.repetitions;
+  planned.warmup = experiment.warmup;
+  planned.seeds = named_seeds(experiment.seeds);
+  planned.interleave = experiment.interleaves_points ? "points" : "methods";
+  planned.threads = settings.context.threads;
+  planned.isa = name_of(settings.context.isa);
+  planned.device = device_name(settings);
+  // A folder whose points lack a requested metric is not continued.
+  planned.asked_for = asked_for(experiment);
+  return planned;
 }
 
 }  // namespace
@@ -165,71 +198,28 @@ std::vector<Group> expand(const Experiment& experiment, const RunSettings& setti
   return groups;
 }
 
-Json manifest(const Experiment& experiment, const RunSettings& settings,
-              const std::vector<Group>& groups) {
-  Json axes = Json::object();
-  Json units = Json::object();
-  for (size_t a = 0; a < experiment.axis_values.size(); ++a) {
-    Json& values = axes[experiment.kind.axes[a].name] = Json::array();
-    for (const AxisValue& value : experiment.axis_values[a]) values.push_back(value.json());
-    units[experiment.kind.axes[a].name] = experiment.kind.axes[a].unit;
-  }
-  Json models = Json::array(), dtypes = Json::array(), methods = Json::array();
-  for (const ModelChoice& model : experiment.models)
-    if (!model.model.empty()) models.push_back(json_of(model));
-  for (const DType dtype : experiment.dtypes) dtypes.push_back(name_of(dtype));
-  for (const MethodChoice& method : experiment.methods)
-    methods.push_back({{"name", method.name}, {"options", method.options}});
-  Json wanted = {{"name", experiment.name},
-                 {"kind", experiment.kind.name},
-                 {"scale", experiment.scale},
-                 {"models", models},
-                 {"dtypes", dtypes},
-                 {"kv_dtype", experiment.kv_dtype},
-                 {"methods", methods},
-                 {"workload", json_of(experiment.workload)},
-                 {"axes", axes},
-                 {"repetitions", experiment.repetitions},
-                 {"warmup", experiment.warmup},
-                 {"seeds", json_of(experiment.seeds)},
-                 {"interleave", experiment.interleaves_points ? "points" : "methods"},
-                 {"threads", settings.context.threads},
-                 {"isa", name_of(settings.context.isa)},
-                 {"device", settings.device == Device::kCpu ? "cpu" : "cuda"}};
-  // A folder whose points lack a requested metric is not continued.
-  if (const auto asked = asked_for(experiment); !asked.empty()) wanted["asked_for"] = asked;
-  Json left_out = Json::array();
-  for (const MissingMethod& method : experiment.left_out)
-    left_out.push_back({{"method", method.name}, {"reason", method.reason}});
-  Json plots = Json::array();
-  for (const PlotSpec& plot : experiment.plots)
-    plots.push_back({{"family", plot.family},
-                     {"x", plot.x},
-                     {"y", plot.y},
-                     {"series", plot.series},
-                     {"name", plot.name},
-                     {"title", plot.title},
-                     {"log_x", plot.log_x},
-                     {"log_y", plot.log_y},
-                     {"panels", plot.panels},
-                     {"rows", plot.rows},
-                     {"reference", plot.reference},
-                     {"stack", plot.stack}});
-  int64_t points = 0;
-  for (const Group& group : groups) points += static_cast<int64_t>(group.point_ids.size());
-  return {{"config_hash", hash_of(wanted)},
-          {"settings", wanted},
-          {"points", points},
-          {"caption",
-           {{"title", experiment.title},
-            {"paper", experiment.paper},
-            {"figure", experiment.figure},
-            {"note", experiment.note}}},
-          {"metrics", experiment.metrics},
-          {"left_out", left_out},
-          {"paper_numbers", experiment.paper_numbers},
-          {"axis_units", units},
-          {"plots", plots}};
+results::Manifest manifest(const Experiment& experiment, const RunSettings& settings,
+                           const std::vector<Group>& groups) {
+  results::Manifest made{.settings = planned_settings(experiment, settings),
+                         .caption = {.title = experiment.title,
+                                     .paper = experiment.paper,
+                                     .figure = experiment.figure,
+                                     .note = experiment.note},
+                         .metrics = experiment.metrics,
+                         .left_out = experiment.left_out,
+                         .paper_numbers = experiment.paper_numbers,
+                         .plots = experiment.plots};
+  made.config_hash = hash_of(written_fields(made.settings));
+  for (const Group& group : groups) made.points += std::ssize(group.point_ids);
+  for (size_t a = 0; a < experiment.axis_values.size(); ++a)
+    made.axis_units[experiment.kind.axes[a].name] = experiment.kind.axes[a].unit;
+  return made;
+}
+
+Plan plan(const Experiment& experiment, const RunSettings& settings) {
+  Plan made{.groups = expand(experiment, settings), .manifest = {}};
+  made.manifest = manifest(experiment, settings, made.groups);
+  return made;
 }
 
 }  // namespace reprise::experiments

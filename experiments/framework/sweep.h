@@ -27,7 +27,14 @@ std::vector<Group> expand(const Experiment& experiment, const RunSettings& setti
 // Returns the manifest of a results folder without the identity (see results/manifest.h). The hash
 // covers the settings and the metrics on request that are measured, but not the title, the note,
 // other metrics shown or the figures.
-Json manifest(const Experiment& experiment, const RunSettings& settings,
-              const std::vector<Group>& groups);
+results::Manifest manifest(const Experiment& experiment, const RunSettings& settings,
+                           const std::vector<Group>& groups);
+
+// The points of an experiment and the manifest of the folder that will hold their records.
+struct Plan {
+  std::vector<Group> groups;
+  results::Manifest manifest;  // without the identity
+};
+[[nodiscard]] Plan plan(const Experiment& experiment, const RunSettings& settings);
 
 }  // namespace reprise::experiments

@@ -1,7 +1,6 @@
 #include "experiments/framework/undisturbed.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "results/statistics.h"
@@ -27,20 +26,17 @@ int64_t Undisturbed::disturbed() const {
 }
 
 void Undisturbed::add_to(Measurement& out) const {
-  const auto each = [&](auto field) {
-    Json values = Json::array();
-    for (const CoreUse& use : uses_) values.push_back(use.*field);
-    return values;
-  };
-  out.core_use = {{"wall_ms", each(&CoreUse::wall_ms)},
-                  {"cpu_ms", each(&CoreUse::cpu_ms)},
-                  {"waited_ms", each(&CoreUse::waited_ms)},
-                  {"background_ms", each(&CoreUse::background_ms)},
-                  {"involuntary_switches", each(&CoreUse::involuntary_switches)},
-                  {"stolen_ms", each(&CoreUse::stolen_ms)},
-                  {"disturbed", disturbed()},
-                  {"retaken", retaken()}};
-  out.disturbed = results::disturbed_json(disturbed(), std::ssize(uses_), retaken());
+  results::CoreUses uses{.disturbed = disturbed(), .retaken = retaken()};
+  for (const CoreUse& use : uses_) {
+    uses.wall_ms.push_back(use.wall_ms);
+    uses.cpu_ms.push_back(use.cpu_ms);
+    uses.waited_ms.push_back(use.waited_ms);
+    uses.background_ms.push_back(use.background_ms);
+    uses.stolen_ms.push_back(use.stolen_ms);
+    uses.involuntary_switches.push_back(use.involuntary_switches);
+  }
+  out.core_use = std::move(uses);
+  out.disturbed = results::disturbed_mark(disturbed(), std::ssize(uses_), retaken());
 }
 
 void Undisturbed::mark_comparison(const Undisturbed& other, const MetricInfo& metric,
@@ -49,9 +45,9 @@ void Undisturbed::mark_comparison(const Undisturbed& other, const MetricInfo& me
   int64_t lost = 0;
   for (size_t i = 0; i < pairs; ++i)
     lost += uses_[i].lost_its_core() || other.uses_[i].lost_its_core() ? 1 : 0;
-  Json mark = results::disturbed_json(lost, static_cast<int64_t>(pairs),
-                                      std::max(retaken(), other.retaken()));
-  if (!mark.is_null()) out.metrics[metric.name]["disturbed"] = std::move(mark);
+  const auto mark = results::disturbed_mark(lost, static_cast<int64_t>(pairs),
+                                            std::max(retaken(), other.retaken()));
+  if (mark) out.metrics[metric.name].disturbed = mark;
 }
 
 }  // namespace reprise::experiments

@@ -95,10 +95,10 @@ std::vector<MethodCell> method_matrix() {
   return cells;
 }
 
-Json method_looks() {
-  Json looks = Json::object();
+Fields method_looks() {
+  Fields looks;
   const auto add = [&](const std::string& name, const Look& look) {
-    if (!look.color.empty()) looks[name] = {look.color, look.marker};
+    if (!look.color.empty()) looks[name] = Values{look.color, look.marker};
   };
   for (const methods::MethodEntry& entry : methods::known_methods())
     add(entry.info.name, entry.info.look);

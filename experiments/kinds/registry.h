@@ -30,7 +30,7 @@ struct MethodCell {
 
 // {method: [color, marker]} of all methods with their own look, including the kinds' own methods.
 // For figures.
-[[nodiscard]] Json method_looks();
+[[nodiscard]] Fields method_looks();
 
 // A kind that measures on this machine. `name` is one of known_kinds() (CHECK).
 std::unique_ptr<Kind> make_kind(const std::string& name, const Context& context);

@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/model/checkpoint/content_hash.h"
@@ -30,15 +29,15 @@ std::string hash_of_content(const fs::path& path) {
   }
 }
 
-Json weights_of(const fs::path& dir) {
-  Json weights = Json::object();
+Fields weights_of(const fs::path& dir) {
+  Fields weights;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
     std::error_code unknown;
     const auto bytes = entry.file_size(unknown);
     if (entry.path().extension() != ".safetensors") continue;
-    weights[entry.path().filename().string()] = {{"bytes", unknown ? 0 : bytes},
-                                                 {"content", hash_of_content(entry.path())}};
+    weights[entry.path().filename().string()] =
+        Fields{{"bytes", unknown ? 0 : bytes}, {"content", hash_of_content(entry.path())}};
   }
   return weights;
 }
@@ -51,10 +50,10 @@ fs::path place_of_model(const std::string& name) {
   }
 }
 
-Json model_sources(const ModelChoice& choice) {
+Fields model_sources(const ModelChoice& choice) {
   const fs::path path = place_of_model(choice.model);
   std::error_code error;
-  Json sources = Json::object();
+  Fields sources;
   for (const char* name :
        {"config.json", "tokenizer.json", "tokenizer.model", "vocab.txt", "spm.model", "vocab.json",
         "merges.txt", "modules.json", "1_Pooling/config.json", "sentence_bert_config.json",
@@ -69,12 +68,12 @@ Json model_sources(const ModelChoice& choice) {
 
 // Identifies a large data file by size and modification time, because reading it would take too
 // long.
-Json file_source(const fs::path& path) {
+Value file_source(const fs::path& path) {
   constexpr off_t kMostRead = 8 << 20;
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0) return "unreadable";
   if (facts.st_size <= kMostRead) return hash_of_file(path);
-  return {{"bytes", facts.st_size}, {"modified", facts.st_mtime}};
+  return Fields{{"bytes", facts.st_size}, {"modified", facts.st_mtime}};
 }
 
 // True for data files; a readme is none.
@@ -87,8 +86,8 @@ bool is_data(const fs::path& file) {
 }
 
 // The data files of a folder and of its subfolders "test" and "dev", where MMLU has its files.
-Json folder_sources(const fs::path& folder) {
-  Json files = Json::object();
+Fields folder_sources(const fs::path& folder) {
+  Fields files;
   std::error_code error;
   for (const char* below : {"", "test", "dev"})
     for (const auto& entry : fs::directory_iterator(folder / below, error))
@@ -97,8 +96,8 @@ Json folder_sources(const fs::path& folder) {
   return files;
 }
 
-Json workload_sources(const Workload& workload) {
-  Json sources = Json::object();
+Fields workload_sources(const Workload& workload) {
+  Fields sources;
   std::error_code error;
   const fs::path file = resolve_path(workload.file);
   if (fs::is_regular_file(file, error))
@@ -118,12 +117,14 @@ Json workload_sources(const Workload& workload) {
 
 }  // namespace
 
-Json sources_of(const Experiment& experiment) {
-  Json sources = Json::object();
+Fields sources_of(const Experiment& experiment) {
+  Fields sources;
+  Fields models;
   for (const ModelChoice& choice : experiment.models)
-    if (!choice.model.empty()) sources["models"][choice.model] = model_sources(choice);
+    if (!choice.model.empty()) models[choice.model] = model_sources(choice);
+  if (!models.empty()) sources["models"] = std::move(models);
   if (!experiment.workload.file.empty())
-    if (Json workload = workload_sources(experiment.workload); !workload.empty())
+    if (Fields workload = workload_sources(experiment.workload); !workload.empty())
       sources["workload"] = std::move(workload);
   return sources;
 }

@@ -10,6 +10,6 @@ namespace reprise::experiments {
 // weights only size, modification time and header, which takes milliseconds. Of a data folder it
 // reads the JSON files and tables, the large ones by size and modification time. Leaves out files
 // that cannot be read; loading them reports why.
-[[nodiscard]] Json sources_of(const Experiment& experiment);
+[[nodiscard]] Fields sources_of(const Experiment& experiment);
 
 }  // namespace reprise::experiments

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "experiments/serving/validity.h"
@@ -83,20 +82,21 @@ class Latencies {
     else
       out_.summarize(metric, samples);
     results::add_percentile_intervals(samples, options_.confidence, out_.metrics[metric.name]);
-    results::mark_population(out_.metrics[metric.name]);
+    out_.metrics[metric.name].is_population = true;
   }
   void take_gaps(const std::vector<double>& itl_ms) {
     if (itl_ms.empty()) return;
     out_.summarize(kItlMs, itl_ms);
-    results::mark_population(out_.metrics[kItlMs.name]);
+    out_.metrics[kItlMs.name].is_population = true;
   }
   void take_mean(const MetricInfo& metric, const std::vector<double>& samples) {
     if (samples.empty()) return;
     const auto count = static_cast<double>(samples.size());
-    out_.set(metric, std::accumulate(samples.begin(), samples.end(), 0.0) / count);
-    results::add_interval(results::bootstrap_mean(samples, {.confidence = options_.confidence,
-                                                            .resamples = resamples_for(count)}),
-                          options_.confidence, out_.metrics[metric.name]);
+    results::Metric& mean =
+        out_.set(metric, std::accumulate(samples.begin(), samples.end(), 0.0) / count);
+    mean.interval = results::bootstrap_mean(
+        samples, {.confidence = options_.confidence, .resamples = resamples_for(count)});
+    mean.confidence = options_.confidence;
   }
 
  private:
@@ -137,9 +137,9 @@ void take_rates(const Totals& totals, double lasted_s, Measurement& out) {
 void take_goodput(const Totals& totals, double lasted_s, double confidence, Measurement& out) {
   if (totals.ended == 0 || lasted_s <= 0) return;
   out.set(kGoodputRps, static_cast<double>(totals.within_slo) / lasted_s);
-  out.set(kGoodputShare, ratio(totals.within_slo, totals.ended));
-  results::add_interval(results::wilson_interval(totals.within_slo, totals.ended, confidence),
-                        confidence, out.metrics[kGoodputShare.name]);
+  results::Metric& share = out.set(kGoodputShare, ratio(totals.within_slo, totals.ended));
+  share.interval = results::wilson_interval(totals.within_slo, totals.ended, confidence);
+  share.confidence = confidence;
 }
 
 void take_counts(const Totals& totals, Measurement& out) {
@@ -236,7 +236,7 @@ Measurement measure(const RequestLog& log, const MetricOptions& options) {
 }
 
 void add_verdict(const Verdict& verdict, Measurement& out) {
-  out.answers.update(verdict.json());
+  update(out.answers, verdict.fields());
   out.set(kIsValid, verdict.is_valid() ? 1 : 0);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 
@@ -101,13 +100,13 @@ Verdict judge(const RequestLog& log, const ValidityRules& rules, const std::stri
   return verdict;
 }
 
-Json Verdict::json() const {
-  Json json = {
+Fields Verdict::fields() const {
+  Fields fields = {
       {"verdict", is_valid() ? "VALID" : "INVALID"}, {"reasons", reasons}, {"slo", name_of(slo)}};
-  if (slo == SloOutcome::kNone) return json;
-  json["over_slo"] = over_slo;
-  json["over_slo_allowed"] = over_allowed;
-  return json;
+  if (slo == SloOutcome::kNone) return fields;
+  fields["over_slo"] = over_slo;
+  fields["over_slo_allowed"] = over_allowed;
+  return fields;
 }
 
 }  // namespace reprise::experiments::serving

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/value.h"
 #include "experiments/serving/early_stopping.h"
 #include "experiments/serving/latency.h"
 #include "experiments/serving/request_log.h"
@@ -46,7 +46,7 @@ struct Verdict {
   [[nodiscard]] bool is_valid() const { return reasons.empty(); }
   // {verdict: "VALID" or "INVALID", reasons, slo, and over_slo, over_slo_allowed if there is a
   // service level}
-  [[nodiscard]] Json json() const;
+  [[nodiscard]] Fields fields() const;
 };
 
 // `stop_reason` tells why the run was given up; "": it was not.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/error.h"
@@ -122,7 +121,7 @@ class AttnCacheMethod final : public Method {
     sink.metric(kStoreMb, static_cast<double>(database_->maps().bytes()) * 1e-6);
     sink.metric(kStoredTexts, static_cast<double>(database_->maps().groups().size()));
     sink.metric(kThreshold, options_.threshold);
-    Json settings = {{"projector", database_->projector().origin().how},
+    Fields settings = {{"projector", database_->projector().origin().how},
                      {"projector_fingerprint", database_->projector().fingerprint()},
                      {"learning_texts", learning_texts_},
                      {"lookups", counts.lookups},
@@ -132,7 +131,7 @@ class AttnCacheMethod final : public Method {
                      {"below_threshold", counts.below_threshold},
                      {"hits_beside_misses", counts.unused_hits},
                      {"loaded_bytes", counts.loaded_bytes}};
-    if (!training_.is_null()) settings["training"] = training_;
+    if (!training_.empty()) settings["training"] = training_;
     sink.setting(info_.name, settings);
     if (beside_ != nullptr) beside_->report(sink);
   }
@@ -243,7 +242,7 @@ class AttnCacheMethod final : public Method {
   AttnCacheMethodOptions options_;
   int32_t pad_id_ = 0;
   int64_t learning_texts_ = 0;
-  Json training_;                   // null: nothing was trained
+  Fields training_;                 // empty: nothing was trained
   std::unique_ptr<Method> beside_;  // null: none
   std::shared_ptr<model::LayerPolicy> beside_policy_;
   std::shared_ptr<const std::filesystem::path> folder_;

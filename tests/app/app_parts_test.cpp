@@ -15,6 +15,7 @@
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "results/manifest.h"
+#include "tests/results/sample_record.h"
 
 namespace reprise::app {
 namespace {
@@ -36,8 +37,8 @@ results::ResultsFolder folder_of(const std::vector<Json>& records, const Json& a
                                  const std::vector<std::string>& metrics) {
   Json manifest = {{"settings", {{"axes", axes}}}, {"metrics", metrics}};
   return {.source = "made-up",
-          .run = results::checked_manifest(manifest, "run.json"),
-          .records = records,
+          .run = results::read_manifest(value_of(manifest), "run.json"),
+          .records = results::records_of_parts(records),
           .skipped = {}};
 }
 
@@ -100,8 +101,8 @@ TEST(RecordTable, NamesTheMethodThatIsNotExact) {
 TEST(RecordTable, SaysWhatWasNotMeasuredAndWhy) {
   results::ResultsFolder folder =
       folder_of({record("recompute", 8, 1.5)}, Json::object(), {"rate"});
-  folder.run["left_out"] = {{{"method", "torch_naive"}, {"reason", "No libtorch."}},
-                            {{"method", "torch_sdpa"}, {"reason", "No libtorch."}}};
+  folder.run.left_out = {{.method = "torch_naive", .reason = "No libtorch."},
+                         {.method = "torch_sdpa", .reason = "No libtorch."}};
   const std::string text = text_of_table(folder);
   EXPECT_NE(text.find("left out: torch_naive, torch_sdpa. No libtorch.\n"), std::string::npos)
       << text;
@@ -193,15 +194,14 @@ TEST(RecordTable, OtherProgramsGetNumbersWithAllTheirDigits) {
 
 TEST(RecordTable, NamesThePointsOfTheSweepThatAreMissing) {
   results::ResultsFolder folder = folder_of({record("recompute", 8, 1.5)}, kAxes, {"ttft_ms"});
-  folder.run["settings"]["models"] = {{{"model", "a"}, {"weights", ""}}};
-  folder.run["settings"]["methods"] = {{{"name", "recompute"}, {"options", Json::object()}},
-                                       {{"name", "contiguous"}, {"options", Json::object()}}};
-  folder.records[0]["settings"]["requested"]["weights"] = "";  // has no axis new_tokens yet
-  folder.skipped = {{{"point", "x"},
-                     {"group", "g"},
-                     {"label", "a  prompt_tokens=16"},
-                     {"method", "contiguous"},
-                     {"reason", "needs 9 GiB"}}};
+  folder.run.settings.models = {{.model = "a"}};
+  folder.run.settings.methods = {{.name = "recompute"}, {.name = "contiguous"}};
+  folder.records[0].settings.requested["weights"] = "";  // has no axis new_tokens yet
+  folder.skipped = {{.point = "x",
+                     .group = "g",
+                     .label = "a  prompt_tokens=16",
+                     .method = "contiguous",
+                     .reason = "needs 9 GiB"}};
   const std::string text = text_of_table(folder);
   EXPECT_NE(text.find("missing: a  prompt_tokens=8: contiguous\n"), std::string::npos) << text;
   EXPECT_NE(text.find("missing: a  prompt_tokens=16: recompute\n"), std::string::npos) << text;
@@ -210,15 +210,15 @@ TEST(RecordTable, NamesThePointsOfTheSweepThatAreMissing) {
 }
 
 // Entries of skipped groups as the runner writes them, with two methods in a group.
-std::vector<Json> skipped_groups(int groups) {
-  std::vector<Json> skipped;
+std::vector<results::SkippedPoint> skipped_groups(int groups) {
+  std::vector<results::SkippedPoint> skipped;
   for (int group = 0; group < groups; ++group)
     for (const char* method : {"paged", "relay_attention"})
-      skipped.push_back({{"point", std::to_string(group) + method},
-                         {"group", std::to_string(group)},
-                         {"label", "bf16 batch=" + std::to_string(group)},
-                         {"method", method},
-                         {"reason", "needs 9.00 GiB (caches), 2.00 GiB are available"}});
+      skipped.push_back({.point = std::to_string(group) + method,
+                         .group = std::to_string(group),
+                         .label = "bf16 batch=" + std::to_string(group),
+                         .method = method,
+                         .reason = "needs 9.00 GiB (caches), 2.00 GiB are available"});
   return skipped;
 }
 
@@ -260,7 +260,7 @@ TEST(Progress, PlainLinesCountPoints) {
   progress.started(group);
   Json with_options = record("recompute", 8, 1.5);
   with_options["settings"]["requested"]["method_options"] = {{"cap", 2}};
-  progress.finished(group, {with_options, record("contiguous", 8, 2.5)});
+  progress.finished(group, results::records_of_parts({with_options, record("contiguous", 8, 2.5)}));
   progress.end();
   const std::string text = output.text();
   EXPECT_NE(text.find("prompt_tokens=8 recompute {\"cap\":2}: ttft_ms"), std::string::npos) << text;
@@ -283,7 +283,7 @@ TEST(Progress, PlainLinesEndWithTheValuesThereAre) {
   answered["metrics"] = {{"score", {{"value", 0.5}, {"unit", "ratio"}}},
                          {"mean_kl", {{"value", 0.25}, {"unit", "nats"}}}};
   counted["metrics"] = {{"other", {{"value", 1}, {"unit", ""}}}};
-  progress.finished(group, {answered, counted});
+  progress.finished(group, results::records_of_parts({answered, counted}));
   progress.end();
   EXPECT_EQ(output.text(),
             "[1/2] a f32 isolated: score=0.500 mean_kl=0.250\n[2/2] a f32 kv_heads\n");
@@ -310,7 +310,7 @@ TEST(Progress, TerminalLineRewritesItself) {
   group.label = std::string(500, 'x');
   progress.planned(2, 0, 0);
   progress.started(group);
-  progress.finished(group, {record("recompute", 8, 1.5)});
+  progress.finished(group, results::records_of_parts({record("recompute", 8, 1.5)}));
   progress.end();
   const std::string text = output.text();
   EXPECT_NE(text.find("[....................] 1/2"), std::string::npos)

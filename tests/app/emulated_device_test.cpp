@@ -5,6 +5,7 @@
 
 #include "results/store.h"
 #include "tests/app/command_line.h"
+#include "tests/results/sample_record.h"
 
 namespace reprise::app {
 namespace {
@@ -58,7 +59,7 @@ TEST_F(CommandLine, ExperimentsRunOnADevice) {
     const Outcome outcome =
         reprise({"run", path.string(), "--device", "cuda", "--out", out.string()});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
-    std::vector<Json> records = results::read_records(out);
+    std::vector<Json> records = results::lines_of(results::read_records(out));
     for (const Json& record : records) {
       EXPECT_EQ(record["settings"]["resolved"].value("device", "cuda"), "cuda");
       EXPECT_EQ(record["machine"]["device"]["name"], "emulated on the CPU");
@@ -104,7 +105,7 @@ TEST_F(CommandLine, PointsThatADeviceHasNoRoomForAreLeftOut) {
   EXPECT_EQ(outcome.status, 3) << outcome.err;
   EXPECT_NE((outcome.out + outcome.err).find("GiB are available"), std::string::npos)
       << outcome.out << outcome.err;
-  const std::vector<Json> records = results::read_records(out);
+  const std::vector<Json> records = results::lines_of(results::read_records(out));
   EXPECT_EQ(records.size(), 2u);
   for (const Json& record : records) EXPECT_EQ(record["settings"]["requested"]["batch"], 1);
 }

@@ -12,6 +12,7 @@
 #include "results/store.h"
 #include "tests/app/slow_experiment.h"
 #include "tests/app/subprocess.h"
+#include "tests/results/sample_record.h"
 
 namespace reprise::app {
 namespace {
@@ -44,7 +45,7 @@ class KillTest : public ::testing::Test {
   // tokens.
   [[nodiscard]] std::map<std::string, Json> outcome(const std::string& out) const {
     std::map<std::string, Json> points;
-    for (const Json& record : results::read_records(dir_ / out)) {
+    for (const Json& record : results::lines_of(results::read_records(dir_ / out))) {
       const Json same = {
           {"settings", record["settings"]}, {"seeds", record["seeds"]},
           {"answers", record["answers"]},   {"config_hash", record["config_hash"]},

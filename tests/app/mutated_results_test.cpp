@@ -11,6 +11,7 @@
 #include "app/report/facts.h"
 #include "core/base/error.h"
 #include "core/base/python.h"
+#include "core/base/value_json.h"
 #include "core/base/visible.h"
 #include "results/drawing.h"
 #include "results/folder.h"
@@ -181,7 +182,7 @@ class MutatedResults : public ::testing::Test {
       const results::ResultsFolder results = results::read_folder(folder);
       for (const char* format : {"table", "csv", "markdown", "json"})
         (void)record_table(results, {.format = format});
-      (void)results::figures_document(results).dump();
+      (void)json_text(results::figures_document(results));
       keep_document(results);
       return "";
     } catch (const Error& error) {
@@ -192,7 +193,7 @@ class MutatedResults : public ::testing::Test {
   // Keeps the document that the templates of a page are filled with, for the folder beside itself.
   // It has no figures, which another test draws.
   void keep_document(const results::ResultsFolder& results) {
-    Json document = report_document({{results, {}}, {results, {}}}, {});
+    Json document = json_of(report_document({{results, {}}, {results, {}}}, {}));
     for (Json& report : document["reports"]) {
       report["figures"] = Json::array();
       report["no_figures"] = "none were asked for";

@@ -14,6 +14,7 @@
 #include "results/store.h"
 #include "tests/app/slow_experiment.h"
 #include "tests/app/subprocess.h"
+#include "tests/results/sample_record.h"
 
 namespace reprise::app {
 namespace {
@@ -72,7 +73,7 @@ class ShardsTest : public ::testing::Test {
   // tokens.
   [[nodiscard]] std::map<std::string, Json> outcome(const std::string& out) const {
     std::map<std::string, Json> points;
-    for (const Json& record : results::read_records(dir_ / out)) {
+    for (const Json& record : results::lines_of(results::read_records(dir_ / out))) {
       const Json same = {
           {"settings", record["settings"]}, {"seeds", record["seeds"]},
           {"answers", record["answers"]},   {"config_hash", record["config_hash"]},
@@ -130,7 +131,7 @@ TEST_F(ShardsTest, FourShardsMakeTheSetOfOne) {
   for (int i = 1; i <= kProcesses; ++i)
     EXPECT_GT(bytes_of(dir_ / "shards" / fmt::format("records-{}of4.jsonl", i)), 0u);
   // Each record names its writer, and the machine as this writer measured it.
-  for (const Json& record : results::read_records(dir_ / "shards")) {
+  for (const Json& record : results::lines_of(results::read_records(dir_ / "shards"))) {
     const auto writer = record["writer"].get<std::string>();
     const Json machine = read_json(dir_ / "shards" / ("machine-" + writer + ".json"));
     EXPECT_EQ(record["machine"], machine["machine"]);

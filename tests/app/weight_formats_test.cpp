@@ -7,6 +7,7 @@
 #include "core/base/json.h"
 #include "results/store.h"
 #include "tests/app/command_line.h"
+#include "tests/results/sample_record.h"
 
 namespace reprise::app {
 namespace {
@@ -70,7 +71,7 @@ TEST_F(WeightFormats, RunMeasuresThemBesideEachOther) {
                                    (dir_ / "out").string(), "--no-plot", "--threads", "1"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   std::map<std::string, int64_t> bytes;  // bytes by format; plain formats are named by their dtype
-  for (const Json& record : results::read_records(dir_ / "out")) {
+  for (const Json& record : results::lines_of(results::read_records(dir_ / "out"))) {
     const Json& requested = record["settings"]["requested"];
     const Json& resolved = record["settings"]["resolved"];
     const std::string held = resolved["weight_format"];

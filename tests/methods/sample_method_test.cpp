@@ -47,7 +47,7 @@ TEST(SampleMethod, RunsInExperimentsAndHasALookInFigures) {
                      {"methods", {"contiguous", kSample}}};
   const auto experiment =
       experiments::parse_experiment(file, "t.json", "desk", {}, experiments::known_vocabulary());
-  EXPECT_EQ(experiment.methods.back().resolved["chunk_tokens"], 16);
+  EXPECT_EQ(experiment.methods.back().resolved.at("chunk_tokens"), Value(16));
   EXPECT_EQ(experiments::method_looks()[kSample], Json({"#1B9E77", "*"}));
   for (const experiments::MethodCell& cell : experiments::method_matrix()) {
     if (cell.method != kSample) continue;

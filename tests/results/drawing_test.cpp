@@ -15,14 +15,14 @@ namespace {
 ResultsFolder two_points() {
   ResultsFolder folder{.source = "made-up", .run = {}, .records = {}, .skipped = {}};
   for (const int tokens : {8, 16}) {
-    Json record = sample_record(std::to_string(tokens), "g", 0, 1);
-    record["settings"]["requested"] = {{"method", "contiguous"}, {"prompt_tokens", tokens}};
-    record["settings"]["resolved"] = {{"prompt_tokens", tokens}, {"heads", 4 * tokens}};
+    Record record = sample_record(std::to_string(tokens), "g", 0, 1);
+    record.settings.requested = {{"method", "contiguous"}, {"prompt_tokens", tokens}};
+    record.settings.resolved = {{"prompt_tokens", tokens}, {"heads", 4 * tokens}};
     folder.records.push_back(std::move(record));
   }
-  folder.records[1]["metrics"] = {{"tpot_ms", {{"value", 1.0}, {"unit", "ms"}}}};
-  folder.run = checked_manifest(
-      {{"settings",
+  folder.records[1].metrics = {{"tpot_ms", {.value = 1.0, .unit = "ms"}}};
+  const Json manifest = {
+       {"settings",
         {{"axes", {{"prompt_tokens", {8, 16, 32}}, {"heads", {0}}}},
          {"methods", {{{"name", "contiguous"}}}}}},
        {"metrics", {"ttft_ms"}},
@@ -33,13 +33,14 @@ ResultsFolder two_points() {
           {"family", "stack"},
           {"stack", {"ttft_ms", "tpot_ms"}},
           {"name", "b"},
-          {"title", "{heads} heads"}}}}},
-      "run.json");
+          {"title", "{heads} heads"}}}}};
+  folder.run = read_manifest(value_of(manifest), "run.json");
+  check_manifest(folder.run, "run.json");
   return folder;
 }
 
 TEST(FiguresDocument, FillsTitlesFromThePointsThatAreDrawn) {
-  const Json document = figures_document(two_points());
+  const Json document = json_of(figures_document(two_points()));
   EXPECT_EQ(document["run"]["plots"][0]["title"], "32 heads");
   EXPECT_EQ(document["run"]["plots"][1]["title"], "32 and 64 heads");
   EXPECT_EQ(document["run"]["plots"][0]["note"], "{as it is} 8");
@@ -51,7 +52,7 @@ TEST(FiguresDocument, FillsTitlesFromThePointsThatAreDrawn) {
 TEST(FiguresDocument, IsOfFoldersWhoseNamesAreNoText) {
   ResultsFolder folder = two_points();
   folder.source = "results/\xff";
-  EXPECT_EQ(Json::parse(figures_document(folder).dump())["source"], "results/\\xff");
+  EXPECT_EQ(json_of(figures_document(folder))["source"], "results/\\xff");
 }
 
 TEST(FiguresDocument, RefusesPointsWithoutAPlaceAndUnknownPlaceholders) {
@@ -64,12 +65,12 @@ TEST(FiguresDocument, RefusesPointsWithoutAPlaceAndUnknownPlaceholders) {
     }
   };
   ResultsFolder folder = two_points();
-  folder.records[0]["settings"]["requested"].erase("prompt_tokens");
+  folder.records[0].settings.requested.erase("prompt_tokens");
   EXPECT_NE(refusal(folder).find("null for \"settings.requested.prompt_tokens\""),
             std::string::npos)
       << refusal(folder);
   folder = two_points();
-  folder.run["plots"][0]["title"] = "{head} heads";
+  folder.run.plots[0].title = "{head} heads";
   EXPECT_NE(refusal(folder).find("did you mean \"heads\""), std::string::npos) << refusal(folder);
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -41,10 +42,10 @@ std::string refusal(const Json& file) {
 
 TEST(PaperNumbers, AreFoundWhereAllTheirSettingsAreThePoints) {
   const PaperNumbers paper(table(), "paper.json");
-  const Json point = {{"method", "chunk"}, {"prompt_tokens", 1024}, {"batch", 32}, {"seed", 7}};
-  EXPECT_EQ(paper.at(point)["latency_us"]["value"], 60);
-  EXPECT_EQ(paper.at(point)["latency_us"]["unit"], "us");
-  Json other = point;
+  const Fields point = {{"method", "chunk"}, {"prompt_tokens", 1024}, {"batch", 32}, {"seed", 7}};
+  EXPECT_EQ(paper.at(point).at("latency_us").value, 60);
+  EXPECT_EQ(paper.at(point).at("latency_us").unit, "us");
+  Fields other = point;
   other["batch"] = 16;
   EXPECT_TRUE(paper.at(other).empty());
   other = point;
@@ -59,13 +60,13 @@ TEST(PaperNumbers, OptionsOfAMethodAreFoundAmongOthers) {
   file["columns"] = {"method", "method_options", "latency_us"};
   file["rows"] = {{"paged", nullptr, 300}, {"chunk", {{"copies", true}}, 60}};
   const PaperNumbers paper(file, "paper.json");
-  const auto at = [&](const char* method, const Json& options) {
+  const auto at = [&](const char* method, const Fields& options) {
     return paper.at({{"method", method}, {"method_options", options}, {"batch", 32}});
   };
-  EXPECT_EQ(at("chunk", {{"copies", true}, {"mode", "joint"}})["speedup"]["value"], 5.0);
+  EXPECT_EQ(at("chunk", {{"copies", true}, {"mode", "joint"}}).at("speedup").value, 5.0);
   EXPECT_TRUE(at("chunk", {{"copies", false}, {"mode", "joint"}}).empty());
-  EXPECT_TRUE(at("chunk", Json::object()).empty());
-  EXPECT_EQ(at("paged", {{"block_tokens", 64}})["latency_us"]["value"], 300);
+  EXPECT_TRUE(at("chunk", {}).empty());
+  EXPECT_EQ(at("paged", {{"block_tokens", 64}}).at("latency_us").value, 300);
 }
 
 // A paper's model is recognized by the name of its checkpoint folder, wherever the folder is.
@@ -76,8 +77,8 @@ TEST(PaperNumbers, OfAModelAreThoseOfItsCheckpointsFolder) {
         {{"model", model}, {"task", "gov_report"}, {"method", method}, {"grouping", grouping}});
   };
   for (const char* model : {"mpt-7b", "checkpoints/mpt-7b", "/data/mpt-7b/"}) {
-    EXPECT_EQ(score(model, "baseline", "documents")["score"]["value"], 0.2696) << model;
-    EXPECT_EQ(score(model, "isolated", "whole")["score"]["value"], 0.2749) << model;
+    EXPECT_EQ(score(model, "baseline", "documents").at("score").value, 0.2696) << model;
+    EXPECT_EQ(score(model, "isolated", "whole").at("score").value, 0.2749) << model;
   }
   EXPECT_TRUE(score("mpt-7b", "isolated", "documents").empty()) << "the paper has one module";
   EXPECT_TRUE(score("mpt-7b-chat", "baseline", "whole").empty());
@@ -88,8 +89,8 @@ TEST(PaperNumbers, SpeedupsAreOverTheBaselineAtTheSameSettings) {
   const auto at = [&](const char* method, int tokens) {
     return paper.at({{"method", method}, {"prompt_tokens", tokens}, {"batch", 32}});
   };
-  EXPECT_EQ(at("chunk", 1024)["speedup"]["value"], 5.0);
-  EXPECT_EQ(at("paged", 1024)["speedup"]["value"], 1.0);
+  EXPECT_EQ(at("chunk", 1024).at("speedup").value, 5.0);
+  EXPECT_EQ(at("paged", 1024).at("speedup").value, 1.0);
   EXPECT_FALSE(at("chunk", 2048).contains("speedup"));
 }
 
@@ -143,7 +144,7 @@ TEST(PaperNumbers, CsvIsReadBelowTheDataFolderOrNamedAsMissing) {
   })");
   const PaperNumbers paper(file, "paper.json");
   EXPECT_EQ(paper.missing(), "");
-  EXPECT_EQ(paper.at({{"method", "relay_attention"}, {"batch", 4}})["speedup"]["value"], 4.0);
+  EXPECT_EQ(paper.at({{"method", "relay_attention"}, {"batch", 4}}).at("speedup").value, 4.0);
   data.remove();
   const PaperNumbers gone(file, "paper.json");
   EXPECT_EQ(gone.missing(), "op.csv");
@@ -158,8 +159,8 @@ TEST(PaperNumbers, CsvOfSeveralHostsAndRepetitionsGivesMediansOfOne) {
             "values": {}, "where": {"host": "a"}}
   })");
   const PaperNumbers paper(file, "paper.json");
-  EXPECT_EQ(paper.at({{"prompt_tokens", 4}})["latency_us"]["value"], 3.0);
-  EXPECT_EQ(paper.at({{"prompt_tokens", 8}})["latency_us"]["value"], 7.0);
+  EXPECT_EQ(paper.at({{"prompt_tokens", 4}}).at("latency_us").value, 3.0);
+  EXPECT_EQ(paper.at({{"prompt_tokens", 8}}).at("latency_us").value, 7.0);
 }
 
 TEST(PaperNumbers, CsvLinesMayEndWithACarriageReturn) {
@@ -169,16 +170,16 @@ TEST(PaperNumbers, CsvLinesMayEndWithACarriageReturn) {
     "csv": {"file": "op.csv", "columns": {"tokens": "prompt_tokens", "time": "latency_us"},
             "values": {}, "where": {"host": "a"}}
   })");
-  EXPECT_EQ(PaperNumbers(file, "paper.json").at({{"prompt_tokens", 4}})["latency_us"]["value"], 5);
+  EXPECT_EQ(PaperNumbers(file, "paper.json").at({{"prompt_tokens", 4}}).at("latency_us").value, 5);
 }
 
 TEST(PaperNumbers, OfPromptCachesFigure5AreFoundInThePublishedFile) {
   REPRISE_NEEDS_DATA();
   for (const char* name : {"cpu", "4090", "a40"})
     for (const char* method : {"contiguous", "prompt_cache"}) {
-      const Json found = load_paper_numbers(std::string("prompt_cache_fig5_") + name)
+      const Metrics found = load_paper_numbers(std::string("prompt_cache_fig5_") + name)
                              .at({{"method", method}, {"prompt_tokens", 1024}});
-      EXPECT_TRUE(found.contains("ttft_ms")) << name << " " << method << " " << found;
+      EXPECT_TRUE(found.contains("ttft_ms")) << name << " " << method;
     }
 }
 
@@ -186,14 +187,14 @@ TEST(PaperNumbers, ShippedFilesAreSound) {
   const std::vector<std::string> names = known_paper_numbers();
   EXPECT_GE(names.size(), 5u);
   for (const std::string& name : names) EXPECT_NO_THROW((void)load_paper_numbers(name)) << name;
-  const Json point = {{"method", "chunk_attention"},
+  const Fields point = {{"method", "chunk_attention"},
                       {"batch", 32},
                       {"heads", 32},
                       {"kv_heads", 32},
                       {"head_dim", 128},
                       {"prompt_tokens", 4096},
                       {"shared_tokens", 4096}};
-  EXPECT_EQ(load_paper_numbers("chunk_attention_table3").at(point)["latency_us"]["value"], 206.22);
+  EXPECT_EQ(load_paper_numbers("chunk_attention_table3").at(point).at("latency_us").value, 206.22);
 }
 
 // Copy and response times of the authors' runs by dataset, with the cache and without it.
@@ -235,11 +236,11 @@ TEST(PaperNumbers, OfPromptCachesFigures3And4AreMediansOfThePublishedTimes) {
         whole.push_back(copy_ms + response_ms);
         response.push_back(response_ms);
       }
-      const Json found = paper.at({{"dataset", dataset},
+      const Metrics found = paper.at({{"dataset", dataset},
                                    {"method", is_cached ? "prompt_cache" : "contiguous"},
-                                   {"method_options", {{"copies", is_cached}}},
+                                   {"method_options", Fields{{"copies", is_cached}}},
                                    {"context_limit", 3500}});
-      const auto value = [&](const char* metric) { return found[metric]["value"].get<double>(); };
+      const auto value = [&](const char* metric) { return found.at(metric).value; };
       const double kRounded = 0.0501;  // numbers are rounded to a tenth
       ASSERT_TRUE(found.contains("ttft_ms")) << name << " " << dataset;
       EXPECT_NEAR(value("ttft_ms"), summarize(whole).median, kRounded) << name << " " << dataset;
@@ -261,32 +262,32 @@ TEST(PaperNumbers, UnknownNamesOfferTheNearest) {
 }
 
 TEST(PaperPoints, OfSeveralSourcesStandApartWithTheirLabels) {
-  const Json record = {
-      {"point", "p1"},
-      {"settings", {{"resolved", {{"method", "chunk"}, {"prompt_tokens", 1024}, {"batch", 32}}}}}};
+  const Record record{
+      .point = "p1",
+      .settings = {.resolved = {{"method", "chunk"}, {"prompt_tokens", 1024}, {"batch", 32}}}};
   Json other = table();
   other["label"] = "A40";
   other["rows"][1][2] = 90;
-  const Json papers =
+  const auto papers =
       paper_points({PaperNumbers(table(), "a.json"), PaperNumbers(other, "b.json")}, {record});
   ASSERT_EQ(papers.size(), 2u);
-  EXPECT_EQ(papers[1]["label"], "A40");
-  EXPECT_EQ(papers[1]["points"]["p1"]["latency_us"]["value"], 90);
+  EXPECT_EQ(papers[1].label, "A40");
+  EXPECT_EQ(papers[1].points.at("p1").at("latency_us").value, 90);
 }
 
 TEST(PaperPoints, HoldOnlyThePointsThePaperHas) {
-  const Json record = {
-      {"point", "p1"},
-      {"settings", {{"resolved", {{"method", "chunk"}, {"prompt_tokens", 1024}, {"batch", 32}}}}}};
-  Json other = record;
-  other["point"] = "p2";
-  other["settings"]["resolved"]["batch"] = 1;
+  const Record record{
+      .point = "p1",
+      .settings = {.resolved = {{"method", "chunk"}, {"prompt_tokens", 1024}, {"batch", 32}}}};
+  Record other = record;
+  other.point = "p2";
+  other.settings.resolved["batch"] = 1;
   const PaperNumbers paper(table(), "paper.json");
-  const Json papers = paper_points({paper}, {record, other});
+  const auto papers = paper_points({paper}, {record, other});
   ASSERT_EQ(papers.size(), 1u);
-  EXPECT_EQ(papers[0]["label"], "paper");
-  EXPECT_EQ(papers[0]["points"].size(), 1u);
-  EXPECT_EQ(papers[0]["points"]["p1"]["latency_us"]["value"], 60);
+  EXPECT_EQ(papers[0].label, "paper");
+  EXPECT_EQ(papers[0].points.size(), 1u);
+  EXPECT_EQ(papers[0].points.at("p1").at("latency_us").value, 60);
   EXPECT_TRUE(paper_points({PaperNumbers()}, {record}).empty());
   EXPECT_TRUE(paper_points({paper}, {other}).empty());
 }

@@ -75,9 +75,10 @@ TEST(QuantileInterval, HoldsTheTrueQuantileAsOftenAsItSays) {
 TEST(QuantileInterval, StandsBesideThePercentilesThatAMetricHas) {
   std::vector<double> samples = ranks(100);
   std::reverse(samples.begin(), samples.end());
-  Json metric = metric_json(summarize(samples), "ms");
-  add_percentiles(samples, metric);
-  add_percentile_intervals(samples, 0.95, metric);
+  Metric sampled = metric_of(summarize(samples), "ms");
+  add_percentiles(samples, sampled);
+  add_percentile_intervals(samples, 0.95, sampled);
+  const Json metric = json_of_metric(sampled);
   EXPECT_EQ(metric["confidence"], 0.95);
   EXPECT_EQ(metric["intervals"]["p50"], Json({{"low", 40.0}, {"high", 61.0}}));
   EXPECT_TRUE(metric["intervals"].contains("p90"));
@@ -89,35 +90,37 @@ TEST(QuantileInterval, StandsBesideThePercentilesThatAMetricHas) {
 // to bound it at 2.5 % on this side.
 TEST(QuantileInterval, IsLeftOutWhereSamplesAreTooFew) {
   const std::vector<double> samples = ranks(59);
-  Json metric = metric_json(summarize(samples), "ms");
-  add_percentiles(samples, metric);
-  add_percentile_intervals(samples, 0.95, metric);
+  Metric sampled = metric_of(summarize(samples), "ms");
+  add_percentiles(samples, sampled);
+  add_percentile_intervals(samples, 0.95, sampled);
+  const Json metric = json_of_metric(sampled);
   EXPECT_TRUE(metric.contains("p95"));
   EXPECT_FALSE(metric["intervals"].contains("p95"));
-  Json few = metric_json(summarize(ranks(3)), "ms");
+  Metric few = metric_of(summarize(ranks(3)), "ms");
   add_percentiles(ranks(3), few);
   add_percentile_intervals(ranks(3), 0.95, few);
-  EXPECT_FALSE(few.contains("intervals"));
+  EXPECT_TRUE(few.intervals.empty());
 }
 
 TEST(QuantileInterval, RecordsWithBrokenIntervalsAreRefused) {
-  Json record = sample_record("p", "g", 0, 1);
+  Json record = sample_json("p", "g", 0, 1);
   Json& metric = record["metrics"]["ttft_ms"];
-  add_interval({.low = 1, .high = 2}, 0.95, metric);
+  metric["interval"] = {{"low", 1}, {"high", 2}};
+  metric["confidence"] = 0.95;
   metric["intervals"] = {{"p50", {{"low", 1}, {"high", 1}}}};
-  EXPECT_EQ(record_fault(record), "");
+  EXPECT_EQ(line_fault(record), "");
   for (const auto& [broken, part] :
        {std::pair{Json{{"low", 2}, {"high", 1}}, "before it begins"},
-        std::pair{Json{{"low", 1}}, "low and high"}, std::pair{Json(3), "low and high"},
+        std::pair{Json{{"low", 1}}, "high is missing"}, std::pair{Json(3), "must be an object"},
         std::pair{Json{{"low", "1"}, {"high", 2}}, "must be a number"}}) {
     Json one = record, other = record;
     one["metrics"]["ttft_ms"]["interval"] = broken;
     other["metrics"]["ttft_ms"]["intervals"]["p50"] = broken;
-    EXPECT_NE(record_fault(one).find(part), std::string::npos) << record_fault(one);
-    EXPECT_NE(record_fault(other).find(part), std::string::npos) << record_fault(other);
+    EXPECT_NE(line_fault(one).find(part), std::string::npos) << line_fault(one);
+    EXPECT_NE(line_fault(other).find(part), std::string::npos) << line_fault(other);
   }
   metric["intervals"] = "p50";
-  EXPECT_NE(record_fault(record).find("intervals must be an object"), std::string::npos);
+  EXPECT_NE(line_fault(record).find("intervals must be an object"), std::string::npos);
 }
 
 }  // namespace

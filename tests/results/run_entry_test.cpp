@@ -13,7 +13,7 @@
 namespace reprise::results {
 namespace {
 
-std::vector<Json> lines_of(const std::string& text) {
+std::vector<Json> split_lines(const std::string& text) {
   std::vector<Json> lines;
   for (size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1)
     lines.push_back(Json::parse(text.substr(begin, text.find('\n', begin) - begin)));
@@ -23,11 +23,11 @@ std::vector<Json> lines_of(const std::string& text) {
 std::vector<Json> read_back(const std::string& text) {
   RunEntries runs;
   std::vector<Json> records;
-  for (const Json& line : lines_of(text))
-    if (RunEntries::is_entry(line))
-      runs.add(line, "f line");
+  for (const Json& line : split_lines(text))
+    if (RunEntries::is_entry(fields_of(line)))
+      runs.add(fields_of(line), "f line");
     else
-      records.push_back(runs.whole(line, "f line"));
+      records.push_back(json_of(runs.whole(fields_of(line), "f line")));
   return records;
 }
 
@@ -41,54 +41,54 @@ std::string message(Fn&& fn) {
   }
 }
 
-std::vector<Json> two_machines() {
-  std::vector<Json> records;
+std::vector<Record> two_machines() {
+  std::vector<Record> records;
   for (int i = 0; i < 4; ++i) records.push_back(sample_record("p" + std::to_string(i), "g", i, 4));
-  records[2]["machine"]["cpu"] = "another";
+  records[2].machine.cpu = "another";
   return records;
 }
 
 TEST(RunEntry, IsWrittenOncePerRunAndGivenBackToEachRecord) {
-  const std::vector<Json> records = two_machines();
+  const std::vector<Record> records = two_machines();
   std::set<std::string> written;
   const std::string text = run_lines(records, written);
   EXPECT_EQ(written.size(), 2u);
-  EXPECT_EQ(lines_of(text).size(), records.size() + 2);
-  EXPECT_EQ(read_back(text), records);
+  EXPECT_EQ(split_lines(text).size(), records.size() + 2);
+  EXPECT_EQ(read_back(text), lines_of(records));
   const std::string more = run_lines(records, written);
-  EXPECT_EQ(lines_of(more).size(), records.size());
+  EXPECT_EQ(split_lines(more).size(), records.size());
   EXPECT_EQ(read_back(text + more).size(), 2 * records.size());
-  for (const Json& line : lines_of(more)) EXPECT_FALSE(line.contains("machine"));
+  for (const Json& line : split_lines(more)) EXPECT_FALSE(line.contains("machine"));
 }
 
 TEST(RunEntry, OlderRecordsAreThemselves) {
-  Json old = sample_record("p", "g", 0, 1);
+  Json old = sample_json("p", "g", 0, 1);
   old["schema"] = kOldestSchemaVersion;
-  EXPECT_EQ(record_fault(old), "");
+  EXPECT_EQ(line_fault(old), "");
   EXPECT_EQ(read_back(old.dump() + "\n"), std::vector<Json>{old});
   old["schema"] = kSchemaVersion + 1;
-  EXPECT_NE(record_fault(old).find("schema is not 1 to 2"), std::string::npos);
+  EXPECT_NE(line_fault(old).find("schema is not 1 to 2"), std::string::npos);
   old["schema"] = "2";
-  EXPECT_NE(record_fault(old), "");
+  EXPECT_NE(line_fault(old), "");
 }
 
 TEST(RunEntry, RecordWithoutItsEntryIsRefused) {
   std::set<std::string> written;
-  const auto lines = lines_of(run_lines(two_machines(), written));
+  const auto lines = split_lines(run_lines(two_machines(), written));
   RunEntries runs;
-  const std::string text = message([&] { (void)runs.whole(lines[1], "f line 2"); });
+  const std::string text = message([&] { (void)runs.whole(fields_of(lines[1]), "f line 2"); });
   EXPECT_NE(text.find("f line 2 is of run"), std::string::npos) << text;
   EXPECT_NE(text.find("--fresh"), std::string::npos) << text;
 }
 
 TEST(RunEntry, EntriesThatAreUnsoundOrContradictOneAnotherAreRefused) {
   std::set<std::string> written;
-  const Json good = lines_of(run_lines(two_machines(), written))[0];
+  const Json good = split_lines(run_lines(two_machines(), written))[0];
   const auto refusal = [&](const Json& first, const Json& second) {
     RunEntries runs;
     return message([&] {
-      runs.add(first, "f line 1");
-      runs.add(second, "f line 2");
+      runs.add(fields_of(first), "f line 1");
+      runs.add(fields_of(second), "f line 2");
     });
   };
   EXPECT_EQ(refusal(good, good), "");
@@ -110,25 +110,25 @@ TEST(RunEntry, EntriesThatAreUnsoundOrContradictOneAnotherAreRefused) {
 
 TEST(RunEntry, KeyThatRecordAndEntryBothHaveIsRefused) {
   std::set<std::string> written;
-  auto lines = lines_of(run_lines(two_machines(), written));
+  auto lines = split_lines(run_lines(two_machines(), written));
   lines[1]["machine"] = {{"cpu", "a third"}};
   RunEntries runs;
-  runs.add(lines[0], "f line 1");
-  const std::string text = message([&] { (void)runs.whole(lines[1], "f line 2"); });
+  runs.add(fields_of(lines[0]), "f line 1");
+  const std::string text = message([&] { (void)runs.whole(fields_of(lines[1]), "f line 2"); });
   EXPECT_NE(text.find("f line 2 has \"machine\""), std::string::npos) << text;
 }
 
 // A large entry that many small lines refer to must not use unbounded memory.
 TEST(RunEntry, RecordsMayNotGrowWithoutBound) {
   std::set<std::string> written;
-  std::vector<Json> records = {sample_record("p", "g", 0, 1)};
-  records[0]["provenance"]["flags"] = std::string(1000, 'x');
-  const auto lines = lines_of(run_lines(records, written));
+  std::vector<Record> records = {sample_record("p", "g", 0, 1)};
+  records[0].provenance.flags = std::string(1000, 'x');
+  const auto lines = split_lines(run_lines(records, written));
   RunEntries runs(/*most_added_bytes=*/100'000);
-  runs.add(lines[0], "f line 1");
-  for (int i = 0; i < 80; ++i) (void)runs.whole(lines[1], "f line");
+  runs.add(fields_of(lines[0]), "f line 1");
+  for (int i = 0; i < 80; ++i) (void)runs.whole(fields_of(lines[1]), "f line");
   const std::string text = message([&] {
-    for (int i = 0; i < 20; ++i) (void)runs.whole(lines[1], "f line");
+    for (int i = 0; i < 20; ++i) (void)runs.whole(fields_of(lines[1]), "f line");
   });
   EXPECT_NE(text.find("larger than the 100000 bytes"), std::string::npos) << text;
 }

@@ -16,26 +16,26 @@ TEST(RunValidity, OfARecordThatNobodyJudgedIsNotDoubted) {
 }
 
 TEST(RunValidity, TellsTheReasons) {
-  Json record = sample_record("p", "g", 0, 1);
-  record["answers"] = {{"verdict", "INVALID"}, {"reasons", {"too short", "late"}}};
+  Record record = sample_record("p", "g", 0, 1);
+  record.answers = {{"verdict", "INVALID"}, {"reasons", Values{"too short", "late"}}};
   EXPECT_TRUE(run_validity(record).is_judged);
   EXPECT_FALSE(run_validity(record).is_valid);
   EXPECT_EQ(run_validity(record).reason, "too short; late");
-  EXPECT_EQ(invalid_remark(record["answers"]), "INVALID: too short; late");
+  EXPECT_EQ(invalid_remark(record.answers), "INVALID: too short; late");
 }
 
 TEST(RunValidity, OnlyTheWordValidIsValid) {
-  Json record = sample_record("p", "g", 0, 1);
-  record["answers"] = {{"verdict", "VALID"}};
+  Record record = sample_record("p", "g", 0, 1);
+  record.answers = {{"verdict", "VALID"}};
   EXPECT_TRUE(run_validity(record).is_valid);
   EXPECT_TRUE(run_validity(record).is_judged);
-  record["answers"] = {{"verdict", "valid"}, {"reasons", 7}};
+  record.answers = {{"verdict", "valid"}, {"reasons", 7}};
   EXPECT_FALSE(run_validity(record).is_valid);
   EXPECT_EQ(run_validity(record).reason, "no reason is given");
-  for (const Json& odd : {Json(7), Json::array({"VALID"}), Json(nullptr), Json::object()}) {
-    record["answers"] = {{"verdict", odd}};
-    EXPECT_FALSE(run_validity(record).is_judged) << odd;
-    EXPECT_EQ(invalid_remark(record["answers"]), "");
+  for (const Value& odd : {Value(7), Value(Values{"VALID"}), Value(), Value(Fields())}) {
+    record.answers = {{"verdict", odd}};
+    EXPECT_FALSE(run_validity(record).is_judged) << shown(odd);
+    EXPECT_EQ(invalid_remark(record.answers), "");
   }
 }
 

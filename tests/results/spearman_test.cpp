@@ -142,13 +142,13 @@ TEST(BootstrapSpearman, PerfectOrderIsAPoint) {
 
 // A correlation may be negative, but a time may not.
 TEST(Spearman, ARecordKeepsNegativeNumbersThatSayTheyAreSigned) {
-  Json record = sample_record("p", "g", 0, 1);
+  Json record = sample_json("p", "g", 0, 1);
   record["metrics"]["score"] = {{"value", -0.5}, {"unit", "ratio"}};
-  EXPECT_NE(record_fault(record).find("score is negative"), std::string::npos);
+  EXPECT_NE(line_fault(record).find("score is negative"), std::string::npos);
   record["metrics"]["score"]["signed"] = true;
-  EXPECT_EQ(record_fault(record), "");
+  EXPECT_EQ(line_fault(record), "");
   record["metrics"]["score"]["signed"] = "yes";
-  EXPECT_NE(record_fault(record).find("true or false"), std::string::npos);
+  EXPECT_NE(line_fault(record).find("true or false"), std::string::npos);
 }
 
 }  // namespace

@@ -59,9 +59,9 @@ TEST(Statistics, PercentilesAreInterpolatedWhereTheCountSupportsThem) {
   const auto with_percentiles = [](int64_t count) {
     std::vector<double> samples;  // the numbers from count down to 1
     for (int64_t i = count; i > 0; --i) samples.push_back(static_cast<double>(i));
-    Json metric = metric_json(summarize(samples), "ms");
+    Metric metric = metric_of(summarize(samples), "ms");
     add_percentiles(samples, metric);
-    return metric;
+    return json_of_metric(metric);
   };
   const Json few = with_percentiles(4);
   for (const Percentile& percentile : kPercentiles) EXPECT_FALSE(few.contains(percentile.name));
@@ -80,74 +80,75 @@ TEST(Statistics, PercentilesAreInterpolatedWhereTheCountSupportsThem) {
 }
 
 TEST(Statistics, PercentileOutsideItsSamplesIsAFault) {
-  Json metric = metric_json(summarize(std::vector<double>{1, 2, 3, 4, 5}), "ms");
+  Json metric = json_of_metric(metric_of(summarize(std::vector<double>{1, 2, 3, 4, 5}), "ms"));
   metric["p90"] = 6.0;
-  Json record = sample_record("p", "g", 0, 1);
+  Json record = sample_json("p", "g", 0, 1);
   record["metrics"]["ttft_ms"] = metric;
-  EXPECT_NE(record_fault(record).find("p90 of metric ttft_ms"), std::string::npos);
+  EXPECT_NE(line_fault(record).find("p90 of metric ttft_ms"), std::string::npos);
 }
 
 // Records may have been edited by hand.
 TEST(Statistics, NumbersOutOfOrderAndForeignUnitsAreFaults) {
   std::vector<double> samples;
   for (int i = 1; i <= 100; ++i) samples.push_back(i);
-  Json metric = metric_json(summarize(samples), "ms");
-  add_percentiles(samples, metric);
+  Metric sampled = metric_of(summarize(samples), "ms");
+  add_percentiles(samples, sampled);
+  const Json metric = json_of_metric(sampled);
   const auto fault = [&](const char* key, const Json& value) {
-    Json record = sample_record("p", "g", 0, 1);
+    Json record = sample_json("p", "g", 0, 1);
     Json& changed = record["metrics"]["ttft_ms"] = metric;
     if (key != nullptr) changed[key] = value;
-    return record_fault(record);
+    return line_fault(record);
   };
   EXPECT_EQ(fault(nullptr, nullptr), "");
-  EXPECT_EQ(fault("q1", 60), "q1 of metric ttft_ms is 60, above its value, 50.5");
-  EXPECT_EQ(fault("q3", 40), "value of metric ttft_ms is 50.5, above its q3, 40");
-  EXPECT_EQ(fault("q3", 101), "q3 of metric ttft_ms lies outside its range");
+  EXPECT_NE(fault("q1", 60).find("metrics.ttft_ms.iqr must be"), std::string::npos);
+  EXPECT_NE(fault("q3", 40).find("metrics.ttft_ms.iqr must be"), std::string::npos);
+  EXPECT_NE(fault("min", 60).find("lies outside its own range"), std::string::npos);
   EXPECT_NE(fault("p95", 50).find("p90 of metric ttft_ms is 90.1"), std::string::npos);
   EXPECT_EQ(fault("unit", "s"),
             "metrics.ttft_ms.unit must be \"ms\", as the name says, found \"s\"");
 }
 
 TEST(Statistics, MetricCarriesItsUnit) {
-  const Json metric = metric_json(summarize(std::vector<double>{2, 1, 3}), "ms");
+  const Json metric = json_of_metric(metric_of(summarize(std::vector<double>{2, 1, 3}), "ms"));
   EXPECT_EQ(metric["value"], 2.0);
   EXPECT_EQ(metric["unit"], "ms");
   EXPECT_EQ(metric["count"], 3);
 }
 
 TEST(Statistics, NoiseAndImpossibleSharesAreRemarked) {
-  const Json calm = metric_json(summarize(std::vector<double>{10, 10.5, 11}), "ms");
-  const Json busy = metric_json(summarize(std::vector<double>{10, 11, 40}), "ms");
+  const Metric calm = metric_of(summarize(std::vector<double>{10, 10.5, 11}), "ms");
+  const Metric busy = metric_of(summarize(std::vector<double>{10, 11, 40}), "ms");
   EXPECT_FALSE(is_noisy(calm));
   EXPECT_TRUE(is_noisy(busy));
-  EXPECT_FALSE(is_noisy(metric_json(3.0, "ms")));
-  Json different = busy;  // its samples are of different things
-  mark_population(different);
+  EXPECT_FALSE(is_noisy(Metric{.value = 3.0, .unit = "ms"}));
+  Metric different = busy;  // its samples are of different things
+  different.is_population = true;
   EXPECT_FALSE(is_noisy(different));
   EXPECT_TRUE(remarks_on({{"ttft_ms", calm}}).empty());
   EXPECT_EQ(
-      remarks_on({{"ttft_ms", busy}, {"memory_limit_ratio", metric_json(1.5, "ratio")}}).size(),
+      remarks_on({{"ttft_ms", busy}, {"memory_limit_ratio", Metric{.value = 1.5, .unit = "ratio"}}}).size(),
       2u);
 }
 
 TEST(Statistics, TimesThatNeitherArithmeticNorMemoryExplainsAreRemarked) {
   const auto remarks = [](double compute, double memory) {
-    return remarks_on({{"compute_limit_ratio", metric_json(compute, "ratio")},
-                       {"memory_limit_ratio", metric_json(memory, "ratio")}});
+    return remarks_on({{"compute_limit_ratio", Metric{.value = compute, .unit = "ratio"}},
+                       {"memory_limit_ratio", Metric{.value = memory, .unit = "ratio"}}});
   };
   EXPECT_TRUE(remarks(0.005, 0.9).empty());  // decoding at batch 1 needs little arithmetic
   EXPECT_TRUE(remarks(0.9, 0.005).empty());
   ASSERT_EQ(remarks(0.002, 0.01).size(), 1u);
   EXPECT_NE(remarks(0.002, 0.01)[0].find("0.002"), std::string::npos);
-  EXPECT_EQ(remarks_on({{"compute_limit_ratio", metric_json(0.002, "ratio")}}).size(), 1u);
-  EXPECT_TRUE(remarks_on({{"ttft_ms", metric_json(1, "ms")}}).empty());
+  EXPECT_EQ(remarks_on({{"compute_limit_ratio", Metric{.value = 0.002, .unit = "ratio"}}}).size(), 1u);
+  EXPECT_TRUE(remarks_on({{"ttft_ms", Metric{.value = 1, .unit = "ms"}}}).empty());
 }
 
 TEST(Statistics, DisturbedMetricsAreRemarked) {
-  Json metric = metric_json(summarize(std::vector<double>{10, 10.5, 11}), "ms");
-  EXPECT_FALSE(is_disturbed(metric));
-  metric["disturbed"] = disturbed_json(2, 3, 2);
-  EXPECT_TRUE(is_disturbed(metric));
+  Metric metric = metric_of(summarize(std::vector<double>{10, 10.5, 11}), "ms");
+  EXPECT_FALSE(metric.disturbed);
+  metric.disturbed = disturbed_mark(2, 3, 2);
+  EXPECT_TRUE(metric.disturbed);
   const std::vector<std::string> remarks = remarks_on({{"e2e_ms", metric}, {"ttft_ms", metric}});
   ASSERT_EQ(remarks.size(), 1u);
   EXPECT_EQ(remarks[0].find("e2e_ms, ttft_ms: 2 of 3 samples lost their cores"), 0u) << remarks[0];
@@ -155,11 +156,11 @@ TEST(Statistics, DisturbedMetricsAreRemarked) {
 
 TEST(Statistics, GenerationsThatRoundingDoesNotExplainAreRemarked) {
   const auto metrics = [](double unexplained) {
-    return Json{{"generations", metric_json(24, "generations")},
-                {"unexplained", metric_json(unexplained, "generations")}};
+    return Metrics{{"generations", {.value = 24, .unit = "generations"}},
+                   {"unexplained", {.value = unexplained, .unit = "generations"}}};
   };
   EXPECT_EQ(inexact_remark(metrics(0)), "");
-  EXPECT_EQ(inexact_remark({{"ttft_ms", metric_json(1, "ms")}}), "");
+  EXPECT_EQ(inexact_remark({{"ttft_ms", Metric{.value = 1, .unit = "ms"}}}), "");
   EXPECT_TRUE(remarks_on(metrics(0)).empty());
   const std::string remark = inexact_remark(metrics(1));
   EXPECT_NE(remark.find("NOT EXACT: 1 of 24"), std::string::npos) << remark;
@@ -179,7 +180,7 @@ TEST(Hash, GoesOnOverPieces) {
 }
 
 TEST(Provenance, NamesCompilerFlagsAndRevision) {
-  const Json facts = provenance_json();
+  const Json facts = json_of(written_fields(provenance()));
   EXPECT_NE(facts["flags"].get<std::string>().find("-Wshadow"), std::string::npos);
   EXPECT_FALSE(facts["compiler"].get<std::string>().empty());
   EXPECT_FALSE(facts["revision"].get<std::string>().empty());

@@ -18,6 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A store whose manifest is JSON.
+class TestStore : public RecordStore {
+ public:
+  TestStore(const fs::path& dir, const Json& manifest, bool fresh, const std::string& writer = "",
+            bool mix = false)
+      : RecordStore(dir, read_manifest(value_of(manifest), "a manifest"), fresh, writer, mix) {}
+};
+
 class StoreTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -30,8 +38,8 @@ class StoreTest : public ::testing::Test {
   static Json manifest(int threads = 2) {
     return {{"config_hash", threads == 2 ? "aa" : "bb"}, {"settings", {{"threads", threads}}}};
   }
-  static std::vector<Json> group(const std::string& id, int of) {
-    std::vector<Json> records;
+  static std::vector<Record> group(const std::string& id, int of) {
+    std::vector<Record> records;
     for (int i = 0; i < of; ++i)
       records.push_back(sample_record(id + "-" + std::to_string(i), id, i, of));
     return records;
@@ -41,7 +49,7 @@ class StoreTest : public ::testing::Test {
   }
   std::string message(const Json& with, bool fresh = false) const {
     try {
-      RecordStore store(dir_, with, fresh);
+      TestStore store(dir_, with, fresh);
       return "";
     } catch (const Error& error) {
       return error.what();
@@ -53,11 +61,11 @@ class StoreTest : public ::testing::Test {
 
 TEST_F(StoreTest, ReadsBackWhatItWrote) {
   {
-    RecordStore store(dir_, manifest(), false);
+    TestStore store(dir_, manifest(), false);
     store.append(group("g0", 2));
     store.append(group("g1", 1));
   }
-  RecordStore store(dir_, manifest(), false);
+  TestStore store(dir_, manifest(), false);
   EXPECT_EQ(store.records().size(), 3u);
   EXPECT_TRUE(store.has("g0-1"));
   EXPECT_TRUE(store.has("g1-0"));
@@ -68,17 +76,17 @@ TEST_F(StoreTest, ReadsBackWhatItWrote) {
 
 TEST_F(StoreTest, EveryPossibleTornTailIsCutBackToWholeGroups) {
   {
-    RecordStore store(dir_, manifest(), false);
+    TestStore store(dir_, manifest(), false);
     store.append(group("g0", 2));
   }
   const std::string whole = read_file(dir_ / "records.jsonl");
   std::string next;
-  for (const Json& record : group("g1", 2)) next += record.dump() + "\n";
+  for (const Record& record : group("g1", 2)) next += line_of(record).dump() + "\n";
   for (size_t cut = 1; cut < next.size(); cut += 7) {
     fs::resize_file(dir_ / "records.jsonl", whole.size());
     add_bytes(next.substr(0, cut));
     EXPECT_EQ(read_records(dir_).size(), 2u);
-    RecordStore store(dir_, manifest(), false);
+    TestStore store(dir_, manifest(), false);
     ASSERT_EQ(store.records().size(), 2u) << "cut at " << cut;
     EXPECT_EQ(store.dropped_bytes(), static_cast<int64_t>(cut));
     EXPECT_EQ(fs::file_size(dir_ / "records.jsonl"), whole.size());
@@ -87,12 +95,12 @@ TEST_F(StoreTest, EveryPossibleTornTailIsCutBackToWholeGroups) {
 
 TEST_F(StoreTest, GoesOnAfterATornTail) {
   {
-    RecordStore store(dir_, manifest(), false);
+    TestStore store(dir_, manifest(), false);
     store.append(group("g0", 1));
   }
   add_bytes(R"({"schema": 1, "experi)");
   {
-    RecordStore store(dir_, manifest(), false);
+    TestStore store(dir_, manifest(), false);
     store.append(group("g1", 1));
   }
   EXPECT_EQ(read_records(dir_).size(), 2u);
@@ -100,60 +108,60 @@ TEST_F(StoreTest, GoesOnAfterATornTail) {
 
 TEST_F(StoreTest, LastLineOfZerosIsATornTail) {
   {
-    RecordStore store(dir_, manifest(), false);
+    TestStore store(dir_, manifest(), false);
     store.append(group("g0", 1));
   }
   add_bytes(std::string(100, '\0') + "\n");
-  EXPECT_EQ(RecordStore(dir_, manifest(), false).records().size(), 1u);
+  EXPECT_EQ(TestStore(dir_, manifest(), false).records().size(), 1u);
 }
 
 // Leaves the file as a run that is killed within its first write does: the entry is whole, its
 // group is not.
 TEST_F(StoreTest, EntryOfARunIsCutOffWithItsTornGroupAndWrittenAgain) {
   {
-    RecordStore store(dir_, manifest(), false);
+    TestStore store(dir_, manifest(), false);
     store.append(group("g0", 2));
   }
   const std::string whole = read_file(dir_ / "records.jsonl");
   for (size_t cut = 1; cut < whole.size(); cut += 11) {
     write_bytes(dir_ / "records.jsonl", whole.substr(0, cut));
-    RecordStore store(dir_, manifest(), false);
+    TestStore store(dir_, manifest(), false);
     EXPECT_TRUE(store.records().empty());
     EXPECT_EQ(fs::file_size(dir_ / "records.jsonl"), 0u);
     store.append(group("g0", 2));
-    EXPECT_EQ(read_records(dir_), store.records());
+    EXPECT_EQ(lines_of(read_records(dir_)), lines_of(store.records()));
   }
 }
 
 TEST_F(StoreTest, RunThatGoesOnWritesItsEntryNoSecondTime) {
   for (const char* id : {"g0", "g1", "g2"}) {
-    RecordStore store(dir_, manifest(), false);
+    TestStore store(dir_, manifest(), false);
     store.append(group(id, 2));
   }
   const std::string text = read_file(dir_ / "records.jsonl");
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 3 * 2);
   ASSERT_EQ(read_records(dir_).size(), 6u);
-  for (const Json& record : read_records(dir_)) EXPECT_EQ(record["machine"]["cpu"], "made up");
+  for (const Record& record : read_records(dir_)) EXPECT_EQ(record.machine.cpu, "made up");
 }
 
 // The folder was begun by an older program.
 TEST_F(StoreTest, GoesOnAfterWholeRecordsOfSchemaOne) {
-  { RecordStore store(dir_, manifest(), false); }
-  std::vector<Json> old = group("g0", 2);
+  { TestStore store(dir_, manifest(), false); }
+  std::vector<Json> old = lines_of(group("g0", 2));
   for (Json& record : old) {
     record["schema"] = kOldestSchemaVersion;
     add_bytes(record.dump() + "\n");
   }
-  RecordStore store(dir_, manifest(), false);
-  EXPECT_EQ(store.records(), old);
+  TestStore store(dir_, manifest(), false);
+  EXPECT_EQ(lines_of(store.records()), old);
   store.append(group("g1", 1));
-  EXPECT_EQ(read_records(dir_), store.records());
+  EXPECT_EQ(lines_of(read_records(dir_)), lines_of(store.records()));
   EXPECT_EQ(read_records(dir_).size(), 3u);
 }
 
 TEST_F(StoreTest, PackedRecordsAreReadAndARunGoesOnBesideThem) {
   {
-    RecordStore store(dir_, manifest(), false);
+    TestStore store(dir_, manifest(), false);
     store.append(group("g0", 2));
   }
   const fs::path packed = dir_ / "records.jsonl.gz";
@@ -162,7 +170,7 @@ TEST_F(StoreTest, PackedRecordsAreReadAndARunGoesOnBesideThem) {
   EXPECT_EQ(read_records(dir_).size(), 2u);
   const std::string bytes = read_file(packed);
   {
-    RecordStore store(dir_, manifest(), false);
+    TestStore store(dir_, manifest(), false);
     EXPECT_TRUE(store.has("g0-1"));
     store.append(group("g1", 1));
     store.refresh();
@@ -170,15 +178,15 @@ TEST_F(StoreTest, PackedRecordsAreReadAndARunGoesOnBesideThem) {
   }
   EXPECT_EQ(read_file(packed), bytes);
   EXPECT_EQ(read_records(dir_).size(), 3u);
-  EXPECT_EQ(RecordStore(dir_, manifest(), false).records().size(), 3u);
+  EXPECT_EQ(TestStore(dir_, manifest(), false).records().size(), 3u);
   EXPECT_NE(message(manifest(4)).find("threads 4, was 2"), std::string::npos);
-  { RecordStore store(dir_, manifest(), /*fresh=*/true); }
+  { TestStore store(dir_, manifest(), /*fresh=*/true); }
   EXPECT_FALSE(fs::exists(packed)) << "it was not set aside";
 }
 
 TEST_F(StoreTest, DamagedPackedRecordsAreAnErrorThatNamesThem) {
   {
-    RecordStore store(dir_, manifest(), false);
+    TestStore store(dir_, manifest(), false);
     store.append(group("g0", 2));
   }
   const std::string bytes = gzip_bytes(read_file(dir_ / "records.jsonl"));
@@ -190,7 +198,7 @@ TEST_F(StoreTest, DamagedPackedRecordsAreAnErrorThatNamesThem) {
 
 TEST_F(StoreTest, PackedRecordsWithoutManifestAreRefused) {
   fs::create_directories(dir_);
-  write_bytes(dir_ / "records.jsonl.gz", gzip_bytes(group("g0", 1)[0].dump() + "\n"));
+  write_bytes(dir_ / "records.jsonl.gz", gzip_bytes(line_of(group("g0", 1)[0]).dump() + "\n"));
   EXPECT_NE(message(manifest()).find("has records.jsonl.gz but no run.json"), std::string::npos);
 }
 
@@ -198,7 +206,7 @@ TEST_F(StoreTest, PackedRecordsWithoutManifestAreRefused) {
 TEST_F(StoreTest, WhatIsSetAsideInOneSecondIsAllKept) {
   constexpr int kRuns = 4;
   for (int run = 0; run < kRuns; ++run) {
-    RecordStore store(dir_, manifest(), /*fresh=*/true);
+    TestStore store(dir_, manifest(), /*fresh=*/true);
     EXPECT_TRUE(store.records().empty());
     store.append(group("g" + std::to_string(run), 1));
     fs::create_directory(dir_ / "figures");
@@ -208,18 +216,17 @@ TEST_F(StoreTest, WhatIsSetAsideInOneSecondIsAllKept) {
   for (const auto& entry : fs::directory_iterator(dir_))
     if (entry.path().filename().string().starts_with("previous-")) {
       EXPECT_TRUE(fs::exists(entry.path() / "figures" / "a.png"));
-      for (const Json& record : read_records(entry.path()))
-        kept.insert(record["point"].get<std::string>());
+      for (const Record& record : read_records(entry.path())) kept.insert(record.point);
     }
   EXPECT_EQ(kept, (std::set<std::string>{"g0-0", "g1-0", "g2-0"}));
 }
 
 TEST_F(StoreTest, DamageBeforeTheTailIsAnErrorThatNamesTheLineAndChangesNothing) {
   {
-    RecordStore store(dir_, manifest(), false);
+    TestStore store(dir_, manifest(), false);
     store.append(group("g0", 1));
   }
-  add_bytes("{ damaged }\n" + group("g1", 1)[0].dump() + "\n");
+  add_bytes("{ damaged }\n" + line_of(group("g1", 1)[0]).dump() + "\n");
   const auto size = fs::file_size(dir_ / "records.jsonl");
   EXPECT_NE(message(manifest()).find("line 3"), std::string::npos) << message(manifest());
   EXPECT_NE(message(manifest()).find("--fresh"), std::string::npos);
@@ -227,13 +234,13 @@ TEST_F(StoreTest, DamageBeforeTheTailIsAnErrorThatNamesTheLineAndChangesNothing)
 }
 
 TEST_F(StoreTest, ForeignJsonIsAnError) {
-  { RecordStore store(dir_, manifest(), false); }
-  add_bytes("[1, 2]\n" + group("g1", 1)[0].dump() + "\n");
+  { TestStore store(dir_, manifest(), false); }
+  add_bytes("[1, 2]\n" + line_of(group("g1", 1)[0]).dump() + "\n");
   EXPECT_NE(message(manifest()).find("line 1"), std::string::npos) << message(manifest());
 }
 
 TEST_F(StoreTest, OtherSettingsAreRefusedWithTheDifference) {
-  { RecordStore store(dir_, manifest(2), false); }
+  { TestStore store(dir_, manifest(2), false); }
   const std::string text = message(manifest(4));
   EXPECT_NE(text.find("threads 4, was 2"), std::string::npos) << text;
   EXPECT_NE(text.find("--out"), std::string::npos);
@@ -255,7 +262,7 @@ Json with_identity(Json manifest, const std::string& revision) {
 TEST_F(StoreTest, OtherCodeMachineOrWeightsAreRefusedInWords) {
   const Json first = with_identity(manifest(), "a1b2c3d4e5f60718");
   {
-    RecordStore store(dir_, first, false);
+    TestStore store(dir_, first, false);
     store.append(group("g0", 1));
   }
   EXPECT_EQ(message(first), "");
@@ -279,12 +286,12 @@ TEST_F(StoreTest, OtherCodeMachineOrWeightsAreRefusedInWords) {
 TEST_F(StoreTest, MixInsistsOnAnotherIdentityEachTime) {
   const Json first = with_identity(manifest(), "aaaa"), second = with_identity(manifest(), "bbbb");
   {
-    RecordStore store(dir_, first, false);
+    TestStore store(dir_, first, false);
     EXPECT_EQ(store.difference(), "");
     store.append(group("g0", 1));
   }
   {
-    RecordStore store(dir_, second, false, "", /*mix=*/true);
+    TestStore store(dir_, second, false, "", /*mix=*/true);
     EXPECT_EQ(store.difference(), "code revision bbbb, was aaaa");
     store.append(group("g1", 1));
   }
@@ -296,29 +303,31 @@ TEST_F(StoreTest, MixInsistsOnAnotherIdentityEachTime) {
 }
 
 TEST_F(StoreTest, IdentityOfAFolderWithoutRecordsIsTheNextRuns) {
-  { RecordStore store(dir_, with_identity(manifest(), "aaaa"), false); }
+  { TestStore store(dir_, with_identity(manifest(), "aaaa"), false); }
   EXPECT_EQ(message(with_identity(manifest(), "bbbb")), "");
   EXPECT_EQ(read_json(dir_ / "run.json")["identity"]["code"]["revision"], "bbbb");
 }
 
 TEST_F(StoreTest, RecordsOfNobodyKnowsWhomAreRefused) {
   {
-    RecordStore store(dir_, manifest(), false);
+    TestStore store(dir_, manifest(), false);
     store.append(group("g0", 1));
   }
   EXPECT_NE(message(with_identity(manifest(), "aaaa")).find("does not say"), std::string::npos);
 }
 
 TEST_F(StoreTest, WritersWhoShareAFolderAreOfOneIdentity) {
-  RecordStore a(dir_, with_identity(manifest(), "aaaa"), false, "1of2");
-  EXPECT_THROW(RecordStore(dir_, with_identity(manifest(), "bbbb"), false, "2of2"), Error);
-  RecordStore b(dir_, with_identity(manifest(), "bbbb"), false, "2of2", /*mix=*/true);
+  TestStore a(dir_, with_identity(manifest(), "aaaa"), false, "1of2");
+  EXPECT_THROW(TestStore(dir_, with_identity(manifest(), "bbbb"), false, "2of2"), Error);
+  TestStore b(dir_, with_identity(manifest(), "bbbb"), false, "2of2", /*mix=*/true);
   EXPECT_EQ(b.difference(), "code revision bbbb, was aaaa");
 }
 
 TEST(Differences, AreWordsAndTheScaleStandsFirst) {
-  const Json desk = {{"axes", {{"batch", {1, 8}}, {"heads", {32}}}}, {"scale", "desk"}};
-  const Json smoke = {{"axes", {{"batch", {1}}, {"heads", {4}}}}, {"scale", "smoke"}};
+  const Fields desk = {{"axes", Fields{{"batch", Values{1, 8}}, {"heads", Values{32}}}},
+                       {"scale", "desk"}};
+  const Fields smoke = {{"axes", Fields{{"batch", Values{1}}, {"heads", Values{4}}}},
+                        {"scale", "smoke"}};
   EXPECT_EQ(difference_text(desk, smoke),
             "scale desk, was smoke; batch [1,8], was [1]; heads [32], was [4]");
   EXPECT_EQ(difference_text(desk, desk), "");
@@ -328,44 +337,44 @@ TEST(Differences, AreWordsAndTheScaleStandsFirst) {
 
 TEST(Differences, OfFlagsAreTheWordsThatDiffer) {
   const std::string same(200, 'x');
-  const Json now = {{"code", {{"flags", same + " -O3 -g"}}}},
-             before = {{"code", {{"flags", same + " -O2 -g"}}}};
+  const Fields now = {{"code", Fields{{"flags", same + " -O3 -g"}}}},
+               before = {{"code", Fields{{"flags", same + " -O2 -g"}}}};
   EXPECT_EQ(difference_text(now, before), R"(code flags: "-O3" is new, "-O2" is gone)");
 }
 
 TEST(MixedNote, TellsModifiedTreesOfOneRevisionApart) {
-  std::vector<Json> records = {sample_record("p", "g", 0, 2), sample_record("q", "g", 1, 2)};
-  for (Json& record : records) record["provenance"]["dirty"] = true;
-  records[0]["provenance"]["changes"] = "0a0a0a0a0a0a";
-  records[1]["provenance"]["changes"] = "0b0b0b0b0b0b";
+  std::vector<Record> records = {sample_record("p", "g", 0, 2), sample_record("q", "g", 1, 2)};
+  for (Record& record : records) record.provenance.is_dirty = true;
+  records[0].provenance.changes = "0a0a0a0a0a0a";
+  records[1].provenance.changes = "0b0b0b0b0b0b";
   EXPECT_NE(mixed_note(records).find("modified 0a0a0a0a0a0a"), std::string::npos)
       << mixed_note(records);
-  records[1]["provenance"]["changes"] = "0a0a0a0a0a0a";
+  records[1].provenance.changes = "0a0a0a0a0a0a";
   EXPECT_EQ(mixed_note(records), "");
 }
 
 TEST(MixedNote, NamesWhatTheRecordsAreOf) {
-  std::vector<Json> records = {sample_record("p", "g", 0, 2), sample_record("q", "g", 1, 2)};
+  std::vector<Record> records = {sample_record("p", "g", 0, 2), sample_record("q", "g", 1, 2)};
   EXPECT_EQ(mixed_note(records), "");
-  records[1]["provenance"]["revision"] = "0123456789abcdef";
+  records[1].provenance.revision = "0123456789abcdef";
   EXPECT_NE(mixed_note(records).find("2 code revisions (0123456789ab, unknown)"), std::string::npos)
       << mixed_note(records);
   records[1] = sample_record("q", "g", 1, 2);
-  records[1]["machine"]["cpu"] = "another";
+  records[1].machine.cpu = "another";
   EXPECT_NE(mixed_note(records).find("2 machines"), std::string::npos) << mixed_note(records);
   records[1] = sample_record("q", "g", 1, 2);
-  records[0]["sources"] = {{"model", {{"config.json", "11"}}}};
-  records[1]["sources"] = {{"model", {{"config.json", "22"}}}};
+  records[0].sources = Fields{{"model", Fields{{"config.json", "11"}}}};
+  records[1].sources = Fields{{"model", Fields{{"config.json", "22"}}}};
   EXPECT_NE(mixed_note(records).find("several states"), std::string::npos);
 }
 
 TEST_F(StoreTest, FreshSetsOldResultsAsideAndLosesNothing) {
   {
-    RecordStore store(dir_, manifest(2), false);
+    TestStore store(dir_, manifest(2), false);
     store.append(group("g0", 1));
   }
   {
-    RecordStore store(dir_, manifest(4), true);
+    TestStore store(dir_, manifest(4), true);
     EXPECT_TRUE(store.records().empty());
   }
   int kept = 0;
@@ -376,13 +385,13 @@ TEST_F(StoreTest, FreshSetsOldResultsAsideAndLosesNothing) {
 }
 
 TEST_F(StoreTest, SecondWriterIsRefused) {
-  RecordStore store(dir_, manifest(), false);
+  TestStore store(dir_, manifest(), false);
   EXPECT_NE(message(manifest()).find("another run is writing"), std::string::npos);
 }
 
 TEST_F(StoreTest, SeveralWritersHaveAFileEachAndReadersSeeThemAll) {
-  RecordStore a(dir_, manifest(), false, "1of2");
-  RecordStore b(dir_, manifest(), false, "2of2");
+  TestStore a(dir_, manifest(), false, "1of2");
+  TestStore b(dir_, manifest(), false, "2of2");
   a.append(group("g0", 2));
   b.append(group("g1", 1));
   EXPECT_TRUE(fs::exists(dir_ / "records-1of2.jsonl"));
@@ -400,39 +409,39 @@ TEST_F(StoreTest, SeveralWritersHaveAFileEachAndReadersSeeThemAll) {
 
 TEST_F(StoreTest, PointThatTwoWritersMeasuredIsReadOnce) {
   {
-    RecordStore a(dir_, manifest(), false, "1of2");
-    RecordStore b(dir_, manifest(), false, "2of2");
+    TestStore a(dir_, manifest(), false, "1of2");
+    TestStore b(dir_, manifest(), false, "2of2");
     a.append(group("g0", 2));
     b.append(group("g0", 2));
     b.append(group("g1", 1));
   }
-  const std::vector<Json> records = read_records(dir_);
+  const std::vector<Record> records = read_records(dir_);
   ASSERT_EQ(records.size(), 3u);
-  RecordStore alone(dir_, manifest(), false);
-  EXPECT_EQ(alone.records(), records);
+  TestStore alone(dir_, manifest(), false);
+  EXPECT_EQ(lines_of(alone.records()), lines_of(records));
 }
 
 // If a kill tears one writer's last group, the records of other writers remain, and so do its
 // earlier ones. When it opens its file again, it truncates only its own file.
 TEST_F(StoreTest, TornTailOfOneWriterHarmsNoOther) {
   {
-    RecordStore a(dir_, manifest(), false, "1of2");
-    RecordStore b(dir_, manifest(), false, "2of2");
+    TestStore a(dir_, manifest(), false, "1of2");
+    TestStore b(dir_, manifest(), false, "2of2");
     a.append(group("g0", 2));
     b.append(group("g1", 2));
   }
   const fs::path torn = dir_ / "records-1of2.jsonl";
   const auto whole = fs::file_size(torn);
-  const std::string next = group("g2", 2)[0].dump() + "\n" + group("g2", 2)[1].dump() + "\n";
+  const std::string next = line_of(group("g2", 2)[0]).dump() + "\n" + line_of(group("g2", 2)[1]).dump() + "\n";
   for (size_t cut = 1; cut < next.size(); cut += 13) {
     fs::resize_file(torn, whole);
     std::ofstream(torn, std::ios::app | std::ios::binary) << next.substr(0, cut);
     EXPECT_EQ(read_records(dir_).size(), 4u) << "cut at " << cut;
-    RecordStore b(dir_, manifest(), false, "2of2");
+    TestStore b(dir_, manifest(), false, "2of2");
     EXPECT_EQ(b.records().size(), 4u);
     EXPECT_EQ(b.dropped_bytes(), 0);
     EXPECT_EQ(fs::file_size(torn), whole + cut) << "another writer's file was cut";
-    RecordStore a(dir_, manifest(), false, "1of2");
+    TestStore a(dir_, manifest(), false, "1of2");
     EXPECT_EQ(a.dropped_bytes(), static_cast<int64_t>(cut));
     EXPECT_EQ(fs::file_size(torn), whole);
   }
@@ -440,10 +449,10 @@ TEST_F(StoreTest, TornTailOfOneWriterHarmsNoOther) {
 
 // A reader that finds a half-written group reads it once it is whole.
 TEST_F(StoreTest, GroupIsTakenInWhenItIsWhole) {
-  RecordStore a(dir_, manifest(), false, "1of2");
-  { RecordStore b(dir_, manifest(), false, "2of2"); }
+  TestStore a(dir_, manifest(), false, "1of2");
+  { TestStore b(dir_, manifest(), false, "2of2"); }
   const fs::path file = dir_ / "records-2of2.jsonl";
-  const std::string lines = group("g0", 2)[0].dump() + "\n" + group("g0", 2)[1].dump() + "\n";
+  const std::string lines = line_of(group("g0", 2)[0]).dump() + "\n" + line_of(group("g0", 2)[1]).dump() + "\n";
   for (const size_t end : {size_t{10}, lines.find('\n') + 1, lines.size() - 1}) {
     std::ofstream(file, std::ios::trunc | std::ios::binary) << lines.substr(0, end);
     a.refresh();
@@ -459,27 +468,27 @@ TEST_F(StoreTest, GroupIsTakenInWhenItIsWhole) {
 TEST_F(StoreTest, LockIsOfAWriterOrOfTheFolder) {
   const auto refusal = [&](const std::string& writer, bool fresh = false) -> std::string {
     try {
-      RecordStore store(dir_, manifest(), fresh, writer);
+      TestStore store(dir_, manifest(), fresh, writer);
       return "";
     } catch (const Error& error) {
       return error.what();
     }
   };
   {
-    RecordStore a(dir_, manifest(), false, "1of2");
+    TestStore a(dir_, manifest(), false, "1of2");
     EXPECT_NE(refusal("1of2").find("a shard of its own"), std::string::npos) << refusal("1of2");
     EXPECT_EQ(refusal("2of2"), "");
     EXPECT_NE(refusal("").find("another run is writing"), std::string::npos);
     EXPECT_NE(refusal("2of2", true).find("--fresh"), std::string::npos);
   }
   EXPECT_EQ(refusal("1of2"), "");
-  RecordStore alone(dir_, manifest(), false);
+  TestStore alone(dir_, manifest(), false);
   EXPECT_NE(refusal("1of2").find("another run is writing"), std::string::npos);
 }
 
 TEST_F(StoreTest, ClaimIsOneWritersAndEndsWithIt) {
-  RecordStore a(dir_, manifest(), false, "1of2");
-  auto b = std::make_unique<RecordStore>(dir_, manifest(), false, "2of2");
+  TestStore a(dir_, manifest(), false, "1of2");
+  auto b = std::make_unique<TestStore>(dir_, manifest(), false, "2of2");
   EXPECT_TRUE(a.claim(3));
   EXPECT_FALSE(b->claim(3));
   EXPECT_TRUE(b->claim(4));
@@ -495,10 +504,10 @@ TEST_F(StoreTest, ClaimIsOneWritersAndEndsWithIt) {
 }
 
 TEST_F(StoreTest, SkippedPointsAreListedUntilSomebodyMeasuresThem) {
-  const auto skipped = [](const std::string& point) { return Json{{"point", point}}; };
+  const auto skipped = [](const std::string& point) { return SkippedPoint{.point = point}; };
   {
-    RecordStore a(dir_, manifest(), false, "1of2");
-    RecordStore b(dir_, manifest(), false, "2of2");
+    TestStore a(dir_, manifest(), false, "1of2");
+    TestStore b(dir_, manifest(), false, "2of2");
     a.write_skipped({skipped("g0-0"), skipped("g1-0")});
     b.write_skipped({skipped("g1-0"), skipped("g2-0")});
     EXPECT_EQ(read_skipped(dir_).size(), 3u);
@@ -509,7 +518,7 @@ TEST_F(StoreTest, SkippedPointsAreListedUntilSomebodyMeasuresThem) {
     b.write_skipped({});
     EXPECT_TRUE(read_skipped(dir_).empty());
   }
-  { RecordStore alone(dir_, manifest(), true); }
+  { TestStore alone(dir_, manifest(), true); }
   EXPECT_FALSE(fs::exists(dir_ / "records-2of2.jsonl"));
   EXPECT_FALSE(fs::exists(dir_ / "skipped-2of2.json"));
 }
@@ -526,23 +535,23 @@ TEST_F(StoreTest, FolderThatCannotBeMadeIsAnError) {
 }
 
 TEST(Record, FaultsAreNamed) {
-  EXPECT_EQ(record_fault(sample_record("p", "g", 0, 1)), "");
-  Json late = sample_record("p", "g", 0, 1);
+  EXPECT_EQ(line_fault(sample_json("p", "g", 0, 1)), "");
+  Json late = sample_json("p", "g", 0, 1);
   late["samples"]["e2e_ms"] = {1.0, 1.0};
-  EXPECT_NE(record_fault(late).find("above e2e_ms"), std::string::npos);
-  Json zero = sample_record("p", "g", 0, 1);
+  EXPECT_NE(line_fault(late).find("above e2e_ms"), std::string::npos);
+  Json zero = sample_json("p", "g", 0, 1);
   zero["samples"]["ttft_ms"] = {0.0, 1.0};
-  EXPECT_NE(record_fault(zero).find("not above 0"), std::string::npos);
-  Json unitless = sample_record("p", "g", 0, 1);
+  EXPECT_NE(line_fault(zero).find("not above 0"), std::string::npos);
+  Json unitless = sample_json("p", "g", 0, 1);
   unitless["metrics"]["ttft_ms"].erase("unit");
-  EXPECT_NE(record_fault(unitless).find("no unit"), std::string::npos);
-  Json anonymous = sample_record("p", "g", 0, 1);
+  EXPECT_NE(line_fault(unitless).find("unit is missing"), std::string::npos);
+  Json anonymous = sample_json("p", "g", 0, 1);
   anonymous.erase("machine");
-  EXPECT_NE(record_fault(anonymous).find("machine"), std::string::npos);
-  Json reused = sample_record("p", "g", 0, 1);
+  EXPECT_NE(line_fault(anonymous).find("machine"), std::string::npos);
+  Json reused = sample_json("p", "g", 0, 1);
   reused["metrics"]["reused_tokens"] = {{"value", 9}, {"unit", "tokens"}};
   reused["metrics"]["prompt_tokens_total"] = {{"value", 8}, {"unit", "tokens"}};
-  EXPECT_NE(record_fault(reused).find("reused"), std::string::npos);
+  EXPECT_NE(line_fault(reused).find("reused"), std::string::npos);
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 namespace reprise::cuda {
 namespace {
 
@@ -125,7 +123,7 @@ DeviceState DeviceMonitor::state() const {
   return state;
 }
 
-Json DeviceMonitor::state_json() const {
+Fields DeviceMonitor::state_fields() const {
   if (!absence_.empty()) return {{"absent", absence_}};
   const DeviceState now = state();
   return {{"sm_mhz", now.sm_mhz},

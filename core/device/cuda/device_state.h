@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/json.h"
+#include "core/base/value.h"
 
 namespace reprise::cuda {
 
@@ -42,7 +42,7 @@ class DeviceMonitor {
   // absence() is not "".
   [[nodiscard]] DeviceState state() const;
   // The state for records, with throttle reasons by name; {"absent": reason} if there is none.
-  [[nodiscard]] Json state_json() const;
+  [[nodiscard]] Fields state_fields() const;
 
  private:
   struct Library;

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/error.h"
@@ -171,17 +170,26 @@ class Contest {
   std::vector<Candidate> candidates_;
 };
 
-Json json_of(const FetchCalibration& calibration) {
-  Json trials = Json::array();
+FetchChoice choice_of(const FetchCalibration& calibration) {
+  FetchChoice choice{.chosen = text_of(calibration.chosen),
+                     .reason = calibration.reason,
+                     .trials = {},
+                     .elapsed_s = calibration.elapsed_s};
   for (const FetchTrial& trial : calibration.trials)
-    trials.push_back({{"setting", text_of(trial.setting)},
-                      {"read_gb_s", trial.read_gb_s},
-                      {"speedup", trial.speedup},
-                      {"rounds", trial.rounds}});
-  return {{"chosen", text_of(calibration.chosen)},
-          {"reason", calibration.reason},
-          {"trials", std::move(trials)},
-          {"elapsed_s", calibration.elapsed_s}};
+    choice.trials.push_back({.setting = text_of(trial.setting),
+                             .read_gb_s = trial.read_gb_s,
+                             .speedup = trial.speedup,
+                             .rounds = trial.rounds});
+  return choice;
+}
+
+FetchSetting setting_of(const FetchChoice& choice, const char* dtype) {
+  try {
+    return parse_fetch(choice.chosen);
+  } catch (const Error& error) {
+    raise("the machine's facts and limits (machine.json): \"fetch.{}.chosen\": {}", dtype,
+          error.what());
+  }
 }
 
 }  // namespace
@@ -218,26 +226,15 @@ FetchCalibration calibrate_fetch(DType kv_dtype, const Context& context) {
   return calibration;
 }
 
-Json calibrate_fetch(const Context& context) {
-  return {{"bf16", json_of(calibrate_fetch(DType::kBF16, context))},
-          {"f32", json_of(calibrate_fetch(DType::kF32, context))}};
+FetchChoices calibrate_fetch(const Context& context) {
+  return {.bf16 = choice_of(calibrate_fetch(DType::kBF16, context)),
+          .f32 = choice_of(calibrate_fetch(DType::kF32, context))};
 }
 
-Context with_calibration(Context context, const Json& machine) {
-  JsonObject whole(machine, "the machine's facts and limits (machine.json)");
-  if (!whole.has("fetch")) return context;
-  JsonObject fetch = whole.object("fetch");
-  const auto chosen = [&](const char* dtype) {
-    JsonObject of_dtype = fetch.object(dtype);
-    const std::string text = of_dtype.string("chosen");
-    try {
-      return parse_fetch(text);
-    } catch (const Error& error) {
-      raise("{}: {}", of_dtype.where("chosen"), error.what());
-    }
-  };
-  context.fetch_bf16 = chosen("bf16");
-  context.fetch_f32 = chosen("f32");
+Context with_calibration(Context context, const Machine& machine) {
+  if (!machine.fetch) return context;
+  context.fetch_bf16 = setting_of(machine.fetch->bf16, "bf16");
+  context.fetch_f32 = setting_of(machine.fetch->f32, "f32");
   return context;
 }
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/base/dtype.h"
-#include "core/base/json.h"
 #include "core/device/context.h"
+#include "core/device/machine.h"
 
 namespace reprise::kernels {
 
@@ -35,11 +35,10 @@ struct FetchCalibration {
 FetchCalibration calibrate_fetch(DType kv_dtype, const Context& context);
 inline constexpr double kLeastGain = 1.01;
 
-// Calibrates both dtypes, for records: {"bf16": {chosen, reason, trials: [{setting, read_gb_s,
-// speedup, rounds}], elapsed_s}, "f32": ...}.
-Json calibrate_fetch(const Context& context);
-// The context with the settings that a record's machine JSON holds, or unchanged if it has none.
-// Throws Error naming the key of a malformed setting.
-Context with_calibration(Context context, const Json& machine);
+// Calibrates both dtypes, for records.
+FetchChoices calibrate_fetch(const Context& context);
+// The context with the settings that a record's machine holds, or unchanged if it has none. Throws
+// Error naming the key of a malformed setting.
+Context with_calibration(Context context, const Machine& machine);
 
 }  // namespace reprise::kernels

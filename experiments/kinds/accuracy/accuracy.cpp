@@ -1,7 +1,6 @@
 #include "experiments/kinds/accuracy/accuracy.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/problems.h"
@@ -136,7 +135,7 @@ void score(std::vector<ItemOutcome>& outcomes, const std::vector<Item>& items) {
   for (size_t i = 0; i < outcomes.size(); ++i) outcomes[i].score = scores[i];
 }
 
-Json resolved_of(const GroupQuestions& questions) {
+Fields resolved_of(const GroupQuestions& questions) {
   int64_t as_whole = 0, modules = 0, longest_prompt = 0;
   for (const ItemPrompt& prompt : questions.prompts) {
     as_whole += prompt.is_as_whole ? 1 : 0;
@@ -180,7 +179,7 @@ MemoryNeed AccuracyKind::memory_need(const Group& group) {
                          (2 * modes + 1) * questions_.longest(group));
 }
 
-std::vector<Measurement> AccuracyKind::measure(const Group& group, const Json& /*machine*/,
+std::vector<Measurement> AccuracyKind::measure(const Group& group, const Machine& /*machine*/,
                                                const std::atomic<bool>& stop) {
   AlignedBuffer::reset_peak();
   const GroupQuestions questions = questions_.take(group);

@@ -1,7 +1,6 @@
 #include "experiments/kinds/accuracy/exactness.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/device/buffer.h"
@@ -52,7 +51,7 @@ struct ExactnessAxes : RequestAxes {
 };
 
 // The reference that every method is compared with, one request at a time.
-const MethodChoice kReference = {.name = methods::kReferenceMethod, .options = Json::object()};
+const MethodChoice kReference = {.name = methods::kReferenceMethod};
 
 using Prompts = std::vector<std::vector<int32_t>>;
 
@@ -128,8 +127,8 @@ Outcome run_method(Bench& bench, const Group& group, size_t method, const Reques
   outcome.measured.metrics =
       method_metrics(engine, axes, static_cast<int64_t>(requests.prompts.size()));
   add_report(*lane.method, outcome.measured);
-  outcome.measured.resolved.update(
-      resolved_settings(engine, bench.decoder(group), lane.method->exactness()));
+  update(outcome.measured.resolved,
+         resolved_settings(engine, bench.decoder(group), lane.method->exactness()));
   outcome.measured.resolved["warmup"] = 0;
   outcome.measured.memory = memory_of(engine);
   return outcome;
@@ -160,11 +159,11 @@ class Judgement {
 
   // Adds metrics on the outcome's divergences, and lists the divergences in the answers.
   void add_to(Measurement& measured, const Agreement& agreement, const Requests& requests) {
-    Json shown = Json::array();
+    Values shown;
     int64_t unexplained = 0;
     double largest_gap = 0, largest_ratio = 0;
     for (const Divergence& divergence : agreement.divergences) {
-      Json one = {{"request", divergence.request},
+      Fields one = {{"request", divergence.request},
                   {"token_index", divergence.index},
                   {"reference_token", divergence.reference_token},
                   {"token", divergence.token},
@@ -180,7 +179,7 @@ class Judgement {
       } else {
         ++unexplained;
       }
-      shown.push_back(std::move(one));
+      shown.emplace_back(std::move(one));
     }
     measured.answers["divergences"] = std::move(shown);
     measured.set(kUnexplained, static_cast<double>(unexplained));
@@ -233,7 +232,7 @@ MemoryNeed ExactnessKind::memory_need(const Group& group) {
   return memory_of_prompts(group, axes, axes.batch);
 }
 
-std::vector<Measurement> ExactnessKind::measure(const Group& group, const Json& /*machine*/,
+std::vector<Measurement> ExactnessKind::measure(const Group& group, const Machine& /*machine*/,
                                                 const std::atomic<bool>& stop) {
   const Requests requests = make_requests(bench_, group, stop);
   Judgement judgement(bench_, group);

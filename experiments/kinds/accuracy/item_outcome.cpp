@@ -1,7 +1,6 @@
 #include "experiments/kinds/accuracy/item_outcome.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "results/bootstrap.h"
@@ -167,8 +166,8 @@ void add_times(Measurement& measured, Outcomes outcomes, Outcomes baseline) {
   }
 }
 
-Json line_of(const ItemOutcome& outcome, const ItemOutcome& baseline) {
-  Json line = {{"id", outcome.id},
+Fields line_of(const ItemOutcome& outcome, const ItemOutcome& baseline) {
+  Fields line = {{"id", outcome.id},
                {"text", outcome.text},
                {"score", outcome.score},
                {"tokens", outcome.tokens.size()},
@@ -193,10 +192,10 @@ std::vector<MetricInfo> outcome_metrics() {
 void add_outcomes(Measurement& measured, Outcomes outcomes, Outcomes baseline, uint64_t seed) {
   REPRISE_CHECK(!outcomes.empty() && outcomes.size() == baseline.size(), "{} and {} outcomes",
                 outcomes.size(), baseline.size());
-  Json lines = Json::array();
+  Values lines;
   for (size_t i = 0; i < outcomes.size(); ++i) {
     REPRISE_CHECK(outcomes[i].id == baseline[i].id, "{} beside {}", outcomes[i].id, baseline[i].id);
-    lines.push_back(line_of(outcomes[i], baseline[i]));
+    lines.emplace_back(line_of(outcomes[i], baseline[i]));
   }
   measured.answers["compared_with"] = "baseline";
   measured.answers["items"] = std::move(lines);

@@ -47,7 +47,7 @@ class HostClock final : public AttentionClock {
 
 class DeviceClock final : public AttentionClock {
  public:
-  DeviceClock(const Context& context, const Json& machine)
+  DeviceClock(const Context& context, const Machine& machine)
       : timer_(kernels::make_work_timer(context)), machine_(machine) {}
 
   // The arithmetic rate is the record's, because measuring it would take longer than the steps. If
@@ -69,12 +69,12 @@ class DeviceClock final : public AttentionClock {
 
  private:
   std::unique_ptr<kernels::WorkTimer> timer_;
-  const Json& machine_;
+  const Machine& machine_;
 };
 
 }  // namespace
 
-std::unique_ptr<AttentionClock> make_attention_clock(const Context& context, const Json& machine) {
+std::unique_ptr<AttentionClock> make_attention_clock(const Context& context, const Machine& machine) {
   if (context.runtime != nullptr) return std::make_unique<DeviceClock>(context, machine);
   return std::make_unique<HostClock>(context);
 }

@@ -31,6 +31,6 @@ class AttentionClock {
 };
 
 // The clock of the context's device. `machine` holds the facts and limits of the record.
-std::unique_ptr<AttentionClock> make_attention_clock(const Context& context, const Json& machine);
+std::unique_ptr<AttentionClock> make_attention_clock(const Context& context, const Machine& machine);
 
 }  // namespace reprise::experiments

@@ -1,7 +1,6 @@
 #include "experiments/kinds/attention/attention_kind.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/base/problems.h"
@@ -96,12 +95,12 @@ class AttentionRun {
     }
   }
 
-  [[nodiscard]] std::vector<Measurement> measurements(const Json& machine) const {
+  [[nodiscard]] std::vector<Measurement> measurements(const Machine& machine) const {
     std::vector<Measurement> all;
     for (size_t m = 0; m < lanes_.size(); ++m) {
       Measurement one;
       lanes_[m].report([&](std::string_view name, double value, std::string_view unit) {
-        one.metrics[std::string(name)] = results::metric_json(value, std::string(unit));
+        one.metrics[std::string(name)] = {.value = value, .unit = std::string(unit)};
       });
       add_attention_metrics(problem_, samples_, m, machine, one);
       add_layer_metrics(problem_, group_.dtype, layer_, one);
@@ -130,9 +129,9 @@ class AttentionRun {
     shadow_->validate();
   }
 
-  [[nodiscard]] Json answers_of(size_t m) const {
+  [[nodiscard]] Fields answers_of(size_t m) const {
     const Deviation& deviation = lanes_.deviation(m);
-    Json answers = {{"relative_error", deviation.relative_error},
+    Fields answers = {{"relative_error", deviation.relative_error},
                     {"rounding_bound_share", deviation.bound_share},
                     {"max_difference", deviation.max_difference},
                     {"largest_output", deviation.largest_output}};
@@ -209,13 +208,13 @@ class AttentionRun {
     turns.push_back(turn);
   }
 
-  [[nodiscard]] Json resolved_of(const AttentionOperator& one) const {
-    Json resolved = one.resolved();
-    resolved.update(Json{{"prompt_tokens", problem_.prompt_tokens},
-                         {"shared_tokens", problem_.shared_tokens},
-                         {"context_tokens", problem_.prompt_tokens - problem_.shared_tokens},
-                         {"kv_heads", problem_.kv_heads},
-                         {"caches", clock_.caches()}});
+  [[nodiscard]] Fields resolved_of(const AttentionOperator& one) const {
+    Fields resolved = one.resolved();
+    update(resolved, {{"prompt_tokens", problem_.prompt_tokens},
+                      {"shared_tokens", problem_.shared_tokens},
+                      {"context_tokens", problem_.prompt_tokens - problem_.shared_tokens},
+                      {"kv_heads", problem_.kv_heads},
+                      {"caches", clock_.caches()}});
     return resolved;
   }
 
@@ -269,14 +268,14 @@ MemoryNeed AttentionKind::memory_need(const Group& group) {
                              problem.shared_tokens, name_of(problem.kv_dtype))};
 }
 
-std::vector<Measurement> AttentionKind::measure(const Group& group, const Json& machine,
+std::vector<Measurement> AttentionKind::measure(const Group& group, const Machine& machine,
                                                 const std::atomic<bool>& stop) {
   const Group* const groups[] = {&group};
   return measure_in_turn(groups, machine, stop).front();
 }
 
 std::vector<std::vector<Measurement>> AttentionKind::measure_in_turn(
-    std::span<const Group* const> groups, const Json& machine, const std::atomic<bool>& stop) {
+    std::span<const Group* const> groups, const Machine& machine, const std::atomic<bool>& stop) {
   AlignedBuffer::reset_peak();
   const Context context = kernels::with_calibration(context_, machine);
   const std::unique_ptr<AttentionClock> clock = make_attention_clock(context, machine);

@@ -22,10 +22,10 @@ class AttentionKind : public Kind {
   [[nodiscard]] std::string missing(const MethodChoice& method) const override;
   void check(const Group& group) override;
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
-  std::vector<Measurement> measure(const Group& group, const Json& machine,
+  std::vector<Measurement> measure(const Group& group, const Machine& machine,
                                    const std::atomic<bool>& stop) override;
   std::vector<std::vector<Measurement>> measure_in_turn(std::span<const Group* const> groups,
-                                                        const Json& machine,
+                                                        const Machine& machine,
                                                         const std::atomic<bool>& stop) override;
 
  private:

@@ -53,7 +53,7 @@ class AttentionOperator {
   [[nodiscard]] virtual Rounding rounding() const = 0;
   // Counts of the method itself, and the layout of its cache.
   virtual void report(const reuse::MetricSink& sink) const = 0;
-  [[nodiscard]] virtual Json resolved() const = 0;
+  [[nodiscard]] virtual Fields resolved() const = 0;
 };
 
 // The least bytes that the caches of the group's methods take. Each plan's cache holds the distinct

@@ -1,7 +1,6 @@
 #include "experiments/kinds/attention/attention_samples.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "experiments/kinds/attention/attention_metrics.h"
@@ -51,7 +50,7 @@ double limit_us(double bytes, double flop, const MomentRates& rates) {
 // Adds the limits' shares for the problem (shared keys read once) and for the operator's own plan,
 // by the rates measured beside each turn and by those of the machine's record.
 void add_limit_ratios(const AttentionProblem& problem, const AttentionSamples& samples,
-                      const Json& machine, Measurement& out) {
+                      const Machine& machine, Measurement& out) {
   const auto problem_ratio = [&](const AttentionTurn& turn, const MomentRates& rates) {
     return limit_us(useful_kv_bytes(problem, turn.keys), attention_flop(problem, turn.keys),
                     rates) /
@@ -133,7 +132,7 @@ void mark_spread_of_places(Measurement& out) {
   for (const MetricInfo& metric :
        {kLatencyUs, kStepUs, kTokensPerS, kUsefulMb, kReadMb, kMflop, kIntensity, kSpeedup,
         kStepSpeedup, kIoBoundSpeedup, kIoBoundRatio, kRelayTheorySpeedup, kBestRatio})
-    results::mark_population(out.metrics.at(metric.name));
+    out.metrics.at(metric.name).is_population = true;
 }
 
 void add_linear(Measurement& out, const LinearMetrics& metrics, const LinearCosts& costs,
@@ -147,7 +146,7 @@ void add_linear(Measurement& out, const LinearMetrics& metrics, const LinearCost
 }  // namespace
 
 void add_attention_metrics(const AttentionProblem& problem, std::span<const AttentionSamples> group,
-                           size_t m, const Json& machine, Measurement& out) {
+                           size_t m, const Machine& machine, Measurement& out) {
   const AttentionSamples& samples = group[m];
   samples.taking.add_to(out);
   const std::vector<double> latency_us =

@@ -51,7 +51,7 @@ struct LayerSamples {
 // Adds samples and metrics of method `m` of a group to `out`. `group` has the turns of all its
 // methods; speedups are computed against the first, turn by turn.
 void add_attention_metrics(const AttentionProblem& problem, std::span<const AttentionSamples> group,
-                           size_t m, const Json& machine, Measurement& out);
+                           size_t m, const Machine& machine, Measurement& out);
 void add_layer_metrics(const AttentionProblem& problem, DType dtype, const LayerSamples& samples,
                        Measurement& out);
 

@@ -1,7 +1,6 @@
 #include "experiments/kinds/attention/plan_operator.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -9,6 +8,7 @@
 #include "core/kernels/attention/read_keys.h"
 #include "core/kernels/kv_write/kv_write.h"
 #include "experiments/kinds/shared/bench.h"
+#include "experiments/kinds/shared/chosen_method.h"
 #include "methods/registry.h"
 #include "results/statistics.h"
 
@@ -84,7 +84,7 @@ PlanOperator::PlanOperator(const MethodChoice& method, const AttentionProblem& p
       values_(values),
       context_(context),
       info_(methods::method_named(method.name).info),
-      method_(methods::make_cache(method.name, method.options)),
+      method_(make_cache(method)),
       pool_(pool_options(*method_, problem, context.runtime)),
       step_(*method_, pool_) {
   if (context.runtime != nullptr) on_device_.emplace(problem, context);
@@ -339,7 +339,7 @@ void PlanOperator::report(const reuse::MetricSink& sink) const {
   if (!plan_us_.empty()) sink("plan_us", results::summarize(plan_us_).median, "us");
 }
 
-Json PlanOperator::resolved() const {
+Fields PlanOperator::resolved() const {
   return {{"exactness", exactness() == methods::Exactness::kExact ? "exact" : "approximate"},
           {"block_tokens", pool_.options().block_tokens},
           {"num_blocks", pool_.options().num_blocks},
@@ -349,7 +349,7 @@ Json PlanOperator::resolved() const {
 
 double pool_bytes(const MethodChoice& method, const AttentionProblem& problem) {
   const reuse::PoolNeed need =
-      methods::make_cache(method.name, method.options)->pool_need(limits_of(problem));
+      make_cache(method)->pool_need(limits_of(problem));
   return static_cast<double>(need.num_blocks) * static_cast<double>(need.block_tokens) *
          static_cast<double>(kv_token_bytes(problem));
 }

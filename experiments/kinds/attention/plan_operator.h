@@ -50,7 +50,7 @@ class PlanOperator final : public AttentionOperator {
     return {.queries = of_products, .weights = of_products, .outputs = u, .sums = 1e-4};
   }
   void report(const reuse::MetricSink& sink) const override;
-  [[nodiscard]] Json resolved() const override;
+  [[nodiscard]] Fields resolved() const override;
 
  private:
   // The rows of one sequence in a step.

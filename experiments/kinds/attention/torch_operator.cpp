@@ -1,7 +1,6 @@
 #include "experiments/kinds/attention/torch_operator.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 
@@ -191,7 +190,7 @@ Rounding TorchAttentionOperator::rounding() const {
   return {.sums = problem_.kv_dtype == DType::kF32 ? 1e-4 : 4 * epsilon_of(problem_.kv_dtype)};
 }
 
-Json TorchAttentionOperator::resolved() const {
+Fields TorchAttentionOperator::resolved() const {
   return {{"exactness", "exact"},
           {"kernel", attention_->description()},
           {"kv_layout", "contiguous, one cache for all torch methods of the group"}};

@@ -98,7 +98,7 @@ class TorchAttentionOperator final : public AttentionOperator {
   [[nodiscard]] Rounding rounding() const override;
   void report(const reuse::MetricSink& sink) const override { (void)sink; }
   // `kernel` in the settings gives libtorch's version and the kernel that ran.
-  [[nodiscard]] Json resolved() const override;
+  [[nodiscard]] Fields resolved() const override;
 
  private:
   AttentionProblem problem_;

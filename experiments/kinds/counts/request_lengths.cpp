@@ -84,7 +84,7 @@ const RequestLengthsKind::Lengths& RequestLengthsKind::lengths(const Group& grou
   return lengths_;
 }
 
-std::vector<Measurement> RequestLengthsKind::measure(const Group& group, const Json& /*machine*/,
+std::vector<Measurement> RequestLengthsKind::measure(const Group& group, const Machine& /*machine*/,
                                                      const std::atomic<bool>& stop) {
   const int64_t percent = group.axes_as<RequestLengthsAxes>().percent;
   std::vector<Measurement> measurements;

@@ -57,7 +57,7 @@ void TokenMemoryKind::check(const Group& group) { (void)Bench::config(group); }
 
 MemoryNeed TokenMemoryKind::memory_need(const Group& /*group*/) { return {}; }
 
-std::vector<Measurement> TokenMemoryKind::measure(const Group& group, const Json& /*machine*/,
+std::vector<Measurement> TokenMemoryKind::measure(const Group& group, const Machine& /*machine*/,
                                                   const std::atomic<bool>& /*stop*/) {
   const auto axes = group.axes_as<TokenMemoryAxes>();
   const model::ModelConfig config = Bench::config(group);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -107,7 +106,7 @@ void add(Timed run, int64_t batch, Samples* samples) {
 }
 
 Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, const Group& group,
-                           const model::Decoder& decoder, const Json& machine) {
+                           const model::Decoder& decoder, const Machine& machine) {
   engine::Engine& engine = *lane.engine;
   const auto axes = group.axes_as<DecodeAxes>();
   const int64_t batch = axes.batch, prompt_tokens = axes.prompt_tokens;
@@ -155,7 +154,7 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
     out.derive(kComputeLimitRatio, kStepMs,
                [&](double step_ms) { return flop / (step_ms * 1e6) / most; });
   add_report(*lane.method, out);
-  out.resolved.update(resolved_settings(engine, decoder, lane.method->exactness()));
+  update(out.resolved, resolved_settings(engine, decoder, lane.method->exactness()));
   out.resolved["memory_limit_level"] = limit.level;
   out.memory = memory_of(engine);
   return out;
@@ -163,7 +162,7 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
 
 // True if a step reads more than the caches hold. Otherwise reading memory after each batch would
 // evict the model from the caches.
-bool reads_memory(const Group& group, const model::ModelConfig& config, const Json& machine) {
+bool reads_memory(const Group& group, const model::ModelConfig& config, const Machine& machine) {
   const auto axes = group.axes_as<DecodeAxes>();
   const double bytes = decode_bytes(config, group.weight_type(), group.kv_dtype,
                                     {.batch = axes.batch,
@@ -215,7 +214,7 @@ MemoryNeed DecodeKind::memory_need(const Group& group) {
   return memory_of_prompts(group, axes, axes.batch);
 }
 
-std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& machine,
+std::vector<Measurement> DecodeKind::measure(const Group& group, const Machine& machine,
                                              const std::atomic<bool>& stop) {
   const auto axes = group.axes_as<DecodeAxes>();
   const int64_t batch = axes.batch;

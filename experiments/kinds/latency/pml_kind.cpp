@@ -11,6 +11,7 @@
 #include "experiments/kinds/latency/timed_request.h"
 #include "experiments/kinds/latency/use_case.h"
 #include "experiments/kinds/shared/answer_comparison.h"
+#include "experiments/kinds/shared/chosen_method.h"
 #include "experiments/kinds/shared/costs.h"
 #include "methods/prompt_cache/prompt_cache.h"
 #include "methods/registry.h"
@@ -47,13 +48,9 @@ struct BaselineOptions {
   }
 };
 
-BaselineOptions read_baseline(const JsonObject& given) {
-  return reuse::read_options<BaselineOptions>(given);
-}
-
 cache::Positions positions_of(const MethodChoice& baseline) {
-  const BaselineOptions options =
-      read_baseline(JsonObject(baseline.options, "options of series \"baseline\""));
+  const auto options =
+      reuse::read_options<BaselineOptions>(baseline.options, "options of series \"baseline\"");
   return options.positions == "compact" ? cache::Positions::kCompact : cache::Positions::kGapped;
 }
 
@@ -61,7 +58,9 @@ Series baseline_series() {
   return {.name = kBaseline,
           .help = "the whole prompt computed, nothing imported",
           .resolve_options =
-              [](const JsonObject& given) { return reuse::options_json(read_baseline(given)); },
+              [](const JsonObject& given) {
+                return reuse::options_json(reuse::read_options<BaselineOptions>(given));
+              },
           .list_options = reuse::list_options<BaselineOptions>};
 }
 
@@ -105,7 +104,7 @@ class UseCaseRun {
       cache::place(whole, lane.request);
       computed += prompt().cached_tokens;
     } else {
-      lane.method = methods::make_method(method.name, method.options);
+      lane.method = make_method(method);
       const PmlFiles files = use_case_files(group_);
       const methods::Markup markup = markup_of(files, *case_.tokenizer);
       const int64_t begin_ns = now_ns();
@@ -165,8 +164,8 @@ void add_agreement(Measurement& out, const RequestSamples& first, const RequestS
   if (parted) out.set(kFirstDivergence, static_cast<double>(*parted));
 }
 
-Json resolved_of(const UseCaseLane& lane, const UseCaseRun& run, const model::Decoder& decoder) {
-  Json out = resolved_settings(*lane.engine, decoder, lane.method->exactness());
+Fields resolved_of(const UseCaseLane& lane, const UseCaseRun& run, const model::Decoder& decoder) {
+  Fields out = resolved_settings(*lane.engine, decoder, lane.method->exactness());
   out["modules"] = std::ssize(run.use_case().schema.modules) - 1;
   out["imported_modules"] = std::ssize(run.prompt().modules) - 1;
   out["chat_template"] = run.use_case().schema.chat_template;
@@ -186,7 +185,7 @@ Measurement measurement_of(const RequestSamples& samples, const UseCaseLane& lan
   out.set(kComputedTokens,
           static_cast<double>(prompt.new_tokens + (imports ? 0 : prompt.cached_tokens)));
   out.set(kPositions, static_cast<double>(prompt.end));
-  out.resolved.update(resolved_of(lane, run, decoder));
+  update(out.resolved, resolved_of(lane, run, decoder));
   out.memory = memory_of(*lane.engine);
   return out;
 }
@@ -215,7 +214,7 @@ void PmlKind::check(const Group& group) {
   for (const MethodChoice& method : group.methods)
     if (method.name != kBaseline)
       problems.collect([&] {
-        methods::make_method(method.name, method.options)
+        make_method(method)
             ->check({.device = bench_.context().device});
       });
   problems.collect([&] {
@@ -239,11 +238,11 @@ MemoryNeed PmlKind::memory_need(const Group& group) {
   const methods::Markup markup = markup_of(use_case_files(group), *use_case.tokenizer);
   for (const MethodChoice& method : group.methods)
     if (method.name != kBaseline)
-      tokens += methods::make_method(method.name, method.options)->held_tokens({.markup = &markup});
+      tokens += make_method(method)->held_tokens({.markup = &markup});
   return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype, tokens);
 }
 
-std::vector<Measurement> PmlKind::measure(const Group& group, const Json& machine,
+std::vector<Measurement> PmlKind::measure(const Group& group, const Machine& machine,
                                           const std::atomic<bool>& stop) {
   bench_.use_calibration(machine);
   AlignedBuffer::reset_peak();

@@ -1,6 +1,5 @@
 #include "experiments/kinds/latency/prompt_lengths.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/error.h"
@@ -89,7 +88,7 @@ TtftAxes with_lengths(TtftAxes axes) {
   return axes;
 }
 
-void add_lengths(const TtftAxes& axes, Json& resolved) {
+void add_lengths(const TtftAxes& axes, Fields& resolved) {
   if (!has_dataset(axes)) return;
   resolved["prompt_tokens"] = axes.prompt_tokens;
   resolved["fresh_tokens"] = axes.fresh_tokens;

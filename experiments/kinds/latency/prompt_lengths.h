@@ -28,6 +28,6 @@ struct TtftAxes : RequestAxes {
 
 // Adds the lengths that a data set stands for to a point's settings as they turned out; without one
 // the requested settings say it all. `axes` are with_lengths().
-void add_lengths(const TtftAxes& axes, Json& resolved);
+void add_lengths(const TtftAxes& axes, Fields& resolved);
 
 }  // namespace reprise::experiments

@@ -1,7 +1,6 @@
 #include "experiments/kinds/latency/state_copy.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/problems.h"
@@ -68,16 +67,14 @@ struct Samples {
 
 // The rate of the memory that the route stays in, if the record has it. A device's record has the
 // device's rates.
-MemoryLimit limit_of(const std::string& route, double bytes, const Json& machine) {
-  const auto device = machine.find("device");
-  const bool has_device = device != machine.end() && device->is_object();
-  if (route == kHostToDevice || needs_device(route) != has_device)
+MemoryLimit limit_of(const std::string& route, double bytes, const Machine& machine) {
+  if (route == kHostToDevice || needs_device(route) != machine.device.has_value())
     return {.gb_s = 0, .level = needs_device(route) ? "device" : "dram"};
   return memory_limit(machine, bytes);
 }
 
 Measurement measurement_of(const std::string& route, const Samples& samples,
-                           const kv::SegmentShape& shape, const Json& machine) {
+                           const kv::SegmentShape& shape, const Machine& machine) {
   const double layer_bytes = static_cast<double>(shape.bytes()) / static_cast<double>(shape.layers);
   Measurement out;
   samples.taking.add_to(out);
@@ -137,7 +134,7 @@ MemoryNeed StateCopyKind::memory_need(const Group& group) {
           .of_what = fmt::format("{} times the states of {}", copies, kv::text_of(shape))};
 }
 
-std::vector<Measurement> StateCopyKind::measure(const Group& group, const Json& machine,
+std::vector<Measurement> StateCopyKind::measure(const Group& group, const Machine& machine,
                                                 const std::atomic<bool>& stop) {
   const kv::SegmentShape shape = shape_of(group);
   const std::vector<std::string> names = routes_of(group);

@@ -1,7 +1,6 @@
 #include "experiments/kinds/latency/ttft.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
@@ -50,7 +49,7 @@ double limit_ms(const Group& group, const model::ModelConfig& config, int64_t re
 
 // `beside` has the machine's rates after each sample, or is empty.
 void add_limit(Measurement& out, const Group& group, const model::ModelConfig& config,
-               int64_t reused, const Json& machine, const RequestSamples& samples,
+               int64_t reused, const Machine& machine, const RequestSamples& samples,
                const std::vector<Rates>& beside) {
   const Rates probe{.gflop_s = gflop_limit(machine, group.dtype), .gb_s = dram_limit(machine)};
   // The experts that a prompt's tokens are routed to are not known in advance.
@@ -70,7 +69,7 @@ class RatesBeside {
  public:
   // `lanes` is the number of methods that take turns.
   RatesBeside(const Group& group, const model::ModelConfig& config, const Context& context,
-              const Json& machine, size_t lanes)
+              const Machine& machine, size_t lanes)
       : arithmetic_(group.dtype == DType::kBF16 ? Limit::kBf16 : Limit::kF32), rates_(lanes) {
     // A model that fits into the caches would be evicted by reading memory.
     const auto weights = static_cast<double>(streamed_weight_bytes(config, group.weight_type(), 0));
@@ -91,7 +90,7 @@ class RatesBeside {
 
 // Adds rates that follow from the TTFT.
 void add_rates(Measurement& out, const Group& group, const model::ModelConfig& config,
-               const Json& machine) {
+               const Machine& machine) {
   const int64_t tokens = axes_of(group).prompt_tokens;
   const double flop = prefill_flop(config, 0, tokens);
   out.derive(kPrefillTokensPerS, kTtftMs,
@@ -99,14 +98,13 @@ void add_rates(Measurement& out, const Group& group, const model::ModelConfig& c
   out.derive(kPrefillGflopS, kTtftMs, [&](double ttft_ms) { return flop / (ttft_ms * 1e6); });
   // If tokens were reused, not all of the arithmetic was done, so its rate is not compared with the
   // machine's.
-  const auto reused = out.metrics.find(kReusedTokens.name);
-  if (reused != out.metrics.end() && (*reused)["value"] > 0) return;
+  if (out.value(kReusedTokens) > 0) return;
   if (const double limit = gflop_limit(machine, group.dtype); limit > 0)
     out.derive(kComputeLimitRatio, kPrefillGflopS, [&](double gflop_s) { return gflop_s / limit; });
 }
 
 Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lane,
-                           const Group& group, const model::Decoder& decoder, const Json& machine,
+                           const Group& group, const model::Decoder& decoder, const Machine& machine,
                            const std::vector<Rates>& beside) {
   engine::Engine& engine = *lane.engine;
   Measurement out;
@@ -117,12 +115,10 @@ Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lan
   samples.taking.add_to(out);
   add_times(samples, out);
   add_rates(out, group, decoder.config(), machine);
-  const auto reused = out.metrics.find(kReusedTokens.name);
-  const double reused_total = reused == out.metrics.end() ? 0 : (*reused)["value"].get<double>();
   add_limit(out, group, decoder.config(),
-            static_cast<int64_t>(reused_total / static_cast<double>(requests)), machine, samples,
+            static_cast<int64_t>(out.value(kReusedTokens) / static_cast<double>(requests)), machine, samples,
             beside);
-  out.resolved.update(resolved_settings(engine, decoder, lane.method->exactness()));
+  update(out.resolved, resolved_settings(engine, decoder, lane.method->exactness()));
   add_lengths(axes_of(group), out.resolved);
   out.memory = memory_of(engine);
   return out;
@@ -155,7 +151,7 @@ MemoryNeed TtftKind::memory_need(const Group& group) {
   return memory_of_prompts(group, axes_of(group), 1);
 }
 
-std::vector<Measurement> TtftKind::measure(const Group& group, const Json& machine,
+std::vector<Measurement> TtftKind::measure(const Group& group, const Machine& machine,
                                            const std::atomic<bool>& stop) {
   const TtftAxes axes = axes_of(group);
   bench_.use_calibration(machine);

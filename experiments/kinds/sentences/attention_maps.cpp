@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/error.h"
@@ -163,11 +162,11 @@ std::vector<TextMap> maps_of(const Group& group, const AttentionMapsAxes& axes,
 }
 
 // The weights of a head in thousandths, row by row.
-Json permille_of(const TextMap& map, int64_t head) {
+Values permille_of(const TextMap& map, int64_t head) {
   const int64_t of_head = map.tokens() * map.tokens();
-  Json numbers = Json::array();
+  Values numbers;
   for (int64_t i = head * of_head; i < (head + 1) * of_head; ++i)
-    numbers.push_back(std::lround(1000.0 * double{map.weights[static_cast<size_t>(i)]}));
+    numbers.emplace_back(std::lround(1000.0 * double{map.weights[static_cast<size_t>(i)]}));
   return numbers;
 }
 
@@ -176,11 +175,12 @@ void show_maps(const Comparison& found, int64_t head, int64_t heads, Measurement
   if (found.first == nullptr) return;
   out.set(kShownDistance,
           head_distances(*found.first, *found.second, heads)[static_cast<size_t>(head)]);
-  out.answers["maps"] = {
-      {"head", head},
-      {"tokens", found.first->tokens()},
-      {"texts", {found.first->text, found.second->text}},
-      {"weights_permille", {permille_of(*found.first, head), permille_of(*found.second, head)}}};
+  out.answers["maps"] =
+      Fields{{"head", head},
+             {"tokens", found.first->tokens()},
+             {"texts", Values{found.first->text, found.second->text}},
+             {"weights_permille",
+              Values{permille_of(*found.first, head), permille_of(*found.second, head)}}};
 }
 
 Measurement measurement_of(const std::string& method, const std::vector<TextMap>& maps,
@@ -232,7 +232,7 @@ MemoryNeed AttentionMapsKind::memory_need(const Group& group) {
   return memory_of_text_model(group);
 }
 
-std::vector<Measurement> AttentionMapsKind::measure(const Group& group, const Json& machine,
+std::vector<Measurement> AttentionMapsKind::measure(const Group& group, const Machine& machine,
                                                     const std::atomic<bool>& stop) {
   const auto axes = group.axes_as<AttentionMapsAxes>();
   bench_.use_calibration(machine);

@@ -15,7 +15,7 @@ class AttentionMapsKind : public Kind {
   static KindInfo info();
   void check(const Group& group) override;
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
-  std::vector<Measurement> measure(const Group& group, const Json& machine,
+  std::vector<Measurement> measure(const Group& group, const Machine& machine,
                                    const std::atomic<bool>& stop) override;
 
  private:

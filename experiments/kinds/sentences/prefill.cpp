@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/error.h"
@@ -12,6 +11,7 @@
 #include "core/model/network/encoder.h"
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/sentences/prefill_lane.h"
+#include "experiments/kinds/shared/chosen_method.h"
 #include "experiments/kinds/shared/costs.h"
 #include "methods/prompt_setup.h"
 #include "methods/registry.h"
@@ -190,7 +190,7 @@ void PrefillKind::check(const Group& group) {
   const auto axes = group.axes_as<PrefillAxes>();
   Problems problems;
   for (const MethodChoice& method : group.methods)
-    problems.collect([&] { (void)methods::make_method(method.name, method.options); });
+    problems.collect([&] { (void)make_method(method); });
   problems.collect([&] { check_items(axes); });
   problems.collect([&] {
     Bench::check_loadable(group, bench_.context());
@@ -204,7 +204,7 @@ MemoryNeed PrefillKind::memory_need(const Group& group) {
                          group.axes_as<PrefillAxes>().prompt_tokens);
 }
 
-std::vector<Measurement> PrefillKind::measure(const Group& group, const Json& machine,
+std::vector<Measurement> PrefillKind::measure(const Group& group, const Machine& machine,
                                               const std::atomic<bool>& stop) {
   AlignedBuffer::reset_peak();
   bench_.use_calibration(machine);

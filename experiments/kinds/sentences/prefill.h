@@ -18,7 +18,7 @@ class PrefillKind : public Kind {
   [[nodiscard]] std::string missing(const MethodChoice& method) const override;
   void check(const Group& group) override;
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
-  std::vector<Measurement> measure(const Group& group, const Json& machine,
+  std::vector<Measurement> measure(const Group& group, const Machine& machine,
                                    const std::atomic<bool>& stop) override;
 
  private:

@@ -1,7 +1,6 @@
 #include "experiments/kinds/sentences/sentences.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/error.h"
@@ -12,6 +11,7 @@
 #include "core/sentence/cosine.h"
 #include "experiments/kinds/sentences/prefill_lane.h"
 #include "experiments/kinds/sentences/text_model.h"
+#include "experiments/kinds/shared/chosen_method.h"
 #include "methods/prompt_setup.h"
 #include "methods/registry.h"
 #include "workloads/questions/mmlu_groups.h"
@@ -244,12 +244,12 @@ class SentenceRun {
       sum += sentence::cosine(std::span(first.vectors).subspan(at, width),
                               std::span(lane.vectors).subspan(at, width));
     out.set(kAgreement, sum / static_cast<double>(set_.texts.size()));
-    const double gain = out.metrics.at(kTextSpeedupName)["value"].get<double>() - 1;
+    const double gain = out.metrics.at(kTextSpeedupName).value - 1;
     if (gain > 0) out.set(kGamma, loss / gain);
   }
 
-  [[nodiscard]] Json resolved() const {
-    Json all = {{"splits", set_.splits},
+  [[nodiscard]] Fields resolved() const {
+    Fields all = {{"splits", set_.splits},
                 {"unscored_pairs", set_.unscored},
                 {"cut_texts", cut_},
                 {"texts_a_step", texts_per_step_},
@@ -258,9 +258,9 @@ class SentenceRun {
                 {"weight_format", name_of(decoder_.weight_format())}};
     if (!set_.choices.empty()) return all;
     const sentence::EmbedSettings settings = settings_of(group_, axes_);
-    all.update({{"pooling", settings.pooling.text()},
-                {"most_tokens", settings.form.most_tokens},
-                {"prompt", settings.form.prompt.before + kTextAlone + settings.form.prompt.after}});
+    update(all, {{"pooling", settings.pooling.text()},
+                 {"most_tokens", settings.form.most_tokens},
+                 {"prompt", settings.form.prompt.before + kTextAlone + settings.form.prompt.after}});
     return all;
   }
 
@@ -298,7 +298,7 @@ void SentencesKind::check(const Group& group) {
   for (const MethodChoice& method : group.methods)
     problems.collect([&] {
       const MethodChoice chosen = placed(method, axes.threshold);
-      (void)methods::make_method(chosen.name, chosen.options);
+      (void)make_method(chosen);
     });
   problems.collect([&] { (void)set_of(group, axes); });
   problems.collect([&] {
@@ -312,7 +312,7 @@ void SentencesKind::check(const Group& group) {
 
 MemoryNeed SentencesKind::memory_need(const Group& group) { return memory_of_text_model(group); }
 
-std::vector<Measurement> SentencesKind::measure(const Group& group, const Json& machine,
+std::vector<Measurement> SentencesKind::measure(const Group& group, const Machine& machine,
                                                 const std::atomic<bool>& stop) {
   AlignedBuffer::reset_peak();
   bench_.use_calibration(machine);

@@ -1,10 +1,9 @@
 #include "experiments/kinds/serving/load_kind.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/descriptors.h"
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/base/value_json.h"
 #include "core/base/visible.h"
 #include "experiments/serving/metrics.h"
 #include "experiments/serving/run.h"
@@ -21,9 +20,9 @@ namespace {
 // It does not depend on the group's id, which contains the server's name, so that all servers get
 // the same prompts.
 uint64_t seed_of_point(const experiments::Group& group) {
-  Json axes = Json::object();
-  for (const auto& [name, value] : group.axes) axes[name] = value.json();
-  return random_bits(group.seeds.prompts, results::hash_bytes(axes.dump()), 0) >> 32;
+  Fields axes;
+  for (const auto& [name, value] : group.axes) axes[name] = value.value();
+  return random_bits(group.seeds.prompts, results::hash_bytes(json_text(axes)), 0) >> 32;
 }
 
 }  // namespace
@@ -34,7 +33,7 @@ experiments::Experiment for_server(experiments::Experiment experiment, const std
         "the server's name is \"{}\": it must be 1 to 100 letters, digits, '_', '-' and '.', and "
         "begin with none of '-' and '.'",
         label.substr(0, 100));
-  experiment.methods = {{.name = label, .options = Json::object()}};
+  experiment.methods = {{.name = label}};
   experiment.left_out.clear();
   return experiment;
 }
@@ -65,7 +64,7 @@ experiments::MemoryNeed LoadKind::memory_need(const experiments::Group&) {
 }
 
 std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group& group,
-                                                        const Json&,
+                                                        const Machine&,
                                                         const std::atomic<bool>& stop) {
   experiments::Group asked = group;
   if (!repeats_prompts_) asked.seeds.prompts = seed_of_point(group);
@@ -80,12 +79,12 @@ std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group
       serving::run(*target, *plan.source, plan.schedule, plan.options, clock);
   experiments::Measurement measured = serving::measure(
       result, {.slo = plan.options.rules.slo, .is_open_loop = plan.schedule.most_in_flight == 0});
-  measured.resolved["server"] = {{"url", options_.place.url},
-                                 {"model", visible(facts.model.substr(0, 1000), "")},
-                                 {"prompts", options_.sends_text ? "text" : "token ids"},
-                                 {"prompts_seed", asked.seeds.prompts},
-                                 {"takes_extensions", facts.takes_extensions},
-                                 {"tells_cached_tokens", facts.tells_cached_tokens}};
+  measured.resolved["server"] = Fields{{"url", options_.place.url},
+                                       {"model", visible(facts.model.substr(0, 1000), "")},
+                                       {"prompts", options_.sends_text ? "text" : "token ids"},
+                                       {"prompts_seed", asked.seeds.prompts},
+                                       {"takes_extensions", facts.takes_extensions},
+                                       {"tells_cached_tokens", facts.tells_cached_tokens}};
   return {std::move(measured)};
 }
 

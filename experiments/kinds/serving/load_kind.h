@@ -32,7 +32,7 @@ class LoadKind final : public experiments::Kind {
   void check(const experiments::Group& group) override;
   [[nodiscard]] experiments::MemoryNeed memory_need(const experiments::Group& group) override;
   std::vector<experiments::Measurement> measure(const experiments::Group& group,
-                                                const Json& machine,
+                                                const Machine& machine,
                                                 const std::atomic<bool>& stop) override;
 
  private:

@@ -1,11 +1,11 @@
 #include "experiments/kinds/serving/method_run.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/temporary_folder.h"
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/serving/serving_steps.h"
+#include "experiments/kinds/shared/chosen_method.h"
 #include "experiments/serving/metrics.h"
 #include "methods/registry.h"
 
@@ -111,7 +111,7 @@ MethodRun::MethodRun(const Group& group, const ServingAxes& axes, const MethodCh
     : group_(group),
       axes_(axes),
       source_(source),
-      method_(methods::make_method(method.name, method.options)),
+      method_(make_method(method)),
       config_(Bench::config(group)),
       virtual_clock_(step_times_of(axes.steps) ? std::make_shared<engine::VirtualClock>()
                                                : nullptr),
@@ -165,7 +165,7 @@ serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
   return result;
 }
 
-Measurement MethodRun::measurement(const serving::RunResult& result, const Json& machine) {
+Measurement MethodRun::measurement(const serving::RunResult& result, const Machine& machine) {
   serving::MetricOptions options{.slo = slo_of(axes_.rules),
                                  .is_open_loop = axes_.arrivals.arrivals != "closed"};
   // Of modelled steps a run may have a million requests, and its latencies are no measurements.
@@ -175,11 +175,11 @@ Measurement MethodRun::measurement(const serving::RunResult& result, const Json&
   out.set(kPrimeMs, prime_s * 1e3);
   out.set(kWholeS, prime_s + serving::duration_s(result.log));
   const int64_t held_bytes = decoder_ != nullptr ? method_->held_bytes() : 0;
-  if (const auto peak = out.metrics.find(serving::kPeakKvMb.name); peak != out.metrics.end())
+  if (out.metrics.contains(serving::kPeakKvMb.name))
     out.set(kPeakStatesMb,
-            peak->at("value").get<double>() + static_cast<double>(held_bytes) * 1e-6);
+            out.value(serving::kPeakKvMb) + static_cast<double>(held_bytes) * 1e-6);
   // The machine's limits say nothing about modelled steps.
-  add_step_times(config_, group_, decoder_ != nullptr ? machine : Json::object(), result.log, out);
+  add_step_times(config_, group_, decoder_ != nullptr ? machine : Machine(), result.log, out);
   if (decoder_ == nullptr) {
     out.set(kReplayS, run_s_);
     out.set(kReplayUs,
@@ -188,13 +188,13 @@ Measurement MethodRun::measurement(const serving::RunResult& result, const Json&
   if (decoder_ != nullptr) {
     Measurement reported;
     add_report(*method_, reported);
-    reported.metrics.update(out.metrics);  // of what both know, the run counts its own requests
-    out.metrics = std::move(reported.metrics);
-    out.resolved.update(reported.resolved);
+    // Of what both know, the run counts its own requests.
+    out.metrics.insert(reported.metrics.begin(), reported.metrics.end());
+    update(out.resolved, reported.resolved);
   }
   const methods::Exactness exactness = method_->exactness();
-  out.resolved.update(decoder_ != nullptr ? resolved_settings(*engine_, *decoder_, exactness)
-                                          : resolved_settings(*engine_, config_, 0, exactness));
+  update(out.resolved, decoder_ != nullptr ? resolved_settings(*engine_, *decoder_, exactness)
+                                           : resolved_settings(*engine_, config_, 0, exactness));
   out.resolved["repetitions"] = 1;
   out.memory = memory_of(*engine_);
   return out;

@@ -44,7 +44,7 @@ class MethodRun {
             const workloads::RequestSource& source, Bench& bench);
 
   [[nodiscard]] serving::RunResult run(const std::atomic<bool>& stop);
-  [[nodiscard]] Measurement measurement(const serving::RunResult& result, const Json& machine);
+  [[nodiscard]] Measurement measurement(const serving::RunResult& result, const Machine& machine);
 
  private:
   [[nodiscard]] std::unique_ptr<engine::Engine> make_engine(Bench& bench);

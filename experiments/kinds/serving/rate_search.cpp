@@ -3,7 +3,6 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "experiments/kinds/serving/method_run.h"
@@ -19,21 +18,21 @@ const MetricInfo kHighestRps = {"highest_rps", "1/s",
 const MetricInfo kAboveRps = {"above_rps", "1/s", "the lowest rate tried that does not"};
 const MetricInfo kSearchRuns = {"search_runs", "runs", "that the search took"};
 
-Json step_json(const serving::SearchStep& step) {
-  Json json = {{"rate_rps", step.rate_rps},
+Fields fields_of(const serving::SearchStep& step) {
+  Fields fields = {{"rate_rps", step.rate_rps},
                {"outcome", serving::name_of(step.outcome)},
                {"requests", step.total.requests},
                {"over_slo", step.total.over_slo},
                {"trials", step.trials}};
-  if (!step.total.invalid_reason.empty()) json["invalid"] = step.total.invalid_reason;
-  return json;
+  if (!step.total.invalid_reason.empty()) fields["invalid"] = step.total.invalid_reason;
+  return fields;
 }
 
 void add_search(const serving::SearchResult& found, Measurement& out) {
-  Json steps = Json::array();
+  Values steps;
   int64_t runs = 0;
   for (const serving::SearchStep& step : found.steps) {
-    steps.push_back(step_json(step));
+    steps.emplace_back(fields_of(step));
     runs += step.trials;
   }
   out.answers["search"] = std::move(steps);
@@ -98,7 +97,7 @@ void check_rate_search(const ServingAxes& axes) {
 }
 
 Measurement search_rate(const Group& group, const MethodChoice& method,
-                        const workloads::RequestSource& source, Bench& bench, const Json& machine,
+                        const workloads::RequestSource& source, Bench& bench, const Machine& machine,
                         const std::atomic<bool>& stop) {
   const auto axes = group.axes_as<ServingAxes>();
   std::map<double, Measurement> runs;  // the last of each rate

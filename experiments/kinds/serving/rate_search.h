@@ -22,6 +22,6 @@ void check_rate_search(const ServingAxes& axes);
 // rate that was tried if none did. Throws Interrupted when `stop` is set.
 [[nodiscard]] Measurement search_rate(const Group& group, const MethodChoice& method,
                                       const workloads::RequestSource& source, Bench& bench,
-                                      const Json& machine, const std::atomic<bool>& stop);
+                                      const Machine& machine, const std::atomic<bool>& stop);
 
 }  // namespace reprise::experiments

@@ -1,7 +1,6 @@
 #include "experiments/kinds/serving/serving.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/problems.h"
@@ -13,6 +12,7 @@
 #include "experiments/kinds/serving/serving_agreement.h"
 #include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/kinds/serving/serving_steps.h"
+#include "experiments/kinds/shared/chosen_method.h"
 #include "experiments/kinds/shared/costs.h"
 #include "experiments/kinds/shared/method_report.h"
 #include "experiments/serving/metrics.h"
@@ -30,8 +30,7 @@ const MetricInfo kThroughputSpeedup = {
 
 // The throughput of a run; 0 if the run had no duration.
 double throughput_rps(const Measurement& measured) {
-  const auto rate = measured.metrics.find(serving::kThroughputRps.name);
-  return rate != measured.metrics.end() ? rate->at("value").get<double>() : 0;
+  return measured.value(serving::kThroughputRps);
 }
 
 void add_rates(const std::vector<double>& rates, const std::vector<double>& first,
@@ -47,7 +46,7 @@ void check_methods(const Group& group, bool has_model, Device device) {
   Problems problems;
   for (const MethodChoice& method : group.methods)
     problems.collect([&] {
-      methods::make_method(method.name, method.options)
+      make_method(method)
           ->check({.device = device, .has_model = has_model});
     });
   problems.raise_if_any();
@@ -101,7 +100,7 @@ MemoryNeed ServingKind::memory_need(const Group& group) {
   for (const MethodChoice& method : group.methods)
     held = std::max(
         held,
-        methods::make_method(method.name, method.options)->held_tokens({.prefixes = prefixes}));
+        make_method(method)->held_tokens({.prefixes = prefixes}));
   tokens += held;
   return memory_of_model(config, group.weight_type(), group.kv_dtype, tokens);
 }
@@ -128,14 +127,14 @@ serving::ServingPlan ServingKind::plan(const Group& group) {
   return plan;
 }
 
-std::vector<Measurement> ServingKind::measure(const Group& group, const Json& machine,
+std::vector<Measurement> ServingKind::measure(const Group& group, const Machine& machine,
                                               const std::atomic<bool>& stop) {
   bench_.use_calibration(machine);
   const SearchAxes axes = group.axes_as<ServingAxes>().search;
   return searches_rate(axes) ? search_each(group, machine, stop) : run_each(group, machine, stop);
 }
 
-std::vector<Measurement> ServingKind::search_each(const Group& group, const Json& machine,
+std::vector<Measurement> ServingKind::search_each(const Group& group, const Machine& machine,
                                                   const std::atomic<bool>& stop) {
   const RequestSource& requests = source(group);
   std::vector<Measurement> measurements;
@@ -149,7 +148,7 @@ std::vector<Measurement> ServingKind::search_each(const Group& group, const Json
 
 // Methods take turns, and each time another one is first. A measurement is of a method's first
 // turn; only the comparison of rates uses all turns.
-std::vector<Measurement> ServingKind::run_each(const Group& group, const Json& machine,
+std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine& machine,
                                                const std::atomic<bool>& stop) {
   const auto axes = group.axes_as<ServingAxes>();
   const RequestSource& requests = source(group);

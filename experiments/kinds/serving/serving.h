@@ -22,14 +22,14 @@ class ServingKind : public Kind, public serving::PlansServing {
   static KindInfo info();
   void check(const Group& group) override;
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
-  std::vector<Measurement> measure(const Group& group, const Json& machine,
+  std::vector<Measurement> measure(const Group& group, const Machine& machine,
                                    const std::atomic<bool>& stop) override;
   [[nodiscard]] serving::ServingPlan plan(const Group& group) override;
 
  private:
-  std::vector<Measurement> search_each(const Group& group, const Json& machine,
+  std::vector<Measurement> search_each(const Group& group, const Machine& machine,
                                        const std::atomic<bool>& stop);
-  std::vector<Measurement> run_each(const Group& group, const Json& machine,
+  std::vector<Measurement> run_each(const Group& group, const Machine& machine,
                                     const std::atomic<bool>& stop);
   // The source of the group's requests. Kept until a group needs another one.
   const workloads::RequestSource& source(const Group& group);

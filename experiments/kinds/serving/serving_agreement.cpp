@@ -1,7 +1,6 @@
 #include "experiments/kinds/serving/serving_agreement.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "experiments/kinds/serving/serving_axes.h"
@@ -73,18 +72,18 @@ void add_judgement(GroupTies& ties, const Group& group, const workloads::Request
   const auto most = static_cast<size_t>(group.axes_as<ServingAxes>().judged_partings);
   if (most == 0 || !out.metrics.contains(kEqualRequests.name)) return;
   partings.resize(std::min(partings.size(), most));
-  Json shown = Json::array();
+  Values shown;
   int64_t unexplained = 0;
   for (const Parting& parting : partings) {
     const NearTie tie =
         ties.judge(text_before(parting, first, source), parting.first_token, parting.token);
     unexplained += tie.ratio() > kMostTieRatio ? 1 : 0;
-    shown.push_back({{"request", parting.request},
-                     {"token_index", parting.token_index},
-                     {"first_token", parting.first_token},
-                     {"token", parting.token},
-                     {"gap", tie.gap},
-                     {"deviation", tie.deviation}});
+    shown.emplace_back(Fields{{"request", parting.request},
+                              {"token_index", parting.token_index},
+                              {"first_token", parting.first_token},
+                              {"token", parting.token},
+                              {"gap", tie.gap},
+                              {"deviation", tie.deviation}});
   }
   out.answers["partings"] = std::move(shown);
   out.set(kUnexplainedRequests, static_cast<double>(unexplained));

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/value_json.h"
 #include "experiments/kinds/shared/bench.h"
 #include "experiments/kinds/shared/places.h"
 
@@ -181,10 +182,10 @@ std::unique_ptr<workloads::RequestSource> request_source_of(const Group& group,
 }
 
 std::string source_key(const Group& group, const SourceAxes& axes) {
-  Json key = {group.model.model,   group.workload.name, group.workload.file,
-              group.seeds.prompts, group.seeds.order,   group.seeds.arrivals};
-  for (const auto& [name, value] : axis_values(axes)) key.push_back(value.json());
-  return key.dump();
+  Values key = {group.model.model,   group.workload.name, group.workload.file,
+                group.seeds.prompts, group.seeds.order,   group.seeds.arrivals};
+  for (const auto& [name, value] : axis_values(axes)) key.push_back(value.value());
+  return json_text(key);
 }
 
 workloads::ArrivalSchedule schedule_of(const Group& group, const ArrivalAxes& axes,

@@ -25,7 +25,7 @@ struct Rates {
   double flop_s = 0, dram_bytes_s = 0, l3_bytes_s = 0;
 };
 
-Rates rates_of(const Json& machine, DType dtype) {
+Rates rates_of(const Machine& machine, DType dtype) {
   // An empty set fits into every cache.
   return {.flop_s = gflop_limit(machine, dtype) * 1e9,
           .dram_bytes_s = dram_limit(machine) * 1e9,
@@ -62,7 +62,7 @@ std::vector<MetricInfo> step_metrics() {
   return {kStepsS, kStepsLimitS, kStepsDramLimitS, kStepsLimitRatio, kSchedulingRatio};
 }
 
-void add_step_times(const model::ModelConfig& config, const Group& group, const Json& machine,
+void add_step_times(const model::ModelConfig& config, const Group& group, const Machine& machine,
                     const serving::RequestLog& log, Measurement& out) {
   const Rates rates = rates_of(machine, group.dtype);
   const bool has_limits = rates.flop_s > 0 && rates.dram_bytes_s > 0;

@@ -15,7 +15,7 @@ namespace reprise::experiments {
 // weights), plus that of its attention: the keys and values that the plan reads for decoding
 // sequences at the DRAM's rate, shared reads once. Attention of prompts is not counted. The limits
 // of two methods show how much one can win over the other: little, if products take most of a step.
-void add_step_times(const model::ModelConfig& config, const Group& group, const Json& machine,
+void add_step_times(const model::ModelConfig& config, const Group& group, const Machine& machine,
                     const serving::RequestLog& log, Measurement& out);
 
 }  // namespace reprise::experiments

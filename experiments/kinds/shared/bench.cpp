@@ -1,7 +1,6 @@
 #include "experiments/kinds/shared/bench.h"
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "core/base/problems.h"
 #include "core/base/steady_now.h"
@@ -10,6 +9,7 @@
 #include "core/kernels/attention/fetch_calibration.h"
 #include "core/kernels/attention/step_attention.h"
 #include "core/tokenizer/tokenizer.h"
+#include "experiments/kinds/shared/chosen_method.h"
 #include "experiments/kinds/shared/costs.h"
 #include "experiments/kinds/shared/method_report.h"
 #include "methods/registry.h"
@@ -55,7 +55,7 @@ int64_t held_tokens(const Group& group, const RequestAxes& axes) {
   const std::vector<methods::Prefix> prefixes = pieces_of(shared, axes.modules);
   int64_t tokens = 0;
   for (const MethodChoice& method : group.methods)
-    tokens += methods::make_method(method.name, method.options)
+    tokens += make_method(method)
                   ->held_tokens(use_of(prefixes, Device::kCpu));
   return tokens;
 }
@@ -64,7 +64,7 @@ int64_t held_tokens(const Group& group, const RequestAxes& axes) {
 
 int64_t now_ns() { return steady_now_ns(); }
 
-void Bench::use_calibration(const Json& machine) {
+void Bench::use_calibration(const Machine& machine) {
   context_ = kernels::with_calibration(context_, machine);
 }
 
@@ -97,7 +97,7 @@ std::vector<Bench::Lane> Bench::make_lanes(const Group& group, const RequestAxes
 
 Bench::Lane Bench::make_lane(const Group& group, const RequestAxes& axes,
                              const MethodChoice& method, int64_t max_batch) {
-  Lane lane{.method = methods::make_method(method.name, method.options)};
+  Lane lane{.method = make_method(method)};
   const std::vector<methods::Prefix> prefixes = pieces_of(prefix(group, axes), axes.modules);
   const methods::Setup setup = setup_of(group, axes, use_of(prefixes, context_.device));
   const int64_t begin_ns = now_ns();
@@ -227,7 +227,7 @@ void Bench::check(const Group& group, const RequestAxes& axes) {
   });
   for (const MethodChoice& method : group.methods)
     problems.collect([&] {
-      methods::make_method(method.name, method.options)->check({.device = context_.device});
+      make_method(method)->check({.device = context_.device});
     });
   problems.raise_if_any();
 }
@@ -261,7 +261,7 @@ engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t
   return request;
 }
 
-Json answers_of(const Group& group, size_t index,
+Fields answers_of(const Group& group, size_t index,
                 const std::vector<std::vector<int32_t>>& tokens_of_methods) {
   const std::vector<int32_t>& tokens = tokens_of_methods[index];
   const std::vector<int32_t>& first = tokens_of_methods[0];
@@ -275,15 +275,16 @@ Json answers_of(const Group& group, size_t index,
           {"equal_token_ratio", share}};
 }
 
-Json method_metrics(engine::Engine& engine, const PromptAxes& axes, int64_t requests) {
-  Json metrics = Json::object();
+results::Metrics method_metrics(engine::Engine& engine, const PromptAxes& axes, int64_t requests) {
+  results::Metrics metrics;
   engine.cache().report([&](std::string_view name, double value, std::string_view unit) {
-    metrics[std::string(name)] = {{"value", value}, {"unit", std::string(unit)}};
+    metrics[std::string(name)] = {.value = value, .unit = std::string(unit)};
   });
-  metrics[kKvMb.name] =
-      results::metric_json(static_cast<double>(engine.pool().peak_bytes()) * 1e-6, kKvMb.unit);
-  metrics[kPromptTokensTotal.name] = results::metric_json(
-      static_cast<double>(requests * axes.prompt_tokens), kPromptTokensTotal.unit);
+  metrics[kKvMb.name] = {.value = static_cast<double>(engine.pool().peak_bytes()) * 1e-6,
+                         .unit = kKvMb.unit};
+  metrics[kPromptTokensTotal.name] = {
+      .value = static_cast<double>(requests * axes.prompt_tokens),
+      .unit = kPromptTokensTotal.unit};
   return metrics;
 }
 
@@ -292,33 +293,32 @@ void add_report(const methods::Method& method, Measurement& out) {
   method.report(sink);
 }
 
-Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder,
+Fields resolved_settings(engine::Engine& engine, const model::Decoder& decoder,
                        methods::Exactness exactness) {
-  Json settings = resolved_settings(engine, decoder.config(), decoder.weight_bytes(), exactness);
+  Fields settings = resolved_settings(engine, decoder.config(), decoder.weight_bytes(), exactness);
   settings["weight_format"] = name_of(decoder.weight_format());
   return settings;
 }
 
-Json resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
+Fields resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
                        int64_t weight_bytes, methods::Exactness exactness) {
   const kv::BlockPoolOptions& pool = engine.pool().options();
   const bool is_exact = exactness == methods::Exactness::kExact;
-  return {{"model_shape",
-           {{"type", config.model_type},
-            {"parameters", config.parameters()},
-            {"layers", config.layers},
-            {"hidden", config.hidden},
-            {"heads", config.heads},
-            {"kv_heads", config.kv_heads},
-            {"head_dim", config.head_dim},
-            {"vocab", config.vocab}}},
+  return {{"model_shape", Fields{{"type", config.model_type},
+                                 {"parameters", config.parameters()},
+                                 {"layers", config.layers},
+                                 {"hidden", config.hidden},
+                                 {"heads", config.heads},
+                                 {"kv_heads", config.kv_heads},
+                                 {"head_dim", config.head_dim},
+                                 {"vocab", config.vocab}}},
           {"weight_bytes", weight_bytes},
           {"exactness", is_exact ? "exact" : "approximate"},
           {"block_tokens", pool.block_tokens},
           {"num_blocks", pool.num_blocks}};
 }
 
-Json memory_of(const engine::Engine& engine) {
+std::map<std::string, int64_t> memory_of(const engine::Engine& engine) {
   return {{"kv_peak_bytes", engine.pool().peak_bytes()},
           {"buffers_peak_bytes", AlignedBuffer::peak_bytes()},
           {"process_peak_bytes", peak_resident_bytes()}};

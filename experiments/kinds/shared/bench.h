@@ -38,7 +38,7 @@ class Bench {
   // a checkpoint once, whatever the number of groups.
   void check_model(const Group& group);
   // Uses the machine's calibration from the next decoder and engine on.
-  void use_calibration(const Json& machine);
+  void use_calibration(const Machine& machine);
   // The model's shape, without its weights.
   [[nodiscard]] static model::ModelConfig config(const Group& group);
   // The group's decoder. If it is another one than before, the one before is freed first.
@@ -103,7 +103,7 @@ engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t
 
 // Hash and number of the tokens that one method generated, and their agreement with the group's
 // first method, token by token.
-Json answers_of(const Group& group, size_t index,
+Fields answers_of(const Group& group, size_t index,
                 const std::vector<std::vector<int32_t>>& tokens_of_methods);
 
 // One measurement for each method: measure_one(m) with the answers added. `samples` have the tokens
@@ -121,21 +121,21 @@ std::vector<Measurement> measurements_of(const Group& group, const std::vector<S
   return measurements;
 }
 
-// What the method and its cache count, as metrics: {"reused_tokens": {value, unit}, ...}, the peak
+// What the method and its cache count, as metrics: "reused_tokens" and others, the peak
 // of the cache, and all prompt tokens that were submitted, of `requests` requests.
-Json method_metrics(engine::Engine& engine, const PromptAxes& axes, int64_t requests);
+results::Metrics method_metrics(engine::Engine& engine, const PromptAxes& axes, int64_t requests);
 // True if the engine's method computed the prefixes that it knows before the engine was made.
 [[nodiscard]] bool imports_prefixes(const engine::Engine& engine);
 // Adds the metrics and settings that the method itself reports.
 void add_report(const methods::Method& method, Measurement& out);
 
 // Settings as the engine resolved them, with the model's shape.
-Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder,
+Fields resolved_settings(engine::Engine& engine, const model::Decoder& decoder,
                        methods::Exactness exactness);
 // resolved_settings() for a model that may not be loaded.
-Json resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
+Fields resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
                        int64_t weight_bytes, methods::Exactness exactness);
 // Peak bytes of the engine's cache, of the program's buffers and of the process.
-Json memory_of(const engine::Engine& engine);
+std::map<std::string, int64_t> memory_of(const engine::Engine& engine);
 
 }  // namespace reprise::experiments

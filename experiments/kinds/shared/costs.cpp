@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/device/cpu.h"
@@ -10,19 +9,6 @@
 
 namespace reprise::experiments {
 namespace {
-
-// The GPU's facts if the record says that one computed, otherwise null.
-const Json* device_of(const Json& machine) {
-  const auto device = machine.find("device");
-  return device != machine.end() && device->is_object() ? &*device : nullptr;
-}
-
-double limit_of(const Json& facts, const char* name) {
-  const auto limits = facts.find("limits");
-  if (limits == facts.end() || !limits->is_object()) return 0;
-  const auto value = limits->find(name);
-  return value != limits->end() && value->is_number() ? value->get<double>() : 0;
-}
 
 // Number of keys that the queries at [first, first + tokens) see in total.
 double visible_pairs(const model::ModelConfig& config, int64_t first, int64_t tokens) {
@@ -97,30 +83,28 @@ double decode_flop(const model::ModelConfig& config, int64_t batch, double conte
   return static_cast<double>(batch) * prefill_flop(config, std::llround(context), 1);
 }
 
-double gflop_limit(const Json& machine, DType dtype) {
-  if (const Json* device = device_of(machine); device != nullptr)
-    return dtype == DType::kF32 ? 0 : limit_of(*device, "half_tflop_s") * 1e3;
-  return limit_of(machine, dtype == DType::kBF16 ? "bf16_gflop_s" : "f32_gflop_s");
+double gflop_limit(const Machine& machine, DType dtype) {
+  if (machine.device)
+    return dtype == DType::kF32 ? 0 : machine.device->limit("half_tflop_s") * 1e3;
+  return machine.limit(dtype == DType::kBF16 ? "bf16_gflop_s" : "f32_gflop_s");
 }
 
-double dram_limit(const Json& machine) {
-  if (const Json* device = device_of(machine); device != nullptr)
-    return limit_of(*device, "read_gb_s");
-  return limit_of(machine, "dram_read_gb_s");
+double dram_limit(const Machine& machine) {
+  return machine.device ? machine.device->limit("read_gb_s") : machine.limit("dram_read_gb_s");
 }
 
-MemoryLimit memory_limit(const Json& machine, double bytes) {
-  if (const Json* device = device_of(machine); device != nullptr) {
-    if (bytes > device->value("l2_bytes", 0.0)) return {dram_limit(machine), "device"};
-    return {std::max(dram_limit(machine), limit_of(*device, "l2_read_gb_s")), "device_l2"};
+MemoryLimit memory_limit(const Machine& machine, double bytes) {
+  if (machine.device) {
+    if (bytes > static_cast<double>(machine.device->l2_bytes.value_or(0)))
+      return {dram_limit(machine), "device"};
+    return {std::max(dram_limit(machine), machine.device->limit("l2_read_gb_s")), "device_l2"};
   }
   // The L3 size of the record's machine if the record has it.
-  const auto l3_bytes =
-      machine.value("l3_bytes", static_cast<double>(std::max<int64_t>(0, cpu_facts().l3_bytes)));
+  const int64_t l3_bytes = machine.l3_bytes.value_or(std::max<int64_t>(0, cpu_facts().l3_bytes));
   const double dram_gb_s = dram_limit(machine);
-  if (bytes > l3_bytes) return {dram_gb_s, "dram"};
+  if (bytes > static_cast<double>(l3_bytes)) return {dram_gb_s, "dram"};
   // A virtual machine's share of a large L3 may not be faster than its memory.
-  return {std::max(dram_gb_s, limit_of(machine, "l3_read_gb_s")), "l3"};
+  return {std::max(dram_gb_s, machine.limit("l3_read_gb_s")), "l3"};
 }
 
 bool can_place(const model::ModelConfig& config, int64_t sequence_tokens) {

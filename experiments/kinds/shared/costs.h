@@ -48,14 +48,14 @@ struct DecodeStep {
 
 // Limits of the machine from a record's machine facts; 0 if they are missing. If a GPU computed,
 // these are the GPU's limits, which are measured for 16-bit products only.
-[[nodiscard]] double gflop_limit(const Json& machine, DType dtype);  // bf16 has its own
-[[nodiscard]] double dram_limit(const Json& machine);                // GB/s
+[[nodiscard]] double gflop_limit(const Machine& machine, DType dtype);  // bf16 has its own
+[[nodiscard]] double dram_limit(const Machine& machine);                // GB/s
 // The rate of the memory that `bytes` per step come from: the last cache if they fit into it.
 struct MemoryLimit {
   double gb_s = 0;
   const char* level = "dram";  // "dram", "l3"; a GPU's "device", "device_l2"
 };
-[[nodiscard]] MemoryLimit memory_limit(const Json& machine, double bytes);
+[[nodiscard]] MemoryLimit memory_limit(const Machine& machine, double bytes);
 
 // Memory of the weights and of one cache of `tokens` tokens.
 [[nodiscard]] MemoryNeed memory_of_model(const model::ModelConfig& config, const WeightType& type,

@@ -16,7 +16,9 @@ class MeasurementSink final : public methods::ReportSink {
  public:
   explicit MeasurementSink(Measurement& out) : out_(out) {}
   void metric(const MetricInfo& metric, double value) override { out_.set(metric, value); }
-  void setting(const std::string& name, const Json& value) override { out_.resolved[name] = value; }
+  void setting(const std::string& name, const Value& value) override {
+    out_.resolved[name] = value;
+  }
 
  private:
   Measurement& out_;

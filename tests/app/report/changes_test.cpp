@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "results/manifest.h"
+#include "tests/results/sample_record.h"
 
 namespace reprise::app {
 namespace {
@@ -39,8 +40,8 @@ results::ResultsFolder folder_of(const std::vector<Json>& records) {
   const Json manifest = {{"settings", {{"name", "made"}, {"axes", {{"batch", {1, 2}}}}}},
                          {"metrics", {"step_ms", "rate", "kv_mb", "zero_ms", "step_ms.p99"}}};
   return {.source = "made-up",
-          .run = results::checked_manifest(manifest, "run.json"),
-          .records = records,
+          .run = results::read_manifest(value_of(manifest), "run.json"),
+          .records = results::records_of_parts(records),
           .skipped = {}};
 }
 

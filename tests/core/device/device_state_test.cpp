@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 namespace reprise::cuda {
 namespace {
 
@@ -18,7 +16,8 @@ TEST(DeviceState, ClocksPowerAndThrottlingAreToldByNvml) {
   EXPECT_DOUBLE_EQ(state.power_w, 698.5);
   EXPECT_DOUBLE_EQ(state.power_limit_w, 700.0);
   EXPECT_EQ(state.temperature_c, -1) << "the device does not tell";
-  EXPECT_EQ(monitor.state_json().at("throttled_by"), Json({"power cap", "hardware thermal"}));
+  EXPECT_EQ(monitor.state_fields().at("throttled_by"),
+            Value(Values{"power cap", "hardware thermal"}));
 }
 
 TEST(DeviceState, AMachineWithoutNvmlSaysSo) {
@@ -26,7 +25,7 @@ TEST(DeviceState, AMachineWithoutNvmlSaysSo) {
   EXPECT_NE(monitor.absence().find("libno-such-nvml.so.1 cannot be loaded"), std::string::npos)
       << monitor.absence();
   EXPECT_EQ(monitor.state().sm_mhz, -1);
-  EXPECT_EQ(monitor.state_json(), Json({{"absent", monitor.absence()}}));
+  EXPECT_EQ(monitor.state_fields(), (Fields{{"absent", monitor.absence()}}));
 }
 
 TEST(DeviceState, ALibraryThatIsNotNvmlSaysSo) {

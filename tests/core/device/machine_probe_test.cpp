@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 namespace reprise {
 namespace {
 
@@ -13,11 +11,11 @@ TEST(MachineProbe, MeasuresEveryLimitAndRecordsItWithItsUnit) {
   for (double value : {limits.dram_read_gb_s, limits.l3_read_gb_s, limits.l2_read_gb_s,
                        limits.f32_gflop_s, limits.bf16_gflop_s, limits.elapsed_s})
     EXPECT_GT(value, 0.0);
-  const Json json = machine_json(context, limits);
-  EXPECT_EQ(json.at("isa"), name_of(context.isa));
-  EXPECT_EQ(json.at("threads"), context.threads);
-  EXPECT_EQ(json.at("limits").at("dram_read_gb_s"), limits.dram_read_gb_s);
-  for (const auto& [key, value] : json.at("limits").items()) EXPECT_TRUE(value.is_number()) << key;
+  const Machine machine = machine_of(context, limits);
+  EXPECT_EQ(machine.isa, name_of(context.isa));
+  EXPECT_EQ(machine.threads, context.threads);
+  EXPECT_EQ(machine.limit("dram_read_gb_s"), limits.dram_read_gb_s);
+  EXPECT_EQ(machine.limit("no such limit"), 0);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "core/base/value_json.h"
 #include "experiments/framework/sweep.h"
 #include "results/store.h"
 #include "tests/experiments/framework/sample_experiment.h"
@@ -49,7 +50,7 @@ Experiment parse(const Json& file, const std::vector<std::string>& overrides = {
 
 std::string message(const Axis& axis, const Json& given) {
   try {
-    return "accepted " + axis.read(given, "key \"x\"").text();
+    return "accepted " + axis.read(value_of(given), "key \"x\"").text();
   } catch (const Error& error) {
     return error.what();
   }
@@ -98,8 +99,8 @@ TEST(Axis, EveryTypeGoesFromTheFileIntoGroupsAndLabels) {
   EXPECT_EQ(groups[0].axes.at("rate_rps"), AxisValue(0.5));
   EXPECT_EQ(groups[1].axes.at("arrivals"), AxisValue("poisson"));
   EXPECT_EQ(groups[0].label, "f32 count=2 rate_rps=0.5 arrivals=closed");
-  EXPECT_EQ(groups[0].requested[0]["arrivals"], "closed");
-  EXPECT_TRUE(groups[2].requested[0]["rate_rps"].is_number_float());
+  EXPECT_EQ(groups[0].requested[0].at("arrivals"), Value("closed"));
+  EXPECT_TRUE(groups[2].requested[0].at("rate_rps").is_real());
   std::set<std::string> ids;
   for (const Group& group : groups) ids.insert(group.point_ids[0]);
   EXPECT_EQ(ids.size(), 8u);
@@ -160,8 +161,8 @@ TEST(Axis, RecordedPointsAreFoundAgain) {
       {root / "results/measurements/cpu_relay_attention_grid_desk.jsonl.gz"});
   EXPECT_EQ(recorded.torn_bytes, 0);
   EXPECT_EQ(recorded.records.size(), ids.size());
-  for (const Json& record : recorded.records)
-    EXPECT_TRUE(ids.contains(record["point"].get<std::string>())) << record["point"];
+  for (const results::Record& record : recorded.records)
+    EXPECT_TRUE(ids.contains(record.point)) << record.point;
 }
 
 }  // namespace

@@ -226,9 +226,9 @@ TEST(ExperimentFile, ChoicesKeepWhatWasSetAndWhatItResolvesTo) {
   Json file = sample_file();
   file["methods"][1] = {{"name", "chunk_attention"}, {"options", {{"preset", "as_published"}}}};
   const MethodChoice choice = parse_sample(file).methods[1];
-  EXPECT_EQ(choice.options, Json({{"preset", "as_published"}}));
-  EXPECT_EQ(choice.resolved["reuse_prefill"], true);
-  EXPECT_EQ(choice.resolved["chunk_tokens"], 64);
+  EXPECT_EQ(choice.options, (Fields{{"preset", "as_published"}}));
+  EXPECT_EQ(choice.resolved.at("reuse_prefill"), Value(true));
+  EXPECT_EQ(choice.resolved.at("chunk_tokens"), Value(64));
   EXPECT_FALSE(choice.resolved.contains("preset"));
 }
 
@@ -344,7 +344,7 @@ TEST(ExperimentFile, FamiliesOfFiguresHaveKeysOfTheirOwn) {
        {"y", "tpot_ms"},
        {"panels", "new_tokens"},
        {"reference", "e2e_ms"}}};
-  const std::vector<PlotSpec> plots = parse_sample(file).plots;
+  const std::vector<results::Plot> plots = parse_sample(file).plots;
   EXPECT_EQ(plots[0].rows, "new_tokens");
   EXPECT_EQ(plots[1].stack, (std::vector<std::string>{"ttft_ms", "tpot_ms"}));
   EXPECT_EQ(plots[1].name, "stack");

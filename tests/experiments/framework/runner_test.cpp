@@ -48,7 +48,7 @@ class InstantKind : public Kind {
     return {.bytes = bytes_per_token * static_cast<double>(prompt_tokens(group)),
             .of_what = "made up"};
   }
-  std::vector<Measurement> measure(const Group& group, const Json&,
+  std::vector<Measurement> measure(const Group& group, const Machine&,
                                    const std::atomic<bool>&) override {
     if (prompt_tokens(group) >= refuse_from) throw MemoryError("no room", 7e9);
     if (measured == interrupt_at) throw Interrupted{};
@@ -57,8 +57,8 @@ class InstantKind : public Kind {
     std::vector<Measurement> measurements(group.methods.size());
     for (Measurement& one : measurements) {
       const auto time_ms = static_cast<double>(prompt_tokens(group));
-      one.samples = {{"ttft_ms", {time_ms}}};
-      one.metrics = {{"ttft_ms", {{"value", time_ms}, {"unit", "ms"}}}};
+      one.samples["ttft_ms"] = {time_ms};
+      one.metrics["ttft_ms"] = {.value = time_ms, .unit = "ms"};
     }
     return measurements;
   }
@@ -75,7 +75,7 @@ class CountingObserver : public RunObserver {
   }
   void machine_wanted() override { ++machines; }
   void started(const Group&) override {}
-  void finished(const Group&, const std::vector<Json>& records) override {
+  void finished(const Group&, const std::vector<results::Record>& records) override {
     finished_points += static_cast<int64_t>(records.size());
   }
   void skipped(const Group&, const MemoryLack& lack) override { lacks.push_back(lack); }
@@ -99,18 +99,19 @@ class RunnerTest : public ::testing::Test {
         .settings = {.context = {.threads = 1, .isa = Isa::kPortable}, .device = Device::kCpu},
         .measure_machine =
             [] {
-              return Json{{"cpu", "made up"}};
+              return Machine{.cpu = "made up"};
             },
-        .sources = sources_,
+        .sources = fields_of(sources_),
         .shard = shard,
         .available_bytes = [this] { return available_bytes_; }};
     Experiment experiment = parse_sample(file);
     leave_out_missing(experiment, kind);
-    return run_experiment(experiment, options, kind, observer, stop_);
+    return run_experiment(experiment, plan(experiment, options.settings), options, kind, observer,
+                          stop_);
   }
   static std::set<std::string> points_of(const RunOutcome& outcome) {
     std::set<std::string> points;
-    for (const Json& record : outcome.records) points.insert(record["point"].get<std::string>());
+    for (const results::Record& record : outcome.records) points.insert(record.point);
     return points;
   }
 
@@ -142,7 +143,7 @@ TEST_F(RunnerTest, AMachineThatIsNoneIsNamedWithItsFile) {
   const std::string file = (out_ / "machine.json").string();
   for (const auto& [pointer, value, named] :
        std::vector<std::tuple<std::string, Json, std::string>>{
-           {"/machine", nullptr, "machine must be an object"},
+           {"/machine", nullptr, "machine is missing"},
            {"/machine", {1, 2}, "machine must be an object"},
            {"/machine/cpu", 7, "machine.cpu"},
            {"/machine/cpu", "\x1b[31m", "machine.cpu"},
@@ -165,7 +166,7 @@ TEST_F(RunnerTest, MeasuresEveryPointOnceAndWritesSoundRecords) {
   EXPECT_EQ(points_of(outcome).size(), 24u);
   EXPECT_EQ(observer.finished_points, 24);
   EXPECT_EQ(observer.machines, 1);
-  const Json& record = outcome.records.front();
+  const Json record = results::line_of(outcome.records.front());
   EXPECT_EQ(record["machine"]["cpu"], "made up");
   EXPECT_EQ(record["seeds"]["prompts"], 5);
   EXPECT_EQ(record["settings"]["requested"]["prompt_tokens"], 8);
@@ -181,7 +182,7 @@ TEST_F(RunnerTest, MissingMethodIsLeftOutAndNamedInEveryRecord) {
   const RunOutcome outcome = run(kind, observer);
   EXPECT_EQ(outcome.points, 12);
   const Json left_out = {{{"method", "contiguous"}, {"reason", "It needs a library. Install it."}}};
-  for (const Json& record : outcome.records) {
+  for (const Json& record : results::lines_of(outcome.records)) {
     EXPECT_EQ(record["settings"]["requested"]["method"], "recompute");
     EXPECT_EQ(record["experiment"]["left_out"], left_out);
   }
@@ -291,13 +292,13 @@ TEST_F(RunnerTest, PointsThatDoNotFitAreSkippedWithTheirNeedAndTheRestRuns) {
   EXPECT_FALSE(outcome.was_interrupted);
   ASSERT_EQ(observer.lacks.size(), 4u);
   EXPECT_EQ(observer.lacks[0].text(), "needs 32.00 GiB (made up), 20.00 GiB are available");
-  const std::vector<Json> kept = results::read_skipped(out_);
-  ASSERT_EQ(kept, outcome.skipped);
-  EXPECT_EQ(kept[0]["need_bytes"], 32 * 0x1p30);
-  EXPECT_EQ(kept[0]["label"], "models/a f32 prompt_tokens=32");
-  EXPECT_EQ(kept[1]["method"], "contiguous");
-  for (const Json& point : kept)
-    EXPECT_FALSE(points_of(outcome).contains(point["point"].get<std::string>()));
+  const std::vector<results::SkippedPoint> kept = results::read_skipped(out_);
+  ASSERT_EQ(FieldWriter::written(kept), FieldWriter::written(outcome.skipped));
+  EXPECT_EQ(kept[0].need_bytes, 32 * 0x1p30);
+  EXPECT_EQ(kept[0].label, "models/a f32 prompt_tokens=32");
+  EXPECT_EQ(kept[1].method, "contiguous");
+  for (const results::SkippedPoint& point : kept)
+    EXPECT_FALSE(points_of(outcome).contains(point.point));
 }
 
 TEST_F(RunnerTest, LargerMachineMeasuresWhatASmallerOneSkipped) {
@@ -327,8 +328,8 @@ TEST_F(RunnerTest, MemoryRefusedWhileMeasuringSkipsTheGroup) {
   const RunOutcome outcome = run(kind, observer);
   EXPECT_EQ(outcome.records.size(), 8u);
   EXPECT_EQ(outcome.skipped.size(), 16u);
-  EXPECT_EQ(outcome.skipped[0]["need_bytes"], 7e9);
-  EXPECT_NE(outcome.skipped[0]["reason"].get<std::string>().find("no room"), std::string::npos);
+  EXPECT_EQ(outcome.skipped[0].need_bytes, 7e9);
+  EXPECT_NE(outcome.skipped[0].reason.find("no room"), std::string::npos);
 }
 
 TEST_F(RunnerTest, NothingFitsAndNothingBreaks) {
@@ -358,7 +359,7 @@ TEST_F(RunnerTest, ShardsDivideThePointsAndTheLastFindsAllOfThem) {
   }
   EXPECT_EQ(points_of(outcome), undivided);
   EXPECT_EQ(outcome.records.size(), 24u);
-  EXPECT_EQ(outcome.records.front()["writer"], "1of4");
+  EXPECT_EQ(outcome.records.front().writer, "1of4");
   EXPECT_TRUE(fs::exists(out_ / "machine-3of4.json"));
   // One process alone finds the same and has nothing to do; it is of no shard.
   InstantKind kind;
@@ -402,10 +403,9 @@ TEST_F(RunnerTest, GroupOfADeadRankIsTakenOver) {
   CountingObserver observer;
   const Experiment experiment = parse_sample(sample_file());
   const RunSettings settings = {.context = {.threads = 1, .isa = Isa::kPortable}};
-  Json plan = manifest(experiment, settings, expand(experiment, settings));
-  plan["identity"] =
-      results::identity_json(cpu_facts().model, cpu_facts().logical_cores, Json::object());
-  auto dead = std::make_unique<results::RecordStore>(out_, plan, false, "rank0of2");
+  results::Manifest planned = plan(experiment, settings).manifest;
+  planned.identity = results::identity_fields(cpu_facts().model, cpu_facts().logical_cores, {});
+  auto dead = std::make_unique<results::RecordStore>(out_, planned, false, "rank0of2");
   ASSERT_TRUE(dead->claim(5));
   std::thread death([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -438,7 +438,7 @@ class TurnsKind : public InstantKind {
   std::vector<size_t> turns;
   size_t refuse_above = SIZE_MAX;
   std::vector<std::vector<Measurement>> measure_in_turn(std::span<const Group* const> groups,
-                                                        const Json& machine,
+                                                        const Machine& machine,
                                                         const std::atomic<bool>& stop) override {
     turns.push_back(groups.size());
     if (groups.size() > refuse_above) throw MemoryError("no room for all at once", 7e9);
@@ -464,24 +464,24 @@ TEST_F(RunnerTest, PointsOfACurveTakeTurnsAsFarAsMemoryGoes) {
   EXPECT_EQ(kind.turns, (std::vector<size_t>{2, 2, 1}));
   EXPECT_EQ(outcome.records.size(), 10u);
   EXPECT_EQ(observer.finished_points, 10);
-  EXPECT_EQ(outcome.records[0]["settings"]["resolved"]["points_in_turn"], 2);
+  EXPECT_EQ(outcome.records[0].settings.resolved.at("points_in_turn").integer(), 2);
   fs::remove_all(out_);
   kind.turns.clear();
   Json file = interleaved_file();
   file["interleave"] = "methods";
   outcome = run(kind, observer, file);
   EXPECT_EQ(kind.turns, (std::vector<size_t>{1, 1, 1, 1, 1}));
-  EXPECT_FALSE(outcome.records[0]["settings"]["resolved"].contains("points_in_turn"));
+  EXPECT_FALSE(outcome.records[0].settings.resolved.contains("points_in_turn"));
 }
 
 // Another process measures the first point after this one has looked and before it claims it.
 class OvertakenObserver : public CountingObserver {
  public:
-  OvertakenObserver(const fs::path& out, Json plan, Group group)
+  OvertakenObserver(const fs::path& out, results::Manifest plan, Group group)
       : out_(out), plan_(std::move(plan)), group_(std::move(group)) {}
   void planned(int64_t all, int64_t found, int64_t torn) override {
     CountingObserver::planned(all, found, torn);
-    std::vector<Json> records;
+    std::vector<results::Record> records;
     const auto of = static_cast<int>(group_.point_ids.size());
     for (int i = 0; i < of; ++i)
       records.push_back(
@@ -491,7 +491,7 @@ class OvertakenObserver : public CountingObserver {
 
  private:
   fs::path out_;
-  Json plan_;
+  results::Manifest plan_;
   Group group_;
 };
 
@@ -501,11 +501,10 @@ TEST_F(RunnerTest, TurnsAfterAPointThatAnotherProcessMeasuredAreNotLost) {
   available_bytes_ = 1 << 20;
   const Experiment experiment = parse_sample(interleaved_file());
   const RunSettings settings = {.context = {.threads = 1, .isa = Isa::kPortable}};
-  const auto groups = expand(experiment, settings);
-  Json plan = manifest(experiment, settings, groups);
-  plan["identity"] =
-      results::identity_json(cpu_facts().model, cpu_facts().logical_cores, Json::object());
-  OvertakenObserver observer(out_, plan, groups[0]);
+  Plan planned = plan(experiment, settings);
+  planned.manifest.identity =
+      results::identity_fields(cpu_facts().model, cpu_facts().logical_cores, {});
+  OvertakenObserver observer(out_, planned.manifest, planned.groups[0]);
   run(kind, observer, interleaved_file(), {.index = 0, .count = 2});
   EXPECT_EQ(kind.turns, (std::vector<size_t>{2}));  // two of its three points were not yet measured
   EXPECT_EQ(results::read_records(out_).size(), 6u);
@@ -555,11 +554,11 @@ TEST_F(RunnerTest, OtherWeightsAreRefusedOrMarked) {
   const RunOutcome outcome = run(kind, observer);
   EXPECT_EQ(outcome.records.size(), 24u);
   int marked = 0;
-  for (const Json& record : outcome.records)
-    for (const Json& remark : record["remarks"])
-      marked += remark.get<std::string>().starts_with("mixed with") ? 1 : 0;
+  for (const results::Record& record : outcome.records)
+    for (const std::string& remark : record.remarks)
+      marked += remark.starts_with("mixed with") ? 1 : 0;
   EXPECT_EQ(marked, 18);
-  EXPECT_EQ(outcome.records[0]["sources"]["model"]["weights"]["model.safetensors"]["header"], "aa");
+  EXPECT_EQ(results::line_of(outcome.records[0])["sources"]["model"]["weights"]["model.safetensors"]["header"], "aa");
 }
 
 TEST_F(RunnerTest, TornLastLineIsMeasuredAgain) {

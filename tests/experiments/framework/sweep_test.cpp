@@ -78,24 +78,23 @@ TEST(Sweep, WeightFormatsNameTheirPointsAndLeaveOthersAlone) {
   ASSERT_EQ(all.size(), plain.size() * 3 / 2);
   for (size_t i = 0; i < plain.size(); ++i) {
     EXPECT_EQ(all[i].point_ids, plain[i].point_ids) << plain[i].label;
-    EXPECT_EQ(all[i].requested[0]["weight_format"], "plain");
+    EXPECT_EQ(all[i].requested[0].at("weight_format"), Value("plain"));
   }
   EXPECT_EQ(ids_of(all).size(), all.size() * 2);
-  EXPECT_EQ(all.back().requested[0]["weight_format"], "int4");
+  EXPECT_EQ(all.back().requested[0].at("weight_format"), Value("int4"));
   EXPECT_EQ(all.back().label, "llama-2-7b bf16 int4 prompt_tokens=32");
   EXPECT_EQ(all.back().weight_type().format, WeightFormat::kInt4);
   EXPECT_EQ(all.back().weight_type().input, DType::kBF16);
   EXPECT_EQ(plain.back().weight_type().format, WeightFormat::kBF16);
-  EXPECT_NE(manifest(parse_sample(file), settings(), all)["config_hash"],
-            manifest(parse_sample(sample_file()), settings(), plain)["config_hash"]);
+  EXPECT_NE(manifest(parse_sample(file), settings(), all).config_hash,
+            manifest(parse_sample(sample_file()), settings(), plain).config_hash);
 }
 
 TEST(Sweep, HashOfTheManifestCoversSettingsNotWords) {
   const auto hash = [](const Json& file, int threads = 2) {
     const Experiment experiment = parse_sample(file);
     return manifest(experiment, settings(threads), expand(experiment, settings(threads)))
-        .at("config_hash")
-        .get<std::string>();
+        .config_hash;
   };
   const std::string first = hash(sample_file());
   Json words = sample_file();
@@ -127,9 +126,7 @@ TEST(Sweep, MetricsOnRequestAreThoseThatSomethingShows) {
   const auto asked = [](const Experiment& from) {
     const auto groups = expand(from, settings());
     EXPECT_EQ(groups[0].asked_for, groups[1].asked_for);
-    const Json in_manifest =
-        manifest(from, settings(), groups)["settings"].value("asked_for", Json::array());
-    EXPECT_EQ(in_manifest, Json(groups[0].asked_for));
+    EXPECT_EQ(manifest(from, settings(), groups).settings.asked_for, groups[0].asked_for);
     return groups[0].asked_for;
   };
   const Experiment plain = experiment({"latency_us", "append_us"}, {});
@@ -144,7 +141,7 @@ TEST(Sweep, MetricsOnRequestAreThoseThatSomethingShows) {
                                               {"stack", {"append_us", "private_us", "merge_us"}}})),
             (Names{"private_us", "merge_us"}));
   const auto hash = [](const Experiment& from) {
-    return manifest(from, settings(), expand(from, settings()))["config_hash"];
+    return manifest(from, settings(), expand(from, settings())).config_hash;
   };
   EXPECT_EQ(hash(plain), hash(experiment({"latency_us"}, {})));
   EXPECT_NE(hash(plain), hash(experiment({"latency_us", "merge_us"}, {})));

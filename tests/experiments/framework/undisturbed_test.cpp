@@ -138,10 +138,10 @@ TEST_F(UndisturbedTest, WhatFollowsFromDisturbedSamplesIsMarkedAndTheRecordRemar
   out.summarize_timed(share, {0.5});
   out.summarize(length, {3});
   for (const char* name : {"time_ms", "rate", "share"})
-    EXPECT_TRUE(results::is_disturbed(out.metrics[name])) << out.metrics.dump();
-  EXPECT_FALSE(results::is_disturbed(out.metrics["length"])) << out.metrics.dump();
-  EXPECT_EQ(out.core_use["disturbed"], 1);
-  EXPECT_EQ(out.core_use["waited_ms"].size(), 1u);
+    EXPECT_TRUE(out.metrics[name].disturbed);
+  EXPECT_FALSE(out.metrics["length"].disturbed);
+  EXPECT_EQ(out.core_use->disturbed, 1);
+  EXPECT_EQ(out.core_use->waited_ms.size(), 1u);
   const std::vector<std::string> remarks = results::remarks_on(out.metrics);
   ASSERT_EQ(remarks.size(), 1u);
   EXPECT_NE(remarks[0].find("1 of 1 samples lost their cores"), std::string::npos) << remarks[0];
@@ -169,16 +169,16 @@ TEST_F(UndisturbedTest, WhatKeptItsCoreBesideAnotherProgramIsMarkedToo) {
     return out;
   };
   const Measurement out = marked(beside);
-  EXPECT_EQ(out.metrics["time_ms"]["disturbed"], results::disturbed_json(0, 2, 1));
+  EXPECT_EQ(out.metrics.at("time_ms").disturbed, results::disturbed_mark(0, 2, 1));
   const std::vector<std::string> remarks = results::remarks_on(out.metrics);
   ASSERT_EQ(remarks.size(), 1u);
   EXPECT_NE(remarks[0].find("1 of 3 tries lost their cores"), std::string::npos) << remarks[0];
-  EXPECT_FALSE(results::is_disturbed(marked(passing).metrics["time_ms"]));
+  EXPECT_FALSE(marked(passing).metrics.at("time_ms").disturbed);
   Measurement compared;
   const MetricInfo speedup = {"speedup", "ratio", ""};
   compared.summarize(speedup, {2.0});
   passing.mark_comparison(beside, speedup, compared);
-  EXPECT_TRUE(results::is_disturbed(compared.metrics["speedup"]));
+  EXPECT_TRUE(compared.metrics["speedup"].disturbed);
 }
 
 TEST_F(UndisturbedTest, AComparisonIsMarkedWhereEitherSideWasDisturbed) {
@@ -192,12 +192,12 @@ TEST_F(UndisturbedTest, AComparisonIsMarkedWhereEitherSideWasDisturbed) {
     Measurement out;
     out.summarize(speedup, {2.0});
     of->mark_comparison(*over, speedup, out);
-    EXPECT_EQ(out.metrics["speedup"]["disturbed"], results::disturbed_json(1, 2, 0));
+    EXPECT_EQ(out.metrics.at("speedup").disturbed, results::disturbed_mark(1, 2, 0));
   }
   Measurement out;
   out.summarize(speedup, {2.0});
   calm.mark_comparison(calm, speedup, out);
-  EXPECT_FALSE(results::is_disturbed(out.metrics["speedup"]));
+  EXPECT_FALSE(out.metrics["speedup"].disturbed);
 }
 
 TEST(UndisturbedAlone, RecordsTheUseOfEachSample) {
@@ -208,9 +208,11 @@ TEST(UndisturbedAlone, RecordsTheUseOfEachSample) {
     times.push_back(taking.take([] {}, [] { return spin_for_ms(2), 2.0; }));
   taking.add_to(out);
   out.sample(kTime, times);
-  for (const char* name : {"wall_ms", "cpu_ms", "waited_ms", "involuntary_switches", "stolen_ms"})
-    EXPECT_EQ(out.core_use[name].size(), 3u) << name;
-  for (const double wall_ms : out.core_use["wall_ms"]) EXPECT_GE(wall_ms, 2);
+  EXPECT_EQ(out.core_use->involuntary_switches.size(), 3u);
+  for (const auto* values : {&out.core_use->wall_ms, &out.core_use->cpu_ms,
+                             &out.core_use->waited_ms, &out.core_use->stolen_ms})
+    EXPECT_EQ(values->size(), 3u);
+  for (const double wall_ms : out.core_use->wall_ms) EXPECT_GE(wall_ms, 2);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "tests/experiments/kinds/accuracy/question_items.h"
 #include "tests/experiments/kinds/attention/attention_group.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -195,7 +196,7 @@ TEST_F(KindRegistry, WhatIsListedIsMeasuredInItsUnit) {
     std::set<std::string> units;
     for (const Group& group : small_groups(info.name)) {
       kind->check(group);
-      for (const Measurement& measured : kind->measure(group, machine_, stop_))
+      for (const Measured& measured : measured_json(kind->measure(group, machine_of_json(machine_), stop_)))
         for (const auto& [name, metric] : measured.metrics.items())
           units.insert(name + " in " + metric["unit"].get<std::string>());
     }

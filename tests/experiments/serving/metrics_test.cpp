@@ -14,7 +14,7 @@ namespace reprise::experiments::serving {
 namespace {
 
 double value(const Measurement& measured, const MetricInfo& metric) {
-  return measured.metrics.at(metric.name).at("value").get<double>();
+  return measured.metrics.at(metric.name).value;
 }
 
 TEST(ServingMetrics, OfEvenRequestsAreThoseOfOne) {
@@ -32,9 +32,9 @@ TEST(ServingMetrics, OfEvenRequestsAreThoseOfOne) {
   EXPECT_DOUBLE_EQ(value(measured, kTotalTokensPerS), 1300.0 / 101);
   EXPECT_EQ(value(measured, kRequests), 100);
   EXPECT_EQ(value(measured, kErrors), 0);
-  EXPECT_EQ(measured.samples["ttft_ms"].size(), 100u);
-  EXPECT_TRUE(measured.metrics["ttft_ms"]["intervals"].contains("p95"));
-  EXPECT_TRUE(measured.metrics["mean_normalised_latency_s"].contains("interval"));
+  EXPECT_EQ(measured.samples.at("ttft_ms").size(), 100u);
+  EXPECT_TRUE(measured.metrics.at("ttft_ms").intervals.contains("p95"));
+  EXPECT_TRUE(measured.metrics.at("mean_normalised_latency_s").interval);
   EXPECT_FALSE(measured.samples.contains("itl_ms"));  // a sample a token would be too many
 }
 
@@ -52,12 +52,12 @@ TEST(ServingMetrics, OnlyServedRequestsHaveLatenciesAndAllThatEndedCount) {
   log.requests.push_back(failed_entry(9, 9.5, "given up with the run"));
   log.requests.back().outcome = Outcome::kCancelled;
   const Measurement measured = measure(log, {.slo = {.ttft_s = 1}});
-  EXPECT_EQ(measured.samples["ttft_ms"].size(), 8u);
+  EXPECT_EQ(measured.samples.at("ttft_ms").size(), 8u);
   EXPECT_EQ(value(measured, kRequests), 9);
   EXPECT_EQ(value(measured, kErrors), 1);
   EXPECT_DOUBLE_EQ(value(measured, kGoodputShare), 8.0 / 9);
   EXPECT_DOUBLE_EQ(value(measured, kGoodputRps), 8 / 9.6);
-  EXPECT_TRUE(measured.metrics["goodput_share"].contains("interval"));
+  EXPECT_TRUE(measured.metrics.at("goodput_share").interval);
 }
 
 TEST(ServingMetrics, NothingServedIsNoLatencyAndARecordAllTheSame) {
@@ -98,18 +98,18 @@ TEST(ServingMetrics, TheHashOfTheAnswersTellsTokensAndRequests) {
   log.requests[1].tokens = swapped.requests[0].tokens = {4, 5, 6};
   other.requests[0].tokens = {1, 2, 3};
   other.requests[1].tokens = {4, 5, 7};
-  const auto hash = [](const RequestLog& of) { return measure(of, {}).answers["tokens_hash"]; };
+  const auto hash = [](const RequestLog& of) { return measure(of, {}).answers.at("tokens_hash"); };
   EXPECT_EQ(hash(log), hash(log));
   EXPECT_NE(hash(log), hash(swapped));
   EXPECT_NE(hash(log), hash(other));
-  EXPECT_EQ(measure(log, {}).answers["generated_tokens"], 6);
+  EXPECT_EQ(measure(log, {}).answers.at("generated_tokens"), Value(6));
 }
 
 TEST(ServingMetrics, ManyRequestsKeepSummariesAlone) {
   const Measurement measured = measure(served_log(101), {.most_samples = 100});
   EXPECT_TRUE(measured.samples.empty());
-  EXPECT_EQ(measured.metrics["ttft_ms"]["count"], 101);
-  EXPECT_TRUE(measured.metrics["ttft_ms"].contains("p95"));
+  EXPECT_EQ(measured.metrics.at("ttft_ms").spread->count, 101);
+  EXPECT_TRUE(measured.metrics.at("ttft_ms").percentiles.contains("p95"));
 }
 
 // Requests of all lengths differ: that is no noise, as the spread of one thing's repetitions is.
@@ -124,16 +124,16 @@ TEST(ServingMetrics, SpreadOfRequestsIsNoRemark) {
 
 TEST(ServingMetrics, MakeASoundRecordAndAreListedOnce) {
   const Measurement measured = measure(served_log(60), {.slo = {.e2e_s = 2}});
-  Json record = results::sample_record("p", "g", 0, 1);
-  record["samples"] = measured.samples;
-  record["metrics"] = measured.metrics;
+  results::Record record = results::sample_record("p", "g", 0, 1);
+  record.samples = measured.samples;
+  record.metrics = measured.metrics;
   EXPECT_EQ(results::record_fault(record), "");
   std::set<std::string> names;
   for (const MetricInfo& metric : serving_metrics()) {
     EXPECT_TRUE(names.insert(metric.name).second) << metric.name;
     EXPECT_FALSE(metric.help.empty());
   }
-  for (const auto& [name, metric] : measured.metrics.items()) EXPECT_TRUE(names.contains(name));
+  for (const auto& [name, metric] : measured.metrics) EXPECT_TRUE(names.contains(name));
 }
 
 }  // namespace

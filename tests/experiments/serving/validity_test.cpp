@@ -23,8 +23,8 @@ std::string reason(const RequestLog& log, const ValidityRules& rules) {
 TEST(Validity, ARunThatIsLongLargeAndCleanIsValid) {
   const Verdict verdict = judge(served_log(100), rules_for_100());
   EXPECT_TRUE(verdict.is_valid());
-  EXPECT_EQ(verdict.json(),
-            Json({{"verdict", "VALID"}, {"reasons", Json::array()}, {"slo", "none"}}));
+  EXPECT_EQ(verdict.fields(),
+            (Fields{{"verdict", "VALID"}, {"reasons", Values()}, {"slo", "none"}}));
   EXPECT_DOUBLE_EQ(duration_s(served_log(100)), 101);
   EXPECT_EQ(duration_s({}), 0);
 }
@@ -81,7 +81,8 @@ TEST(Validity, AServiceLevelIsMetMissedOrUndecidedAndARunBeyondItIsValid) {
   EXPECT_EQ(missed.slo, SloOutcome::kMissed);
   EXPECT_TRUE(missed.is_valid());
   EXPECT_EQ(missed.over_slo, 100);
-  EXPECT_EQ(missed.json()["over_slo_allowed"], rules.early_stopping().overlatency_allowed(100));
+  EXPECT_EQ(missed.fields().at("over_slo_allowed"),
+            Value(rules.early_stopping().overlatency_allowed(100)));
 }
 
 TEST(Validity, TooFewToBoundThePercentileIsInvalidButWhereTheyMissItAnyway) {

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "core/base/json.h"
 #include "core/device/cuda/cuda_device.h"
 #include "core/device/cuda/device_state.h"
+#include "core/device/machine.h"
 
 namespace reprise::kernels::cuda {
 
@@ -30,7 +30,7 @@ DeviceLimits probe_rates(const std::shared_ptr<reprise::cuda::CudaDevice>& devic
 // A monitor of the device's clocks and the reasons that limit them.
 std::unique_ptr<reprise::cuda::DeviceMonitor> monitor_of(const reprise::cuda::CudaDevice& device);
 
-// JSON for records: the device, its limits, its current clocks and the reasons that limit them.
-Json device_json(const reprise::cuda::CudaDevice& device, const DeviceLimits& limits);
+// For records: the device, its limits, its current clocks and the reasons that limit them.
+MachineDevice machine_device(const reprise::cuda::CudaDevice& device, const DeviceLimits& limits);
 
 }  // namespace reprise::kernels::cuda

@@ -3,9 +3,9 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/fields.h"
 #include "core/kernels/attention/attention.h"
 #include "core/kernels/attention/fetch_calibration.h"
 #include "tests/core/kernels/attention/attention_cases.h"
@@ -90,9 +90,9 @@ TEST(Fetch, TheEnvironmentDecidesForEveryContextAndIsNotMeasured) {
   const EnvironmentVariable given("REPRISE_FETCH", "l2:4096:128");
   EXPECT_EQ(Context::machine().fetch_bf16, parse_fetch("l2:4096:128"));
   EXPECT_EQ(Context::machine().fetch_f32, parse_fetch("l2:4096:128"));
-  const Json chosen = calibrate_fetch(Context{.threads = 1});
-  EXPECT_EQ(chosen["bf16"]["chosen"], "l2:4096:128");
-  EXPECT_TRUE(chosen["f32"]["trials"].empty());
+  const FetchChoices chosen = calibrate_fetch(Context{.threads = 1});
+  EXPECT_EQ(chosen.bf16.chosen, "l2:4096:128");
+  EXPECT_TRUE(chosen.f32.trials.empty());
 }
 
 TEST(Fetch, NonsenseInTheEnvironmentIsNamed) {
@@ -129,39 +129,51 @@ TEST(Fetch, CalibrationChoosesAmongWhatItTried) {
   EXPECT_TRUE(best > kLeastGain || found.chosen == FetchSetting{});
 }
 
+Machine machine_with(const std::string& bf16, const std::string& f32) {
+  Machine machine;
+  machine.fetch = FetchChoices{};
+  machine.fetch->bf16.chosen = bf16;
+  machine.fetch->f32.chosen = f32;
+  return machine;
+}
+
 TEST(Fetch, ARecordsMachineDecidesForAContext) {
-  const Json machine = {
-      {"fetch", {{"bf16", {{"chosen", "l2:8192:0"}}}, {"f32", {{"chosen", "l1:64:0"}}}}}};
-  const Context context = with_calibration({.threads = 3}, machine);
+  const Context context = with_calibration({.threads = 3}, machine_with("l2:8192:0", "l1:64:0"));
   EXPECT_EQ(context.threads, 3);
   EXPECT_EQ(text_of(context.fetch_bf16), "l2:8192:0");
   EXPECT_EQ(text_of(context.fetch_f32), "l1:64:0");
-  EXPECT_EQ(with_calibration({}, Json::object()).fetch_bf16, FetchSetting{});
+  EXPECT_EQ(with_calibration({}, Machine{}).fetch_bf16, FetchSetting{});
 }
 
 // It is read from a file, which may have been changed.
 TEST(Fetch, AMachinesChoiceThatIsNoneIsNamed) {
-  const Json good = {
-      {"fetch", {{"bf16", {{"chosen", "l2:8192:0"}}}, {"f32", {{"chosen", "l1:64:0"}}}}}};
-  struct Change {
-    const char* pointer;
-    Json value;
-    const char* named;
-  };
-  for (const auto& [pointer, value, named] :
-       std::vector<Change>{{"/fetch", 7, "\"fetch\""},
-                           {"/fetch", Json::object(), "\"fetch.bf16\""},
-                           {"/fetch/bf16", Json::array(), "\"fetch.bf16\""},
-                           {"/fetch/bf16/chosen", 7, "\"fetch.bf16.chosen\""},
-                           {"/fetch/bf16/chosen", "l9:1:1", "\"fetch.bf16.chosen\""},
-                           {"/fetch/f32/chosen", "l2:8192", "\"fetch.f32.chosen\""}}) {
-    Json machine = good;
-    machine[Json::json_pointer(pointer)] = value;
+  for (const auto& [machine, named] :
+       {std::pair{machine_with("l9:1:1", "l1:64:0"), "\"fetch.bf16.chosen\""},
+        std::pair{machine_with("l2:8192:0", "l2:8192"), "\"fetch.f32.chosen\""}}) {
     try {
       (void)with_calibration({}, machine);
-      ADD_FAILURE() << "no error: " << machine;
+      ADD_FAILURE() << "no error for " << named;
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find(named), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(Fetch, AFileWithAMalformedChoiceIsNotRead) {
+  const Fields good = {
+      {"bf16", Fields{{"chosen", "l2:8192:0"}}}, {"f32", Fields{{"chosen", "l1:64:0"}}}};
+  EXPECT_EQ(read_fields<Machine>(Fields{{"fetch", good}}).fetch->bf16.chosen, "l2:8192:0");
+  Fields number = good, list = good;
+  number["bf16"] = Fields{{"chosen", 7}};
+  list["bf16"] = Values{};
+  for (const auto& [fetch, named] :
+       {std::pair{Value(7), "fetch"}, std::pair{Value(Fields{}), "fetch.bf16"},
+        std::pair{Value(list), "fetch.bf16"}, std::pair{Value(number), "fetch.bf16.chosen"}}) {
+    try {
+      (void)read_fields<Machine>(Fields{{"fetch", fetch}});
+      ADD_FAILURE() << "no fault of " << named;
+    } catch (const FieldFault& fault) {
+      EXPECT_EQ(fault.text.substr(0, fault.text.find(' ')), named);
     }
   }
 }

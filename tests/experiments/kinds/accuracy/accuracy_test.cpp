@@ -12,6 +12,7 @@
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
 #include "tests/support/data.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -37,10 +38,10 @@ class Accuracy : public KindOnTinyModel {
     file.merge_patch(changes);
     return group_of(file);
   }
-  std::vector<Measurement> measure(const Group& one) {
+  std::vector<Measured> measure(const Group& one) {
     AccuracyKind kind(context_);
     kind.check(one);
-    return kind.measure(one, Json::object(), stop_);
+    return measured_json(kind.measure(one, Machine(), stop_));
   }
 };
 
@@ -50,7 +51,7 @@ TEST_F(Accuracy, WhatIsEncodedTogetherAnswersAsTheBaseline) {
   const auto measured = measure(group({{"settings", {{"repair_ratio", 1.0}}}}));
   ASSERT_EQ(measured.size(), 5u);
   for (const size_t mode : {0u, 2u, 3u, 4u}) {
-    const Measurement& same = measured[mode];
+    const Measured& same = measured[mode];
     EXPECT_EQ(value_of(same, "same_tokens_ratio"), 1) << kModes[mode];
     EXPECT_EQ(value_of(same, "same_text_ratio"), 1) << kModes[mode];
     EXPECT_EQ(value_of(same, "top_1_ratio"), 1) << kModes[mode];
@@ -160,7 +161,7 @@ TEST_F(Accuracy, QuestionsAreReadOnceForAllThatIsDoneWithAGroup) {
   kind.check(one);
   std::filesystem::remove(dir_ / "items.jsonl");
   EXPECT_GT(kind.memory_need(one).bytes, 0);
-  EXPECT_EQ(value_of(kind.measure(one, Json::object(), stop_)[0], "questions"), 4);
+  EXPECT_EQ(value_of(measured_json(kind.measure(one, Machine(), stop_))[0], "questions"), 4);
   expect_error([&] { kind.check(other); }, {"items.jsonl"});
 }
 
@@ -179,7 +180,7 @@ TEST_F(Accuracy, LongBenchIsScoredByItsOwnMetric) {
   EXPECT_EQ(value_of(documents[0], "score"), 1) << "the model answers when it sees everything";
   EXPECT_LT(value_of(documents[1], "score"), 1) << "half of these questions need two passages";
   EXPECT_GT(value_of(documents[1], "score"), 0.3);
-  for (const Measurement& measured : {documents[2], whole[0], whole[1], whole[2]}) {
+  for (const Measured& measured : {documents[2], whole[0], whole[1], whole[2]}) {
     EXPECT_EQ(value_of(measured, "score"), 1);
     EXPECT_LT(value_of(measured, "mean_kl"), 1e-6);
   }
@@ -204,7 +205,7 @@ TEST_F(Accuracy, QmsumIsAskedFromItsOwnFile) {
                           {"settings", all}}));
   };
   const auto measured = of({{"most_answer_tokens", 20}});
-  for (const Measurement& mode : measured) {
+  for (const Measured& mode : measured) {
     EXPECT_EQ(value_of(mode, "questions"), 3);
     EXPECT_EQ(mode.resolved["questions_cut"], 3);
     EXPECT_NEAR(mode.resolved["longest_prompt_tokens"].get<double>(), 300, 8);

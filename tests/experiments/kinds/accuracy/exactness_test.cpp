@@ -9,6 +9,7 @@
 #include "experiments/kinds/shared/near_tie.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -36,10 +37,10 @@ class Exactness : public KindOnTinyModel {
     file.merge_patch(changes);
     return group_of(file);
   }
-  std::vector<Measurement> measure(const Group& one) {
+  std::vector<Measured> measure(const Group& one) {
     ExactnessKind kind(context_);
     kind.check(one);
-    return kind.measure(one, Json::object(), stop_);
+    return measured_json(kind.measure(one, Machine(), stop_));
   }
 };
 
@@ -47,7 +48,7 @@ TEST_F(Exactness, MethodsGenerateTheSameInF32) {
   const Group one = group("f32");
   const auto measured = measure(one);
   ASSERT_EQ(measured.size(), one.methods.size());
-  for (const Measurement& method : measured) {
+  for (const Measured& method : measured) {
     EXPECT_EQ(value_of(method, "generations"), kRepetitions * kBatch);
     EXPECT_EQ(value_of(method, "compared_tokens"), kRepetitions * kBatch * kNew);
     EXPECT_EQ(value_of(method, "diverged"), 0);
@@ -71,7 +72,7 @@ TEST_F(Exactness, Bf16DiffersMoreAndPartsAtNearTiesOnly) {
   const auto measured = measure(one);
   double largest = 0;
   int diverged = 0;
-  for (const Measurement& method : measured) {
+  for (const Measured& method : measured) {
     largest = std::max(largest,
                        value_of(method, "max_logit_difference") / value_of(method, "logit_scale"));
     EXPECT_EQ(value_of(method, "unexplained"), 0);
@@ -93,13 +94,13 @@ TEST_F(Exactness, Bf16DiffersMoreAndPartsAtNearTiesOnly) {
 // With 16-bit keys and values the arithmetic is rounded, although the weights are not.
 TEST_F(Exactness, NarrowKeysAndValuesAreJudgedAsRounded) {
   const auto measured = measure(group("f32", {{"kv_dtype", "bf16"}}));
-  for (const Measurement& method : measured) EXPECT_EQ(value_of(method, "unexplained"), 0);
+  for (const Measured& method : measured) EXPECT_EQ(value_of(method, "unexplained"), 0);
 }
 
 TEST_F(Exactness, ListedContiguousIsAPointLikeTheOthers) {
   const auto measured = measure(group("f32", {{"methods", {"contiguous", "recompute"}}}));
   ASSERT_EQ(measured.size(), 2U);
-  for (const Measurement& method : measured) {
+  for (const Measured& method : measured) {
     EXPECT_EQ(value_of(method, "diverged"), 0);
     EXPECT_EQ(method.answers["compared_with"], "contiguous, one request at a time");
   }

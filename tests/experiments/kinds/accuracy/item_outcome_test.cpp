@@ -10,6 +10,7 @@
 #include "results/proportion.h"
 #include "results/sign_flip.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -36,7 +37,7 @@ Measurement measured_of(const Outcomes& outcomes, const Outcomes& baseline) {
 }
 
 TEST(AddOutcomes, CountsWonAndLost) {
-  const Measurement measured = measured_of(answered("AAAAAAaaab"), answered("AAAaaaAAcb"));
+  const Measured measured = measured_json(measured_of(answered("AAAAAAaaab"), answered("AAAaaaAAcb")));
   EXPECT_EQ(value_of(measured, "questions"), 10);
   EXPECT_EQ(value_of(measured, "score"), 0.6);
   EXPECT_EQ(value_of(measured, "won"), 3);
@@ -62,7 +63,7 @@ TEST(AddOutcomes, TimesAreComparedQuestionByQuestion) {
     outcomes[i].ttft_ms = times[i];
     baseline[i].ttft_ms = baselines[i];
   }
-  const Measurement measured = measured_of(outcomes, baseline);
+  const Measured measured = measured_json(measured_of(outcomes, baseline));
   EXPECT_EQ(value_of(measured, "ttft_ms"), 2);
   EXPECT_EQ(value_of(measured, "ttft_speedup"), 5);
   EXPECT_EQ(measured.samples["ttft_speedup"], (Json{2, 10, 5}));
@@ -70,14 +71,14 @@ TEST(AddOutcomes, TimesAreComparedQuestionByQuestion) {
 
 TEST(AddOutcomes, ALossOfManyQuestionsIsNoChance) {
   const std::string right(20, 'A'), wrong(20, 'a');
-  const Measurement measured = measured_of(answered(right + wrong), answered(right + right));
+  const Measured measured = measured_json(measured_of(answered(right + wrong), answered(right + right)));
   EXPECT_EQ(value_of(measured, "lost"), 20);
   EXPECT_NEAR(value_of(measured, "p_value"), 2.0 / (1 << 20), 1e-12);
 }
 
 TEST(AddOutcomes, TheBaselineBesideItselfIsEqual) {
   const Outcomes baseline = answered("AbCd");
-  const Measurement measured = measured_of(baseline, baseline);
+  const Measured measured = measured_json(measured_of(baseline, baseline));
   EXPECT_EQ(value_of(measured, "p_value"), 1);
   EXPECT_EQ(value_of(measured, "same_tokens_ratio"), 1);
   EXPECT_EQ(value_of(measured, "mean_kl"), 0);
@@ -88,7 +89,7 @@ TEST(AddOutcomes, ScoresBetweenRightAndWrongTakeTheBootstrap) {
   Outcomes outcomes = answered("AAbbAb"), baseline = outcomes;
   const std::vector<double> scores = {1, 0.5, 0.25, 0, 1, 0.125};
   for (size_t i = 0; i < scores.size(); ++i) outcomes[i].score = scores[i];
-  const Measurement measured = measured_of(outcomes, baseline);
+  const Measured measured = measured_json(measured_of(outcomes, baseline));
   const results::Interval interval = results::bootstrap_mean(scores, {.seed = 1});
   EXPECT_EQ(value_of(measured, "score_low"), interval.low);
   EXPECT_EQ(value_of(measured, "score_high"), interval.high);
@@ -102,7 +103,7 @@ TEST(AddOutcomes, ChoicesAreThoseOfTheQuestionsThatHaveThem) {
     outcomes[i].choice_right = i == 2;
     baseline[i].choice_right = true;
   }
-  const Measurement measured = measured_of(outcomes, baseline);
+  const Measured measured = measured_json(measured_of(outcomes, baseline));
   EXPECT_NEAR(value_of(measured, "choice_score"), 1.0 / 3, 1e-12);
   EXPECT_EQ(value_of(measured, "choice_score_low"), results::wilson_interval(1, 3, 0.95).low);
   EXPECT_EQ(value_of(measured, "choice_p_value"), results::mcnemar_p(0, 2));
@@ -114,7 +115,7 @@ TEST(AddOutcomes, AveragesDivergenceOverQuestions) {
   Outcomes outcomes = answered("AB");
   outcomes[0].rows = {.first_kl = 0.5, .mean_kl = 0.25, .top_1_ratio = 1};
   outcomes[1].rows = {.first_kl = 0.1, .mean_kl = 0.75, .top_1_ratio = 0.5};
-  const Measurement measured = measured_of(outcomes, answered("AB"));
+  const Measured measured = measured_json(measured_of(outcomes, answered("AB")));
   EXPECT_NEAR(value_of(measured, "first_kl"), 0.3, 1e-12);
   EXPECT_NEAR(value_of(measured, "mean_kl"), 0.5, 1e-12);
   EXPECT_NEAR(value_of(measured, "top_1_ratio"), 0.75, 1e-12);
@@ -126,7 +127,7 @@ TEST(OutcomeMetrics, ListWhatIsMeasured) {
   Outcomes outcomes = answered("Ab"), baseline = answered("AB");
   for (Outcomes* both : {&outcomes, &baseline})
     for (ItemOutcome& outcome : *both) outcome.choice_right = true;
-  const Measurement measured = measured_of(outcomes, baseline);
+  const Measured measured = measured_json(measured_of(outcomes, baseline));
   const std::vector<MetricInfo> infos = outcome_metrics();
   EXPECT_EQ(infos.size(), measured.metrics.size());
   for (const MetricInfo& info : infos)

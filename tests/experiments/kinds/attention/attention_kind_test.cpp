@@ -8,6 +8,7 @@
 #include "results/statistics.h"
 #include "tests/experiments/kinds/attention/attention_group.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -20,10 +21,10 @@ const Json kMachine = {
 
 class AttentionKindTest : public ::testing::Test {
  protected:
-  std::vector<Measurement> measure(const Group& group) {
+  std::vector<Measured> measure(const Group& group) {
     AttentionKind kind(kTwoThreads);
     kind.check(group);
-    return kind.measure(group, kMachine, stop_);
+    return measured_json(kind.measure(group, machine_of_json(kMachine), stop_));
   }
   std::string refusal(const Group& group) {
     try {
@@ -40,7 +41,7 @@ TEST_F(AttentionKindTest, MeasuresEveryMethodAndOutputsAgree) {
   for (const char* dtype : {"f32", "bf16", "f16"}) {
     const auto measured = measure(attention_group(kSmall, {"contiguous", "recompute"}, dtype));
     ASSERT_EQ(measured.size(), 2u);
-    for (const Measurement& method : measured) {
+    for (const Measured& method : measured) {
       EXPECT_EQ(method.samples["latency_us"].size(), 3u);
       EXPECT_GT(value_of(method, "latency_us"), 0);
       EXPECT_GT(value_of(method, "tokens_per_s"), 0);
@@ -72,7 +73,7 @@ TEST_F(AttentionKindTest, WhatTakesTimeOfItsOwnIsTakenWhereItIsAskedFor) {
     const auto measured =
         measure(attention_group(settings, {"contiguous", "relay_attention"}, "f32", metrics));
     std::vector<std::string> names;
-    for (const Measurement& method : measured)
+    for (const Measured& method : measured)
       for (const char* name :
            {"private_us", "shared_us", "merge_us", "stream_ratio", "stream_gb_s"})
         if (method.metrics.contains(name)) names.emplace_back(name);
@@ -93,7 +94,7 @@ TEST_F(AttentionKindTest, AnUnsharedPlanIsTimedOnceForBothItsMetrics) {
   Group group = attention_group(settings, {"contiguous"}, "f32",
                                 {"private_us", "stream_ratio", "stream_gb_s", "read_mb"});
   group.repetitions = 1;
-  const Measurement measured = measure(group)[0];
+  const Measured measured = measure(group)[0];
   const double stream_us = value_of(measured, "read_mb") * 1e3 / value_of(measured, "stream_gb_s");
   EXPECT_NEAR(value_of(measured, "stream_ratio") * value_of(measured, "private_us"), stream_us,
               1e-9 * stream_us);
@@ -107,7 +108,9 @@ TEST_F(AttentionKindTest, GroupsInTurnAreMeasuredAsAlone) {
   const Group other = attention_group(settings, {"paged", "relay_attention"}, "f32");
   const Group* const groups[] = {&one, &other};
   AttentionKind kind(kTwoThreads);
-  const auto in_turn = kind.measure_in_turn(groups, kMachine, stop_);
+  std::vector<std::vector<Measured>> in_turn;
+  for (const auto& of_group : kind.measure_in_turn(groups, machine_of_json(kMachine), stop_))
+    in_turn.push_back(measured_json(of_group));
   ASSERT_EQ(in_turn.size(), 2u);
   for (size_t g = 0; g < 2; ++g) {
     const auto alone = measure(*groups[g]);
@@ -134,12 +137,12 @@ TEST_F(AttentionKindTest, CostsAreThoseOfTheMiddleOfTheSteps) {
 TEST_F(AttentionKindTest, TheGrowthOfSequencesIsNoNoise) {
   Json settings = kSmall;
   settings.update({{"prompt_tokens", 8}, {"shared_tokens", 0}, {"completion_tokens", 64}});
-  const Measurement grows = measure(attention_group(settings))[0];
+  const Measured grows = measure(attention_group(settings))[0];
   EXPECT_GT(grows.metrics["mflop"]["iqr"].get<double>(), 0.25 * value_of(grows, "mflop"));
   for (const char* metric : {"mflop", "read_mb", "useful_mb", "latency_us", "tokens_per_s"})
     EXPECT_FALSE(results::is_noisy(grows.metrics[metric])) << metric;
   settings["completion_tokens"] = 1;
-  const Measurement stays = measure(attention_group(settings))[0];
+  const Measured stays = measure(attention_group(settings))[0];
   EXPECT_FALSE(stays.metrics["latency_us"].contains("population"));
 }
 
@@ -155,7 +158,7 @@ TEST_F(AttentionKindTest, LinearLayersAreTimedWhereTheLayerHasAWidth) {
 
 TEST_F(AttentionKindTest, WithoutLimitsOfTheMachineTheirRatiosAreLeftOut) {
   const auto measured =
-      AttentionKind(kTwoThreads).measure(attention_group(kSmall), Json::object(), stop_);
+      measured_json(AttentionKind(kTwoThreads).measure(attention_group(kSmall), Machine(), stop_));
   EXPECT_FALSE(measured[0].metrics.contains("plan_limit_ratio"));
   EXPECT_TRUE(measured[0].metrics.contains("plan_beside_ratio"));
 }

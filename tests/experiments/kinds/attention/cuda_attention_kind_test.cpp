@@ -11,6 +11,7 @@
 #include "tests/core/kernels/device/cuda/device_context.h"
 #include "tests/experiments/kinds/attention/attention_group.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -26,10 +27,10 @@ const Json kMachine = {
 
 class CudaAttentionKind : public testing::OnDevice {
  protected:
-  std::vector<Measurement> measure(const Group& group) {
+  std::vector<Measured> measure(const Group& group) {
     AttentionKind kind(context_);
     kind.check(group);
-    return kind.measure(group, kMachine, stop_);
+    return measured_json(kind.measure(group, machine_of_json(kMachine), stop_));
   }
   std::string refusal(const Group& group) {
     try {
@@ -40,7 +41,7 @@ class CudaAttentionKind : public testing::OnDevice {
     }
   }
   // Three steps of a method were timed, and rounding explains what its outputs are off.
-  static void expect_right(const Measurement& method) {
+  static void expect_right(const Measured& method) {
     EXPECT_EQ(method.samples["latency_us"].size(), 3u);
     EXPECT_GT(value_of(method, "latency_us"), 0);
     EXPECT_GT(value_of(method, "append_us"), 0);
@@ -57,7 +58,7 @@ TEST_F(CudaAttentionKind, MeasuresEveryMethodAndOutputsAreThoseOfTheDefinition) 
   for (const char* dtype : {"bf16", "f16"}) {
     const auto measured = measure(attention_group(kSmall, methods, dtype));
     ASSERT_EQ(measured.size(), methods.size());
-    for (const Measurement& method : measured) {
+    for (const Measured& method : measured) {
       expect_right(method);
       EXPECT_GT(value_of(method, "beside_gb_s"), 0);
       EXPECT_GT(value_of(method, "plan_beside_ratio"), 0);
@@ -137,7 +138,7 @@ TEST_F(CudaAttentionKind, TheSeriesOfPyTorchComputeWhereOursDo) {
   for (const char* dtype : {"bf16", "f16"}) {
     const auto measured = measure(attention_group(kSmall, {"paged"}, dtype, {}, series));
     ASSERT_EQ(measured.size(), 4u);
-    for (const Measurement& method : measured) expect_right(method);
+    for (const Measured& method : measured) expect_right(method);
     // 70 + 4 tokens of 2 KV heads for each of three sequences.
     EXPECT_DOUBLE_EQ(value_of(measured[2], "kv_mb"), 1e-6 * 3 * 74 * 2 * 2 * 32 * 2);
   }

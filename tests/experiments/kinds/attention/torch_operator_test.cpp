@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "experiments/kinds/attention/attention_kind.h"
 #include "tests/experiments/kinds/attention/attention_group.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -41,7 +42,7 @@ TEST(TorchSeries, RunInKindAttentionBesideTheOthers) {
     const Group group = group_of_series(dtype);
     AttentionKind kind(kTwoThreads);
     kind.check(group);
-    const std::vector<Measurement> measured = kind.measure(group, Json::object(), {});
+    const std::vector<Measured> measured = measured_json(kind.measure(group, Machine(), {}));
     ASSERT_EQ(measured.size(), 4u);
     for (size_t m = 1; m < measured.size(); ++m) {
       EXPECT_EQ(measured[m].samples["latency_us"].size(), 3u);

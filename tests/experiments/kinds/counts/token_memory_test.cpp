@@ -8,6 +8,7 @@
 
 #include "results/paper_numbers.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -29,7 +30,7 @@ TEST_F(TokenMemory, EveryHeadCountedIsThePapersTableAndGroupedHeadsAreWhatIsHeld
                                   {"series", {"all_heads", "kv_heads"}}});
     TokenMemoryKind kind(context_);
     kind.check(group);
-    const auto measured = kind.measure(group, Json::object(), stop_);
+    const auto measured = measured_json(kind.measure(group, Machine(), stop_));
     const double all = measured[0].metrics["mib_per_token"]["value"];
     const double printed =
         paper.at({{"model", model}, {"method", "all_heads"}})["mib_per_token"]["value"];

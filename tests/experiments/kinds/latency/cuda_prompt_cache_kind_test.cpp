@@ -10,6 +10,7 @@
 #include "experiments/kinds/registry.h"
 #include "tests/core/kernels/device/cuda/device_context.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -40,7 +41,7 @@ TEST_F(CudaPromptCacheKind, ModulesGiveTheSameTokensFromEveryTier) {
                                 with({{"tier", "disk"}}), with({{"copies", true}})});
   kind.check(group);
   const std::atomic<bool> stop = false;
-  const auto measured = kind.measure(group, Json::object(), stop);
+  const auto measured = measured_json(kind.measure(group, Machine(), stop));
   ASSERT_EQ(measured.size(), 5u);
   for (size_t m = 1; m < 5; ++m) {
     EXPECT_EQ(measured[m].answers["tokens_hash"], measured[1].answers["tokens_hash"]) << m;
@@ -54,7 +55,7 @@ TEST_F(CudaPromptCacheKind, RepairComputesSomeTokensAnew) {
   const Group group = group_of({"contiguous", with({{"mode", "repair"}, {"repair_ratio", 1.0}})});
   kind.check(group);
   const std::atomic<bool> stop = false;
-  const auto measured = kind.measure(group, Json::object(), stop);
+  const auto measured = measured_json(kind.measure(group, Machine(), stop));
   ASSERT_EQ(measured.size(), 2u);
   EXPECT_GT(value_of(measured[1], "repair_ms"), 0);
   EXPECT_EQ(measured[1].answers["tokens_hash"], measured[0].answers["tokens_hash"]);

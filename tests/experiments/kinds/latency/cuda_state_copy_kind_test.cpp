@@ -12,6 +12,7 @@
 #include "results/paper_numbers.h"
 #include "tests/core/kernels/device/cuda/device_context.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -55,7 +56,7 @@ TEST_F(CudaStateCopyKind, ThePapersNumbersStandBesideTheDevicesRoutes) {
                         {"limits", {{"dram_read_gb_s", 50.0}}},
                         {"device", {{"limits", {{"read_gb_s", 3000.0}}}}}};
   const std::atomic<bool> stop = false;
-  const auto measured = kind.measure(group, machine, stop);
+  const auto measured = measured_json(kind.measure(group, machine_of_json(machine), stop));
   ASSERT_EQ(measured.size(), 3u);
   const results::PaperNumbers paper = results::load_paper_numbers("prompt_cache_memcpy");
   const double published[] = {3.79, 5.34, 0.23};

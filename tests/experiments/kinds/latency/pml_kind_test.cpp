@@ -12,6 +12,7 @@
 #include "results/data_dir.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -55,10 +56,10 @@ class PmlKindTest : public KindOnTinyModel {
                   {"series", series},
                   {"methods", methods}});
   }
-  std::vector<Measurement> measure(const Group& one) {
+  std::vector<Measured> measure(const Group& one) {
     PmlKind kind(context_);
     kind.check(one);
-    return kind.measure(one, Json::object(), stop_);
+    return measured_json(kind.measure(one, Machine(), stop_));
   }
   std::string refusal(const Json& changes) const {
     Problems problems;
@@ -73,7 +74,7 @@ TEST_F(PmlKindTest, AModuleInFrontIsAPrefixAndGivesTheSameText) {
                             {"prompt_cache", with_options("prompt_cache", {{"copies", true}}),
                              with_options("prompt_cache", {{"mode", "joint"}, {"tier", "disk"}})}));
   ASSERT_EQ(measured.size(), 4u);
-  for (const Measurement& method : measured) {
+  for (const Measured& method : measured) {
     EXPECT_EQ(value_of(method, "same_tokens_ratio"), 1.0);
     EXPECT_FALSE(method.metrics.contains("first_divergence"));
     EXPECT_EQ(method.answers["text"], measured[0].answers["text"]);
@@ -121,7 +122,7 @@ TEST_F(PmlKindTest, DivergenceIsCountedFromTheFirstMethodsText) {
   // itself either way: the gapped baseline and the import compute the same.
   EXPECT_EQ(measured[1].answers["text"], measured[2].answers["text"]);
   EXPECT_EQ(measured[1].answers["tokens_hash"], measured[2].answers["tokens_hash"]);
-  for (const Measurement& method : measured) {
+  for (const Measured& method : measured) {
     const bool is_same = method.answers["tokens_hash"] == measured[0].answers["tokens_hash"];
     EXPECT_EQ(value_of(method, "same_tokens_ratio"), is_same ? 1.0 : 0.0);
     EXPECT_EQ(method.metrics.contains("first_divergence"), !is_same);
@@ -183,7 +184,7 @@ TEST_F(PmlKindTest, ShippedUseCasesCanBeRun) {
 TEST_F(PmlKindTest, RaisedStopGivesTheGroupUp) {
   stop_ = true;
   EXPECT_THROW((void)PmlKind(context_).measure(group({{"settings", {{"use_case", "code"}}}}),
-                                               Json::object(), stop_),
+                                               Machine(), stop_),
                Interrupted);
 }
 

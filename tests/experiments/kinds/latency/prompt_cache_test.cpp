@@ -7,6 +7,7 @@
 #include "experiments/kinds/latency/ttft.h"
 #include "experiments/kinds/shared/costs.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -39,9 +40,9 @@ TEST_F(PromptCacheKind, OneModuleInFrontIsAPrefixAndGivesTheSameTokens) {
   const Group one = group({{"prompt_tokens", 40}, {"fresh_tokens", 5}, {"new_tokens", 4}},
                           {"contiguous", "prompt_cache", copying("joint"), copying("scaffold")});
   kind.check(one);
-  const auto measured = kind.measure(one, Json::object(), stop_);
+  const auto measured = measured_json(kind.measure(one, Machine(), stop_));
   ASSERT_EQ(measured.size(), 4u);
-  for (const Measurement& method : measured) {
+  for (const Measured& method : measured) {
     EXPECT_EQ(method.answers["equal_token_ratio"], 1.0);
     EXPECT_EQ(method.samples["ttft_ms"].size(), 3u);
   }
@@ -74,7 +75,7 @@ TEST_F(PromptCacheKind, SeveralModulesAreMarkedApproximateAndRepairIsCounted) {
              {{"name", "prompt_cache"}, {"options", {{"mode", "repair"}, {"repair_ratio", 0.5}}}}});
   kind.check(one);
   const auto measured =
-      kind.measure(one, {{"limits", {{"dram_gb_s", 10.0}, {"f32_gflop_s", 100.0}}}}, stop_);
+      measured_json(kind.measure(one, machine_of_json({{"limits", {{"dram_gb_s", 10.0}, {"f32_gflop_s", 100.0}}}}), stop_));
   EXPECT_EQ(measured[0].resolved["exactness"], "exact");
   EXPECT_EQ(measured[1].resolved["exactness"], "approximate");
   EXPECT_EQ(measured[1].metrics["repair_ms"]["value"], 0.0);
@@ -89,7 +90,7 @@ TEST_F(PromptCacheKind, PromptsThatAreSharedWholeOrNotAtAllGiveTheSameTokens) {
     const Group one = group({{"prompt_tokens", 40}, {"shared_tokens", shared}, {"new_tokens", 4}},
                             {"contiguous", "prompt_cache", copying("joint")});
     kind.check(one);
-    const auto measured = kind.measure(one, Json::object(), stop_);
+    const auto measured = measured_json(kind.measure(one, Machine(), stop_));
     for (size_t m = 1; m < 3; ++m) {
       EXPECT_EQ(measured[m].answers["equal_token_ratio"], 1.0) << shared;
       EXPECT_EQ(measured[m].metrics["reused_tokens"]["value"].get<double>(),

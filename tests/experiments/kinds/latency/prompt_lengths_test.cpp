@@ -12,6 +12,7 @@
 #include "results/data_dir.h"
 #include "results/paper_numbers.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/support/measured.h"
 #include "workloads/longbench/latency_sets.h"
 
 namespace reprise::experiments {
@@ -75,7 +76,7 @@ TEST_F(PromptLengths, AreWhatIsMeasuredAndWhatARecordSays) {
   EXPECT_EQ(kind.memory_need(one).bytes,
             memory_of_model(Bench::config(one), DType::kF32, DType::kF32, 32 + 6 + 1 + 32).bytes)
       << "the prompt, and the dataset's context as a module";
-  for (const Measurement& method : kind.measure(one, Json::object(), stop_)) {
+  for (const Measured& method : measured_json(kind.measure(one, Machine(), stop_))) {
     EXPECT_EQ(method.resolved["prompt_tokens"], 32 + 6);
     EXPECT_EQ(method.resolved["shared_tokens"], 32);
     EXPECT_EQ(method.resolved["fresh_tokens"], 6);
@@ -94,7 +95,8 @@ TEST_F(PromptLengths, TheShippedFigureCanBeRunAndHasThePapersNumbersAtItsLengths
       EXPECT_NO_THROW(TtftKind(context_).check(one)) << scale << " " << one.label;
       if (one.axes_as<TtftAxes>().context_limit != 3500) continue;
       for (const std::string& name : experiment.paper_numbers)
-        for (const Json& point : one.requested) {
+        for (const Fields& requested : one.requested) {
+          const Json point = json_of(requested);
           // The authors compute everything, or copy the modules.
           const bool is_theirs =
               point["method"] == "contiguous" || point["method_options"].value("copies", false);

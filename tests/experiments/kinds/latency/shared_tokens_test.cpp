@@ -10,6 +10,7 @@
 #include "experiments/kinds/shared/bench.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -97,7 +98,7 @@ TEST_F(SharedTokens, EveryExactMethodGeneratesTheSameTokens) {
   const Group one = decode_group();
   DecodeKind kind(context_);
   kind.check(one);
-  const auto measured = kind.measure(one, Json::object(), stop_);
+  const auto measured = measured_json(kind.measure(one, Machine(), stop_));
   ASSERT_EQ(measured.size(), kExactMethods.size());
   for (size_t m = 0; m < measured.size(); ++m) {
     EXPECT_EQ(measured[m].answers["generated_tokens"], kRepetitions * kBatch * kNew);
@@ -111,7 +112,7 @@ TEST_F(SharedTokens, MethodsReuseWhatTheyPromise) {
   const Group one = decode_group();
   DecodeKind kind(context_);
   const Json machine = {{"limits", {{"f32_gflop_s", 100.0}}}};
-  const auto measured = kind.measure(one, machine, stop_);
+  const auto measured = measured_json(kind.measure(one, machine_of_json(machine), stop_));
   // Batches that lost their cores were taken again, and count.
   const auto batches = [&](size_t method) {
     return kRepetitions + 1 + measured[method].core_use["retaken"].get<int64_t>();
@@ -124,7 +125,7 @@ TEST_F(SharedTokens, MethodsReuseWhatTheyPromise) {
   EXPECT_EQ(value_of(measured[3], "reused_tokens"), batches(3) * (kBatch - 1) * 128);
   EXPECT_GE(value_of(measured[5], "reused_tokens"), batches(5) * (kBatch - 1) * 128);
   for (size_t m = 0; m < measured.size(); ++m) {
-    const Measurement& method = measured[m];
+    const Measured& method = measured[m];
     EXPECT_EQ(value_of(method, "prompt_tokens_total"), batches(m) * kBatch * kPrompt);
     EXPECT_GE(value_of(method, "prefix_ms"), 0);
     EXPECT_GT(value_of(method, "compute_limit_ratio"), 0);
@@ -138,7 +139,7 @@ TEST_F(SharedTokens, TtftOfRelayLeavesThePrefixOut) {
   const Group one = group("ttft", {{"prompt_tokens", kPrompt}, {"shared_tokens", kShared}});
   TtftKind kind(context_);
   const Json machine = {{"limits", {{"f32_gflop_s", 100.0}}}};
-  const auto measured = kind.measure(one, machine, stop_);
+  const auto measured = measured_json(kind.measure(one, machine_of_json(machine), stop_));
   EXPECT_EQ(value_of(measured[6], "reused_tokens"),
             (kRepetitions + 1 + measured[6].core_use["retaken"].get<int64_t>()) * kShared);
   EXPECT_EQ(measured[6].answers["tokens_hash"], measured[0].answers["tokens_hash"]);

@@ -11,6 +11,7 @@
 #include "results/data_dir.h"
 #include "results/paper_numbers.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -54,11 +55,11 @@ TEST_F(StateCopy, RatesFollowFromTheTimeOfALayer) {
   StateCopyKind kind(context_);
   kind.check(group());
   const Json machine = {{"l3_bytes", 1024}, {"limits", {{"dram_read_gb_s", 50.0}}}};
-  const auto measured = kind.measure(group(), machine, stop_);
+  const auto measured = measured_json(kind.measure(group(), machine_of_json(machine), stop_));
   ASSERT_EQ(measured.size(), 3u);
   // 2 x 40 heads x 50 tokens x 128 x 2 bytes
   const double layer_mb = 1.024;
-  for (const Measurement& route : measured) {
+  for (const Measured& route : measured) {
     EXPECT_EQ(route.samples["layer_ms"].size(), 3u);
     const double ms = route.metrics["layer_ms"]["value"];
     EXPECT_GT(ms, 0);
@@ -73,10 +74,10 @@ TEST_F(StateCopy, RatesFollowFromTheTimeOfALayer) {
 
 TEST_F(StateCopy, ThePapersNumbersStandBesideItsShape) {
   const results::PaperNumbers paper = results::load_paper_numbers("prompt_cache_memcpy");
-  Json settings = StateCopyKind(context_).measure(group(), Json::object(), stop_)[0].resolved;
+  Fields settings = StateCopyKind(context_).measure(group(), Machine(), stop_)[0].resolved;
   settings["method"] = "host_to_host";
   settings["tokens"] = 5000;
-  EXPECT_EQ(paper.at(settings)["layer_ms"]["value"], 3.79);
+  EXPECT_EQ(paper.at(settings).at("layer_ms").value, 3.79);
   settings["tokens"] = 2500;
   EXPECT_TRUE(paper.at(settings).empty());
 }
@@ -111,7 +112,7 @@ TEST_F(StateCopy, TheShippedFileCanBeRun) {
 
 TEST_F(StateCopy, RaisedStopGivesTheGroupUp) {
   stop_ = true;
-  EXPECT_THROW((void)StateCopyKind(context_).measure(group(), Json::object(), stop_), Interrupted);
+  EXPECT_THROW((void)measured_json(StateCopyKind(context_).measure(group(), Machine(), stop_)), Interrupted);
 }
 
 }  // namespace

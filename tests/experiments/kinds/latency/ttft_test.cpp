@@ -13,6 +13,7 @@
 #include "experiments/kinds/latency/decode.h"
 #include "experiments/kinds/shared/costs.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -28,7 +29,7 @@ class KindsTest : public KindOnTinyModel {
 
 TEST(Derived, RateHasTheSpreadOfItsTime) {
   const MetricInfo time_ms = {"time_ms", "ms", ""}, rate = {"rate", "1/s", ""};
-  Measurement out;
+  Measured out;
   out.sample(time_ms, {1.0, 2.0, 4.0, 5.0, 10.0});
   out.derive(rate, time_ms, [](double ms) { return 1000 / ms; });
   const Json& made = out.metrics["rate"];
@@ -39,7 +40,7 @@ TEST(Derived, RateHasTheSpreadOfItsTime) {
   EXPECT_EQ(made["max"], 1000.0);
   EXPECT_EQ(made["iqr"], 300.0);
   EXPECT_EQ(made["count"], 5);
-  Measurement plain;
+  Measured plain;
   plain.set(time_ms, 4.0);
   plain.derive(rate, time_ms, [](double ms) { return 1000 / ms; });
   EXPECT_FALSE(plain.metrics["rate"].contains("q1"));
@@ -50,7 +51,7 @@ TEST_F(KindsTest, TtftStandsBesideTheLeastTimeOfTheProbeAndOfTheMoment) {
   const Json limits = {{"dram_read_gb_s", 10.0}, {"f32_gflop_s", 100.0}};
   // Weights that the L3 cannot hold are read from memory.
   const auto from_memory =
-      TtftKind(context_).measure(one, {{"limits", limits}, {"l3_bytes", 1}}, stop_);
+      measured_json(TtftKind(context_).measure(one, machine_of_json({{"limits", limits}, {"l3_bytes", 1}}), stop_));
   const Json& metrics = from_memory[0].metrics;
   EXPECT_NEAR(
       metrics["ttft_over_limit"]["value"].get<double>(),
@@ -59,7 +60,7 @@ TEST_F(KindsTest, TtftStandsBesideTheLeastTimeOfTheProbeAndOfTheMoment) {
   EXPECT_GT(metrics["ttft_over_beside"]["value"].get<double>(), 0);
   EXPECT_EQ(metrics["ttft_over_beside"]["count"], 3);
   const auto from_cache =
-      TtftKind(context_).measure(one, {{"limits", limits}, {"l3_bytes", 1 << 30}}, stop_);
+      measured_json(TtftKind(context_).measure(one, machine_of_json({{"limits", limits}, {"l3_bytes", 1 << 30}}), stop_));
   EXPECT_FALSE(from_cache[0].metrics.contains("ttft_over_beside"));
 }
 
@@ -68,9 +69,9 @@ TEST_F(KindsTest, TtftMeasuresEveryRepetitionAndExactMethodsAgree) {
   const Group one =
       group("ttft", {{"prompt_tokens", 40}, {"new_tokens", 4}, {"prefill_chunk", 16}});
   kind.check(one);
-  const auto measured = kind.measure(one, Json::object(), stop_);
+  const auto measured = measured_json(kind.measure(one, Machine(), stop_));
   ASSERT_EQ(measured.size(), 2u);
-  for (const Measurement& method : measured) {
+  for (const Measured& method : measured) {
     EXPECT_EQ(method.samples["ttft_ms"].size(), 3u);
     EXPECT_EQ(method.samples["tpot_ms"].size(), 3u);
     EXPECT_EQ(method.answers["generated_tokens"], 12);
@@ -84,16 +85,16 @@ TEST_F(KindsTest, TtftMeasuresEveryRepetitionAndExactMethodsAgree) {
 TEST_F(KindsTest, TokensAreTheSameInEveryRun) {
   const Group one = group("ttft", {{"prompt_tokens", 9}, {"new_tokens", 3}});
   TtftKind first(context_), second(context_);
-  EXPECT_EQ(first.measure(one, Json::object(), stop_)[1].answers,
-            second.measure(one, Json::object(), stop_)[1].answers);
+  EXPECT_EQ(measured_json(first.measure(one, Machine(), stop_))[1].answers,
+            measured_json(second.measure(one, Machine(), stop_))[1].answers);
 }
 
 TEST_F(KindsTest, DecodeMeasuresStepsOfTheWholeBatch) {
   DecodeKind kind(context_);
   const Group one = group("decode", {{"batch", 3}, {"prompt_tokens", 10}, {"new_tokens", 6}});
-  const auto measured = kind.measure(one, Json::object(), stop_);
+  const auto measured = measured_json(kind.measure(one, Machine(), stop_));
   ASSERT_EQ(measured.size(), 2u);
-  for (const Measurement& method : measured) {
+  for (const Measured& method : measured) {
     EXPECT_GE(method.samples["step_ms"].size(), 3u);
     EXPECT_EQ(method.answers["generated_tokens"], 3 * 3 * 6);
     EXPECT_GT(method.metrics["decode_tokens_per_s"]["value"].get<double>(), 0);
@@ -114,7 +115,7 @@ TEST_F(KindsTest, DecodeCountsTheExpertsThatAStepReads) {
   for (const int64_t batch : {1, 8}) {
     const Group one = group("decode", {{"batch", batch}, {"prompt_tokens", 10}, {"new_tokens", 6}},
                             {"contiguous"});
-    const Json metrics = kind.measure(one, Json::object(), stop_)[0].metrics;
+    const Json metrics = measured_json(kind.measure(one, Machine(), stop_))[0].metrics;
     const double touched = metrics["touched_experts"]["value"];
     EXPECT_GE(touched, 2 * 2);
     EXPECT_LE(touched, batch == 1 ? 2 * 2 : 2 * 6);
@@ -176,7 +177,7 @@ TEST_F(KindsTest, RandomWeightsAreTrainedForNoLength) {
 TEST_F(KindsTest, RaisedStopGivesTheGroupUp) {
   stop_ = true;
   TtftKind kind(context_);
-  EXPECT_THROW((void)kind.measure(group("ttft", {{"prompt_tokens", 4}}), Json::object(), stop_),
+  EXPECT_THROW((void)measured_json(kind.measure(group("ttft", {{"prompt_tokens", 4}}), Machine(), stop_)),
                Interrupted);
 }
 

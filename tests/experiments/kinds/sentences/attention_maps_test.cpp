@@ -7,6 +7,7 @@
 #include "tests/core/sentence/sentence_testing.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -16,7 +17,7 @@ using model::expect_error;
 class AttentionMaps : public KindOnTinyModel {
  protected:
   AttentionMaps() { sentence::write_sentence_model(bert_); }
-  std::vector<Measurement> measure(const std::string& pairs, const Json& settings = Json::object(),
+  std::vector<Measured> measure(const std::string& pairs, const Json& settings = Json::object(),
                                    const Json& series = {"pairs", "strangers", "uniform"}) {
     bert_.write("pairs.tsv", pairs);
     const Group one =
@@ -28,7 +29,7 @@ class AttentionMaps : public KindOnTinyModel {
                   {"settings", settings}});
     AttentionMapsKind kind(context_);
     kind.check(one);
-    return kind.measure(one, Json::object(), stop_);
+    return measured_json(kind.measure(one, Machine(), stop_));
   }
 
   model::TempDir bert_;
@@ -42,7 +43,7 @@ TEST_F(AttentionMaps, TextsOfOneLengthAreCompared) {
   // has equal texts.
   EXPECT_EQ(value_of(measured[1], "compared_pairs"), 21 - 3);
   EXPECT_EQ(value_of(measured[2], "compared_pairs"), 8);
-  for (const Measurement& one : measured) {
+  for (const Measured& one : measured) {
     EXPECT_GT(value_of(one, "map_distance"), 0);
     EXPECT_LE(value_of(one, "map_distance"), 1);
     EXPECT_LE(value_of(one, "nearest_head_distance"), value_of(one, "farthest_head_distance"));

@@ -10,6 +10,7 @@
 #include "tests/core/kernels/device/cuda/device_context.h"
 #include "tests/core/sentence/sentence_testing.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -27,7 +28,7 @@ class CudaPrefillKind : public testing::OnDevice {
   }
   static Context host() { return {.threads = 1, .isa = best_isa()}; }
   // A kind's measurements on the device, or on the CPU.
-  std::vector<Measurement> measure(const Json& changes, bool is_on_device = true) const {
+  std::vector<Measured> measure(const Json& changes, bool is_on_device = true) const {
     Json file = {{"name", "t"}, {"title", "t"}, {"dtypes", {"bf16"}}, {"repetitions", 1}};
     file.update(changes);
     const Context context = is_on_device ? context_ : host();
@@ -36,7 +37,7 @@ class CudaPrefillKind : public testing::OnDevice {
     const auto kind = make_kind(changes["kind"], context);
     kind->check(group);
     const std::atomic<bool> stop = false;
-    return kind->measure(group, Json::object(), stop);
+    return measured_json(kind->measure(group, Machine(), stop));
   }
   // `key`: "methods" or "series", as which the kind takes `listed`.
   [[nodiscard]] Json texts(const char* kind, const char* key, const Json& listed) const {

@@ -11,6 +11,7 @@
 #include "tests/core/sentence/sentence_testing.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -29,11 +30,11 @@ class Prefill : public KindOnTinyModel {
     return group_of(
         {{"kind", "prefill"}, {"methods", methods}, {"settings", all}, {"repetitions", 2}});
   }
-  std::vector<Measurement> measure(const Group& one) {
+  std::vector<Measured> measure(const Group& one) {
     PrefillKind kind(context_);
     kind.check(one);
     EXPECT_GT(kind.memory_need(one).bytes, 0);
-    return kind.measure(one, Json::object(), stop_);
+    return measured_json(kind.measure(one, Machine(), stop_));
   }
 };
 
@@ -49,7 +50,7 @@ TEST_F(Prefill, StoredTextsHitAndAreComputedAsInFull) {
              method("attn_cache",
                     {{"threshold", 1.0}, {"projector_from", "random"}, {"loading", "cold"}})}));
   ASSERT_EQ(measured.size(), 5u);
-  const Measurement &full = measured[0], &eager = measured[1], &hit = measured[2],
+  const Measured &full = measured[0], &eager = measured[1], &hit = measured[2],
                     &miss = measured[3];
   EXPECT_EQ(value_of(full, "texts"), 3);
   EXPECT_FALSE(full.metrics.contains("hit_rate"));
@@ -204,7 +205,7 @@ class ReusedSentences : public KindOnTinyModel {
     }
     bert_.write("pairs.tsv", pairs);
   }
-  std::vector<Measurement> measure(const Json& methods, const Json& settings) {
+  std::vector<Measured> measure(const Json& methods, const Json& settings) {
     Json all = {{"database_share", 0.5}, {"texts_per_step", 1}};
     all.update(settings);
     const Group one =
@@ -217,7 +218,7 @@ class ReusedSentences : public KindOnTinyModel {
                   {"repetitions", 2}});
     SentencesKind kind(context_);
     kind.check(one);
-    return kind.measure(one, Json::object(), stop_);
+    return measured_json(kind.measure(one, Machine(), stop_));
   }
 
   model::TempDir bert_;
@@ -296,7 +297,7 @@ TEST_F(ReusedSentences, QuestionsReuseMapsToo) {
        {"repetitions", 1}});
   SentencesKind kind(context_);
   kind.check(one);
-  const auto measured = kind.measure(one, Json::object(), stop_);
+  const auto measured = measured_json(kind.measure(one, Machine(), stop_));
   EXPECT_EQ(value_of(measured[0], "texts"), 6);
   EXPECT_EQ(value_of(measured[1], "hit_rate"), 1);
   EXPECT_EQ(measured[1].resolved["attn_cache"]["lookups"], 6);

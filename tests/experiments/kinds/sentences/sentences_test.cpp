@@ -6,6 +6,7 @@
 #include "tests/core/sentence/sentence_testing.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -33,11 +34,11 @@ class Sentences : public KindOnTinyModel {
   [[nodiscard]] std::string file_of(const char* name) const {
     return (bert_.path() / name).string();
   }
-  std::vector<Measurement> measure(const Group& one) {
+  std::vector<Measured> measure(const Group& one) {
     SentencesKind kind(context_);
     kind.check(one);
     EXPECT_GT(kind.memory_need(one).bytes, 0);
-    return kind.measure(one, Json::object(), stop_);
+    return measured_json(kind.measure(one, Machine(), stop_));
   }
 
   model::TempDir bert_;
@@ -47,7 +48,7 @@ class Sentences : public KindOnTinyModel {
 TEST_F(Sentences, ScoresTimesAndWhatTheFolderSays) {
   const auto measured = measure(group());
   ASSERT_EQ(measured.size(), 2u);
-  for (const Measurement& one : measured) {
+  for (const Measured& one : measured) {
     EXPECT_EQ(value_of(one, "texts"), 8);
     EXPECT_GE(value_of(one, "score"), value_of(one, "score_low"));
     EXPECT_LE(value_of(one, "score"), value_of(one, "score_high"));
@@ -71,7 +72,7 @@ TEST_F(Sentences, TheAxesChangeWhatIsEmbedded) {
   };
   EXPECT_EQ(value_of(of({{"items", 2}}), "texts"), 4);
   EXPECT_EQ(of({{"pooling", "cls"}}).resolved["pooling"], "cls, normalized");
-  const Measurement prompted = of({{"prompt", "c {text} d"}});
+  const Measured prompted = of({{"prompt", "c {text} d"}});
   EXPECT_EQ(prompted.resolved["prompt"], "c {text} d");
   EXPECT_EQ(prompted.resolved["text_tokens"],
             of(Json::object()).resolved["text_tokens"].get<int>() + 16);
@@ -83,7 +84,7 @@ TEST_F(Sentences, WeightsMayBeCodes) {
   const Json models = {
       {{"model", bert_.path().string()}, {"weights", "random"}, {"weight_format", "int8"}}};
   const Group coded = group({{"models", models}, {"methods", {"compute"}}});
-  const Measurement held = measure(coded)[0];
+  const Measured held = measure(coded)[0];
   EXPECT_EQ(held.resolved["weight_format"], "int8");
   EXPECT_LT(held.resolved["weight_bytes"].get<int64_t>(),
             measure(group({{"methods", {"compute"}}}))[0].resolved["weight_bytes"].get<int64_t>());

@@ -25,7 +25,10 @@
 #include "core/base/error.h"
 #include "experiments/kinds/serving/load_client.h"
 #include "experiments/serving/run.h"
+#include "core/base/value_json.h"
 #include "results/provenance.h"
+#include "core/base/fields.h"
+#include "core/base/value_json.h"
 #include "results/statistics.h"
 #include "tests/experiments/kinds/serving/echo_server.h"
 #include "tests/experiments/serving/simulated_server.h"
@@ -142,7 +145,7 @@ int run_bench(int argc, char** argv) {
   if (child == 0) serve(shared, gap_s);
   while (shared.port == 0) ::usleep(1000);
   Json report{
-      {"provenance", results::provenance_json()}, {"streams", streams}, {"gap_ms", 1e3 * gap_s}};
+      {"provenance", json_of(written_fields(results::provenance()))}, {"streams", streams}, {"gap_ms", 1e3 * gap_s}};
   report["closed_loop"] = measure(shared, streams, tokens, /*is_closed=*/true);
   report["open_loop"] = measure(shared, streams, 16, /*is_closed=*/false);
   shared.is_over = true;

@@ -15,6 +15,7 @@
 #include "results/folder.h"
 #include "tests/experiments/kinds/serving/echo_server.h"
 #include "tests/experiments/serving/simulated_server.h"
+#include "tests/results/sample_record.h"
 
 namespace reprise::server {
 namespace {
@@ -60,7 +61,7 @@ class Silent final : public experiments::RunObserver {
   void planned(int64_t, int64_t present, int64_t) override { found = present; }
   void machine_wanted() override {}
   void started(const experiments::Group&) override {}
-  void finished(const experiments::Group&, const std::vector<Json>&) override {}
+  void finished(const experiments::Group&, const std::vector<results::Record>&) override {}
   void skipped(const experiments::Group&, const experiments::MemoryLack&) override {}
   int64_t found = 0;
 };
@@ -93,9 +94,10 @@ class LoadKindTest : public ::testing::Test {
         .out = out_,
         .settings = {.context = {.threads = 1, .isa = Isa::kPortable}, .device = Device::kCpu},
         .measure_machine = [] {
-          return Json{{"cpu", "made up"}};
+          return Machine{.cpu = "made up"};
         }};
-    return experiments::run_experiment(experiment, options, kind, observer_, stop_);
+    return experiments::run_experiment(experiment, experiments::plan(experiment, options.settings),
+                                       options, kind, observer_, stop_);
   }
 
   EvenPlans plans_;
@@ -113,7 +115,7 @@ TEST_F(LoadKindTest, WritesTheRecordsOfAServerAsOfAnyMethod) {
   EchoServer server(echo);
   const experiments::RunOutcome outcome = run(server.url());
   ASSERT_EQ(outcome.records.size(), 2u);
-  for (const Json& record : outcome.records) {
+  for (const Json& record : results::lines_of(outcome.records)) {
     EXPECT_EQ(record["settings"]["requested"]["method"], "echo-1");
     EXPECT_EQ(record["settings"]["resolved"]["server"]["url"], server.url());
     EXPECT_EQ(record["settings"]["resolved"]["server"]["model"], "echo");
@@ -124,7 +126,7 @@ TEST_F(LoadKindTest, WritesTheRecordsOfAServerAsOfAnyMethod) {
     EXPECT_GT(record["metrics"]["throughput_rps"]["value"], 0.0);
   }
   const auto seed = [&](size_t i) {
-    return outcome.records[i]["settings"]["resolved"]["server"]["prompts_seed"].get<uint64_t>();
+    return outcome.records[i].settings.resolved.at("server").fields().at("prompts_seed").integer();
   };
   EXPECT_NE(seed(0), seed(1)) << "the second point would find the first one's prompts";
   EXPECT_NO_THROW((void)results::read_folder(out_));
@@ -138,7 +140,7 @@ TEST_F(LoadKindTest, AServerThatReadsAnotherPromptHasFailed) {
     if (request.path == "/v1/models") return model_list();
     return completion(max_tokens_of(request), 0.002, 0.001, Telling::kTokenIds, 1, 3, 0);
   });
-  const Json answers = run(server.url()).records.at(0)["answers"];
+  const Json answers = json_of(run(server.url()).records.at(0).answers);
   EXPECT_EQ(answers["verdict"], "INVALID");
   EXPECT_NE(answers["reasons"].dump().find("counts 3 tokens in a prompt of"), std::string::npos);
 }

@@ -9,6 +9,7 @@
 #include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/kinds/shared/group_ties.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -100,7 +101,7 @@ TEST_F(ServingAgreement, TellsANearTieFromAMistake) {
     const auto judged = [&](int32_t token) {
       return agreement(given, log_of({{1, 2, 3, 4}, {token, 6, 7, 8}, {9, 9, 9, 9}}), first);
     };
-    const Measurement mistake = judged(of_5.farthest);
+    const Measured mistake = measured_json(judged(of_5.farthest));
     EXPECT_NEAR(mistake.metrics.at("equal_requests_ratio").at("value").get<double>(), 2.0 / 3,
                 1e-12);
     EXPECT_EQ(mistake.metrics.at("unexplained_requests").at("value"), 1) << dtype;
@@ -111,7 +112,7 @@ TEST_F(ServingAgreement, TellsANearTieFromAMistake) {
     EXPECT_GT(shown[0]["deviation"].get<double>(), 0) << dtype;
     EXPECT_GT(shown[0]["gap"], shown[0]["deviation"]);
     if (dtype == std::string("bf16")) {  // 256 logits lie nearer to each other than it rounds
-      EXPECT_EQ(judged(of_5.nearest).metrics.at("unexplained_requests").at("value"), 0);
+      EXPECT_EQ(judged(of_5.nearest).metrics.at("unexplained_requests").value, 0);
     }
   }
 }
@@ -120,7 +121,7 @@ TEST_F(ServingAgreement, JudgesAsManyAsItIsTold) {
   const RequestLog first = log_of({{1, 1, 1, 1}, {2, 2, 2, 2}, {3, 3, 3, 3}});
   const RequestLog other = log_of({{1, 1, 1, 9}, {2, 8, 2, 2}, {3, 3, 7, 3}});
   for (const int64_t judged : {0, 2, 8}) {
-    const Measurement out = agreement(group("f32", judged), other, first);
+    const Measured out = measured_json(agreement(group("f32", judged), other, first));
     EXPECT_EQ(out.metrics.at("equal_requests_ratio").at("value"), 0);
     EXPECT_EQ(out.metrics.contains("unexplained_requests"), judged > 0);
     EXPECT_EQ(out.answers.contains("partings") ? out.answers["partings"].size() : 0,

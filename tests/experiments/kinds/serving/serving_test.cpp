@@ -10,6 +10,7 @@
 #include "experiments/kinds/serving/engine_target.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/measured.h"
 
 namespace reprise::experiments {
 namespace {
@@ -45,11 +46,11 @@ class Serving : public KindOnTinyModel {
     file.merge_patch(changes);
     return group_of(file);
   }
-  std::vector<Measurement> measured(const Json& changes = Json::object()) {
+  std::vector<Measured> measured(const Json& changes = Json::object()) {
     const Group given = group(changes);
     ServingKind kind(context_);
     kind.check(given);
-    return kind.measure(given, machine_, stop_);
+    return measured_json(kind.measure(given, machine_of_json(machine_), stop_));
   }
   std::string refusal(const Json& changes) {
     Problems problems;
@@ -75,7 +76,7 @@ class Serving : public KindOnTinyModel {
 };
 
 TEST_F(Serving, EveryMethodGivesTheSameTokens) {
-  for (const Measurement& run : measured()) {
+  for (const Measured& run : measured()) {
     EXPECT_EQ(value_of(run, "ended_requests"), 24);
     EXPECT_EQ(value_of(run, "errors"), 0);
     EXPECT_EQ(value_of(run, "equal_requests_ratio"), 1);
@@ -85,7 +86,7 @@ TEST_F(Serving, EveryMethodGivesTheSameTokens) {
 }
 
 TEST_F(Serving, MethodsFindWhatTheyPromise) {
-  const std::vector<Measurement> runs = measured();
+  const std::vector<Measured> runs = measured();
   EXPECT_EQ(value_of(runs[0], "reused_tokens"), 0);
   EXPECT_EQ(value_of(runs[1], "reused_tokens"), 24 * 64);
   EXPECT_GT(value_of(runs[2], "reused_tokens"), 0);
@@ -102,7 +103,7 @@ TEST_F(Serving, ModulesAreHeldOnceForABatchAndChangeNoToken) {
                    {"paged",
                     {{"name", "prompt_cache"}, {"options", {{"cache", "paged"}}}},
                     {{"name", "prompt_cache"}, {"options", {{"cache", "chunk_attention"}}}}}}};
-  const std::vector<Measurement> runs = measured(changes);
+  const std::vector<Measured> runs = measured(changes);
   for (size_t m = 1; m < 3; ++m) {
     EXPECT_EQ(value_of(runs[m], "equal_requests_ratio"), 1);
     EXPECT_EQ(value_of(runs[m], "is_valid"), 1);
@@ -115,9 +116,9 @@ TEST_F(Serving, ModulesAreHeldOnceForABatchAndChangeNoToken) {
   }
   // With too little room sequences are preempted, and the modules that they import stay.
   changes["settings"] = {{"output_tokens", 30}, {"output_tokens_most", 58}};
-  const std::vector<Measurement> roomy = measured(changes);
+  const std::vector<Measured> roomy = measured(changes);
   changes["settings"]["kv_budget_mb"] = 0.2;
-  const std::vector<Measurement> tight = measured(changes);
+  const std::vector<Measured> tight = measured(changes);
   EXPECT_GT(value_of(tight[1], "preemptions"), 0);
   for (size_t m = 0; m < 3; ++m)
     EXPECT_EQ(tight[m].answers["tokens_hash"], roomy[0].answers["tokens_hash"]);
@@ -135,9 +136,9 @@ TEST_F(Serving, ATightBudgetPreemptsAndChangesNoToken) {
     changes["settings"].update(settings);
     return measured(changes);
   };
-  const std::vector<Measurement> roomy = with(Json::object());
+  const std::vector<Measured> roomy = with(Json::object());
   for (const std::string& preemption : engine::known_preemptions()) {
-    const std::vector<Measurement> tight =
+    const std::vector<Measured> tight =
         with({{"kv_budget_mb", 0.27}, {"preemption", preemption}});
     for (size_t m = 0; m < roomy.size(); ++m) {
       EXPECT_EQ(value_of(roomy[m], "preemptions"), 0);
@@ -149,8 +150,8 @@ TEST_F(Serving, ATightBudgetPreemptsAndChangesNoToken) {
 }
 
 TEST_F(Serving, RepetitionsCompareRatesTurnByTurn) {
-  const std::vector<Measurement> runs = measured({{"repetitions", 3}});
-  for (const Measurement& run : runs) {
+  const std::vector<Measured> runs = measured({{"repetitions", 3}});
+  for (const Measured& run : runs) {
     EXPECT_EQ(run.samples["throughput_speedup"].size(), 3);
     EXPECT_EQ(run.resolved["repetitions"], 3);
     EXPECT_EQ(value_of(run, "ended_requests"), 24) << "of one turn";
@@ -160,7 +161,7 @@ TEST_F(Serving, RepetitionsCompareRatesTurnByTurn) {
 }
 
 TEST_F(Serving, AnOpenLoopCountsFromTheIntendedArrival) {
-  const std::vector<Measurement> runs = measured(
+  const std::vector<Measured> runs = measured(
       {{"methods", {"paged"}}, {"settings", {{"arrivals", "poisson"}, {"rate_rps", 2000.0}}}});
   EXPECT_GT(value_of(runs[0], "offered_rps"), 500);
   EXPECT_GT(value_of(runs[0], "ttft_ms"), 0);
@@ -180,7 +181,7 @@ TEST_F(Serving, ModelledStepsTakeWhatTheModelSays) {
                                      {"least_requests", 4},
                                      {"modelled_step_ms", 2.0},
                                      {"modelled_row_us", 100.0}});
-  const Measurement run = measured(changes).at(0);
+  const Measured run = measured(changes).at(0);
   // 160 rows, then 4 for each token.
   EXPECT_NEAR(value_of(run, "ttft_ms"), 2 + 16, 1e-6);
   EXPECT_NEAR(value_of(run, "tpot_ms"), 2 + 0.4, 1e-6);
@@ -198,7 +199,7 @@ TEST_F(Serving, ModelledArrivalsAreMetOnTheirClock) {
                           {"rate_rps", 0.1},
                           {"most_in_flight", nullptr},
                           {"modelled_step_ms", 2.0}}}};
-  const Measurement run = measured(changes).at(0);
+  const Measured run = measured(changes).at(0);
   EXPECT_EQ(value_of(run, "ended_requests"), 3000);
   EXPECT_NEAR(value_of(run, "throughput_rps"), 0.1, 1e-3);
   EXPECT_LT(value_of(run, "replay_s"), 5);
@@ -218,7 +219,7 @@ TEST_F(Serving, FindsTheHighestRateOfAServiceLevel) {
                                     {"search", "highest_rate"},
                                     {"search_trials", 1},
                                     {"search_resolution", 0.02}});
-  const Measurement run = measured(changes).at(0);
+  const Measured run = measured(changes).at(0);
   EXPECT_NEAR(value_of(run, "highest_rps"), 100, 3);
   EXPECT_GT(value_of(run, "above_rps"), value_of(run, "highest_rps"));
   EXPECT_LE(value_of(run, "ttft_ms"), 20);
@@ -240,7 +241,7 @@ TEST_F(Serving, ASearchDrawsAsManyRequestsAsItsRateNeeds) {
                                     {"slo_ttft_ms", 3.0},
                                     {"search", "highest_rate"},
                                     {"search_resolution", 0.2}});
-  const Measurement run = measured(changes).at(0);
+  const Measured run = measured(changes).at(0);
   EXPECT_GT(value_of(run, "highest_rps"), 50);
   EXPECT_EQ(value_of(run, "is_valid"), 1);
   for (const Json& step : run.answers.at("search")) EXPECT_FALSE(step.contains("invalid")) << step;
@@ -258,12 +259,12 @@ TEST_F(Serving, WarmUpPromptsAreNotThoseThatAreMeasured) {
         {"user_tokens_most", nullptr},
         {"output_tokens_most", nullptr},
         {"max_batch", 12}}}};
-  const Measurement run = measured(changes).at(0);
+  const Measured run = measured(changes).at(0);
   EXPECT_LT(value_of(run, "reused_tokens"), 24) << "by chance alone";
 }
 
 TEST_F(Serving, HiddenPrefixesAreFoundAndNotDeclared) {
-  const std::vector<Measurement> runs = measured({{"settings", {{"prefixes", "hidden"}}}});
+  const std::vector<Measured> runs = measured({{"settings", {{"prefixes", "hidden"}}}});
   EXPECT_EQ(value_of(runs[1], "reused_tokens"), 0) << "nothing was declared";
   EXPECT_GT(value_of(runs[3], "reused_tokens"), 0) << "found while requests run";
   EXPECT_EQ(value_of(runs[4], "reused_tokens"), 0);
@@ -279,14 +280,14 @@ TEST_F(Serving, AQueueThatOnlyGrowsEndsAShortRunToo) {
                           {"most_in_flight", nullptr},
                           {"max_batch", 4},
                           {"modelled_step_ms", 20.0}}}};
-  const Measurement run = measured(changes).at(0);
+  const Measured run = measured(changes).at(0);
   EXPECT_EQ(value_of(run, "is_valid"), 0);
   EXPECT_NE(run.answers.at("reasons").at(0).get<std::string>().find("only grew"),
             std::string::npos);
 }
 
 TEST_F(Serving, ARunThatIsTooShortIsInvalid) {
-  const std::vector<Measurement> runs =
+  const std::vector<Measured> runs =
       measured({{"methods", {"paged"}}, {"settings", {{"least_requests", 100}}}});
   EXPECT_EQ(value_of(runs[0], "is_valid"), 0);
   EXPECT_EQ(runs[0].answers["verdict"], "INVALID");
@@ -319,7 +320,7 @@ TEST_F(Serving, IsInterruptedBetweenSteps) {
   stop_ = true;
   const Group given = group();
   ServingKind kind(context_);
-  EXPECT_THROW((void)kind.measure(given, machine_, stop_), Interrupted);
+  EXPECT_THROW((void)measured_json(kind.measure(given, machine_of_json(machine_), stop_)), Interrupted);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/device/machine_probe.h"
@@ -34,13 +33,17 @@ constexpr LimitField kLimitFields[] = {
     {Limit::kDeviceRead, "device_read_gb_s", &MachineLimits::device_read_gb_s},
     {Limit::kDeviceHalf, "device_half_gflop_s", &MachineLimits::device_half_gflop_s}};
 
-Json limits_json(const MachineLimits& limits) {
-  Json json;
+std::map<std::string, double> named_limits(const MachineLimits& limits) {
+  std::map<std::string, double> named = {{"probe_s", limits.elapsed_s}};
   for (const LimitField& field : kLimitFields)
     if (!is_device_limit(field.limit) || limits.*field.value > 0)
-      json[field.name] = limits.*field.value;
-  json["probe_s"] = limits.elapsed_s;
-  return json;
+      named[field.name] = limits.*field.value;
+  return named;
+}
+
+double limit_in(const std::map<std::string, double>& limits, const std::string& name) {
+  const auto found = limits.find(name);
+  return found == limits.end() ? 0 : found->second;
 }
 
 const LimitField& field_of(Limit limit) {
@@ -65,19 +68,24 @@ Limit parse_limit(std::string_view name) {
   raise("{}", unknown_name("limit", name, names));
 }
 
-Json machine_json(const Context& context, const MachineLimits& limits) {
+double MachineDevice::limit(const std::string& key) const { return limit_in(limits, key); }
+double Machine::limit(const std::string& key) const { return limit_in(limits, key); }
+
+Machine machine_of(const Context& context, const MachineLimits& limits) {
   const CpuFacts& cpu = cpu_facts();
-  return {{"cpu", cpu.model},
-          {"logical_cores", cpu.logical_cores},
-          {"threads", context.threads},
-          {"isa", name_of(context.isa)},
-          {"l1d_bytes", cpu.l1d_bytes},
-          {"l2_bytes", cpu.l2_bytes},
-          {"l3_bytes", cpu.l3_bytes},
-          {"l3_instances", cpu.l3_instances},
-          {"available_bytes", available_bytes()},
-          {"transparent_huge_pages", chosen_setting("/sys/kernel/mm/transparent_hugepage/enabled")},
-          {"limits", limits_json(limits)}};
+  Machine machine{.cpu = cpu.model,
+                  .logical_cores = cpu.logical_cores,
+                  .threads = context.threads,
+                  .isa = std::string(name_of(context.isa))};
+  machine.l1d_bytes = cpu.l1d_bytes;
+  machine.l2_bytes = cpu.l2_bytes;
+  machine.l3_bytes = cpu.l3_bytes;
+  machine.l3_instances = cpu.l3_instances;
+  machine.available_bytes = available_bytes();
+  machine.transparent_huge_pages =
+      chosen_setting("/sys/kernel/mm/transparent_hugepage/enabled");
+  machine.limits = named_limits(limits);
+  return machine;
 }
 
 }  // namespace reprise

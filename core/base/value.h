@@ -1,0 +1,100 @@
+// A value whose type only the code that reads it knows: a setting of a point, an answer of a model,
+// a fact about a machine. Files hold it as JSON; core/base/value_json.h converts.
+#pragma once
+
+#include <compare>
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace reprise {
+
+class Value;
+using Values = std::vector<Value>;
+using Fields = std::map<std::string, Value>;
+
+// Null, a truth value, an integer, a real number, a text, a list or named fields. A value is taken
+// for what it is written as, so all constructors convert.
+class Value {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor)
+  Value() = default;
+  Value(std::nullptr_t) {}
+  template <typename T>
+  requires std::same_as<T, bool> Value(T value) : value_(value) {}
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) Value(T value) {
+    if (std::in_range<int64_t>(value))
+      value_ = static_cast<int64_t>(value);
+    else
+      value_ = static_cast<uint64_t>(value);
+  }
+  template <std::floating_point T>
+  Value(T value) : value_(static_cast<double>(value)) {}
+  Value(std::string text) : value_(std::move(text)) {}
+  Value(std::string_view text) : value_(std::string(text)) {}
+  Value(const char* text) : value_(std::string(text)) {}
+  Value(Values list) : value_(std::move(list)) {}
+  Value(Fields fields) : value_(std::move(fields)) {}
+  template <typename T>
+  requires(!std::same_as<T, Value> && std::convertible_to<T, Value>) Value(
+      const std::vector<T>& list)
+      : value_(Values(list.begin(), list.end())) {}
+  template <typename T>
+  requires std::convertible_to<T, Value> Value(const std::optional<T>& value) {
+    if (value) *this = Value(*value);
+  }
+  // NOLINTEND(google-explicit-constructor)
+
+  [[nodiscard]] bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
+  [[nodiscard]] bool is_bool() const { return std::holds_alternative<bool>(value_); }
+  [[nodiscard]] bool is_integer() const {
+    return std::holds_alternative<int64_t>(value_) || std::holds_alternative<uint64_t>(value_);
+  }
+  [[nodiscard]] bool is_int64() const { return std::holds_alternative<int64_t>(value_); }
+  [[nodiscard]] bool is_real() const { return std::holds_alternative<double>(value_); }
+  [[nodiscard]] bool is_number() const { return is_integer() || is_real(); }
+  [[nodiscard]] bool is_text() const { return std::holds_alternative<std::string>(value_); }
+  [[nodiscard]] bool is_list() const { return std::holds_alternative<Values>(value_); }
+  [[nodiscard]] bool is_fields() const { return std::holds_alternative<Fields>(value_); }
+
+  // The value must be of the named type (CHECK).
+  [[nodiscard]] bool boolean() const;
+  [[nodiscard]] int64_t integer() const;
+  [[nodiscard]] double number() const;  // of an integer, too
+  [[nodiscard]] const std::string& text() const;
+  [[nodiscard]] const Values& list() const;
+  [[nodiscard]] Values& list();
+  [[nodiscard]] const Fields& fields() const;
+  [[nodiscard]] Fields& fields();
+
+  // Equal numbers are equal, whether integer or real: 4 == 4.0.
+  friend bool operator==(const Value& a, const Value& b);
+
+  // Calls fn with the alternative that the value holds: std::monostate, bool, int64_t, uint64_t (no
+  // int64_t holds it), double, std::string, Values or Fields.
+  template <typename Fn>
+  decltype(auto) visit(Fn&& fn) const {
+    return std::visit(std::forward<Fn>(fn), value_);
+  }
+
+ private:
+  std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, Values, Fields> value_;
+};
+
+// The field of this name; null if there is none.
+[[nodiscard]] const Value& field_of(const Fields& fields, const std::string& name);
+// The text of a field; `fallback` if there is none, or it is no text.
+[[nodiscard]] std::string text_of(const Fields& fields, const std::string& name,
+                                  const std::string& fallback = "");
+
+// Sets the fields of `more` in `fields`, replacing those of the same names.
+void update(Fields& fields, const Fields& more);
+
+}  // namespace reprise

@@ -67,8 +67,7 @@ bool show_results(const experiments::RunOutcome& outcome, const results::Manifes
          outcome.records.size() + outcome.skipped.size(), outcome.points);
     return true;
   }
-  const bool has_figures =
-      !chosen.no_plot && !folder.run.plots.empty() && !folder.records.empty();
+  const bool has_figures = !chosen.no_plot && !folder.run.plots.empty() && !folder.records.empty();
   return !has_figures || draw_or_explain(folder, out / "figures", stop);
 }
 

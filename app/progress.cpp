@@ -53,7 +53,8 @@ void Progress::started(const experiments::Group& group) {
   if (is_terminal_) show(group.label, std::min(done_ + 1, points_));
 }
 
-void Progress::finished(const experiments::Group& group, const std::vector<results::Record>& records) {
+void Progress::finished(const experiments::Group& group,
+                        const std::vector<results::Record>& records) {
   int64_t number = done_;
   done_ += static_cast<int64_t>(records.size());
   if (is_terminal_) return show(group.label, done_);

@@ -19,7 +19,8 @@ class Progress : public experiments::RunObserver {
   void planned(int64_t points, int64_t present, int64_t torn_bytes) override;
   void machine_wanted() override;
   void started(const experiments::Group& group) override;
-  void finished(const experiments::Group& group, const std::vector<results::Record>& records) override;
+  void finished(const experiments::Group& group,
+                const std::vector<results::Record>& records) override;
   void skipped(const experiments::Group& group, const experiments::MemoryLack& lack) override;
   void end();  // removes the line, so that other output can follow
 

@@ -51,8 +51,8 @@ std::string wanted_plot_python(const std::string& command, const Fields& documen
 }
 
 // Runs the script on the document and returns the JSON that it prints.
-Fields answer_of(const std::string& python, const std::filesystem::path& script, const Fields& document,
-               const std::vector<std::string>& options) {
+Fields answer_of(const std::string& python, const std::filesystem::path& script,
+                 const Fields& document, const std::vector<std::string>& options) {
   const TemporaryFile file("reprise-document", json_text(document));
   std::vector<std::string> command = {python, script.string(), file.path()};
   command.insert(command.end(), options.begin(), options.end());

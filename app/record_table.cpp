@@ -125,8 +125,8 @@ struct Columns {
 
 // `has_spread`: quartiles are shown beside medians.
 Columns columns_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
-                   const std::vector<std::string>& metrics,
-                   const std::vector<PaperPoints>& papers, bool has_spread) {
+                   const std::vector<std::string>& metrics, const std::vector<PaperPoints>& papers,
+                   bool has_spread) {
   Columns columns;
   const auto& axes = folder.run.settings.axes;
   size_t place = 0;
@@ -195,8 +195,8 @@ struct Tables {
 };
 
 Tables tables_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
-                 const std::vector<std::string>& metrics,
-                 const std::vector<PaperPoints>& papers, const TableOptions& options) {
+                 const std::vector<std::string>& metrics, const std::vector<PaperPoints>& papers,
+                 const TableOptions& options) {
   Tables tables;
   for (const bool has_spread : {true, false}) {
     const Columns columns = columns_of(folder, keys, metrics, papers, has_spread);
@@ -259,8 +259,7 @@ std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::
   return table.csv();
 }
 
-std::string json_rows(const results::ResultsFolder& folder,
-                      const std::vector<std::string>& metrics,
+std::string json_rows(const results::ResultsFolder& folder, const std::vector<std::string>& metrics,
                       const std::vector<PaperPoints>& papers) {
   Values rows;
   for (const Record& record : folder.records) {

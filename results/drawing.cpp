@@ -15,9 +15,8 @@ namespace {
 // True if the figure shows something of the record.
 bool is_drawn(const Record& record, const Plot& plot) {
   if (plot.family != "stack") return shown_metric(record.metrics, plot.y).has_value();
-  return std::any_of(plot.stack.begin(), plot.stack.end(), [&](const std::string& part) {
-    return record.metrics.contains(part);
-  });
+  return std::any_of(plot.stack.begin(), plot.stack.end(),
+                     [&](const std::string& part) { return record.metrics.contains(part); });
 }
 
 std::vector<const Record*> drawn_records(const std::vector<Record>& records, const Plot& plot) {
@@ -39,7 +38,8 @@ void require_places(const std::vector<const Record*>& drawn, const Plot& plot,
       raise(
           "{}: the record of point {} has {} for \"settings.requested.{}\", where the figure {} "
           "needs a {}. Delete that record, or measure anew with --fresh.",
-          source, record->point, shown(found), axis, plot.name, first.is_text() ? "word" : "number");
+          source, record->point, shown(found), axis, plot.name,
+          first.is_text() ? "word" : "number");
     }
   }
 }

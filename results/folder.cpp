@@ -113,8 +113,7 @@ std::vector<MissingPoints> missing_points(const ResultsFolder& folder) {
   std::set<std::string> measured, skipped;
   for (const Record& record : folder.records)
     measured.insert(point_key(record.settings.requested, settings.axes));
-  for (const SkippedPoint& point : folder.skipped)
-    skipped.insert(point.label + " " + point.method);
+  for (const SkippedPoint& point : folder.skipped) skipped.insert(point.label + " " + point.method);
   std::vector<MissingPoints> missing;
   Places(settings).each([&](const Fields& place, const std::string& label) {
     MissingPoints here{.label = label, .methods = {}};

@@ -12,7 +12,7 @@
 namespace reprise::results {
 
 struct ResultsFolder {
-  std::string source;         // the folder, or the file of records
+  std::string source;                 // the folder, or the file of records
   Manifest run;                       // that passed check_manifest()
   std::vector<Record> records;        // each point once
   std::vector<SkippedPoint> skipped;  // from read_skipped()

@@ -136,8 +136,8 @@ void check_manifest(const Manifest& manifest, const std::string& source) {
   try {
     check_settings(manifest.settings);
     if (manifest.points < 0 || manifest.points > kMostPlannedPoints)
-      throw FieldFault{fmt::format("points must be 0 to {}, found {}", kMostPlannedPoints,
-                                   manifest.points)};
+      throw FieldFault{
+          fmt::format("points must be 0 to {}, found {}", kMostPlannedPoints, manifest.points)};
     require_most(manifest.metrics.size(), kMostAxisValues, "metrics");
     if (manifest.metrics.empty()) throw FieldFault{"metrics must name at least one metric"};
     require_most(manifest.left_out.size(), kMostAxisValues, "left_out");

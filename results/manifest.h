@@ -1,5 +1,5 @@
-// The manifest of a results folder, run.json: what was planned and which figures show it. visit() is
-// the schema. Anybody may have written the file, so it is read strictly.
+// The manifest of a results folder, run.json: what was planned and which figures show it. visit()
+// is the schema. Anybody may have written the file, so it is read strictly.
 #pragma once
 
 #include <filesystem>

@@ -35,12 +35,15 @@ std::string spread_fault(const std::string& name, const Metric& metric) {
           order_fault(name, {{"q1", spread.q1}, {"value", metric.value}, {"q3", spread.q3}});
       !fault.empty())
     return fault;
-  const auto is_inside = [&](double number) { return spread.min <= number && number <= spread.max; };
+  const auto is_inside = [&](double number) {
+    return spread.min <= number && number <= spread.max;
+  };
   if (!is_inside(metric.value)) return fmt::format("metric {} lies outside its own range", name);
   std::vector<Named> inner = {{"q1", spread.q1}, {"q3", spread.q3}};
   inner.insert(inner.end(), tails.begin(), tails.end());
   for (const auto& [what, number] : inner)
-    if (!is_inside(number)) return fmt::format("{} of metric {} lies outside its range", what, name);
+    if (!is_inside(number))
+      return fmt::format("{} of metric {} lies outside its range", what, name);
   return "";
 }
 

@@ -19,15 +19,14 @@ Provenance provenance() {
           .compiler = REPRISE_COMPILER,
           .flags = REPRISE_FLAGS,
           .build_type = REPRISE_BUILD_TYPE,
-          .libraries = {
-              {"onednn", REPRISE_ONEDNN_VERSION},
-              {"highway", REPRISE_HIGHWAY_VERSION},
-              {"openmp", REPRISE_OPENMP_VERSION},
-              {"libtorch", torch.empty() ? "none" : torch},
-              {"fmt", FMT_VERSION},
-              {"nlohmann_json",
-               fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
-                           NLOHMANN_JSON_VERSION_PATCH)}}};
+          .libraries = {{"onednn", REPRISE_ONEDNN_VERSION},
+                        {"highway", REPRISE_HIGHWAY_VERSION},
+                        {"openmp", REPRISE_OPENMP_VERSION},
+                        {"libtorch", torch.empty() ? "none" : torch},
+                        {"fmt", FMT_VERSION},
+                        {"nlohmann_json",
+                         fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
+                                     NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)}}};
 }
 
 std::string version_text() {

@@ -110,7 +110,7 @@ struct Record {
   // Fingerprints of the model's and the workload's files; older records have none.
   std::optional<Fields> sources;
   std::string started_at, ended_at;  // UTC
-  std::string writer;  // the process, if several share the folder
+  std::string writer;                // the process, if several share the folder
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& visitor) {

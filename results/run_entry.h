@@ -33,8 +33,9 @@ class RunEntries {
   // Takes an entry in and returns its ID. Throws Error naming `where` (file and line) where a key
   // is missing or unsound, or an entry before it has the same ID and says something else.
   std::string add(const Fields& line, const std::string& where);
-  // The fields of a record with all its keys, and without "run". Throws Error naming `where` where no line before
-  // it is its run's entry, where both have a key, and where the records become too large.
+  // The fields of a record with all its keys, and without "run". Throws Error naming `where` where
+  // no line before it is its run's entry, where both have a key, and where the records become too
+  // large.
   [[nodiscard]] Fields whole(Fields record, const std::string& where);
 
  private:
@@ -49,6 +50,7 @@ class RunEntries {
 
 // The lines of records that have all their keys. An entry is among them for each run whose ID is
 // not in `written`, to which it is added.
-[[nodiscard]] std::string run_lines(std::span<const Record> records, std::set<std::string>& written);
+[[nodiscard]] std::string run_lines(std::span<const Record> records,
+                                    std::set<std::string>& written);
 
 }  // namespace reprise::results

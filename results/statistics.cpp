@@ -56,7 +56,8 @@ void add_percentiles(std::span<const double> samples, Metric& metric) {
 }
 
 bool is_noisy(const Metric& metric) {
-  return metric.spread && !metric.is_population && metric.spread->iqr() > kNoisyShare * metric.value;
+  return metric.spread && !metric.is_population &&
+         metric.spread->iqr() > kNoisyShare * metric.value;
 }
 
 std::optional<Disturbed> disturbed_mark(int64_t disturbed, int64_t taken, int64_t retaken) {

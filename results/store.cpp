@@ -89,9 +89,10 @@ Contents parse_records(const std::string& text, const fs::path& path, RunEntries
             error.what());
     }
     if (!parsed.is_fields())
-      raise("{} is not a record of this program: it is no JSON object. Delete that line, or run "
-            "with --fresh.",
-            where);
+      raise(
+          "{} is not a record of this program: it is no JSON object. Delete that line, or run "
+          "with --fresh.",
+          where);
     if (RunEntries::is_entry(parsed.fields())) {
       pending_runs.insert(runs.add(parsed.fields(), where));
       begin = end + 1;
@@ -217,8 +218,7 @@ WholeRecords read_record_files(const std::vector<fs::path>& files) {
     Contents contents = parse_records(text, file, runs);
     whole.torn_bytes += static_cast<int64_t>(text.size() - contents.sound_bytes);
     for (Record& record : contents.records)
-      if (points.insert(record.point).second)
-        whole.records.push_back(std::move(record));
+      if (points.insert(record.point).second) whole.records.push_back(std::move(record));
   }
   return whole;
 }
@@ -352,7 +352,8 @@ Manifest RecordStore::continued(const Manifest& found, const Manifest& planned, 
         "{} holds results of another origin: {}. Add --fresh to set them aside, --mix to measure "
         "the rest all the same and mark it, or choose another --out.",
         dir_.string(), difference_);
-  next.identity = found.identity;  // the first identity is kept, so that others need --mix each time
+  next.identity =
+      found.identity;  // the first identity is kept, so that others need --mix each time
   next.is_mixed = true;
   return next;
 }
@@ -404,8 +405,7 @@ const Record* RecordStore::find(const std::string& point) const {
 // The first record of a point is kept; two writers may have measured the same group.
 void RecordStore::keep(std::span<const Record> records) {
   for (const Record& record : records)
-    if (index_.emplace(record.point, records_.size()).second)
-      records_.push_back(record);
+    if (index_.emplace(record.point, records_.size()).second) records_.push_back(record);
 }
 
 bool RecordStore::claim(size_t number) {

@@ -33,8 +33,8 @@ Fields asked_for(const ResultsFolder& folder) {
       if (!settings.axes.contains(name) && name != "method" && name != "method_options")
         asked[name] = "";
   for (auto& [name, value] : asked)
-    value = said(folder,
-                 [&, key = name](const Record& record) { return setting_text(record, key); });
+    value =
+        said(folder, [&, key = name](const Record& record) { return setting_text(record, key); });
   asked["scale"] = settings.scale;
   asked["axes"] = FieldWriter::written(settings.axes);
   return asked;
@@ -46,8 +46,8 @@ Fields code_of(const ResultsFolder& folder) {
   const auto made = [&](std::string results::Provenance::*part) {
     return said(folder, [part](const Record& record) { return known(record.provenance.*part); });
   };
-  const std::string dirty = said(
-      folder, [](const Record& record) { return record.provenance.is_dirty ? "yes" : "no"; });
+  const std::string dirty =
+      said(folder, [](const Record& record) { return record.provenance.is_dirty ? "yes" : "no"; });
   return {{"code", Fields{{"revision", made(&results::Provenance::revision)}, {"modified", dirty}}},
           {"compiler", made(&results::Provenance::compiler)},
           {"flags", made(&results::Provenance::flags)}};

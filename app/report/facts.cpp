@@ -166,18 +166,16 @@ Fields facts_of(const Record& record, const std::vector<Column>& columns,
           {"limits", limit_texts(record.machine)},
           {"caches_mib", cache_texts(record.machine)},
           {"noisy", std::move(noisy)},
-          {"is_disturbed", std::any_of(metrics.begin(), metrics.end(),
-                                       [](const auto& one) {
-                                         return one.second.disturbed.has_value();
-                                       })},
+          {"is_disturbed",
+           std::any_of(metrics.begin(), metrics.end(),
+                       [](const auto& one) { return one.second.disturbed.has_value(); })},
           {"is_judged", results::run_validity(record).is_judged},
           {"inexact", results::inexact_remark(metrics)}};
 }
 
 Fields folder_document(const Reported& report, size_t number) {
   const ResultsFolder& folder = report.folder;
-  const auto papers =
-      results::paper_points(results::paper_numbers_of(folder.run), folder.records);
+  const auto papers = results::paper_points(results::paper_numbers_of(folder.run), folder.records);
   const std::vector<Column> columns = columns_of(report);
   Fields document = results::figures_document(folder);
   document["looks"] = experiments::method_looks();
@@ -192,8 +190,7 @@ Fields folder_document(const Reported& report, size_t number) {
                    skipped_note(folder.skipped) + missing_note(results::missing_points(folder))},
       {"papers", paper_notes(folder.run, papers, all_metrics(folder))}};
   Values facts;
-  for (const Record& record : folder.records)
-    facts.emplace_back(facts_of(record, columns, papers));
+  for (const Record& record : folder.records) facts.emplace_back(facts_of(record, columns, papers));
   document["facts"] = std::move(facts);
   return document;
 }
@@ -216,7 +213,7 @@ Fields change_fact(const MetricChange& change, const ResultsFolder& after) {
 }
 
 Fields changes_document(const ResultsFolder& before, const ResultsFolder& after,
-                      const checks::ChangeOptions& options) {
+                        const checks::ChangeOptions& options) {
   const Changes changes = changes_between(before, after, options);
   Values metrics;
   for (const MetricChange& change : changes.metrics)
@@ -235,8 +232,7 @@ bool are_of_one_experiment(const ResultsFolder& a, const ResultsFolder& b) {
 
 }  // namespace
 
-Fields report_document(const std::vector<Reported>& reports,
-                       const checks::ChangeOptions& options) {
+Fields report_document(const std::vector<Reported>& reports, const checks::ChangeOptions& options) {
   Values documents, all_changes;
   for (size_t after = 0; after < reports.size(); ++after) {
     documents.emplace_back(folder_document(reports[after], after + 1));

@@ -33,9 +33,8 @@ void FieldReader::derived(const char* name, double value) {
   double found = 0;
   required(name, found);
   if (!(std::abs(found - value) <= 1e-9 * std::max(std::abs(found), std::abs(value))))
-    throw FieldFault{
-        fmt::format("{} must be {:g}, which follows from its neighbours, found {:g}", where(name),
-                    value, found)};
+    throw FieldFault{fmt::format("{} must be {:g}, which follows from its neighbours, found {:g}",
+                                 where(name), value, found)};
 }
 
 void FieldReader::read(const Value& found, const std::string& what, double& field) {

@@ -11,8 +11,9 @@
 //     }
 //   };
 //
-// From this one list a struct is read and written, and what a file may hold is checked: each field's
-// type, finite numbers, texts that a terminal can print. Rules between fields are the struct's own.
+// From this one list a struct is read and written, and what a file may hold is checked: each
+// field's type, finite numbers, texts that a terminal can print. Rules between fields are the
+// struct's own.
 #pragma once
 
 #include <fmt/format.h>
@@ -46,7 +47,8 @@ struct FieldFault {
   std::string text;
 };
 
-// Reads a struct. Fields that no visit() names are ignored, so that older programs read newer files.
+// Reads a struct. Fields that no visit() names are ignored, so that older programs read newer
+// files.
 class FieldReader {
  public:
   // `path` names the fields in faults: "metrics.ttft_ms"; "" for a whole file or line.
@@ -208,9 +210,9 @@ template <typename T>
 [[nodiscard]] T read_fields(const Value& value, const std::string& what = "") {
   T read;
   if (!value.is_fields())
-    throw FieldFault{what.empty() ? "it is no JSON object"
-                                  : fmt::format("{} must be an object, found {}", what,
-                                                shown(value))};
+    throw FieldFault{what.empty()
+                         ? "it is no JSON object"
+                         : fmt::format("{} must be an object, found {}", what, shown(value))};
   FieldReader reader(value.fields(), what);
   T::visit(read, reader);
   return read;

@@ -43,8 +43,8 @@ class Value {
   Value(Values list) : value_(std::move(list)) {}
   Value(Fields fields) : value_(std::move(fields)) {}
   template <typename T>
-  requires(!std::same_as<T, Value> && std::convertible_to<T, Value>) Value(
-      const std::vector<T>& list)
+  requires(!std::same_as<T, Value> && std::convertible_to<T, Value>)
+      Value(const std::vector<T>& list)
       : value_(Values(list.begin(), list.end())) {}
   template <typename T>
   requires std::convertible_to<T, Value> Value(const std::optional<T>& value) {

@@ -20,8 +20,8 @@ namespace reprise {
 [[nodiscard]] Value parse_value(std::string_view text, const std::string& source);
 [[nodiscard]] Value read_value(const std::filesystem::path& path);
 
-// JSON in one line. Equal values have equal texts, except that 4 and 4.0 differ; so hashes of points
-// and settings are taken of it.
+// JSON in one line. Equal values have equal texts, except that 4 and 4.0 differ; so hashes of
+// points and settings are taken of it.
 [[nodiscard]] std::string json_text(const Value& value);
 // JSON in lines, each level indented by as many spaces more.
 [[nodiscard]] std::string json_text(const Value& value, int indent);

@@ -82,8 +82,7 @@ Machine machine_of(const Context& context, const MachineLimits& limits) {
   machine.l3_bytes = cpu.l3_bytes;
   machine.l3_instances = cpu.l3_instances;
   machine.available_bytes = available_bytes();
-  machine.transparent_huge_pages =
-      chosen_setting("/sys/kernel/mm/transparent_hugepage/enabled");
+  machine.transparent_huge_pages = chosen_setting("/sys/kernel/mm/transparent_hugepage/enabled");
   machine.limits = named_limits(limits);
   return machine;
 }

@@ -135,9 +135,8 @@ T read_options(JsonObject given) {
 template <Options T>
 T read_options(const Fields& given, const std::string& source) {
   T options;
-  detail::with_object(given, source, [&](const JsonObject& object) {
-    options = read_options<T>(object);
-  });
+  detail::with_object(given, source,
+                      [&](const JsonObject& object) { options = read_options<T>(object); });
   return options;
 }
 

@@ -468,18 +468,18 @@ class Parser {
     JsonObject plot(json, source_, path);
     const std::vector<std::string> axes = experiment_.kind.axis_names();
     results::Plot spec{.family = plot.string("family", "lines"),
-                  .x = plot.string("x"),
-                  .y = "",
-                  .series = plot.string("series", "method"),
-                  .name = "",
-                  .title = plot.string("title", experiment_.title),
-                  .log_x = plot.boolean("log_x", false),
-                  .log_y = plot.boolean("log_y", false),
-                  .panels = plot.string("panels", ""),
-                  .rows = "",
-                  .reference = "",
-                  .stack = {},
-                  .note = ""};
+                       .x = plot.string("x"),
+                       .y = "",
+                       .series = plot.string("series", "method"),
+                       .name = "",
+                       .title = plot.string("title", experiment_.title),
+                       .log_x = plot.boolean("log_x", false),
+                       .log_y = plot.boolean("log_y", false),
+                       .panels = plot.string("panels", ""),
+                       .rows = "",
+                       .reference = "",
+                       .stack = {},
+                       .note = ""};
     require_name(results::figure_families(), "plot family", spec.family, plot.where("family"));
     check_placeholders(spec.title, plot.where("title"));
     read_family_keys(plot, spec);

@@ -144,9 +144,9 @@ struct Group {
 struct Measurement {
   std::map<std::string, std::vector<double>> samples;  // by metric
   results::Metrics metrics;
-  Fields resolved;                        // settings as they turned out
-  Fields answers;                         // outputs: hashes of generated tokens, agreement
-  std::map<std::string, int64_t> memory;  // bytes
+  Fields resolved;                            // settings as they turned out
+  Fields answers;                             // outputs: hashes of generated tokens, agreement
+  std::map<std::string, int64_t> memory;      // bytes
   std::optional<results::CoreUses> core_use;  // of timed kinds, sample by sample
   // results::disturbed_mark() if other programs took the cores; see Undisturbed. It is attached to
   // the samples added afterwards, and to the metrics derived from them.
@@ -206,8 +206,7 @@ class Kind {
   // and take their memory together. A kind that does not interleave measures them one after
   // another.
   virtual std::vector<std::vector<Measurement>> measure_in_turn(
-      std::span<const Group* const> groups, const Machine& machine,
-      const std::atomic<bool>& stop) {
+      std::span<const Group* const> groups, const Machine& machine, const std::atomic<bool>& stop) {
     std::vector<std::vector<Measurement>> all;
     for (const Group* group : groups) all.push_back(measure(*group, machine, stop));
     return all;

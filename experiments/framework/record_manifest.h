@@ -12,8 +12,9 @@ namespace reprise::experiments {
 // experiment they name if this program ships it; otherwise there is one figure, the kind's first
 // metric in the records against the axis with most values. At least one valid record is needed.
 // Throws Error, naming `source`, for records of several experiments or of an unknown kind.
-[[nodiscard]] results::Manifest manifest_of_records(
-    const std::vector<results::Record>& records, const std::string& source,
-    const std::optional<Experiment>& shipped, const Vocabulary& vocabulary);
+[[nodiscard]] results::Manifest manifest_of_records(const std::vector<results::Record>& records,
+                                                    const std::string& source,
+                                                    const std::optional<Experiment>& shipped,
+                                                    const Vocabulary& vocabulary);
 
 }  // namespace reprise::experiments

@@ -71,10 +71,11 @@ struct RunOutcome {
 // method is missing, since speedups refer to it.
 void leave_out_missing(Experiment& experiment, const Kind& kind);
 
-// Runs the experiment by its plan. A group that does not fit into memory is skipped and listed; a later run may
-// measure it. One of several processes returns when its part is done and no other process holds a
-// group that it might have to take over. Throws Error if a group cannot run on any machine or the
-// folder cannot be used; results so far are on disk, and the same command continues from there.
+// Runs the experiment by its plan. A group that does not fit into memory is skipped and listed; a
+// later run may measure it. One of several processes returns when its part is done and no other
+// process holds a group that it might have to take over. Throws Error if a group cannot run on any
+// machine or the folder cannot be used; results so far are on disk, and the same command continues
+// from there.
 RunOutcome run_experiment(const Experiment& experiment, const Plan& plan, const RunOptions& options,
                           Kind& kind, RunObserver& observer, const std::atomic<bool>& stop);
 

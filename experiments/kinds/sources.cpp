@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-
 #include "core/base/error.h"
 #include "core/model/checkpoint/content_hash.h"
 #include "core/model/config/shapes.h"

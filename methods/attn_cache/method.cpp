@@ -122,15 +122,15 @@ class AttnCacheMethod final : public Method {
     sink.metric(kStoredTexts, static_cast<double>(database_->maps().groups().size()));
     sink.metric(kThreshold, options_.threshold);
     Fields settings = {{"projector", database_->projector().origin().how},
-                     {"projector_fingerprint", database_->projector().fingerprint()},
-                     {"learning_texts", learning_texts_},
-                     {"lookups", counts.lookups},
-                     {"hits", counts.hits},
-                     {"no_text_of_that_length", counts.empty + counts.other_length},
-                     {"nearest_is_another_layer", counts.other_layer},
-                     {"below_threshold", counts.below_threshold},
-                     {"hits_beside_misses", counts.unused_hits},
-                     {"loaded_bytes", counts.loaded_bytes}};
+                       {"projector_fingerprint", database_->projector().fingerprint()},
+                       {"learning_texts", learning_texts_},
+                       {"lookups", counts.lookups},
+                       {"hits", counts.hits},
+                       {"no_text_of_that_length", counts.empty + counts.other_length},
+                       {"nearest_is_another_layer", counts.other_layer},
+                       {"below_threshold", counts.below_threshold},
+                       {"hits_beside_misses", counts.unused_hits},
+                       {"loaded_bytes", counts.loaded_bytes}};
     if (!training_.empty()) settings["training"] = training_;
     sink.setting(info_.name, settings);
     if (beside_ != nullptr) beside_->report(sink);

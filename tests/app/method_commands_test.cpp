@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "core/base/value_json.h"
 #include "core/model/network/decoder.h"
 #include "core/sentence/embedder.h"
 #include "core/tokenizer/tokenizer.h"
@@ -119,7 +120,7 @@ std::vector<std::vector<float>> vectors_of_lane(const std::string& model, const 
                                 .database = database};
   experiments::MethodChoice choice;
   choice.name = "attn_cache";
-  choice.options = options;
+  choice.options = fields_of(options);
   experiments::PrefillLane lane(choice, setup, 1);
   std::vector<std::vector<float>> vectors(asked.size());
   lane.take(std::ssize(asked), /*is_warmup=*/false, [&](int64_t step, model::LayerPolicy* policy) {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/value_json.h"
 #include "experiments/kinds/registry.h"
 #include "tests/support/run_model.h"
 #include "tests/support/tiny_models.h"
@@ -47,8 +48,8 @@ TEST(SampleMethod, RunsInExperimentsAndHasALookInFigures) {
                      {"methods", {"contiguous", kSample}}};
   const auto experiment =
       experiments::parse_experiment(file, "t.json", "desk", {}, experiments::known_vocabulary());
-  EXPECT_EQ(experiment.methods.back().resolved.at("chunk_tokens"), Value(16));
-  EXPECT_EQ(experiments::method_looks()[kSample], Json({"#1B9E77", "*"}));
+  EXPECT_EQ(experiment.methods.back().resolved.at("chunk_tokens").integer(), 16);
+  EXPECT_EQ(reprise::json_of(experiments::method_looks().at(kSample)), Json({"#1B9E77", "*"}));
   for (const experiments::MethodCell& cell : experiments::method_matrix()) {
     if (cell.method != kSample) continue;
     const std::set<std::string> refusing = {"prefill", "sentences", "embed", "pml", "pml run"};

@@ -22,18 +22,18 @@ ResultsFolder two_points() {
   }
   folder.records[1].metrics = {{"tpot_ms", {.value = 1.0, .unit = "ms"}}};
   const Json manifest = {
-       {"settings",
-        {{"axes", {{"prompt_tokens", {8, 16, 32}}, {"heads", {0}}}},
-         {"methods", {{{"name", "contiguous"}}}}}},
-       {"metrics", {"ttft_ms"}},
-       {"caption", {{"note", "{{as it is}} {prompt_tokens}"}}},
-       {"plots",
-        {{{"x", "prompt_tokens"}, {"y", "ttft_ms"}, {"name", "a"}, {"title", "{heads} heads"}},
-         {{"x", "prompt_tokens"},
-          {"family", "stack"},
-          {"stack", {"ttft_ms", "tpot_ms"}},
-          {"name", "b"},
-          {"title", "{heads} heads"}}}}};
+      {"settings",
+       {{"axes", {{"prompt_tokens", {8, 16, 32}}, {"heads", {0}}}},
+        {"methods", {{{"name", "contiguous"}}}}}},
+      {"metrics", {"ttft_ms"}},
+      {"caption", {{"note", "{{as it is}} {prompt_tokens}"}}},
+      {"plots",
+       {{{"x", "prompt_tokens"}, {"y", "ttft_ms"}, {"name", "a"}, {"title", "{heads} heads"}},
+        {{"x", "prompt_tokens"},
+         {"family", "stack"},
+         {"stack", {"ttft_ms", "tpot_ms"}},
+         {"name", "b"},
+         {"title", "{heads} heads"}}}}};
   folder.run = read_manifest(value_of(manifest), "run.json");
   check_manifest(folder.run, "run.json");
   return folder;

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "results/statistics.h"
 #include <nlohmann/json.hpp>
+#include "results/statistics.h"
 
 namespace reprise::results {
 namespace {
@@ -28,8 +28,7 @@ TEST(MetricName, PercentilesAreShownWhereTheSamplesSupportThem) {
   samples.resize(298);
   Metric few = metric_of(summarize(samples), "ms");
   add_percentiles(samples, few);
-  const Metrics metrics = {
-      {"many", many}, {"few", few}, {"plain", {.value = 3.0, .unit = "GB/s"}}};
+  const Metrics metrics = {{"many", many}, {"few", few}, {"plain", {.value = 3.0, .unit = "GB/s"}}};
   EXPECT_EQ(json_of_metric(shown_metric(metrics, "many").value()), json_of_metric(many));
   EXPECT_EQ(json_of_metric(shown_metric(metrics, "many.p99").value()),
             Json({{"value", many.percentiles.at("p99")}, {"unit", "ms"}}));

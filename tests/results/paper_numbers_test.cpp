@@ -178,7 +178,7 @@ TEST(PaperNumbers, OfPromptCachesFigure5AreFoundInThePublishedFile) {
   for (const char* name : {"cpu", "4090", "a40"})
     for (const char* method : {"contiguous", "prompt_cache"}) {
       const Metrics found = load_paper_numbers(std::string("prompt_cache_fig5_") + name)
-                             .at({{"method", method}, {"prompt_tokens", 1024}});
+                                .at({{"method", method}, {"prompt_tokens", 1024}});
       EXPECT_TRUE(found.contains("ttft_ms")) << name << " " << method;
     }
 }
@@ -188,12 +188,12 @@ TEST(PaperNumbers, ShippedFilesAreSound) {
   EXPECT_GE(names.size(), 5u);
   for (const std::string& name : names) EXPECT_NO_THROW((void)load_paper_numbers(name)) << name;
   const Fields point = {{"method", "chunk_attention"},
-                      {"batch", 32},
-                      {"heads", 32},
-                      {"kv_heads", 32},
-                      {"head_dim", 128},
-                      {"prompt_tokens", 4096},
-                      {"shared_tokens", 4096}};
+                        {"batch", 32},
+                        {"heads", 32},
+                        {"kv_heads", 32},
+                        {"head_dim", 128},
+                        {"prompt_tokens", 4096},
+                        {"shared_tokens", 4096}};
   EXPECT_EQ(load_paper_numbers("chunk_attention_table3").at(point).at("latency_us").value, 206.22);
 }
 
@@ -237,9 +237,9 @@ TEST(PaperNumbers, OfPromptCachesFigures3And4AreMediansOfThePublishedTimes) {
         response.push_back(response_ms);
       }
       const Metrics found = paper.at({{"dataset", dataset},
-                                   {"method", is_cached ? "prompt_cache" : "contiguous"},
-                                   {"method_options", Fields{{"copies", is_cached}}},
-                                   {"context_limit", 3500}});
+                                      {"method", is_cached ? "prompt_cache" : "contiguous"},
+                                      {"method_options", Fields{{"copies", is_cached}}},
+                                      {"context_limit", 3500}});
       const auto value = [&](const char* metric) { return found.at(metric).value; };
       const double kRounded = 0.0501;  // numbers are rounded to a tenth
       ASSERT_TRUE(found.contains("ttft_ms")) << name << " " << dataset;

@@ -127,7 +127,8 @@ TEST(Statistics, NoiseAndImpossibleSharesAreRemarked) {
   EXPECT_FALSE(is_noisy(different));
   EXPECT_TRUE(remarks_on({{"ttft_ms", calm}}).empty());
   EXPECT_EQ(
-      remarks_on({{"ttft_ms", busy}, {"memory_limit_ratio", Metric{.value = 1.5, .unit = "ratio"}}}).size(),
+      remarks_on({{"ttft_ms", busy}, {"memory_limit_ratio", Metric{.value = 1.5, .unit = "ratio"}}})
+          .size(),
       2u);
 }
 
@@ -140,7 +141,8 @@ TEST(Statistics, TimesThatNeitherArithmeticNorMemoryExplainsAreRemarked) {
   EXPECT_TRUE(remarks(0.9, 0.005).empty());
   ASSERT_EQ(remarks(0.002, 0.01).size(), 1u);
   EXPECT_NE(remarks(0.002, 0.01)[0].find("0.002"), std::string::npos);
-  EXPECT_EQ(remarks_on({{"compute_limit_ratio", Metric{.value = 0.002, .unit = "ratio"}}}).size(), 1u);
+  EXPECT_EQ(remarks_on({{"compute_limit_ratio", Metric{.value = 0.002, .unit = "ratio"}}}).size(),
+            1u);
   EXPECT_TRUE(remarks_on({{"ttft_ms", Metric{.value = 1, .unit = "ms"}}}).empty());
 }
 

@@ -432,7 +432,8 @@ TEST_F(StoreTest, TornTailOfOneWriterHarmsNoOther) {
   }
   const fs::path torn = dir_ / "records-1of2.jsonl";
   const auto whole = fs::file_size(torn);
-  const std::string next = line_of(group("g2", 2)[0]).dump() + "\n" + line_of(group("g2", 2)[1]).dump() + "\n";
+  const std::string next =
+      line_of(group("g2", 2)[0]).dump() + "\n" + line_of(group("g2", 2)[1]).dump() + "\n";
   for (size_t cut = 1; cut < next.size(); cut += 13) {
     fs::resize_file(torn, whole);
     std::ofstream(torn, std::ios::app | std::ios::binary) << next.substr(0, cut);
@@ -452,7 +453,8 @@ TEST_F(StoreTest, GroupIsTakenInWhenItIsWhole) {
   TestStore a(dir_, manifest(), false, "1of2");
   { TestStore b(dir_, manifest(), false, "2of2"); }
   const fs::path file = dir_ / "records-2of2.jsonl";
-  const std::string lines = line_of(group("g0", 2)[0]).dump() + "\n" + line_of(group("g0", 2)[1]).dump() + "\n";
+  const std::string lines =
+      line_of(group("g0", 2)[0]).dump() + "\n" + line_of(group("g0", 2)[1]).dump() + "\n";
   for (const size_t end : {size_t{10}, lines.find('\n') + 1, lines.size() - 1}) {
     std::ofstream(file, std::ios::trunc | std::ios::binary) << lines.substr(0, end);
     a.refresh();

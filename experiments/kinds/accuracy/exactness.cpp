@@ -164,10 +164,10 @@ class Judgement {
     double largest_gap = 0, largest_ratio = 0;
     for (const Divergence& divergence : agreement.divergences) {
       Fields one = {{"request", divergence.request},
-                  {"token_index", divergence.index},
-                  {"reference_token", divergence.reference_token},
-                  {"token", divergence.token},
-                  {"max_logit_difference", divergence.max_logit_difference}};
+                    {"token_index", divergence.index},
+                    {"reference_token", divergence.reference_token},
+                    {"token", divergence.token},
+                    {"max_logit_difference", divergence.max_logit_difference}};
       if (is_rounded(group_)) {
         const NearTie tie = ties_.judge(text_before(divergence, requests),
                                         divergence.reference_token, divergence.token);

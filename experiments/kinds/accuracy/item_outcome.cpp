@@ -168,12 +168,12 @@ void add_times(Measurement& measured, Outcomes outcomes, Outcomes baseline) {
 
 Fields line_of(const ItemOutcome& outcome, const ItemOutcome& baseline) {
   Fields line = {{"id", outcome.id},
-               {"text", outcome.text},
-               {"score", outcome.score},
-               {"tokens", outcome.tokens.size()},
-               {"first_kl", outcome.rows.first_kl},
-               {"mean_kl", outcome.rows.mean_kl},
-               {"top_1_ratio", outcome.rows.top_1_ratio}};
+                 {"text", outcome.text},
+                 {"score", outcome.score},
+                 {"tokens", outcome.tokens.size()},
+                 {"first_kl", outcome.rows.first_kl},
+                 {"mean_kl", outcome.rows.mean_kl},
+                 {"top_1_ratio", outcome.rows.top_1_ratio}};
   if (outcome.choice_right) line["choice_right"] = *outcome.choice_right;
   if (const auto parted = first_divergence(baseline.tokens, outcome.tokens))
     line["first_divergence"] = *parted;

@@ -74,7 +74,8 @@ class DeviceClock final : public AttentionClock {
 
 }  // namespace
 
-std::unique_ptr<AttentionClock> make_attention_clock(const Context& context, const Machine& machine) {
+std::unique_ptr<AttentionClock> make_attention_clock(const Context& context,
+                                                     const Machine& machine) {
   if (context.runtime != nullptr) return std::make_unique<DeviceClock>(context, machine);
   return std::make_unique<HostClock>(context);
 }

@@ -31,6 +31,7 @@ class AttentionClock {
 };
 
 // The clock of the context's device. `machine` holds the facts and limits of the record.
-std::unique_ptr<AttentionClock> make_attention_clock(const Context& context, const Machine& machine);
+std::unique_ptr<AttentionClock> make_attention_clock(const Context& context,
+                                                     const Machine& machine);
 
 }  // namespace reprise::experiments

@@ -132,9 +132,9 @@ class AttentionRun {
   [[nodiscard]] Fields answers_of(size_t m) const {
     const Deviation& deviation = lanes_.deviation(m);
     Fields answers = {{"relative_error", deviation.relative_error},
-                    {"rounding_bound_share", deviation.bound_share},
-                    {"max_difference", deviation.max_difference},
-                    {"largest_output", deviation.largest_output}};
+                      {"rounding_bound_share", deviation.bound_share},
+                      {"max_difference", deviation.max_difference},
+                      {"largest_output", deviation.largest_output}};
     if (shadow_)
       answers[context_.device == Device::kCpu ? "f32_shadow_bound_share"
                                               : "f16_shadow_bound_share"] =

@@ -348,8 +348,7 @@ Fields PlanOperator::resolved() const {
 }
 
 double pool_bytes(const MethodChoice& method, const AttentionProblem& problem) {
-  const reuse::PoolNeed need =
-      make_cache(method)->pool_need(limits_of(problem));
+  const reuse::PoolNeed need = make_cache(method)->pool_need(limits_of(problem));
   return static_cast<double>(need.num_blocks) * static_cast<double>(need.block_tokens) *
          static_cast<double>(kv_token_bytes(problem));
 }

@@ -213,10 +213,7 @@ void PmlKind::check(const Group& group) {
   Problems problems;
   for (const MethodChoice& method : group.methods)
     if (method.name != kBaseline)
-      problems.collect([&] {
-        make_method(method)
-            ->check({.device = bench_.context().device});
-      });
+      problems.collect([&] { make_method(method)->check({.device = bench_.context().device}); });
   problems.collect([&] {
     const model::ModelConfig config = Bench::config(group);
     bench_.check_model(group);
@@ -237,8 +234,7 @@ MemoryNeed PmlKind::memory_need(const Group& group) {
   int64_t tokens = (use_case.prompt->end + new_tokens) * std::ssize(group.methods);
   const methods::Markup markup = markup_of(use_case_files(group), *use_case.tokenizer);
   for (const MethodChoice& method : group.methods)
-    if (method.name != kBaseline)
-      tokens += make_method(method)->held_tokens({.markup = &markup});
+    if (method.name != kBaseline) tokens += make_method(method)->held_tokens({.markup = &markup});
   return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype, tokens);
 }
 

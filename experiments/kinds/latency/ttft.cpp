@@ -104,8 +104,8 @@ void add_rates(Measurement& out, const Group& group, const model::ModelConfig& c
 }
 
 Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lane,
-                           const Group& group, const model::Decoder& decoder, const Machine& machine,
-                           const std::vector<Rates>& beside) {
+                           const Group& group, const model::Decoder& decoder,
+                           const Machine& machine, const std::vector<Rates>& beside) {
   engine::Engine& engine = *lane.engine;
   Measurement out;
   const int64_t requests = group.repetitions + group.warmup + samples.taking.retaken();
@@ -116,8 +116,8 @@ Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lan
   add_times(samples, out);
   add_rates(out, group, decoder.config(), machine);
   add_limit(out, group, decoder.config(),
-            static_cast<int64_t>(out.value(kReusedTokens) / static_cast<double>(requests)), machine, samples,
-            beside);
+            static_cast<int64_t>(out.value(kReusedTokens) / static_cast<double>(requests)), machine,
+            samples, beside);
   update(out.resolved, resolved_settings(engine, decoder, lane.method->exactness()));
   add_lengths(axes_of(group), out.resolved);
   out.memory = memory_of(engine);

@@ -175,12 +175,11 @@ void show_maps(const Comparison& found, int64_t head, int64_t heads, Measurement
   if (found.first == nullptr) return;
   out.set(kShownDistance,
           head_distances(*found.first, *found.second, heads)[static_cast<size_t>(head)]);
-  out.answers["maps"] =
-      Fields{{"head", head},
-             {"tokens", found.first->tokens()},
-             {"texts", Values{found.first->text, found.second->text}},
-             {"weights_permille",
-              Values{permille_of(*found.first, head), permille_of(*found.second, head)}}};
+  out.answers["maps"] = Fields{{"head", head},
+                               {"tokens", found.first->tokens()},
+                               {"texts", Values{found.first->text, found.second->text}},
+                               {"weights_permille", Values{permille_of(*found.first, head),
+                                                           permille_of(*found.second, head)}}};
 }
 
 Measurement measurement_of(const std::string& method, const std::vector<TextMap>& maps,

@@ -60,9 +60,7 @@ std::vector<MetricInfo> prefill_lane_metrics() {
   return all;
 }
 
-std::string missing_for(const MethodChoice& method) {
-  return make_method(method)->missing();
-}
+std::string missing_for(const MethodChoice& method) { return make_method(method)->missing(); }
 
 PrefillLane::PrefillLane(const MethodChoice& method, const methods::Setup& setup,
                          int64_t repetitions)

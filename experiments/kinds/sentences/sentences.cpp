@@ -250,17 +250,18 @@ class SentenceRun {
 
   [[nodiscard]] Fields resolved() const {
     Fields all = {{"splits", set_.splits},
-                {"unscored_pairs", set_.unscored},
-                {"cut_texts", cut_},
-                {"texts_a_step", texts_per_step_},
-                {"text_tokens", total_tokens_},
-                {"weight_bytes", decoder_.weight_bytes()},
-                {"weight_format", name_of(decoder_.weight_format())}};
+                  {"unscored_pairs", set_.unscored},
+                  {"cut_texts", cut_},
+                  {"texts_a_step", texts_per_step_},
+                  {"text_tokens", total_tokens_},
+                  {"weight_bytes", decoder_.weight_bytes()},
+                  {"weight_format", name_of(decoder_.weight_format())}};
     if (!set_.choices.empty()) return all;
     const sentence::EmbedSettings settings = settings_of(group_, axes_);
-    update(all, {{"pooling", settings.pooling.text()},
-                 {"most_tokens", settings.form.most_tokens},
-                 {"prompt", settings.form.prompt.before + kTextAlone + settings.form.prompt.after}});
+    update(all,
+           {{"pooling", settings.pooling.text()},
+            {"most_tokens", settings.form.most_tokens},
+            {"prompt", settings.form.prompt.before + kTextAlone + settings.form.prompt.after}});
     return all;
   }
 

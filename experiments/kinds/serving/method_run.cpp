@@ -176,8 +176,7 @@ Measurement MethodRun::measurement(const serving::RunResult& result, const Machi
   out.set(kWholeS, prime_s + serving::duration_s(result.log));
   const int64_t held_bytes = decoder_ != nullptr ? method_->held_bytes() : 0;
   if (out.metrics.contains(serving::kPeakKvMb.name))
-    out.set(kPeakStatesMb,
-            out.value(serving::kPeakKvMb) + static_cast<double>(held_bytes) * 1e-6);
+    out.set(kPeakStatesMb, out.value(serving::kPeakKvMb) + static_cast<double>(held_bytes) * 1e-6);
   // The machine's limits say nothing about modelled steps.
   add_step_times(config_, group_, decoder_ != nullptr ? machine : Machine(), result.log, out);
   if (decoder_ == nullptr) {

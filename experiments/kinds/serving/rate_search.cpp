@@ -20,10 +20,10 @@ const MetricInfo kSearchRuns = {"search_runs", "runs", "that the search took"};
 
 Fields fields_of(const serving::SearchStep& step) {
   Fields fields = {{"rate_rps", step.rate_rps},
-               {"outcome", serving::name_of(step.outcome)},
-               {"requests", step.total.requests},
-               {"over_slo", step.total.over_slo},
-               {"trials", step.trials}};
+                   {"outcome", serving::name_of(step.outcome)},
+                   {"requests", step.total.requests},
+                   {"over_slo", step.total.over_slo},
+                   {"trials", step.trials}};
   if (!step.total.invalid_reason.empty()) fields["invalid"] = step.total.invalid_reason;
   return fields;
 }
@@ -97,8 +97,8 @@ void check_rate_search(const ServingAxes& axes) {
 }
 
 Measurement search_rate(const Group& group, const MethodChoice& method,
-                        const workloads::RequestSource& source, Bench& bench, const Machine& machine,
-                        const std::atomic<bool>& stop) {
+                        const workloads::RequestSource& source, Bench& bench,
+                        const Machine& machine, const std::atomic<bool>& stop) {
   const auto axes = group.axes_as<ServingAxes>();
   std::map<double, Measurement> runs;  // the last of each rate
   const auto trial = [&](double rate_rps, int64_t number) {

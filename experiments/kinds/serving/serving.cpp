@@ -45,10 +45,8 @@ void add_rates(const std::vector<double>& rates, const std::vector<double>& firs
 void check_methods(const Group& group, bool has_model, Device device) {
   Problems problems;
   for (const MethodChoice& method : group.methods)
-    problems.collect([&] {
-      make_method(method)
-          ->check({.device = device, .has_model = has_model});
-    });
+    problems.collect(
+        [&] { make_method(method)->check({.device = device, .has_model = has_model}); });
   problems.raise_if_any();
 }
 
@@ -98,9 +96,7 @@ MemoryNeed ServingKind::memory_need(const Group& group) {
   const std::vector<methods::Prefix> prefixes = announced_prefixes(axes.engine, source(group));
   int64_t held = 0;  // methods run one after another
   for (const MethodChoice& method : group.methods)
-    held = std::max(
-        held,
-        make_method(method)->held_tokens({.prefixes = prefixes}));
+    held = std::max(held, make_method(method)->held_tokens({.prefixes = prefixes}));
   tokens += held;
   return memory_of_model(config, group.weight_type(), group.kv_dtype, tokens);
 }

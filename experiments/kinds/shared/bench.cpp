@@ -55,8 +55,7 @@ int64_t held_tokens(const Group& group, const RequestAxes& axes) {
   const std::vector<methods::Prefix> prefixes = pieces_of(shared, axes.modules);
   int64_t tokens = 0;
   for (const MethodChoice& method : group.methods)
-    tokens += make_method(method)
-                  ->held_tokens(use_of(prefixes, Device::kCpu));
+    tokens += make_method(method)->held_tokens(use_of(prefixes, Device::kCpu));
   return tokens;
 }
 
@@ -226,9 +225,7 @@ void Bench::check(const Group& group, const RequestAxes& axes) {
     });
   });
   for (const MethodChoice& method : group.methods)
-    problems.collect([&] {
-      make_method(method)->check({.device = context_.device});
-    });
+    problems.collect([&] { make_method(method)->check({.device = context_.device}); });
   problems.raise_if_any();
 }
 
@@ -262,7 +259,7 @@ engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t
 }
 
 Fields answers_of(const Group& group, size_t index,
-                const std::vector<std::vector<int32_t>>& tokens_of_methods) {
+                  const std::vector<std::vector<int32_t>>& tokens_of_methods) {
   const std::vector<int32_t>& tokens = tokens_of_methods[index];
   const std::vector<int32_t>& first = tokens_of_methods[0];
   size_t equal = 0;
@@ -282,9 +279,8 @@ results::Metrics method_metrics(engine::Engine& engine, const PromptAxes& axes, 
   });
   metrics[kKvMb.name] = {.value = static_cast<double>(engine.pool().peak_bytes()) * 1e-6,
                          .unit = kKvMb.unit};
-  metrics[kPromptTokensTotal.name] = {
-      .value = static_cast<double>(requests * axes.prompt_tokens),
-      .unit = kPromptTokensTotal.unit};
+  metrics[kPromptTokensTotal.name] = {.value = static_cast<double>(requests * axes.prompt_tokens),
+                                      .unit = kPromptTokensTotal.unit};
   return metrics;
 }
 
@@ -294,14 +290,14 @@ void add_report(const methods::Method& method, Measurement& out) {
 }
 
 Fields resolved_settings(engine::Engine& engine, const model::Decoder& decoder,
-                       methods::Exactness exactness) {
+                         methods::Exactness exactness) {
   Fields settings = resolved_settings(engine, decoder.config(), decoder.weight_bytes(), exactness);
   settings["weight_format"] = name_of(decoder.weight_format());
   return settings;
 }
 
 Fields resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
-                       int64_t weight_bytes, methods::Exactness exactness) {
+                         int64_t weight_bytes, methods::Exactness exactness) {
   const kv::BlockPoolOptions& pool = engine.pool().options();
   const bool is_exact = exactness == methods::Exactness::kExact;
   return {{"model_shape", Fields{{"type", config.model_type},

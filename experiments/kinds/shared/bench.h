@@ -104,7 +104,7 @@ engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t
 // Hash and number of the tokens that one method generated, and their agreement with the group's
 // first method, token by token.
 Fields answers_of(const Group& group, size_t index,
-                const std::vector<std::vector<int32_t>>& tokens_of_methods);
+                  const std::vector<std::vector<int32_t>>& tokens_of_methods);
 
 // One measurement for each method: measure_one(m) with the answers added. `samples` have the tokens
 // of each method as `.tokens`.
@@ -131,10 +131,10 @@ void add_report(const methods::Method& method, Measurement& out);
 
 // Settings as the engine resolved them, with the model's shape.
 Fields resolved_settings(engine::Engine& engine, const model::Decoder& decoder,
-                       methods::Exactness exactness);
+                         methods::Exactness exactness);
 // resolved_settings() for a model that may not be loaded.
 Fields resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
-                       int64_t weight_bytes, methods::Exactness exactness);
+                         int64_t weight_bytes, methods::Exactness exactness);
 // Peak bytes of the engine's cache, of the program's buffers and of the process.
 std::map<std::string, int64_t> memory_of(const engine::Engine& engine);
 

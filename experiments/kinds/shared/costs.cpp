@@ -84,8 +84,7 @@ double decode_flop(const model::ModelConfig& config, int64_t batch, double conte
 }
 
 double gflop_limit(const Machine& machine, DType dtype) {
-  if (machine.device)
-    return dtype == DType::kF32 ? 0 : machine.device->limit("half_tflop_s") * 1e3;
+  if (machine.device) return dtype == DType::kF32 ? 0 : machine.device->limit("half_tflop_s") * 1e3;
   return machine.limit(dtype == DType::kBF16 ? "bf16_gflop_s" : "f32_gflop_s");
 }
 

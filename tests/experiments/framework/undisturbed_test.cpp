@@ -137,8 +137,7 @@ TEST_F(UndisturbedTest, WhatFollowsFromDisturbedSamplesIsMarkedAndTheRecordRemar
   out.derive(rate, kTime, [](double time_ms) { return 1e3 / time_ms; });
   out.summarize_timed(share, {0.5});
   out.summarize(length, {3});
-  for (const char* name : {"time_ms", "rate", "share"})
-    EXPECT_TRUE(out.metrics[name].disturbed);
+  for (const char* name : {"time_ms", "rate", "share"}) EXPECT_TRUE(out.metrics[name].disturbed);
   EXPECT_FALSE(out.metrics["length"].disturbed);
   EXPECT_EQ(out.core_use->disturbed, 1);
   EXPECT_EQ(out.core_use->waited_ms.size(), 1u);

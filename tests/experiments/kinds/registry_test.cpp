@@ -174,7 +174,7 @@ TEST_F(KindRegistry, EveryKindSaysWhatItSweepsAndMeasures) {
     for (const Axis& axis : info.axes) {
       EXPECT_TRUE(names.insert(axis.name).second) << axis.name << " twice";
       EXPECT_FALSE(axis.help.empty()) << axis.name;
-      EXPECT_EQ(axis.read(axis.fallback.json(), axis.name), axis.fallback);
+      EXPECT_EQ(axis.read(axis.fallback.value(), axis.name), axis.fallback);
     }
     for (const MetricInfo& metric : info.metrics) {
       EXPECT_TRUE(names.insert(metric.name).second) << metric.name << " twice";
@@ -196,7 +196,8 @@ TEST_F(KindRegistry, WhatIsListedIsMeasuredInItsUnit) {
     std::set<std::string> units;
     for (const Group& group : small_groups(info.name)) {
       kind->check(group);
-      for (const Measured& measured : measured_json(kind->measure(group, machine_of_json(machine_), stop_)))
+      for (const Measured& measured :
+           measured_json(kind->measure(group, machine_of_json(machine_), stop_)))
         for (const auto& [name, metric] : measured.metrics.items())
           units.insert(name + " in " + metric["unit"].get<std::string>());
     }

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "core/base/value_json.h"
 #include "experiments/kinds/registry.h"
 #include "results/identity.h"
 #include "tests/experiments/kinds/shared/tiny_model.h"
@@ -32,6 +33,13 @@ class SourcesTest : public ::testing::Test {
     file.write(reinterpret_cast<const char*>(&bytes), sizeof(bytes));
     file << header << std::string(data, value);
   }
+  [[nodiscard]] static Json sources_of_file(const Json& file) {
+    return json_of(sources_of(parse_experiment(file, "t.json", "desk", {}, known_vocabulary())));
+  }
+  // How the sources of the file now differ from those before.
+  [[nodiscard]] static std::string difference(const Json& now, const Json& before) {
+    return results::difference_text(fields_of(now), fields_of(before));
+  }
   [[nodiscard]] Json sources(const std::string& weights) const {
     const Json file = {
         {"name", "t"},
@@ -40,7 +48,7 @@ class SourcesTest : public ::testing::Test {
         {"methods", {"contiguous"}},
         {"models", {{{"model", dir_.string()}, {"weights", weights}}}},
         {"workload", {{"name", "text_prompts"}, {"file", (dir_ / "text.txt").string()}}}};
-    return sources_of(parse_experiment(file, "t.json", "desk", {}, known_vocabulary()));
+    return sources_of_file(file);
   }
 
   const fs::path dir_ = fs::temp_directory_path() / fmt::format("reprise_sources_{}", ::getpid());
@@ -49,7 +57,7 @@ class SourcesTest : public ::testing::Test {
 TEST_F(SourcesTest, ChangeWithEachFileThatIsRead) {
   const Json before = sources("checkpoint");
   EXPECT_EQ(sources("checkpoint"), before);
-  const auto difference = [&] { return results::difference_text(sources("checkpoint"), before); };
+  const auto difference = [&] { return SourcesTest::difference(sources("checkpoint"), before); };
   write_weights(R"({"a": 1})", 2);  // as many bytes
   EXPECT_NE(difference().find("content"), std::string::npos) << difference();
   write_weights("{}", 9);
@@ -82,9 +90,7 @@ TEST_F(SourcesTest, OfAFolderOfDataAreThoseOfItsFiles) {
                       {{"name", "longbench"},
                        {"file", (dir_ / "data").string()},
                        {"templates", (dir_ / "config").string()}}}};
-  const auto found = [&] {
-    return sources_of(parse_experiment(file, "t.json", "desk", {}, known_vocabulary()))["workload"];
-  };
+  const auto found = [&] { return sources_of_file(file)["workload"]; };
   const Json before = found();
   EXPECT_EQ(before["files"].size(), 1u) << before.dump();
   write("data/SICK_train.txt", "a table");
@@ -119,14 +125,12 @@ TEST_F(SourcesTest, TheScoresBesideSentencesAreOneToo) {
       {"methods", {"compute"}},
       {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
       {"workload", {{"name", "sentence_pairs"}, {"file", (dir_ / "STS.input.a.txt").string()}}}};
-  const auto now = [&] {
-    return sources_of(parse_experiment(file, "t.json", "desk", {}, known_vocabulary()));
-  };
+  const auto now = [&] { return sources_of_file(file); };
   std::ofstream(dir_ / "STS.input.a.txt") << "a\tb\n";
   std::ofstream(dir_ / "STS.gs.a.txt") << "1\n";
   const Json before = now();
   std::ofstream(dir_ / "STS.gs.a.txt") << "2\n";
-  EXPECT_NE(results::difference_text(now(), before).find("scores_hash"), std::string::npos);
+  EXPECT_NE(difference(now(), before).find("scores_hash"), std::string::npos);
 }
 
 TEST_F(SourcesTest, RandomWeightsDoNotDependOnFilesThatAreNotRead) {
@@ -142,16 +146,14 @@ TEST_F(SourcesTest, ThePromptBesideASchemaIsOneToo) {
                      {"series", {"baseline"}},
                      {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
                      {"workload", {{"name", "pml"}, {"file", (dir_ / "a.schema.xml").string()}}}};
-  const auto now = [&] {
-    return sources_of(parse_experiment(file, "t.json", "desk", {}, known_vocabulary()));
-  };
+  const auto now = [&] { return sources_of_file(file); };
   std::ofstream(dir_ / "a.schema.xml") << "<schema/>";
   EXPECT_FALSE(now()["workload"].contains("prompt_hash"));
   std::ofstream(dir_ / "a.prompt.xml") << "<prompt/>";
   const Json before = now();
   EXPECT_EQ(before, now());
   std::ofstream(dir_ / "a.prompt.xml") << "<prompt>other</prompt>";
-  EXPECT_NE(results::difference_text(now(), before).find("prompt_hash"), std::string::npos);
+  EXPECT_NE(difference(now(), before).find("prompt_hash"), std::string::npos);
 }
 
 TEST_F(SourcesTest, ShippedShapesAndDamagedFilesHaveFingerprintsToo) {
@@ -160,7 +162,7 @@ TEST_F(SourcesTest, ShippedShapesAndDamagedFilesHaveFingerprintsToo) {
                      {"kind", "ttft"},
                      {"methods", {"contiguous"}},
                      {"models", {{{"model", "tinyllama-1.1b"}, {"weights", "random"}}}}};
-  const Json shape = sources_of(parse_experiment(file, "t.json", "desk", {}, known_vocabulary()));
+  const Json shape = sources_of_file(file);
   EXPECT_TRUE(shape["models"]["tinyllama-1.1b"].contains("config.json")) << shape.dump();
   std::ofstream(dir_ / "model.safetensors", std::ios::binary) << "\xff\xff\xff\xff\xff\xff\xff\x7f";
   const Json damaged = sources("checkpoint");

@@ -160,8 +160,8 @@ TEST(Fetch, AMachinesChoiceThatIsNoneIsNamed) {
 }
 
 TEST(Fetch, AFileWithAMalformedChoiceIsNotRead) {
-  const Fields good = {
-      {"bf16", Fields{{"chosen", "l2:8192:0"}}}, {"f32", Fields{{"chosen", "l1:64:0"}}}};
+  const Fields good = {{"bf16", Fields{{"chosen", "l2:8192:0"}}},
+                       {"f32", Fields{{"chosen", "l1:64:0"}}}};
   EXPECT_EQ(read_fields<Machine>(Fields{{"fetch", good}}).fetch->bf16.chosen, "l2:8192:0");
   Fields number = good, list = good;
   number["bf16"] = Fields{{"chosen", 7}};

@@ -37,7 +37,8 @@ Measurement measured_of(const Outcomes& outcomes, const Outcomes& baseline) {
 }
 
 TEST(AddOutcomes, CountsWonAndLost) {
-  const Measured measured = measured_json(measured_of(answered("AAAAAAaaab"), answered("AAAaaaAAcb")));
+  const Measured measured =
+      measured_json(measured_of(answered("AAAAAAaaab"), answered("AAAaaaAAcb")));
   EXPECT_EQ(value_of(measured, "questions"), 10);
   EXPECT_EQ(value_of(measured, "score"), 0.6);
   EXPECT_EQ(value_of(measured, "won"), 3);
@@ -71,7 +72,8 @@ TEST(AddOutcomes, TimesAreComparedQuestionByQuestion) {
 
 TEST(AddOutcomes, ALossOfManyQuestionsIsNoChance) {
   const std::string right(20, 'A'), wrong(20, 'a');
-  const Measured measured = measured_json(measured_of(answered(right + wrong), answered(right + right)));
+  const Measured measured =
+      measured_json(measured_of(answered(right + wrong), answered(right + right)));
   EXPECT_EQ(value_of(measured, "lost"), 20);
   EXPECT_NEAR(value_of(measured, "p_value"), 2.0 / (1 << 20), 1e-12);
 }

@@ -84,7 +84,7 @@ TEST_F(CudaAttentionKind, PartialResultsMergedAreTheWholeOutput) {
   const AttentionProblem problem = attention_problem(attention_group(shared, {"paged"}, "f16"));
   const TokenValues values(problem);
   for (const char* name : {"chunk_attention", "relay_attention"}) {
-    PlanOperator one({name, Json::object()}, problem, values, context_);
+    PlanOperator one({name}, problem, values, context_);
     std::vector<float> merged(static_cast<size_t>(problem.batch * problem.q_dim()));
     std::vector<float> before = merged, whole = merged;
     one.advance();

@@ -31,8 +31,7 @@ AttentionProblem problem_of(int64_t batch, int64_t heads, int64_t kv_heads, int6
 
 std::unique_ptr<AttentionOperator> stepped(const AttentionProblem& problem,
                                            const TokenValues& values, const std::string& method) {
-  auto one =
-      std::move(make_operators({{method, Json::object()}}, problem, values, kTwoThreads).front());
+  auto one = std::move(make_operators({{method}}, problem, values, kTwoThreads).front());
   one->advance();
   one->attend();
   return one;

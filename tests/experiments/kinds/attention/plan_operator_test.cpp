@@ -26,8 +26,7 @@ AttentionProblem problem() {
 }
 
 std::unique_ptr<AttentionOperator> make_one(const std::string& method, const TokenValues& values) {
-  return std::move(
-      make_operators({{method, Json::object()}}, problem(), values, kTwoThreads).front());
+  return std::move(make_operators({{method}}, problem(), values, kTwoThreads).front());
 }
 
 class EveryMethod : public ::testing::TestWithParam<std::string> {};
@@ -102,15 +101,14 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryMethod, ::testing::ValuesIn([] {
 TEST(LeastCacheBytes, CountsTheLargestPoolAndTheTokensOfTheOthers) {
   // Sequences of 70 + 20 tokens, and the one that the last step would draw.
   const double pool = 5 * 91 * static_cast<double>(kv_token_bytes(problem()));
-  EXPECT_EQ(least_cache_bytes({{"contiguous", Json::object()}}, problem(), Device::kCpu), pool);
-  EXPECT_EQ(least_cache_bytes({{"contiguous", Json::object()}, {"recompute", Json::object()}},
-                              problem(), Device::kCpu),
+  EXPECT_EQ(least_cache_bytes({{"contiguous"}}, problem(), Device::kCpu), pool);
+  EXPECT_EQ(least_cache_bytes({{"contiguous"}, {"recompute"}}, problem(), Device::kCpu),
             pool + (48 + 5 * 42) * static_cast<double>(kv_token_bytes(problem())));
 }
 
 // A device that is no CPU gives a pool its memory when it is made.
 TEST(LeastCacheBytes, CountsEveryPoolWhereEachIsGrantedWhole) {
-  const MethodChoice contiguous = {"contiguous", Json::object()}, paged = {"paged", Json::object()};
+  const MethodChoice contiguous = {"contiguous"}, paged = {"paged"};
   const auto bytes = [](const std::vector<MethodChoice>& methods) {
     return least_cache_bytes(methods, problem(), Device::kCuda);
   };

@@ -62,10 +62,8 @@ TEST(TorchSeries, GiveTheOutputsOfTheDefinitionAtEveryStep) {
   REPRISE_NEEDS_TORCH();
   const AttentionProblem problem = attention_problem(attention_group(kSettings));
   const TokenValues values(problem);
-  const auto operators = make_operators({{"torch_naive", Json::object()},
-                                         {"torch_sdpa", Json::object()},
-                                         {"torch_memory_efficient", Json::object()}},
-                                        problem, values, kTwoThreads);
+  const auto operators = make_operators(
+      {{"torch_naive"}, {"torch_sdpa"}, {"torch_memory_efficient"}}, problem, values, kTwoThreads);
   std::vector<float> output(static_cast<size_t>(problem.batch * problem.q_dim()));
   for (int64_t step = 0; step < problem.completion_tokens; ++step)
     for (const auto& one : operators) {
@@ -84,10 +82,10 @@ TEST(TorchSeries, GiveTheOutputsOfTheDefinitionAtEveryStep) {
 
 TEST(TorchSeries, HoldOneCacheTogether) {
   const AttentionProblem problem = attention_problem(attention_group(kSettings));
-  const MethodChoice naive = {"torch_naive", Json::object()}, sdpa = {"torch_sdpa", Json::object()};
+  const MethodChoice naive = {"torch_naive"}, sdpa = {"torch_sdpa"};
   const auto cache = static_cast<double>(PrivateCache::bytes(problem));
   EXPECT_EQ(least_cache_bytes({naive, sdpa}, problem, Device::kCpu), cache);
-  const MethodChoice contiguous = {"contiguous", Json::object()};
+  const MethodChoice contiguous = {"contiguous"};
   EXPECT_EQ(least_cache_bytes({contiguous, naive, sdpa}, problem, Device::kCpu),
             cache + least_cache_bytes({contiguous}, problem, Device::kCpu));
 }
@@ -113,8 +111,8 @@ TEST(TorchSeries, DtypeThatLibtorchDoesNotKnowIsRefusedBeforeAnythingIsMeasured)
 
 TEST(TorchSeries, AreMissingWithReasonAndRemedyWithoutLibtorch) {
   const AttentionKind kind(kTwoThreads);
-  EXPECT_EQ(kind.missing({"paged", Json::object()}), "");
-  EXPECT_EQ(kind.missing({"torch_sdpa", Json::object()}), baselines::torch_absence());
+  EXPECT_EQ(kind.missing({"paged"}), "");
+  EXPECT_EQ(kind.missing({"torch_sdpa"}), baselines::torch_absence());
   if (baselines::torch_absence().empty())
     GTEST_SKIP() << "libtorch " << baselines::torch_version() << " is there";
   EXPECT_NE(baselines::torch_absence().find("./setup.sh --torch"), std::string::npos);

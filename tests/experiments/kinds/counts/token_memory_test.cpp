@@ -33,7 +33,7 @@ TEST_F(TokenMemory, EveryHeadCountedIsThePapersTableAndGroupedHeadsAreWhatIsHeld
     const auto measured = measured_json(kind.measure(group, Machine(), stop_));
     const double all = measured[0].metrics["mib_per_token"]["value"];
     const double printed =
-        paper.at({{"model", model}, {"method", "all_heads"}})["mib_per_token"]["value"];
+        paper.at({{"model", model}, {"method", "all_heads"}}).at("mib_per_token").value;
     EXPECT_NEAR(all, printed, 0.008) << model << ": printed with two digits, some cut off";
     EXPECT_DOUBLE_EQ(measured[1].metrics["mib_per_token"]["value"].get<double>() * groups, all)
         << model;

@@ -63,10 +63,10 @@ TEST_F(CudaStateCopyKind, ThePapersNumbersStandBesideTheDevicesRoutes) {
   for (size_t m = 0; m < 3; ++m) {
     EXPECT_GT(value_of(measured[m], "layer_ms"), 0);
     EXPECT_EQ(measured[m].metrics.contains("memory_limit_ratio"), m == 2);
-    Json settings = measured[m].resolved;
+    Fields settings = fields_of(measured[m].resolved);
     settings["method"] = group.methods[m].name;
     settings["tokens"] = 5000;
-    EXPECT_EQ(paper.at(settings)["layer_ms"]["value"], published[m]);
+    EXPECT_EQ(paper.at(settings).at("layer_ms").value, published[m]);
   }
   EXPECT_TRUE(measured[1].resolved["host_locked"].is_boolean());
 }

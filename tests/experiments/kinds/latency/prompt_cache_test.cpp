@@ -74,8 +74,8 @@ TEST_F(PromptCacheKind, SeveralModulesAreMarkedApproximateAndRepairIsCounted) {
              "prompt_cache",
              {{"name", "prompt_cache"}, {"options", {{"mode", "repair"}, {"repair_ratio", 0.5}}}}});
   kind.check(one);
-  const auto measured =
-      measured_json(kind.measure(one, machine_of_json({{"limits", {{"dram_gb_s", 10.0}, {"f32_gflop_s", 100.0}}}}), stop_));
+  const auto measured = measured_json(kind.measure(
+      one, machine_of_json({{"limits", {{"dram_gb_s", 10.0}, {"f32_gflop_s", 100.0}}}}), stop_));
   EXPECT_EQ(measured[0].resolved["exactness"], "exact");
   EXPECT_EQ(measured[1].resolved["exactness"], "approximate");
   EXPECT_EQ(measured[1].metrics["repair_ms"]["value"], 0.0);

@@ -52,7 +52,7 @@ TEST_F(PromptLengths, WithoutADataSetTheyAreAsSaid) {
   const TtftAxes one = lengths({{"prompt_tokens", 40}, {"fresh_tokens", 5}});
   EXPECT_EQ(one.prompt_tokens, 40);
   EXPECT_EQ(one.shared_tokens, 35);
-  Json resolved = Json::object();
+  Fields resolved;
   add_lengths(one, resolved);
   EXPECT_TRUE(resolved.empty());
 }
@@ -100,7 +100,7 @@ TEST_F(PromptLengths, TheShippedFigureCanBeRunAndHasThePapersNumbersAtItsLengths
           // The authors compute everything, or copy the modules.
           const bool is_theirs =
               point["method"] == "contiguous" || point["method_options"].value("copies", false);
-          EXPECT_EQ(results::load_paper_numbers(name).at(point).contains("ttft_ms"), is_theirs)
+          EXPECT_EQ(results::load_paper_numbers(name).at(requested).contains("ttft_ms"), is_theirs)
               << name << " beside " << one.label << " " << point["method_options"];
         }
     }

@@ -148,8 +148,8 @@ TEST_F(SharedTokens, TtftOfRelayLeavesThePrefixOut) {
 }
 
 TEST(MethodLabel, HasTheOptionsThatAreSet) {
-  EXPECT_EQ(label_of(MethodChoice{.name = "paged", .options = Json::object()}), "paged");
-  EXPECT_EQ(label_of(MethodChoice{.name = "paged_shared", .options = kReuse}),
+  EXPECT_EQ(label_of(MethodChoice{.name = "paged"}), "paged");
+  EXPECT_EQ(label_of(MethodChoice{.name = "paged_shared", .options = fields_of(kReuse)}),
             "paged_shared {\"reuse_prefill\":true}");
 }
 

@@ -112,7 +112,8 @@ TEST_F(StateCopy, TheShippedFileCanBeRun) {
 
 TEST_F(StateCopy, RaisedStopGivesTheGroupUp) {
   stop_ = true;
-  EXPECT_THROW((void)measured_json(StateCopyKind(context_).measure(group(), Machine(), stop_)), Interrupted);
+  EXPECT_THROW((void)measured_json(StateCopyKind(context_).measure(group(), Machine(), stop_)),
+               Interrupted);
 }
 
 }  // namespace

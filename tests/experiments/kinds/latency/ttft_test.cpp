@@ -29,29 +29,30 @@ class KindsTest : public KindOnTinyModel {
 
 TEST(Derived, RateHasTheSpreadOfItsTime) {
   const MetricInfo time_ms = {"time_ms", "ms", ""}, rate = {"rate", "1/s", ""};
-  Measured out;
+  Measurement out;
   out.sample(time_ms, {1.0, 2.0, 4.0, 5.0, 10.0});
   out.derive(rate, time_ms, [](double ms) { return 1000 / ms; });
-  const Json& made = out.metrics["rate"];
-  EXPECT_EQ(made["value"], 250.0);
-  EXPECT_EQ(made["q1"], 200.0);
-  EXPECT_EQ(made["q3"], 500.0);
-  EXPECT_EQ(made["min"], 100.0);
-  EXPECT_EQ(made["max"], 1000.0);
-  EXPECT_EQ(made["iqr"], 300.0);
-  EXPECT_EQ(made["count"], 5);
-  Measured plain;
+  const results::Metric& made = out.metrics.at("rate");
+  EXPECT_EQ(made.value, 250.0);
+  ASSERT_TRUE(made.spread);
+  EXPECT_EQ(made.spread->q1, 200.0);
+  EXPECT_EQ(made.spread->q3, 500.0);
+  EXPECT_EQ(made.spread->min, 100.0);
+  EXPECT_EQ(made.spread->max, 1000.0);
+  EXPECT_EQ(made.spread->iqr(), 300.0);
+  EXPECT_EQ(made.spread->count, 5);
+  Measurement plain;
   plain.set(time_ms, 4.0);
   plain.derive(rate, time_ms, [](double ms) { return 1000 / ms; });
-  EXPECT_FALSE(plain.metrics["rate"].contains("q1"));
+  EXPECT_FALSE(plain.metrics.at("rate").spread);
 }
 
 TEST_F(KindsTest, TtftStandsBesideTheLeastTimeOfTheProbeAndOfTheMoment) {
   const Group one = group("ttft", {{"prompt_tokens", 40}}, {"contiguous"});
   const Json limits = {{"dram_read_gb_s", 10.0}, {"f32_gflop_s", 100.0}};
   // Weights that the L3 cannot hold are read from memory.
-  const auto from_memory =
-      measured_json(TtftKind(context_).measure(one, machine_of_json({{"limits", limits}, {"l3_bytes", 1}}), stop_));
+  const auto from_memory = measured_json(TtftKind(context_).measure(
+      one, machine_of_json({{"limits", limits}, {"l3_bytes", 1}}), stop_));
   const Json& metrics = from_memory[0].metrics;
   EXPECT_NEAR(
       metrics["ttft_over_limit"]["value"].get<double>(),
@@ -59,8 +60,8 @@ TEST_F(KindsTest, TtftStandsBesideTheLeastTimeOfTheProbeAndOfTheMoment) {
       1e-9);
   EXPECT_GT(metrics["ttft_over_beside"]["value"].get<double>(), 0);
   EXPECT_EQ(metrics["ttft_over_beside"]["count"], 3);
-  const auto from_cache =
-      measured_json(TtftKind(context_).measure(one, machine_of_json({{"limits", limits}, {"l3_bytes", 1 << 30}}), stop_));
+  const auto from_cache = measured_json(TtftKind(context_).measure(
+      one, machine_of_json({{"limits", limits}, {"l3_bytes", 1 << 30}}), stop_));
   EXPECT_FALSE(from_cache[0].metrics.contains("ttft_over_beside"));
 }
 
@@ -177,8 +178,9 @@ TEST_F(KindsTest, RandomWeightsAreTrainedForNoLength) {
 TEST_F(KindsTest, RaisedStopGivesTheGroupUp) {
   stop_ = true;
   TtftKind kind(context_);
-  EXPECT_THROW((void)measured_json(kind.measure(group("ttft", {{"prompt_tokens", 4}}), Machine(), stop_)),
-               Interrupted);
+  EXPECT_THROW(
+      (void)measured_json(kind.measure(group("ttft", {{"prompt_tokens", 4}}), Machine(), stop_)),
+      Interrupted);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ class AttentionMaps : public KindOnTinyModel {
  protected:
   AttentionMaps() { sentence::write_sentence_model(bert_); }
   std::vector<Measured> measure(const std::string& pairs, const Json& settings = Json::object(),
-                                   const Json& series = {"pairs", "strangers", "uniform"}) {
+                                const Json& series = {"pairs", "strangers", "uniform"}) {
     bert_.write("pairs.tsv", pairs);
     const Group one =
         group_of({{"kind", "attention_maps"},

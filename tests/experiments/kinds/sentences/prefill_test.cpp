@@ -50,8 +50,7 @@ TEST_F(Prefill, StoredTextsHitAndAreComputedAsInFull) {
              method("attn_cache",
                     {{"threshold", 1.0}, {"projector_from", "random"}, {"loading", "cold"}})}));
   ASSERT_EQ(measured.size(), 5u);
-  const Measured &full = measured[0], &eager = measured[1], &hit = measured[2],
-                    &miss = measured[3];
+  const Measured &full = measured[0], &eager = measured[1], &hit = measured[2], &miss = measured[3];
   EXPECT_EQ(value_of(full, "texts"), 3);
   EXPECT_FALSE(full.metrics.contains("hit_rate"));
   EXPECT_FALSE(full.metrics.contains("text_speedup"));
@@ -179,7 +178,7 @@ TEST(PrefillMethods, TrainingNamesItsRemediesWhereItCannotBe) {
   if (const std::string absence = attn_cache::index_absence(attn_cache::IndexKind::kHnsw);
       !absence.empty())
     GTEST_SKIP() << absence;
-  const MethodChoice trained{.name = "attn_cache", .options = Json::object()};
+  const MethodChoice trained{.name = "attn_cache"};
   const std::string reason = missing_for(trained);
   EXPECT_EQ(reason.empty(), attn_cache::training_absence().empty());
   if (!reason.empty()) {
@@ -188,7 +187,7 @@ TEST(PrefillMethods, TrainingNamesItsRemediesWhereItCannotBe) {
   }
   EXPECT_EQ(missing_for({.name = "attn_cache", .options = {{"preset", "raw"}}}), "");
   EXPECT_EQ(missing_for({.name = "attn_cache", .options = {{"projector_from", "random"}}}), "");
-  EXPECT_EQ(missing_for({.name = "compute", .options = Json::object()}), "");
+  EXPECT_EQ(missing_for({.name = "compute"}), "");
 }
 
 // ---- texts ----

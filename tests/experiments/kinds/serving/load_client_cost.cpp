@@ -23,12 +23,11 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "experiments/kinds/serving/load_client.h"
-#include "experiments/serving/run.h"
-#include "core/base/value_json.h"
-#include "results/provenance.h"
 #include "core/base/fields.h"
 #include "core/base/value_json.h"
+#include "experiments/kinds/serving/load_client.h"
+#include "experiments/serving/run.h"
+#include "results/provenance.h"
 #include "results/statistics.h"
 #include "tests/experiments/kinds/serving/echo_server.h"
 #include "tests/experiments/serving/simulated_server.h"
@@ -144,8 +143,9 @@ int run_bench(int argc, char** argv) {
   const pid_t child = ::fork();
   if (child == 0) serve(shared, gap_s);
   while (shared.port == 0) ::usleep(1000);
-  Json report{
-      {"provenance", json_of(written_fields(results::provenance()))}, {"streams", streams}, {"gap_ms", 1e3 * gap_s}};
+  Json report{{"provenance", json_of(written_fields(results::provenance()))},
+              {"streams", streams},
+              {"gap_ms", 1e3 * gap_s}};
   report["closed_loop"] = measure(shared, streams, tokens, /*is_closed=*/true);
   report["open_loop"] = measure(shared, streams, 16, /*is_closed=*/false);
   shared.is_over = true;

@@ -93,9 +93,7 @@ class LoadKindTest : public ::testing::Test {
     const experiments::RunOptions options{
         .out = out_,
         .settings = {.context = {.threads = 1, .isa = Isa::kPortable}, .device = Device::kCpu},
-        .measure_machine = [] {
-          return Machine{.cpu = "made up"};
-        }};
+        .measure_machine = [] { return Machine{.cpu = "made up"}; }};
     return experiments::run_experiment(experiment, experiments::plan(experiment, options.settings),
                                        options, kind, observer_, stop_);
   }

@@ -138,8 +138,7 @@ TEST_F(Serving, ATightBudgetPreemptsAndChangesNoToken) {
   };
   const std::vector<Measured> roomy = with(Json::object());
   for (const std::string& preemption : engine::known_preemptions()) {
-    const std::vector<Measured> tight =
-        with({{"kv_budget_mb", 0.27}, {"preemption", preemption}});
+    const std::vector<Measured> tight = with({{"kv_budget_mb", 0.27}, {"preemption", preemption}});
     for (size_t m = 0; m < roomy.size(); ++m) {
       EXPECT_EQ(value_of(roomy[m], "preemptions"), 0);
       EXPECT_LE(value_of(tight[m], "peak_kv_mb"), 0.27);
@@ -320,7 +319,8 @@ TEST_F(Serving, IsInterruptedBetweenSteps) {
   stop_ = true;
   const Group given = group();
   ServingKind kind(context_);
-  EXPECT_THROW((void)measured_json(kind.measure(given, machine_of_json(machine_), stop_)), Interrupted);
+  EXPECT_THROW((void)measured_json(kind.measure(given, machine_of_json(machine_), stop_)),
+               Interrupted);
 }
 
 }  // namespace

@@ -118,24 +118,25 @@ TEST(Costs, StepComputesOnePositionOfEachSequence) {
 }
 
 TEST(Costs, LimitsComeFromTheRecordAndMayBeMissing) {
-  const Json machine = {{"limits", {{"f32_gflop_s", 100.0}, {"bf16_gflop_s", 300.0}}}};
+  const Machine machine = {.limits = {{"f32_gflop_s", 100.0}, {"bf16_gflop_s", 300.0}}};
   EXPECT_EQ(gflop_limit(machine, DType::kF32), 100);
   EXPECT_EQ(gflop_limit(machine, DType::kBF16), 300);
-  EXPECT_EQ(gflop_limit(Json::object(), DType::kF32), 0);
+  EXPECT_EQ(gflop_limit(Machine(), DType::kF32), 0);
   EXPECT_EQ(memory_limit(machine, 1e15).gb_s, 0);
-  const Json of_record = {{"l3_bytes", 1000},
-                          {"limits", {{"dram_read_gb_s", 10.0}, {"l3_read_gb_s", 20.0}}}};
+  const Machine of_record = {.l3_bytes = 1000,
+                             .limits = {{"dram_read_gb_s", 10.0}, {"l3_read_gb_s", 20.0}}};
   EXPECT_EQ(memory_limit(of_record, 1000).gb_s, 20) << "what the record's machine holds in its L3";
   EXPECT_EQ(memory_limit(of_record, 1001).gb_s, 10);
 }
 
 TEST(Costs, WhereADeviceComputesTheLimitsAreItsOwn) {
-  const Json machine = {
-      {"l3_bytes", 1000},
-      {"limits", {{"dram_read_gb_s", 10.0}, {"f32_gflop_s", 100.0}, {"bf16_gflop_s", 300.0}}},
-      {"device",
-       {{"l2_bytes", 500},
-        {"limits", {{"read_gb_s", 2000.0}, {"l2_read_gb_s", 4000.0}, {"half_tflop_s", 600.0}}}}}};
+  const MachineDevice device = {
+      .l2_bytes = 500,
+      .limits = {{"read_gb_s", 2000.0}, {"l2_read_gb_s", 4000.0}, {"half_tflop_s", 600.0}}};
+  const Machine machine = {
+      .l3_bytes = 1000,
+      .limits = {{"dram_read_gb_s", 10.0}, {"f32_gflop_s", 100.0}, {"bf16_gflop_s", 300.0}},
+      .device = device};
   EXPECT_EQ(gflop_limit(machine, DType::kBF16), 600e3);
   EXPECT_EQ(gflop_limit(machine, DType::kF16), 600e3);
   EXPECT_EQ(gflop_limit(machine, DType::kF32), 0) << "not measured";

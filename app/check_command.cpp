@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "app/check_progress.h"
@@ -22,7 +21,7 @@
 #include "checks/record.h"
 #include "core/base/child_process.h"
 #include "core/base/error.h"
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "results/gzip.h"
 #include "results/provenance.h"
 #include "results/record.h"
@@ -69,21 +68,21 @@ std::vector<checks::Subject> subjects_of(const CheckCommand& command,
   return checks::match(candidates, checks::list_benchmarks(command.against, stop));
 }
 
-Json requested_json(const CheckCommand& command) {
+Fields requested_json(const CheckCommand& command) {
   return {{"candidate", std::filesystem::path(command.candidate).filename().string()},
           {"filter", command.filter},
           {"budget_s", command.options.budget_s},
           {"realtime", command.is_realtime}};
 }
 
-void write_json(const std::string& path, const Json& json) {
+void write_json(const std::string& path, const Fields& json) {
   std::ofstream out(path, std::ios::trunc);
-  out << json.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
+  out << json_text(json, 1) << '\n';
   if (!out.flush()) raise("cannot write {}; is there space?", path);
 }
 
 void record_baseline(const CheckCommand& command, const checks::Bench& bench,
-                     const std::vector<checks::Benchmark>& benchmarks, Json machine,
+                     const std::vector<checks::Benchmark>& benchmarks, Fields machine,
                      CheckProgress& progress) {
   machine["load_averages"] = load_averages();
   checks::Baseline baseline{
@@ -91,7 +90,7 @@ void record_baseline(const CheckCommand& command, const checks::Bench& bench,
           benchmarks, {.budget_s = command.options.budget_s, .seed = command.options.seed}, bench,
           progress),
       .machine = std::move(machine),
-      .provenance = json_of(written_fields(results::provenance())),
+      .provenance = written_fields(results::provenance()),
       .settings = requested_json(command)};
   checks::write_baseline(baseline, command.record);
   progress.end();
@@ -99,18 +98,18 @@ void record_baseline(const CheckCommand& command, const checks::Bench& bench,
 }
 
 void compare(const CheckCommand& command, const checks::Bench& bench,
-             const std::vector<checks::Subject>& subjects, const Json& machine,
+             const std::vector<checks::Subject>& subjects, const Fields& machine,
              CheckProgress& progress) {
-  Json context = {{"started_at", results::utc_now()},
-                  {"realtime", command.is_realtime},
-                  {"load_averages_before", load_averages()}};
+  Fields context = {{"started_at", results::utc_now()},
+                    {"realtime", command.is_realtime},
+                    {"load_averages_before", load_averages()}};
   const checks::CheckOutcome outcome =
       checks::run_check(subjects, command.options, bench, progress);
   progress.end();
   context["ended_at"] = results::utc_now();
   context["load_averages_after"] = load_averages();
   context["machine"] = machine;
-  context["provenance"] = json_of(written_fields(results::provenance()));
+  context["provenance"] = written_fields(results::provenance());
   if (!command.json.empty())
     write_json(command.json, check_json(outcome, command.options, context));
   print("{}{}\n", check_table(outcome.results, command.options), check_summary(outcome.results));
@@ -143,7 +142,7 @@ void check(CheckCommand command, const CommonOptions& common) {
     const MachineLimits limits = probe_machine(context);
     const MachineProbe probe(context);
     const checks::Bench bench{.probe = probe, .machine = limits, .stop = stop};
-    const Json machine = json_of(written_fields(machine_of(context, limits)));
+    const Fields machine = written_fields(machine_of(context, limits));
     if (command.record.empty())
       compare(command, bench, subjects, machine, progress);
     else

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "results/statistics.h"
 #include "results/table.h"
@@ -85,36 +84,33 @@ std::string footnotes(const std::vector<BenchmarkResult>& results,
   return text;
 }
 
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+Value finite_or_null(double value) { return std::isfinite(value) ? Value(value) : Value(); }
 
-Json side_json(const checks::Side& side) {
+Fields side_json(const checks::Side& side) {
   return {{"times_s", side.times_s},
           {"cpu_shares", side.cpu_shares},
           {"limit_shares", side.limit_shares}};
 }
 
-Json result_json(const BenchmarkResult& result) {
+Fields result_json(const BenchmarkResult& result) {
   return {{"benchmark", result.id},
           {"verdict", checks::name_of(result.verdict)},
-          {"time_ratio",
-           {{"value", std::exp(result.shift.estimate)},
-            {"low", finite_or_null(std::exp(result.shift.low))},
-            {"high", finite_or_null(std::exp(result.shift.high))},
-            {"confidence_ratio", 1 - result.alpha}}},
+          {"time_ratio", Fields{{"value", std::exp(result.shift.estimate)},
+                                {"low", finite_or_null(std::exp(result.shift.low))},
+                                {"high", finite_or_null(std::exp(result.shift.high))},
+                                {"confidence_ratio", 1 - result.alpha}}},
           {"p_value", result.p_value},
-          {"margins",
-           {{"matters_ratio", std::expm1(result.margins.matters)},
-            {"noise_ratio", std::expm1(result.margins.noise)},
-            {"same_ratio", std::expm1(result.margins.same)}}},
-          {"noise",
-           {{"spread_log", result.noise.spread},
-            {"resolvable_log", result.noise.resolvable},
-            {"same_differences_log", result.same_differences}}},
+          {"margins", Fields{{"matters_ratio", std::expm1(result.margins.matters)},
+                             {"noise_ratio", std::expm1(result.margins.noise)},
+                             {"same_ratio", std::expm1(result.margins.same)}}},
+          {"noise", Fields{{"spread_log", result.noise.spread},
+                           {"resolvable_log", result.noise.resolvable},
+                           {"same_differences_log", result.same_differences}}},
           {"rounds", result.rounds},
           {"most_rounds", result.most_rounds},
-          {"process",
-           {{"repetitions", result.plan.repetitions}, {"min_time_s", result.plan.min_time_s}}},
-          {"limit", result.limit.has_value() ? Json(name_of(*result.limit)) : Json()},
+          {"process", Fields{{"repetitions", result.plan.repetitions},
+                             {"min_time_s", result.plan.min_time_s}}},
+          {"limit", result.limit.has_value() ? Value(name_of(*result.limit)) : Value()},
           {"baseline", side_json(result.baseline)},
           {"candidate", side_json(result.candidate)}};
 }
@@ -155,16 +151,16 @@ std::string check_summary(const std::vector<BenchmarkResult>& results) {
   return fmt::format("{} of {} benchmarks", text, results.size());
 }
 
-Json check_json(const checks::CheckOutcome& outcome, const checks::CheckOptions& options,
-                const Json& context) {
-  Json list = Json::array();
+Fields check_json(const checks::CheckOutcome& outcome, const checks::CheckOptions& options,
+                  const Fields& context) {
+  Values list;
   for (const BenchmarkResult& result : outcome.results) list.push_back(result_json(result));
-  Json json = context;
-  json["settings"] = {{"margin_ratio", options.margin},
-                      {"budget_s", options.budget_s},
-                      {"false_alarm_ratio", options.false_alarm},
-                      {"calibration_rounds", options.calibration_rounds}};
-  json["seeds"] = {{"order", options.seed}};
+  Fields json = context;
+  json["settings"] = Fields{{"margin_ratio", options.margin},
+                            {"budget_s", options.budget_s},
+                            {"false_alarm_ratio", options.false_alarm},
+                            {"calibration_rounds", options.calibration_rounds}};
+  json["seeds"] = Fields{{"order", options.seed}};
   json["was_interrupted"] = outcome.was_interrupted;
   json["summary"] = check_summary(outcome.results);
   json["benchmarks"] = std::move(list);

@@ -18,8 +18,8 @@ std::string check_summary(const std::vector<checks::BenchmarkResult>& results);
 
 // The complete result: verdicts, ratios with intervals, A/A pairs, every sample, the options, the
 // mean load of the machine when the check began and ended, the machine and the provenance.
-Json check_json(const checks::CheckOutcome& outcome, const checks::CheckOptions& options,
-                const Json& context);
+Fields check_json(const checks::CheckOutcome& outcome, const checks::CheckOptions& options,
+                  const Fields& context);
 
 // The ratio of a result with its interval: "1.003 (0.991 to 1.015)".
 std::string ratio_text(const checks::BenchmarkResult& result);

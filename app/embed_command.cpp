@@ -31,8 +31,7 @@ constexpr const char* kFooter =
 
 struct EmbedCommand {
   ModelOptions model{.method = methods::kPromptMethod};
-  CLI::Option* method_option = nullptr;  // tells whether a method was named
-  std::string stored, training;          // files of texts for the method
+  std::string stored, training;  // files of texts for the method
   std::string pooling, prompt;
   int64_t max_tokens = 0;
   bool normalize = false, is_json = false;
@@ -56,15 +55,18 @@ sentence::EmbedSettings settings_of(const EmbedCommand& command, const std::stri
   return settings;
 }
 
+// Refuses texts that the method neither stores nor learns from.
 void check(const EmbedCommand& command) {
-  if (command.method_option->count() > 0) return;
+  const methods::MethodInfo& info = methods::method_named(command.model.method).info;
+  if (info.uses_prompts) return;
+  std::vector<std::string> users;
+  for (const methods::MethodEntry& entry : methods::known_methods())
+    if (entry.info.uses_prompts) users.push_back(entry.info.name);
   for (const auto& [name, file] :
        {std::pair("--stored", command.stored), std::pair("--training", command.training)})
     if (!file.empty())
-      raise(
-          "{} {}: nothing takes these texts without a method: give --method too (docs/embed.md "
-          "says which takes them)",
-          name, file);
+      raise("{} {}: method \"{}\" uses no such texts; leave it out, or give --method: {}", name,
+            file, info.name, fmt::join(users, ", "));
 }
 
 // The method, prepared with the texts of --stored and --training.
@@ -147,7 +149,7 @@ void add_embed_command(CLI::App& app) {
   command->add_flag("--json-lines", options->is_json,
                     "lines are JSON strings, or objects with one under \"text\": texts may then "
                     "hold line breaks");
-  options->method_option = add_method_options(*command, options->model);
+  add_method_options(*command, options->model);
   command
       ->add_option("--stored", options->stored,
                    "file of texts that the method may store, in the form of the input; "

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <istream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -18,12 +17,11 @@ std::string where(int64_t line) { return fmt::format("input line {}", line); }
 std::string text_of(std::string line, bool is_json, const std::string& place) {
   if (line.ends_with('\r')) line.pop_back();  // files from elsewhere end lines in \r\n
   if (!is_json) return line;
-  const Json json = parse_json(line, place);
-  if (json.is_string()) return json.get<std::string>();
-  if (json.is_object() && json.contains("text") && json["text"].is_string())
-    return json["text"].get<std::string>();
+  const Value json = parse_json(line, place);
+  if (json.is_text()) return json.text();
+  if (const Value& text = field_of(json, "text"); text.is_text()) return text.text();
   raise("{}: expected a JSON string, or an object with one under \"text\", found {}", place,
-        json.is_object() ? "an object without it" : json.type_name());
+        json.is_fields() ? "an object without it" : json_type(json));
 }
 
 class Lines {

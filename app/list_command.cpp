@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "app/commands.h"
 #include "app/experiment_files.h"
@@ -133,7 +132,7 @@ void list_experiments() {
   Table table;
   for (const char* heading : {"experiment", "kind", "paper", "title"}) table.column(heading);
   for (const std::filesystem::path& path : shipped_experiments()) {
-    const Json file = read_json(results::data_dir() / path);
+    const Value file = read_json(results::data_dir() / path);
     JsonObject reader(file, path.string());
     const std::string figure = reader.string("figure", "");
     const std::string paper = reader.string("paper", "-") + (figure.empty() ? "" : ", " + figure);
@@ -206,8 +205,8 @@ void list_options(const std::string& title, const reuse::OptionList& list) {
   Table presets;
   for (const char* heading : {"  preset", "sets", "meaning"}) presets.column(heading);
   for (const reuse::PresetInfo& preset : list.presets)
-    presets.row(
-        {"  " + preset.name, preset.changes.empty() ? "-" : preset.changes.dump(), preset.help});
+    presets.row({"  " + preset.name, preset.changes.empty() ? "-" : json_text(preset.changes),
+                 preset.help});
   show(
       "Presets (option \"preset\"; the first is the default, and other options replace what one "
       "sets)",

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "app/number_option.h"
 #include "app/output.h"
 #include "core/base/error.h"
+#include "core/base/json.h"
 #include "workloads/longbench/datasets.h"
 #include "workloads/longbench/score.h"
 
@@ -53,10 +53,8 @@ std::vector<double> scores_of(const ScoredFile& file, const LongBenchScoreOption
 
 void write_items(const ScoredFile& file, const std::vector<double>& scores, std::ostream& out) {
   for (size_t i = 0; i < scores.size(); ++i)
-    out << nlohmann::ordered_json{{"dataset", std::string(file.dataset->name)},
-                                  {"item", i + 1},
-                                  {"score", scores[i]}}
-               .dump()
+    out << json_text(Fields{
+               {"dataset", std::string(file.dataset->name)}, {"item", i + 1}, {"score", scores[i]}})
         << '\n';
 }
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "methods/prompt_setup.h"
 
 namespace reprise::app {

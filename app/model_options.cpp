@@ -5,14 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "app/number_option.h"
 #include "app/token_ids.h"
 #include "core/base/error.h"
 #include "core/base/fields.h"
 #include "core/base/json.h"
-#include "core/base/value_json.h"
 #include "experiments/kinds/shared/places.h"
 #include "methods/registry.h"
 #include "results/record.h"
@@ -36,13 +34,13 @@ std::vector<std::string> markup_methods() {
 }
 
 // The JSON object of --method-options; an empty one without it.
-Json given_method_options(const ModelOptions& options) {
-  if (options.method_options.empty()) return Json::object();
-  const Json given = parse_json(options.method_options, "--method-options");
-  if (!given.is_object())
+Fields given_method_options(const ModelOptions& options) {
+  if (options.method_options.empty()) return {};
+  const Value given = parse_json(options.method_options, "--method-options");
+  if (!given.is_fields())
     raise("--method-options takes a JSON object, such as '{{\"block_tokens\": 16}}', found {}",
-          shown(value_of(given)));
-  return given;
+          shown(given));
+  return given.fields();
 }
 
 void require_runs(const methods::MethodInfo& info, const std::string& refusal) {
@@ -144,7 +142,7 @@ std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const Mod
 }
 
 std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options, Device device) {
-  const Json given = given_method_options(options);
+  const Fields given = given_method_options(options);
   const methods::MethodInfo& info = methods::method_named(options.method).info;
   require_runs(info, info.cannot_generate);
   if (!options.schema.empty() && !info.reads_markup)
@@ -156,7 +154,7 @@ std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options,
 }
 
 std::unique_ptr<methods::Method> make_prefill_method(const ModelOptions& options, Device device) {
-  const Json given = given_method_options(options);
+  const Fields given = given_method_options(options);
   const methods::MethodInfo& info = methods::method_named(options.method).info;
   require_runs(info, info.cannot_prefill);
   auto method = methods::make_method(options.method, given);

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -85,17 +84,17 @@ struct LayoutArguments {
 void layout(const LayoutArguments& arguments) {
   const CompiledPml compiled = compile(arguments.files);
   if (!compiled.prompt) {
-    print("{}",
-          arguments.is_json ? json_of(compiled.schema).dump(2) + "\n" : map_of(compiled.schema));
+    print("{}", arguments.is_json ? json_text(fields_of(compiled.schema), 2) + "\n"
+                                  : map_of(compiled.schema));
     return;
   }
   if (!arguments.is_json) {
     print("{}", map_of(*compiled.prompt, compiled.schema));
     return;
   }
-  const Json both = {{"schema", json_of(compiled.schema)},
-                     {"prompt", json_of(*compiled.prompt, compiled.schema)}};
-  print("{}\n", both.dump(2));
+  const Fields both = {{"schema", fields_of(compiled.schema)},
+                       {"prompt", fields_of(*compiled.prompt, compiled.schema)}};
+  print("{}\n", json_text(both, 2));
 }
 
 void add_check(CLI::App& pml) {

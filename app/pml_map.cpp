@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 namespace reprise::app {
@@ -53,7 +52,7 @@ const char* kind_name(pml::NewKind kind) {
   return "";
 }
 
-Json range(const std::string& name, int64_t first, int64_t end) {
+Fields range(const std::string& name, int64_t first, int64_t end) {
   return {{"name", name}, {"first", first}, {"end", end}};
 }
 
@@ -64,11 +63,11 @@ std::vector<std::string> paths_of(const std::vector<int32_t>& modules,
   return paths;
 }
 
-Json json_of(const pml::CompiledUnion& group, const pml::CompiledSchema& schema) {
-  Json out = {{"first", group.first},
-              {"end", group.end},
-              {"members", paths_of(group.members, schema)},
-              {"default", nullptr}};
+Fields fields_of(const pml::CompiledUnion& group, const pml::CompiledSchema& schema) {
+  Fields out = {{"first", group.first},
+                {"end", group.end},
+                {"members", paths_of(group.members, schema)},
+                {"default", nullptr}};
   if (group.default_member >= 0) out["default"] = item(schema.modules, group.default_member).path;
   return out;
 }
@@ -101,52 +100,52 @@ std::string map_of(const pml::CompiledPrompt& prompt, const pml::CompiledSchema&
   return text_of(lines);
 }
 
-Json json_of(const pml::CompiledSchema& schema) {
-  Json out = {{"name", schema.name},         {"chat_template", schema.chat_template},
-              {"positions", schema.length},  {"joint_passes", pml::joint_passes(schema)},
-              {"modules", Json::array()},    {"texts", Json::array()},
-              {"parameters", Json::array()}, {"unions", Json::array()},
-              {"scaffolds", Json::array()}};
+Fields fields_of(const pml::CompiledSchema& schema) {
+  Fields out = {{"name", schema.name},        {"chat_template", schema.chat_template},
+                {"positions", schema.length}, {"joint_passes", pml::joint_passes(schema)},
+                {"modules", Values()},        {"texts", Values()},
+                {"parameters", Values()},     {"unions", Values()},
+                {"scaffolds", Values()}};
   for (const pml::CompiledModule& module : schema.modules) {
-    Json entry = range(module.path, module.first, module.end);
+    Fields entry = range(module.path, module.first, module.end);
     entry["cached"] = module.is_cached;
-    out["modules"].push_back(entry);
+    out["modules"].list().emplace_back(entry);
   }
   for (const pml::Piece& piece : schema.pieces)
     if (piece.parameter < 0)
-      out["texts"].push_back(range(schema.name_of(piece), piece.first, piece.end()));
+      out["texts"].list().emplace_back(range(schema.name_of(piece), piece.first, piece.end()));
   for (const pml::CompiledParameter& parameter : schema.parameters)
-    out["parameters"].push_back(
+    out["parameters"].list().emplace_back(
         range(schema.name_of(parameter), parameter.first, parameter.first + parameter.length));
   for (const pml::CompiledUnion& group : schema.unions)
-    out["unions"].push_back(json_of(group, schema));
+    out["unions"].list().emplace_back(fields_of(group, schema));
   for (const pml::CompiledScaffold& scaffold : schema.scaffolds)
-    out["scaffolds"].push_back(paths_of(scaffold.modules, schema));
+    out["scaffolds"].list().emplace_back(paths_of(scaffold.modules, schema));
   return out;
 }
 
-Json json_of(const pml::CompiledPrompt& prompt, const pml::CompiledSchema& schema) {
-  Json out = {{"modules", paths_of(prompt.modules, schema)},
-              {"cached", Json::array()},
-              {"new", Json::array()},
-              {"scaffolds", Json::array()},
-              {"cached_tokens", prompt.cached_tokens},
-              {"new_tokens", prompt.new_tokens},
-              {"end", prompt.end}};
+Fields fields_of(const pml::CompiledPrompt& prompt, const pml::CompiledSchema& schema) {
+  Fields out = {{"modules", paths_of(prompt.modules, schema)},
+                {"cached", Values()},
+                {"new", Values()},
+                {"scaffolds", Values()},
+                {"cached_tokens", prompt.cached_tokens},
+                {"new_tokens", prompt.new_tokens},
+                {"end", prompt.end}};
   for (const int32_t id : prompt.pieces) {
     const pml::Piece& piece = item(schema.pieces, id);
-    out["cached"].push_back(range(schema.name_of(piece), piece.first, piece.end()));
+    out["cached"].list().emplace_back(range(schema.name_of(piece), piece.first, piece.end()));
   }
   const std::vector<std::string> names = names_of_new(prompt, schema);
   for (size_t i = 0; i < names.size(); ++i) {
     const pml::NewRun& run = prompt.new_runs[i];
-    Json entry = range(names[i], run.first, run.end());
+    Fields entry = range(names[i], run.first, run.end());
     entry["kind"] = kind_name(run.kind);
     entry["ids"] = run.tokens;
-    out["new"].push_back(entry);
+    out["new"].list().emplace_back(entry);
   }
   for (const int32_t id : prompt.scaffolds)
-    out["scaffolds"].push_back(paths_of(item(schema.scaffolds, id).modules, schema));
+    out["scaffolds"].list().emplace_back(paths_of(item(schema.scaffolds, id).modules, schema));
   return out;
 }
 

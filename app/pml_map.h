@@ -15,7 +15,7 @@ std::string map_of(const pml::CompiledSchema& schema);
 // prompt's first own text.
 std::string map_of(const pml::CompiledPrompt& prompt, const pml::CompiledSchema& schema);
 
-Json json_of(const pml::CompiledSchema& schema);
-Json json_of(const pml::CompiledPrompt& prompt, const pml::CompiledSchema& schema);
+Fields fields_of(const pml::CompiledSchema& schema);
+Fields fields_of(const pml::CompiledPrompt& prompt, const pml::CompiledSchema& schema);
 
 }  // namespace reprise::app

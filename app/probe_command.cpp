@@ -6,7 +6,7 @@
 #include "app/common_options.h"
 #include "app/output.h"
 #include "core/base/fields.h"
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "core/device/machine_probe.h"
 #include "core/kernels/attention/fetch_calibration.h"
 #include "core/kernels/device/measure_device.h"

@@ -7,15 +7,14 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "app/output.h"
 #include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "core/base/fields.h"
+#include "core/base/json.h"
 #include "core/base/python.h"
 #include "core/base/temporary_file.h"
-#include "core/base/value_json.h"
 #include "results/data_dir.h"
 
 namespace reprise::app {
@@ -57,9 +56,9 @@ Fields answer_of(const std::string& python, const std::filesystem::path& script,
   std::vector<std::string> command = {python, script.string(), file.path()};
   command.insert(command.end(), options.begin(), options.end());
   const std::atomic<bool> stop = false;
-  const Json answer = parse_json(run_child(command, stop).out, script.string());
-  if (!answer.is_object()) raise("{} printed no JSON object", script.string());
-  return fields_of(answer);
+  const Value answer = parse_json(run_child(command, stop).out, script.string());
+  if (!answer.is_fields()) raise("{} printed no JSON object", script.string());
+  return answer.fields();
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "results/metric_name.h"
 #include "results/statistics.h"
 #include "results/table.h"

@@ -14,7 +14,7 @@
 #include "app/output.h"
 #include "app/record_columns.h"
 #include "core/base/error.h"
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "results/identity.h"
 #include "results/metric_name.h"
 #include "results/paper_numbers.h"
@@ -217,12 +217,6 @@ Tables tables_of(const results::ResultsFolder& folder, const std::vector<std::st
   return tables;
 }
 
-// A paper's number as it is printed there: without a point if it has no fraction.
-std::string paper_cell(const std::optional<double>& number) {
-  if (!number) return "";
-  return std::trunc(*number) == *number ? fmt::format("{:.0f}", *number) : cell_text(*number);
-}
-
 // CSV for other programs: one number per cell, with all its digits. The last column names the
 // metrics that tables mark with a star.
 std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
@@ -251,7 +245,7 @@ std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::
       add(has_spread ? std::optional(metric->spread->q1) : std::nullopt);
       add(has_spread ? std::optional(metric->spread->q3) : std::nullopt);
       for (const PaperPoints& paper : papers)
-        if (paper.has(name)) cells.push_back(paper_cell(paper.value(record, name)));
+        if (paper.has(name)) add(paper.value(record, name));
     }
     cells.push_back(fmt::format("{}", fmt::join(starred, " ")));
     table.row(std::move(cells));

@@ -1,6 +1,5 @@
 #include "app/results_source.h"
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "app/experiment_files.h"
@@ -29,7 +28,7 @@ std::optional<experiments::Experiment> shipped_experiment(
     const results::Origin& named, const experiments::Vocabulary& vocabulary) {
   for (const fs::path& path : shipped_experiments()) {
     const fs::path file = results::data_dir() / path;
-    if (read_json(file).value("name", "") != named.name) continue;
+    if (field_of(read_json(file), "name") != Value(named.name)) continue;
     experiments::Experiment found = experiments::load_experiment(
         file, named.scale.empty() ? "desk" : named.scale, {}, vocabulary);
     if (found.kind.name == named.kind) return found;

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "app/exit_status.h"
 #include "app/number_option.h"
@@ -103,18 +102,15 @@ int64_t seconds_since(int64_t then_ns, int64_t now_ns) {
   return std::max<int64_t>(0, (now_ns - then_ns) / kSecond_ns);
 }
 
-// Module names and notes may hold any bytes.
-std::string json_text(const Json& json) {
-  return json.dump(1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
-}
+std::string lines_of(const Fields& fields) { return json_text(fields, 1) + "\n"; }
 
-Json paths_json(const std::vector<kv::StoreFile>& files) {
-  Json paths = Json::array();
-  for (const kv::StoreFile& file : files) paths.push_back(file.path.string());
+Values paths_json(const std::vector<kv::StoreFile>& files) {
+  Values paths;
+  for (const kv::StoreFile& file : files) paths.emplace_back(file.path.string());
   return paths;
 }
 
-Json segment_json(const Listed& segment, int64_t now_ns) {
+Fields segment_json(const Listed& segment, int64_t now_ns) {
   const kv::SegmentFileHeader& header = segment.header;
   const kv::StoreIdentity& identity = header.key.identity;
   return {
@@ -133,8 +129,8 @@ Json segment_json(const Listed& segment, int64_t now_ns) {
       {"format", header.format},
       {"bytes", segment.file.bytes},
       {"cost_s", header.cost_s},
-      {"age_s",
-       header.created_s > 0 ? Json(seconds_since(header.created_s * kSecond_ns, now_ns)) : Json()},
+      {"age_s", header.created_s > 0 ? Value(seconds_since(header.created_s * kSecond_ns, now_ns))
+                                     : Value()},
       {"unused_s", seconds_since(segment.file.last_use_ns, now_ns)}};
 }
 
@@ -167,13 +163,13 @@ StoreAnswer list(const StoreCommand& command, int64_t now_ns) {
   StoreAnswer answer;
   for (const std::string& fault : contents.damaged) answer.notes += fault + "\n";
   if (command.is_json) {
-    Json segments = Json::array();
+    Values segments;
     for (const Listed& segment : contents.segments)
-      segments.push_back(segment_json(segment, now_ns));
-    answer.out = json_text({{"segments", segments},
-                            {"bytes", total_bytes(contents.segments)},
-                            {"damaged", contents.damaged},
-                            {"unfinished", paths_json(unfinished)}});
+      segments.emplace_back(segment_json(segment, now_ns));
+    answer.out = lines_of({{"segments", segments},
+                           {"bytes", total_bytes(contents.segments)},
+                           {"damaged", contents.damaged},
+                           {"unfinished", paths_json(unfinished)}});
     return answer;
   }
   answer.out =
@@ -191,10 +187,10 @@ StoreAnswer verify(const StoreCommand& command) {
   const Contents contents = read_folder(command, kv::Verify::kAll);
   StoreAnswer answer{.status = contents.damaged.empty() ? 0 : kDamagedStatus};
   if (command.is_json) {
-    answer.out = json_text({{"sound", contents.segments.size()},
-                            {"bytes", total_bytes(contents.segments)},
-                            {"damaged", contents.damaged},
-                            {"unfinished", paths_json(contents.listing.unfinished)}});
+    answer.out = lines_of({{"sound", contents.segments.size()},
+                           {"bytes", total_bytes(contents.segments)},
+                           {"damaged", contents.damaged},
+                           {"unfinished", paths_json(contents.listing.unfinished)}});
     return answer;
   }
   for (const std::string& fault : contents.damaged) answer.out += fault + "\n";
@@ -217,21 +213,21 @@ StoreAnswer gc(const StoreCommand& command, int64_t now_ns) {
   StoreAnswer answer;
   for (const std::string& fault : report.damaged) answer.notes += fault + "\n";
   int64_t bytes = 0;
-  Json removed = Json::array();
+  Values removed;
   for (const auto& file : report.removed) {
     bytes += file.bytes;
     removed.push_back(
-        {{"file", file.path.string()}, {"bytes", file.bytes}, {"reason", file.reason}});
+        Fields{{"file", file.path.string()}, {"bytes", file.bytes}, {"reason", file.reason}});
     if (!command.is_json)
       answer.out += fmt::format("{} {}: {}\n", command.is_dry_run ? "would remove" : "removed",
                                 file.path.string(), file.reason);
   }
   if (command.is_json)
-    answer.out = json_text({{"removed", removed},
-                            {"removed_bytes", bytes},
-                            {"kept_segments", report.kept_segments},
-                            {"kept_bytes", report.kept_bytes},
-                            {"dry_run", command.is_dry_run}});
+    answer.out = lines_of({{"removed", removed},
+                           {"removed_bytes", bytes},
+                           {"kept_segments", report.kept_segments},
+                           {"kept_bytes", report.kept_bytes},
+                           {"dry_run", command.is_dry_run}});
   else
     answer.out += fmt::format(
         "{}: {}, {}; kept: {}, {}\n", command.is_dry_run ? "would be removed" : "removed",

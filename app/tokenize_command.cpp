@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "app/number_option.h"
@@ -43,9 +42,9 @@ std::string encode_line(const Tokenizer& tokenizer, const TokenizeOptions& optio
                         const std::string& line, const std::string& where) {
   std::string text = line;
   if (options.is_json) {
-    const Json json = parse_json(line, where);
-    if (!json.is_string()) raise("{}: expected a JSON string, found {}", where, json.type_name());
-    text = json.get<std::string>();
+    const Value json = parse_json(line, where);
+    if (!json.is_text()) raise("{}: expected a JSON string, found {}", where, json_type(json));
+    text = json.text();
   }
   std::string out;
   for (const int32_t id : tokenizer.encode(text, {.add_special = options.is_special}))
@@ -57,7 +56,7 @@ std::string decode_line(const Tokenizer& tokenizer, const TokenizeOptions& optio
                         const std::string& line, const std::string& where) {
   const std::string text =
       tokenizer.decode(ids_of_line(line, where, tokenizer), {.skip_special = !options.is_special});
-  return options.is_json ? Json(text).dump() : as_one_line(text);
+  return options.is_json ? json_text(text) : as_one_line(text);
 }
 
 }  // namespace

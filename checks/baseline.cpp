@@ -2,7 +2,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "results/results_file.h"
 
 namespace reprise::checks {
@@ -11,14 +11,13 @@ namespace {
 constexpr const char* kKind = "reprise baseline";
 
 std::vector<double> samples_of(JsonObject& entry, const std::string& key) {
-  const Json& values = entry.at(key);
-  if (!values.is_array() || values.empty())
-    raise("{} must be a list of numbers, at least one", entry.where(key));
+  const Values& values = entry.list(key);
+  if (values.empty()) raise("{} must be a list of numbers, at least one", entry.where(key));
   std::vector<double> samples;
-  for (const Json& value : values) {
-    if (!value.is_number() || value.get<double>() <= 0)
-      raise("{} must hold numbers above 0, found {}", entry.where(key), value.dump());
-    samples.push_back(value.get<double>());
+  for (const Value& value : values) {
+    if (!value.is_number() || value.number() <= 0)
+      raise("{} must hold numbers above 0, found {}", entry.where(key), json_text(value));
+    samples.push_back(value.number());
   }
   return samples;
 }
@@ -41,15 +40,15 @@ BaselineEntry entry_of(JsonObject& json) {
 
 }  // namespace
 
-Json baseline_json(const Baseline& baseline) {
-  Json entries = Json::array();
+Fields baseline_json(const Baseline& baseline) {
+  Values entries;
   for (const BaselineEntry& entry : baseline.entries)
-    entries.push_back({{"program", entry.program},
-                       {"name", entry.name},
-                       {"limit", name_of(entry.limit)},
-                       {"times_s", entry.times_s},
-                       {"limits", entry.limits},
-                       {"limit_shares", entry.limit_shares}});
+    entries.push_back(Fields{{"program", entry.program},
+                             {"name", entry.name},
+                             {"limit", name_of(entry.limit)},
+                             {"times_s", entry.times_s},
+                             {"limits", entry.limits},
+                             {"limit_shares", entry.limit_shares}});
   return {{"kind", kKind},
           {"schema", kBaselineSchema},
           {"settings", baseline.settings},
@@ -59,9 +58,9 @@ Json baseline_json(const Baseline& baseline) {
 }
 
 Baseline read_baseline(const std::filesystem::path& file) {
-  const Json json = json_of(results::read_results_json(file));
+  const Value json = results::read_results_json(file);
   JsonObject root(json, file.string());
-  if (!root.has("kind") || root.json()["kind"] != kKind)
+  if (!root.has("kind") || root.at("kind") != Value(kKind))
     raise("{} is no baseline of `reprise check`. Record one: reprise check BIN --record FILE",
           file.string());
   if (root.integer("schema") != kBaselineSchema)
@@ -69,12 +68,11 @@ Baseline read_baseline(const std::filesystem::path& file) {
         "{} has schema {}, this program reads schema {}. Record it again: reprise check BIN "
         "--record {}",
         file.string(), root.integer("schema"), kBaselineSchema, file.string());
-  const Json& list = root.at("benchmarks");
-  if (!list.is_array() || list.empty())
-    raise("{} must be a list of at least one benchmark", root.where("benchmarks"));
-  Baseline baseline{.machine = root.object("machine").json(),
-                    .provenance = root.object("provenance").json(),
-                    .settings = root.object("settings").json()};
+  const Values& list = root.list("benchmarks");
+  if (list.empty()) raise("{} must be a list of at least one benchmark", root.where("benchmarks"));
+  Baseline baseline{.machine = root.object("machine").fields(),
+                    .provenance = root.object("provenance").fields(),
+                    .settings = root.object("settings").fields()};
   for (size_t i = 0; i < list.size(); ++i) {
     JsonObject entry(list[i], file.string(), fmt::format("benchmarks[{}]", i));
     baseline.entries.push_back(entry_of(entry));
@@ -87,8 +85,7 @@ void write_baseline(const Baseline& baseline, const std::filesystem::path& file)
   std::error_code error;
   if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
   AtomicFile out(file);
-  // a program's name may hold any bytes
-  out.write(baseline_json(baseline).dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+  out.write(json_text(baseline_json(baseline), 1) + '\n');
   out.commit();
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -27,12 +26,12 @@ struct BaselineEntry {
 
 struct Baseline {
   std::vector<BaselineEntry> entries;
-  Json machine;     // facts and limits
-  Json provenance;  // the recording program's
-  Json settings;    // {requested, resolved}
+  Fields machine;     // facts and limits
+  Fields provenance;  // the recording program's
+  Fields settings;    // {requested, resolved}
 };
 
-Json baseline_json(const Baseline& baseline);
+Fields baseline_json(const Baseline& baseline);
 
 // Throws Error naming file and key for a file that is no baseline, for another schema version, and
 // for samples that are missing or not above 0.

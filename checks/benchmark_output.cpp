@@ -1,7 +1,6 @@
 #include "checks/benchmark_output.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -52,10 +51,9 @@ Repetition repetition_of(JsonObject& run, const std::string& source) {
 
 std::vector<Repetition> parse_benchmark_output(std::string_view text, const std::string& source) {
   const std::string what = "the output of " + source;
-  const Json json = parse_json(text, what);
+  const Value json = parse_json(text, what);
   JsonObject root(json, what);
-  const Json& runs = root.at("benchmarks");
-  if (!runs.is_array()) raise("{} must be a list", root.where("benchmarks"));
+  const Values& runs = root.list("benchmarks");
   std::vector<Repetition> repetitions;
   for (size_t i = 0; i < runs.size(); ++i) {
     JsonObject run(runs[i], what, fmt::format("benchmarks[{}]", i));

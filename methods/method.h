@@ -57,6 +57,8 @@ struct MethodInfo {
   std::string cannot_prefill;
   std::vector<MetricInfo> metrics;     // that report() may give
   std::vector<MetricInfo> turn_parts;  // that TurnCounts may have
+  // True if prepare() stores the prompts of a setup, or learns from them.
+  bool uses_prompts = false;
   // True if read() knows prompts in a markup of its own, derived from a schema (Markup).
   bool reads_markup = false;
 };
@@ -193,7 +195,7 @@ struct MethodEntry {
   MethodInfo info;
   // The next two throw Error naming the option, what was found and what is accepted; for an unknown
   // option, the nearest.
-  std::function<Json(const JsonObject& given)> resolve_options;
+  std::function<Fields(const JsonObject& given)> resolve_options;
   std::function<std::unique_ptr<Method>(const JsonObject& given)> make;
   std::function<reuse::OptionList()> list_options;
 };
@@ -203,7 +205,7 @@ template <reuse::Options Options, typename Make>
 MethodEntry method_entry(MethodInfo info, Make make) {
   MethodEntry entry{.info = std::move(info)};
   entry.resolve_options = [](const JsonObject& given) {
-    return reuse::options_json(reuse::read_options<Options>(given));
+    return reuse::options_fields(reuse::read_options<Options>(given));
   };
   entry.make = [info = entry.info, make](const JsonObject& given) -> std::unique_ptr<Method> {
     return make(info, reuse::read_options<Options>(given));

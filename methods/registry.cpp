@@ -1,7 +1,6 @@
 #include "methods/registry.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/model/network/policy_chain.h"
@@ -33,17 +32,15 @@ const MethodEntry& method_named(const std::string& name) {
   raise("{}", unknown_name("method", name, names));
 }
 
-Json resolve_options(const std::string& name, const JsonObject& given) {
+Fields resolve_options(const std::string& name, const JsonObject& given) {
   return method_named(name).resolve_options(given);
 }
 
-std::unique_ptr<Method> make_method(const std::string& name, const Json& options) {
-  const MethodEntry& entry = method_named(name);
-  const Json given = options.is_null() ? Json::object() : options;
-  return entry.make(JsonObject(given, "options of method \"" + name + "\""));
+std::unique_ptr<Method> make_method(const std::string& name, const Fields& options) {
+  return method_named(name).make(JsonObject(options, "options of method \"" + name + "\""));
 }
 
-std::unique_ptr<reuse::SequenceCache> make_cache(const std::string& name, const Json& options) {
+std::unique_ptr<reuse::SequenceCache> make_cache(const std::string& name, const Fields& options) {
   if (!method_named(name).info.is_cache)
     raise("method \"{}\" is more than a cache: it decides what layers compute, or imports states",
           name);

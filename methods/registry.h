@@ -27,14 +27,13 @@ const MethodEntry& method_named(const std::string& name);
 
 // Every option of a method as it turns out where `given` is given. Throws Error as
 // MethodEntry::resolve_options.
-Json resolve_options(const std::string& name, const JsonObject& given);
+Fields resolve_options(const std::string& name, const JsonObject& given);
 
-// A method with its options, a JSON object, or null for the defaults. Throws Error as
-// resolve_options().
-std::unique_ptr<Method> make_method(const std::string& name, const Json& options);
+// A method with its options. Throws Error as resolve_options().
+std::unique_ptr<Method> make_method(const std::string& name, const Fields& options);
 
 // The cache of a method that is nothing else (MethodInfo::is_cache). Throws Error for another.
-std::unique_ptr<reuse::SequenceCache> make_cache(const std::string& name, const Json& options);
+std::unique_ptr<reuse::SequenceCache> make_cache(const std::string& name, const Fields& options);
 
 // The setup of a method whose engine generates with `decoder`. The decoder, and what `use` points
 // at, must outlive it.

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "results/manifest.h"
 #include "results/results_file.h"
 #include "results/store.h"

@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 
 namespace reprise::results {
 namespace {

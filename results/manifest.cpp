@@ -125,7 +125,8 @@ const std::vector<std::string>& figure_families() {
 
 Manifest read_manifest(const Value& found, const std::string& source) {
   try {
-    if (!found.is_fields()) throw FieldFault{"it must be an object, found " + shown(found)};
+    if (!found.is_fields())
+      throw FieldFault{"the file must be a JSON object, found " + shown(found)};
     return read_fields<Manifest>(modernized(found.fields()));
   } catch (const FieldFault& fault) {
     raise("{}: {}", source, fault.text);
@@ -134,6 +135,8 @@ Manifest read_manifest(const Value& found, const std::string& source) {
 
 void check_manifest(const Manifest& manifest, const std::string& source) {
   try {
+    // A manifest that this program made itself may hold texts of an experiment file.
+    (void)read_fields<Manifest>(written_fields(manifest));
     check_settings(manifest.settings);
     if (manifest.points < 0 || manifest.points > kMostPlannedPoints)
       throw FieldFault{

@@ -4,11 +4,10 @@
 #include <charconv>
 #include <cstdlib>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "results/data_dir.h"
 #include "results/placeholders.h"
 #include "results/statistics.h"
@@ -51,18 +50,18 @@ bool has_all(const Value& found, const Value& wanted) {
 // Texts by their names.
 std::map<std::string, std::string> texts_of(JsonObject object) {
   std::map<std::string, std::string> texts;
-  for (const auto& [name, value] : fields_of(object.json())) texts[name] = object.string(name);
+  for (const auto& [name, value] : object.fields()) texts[name] = object.string(name);
   return texts;
 }
 
 }  // namespace
 
-PaperNumbers::PaperNumbers(const Json& json, const std::string& source) {
+PaperNumbers::PaperNumbers(const Value& json, const std::string& source) {
   JsonObject file(json, source);
   source_ = file.string("source");
   hardware_ = file.string("hardware");
   label_ = file.string("label", "paper");
-  if (file.has("fixed")) fixed_ = fields_of(file.object("fixed").json());
+  if (file.has("fixed")) fixed_ = file.object("fixed").fields();
   units_ = texts_of(file.object("metrics"));
   if (file.has("csv")) {
     read_csv(file.object("csv"));
@@ -75,7 +74,7 @@ PaperNumbers::PaperNumbers(const Json& json, const std::string& source) {
 
 void PaperNumbers::read_rows(JsonObject& file) {
   std::vector<std::string> columns;
-  const Value names = value_of(file.at("columns")), rows = value_of(file.at("rows"));
+  const Value &names = file.at("columns"), &rows = file.at("rows");
   if (!names.is_list() || !rows.is_list())
     raise("{} and {} must be lists", file.where("columns"), file.where("rows"));
   for (const Value& name : names.list())
@@ -90,7 +89,7 @@ void PaperNumbers::read_rows(JsonObject& file) {
 void PaperNumbers::read_csv(JsonObject csv) {
   const std::string name = csv.string("file");
   const auto names = texts_of(csv.object("columns"));
-  const Fields values = fields_of(csv.object("values").json());
+  const Fields values = csv.object("values").fields();
   std::map<std::string, std::string> where;
   if (csv.has("where")) where = texts_of(csv.object("where"));
   csv.reject_unknown();

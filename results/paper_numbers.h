@@ -33,7 +33,7 @@ class PaperNumbers {
  public:
   PaperNumbers() = default;  // no numbers
   // Throws Error naming file and key.
-  PaperNumbers(const Json& file, const std::string& source);
+  PaperNumbers(const Value& file, const std::string& source);
 
   [[nodiscard]] const std::string& source() const {
     return source_;

@@ -1,7 +1,7 @@
 #include "results/results_file.h"
 
 #include "core/base/error.h"
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "results/gzip.h"
 
 namespace reprise::results {
@@ -15,7 +15,7 @@ std::string read_results_file(const std::filesystem::path& path) {
 }
 
 Value read_results_json(const std::filesystem::path& path) {
-  return parse_value(read_results_file(path), path.string());
+  return parse_json(read_results_file(path), path.string());
 }
 
 }  // namespace reprise::results

@@ -1,7 +1,7 @@
 #include "results/run_entry.h"
 
 #include "core/base/error.h"
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "results/hash.h"
 
 namespace reprise::results {

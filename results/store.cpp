@@ -15,7 +15,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "core/base/write_all.h"
 #include "results/gzip.h"
 #include "results/identity.h"
@@ -82,7 +82,7 @@ Contents parse_records(const std::string& text, const fs::path& path, RunEntries
     const bool is_last_line = end + 1 == text.size();
     Value parsed;
     try {
-      parsed = parse_value(std::string_view(text).substr(begin, end - begin), where);
+      parsed = parse_json(std::string_view(text).substr(begin, end - begin), where);
     } catch (const Error& error) {
       if (is_last_line) break;  // a write torn by a power cut
       raise("{}. Delete that line, or run with --fresh to set the old results aside.",

@@ -1,6 +1,5 @@
 #include "server/answer_json.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/tokenizer/utf8.h"
@@ -8,38 +7,36 @@
 namespace reprise::server {
 namespace {
 
-std::string event(const Json& json) {
-  return "data: " + json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n\n";
-}
+std::string event(const Fields& json) { return "data: " + json_text(json) + "\n\n"; }
 
-Json with_head(const AnswerHead& head, const char* object) {
+Fields with_head(const AnswerHead& head, const char* object) {
   return {{"id", head.id}, {"object", object}, {"created", head.created_s}, {"model", head.model}};
 }
 
-Json usage_json(const Usage& usage) {
+Fields usage_json(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
           {"completion_tokens", usage.completion_tokens},
           {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+          {"prompt_tokens_details", Fields{{"cached_tokens", usage.cached_tokens}}}};
 }
 
-Json chunk_of(const AnswerHead& head, bool has_usage) {
-  Json chunk = with_head(head, head.is_chat ? "chat.completion.chunk" : "text_completion");
+Fields chunk_of(const AnswerHead& head, bool has_usage) {
+  Fields chunk = with_head(head, head.is_chat ? "chat.completion.chunk" : "text_completion");
   if (has_usage) chunk["usage"] = nullptr;
   return chunk;
 }
 
-Json reason_or_null(const std::string& reason) { return reason.empty() ? Json() : Json(reason); }
+Value reason_or_null(const std::string& reason) { return reason.empty() ? Value() : Value(reason); }
 
 // The bytes of a token's text, or null if the token is only part of a character.
-Json bytes_of(const std::string& text) {
+Value bytes_of(const std::string& text) {
   if (text.find(tokenizer::kReplacement) != text.npos) return nullptr;
-  Json bytes = Json::array();
-  for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
+  Values bytes;
+  for (const char c : text) bytes.emplace_back(static_cast<unsigned char>(c));
   return bytes;
 }
 
-Json chat_entry(const TokenTexts& texts, const TokenLogprob& entry) {
+Fields chat_entry(const TokenTexts& texts, const TokenLogprob& entry) {
   const std::string text = texts.text_of(entry.token);
   return {{"token", text}, {"logprob", entry.logprob}, {"bytes", bytes_of(text)}};
 }
@@ -53,86 +50,94 @@ void LogprobList::add(const Piece& piece) {
   if (!piece.logprobs.empty()) entries_.push_back(piece.logprobs);
 }
 
-Json LogprobList::take() {
+Value LogprobList::take() {
   if (entries_.empty()) return nullptr;
-  Json list = is_chat_ ? chat_form() : completion_form();
+  Fields list = is_chat_ ? chat_form() : completion_form();
   entries_.clear();
   return list;
 }
 
-Json LogprobList::chat_form() const {
-  Json content = Json::array();
+Fields LogprobList::chat_form() const {
+  Values content;
   for (const Entry& entry : entries_) {
-    Json token = chat_entry(texts_, entry[0]);
-    Json& top = token["top_logprobs"] = Json::array();
-    for (size_t i = 1; i < entry.size(); ++i) top.push_back(chat_entry(texts_, entry[i]));
-    content.push_back(std::move(token));
+    Fields token = chat_entry(texts_, entry[0]);
+    Values top;
+    for (size_t i = 1; i < entry.size(); ++i) top.emplace_back(chat_entry(texts_, entry[i]));
+    token["top_logprobs"] = std::move(top);
+    content.emplace_back(std::move(token));
   }
-  return {{"content", std::move(content)}};
+  Fields list;  // not by braces, which copy
+  list["content"] = std::move(content);
+  return list;
 }
 
-Json LogprobList::completion_form() {
-  Json list;
+Fields LogprobList::completion_form() {
+  Values tokens, logprobs, offsets, tops;
   for (const Entry& entry : entries_) {
     const std::string text = texts_.text_of(entry[0].token);
-    list["tokens"].push_back(text);
-    list["token_logprobs"].push_back(entry[0].logprob);
-    list["text_offset"].push_back(offset_);
+    tokens.emplace_back(text);
+    logprobs.emplace_back(entry[0].logprob);
+    offsets.emplace_back(offset_);
     offset_ += static_cast<int64_t>(tokenizer::utf8_length(text));
-    Json top = Json::object();
+    Fields top;
     // If several tokens have the same text, the most probable one is kept. The drawn token is added
     // if no other has its text.
     for (size_t i = 1; i < entry.size(); ++i)
       top.emplace(texts_.text_of(entry[i].token), entry[i].logprob);
     top.emplace(text, entry[0].logprob);
-    list["top_logprobs"].push_back(std::move(top));
+    tops.emplace_back(std::move(top));
   }
+  Fields list;
+  list["tokens"] = std::move(tokens);
+  list["token_logprobs"] = std::move(logprobs);
+  list["text_offset"] = std::move(offsets);
+  list["top_logprobs"] = std::move(tops);
   return list;
 }
 
-Json whole_choice(const AnswerHead& head, int32_t index, const std::string& text,
-                  const std::string& finish_reason, Json logprobs) {
-  Json choice = {{"index", index}, {"finish_reason", finish_reason}};
+Fields whole_choice(const AnswerHead& head, int32_t index, const std::string& text,
+                    const std::string& finish_reason, Value logprobs) {
+  Fields choice = {{"index", index}, {"finish_reason", finish_reason}};
   choice["logprobs"] = std::move(logprobs);
   if (head.is_chat)
-    choice["message"] = {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}};
+    choice["message"] = Fields{{"role", "assistant"}, {"content", text}, {"refusal", nullptr}};
   else
     choice["text"] = text;
   return choice;
 }
 
-Json whole_answer(const AnswerHead& head, Json choices, const Usage& usage) {
-  Json answer = with_head(head, head.is_chat ? "chat.completion" : "text_completion");
+Fields whole_answer(const AnswerHead& head, Values choices, const Usage& usage) {
+  Fields answer = with_head(head, head.is_chat ? "chat.completion" : "text_completion");
   answer["choices"] = std::move(choices);
   answer["usage"] = usage_json(usage);
   return answer;
 }
 
 std::string text_event(const AnswerHead& head, int32_t index, const std::string& text,
-                       const std::string& finish_reason, const Json& logprobs, bool has_usage) {
-  Json choice = {
+                       const std::string& finish_reason, const Value& logprobs, bool has_usage) {
+  Fields choice = {
       {"index", index}, {"finish_reason", reason_or_null(finish_reason)}, {"logprobs", logprobs}};
   if (head.is_chat)
-    choice["delta"] = {{"content", text}};
+    choice["delta"] = Fields{{"content", text}};
   else
     choice["text"] = text;
-  Json chunk = chunk_of(head, has_usage);
-  chunk["choices"] = Json::array({std::move(choice)});
+  Fields chunk = chunk_of(head, has_usage);
+  chunk["choices"] = Values{std::move(choice)};
   return event(chunk);
 }
 
 std::string role_event(const AnswerHead& head, int32_t index, bool has_usage) {
-  Json chunk = chunk_of(head, has_usage);
-  chunk["choices"] = Json::array({{{"index", index},
+  Fields chunk = chunk_of(head, has_usage);
+  chunk["choices"] = Values{Fields{{"index", index},
                                    {"finish_reason", nullptr},
                                    {"logprobs", nullptr},
-                                   {"delta", {{"role", "assistant"}, {"content", ""}}}}});
+                                   {"delta", Fields{{"role", "assistant"}, {"content", ""}}}}};
   return event(chunk);
 }
 
 std::string usage_event(const AnswerHead& head, const Usage& usage) {
-  Json chunk = chunk_of(head, true);
-  chunk["choices"] = Json::array();
+  Fields chunk = chunk_of(head, true);
+  chunk["choices"] = Values();
   chunk["usage"] = usage_json(usage);
   return event(chunk);
 }

@@ -32,12 +32,12 @@ class LogprobList {
   LogprobList(const TokenTexts& texts, bool is_chat);
   void add(const Piece& piece);
   // The entries added since the last call, in the form of the endpoint; null if there are none.
-  Json take();
+  Value take();
 
  private:
   using Entry = std::vector<TokenLogprob>;  // the result of logprobs_of() for one token
-  [[nodiscard]] Json chat_form() const;
-  Json completion_form();
+  [[nodiscard]] Fields chat_form() const;
+  Fields completion_form();
 
   const TokenTexts& texts_;
   bool is_chat_;
@@ -46,15 +46,15 @@ class LogprobList {
 };
 
 // One entry of the list "choices" of a whole answer.
-Json whole_choice(const AnswerHead& head, int32_t index, const std::string& text,
-                  const std::string& finish_reason, Json logprobs);
-Json whole_answer(const AnswerHead& head, Json choices, const Usage& usage);
+Fields whole_choice(const AnswerHead& head, int32_t index, const std::string& text,
+                    const std::string& finish_reason, Value logprobs);
+Fields whole_answer(const AnswerHead& head, Values choices, const Usage& usage);
 
 // An event with text, as "data: {...}\n\n". An empty `finish_reason` means that the choice goes on.
 // With `has_usage` the client asked for an event with the usage, and other events get "usage":
 // null.
 std::string text_event(const AnswerHead& head, int32_t index, const std::string& text,
-                       const std::string& finish_reason, const Json& logprobs, bool has_usage);
+                       const std::string& finish_reason, const Value& logprobs, bool has_usage);
 // An event with the role "assistant", sent before the first text of each choice of a chat.
 std::string role_event(const AnswerHead& head, int32_t index, bool has_usage);
 std::string usage_event(const AnswerHead& head, const Usage& usage);

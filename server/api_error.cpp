@@ -1,6 +1,5 @@
 #include "server/api_error.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/json.h"
@@ -14,7 +13,7 @@ const char* type_of(int status) {
   return status < 500 ? "invalid_request_error" : "server_error";
 }
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+Value text_or_null(const std::string& text) { return text.empty() ? Value() : Value(text); }
 
 }  // namespace
 
@@ -22,12 +21,11 @@ ApiError::ApiError(int status, const std::string& message, std::string param, st
     : Error(message), status_(status), param_(std::move(param)), code_(std::move(code)) {}
 
 std::string ApiError::json() const {
-  const Json error = {{"message", what()},
-                      {"type", type_of(status_)},
-                      {"param", text_or_null(param_)},
-                      {"code", text_or_null(code_)}};
-  // A message may quote what the client sent.
-  return Json({{"error", error}}).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const Fields error = {{"message", what()},
+                        {"type", type_of(status_)},
+                        {"param", text_or_null(param_)},
+                        {"code", text_or_null(code_)}};
+  return json_text(Fields{{"error", error}});
 }
 
 }  // namespace reprise::server

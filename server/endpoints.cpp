@@ -1,7 +1,6 @@
 #include "server/endpoints.h"
 
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <semaphore>
 #include <utility>
 
@@ -60,7 +59,7 @@ struct Endpoints::State {
   const std::time_t started = std::time(nullptr);
   std::counting_semaphore<kReadersAtOnce> readers{kReadersAtOnce};
 
-  Json model_json() const {
+  Fields model_json() const {
     return {{"id", model.name},
             {"object", "model"},
             {"created", started},
@@ -70,14 +69,14 @@ struct Endpoints::State {
 
   HttpAnswer models(const std::string& path) const {
     if (path == kModels)
-      return {.body = Json({{"object", "list"}, {"data", Json::array({model_json()})}}).dump()};
+      return {.body = json_text(Fields{{"object", "list"}, {"data", Values{model_json()}}})};
     const std::string name = path.substr(std::string(kModels).size() + 1);
     if (name != model.name)
       throw ApiError(404,
                      fmt::format("the model \"{}\" does not exist here; this server has \"{}\"",
                                  name.substr(0, 200), model.name),
                      "model", "model_not_found");
-    return {.body = model_json().dump()};
+    return {.body = json_text(model_json())};
   }
 
   HttpAnswer health() const {

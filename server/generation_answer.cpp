@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
 
@@ -105,12 +104,11 @@ std::string GenerationAnswer::whole(int socket) {
   while (!has_ended())
     for (const Piece& piece : next(socket))
       parts_[static_cast<size_t>(piece.choice)].text += take(piece);
-  Json choices = Json::array();
+  Values choices;
   for (size_t i = 0; i < parts_.size(); ++i)
-    choices.push_back(whole_choice(head_, static_cast<int32_t>(i), parts_[i].text,
-                                   parts_[i].choice.finish_reason(), parts_[i].logprobs.take()));
-  return whole_answer(head_, std::move(choices), usage())
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+    choices.emplace_back(whole_choice(head_, static_cast<int32_t>(i), parts_[i].text,
+                                      parts_[i].choice.finish_reason(), parts_[i].logprobs.take()));
+  return json_text(whole_answer(head_, std::move(choices), usage()));
 }
 
 bool GenerationAnswer::write_piece(const Piece& piece, const HttpWrite& write) {

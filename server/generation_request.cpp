@@ -1,7 +1,6 @@
 #include "server/generation_request.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "server/request_fields.h"
 
@@ -11,27 +10,21 @@ namespace {
 constexpr int64_t kMostAlternatives = 20;
 constexpr int64_t kMostTokens = int64_t{1} << 24;
 
-std::vector<int32_t> token_ids(const Json& list, const ServedModel& model) {
+std::vector<int32_t> token_ids(const Values& list, const ServedModel& model) {
   std::vector<int32_t> ids;
   ids.reserve(list.size());
-  for (const Json& item : list) {
-    // get<int64_t>() wraps for values of 2^63 and more.
-    const bool is_id = item.is_number_integer() &&
-                       !(item.is_number_unsigned() && item.get<uint64_t>() > INT32_MAX) &&
-                       item.get<int64_t>() >= 0 && item.get<int64_t>() < model.vocab;
-    if (!is_id)
+  for (const Value& item : list) {
+    if (!item.is_int64() || item.integer() < 0 || item.integer() >= model.vocab)
       refuse(400, "prompt", "entry {} of the prompt's tokens is {}: give ids from 0 to {}",
-             ids.size() + 1,
-             item.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 50),
-             model.vocab - 1);
-    ids.push_back(static_cast<int32_t>(item.get<int64_t>()));
+             ids.size() + 1, json_text(item).substr(0, 50), model.vocab - 1);
+    ids.push_back(static_cast<int32_t>(item.integer()));
   }
   return ids;
 }
 
-void add_text(const Json& text, const ServedModel& model, GenerationRequest& request) {
+void add_text(const Value& text, const ServedModel& model, GenerationRequest& request) {
   field("prompt", [&] {
-    const auto& plain = text.get_ref<const std::string&>();
+    const auto& plain = text.text();
     std::optional<engine::Request> marked;
     if (model.read_markup) marked = model.read_markup(plain);
     request.prompts.push_back(marked ? marked->prompt : model.tokenizer.encode(plain));
@@ -41,60 +34,60 @@ void add_text(const Json& text, const ServedModel& model, GenerationRequest& req
 
 // Reads "prompt": a text, a list of texts, a list of token ids, or a list of lists of token ids.
 void read_prompts(JsonObject& object, const ServedModel& model, GenerationRequest& request) {
-  const Json& prompt = field("prompt", [&]() -> const Json& { return object.at("prompt"); });
-  if (prompt.is_string()) return add_text(prompt, model, request);
+  const Value& prompt = field("prompt", [&]() -> const Value& { return object.at("prompt"); });
+  if (prompt.is_text()) return add_text(prompt, model, request);
   constexpr const char* kAccepted =
       "prompt must be a text, a list of texts, a list of token ids, or a list of such lists";
-  if (!prompt.is_array() || prompt.empty()) refuse(400, "prompt", "{}", kAccepted);
-  const Json& first = prompt.front();
+  if (!prompt.is_list() || prompt.size() == 0) refuse(400, "prompt", "{}", kAccepted);
+  const Values& list = prompt.list();
+  const Value& first = list.front();
   if (first.is_number()) {
-    request.prompts = {token_ids(prompt, model)};
+    request.prompts = {token_ids(list, model)};
     return;
   }
-  if (std::ssize(prompt) > model.most_choices)
-    refuse(400, "prompt", "{} prompts, at most {} are taken at once", prompt.size(),
+  if (std::ssize(list) > model.most_choices)
+    refuse(400, "prompt", "{} prompts, at most {} are taken at once", list.size(),
            model.most_choices);
-  for (const Json& item : prompt) {
-    if (item.type() != first.type() || !(item.is_string() || item.is_array()))
+  for (const Value& item : list) {
+    if (item.is_text() != first.is_text() || !(item.is_text() || item.is_list()))
       refuse(400, "prompt", "{}", kAccepted);
-    if (item.is_string())
+    if (item.is_text())
       add_text(item, model, request);
     else
-      request.prompts.push_back(token_ids(item, model));
+      request.prompts.push_back(token_ids(item.list(), model));
   }
 }
 
 // Reads the content of a message: a text, or a list of parts that are all text.
-std::string content_text(const Json& message, size_t index) {
+std::string content_text(const Value& message, size_t index) {
   const auto wrong = [&] {
     refuse(400, "messages",
            "message {} must have a content that is a text, or a list of parts of type text",
            index + 1);
   };
-  if (!message.contains("content")) wrong();
-  const Json& content = message["content"];
-  if (content.is_string()) return content.get<std::string>();
-  if (!content.is_array()) wrong();
+  const Value& content = field_of(message, "content");
+  if (content.is_text()) return content.text();
+  if (!content.is_list()) wrong();
   std::string text;
-  for (const Json& part : content) {
-    if (!part.is_object() || !part.contains("type") || part["type"] != "text" ||
-        !part.contains("text") || !part["text"].is_string())
-      wrong();
-    text += part["text"].get<std::string>();
+  for (const Value& part : content.list()) {
+    const Value& part_text = field_of(part, "text");
+    if (field_of(part, "type") != Value("text") || !part_text.is_text()) wrong();
+    text += part_text.text();
   }
   return text;
 }
 
 std::vector<tokenizer::ChatMessage> read_messages(JsonObject& object) {
-  const Json& list = field("messages", [&]() -> const Json& { return object.at("messages"); });
-  if (!list.is_array() || list.empty())
+  const Value& list = field("messages", [&]() -> const Value& { return object.at("messages"); });
+  if (!list.is_list() || list.size() == 0)
     refuse(400, "messages", "messages must be a list of one message at least");
   std::vector<tokenizer::ChatMessage> messages;
-  for (const Json& message : list) {
-    if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
+  for (const Value& message : list.list()) {
+    const Value& given_role = field_of(message, "role");
+    if (!given_role.is_text())
       refuse(400, "messages", "message {} must be an object with a role and a content",
              messages.size() + 1);
-    std::string role = message["role"].get<std::string>();
+    std::string role = given_role.text();
     if (role == "developer") role = "system";  // newer clients use this name
     messages.push_back({std::move(role), content_text(message, messages.size())});
   }
@@ -143,7 +136,7 @@ void read_completion_extras(JsonObject& object, GenerationRequest& request) {
 }  // namespace
 
 GenerationRequest read_completion(const std::string& body, const ServedModel& model) {
-  const Json json = read_body(body);
+  const Value json = read_body(body);
   JsonObject object(json, "the request");
   GenerationRequest request;
   read_common(object, model, request);
@@ -156,7 +149,7 @@ GenerationRequest read_completion(const std::string& body, const ServedModel& mo
 }
 
 GenerationRequest read_chat(const std::string& body, const ServedModel& model) {
-  const Json json = read_body(body);
+  const Value json = read_body(body);
   JsonObject object(json, "the request");
   GenerationRequest request{.is_chat = true};
   read_common(object, model, request);

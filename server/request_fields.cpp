@@ -1,21 +1,16 @@
 #include "server/request_fields.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace reprise::server {
 namespace {
 
 constexpr size_t kMostStops = 4;
 constexpr size_t kMostStopBytes = 1024;
-// Most log probabilities of an answer that is not streamed. As JSON objects and text each takes 0.9
-// KiB (119700 of them, in chats, raised the server's peak by 106 MiB). One choice of 4096 tokens
-// may have the 21 per token that can be asked for.
+// Most log probabilities of an answer that is not streamed. As values and text each takes 0.9 KiB:
+// 119,700 of them, in the form of chats, took 112 MiB. One choice of 4096 tokens may have the 21
+// per token that can be asked for.
 constexpr int64_t kMostLogprobs = int64_t{1} << 17;
-
-std::string shown(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 100);
-}
 
 void read_model(JsonObject& object, const ServedModel& model) {
   const std::string name = field("model", [&] { return object.string("model", model.name); });
@@ -58,21 +53,20 @@ void read_sampling(JsonObject& object, GenerationRequest& request) {
 
 void read_stops(JsonObject& object, GenerationRequest& request) {
   if (!object.has("stop")) return;
-  const Json& stop = object.at("stop");
-  const auto add = [&](const Json& text) {
-    if (!text.is_string() || text.get_ref<const std::string&>().empty() ||
-        text.get_ref<const std::string&>().size() > kMostStopBytes)
+  const Value& stop = object.at("stop");
+  const auto add = [&](const Value& text) {
+    if (!text.is_text() || text.text().empty() || text.text().size() > kMostStopBytes)
       refuse(400, "stop", "a stop must be a text of 1 to {} bytes, found {}", kMostStopBytes,
              shown(text));
-    request.stops.push_back(text.get<std::string>());
+    request.stops.push_back(text.text());
   };
-  if (!stop.is_array()) {
+  if (!stop.is_list()) {
     add(stop);
     return;
   }
   if (stop.size() > kMostStops)
     refuse(400, "stop", "{} stops, at most {} are taken", stop.size(), kMostStops);
-  for (const Json& text : stop) add(text);
+  for (const Value& text : stop.list()) add(text);
 }
 
 void read_stream(JsonObject& object, GenerationRequest& request) {
@@ -87,6 +81,11 @@ void read_stream(JsonObject& object, GenerationRequest& request) {
   });
 }
 
+// True for lists and objects that hold nothing. Any other value, even "" or 0, asks for something.
+bool is_neutral(const Value& value) {
+  return (value.is_list() || value.is_fields()) && value.size() == 0;
+}
+
 // Refuses unsupported fields that would change the answer, unless they have their neutral value.
 void refuse_unsupported(JsonObject& object) {
   for (const char* name : {"presence_penalty", "frequency_penalty"})
@@ -96,11 +95,11 @@ void refuse_unsupported(JsonObject& object) {
       field("repetition_penalty", [&] { return object.number("repetition_penalty"); }) != 1)
     refuse(400, "repetition_penalty", "repetition_penalty is not supported: leave it out");
   for (const char* name : {"logit_bias", "tools", "functions", "suffix"})
-    if (object.has(name) && !object.at(name).empty())
+    if (object.has(name) && !is_neutral(object.at(name)))
       refuse(400, name, "{} is not supported: leave it out", name);
   if (object.has("response_format")) {
-    const Json& format = object.at("response_format");
-    if (!format.is_object() || !format.contains("type") || format["type"] != "text")
+    const Value& format = object.at("response_format");
+    if (field_of(format, "type") != Value("text"))
       refuse(400, "response_format", "response_format {} is not supported: only type text is",
              shown(format));
   }
@@ -115,10 +114,10 @@ int64_t length_of(const GenerationRequest& request, size_t prompt) {
 
 }  // namespace
 
-Json read_body(const std::string& body) {
-  Json json = field("", [&] { return parse_json(body, "the request"); });
-  if (!json.is_object())
-    refuse(400, "", "the request must be a JSON object, found {}", json.type_name());
+Value read_body(const std::string& body) {
+  Value json = field("", [&] { return parse_json(body, "the request"); });
+  if (!json.is_fields())
+    refuse(400, "", "the request must be a JSON object, found {}", json_type(json));
   return json;
 }
 
@@ -138,9 +137,8 @@ void read_common(JsonObject& object, const ServedModel& model, GenerationRequest
 void tell_unknown(const JsonObject& object, const ServedModel& model) {
   if (!model.on_unknown_field) return;
   const std::vector<std::string> known = object.known();
-  for (const auto& item : object.json().items())
-    if (std::find(known.begin(), known.end(), item.key()) == known.end())
-      model.on_unknown_field(item.key());
+  for (const auto& [name, value] : object.fields())
+    if (std::find(known.begin(), known.end(), name) == known.end()) model.on_unknown_field(name);
 }
 
 void check_lengths(const GenerationRequest& request, const ServedModel& model,

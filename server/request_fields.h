@@ -23,7 +23,7 @@ decltype(auto) field(const std::string& name, Read&& read) {
 }
 
 // Parses the body. Throws ApiError if it is not a JSON object or nested too deep.
-Json read_body(const std::string& body);
+Value read_body(const std::string& body);
 
 // Reads all fields that both kinds of request share, except the prompt.
 void read_common(JsonObject& object, const ServedModel& model, GenerationRequest& request);

@@ -1,7 +1,6 @@
 #include "workloads/json_lines.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "core/base/error.h"
@@ -19,7 +18,7 @@ void for_each_line(const std::filesystem::path& path,
     const std::string where = fmt::format("{}:{}", path.string(), ++number);
     if (line.find_first_not_of(" \t\r") == std::string_view::npos)
       raise("{}: the line is empty; remove it", where);
-    const Json json = parse_json(line, where);
+    const Value json = parse_json(line, where);
     JsonObject object(json, where);
     read(object);
     object.reject_unknown();
@@ -28,14 +27,14 @@ void for_each_line(const std::filesystem::path& path,
 }
 
 std::vector<std::string> texts_of(JsonObject& object, const std::string& key) {
-  const Json& list = object.at(key);
-  if (!list.is_array())
-    raise("{} must be a list of texts, found {}", object.where(key), list.type_name());
+  const Value& list = object.at(key);
+  if (!list.is_list())
+    raise("{} must be a list of texts, found {}", object.where(key), json_type(list));
   std::vector<std::string> texts;
-  for (const Json& text : list) {
-    if (!text.is_string())
-      raise("{} must be a list of texts, found {} in it", object.where(key), text.type_name());
-    texts.push_back(text.get<std::string>());
+  for (const Value& text : list.list()) {
+    if (!text.is_text())
+      raise("{} must be a list of texts, found {} in it", object.where(key), json_type(text));
+    texts.push_back(text.text());
   }
   return texts;
 }

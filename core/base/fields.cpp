@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 
 namespace reprise {
 
@@ -17,8 +17,6 @@ bool is_plain_text(std::string_view text, size_t most) {
   }
   return true;
 }
-
-std::string shown(const Value& value) { return json_text(value).substr(0, 100); }
 
 void FieldReader::name(const char* name, std::string& field) {
   const Value& found = field_of(fields_, name);

@@ -25,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/json.h"
 #include "core/base/value.h"
 
 namespace reprise {
@@ -37,9 +38,6 @@ inline constexpr double kLargestNumber = 1e18;
 // True if a text from a file can be printed as it is: at most `most` bytes and no control
 // characters (C0, DEL, C1), which a terminal would obey.
 [[nodiscard]] bool is_plain_text(std::string_view text, size_t most);
-
-// Quotes a value in a message: its JSON, cut at 100 bytes.
-[[nodiscard]] std::string shown(const Value& value);
 
 // What is wrong with the fields that a struct was to be read from: the field, the value found and
 // those accepted.
@@ -102,8 +100,9 @@ class FieldReader {
   template <typename T>
   static void read(const Value& found, const std::string& what, std::vector<T>& field) {
     field.clear();
-    for (const Value& one : list_of(found, what))
-      read(one, fmt::format("{}.{}", what, field.size()), field.emplace_back());
+    const Values& list = list_of(found, what);
+    for (size_t i = 0; i < list.size(); ++i)
+      read(list[i], fmt::format("{}.{}", what, i), field.emplace_back());
   }
   template <typename T>
   static void read(const Value& found, const std::string& what, std::map<std::string, T>& field) {

@@ -1,17 +1,16 @@
 // Reads JSON that people and other programs wrote: bounded in size and depth, strict about keys,
-// with errors that name file and key.
+// with errors that name file and key. Writes values as JSON.
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace reprise {
+#include "core/base/value.h"
 
-using Json = nlohmann::json;
+namespace reprise {
 
 // The whole file as bytes. Throws Error naming the path if it cannot be read or is larger than
 // `max_bytes`.
@@ -19,19 +18,39 @@ std::string read_file(const std::filesystem::path& path, size_t max_bytes = size
 
 // Parses `text`; `source` names it in errors. Throws Error if it is no valid JSON, is nested deeper
 // than 200 levels or holds a key twice in one object.
-Json parse_json(std::string_view text, const std::string& source);
-Json read_json(const std::filesystem::path& path);
+Value parse_json(std::string_view text, const std::string& source);
+Value read_json(const std::filesystem::path& path);
+// True if `text` is valid JSON, whatever its depth and keys.
+[[nodiscard]] bool is_json(std::string_view text);
+
+// JSON in one line. Bytes that are no UTF-8 become U+FFFD. Equal values have equal texts, except
+// that 4 and 4.0 differ; so hashes of points and settings are taken of it.
+[[nodiscard]] std::string json_text(const Value& value);
+[[nodiscard]] std::string json_text(const Fields& fields);
+// JSON in lines, each level indented by as many spaces more.
+[[nodiscard]] std::string json_text(const Value& value, int indent);
+[[nodiscard]] std::string json_text(const Fields& fields, int indent);
+// Quotes a value in a message: its JSON, cut at 100 bytes.
+[[nodiscard]] std::string shown(const Value& value);
+// "object", "array", "string", "number", "boolean" or "null".
+[[nodiscard]] const char* json_type(const Value& value);
 
 // Typed access to one JSON object. Remembers which keys were asked for, so that reject_unknown()
 // can find misspelt ones. Every error names the source and the key's path.
 class JsonObject {
  public:
   // `object` must outlive this reader. Throws Error if it is not an object.
-  JsonObject(const Json& object, std::string source, std::string path = "");
+  JsonObject(const Value& object, std::string source, std::string path = "");
+  JsonObject(const Fields& object, std::string source, std::string path = "")
+      : object_(object), source_(std::move(source)), path_(std::move(path)) {}
+  JsonObject(Value&&, std::string, std::string = "") = delete;
+  JsonObject(Fields&&, std::string, std::string = "") = delete;
 
   [[nodiscard]] bool has(
       const std::string& key) const;  // present and not null; counts as asked for
-  [[nodiscard]] const Json& at(const std::string& key);  // throws if missing or null
+  [[nodiscard]] const Value& at(const std::string& key);  // throws if missing or null
+  // The entries of a list. Throws Error if the value is none.
+  [[nodiscard]] const Values& list(const std::string& key);
   [[nodiscard]] JsonObject object(const std::string& key);
   [[nodiscard]] int64_t integer(const std::string& key);
   [[nodiscard]] int64_t integer(const std::string& key, int64_t fallback);
@@ -54,10 +73,10 @@ class JsonObject {
   [[nodiscard]] std::vector<std::string> known() const { return {known_.begin(), known_.end()}; }
 
   [[nodiscard]] std::string where(const std::string& key) const;  // "file: key \"a.b\""
-  [[nodiscard]] const Json& json() const { return object_; }
+  [[nodiscard]] const Fields& fields() const { return object_; }
 
  private:
-  const Json& object_;
+  const Fields& object_;
   std::string source_;
   std::string path_;
   mutable std::set<std::string> known_;

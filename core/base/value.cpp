@@ -22,6 +22,13 @@ double Value::number() const {
   return static_cast<double>(integer());
 }
 
+std::optional<uint64_t> Value::whole() const {
+  if (const uint64_t* value = std::get_if<uint64_t>(&value_)) return *value;
+  if (const int64_t* value = std::get_if<int64_t>(&value_); value != nullptr && *value >= 0)
+    return static_cast<uint64_t>(*value);
+  return std::nullopt;
+}
+
 const std::string& Value::text() const {
   const std::string* value = std::get_if<std::string>(&value_);
   REPRISE_CHECK(value != nullptr, "the value is no text");
@@ -42,6 +49,15 @@ const Fields& Value::fields() const {
 }
 Fields& Value::fields() { return const_cast<Fields&>(std::as_const(*this).fields()); }
 
+size_t Value::size() const {
+  if (is_list()) return list().size();
+  return is_fields() ? fields().size() : 0;
+}
+
+bool Value::contains(const std::string& name) const {
+  return is_fields() && fields().contains(name);
+}
+
 bool operator==(const Value& a, const Value& b) {
   if (a.is_number() && b.is_number() && (a.is_real() || b.is_real()))
     return a.number() == b.number();
@@ -52,6 +68,11 @@ const Value& field_of(const Fields& fields, const std::string& name) {
   static const Value kNull;
   const auto found = fields.find(name);
   return found == fields.end() ? kNull : found->second;
+}
+
+const Value& field_of(const Value& value, const std::string& name) {
+  static const Fields kNone;
+  return field_of(value.is_fields() ? value.fields() : kNone, name);
 }
 
 std::string text_of(const Fields& fields, const std::string& name, const std::string& fallback) {

@@ -1,5 +1,5 @@
 // A value whose type only the code that reads it knows: a setting of a point, an answer of a model,
-// a fact about a machine. Files hold it as JSON; core/base/value_json.h converts.
+// a fact about a machine. Files hold it as JSON; core/base/json.h reads and writes it.
 #pragma once
 
 #include <compare>
@@ -68,11 +68,18 @@ class Value {
   [[nodiscard]] bool boolean() const;
   [[nodiscard]] int64_t integer() const;
   [[nodiscard]] double number() const;  // of an integer, too
+  // An integer of at least 0; nullopt for any other value.
+  [[nodiscard]] std::optional<uint64_t> whole() const;
   [[nodiscard]] const std::string& text() const;
   [[nodiscard]] const Values& list() const;
   [[nodiscard]] Values& list();
   [[nodiscard]] const Fields& fields() const;
   [[nodiscard]] Fields& fields();
+
+  // Entries of a list or fields; 0 of any other value.
+  [[nodiscard]] size_t size() const;
+  // True if the value has fields, and one of this name, be it null.
+  [[nodiscard]] bool contains(const std::string& name) const;
 
   // Equal numbers are equal, whether integer or real: 4 == 4.0.
   friend bool operator==(const Value& a, const Value& b);
@@ -90,6 +97,8 @@ class Value {
 
 // The field of this name; null if there is none.
 [[nodiscard]] const Value& field_of(const Fields& fields, const std::string& name);
+// Null also if the value has no fields.
+[[nodiscard]] const Value& field_of(const Value& value, const std::string& name);
 // The text of a field; `fallback` if there is none, or it is no text.
 [[nodiscard]] std::string text_of(const Fields& fields, const std::string& name,
                                   const std::string& fallback = "");

@@ -17,15 +17,15 @@ struct FetchChoice {
   struct Trial {
     std::string setting;
     double read_gb_s = 0;
-    double speedup = 0;  // over the default, median of the rounds
-    int64_t rounds = 0;
+    double speedup = 0;             // over the default, median of the rounds
+    std::optional<int64_t> rounds;  // older records do not say it
 
     template <typename Self, typename Visitor>
     static void visit(Self& self, Visitor& visitor) {
       visitor.required("setting", self.setting);
       visitor.required("read_gb_s", self.read_gb_s);
       visitor.required("speedup", self.speedup);
-      visitor.required("rounds", self.rounds);
+      visitor.optional("rounds", self.rounds);
     }
   };
 

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 
 namespace reprise::reuse::detail {
 namespace {
@@ -47,23 +46,23 @@ class FieldReader final : public OptionVisitor {
 
 class FieldWriter final : public OptionVisitor {
  public:
-  explicit FieldWriter(Json& json) : json_(json) {}
+  explicit FieldWriter(Fields& fields) : fields_(fields) {}
   void integer(const OptionText& text, const IntegerRange&, int32_t& value) override {
-    json_[text.name] = value;
+    fields_[text.name] = value;
   }
   void real(const OptionText& text, const RealRange&, double& value) override {
-    json_[text.name] = value;
+    fields_[text.name] = value;
   }
-  void boolean(const OptionText& text, bool& value) override { json_[text.name] = value; }
+  void boolean(const OptionText& text, bool& value) override { fields_[text.name] = value; }
   void word(const OptionText& text, const std::vector<std::string>&, std::string& value) override {
-    json_[text.name] = value;
+    fields_[text.name] = value;
   }
   void text(const OptionText& text, const char*, std::string& value) override {
-    json_[text.name] = value;
+    fields_[text.name] = value;
   }
 
  private:
-  Json& json_;
+  Fields& fields_;
 };
 
 class FieldLister final : public OptionVisitor {
@@ -111,11 +110,11 @@ void read_fields(JsonObject& given, const Visit& visit) {
   visit(reader);
 }
 
-Json fields_json(const Visit& visit) {
-  Json json = Json::object();
-  FieldWriter writer(json);
+Fields written_fields(const Visit& visit) {
+  Fields fields;
+  FieldWriter writer(fields);
   visit(writer);
-  return json;
+  return fields;
 }
 
 std::vector<OptionInfo> field_infos(const Visit& visit) {
@@ -125,15 +124,9 @@ std::vector<OptionInfo> field_infos(const Visit& visit) {
   return infos;
 }
 
-void with_object(const Fields& given, const std::string& source,
-                 const std::function<void(const JsonObject&)>& fn) {
-  const Json json = json_of(given);
-  fn(JsonObject(json, source));
-}
-
-Json changes_of(const Json& from, const Json& to) {
-  Json changes = Json::object();
-  for (const auto& [name, value] : to.items())
+Fields changes_of(const Fields& from, const Fields& to) {
+  Fields changes;
+  for (const auto& [name, value] : to)
     if (from.at(name) != value) changes[name] = value;
   return changes;
 }

@@ -16,7 +16,6 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,7 +71,7 @@ struct OptionInfo {
 };
 struct PresetInfo {
   std::string name, help;
-  Json changes;  // {option: value} for values that differ from the defaults
+  Fields changes;  // {option: value} for values that differ from the defaults
 };
 struct OptionList {
   std::vector<OptionInfo> options;
@@ -86,12 +85,10 @@ using Visit = std::function<void(OptionVisitor&)>;
 size_t choose_preset(JsonObject& given, std::span<const std::string> names);
 // Overwrites the fields whose keys are given.
 void read_fields(JsonObject& given, const Visit& visit);
-Json fields_json(const Visit& visit);
+Fields written_fields(const Visit& visit);
 std::vector<OptionInfo> field_infos(const Visit& visit);
 // {option: value} for the values in `to` that differ from `from`.
-Json changes_of(const Json& from, const Json& to);
-void with_object(const Fields& given, const std::string& source,
-                 const std::function<void(const JsonObject&)>& fn);
+Fields changes_of(const Fields& from, const Fields& to);
 
 template <typename T>
 concept HasPresets = requires {
@@ -134,16 +131,13 @@ T read_options(JsonObject given) {
 // read_options() for options that are given as fields; `source` names them in errors.
 template <Options T>
 T read_options(const Fields& given, const std::string& source) {
-  T options;
-  detail::with_object(given, source,
-                      [&](const JsonObject& object) { options = read_options<T>(object); });
-  return options;
+  return read_options<T>(JsonObject(given, source));
 }
 
 // Every option with its value, as a record keeps it.
 template <Options T>
-Json options_json(T options) {
-  return detail::fields_json(detail::visit_of(options));
+Fields options_fields(T options) {
+  return detail::written_fields(detail::visit_of(options));
 }
 
 template <Options T>
@@ -154,7 +148,7 @@ OptionList list_options() {
     for (const Preset<T>& preset : T::presets())
       list.presets.push_back(
           {preset.name, preset.help,
-           detail::changes_of(options_json(defaults), options_json(preset.options))});
+           detail::changes_of(options_fields(defaults), options_fields(preset.options))});
   return list;
 }
 

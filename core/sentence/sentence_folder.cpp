@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -35,10 +34,10 @@ fs::path place_of(JsonObject& json, const fs::path& folder) {
 
 std::vector<Module> read_modules(const fs::path& folder) {
   const std::string source = (folder / "modules.json").string();
-  const Json json = read_json(source);
-  if (!json.is_array() || json.empty()) raise("{}: expected a list of modules", source);
+  const Value json = read_json(source);
+  if (json.size() == 0 || !json.is_list()) raise("{}: expected a list of modules", source);
   std::vector<Module> modules;
-  for (const Json& item : json) {
+  for (const Value& item : json.list()) {
     JsonObject object(item, source, fmt::format("[{}]", modules.size()));
     const std::string type = object.string("type");
     const size_t dot = type.rfind('.');
@@ -73,10 +72,10 @@ std::vector<PoolingMode> read_modes(JsonObject& json) {
   for (const auto& [mode, key] : kFlags)
     if (json.boolean(key, false)) modes.push_back(mode);
   if (modes.empty() && json.has("pooling_mode")) {
-    const Json& given = json.at("pooling_mode");
-    for (const Json& name : given.is_array() ? given : Json::array({given})) {
-      if (!name.is_string()) raise("{} must name modes", json.where("pooling_mode"));
-      modes.push_back(parse_pooling(name.get<std::string>(), json.where("pooling_mode")));
+    const Value& given = json.at("pooling_mode");
+    for (const Value& name : given.is_list() ? given.list() : Values{given}) {
+      if (!name.is_text()) raise("{} must name modes", json.where("pooling_mode"));
+      modes.push_back(parse_pooling(name.text(), json.where("pooling_mode")));
     }
     std::sort(modes.begin(), modes.end());
     modes.erase(std::unique(modes.begin(), modes.end()), modes.end());
@@ -89,7 +88,7 @@ std::vector<PoolingMode> read_modes(JsonObject& json) {
 
 void read_pooling(const fs::path& folder, SentenceFolder& out) {
   const fs::path path = folder / "config.json";
-  const Json json = read_json(path);
+  const Value json = read_json(path);
   JsonObject object(json, path.string());
   out.pooling.modes = read_modes(object);
   out.pools_prompt = object.boolean("include_prompt", true);
@@ -100,7 +99,7 @@ void read_transformer(const fs::path& folder, SentenceFolder& out) {
   for (const char* name : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"}) {
     const fs::path path = folder / fmt::format("sentence_{}_config.json", name);
     if (!is_there(path)) continue;
-    const Json json = read_json(path);
+    const Value json = read_json(path);
     JsonObject object(json, path.string());
     if (object.has("max_seq_length"))
       out.most_tokens = object.integer_in("max_seq_length", 1, int64_t{1} << 31);
@@ -112,7 +111,7 @@ void read_transformer(const fs::path& folder, SentenceFolder& out) {
 void read_prompts(const fs::path& folder, SentenceFolder& out) {
   const fs::path path = folder / "config_sentence_transformers.json";
   if (!is_there(path)) return;
-  const Json json = read_json(path);
+  const Value json = read_json(path);
   JsonObject object(json, path.string());
   if (!object.has("default_prompt_name")) return;
   JsonObject prompts = object.object("prompts");

@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "core/base/json.h"
@@ -30,11 +29,18 @@ uint64_t hash_of_text(int format, const std::string& text) {
 }
 
 // Keys and notes are arbitrary bytes, but JSON text must be UTF-8.
-Json list_of(const std::string& text) { return std::vector<uint8_t>(text.begin(), text.end()); }
-
-std::string bytes_of(const Json& list) {
-  const auto bytes = list.get<std::vector<uint8_t>>();
+Values list_of(const std::string& text) {
+  const std::vector<uint8_t> bytes(text.begin(), text.end());
   return {bytes.begin(), bytes.end()};
+}
+
+std::string bytes_of(JsonObject& object, const char* key) {
+  std::string bytes;
+  for (const int64_t byte : object.integers(key)) {
+    if (byte < 0 || byte > 255) raise("{} holds {}, which is no byte", object.where(key), byte);
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
 }
 
 uint64_t parse_word(const std::string& text) {
@@ -57,8 +63,8 @@ SegmentShape parse_shape(JsonObject& object) {
 
 SegmentFileHeader parse_format_1(JsonObject& object) {
   SegmentFileHeader header{.format = 1};
-  header.key = bytes_of(object.at("key"));
-  header.note = bytes_of(object.at("note"));
+  header.key = bytes_of(object, "key");
+  header.note = bytes_of(object, "note");
   header.shape = parse_shape(object);
   header.layer_hashes = {parse_word(object.string("keys_hash")),
                          parse_word(object.string("values_hash"))};
@@ -67,18 +73,20 @@ SegmentFileHeader parse_format_1(JsonObject& object) {
 
 SegmentFileHeader parse_format_2(JsonObject& object) {
   SegmentFileHeader header{.format = 2};
-  header.key = {{.model = bytes_of(object.at("model")),
-                 .tokenizer = bytes_of(object.at("tokenizer")),
-                 .schema = bytes_of(object.at("schema")),
-                 .dtype = bytes_of(object.at("compute_dtype"))},
-                bytes_of(object.at("module"))};
-  header.note = bytes_of(object.at("note"));
+  header.key = {{.model = bytes_of(object, "model"),
+                 .tokenizer = bytes_of(object, "tokenizer"),
+                 .schema = bytes_of(object, "schema"),
+                 .dtype = bytes_of(object, "compute_dtype")},
+                bytes_of(object, "module")};
+  header.note = bytes_of(object, "note");
   header.shape = parse_shape(object);
   header.form = parse_segment_form(object.string("form"));
   header.cost_s = object.number("cost_s");
   header.created_s = object.integer("created_s");
-  for (const Json& hash : object.at("layer_hashes"))
-    header.layer_hashes.push_back(parse_word(hash.get<std::string>()));
+  for (const Value& hash : object.list("layer_hashes")) {
+    if (!hash.is_text()) raise("{} is no hash", shown(hash));
+    header.layer_hashes.push_back(parse_word(hash.text()));
+  }
   if (header.layer_hashes.size() != static_cast<size_t>(header.shape.layers))
     raise("{} layer hashes, where there are {} layers", header.layer_hashes.size(),
           header.shape.layers);
@@ -86,7 +94,7 @@ SegmentFileHeader parse_format_2(JsonObject& object) {
 }
 
 SegmentFileHeader parse_header(int format, std::string_view text) {
-  const Json json = parse_json(text, "header");
+  const Value json = parse_json(text, "header");
   JsonObject object(json, "header");
   SegmentFileHeader header = format == 1 ? parse_format_1(object) : parse_format_2(object);
   object.reject_unknown();
@@ -127,22 +135,21 @@ std::string header_text(const SegmentFileHeader& header) {
   const SegmentShape& shape = header.shape;
   std::vector<std::string> hashes;
   for (const uint64_t hash : header.layer_hashes) hashes.push_back(fmt::format("{:016x}", hash));
-  const std::string text = Json{
-      {"model", list_of(identity.model)},
-      {"tokenizer", list_of(identity.tokenizer)},
-      {"schema", list_of(identity.schema)},
-      {"compute_dtype", list_of(identity.dtype)},
-      {"module", list_of(header.key.module)},
-      {"note", list_of(header.note)},
-      {"layers", shape.layers},
-      {"kv_heads", shape.kv_heads},
-      {"tokens", shape.tokens},
-      {"head_dim", shape.head_dim},
-      {"dtype", std::string(name_of(shape.dtype))},
-      {"form", std::string(name_of(header.form))},
-      {"cost_s", header.cost_s},
-      {"created_s", header.created_s},
-      {"layer_hashes", hashes}}.dump();
+  const std::string text = json_text(Fields{{"model", list_of(identity.model)},
+                                            {"tokenizer", list_of(identity.tokenizer)},
+                                            {"schema", list_of(identity.schema)},
+                                            {"compute_dtype", list_of(identity.dtype)},
+                                            {"module", list_of(header.key.module)},
+                                            {"note", list_of(header.note)},
+                                            {"layers", shape.layers},
+                                            {"kv_heads", shape.kv_heads},
+                                            {"tokens", shape.tokens},
+                                            {"head_dim", shape.head_dim},
+                                            {"dtype", std::string(name_of(shape.dtype))},
+                                            {"form", std::string(name_of(header.form))},
+                                            {"cost_s", header.cost_s},
+                                            {"created_s", header.created_s},
+                                            {"layer_hashes", hashes}});
   std::string bytes = magic_of(kSegmentFormat);
   append_word(bytes, uint64_t{text.size()});
   append_word(bytes, hash_of_text(kSegmentFormat, text));

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "core/base/json.h"
@@ -45,7 +44,7 @@ void check_store_format(const fs::path& folder) {
   const fs::path path = folder / kFormatFile;
   std::error_code error;
   if (!fs::exists(path, error)) return;
-  const Json json = read_json(path);
+  const Value json = read_json(path);
   JsonObject object(json, path.string());
   const int64_t format = object.integer_in("format", 1, INT64_MAX);
   if (format > kSegmentFormat)
@@ -60,7 +59,7 @@ void mark_store_format(const fs::path& folder) {
   std::error_code error;
   if (fs::exists(path, error)) return;
   AtomicFile file(path);
-  file.write(Json{{"format", kSegmentFormat}}.dump() + "\n");
+  file.write(json_text(Fields{{"format", kSegmentFormat}}) + "\n");
   file.commit();
 }
 

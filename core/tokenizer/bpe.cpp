@@ -15,15 +15,15 @@ bool comes_later(const Merge& a, const Merge& b) { return a.order > b.order; }
 
 // Reads "a b" (older files) or ["a", "b"] (newer files, in which tokens may contain spaces).
 // Returns false for anything else.
-bool read_pair(const Json& merge, std::string& left, std::string& right) {
-  if (merge.is_array()) {
-    if (merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string()) return false;
-    left = merge[0].get_ref<const std::string&>();
-    right = merge[1].get_ref<const std::string&>();
+bool read_pair(const Value& merge, std::string& left, std::string& right) {
+  if (merge.is_list()) {
+    if (merge.size() != 2 || !merge.list()[0].is_text() || !merge.list()[1].is_text()) return false;
+    left = merge.list()[0].text();
+    right = merge.list()[1].text();
     return true;
   }
-  if (!merge.is_string()) return false;
-  const auto& text = merge.get_ref<const std::string&>();
+  if (!merge.is_text()) return false;
+  const auto& text = merge.text();
   const size_t space = text.find(' ');
   if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) return false;
   left.assign(text, 0, space);
@@ -69,8 +69,8 @@ void Bpe::read_merges(const JsonPlace& place) {
   std::string left;
   std::string right;
   for (size_t i = 0; i < place.list_size(); ++i) {
-    const Json& merge = place.value[i];
-    if (merge.is_string() && merge.get_ref<const std::string&>().starts_with("#version")) continue;
+    const Value& merge = place.value.list()[i];
+    if (merge.is_text() && merge.text().starts_with("#version")) continue;
     if (!read_pair(merge, left, right)) place.item(i).fail("must be \"a b\" or [\"a\", \"b\"]");
     if (right.size() < prefix_.size())
       place.item(i).fail("has a second token shorter than continuing_subword_prefix");

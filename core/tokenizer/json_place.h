@@ -1,7 +1,6 @@
 // A value inside a JSON file together with where it stands, so that every error can name both.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/base/error.h"
@@ -10,34 +9,34 @@
 namespace reprise::tokenizer {
 
 struct JsonPlace {
-  const Json& value;
+  const Value& value;
   std::string source;  // the file
   std::string path;    // "pre_tokenizer.pretokenizers[1]"
 
   [[nodiscard]] JsonPlace child(const std::string& key) const {
     const std::string child_path = path.empty() ? key : path + "." + key;
-    if (!value.is_object()) fail("must be an object");
-    const auto found = value.find(key);
-    if (found == value.end()) raise("{}: key \"{}\" is missing", source, child_path);
-    return {*found, source, child_path};
+    if (!value.is_fields()) fail("must be an object");
+    const auto found = value.fields().find(key);
+    if (found == value.fields().end()) raise("{}: key \"{}\" is missing", source, child_path);
+    return {found->second, source, child_path};
   }
   [[nodiscard]] JsonPlace item(size_t i) const {
-    return {value[i], source, path + "[" + std::to_string(i) + "]"};
+    return {value.list()[i], source, path + "[" + std::to_string(i) + "]"};
   }
   [[nodiscard]] JsonObject object() const { return {value, source, path}; }
   [[nodiscard]] size_t list_size() const {
-    if (!value.is_array()) fail("must be a list");
-    return value.size();
+    if (!value.is_list()) fail("must be a list");
+    return value.list().size();
   }
   [[nodiscard]] std::string where() const { return source + ": key \"" + path + "\""; }
   [[noreturn]] void fail(const std::string& complaint) const {
-    std::string found = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    std::string found = json_text(value);
     if (found.size() > 100) found = found.substr(0, 100) + "...";
     raise("{} {}, found {}", where(), complaint, found);
   }
   [[nodiscard]] std::string string() const {
-    if (!value.is_string()) fail("must be a string");
-    return value.get<std::string>();
+    if (!value.is_text()) fail("must be a string");
+    return value.text();
   }
   // Returns the component's name, the value of its key "type". Throws Error unless it is one of
   // `known`.

@@ -10,18 +10,17 @@ namespace reprise::tokenizer {
 namespace {
 
 bool is_present(const JsonPlace& root, const std::string& key) {
-  const auto found = root.value.find(key);
-  return found != root.value.end() && !found->is_null();
+  return !field_of(root.value, key).is_null();
 }
 
-const Json& empty_list() {
-  static const Json kEmpty = Json::array();
+const Value& empty_list() {
+  static const Value kEmpty = Values();
   return kEmpty;
 }
 
 }  // namespace
 
-JsonTokenizer::JsonTokenizer(const Json& json, const std::string& source,
+JsonTokenizer::JsonTokenizer(const Value& json, const std::string& source,
                              const TokenizerConfig& config) {
   const JsonPlace root{json, source, ""};
   JsonObject object = root.object();
@@ -51,7 +50,7 @@ JsonTokenizer::JsonTokenizer(const Json& json, const std::string& source,
 void JsonTokenizer::note_ignored(const JsonPlace& root) {
   for (const char* key : {"truncation", "padding"}) {
     if (!is_present(root, key)) continue;
-    if (!root.child(key).value.is_object()) root.child(key).fail("must be null or an object");
+    if (!root.child(key).value.is_fields()) root.child(key).fail("must be null or an object");
     notes_.push_back(
         fmt::format("{}: \"{}\" is set in the file and not applied: texts keep their own length",
                     root.source, key));

@@ -22,7 +22,7 @@ namespace reprise::tokenizer {
 class JsonTokenizer final : public Tokenizer {
  public:
   // `json` is the whole file, `source` its name in errors.
-  JsonTokenizer(const Json& json, const std::string& source, const TokenizerConfig& config = {});
+  JsonTokenizer(const Value& json, const std::string& source, const TokenizerConfig& config = {});
 
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text,
                                             EncodeOptions options = {}) const override;

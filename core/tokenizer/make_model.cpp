@@ -6,7 +6,7 @@
 namespace reprise::tokenizer {
 
 std::unique_ptr<Model> make_model(const JsonPlace& place) {
-  if (!place.value.is_object()) place.fail("must be an object");
+  if (!place.value.is_fields()) place.fail("must be an object");
   if (!place.value.contains("type")) {
     if (place.value.contains("merges")) return std::make_unique<Bpe>(place);
     if (place.value.contains("max_input_chars_per_word")) return std::make_unique<WordPiece>(place);

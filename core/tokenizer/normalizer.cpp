@@ -196,7 +196,7 @@ std::unique_ptr<Normalizer> make_normalizer(const JsonPlace& place) {
 }
 
 Regex read_pattern(const JsonPlace& place) {
-  if (!place.value.is_object() || place.value.size() != 1)
+  if (!place.value.is_fields() || place.value.size() != 1)
     place.fail("must be {\"String\": ...} or {\"Regex\": ...}");
   if (place.value.contains("String"))
     return Regex::literal(place.child("String").string(), place.where());

@@ -1,6 +1,5 @@
 #include "core/tokenizer/older_files.h"
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,36 +26,40 @@ void for_lines(std::string_view text, Fn&& fn) {
   }
 }
 
-Json added_token(const std::string& text, const Json& id) {
-  return {{"id", id},        {"content", text},     {"single_word", false}, {"lstrip", false},
+// The mask token takes the space before it where tokens are pieces of bytes.
+Fields added_token(const std::string& text, const Value& id, bool takes_space) {
+  return {{"id", id},        {"content", text},     {"single_word", false}, {"lstrip", takes_space},
           {"rstrip", false}, {"normalized", false}, {"special", true}};
 }
 
 // Returns entries for those of `names` that the vocabulary has.
-Json added_tokens(const Json& vocabulary, std::initializer_list<const char*> names) {
-  Json added = Json::array();
-  for (const char* name : names)
-    if (vocabulary.contains(name)) added.push_back(added_token(name, vocabulary[name]));
+Values added_tokens(const Fields& vocabulary, std::initializer_list<std::string_view> names,
+                    bool mask_takes_space) {
+  Values added;
+  for (const std::string_view name : names)
+    if (const auto found = vocabulary.find(std::string(name)); found != vocabulary.end())
+      added.emplace_back(added_token(found->first, found->second,
+                                     mask_takes_space && (name == "<mask>" || name == "[MASK]")));
   return added;
 }
 
-Json around(const Json& vocabulary, const char* first, const char* last) {
+Fields around(const Fields& vocabulary, const char* first, const char* last) {
   return {{"type", "BertProcessing"},
-          {"cls", Json::array({first, vocabulary[first]})},
-          {"sep", Json::array({last, vocabulary[last]})}};
+          {"cls", Values{first, vocabulary.at(first)}},
+          {"sep", Values{last, vocabulary.at(last)}}};
 }
 
 // Returns BERT's normalizer. A flag that the file lacks has transformers' default.
-Json bert_normalizer(const fs::path& folder) {
-  Json normalizer = {{"type", "BertNormalizer"},
-                     {"clean_text", true},
-                     {"handle_chinese_chars", true},
-                     {"strip_accents", nullptr},
-                     {"lowercase", true}};
+Fields bert_normalizer(const fs::path& folder) {
+  Fields normalizer = {{"type", "BertNormalizer"},
+                       {"clean_text", true},
+                       {"handle_chinese_chars", true},
+                       {"strip_accents", nullptr},
+                       {"lowercase", true}};
   const fs::path path = folder / "tokenizer_config.json";
   std::error_code error;
   if (!fs::exists(path, error)) return normalizer;
-  const Json json = read_json(path);
+  const Value json = read_json(path);
   JsonObject object(json, path.string());
   normalizer["lowercase"] = object.boolean("do_lower_case", true);
   normalizer["handle_chinese_chars"] = object.boolean("tokenize_chinese_chars", true);
@@ -65,8 +68,8 @@ Json bert_normalizer(const fs::path& folder) {
   return normalizer;
 }
 
-Json read_word_pieces(const fs::path& file) {
-  Json vocabulary = Json::object();
+Fields read_word_pieces(const fs::path& file) {
+  Fields vocabulary;
   int64_t id = 0;
   for_lines(read_file(file, kMostBytes), [&](std::string_view line) {
     if (!vocabulary.emplace(std::string(line), id).second)
@@ -79,61 +82,59 @@ Json read_word_pieces(const fs::path& file) {
   return vocabulary;
 }
 
-Json word_piece(const fs::path& folder) {
-  const Json vocabulary = read_word_pieces(folder / "vocab.txt");
-  return {
-      {"version", "1.0"},
-      {"added_tokens", added_tokens(vocabulary, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})},
-      {"normalizer", bert_normalizer(folder)},
-      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-      {"post_processor", around(vocabulary, "[CLS]", "[SEP]")},
-      {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
-      {"model",
-       {{"type", "WordPiece"},
-        {"unk_token", "[UNK]"},
-        {"continuing_subword_prefix", "##"},
-        {"max_input_chars_per_word", 100},
-        {"vocab", vocabulary}}}};
+Fields word_piece(const fs::path& folder) {
+  const Fields vocabulary = read_word_pieces(folder / "vocab.txt");
+  return {{"version", "1.0"},
+          {"added_tokens",
+           added_tokens(vocabulary, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}, false)},
+          {"normalizer", bert_normalizer(folder)},
+          {"pre_tokenizer", Fields{{"type", "BertPreTokenizer"}}},
+          {"post_processor", around(vocabulary, "[CLS]", "[SEP]")},
+          {"decoder", Fields{{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+          {"model", Fields{{"type", "WordPiece"},
+                           {"unk_token", "[UNK]"},
+                           {"continuing_subword_prefix", "##"},
+                           {"max_input_chars_per_word", 100},
+                           {"vocab", vocabulary}}}};
 }
 
 // The file may begin with "#version: ..."; each further line is a merge.
-Json read_merges(const fs::path& file) {
-  Json merges = Json::array();
+Values read_merges(const fs::path& file) {
+  Values merges;
   bool is_first = true;
   for_lines(read_file(file, kMostBytes), [&](std::string_view line) {
     const bool is_version = std::exchange(is_first, false) && line.starts_with("#version");
-    if (!line.empty() && !is_version) merges.push_back(std::string(line));
+    if (!line.empty() && !is_version) merges.emplace_back(line);
   });
   return merges;
 }
 
-Json byte_level_bpe(const fs::path& folder) {
+Fields byte_level_bpe(const fs::path& folder) {
   const fs::path file = folder / "vocab.json";
-  const Json vocabulary = parse_json(read_file(file, kMostBytes), file.string());
-  if (!vocabulary.is_object()) raise("{}: expected an object of tokens and ids", file.string());
+  const Value read = parse_json(read_file(file, kMostBytes), file.string());
+  if (!read.is_fields()) raise("{}: expected an object of tokens and ids", file.string());
+  const Fields& vocabulary = read.fields();
   const auto has = [&](const char* a, const char* b) {
     return vocabulary.contains(a) && vocabulary.contains(b);
   };
-  Json post = nullptr;
+  Value post = nullptr;
   if (has("[CLS]", "[SEP]")) {
     post = around(vocabulary, "[CLS]", "[SEP]");
   } else if (has("<s>", "</s>")) {
     post = around(vocabulary, "<s>", "</s>");
   }
-  Json json = {
-      {"version", "1.0"},
-      {"added_tokens", added_tokens(vocabulary, {"<s>", "<pad>", "</s>", "<unk>", "<mask>", "[PAD]",
-                                                 "[UNK]", "[CLS]", "[SEP]", "[MASK]"})},
-      {"normalizer", nullptr},
-      {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
-      {"post_processor", post},
-      {"decoder", {{"type", "ByteLevel"}}},
-      {"model",
-       {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", read_merges(folder / "merges.txt")}}}};
-  // The mask token takes the space before it.
-  for (Json& added : json["added_tokens"])
-    if (added["content"] == "<mask>" || added["content"] == "[MASK]") added["lstrip"] = true;
-  return json;
+  return {{"version", "1.0"},
+          {"added_tokens", added_tokens(vocabulary,
+                                        {"<s>", "<pad>", "</s>", "<unk>", "<mask>", "[PAD]",
+                                         "[UNK]", "[CLS]", "[SEP]", "[MASK]"},
+                                        true)},
+          {"normalizer", nullptr},
+          {"pre_tokenizer", Fields{{"type", "ByteLevel"}, {"add_prefix_space", false}}},
+          {"post_processor", post},
+          {"decoder", Fields{{"type", "ByteLevel"}}},
+          {"model", Fields{{"type", "BPE"},
+                           {"vocab", vocabulary},
+                           {"merges", read_merges(folder / "merges.txt")}}}};
 }
 
 }  // namespace

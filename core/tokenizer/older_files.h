@@ -8,7 +8,6 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/base/json.h"
@@ -18,7 +17,7 @@ namespace reprise::tokenizer {
 struct OlderFiles {
   std::filesystem::path source;  // the file with the vocabulary, for errors
   // The equivalent tokenizer.json.
-  Json json;
+  Value json;
 };
 
 // Reads the older files in `folder`; empty if it has none. Throws Error naming the file if it

@@ -10,10 +10,9 @@ namespace {
 constexpr size_t kMaxTemplate = 64;
 
 int32_t read_id(const JsonPlace& place) {
-  if (!place.value.is_number_integer() || place.value.get<int64_t>() < 0 ||
-      place.value.get<int64_t>() > INT32_MAX)
+  if (!place.value.is_int64() || place.value.integer() < 0 || place.value.integer() > INT32_MAX)
     place.fail("must be a token id");
-  return static_cast<int32_t>(place.value.get<int64_t>());
+  return static_cast<int32_t>(place.value.integer());
 }
 
 // Reads the ids of one special token: {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}.
@@ -29,7 +28,7 @@ std::vector<int32_t> read_parts(const JsonPlace& parts, const JsonPlace& special
   std::vector<int32_t> result;
   for (size_t i = 0; i < parts.list_size(); ++i) {
     const JsonPlace part = parts.item(i);
-    if (part.value.is_object() && part.value.contains("SpecialToken")) {
+    if (part.value.is_fields() && part.value.contains("SpecialToken")) {
       const std::string name = part.child("SpecialToken").child("id").string();
       const auto ids = read_special(special_tokens, name);
       result.insert(result.end(), ids.begin(), ids.end());

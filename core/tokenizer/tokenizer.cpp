@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -33,10 +32,9 @@ bool is_rank_file(std::string_view bytes) {
 
 // True for a unigram model's tokenizer.json if the SentencePiece model it was made from lies beside
 // it.
-bool is_of_sentence_piece(const Json& json, const std::filesystem::path& spm) {
+bool is_of_sentence_piece(const Value& json, const std::filesystem::path& spm) {
   std::error_code error;
-  return json.is_object() && json.contains("model") && json["model"].is_object() &&
-         json["model"].contains("type") && json["model"]["type"] == "Unigram" &&
+  return field_of(field_of(json, "model"), "type") == Value("Unigram") &&
          std::filesystem::exists(spm, error);
 }
 
@@ -45,7 +43,7 @@ std::unique_ptr<Tokenizer> load_file(const std::filesystem::path& path) {
   auto config = tokenizer::read_tokenizer_config(path.parent_path());
   const size_t first = bytes.find_first_not_of(" \t\r\n");
   if (path.extension() == ".json" || (first != std::string::npos && bytes[first] == '{')) {
-    const Json json = parse_json(bytes, path.string());
+    const Value json = parse_json(bytes, path.string());
     const std::filesystem::path spm = path.parent_path() / "spm.model";
     if (is_of_sentence_piece(json, spm)) return load_file(spm);
     return std::make_unique<tokenizer::JsonTokenizer>(json, path.string(), config);

@@ -1,8 +1,6 @@
 // Reads the few keys of tokenizer_config.json that are used here.
 #include "core/tokenizer/tokenizer_config.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/json.h"
 
 namespace reprise::tokenizer {
@@ -13,7 +11,7 @@ constexpr size_t kMostTemplateBytes = size_t{1} << 20;
 // Reads "<s>" or {"content": "<s>", ...}.
 std::optional<std::string> read_token(JsonObject& object, const std::string& key) {
   if (!object.has(key)) return std::nullopt;
-  if (object.at(key).is_object()) return object.object(key).string("content");
+  if (object.at(key).is_fields()) return object.object(key).string("content");
   return object.string(key);
 }
 
@@ -26,8 +24,8 @@ std::optional<bool> read_flag(JsonObject& object, const std::string& key) {
 std::optional<std::string> read_chat_template(JsonObject& object) {
   const std::string key = "chat_template";
   if (!object.has(key)) return std::nullopt;
-  if (!object.at(key).is_array()) return object.string(key);
-  for (const Json& item : object.at(key)) {
+  if (!object.at(key).is_list()) return object.string(key);
+  for (const Value& item : object.list(key)) {
     JsonObject named(item, object.where(key));
     if (named.string("name") == "default") return named.string("template");
   }
@@ -44,7 +42,7 @@ TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "tokenizer_config.json";
   if (!std::filesystem::exists(path, error)) return config;
   config.source = path.string();
-  const Json json = read_json(path);
+  const Value json = read_json(path);
   JsonObject object(json, config.source);
   config.tokenizer_class = object.string("tokenizer_class", "");
   config.bos_token = read_token(object, "bos_token");

@@ -11,20 +11,19 @@ constexpr int64_t kMaxId = int64_t{1} << 22;  // the largest vocabularies have a
 }  // namespace
 
 Vocabulary::Vocabulary(const JsonPlace& place) {
-  if (!place.value.is_object()) place.fail("must be an object of token: id");
+  if (!place.value.is_fields()) place.fail("must be an object of token: id");
   int64_t largest = -1;
-  for (const auto& [token, id] : place.value.items()) {
-    if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= kMaxId)
+  for (const auto& [token, id] : place.value.fields()) {
+    if (!id.is_int64() || id.integer() < 0 || id.integer() >= kMaxId)
       raise("{}: the id of token \"{}\" is {}, it must be from 0 to {}", place.where(),
-            token.substr(0, 100), id.dump(-1, ' ', false, Json::error_handler_t::replace),
-            kMaxId - 1);
-    largest = std::max(largest, id.get<int64_t>());
+            token.substr(0, 100), json_text(id), kMaxId - 1);
+    largest = std::max(largest, id.integer());
   }
   tokens_.resize(static_cast<size_t>(largest + 1));
   is_used_.resize(tokens_.size());
   ids_.reserve(place.value.size());
-  for (const auto& [token, value] : place.value.items()) {
-    const auto id = static_cast<size_t>(value.get<int64_t>());
+  for (const auto& [token, value] : place.value.fields()) {
+    const auto id = static_cast<size_t>(value.integer());
     if (is_used_[id])
       raise("{}: tokens \"{}\" and \"{}\" share the id {}", place.where(), tokens_[id], token, id);
     is_used_[id] = true;

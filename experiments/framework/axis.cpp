@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/fields.h"
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 
 namespace reprise::experiments {
 namespace {

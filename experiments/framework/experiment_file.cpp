@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/base/json.h"
 #include "core/base/problems.h"
-#include "core/base/value_json.h"
 #include "experiments/framework/overrides.h"
 #include "results/manifest.h"
 #include "results/metric_name.h"
@@ -36,9 +35,8 @@ void require_name(const std::vector<std::string>& names, const std::string& what
     raise("{}: {}", where, unknown_name(what, name, names));
 }
 
-const Json& any_list_at(JsonObject& object, const std::string& key) {
-  const Json& list = object.at(key);
-  if (!list.is_array()) raise("{} must be a list", object.where(key));
+const Values& any_list_at(JsonObject& object, const std::string& key) {
+  const Values& list = object.list(key);
   if (list.size() > kMostEntries)
     raise("{} has {} entries, {} are allowed", object.where(key), list.size(), kMostEntries);
   return list;
@@ -49,22 +47,21 @@ void raise_empty(const JsonObject& object, const std::string& key) {
 }
 
 // Returns a list with at least one entry.
-const Json& list_at(JsonObject& object, const std::string& key) {
-  const Json& list = any_list_at(object, key);
+const Values& list_at(JsonObject& object, const std::string& key) {
+  const Values& list = any_list_at(object, key);
   if (list.empty()) raise_empty(object, key);
   return list;
 }
 
 // Reads an entry that is a name, or an object with that name and other keys.
-JsonObject entry_object(const Json& entry, Json& storage, const char* name_key,
+JsonObject entry_object(const Value& entry, Value& storage, const char* name_key,
                         const std::string& source, const std::string& path) {
-  if (entry.is_string()) {
-    storage = {{name_key, entry}};
+  if (entry.is_text()) {
+    storage = Fields{{name_key, entry}};
     return {storage, source, path};
   }
-  if (!entry.is_object())
-    raise("{}: \"{}\" must be a name or an object, found {}", source, path,
-          entry.dump().substr(0, 100));
+  if (!entry.is_fields())
+    raise("{}: \"{}\" must be a name or an object, found {}", source, path, shown(entry));
   return {entry, source, path};
 }
 
@@ -75,7 +72,7 @@ void require_different(const std::set<std::string>& seen, const std::string& tex
 
 class Parser {
  public:
-  Parser(const Json& json, const std::string& source, const Vocabulary& vocabulary)
+  Parser(const Value& json, const std::string& source, const Vocabulary& vocabulary)
       : source_(source), file_(json, source), vocabulary_(vocabulary) {}
 
   Experiment parse(const std::string& scale) {
@@ -126,14 +123,14 @@ class Parser {
   // Reads a name, or a list of names.
   void read_paper_numbers() {
     if (!file_.has("paper_numbers")) return;
-    const Json& given = file_.at("paper_numbers");
+    const Value& given = file_.at("paper_numbers");
     const std::vector<std::string> known = results::known_paper_numbers();
-    for (const Json& name : given.is_array() ? given : Json::array({given})) {
-      if (!name.is_string())
+    for (const Value& name : given.is_list() ? given.list() : Values{given}) {
+      if (!name.is_text())
         raise("{} must be a name or a list of names, found {}", file_.where("paper_numbers"),
-              shown(value_of(name)));
-      require_name(known, "paper_numbers", name.get<std::string>(), file_.where("paper_numbers"));
-      experiment_.paper_numbers.push_back(name.get<std::string>());
+              shown(name));
+      require_name(known, "paper_numbers", name.text(), file_.where("paper_numbers"));
+      experiment_.paper_numbers.push_back(name.text());
     }
   }
 
@@ -145,9 +142,9 @@ class Parser {
       return;
     }
     std::set<std::string> seen;
-    const Json& list = list_at(file_, "models");
+    const Values& list = list_at(file_, "models");
     for (size_t i = 0; i < list.size(); ++i) {
-      Json storage;
+      Value storage;
       JsonObject entry =
           entry_object(list[i], storage, "model", source_, "models." + std::to_string(i));
       ModelChoice choice{.model = entry.string("model"), .random_weights = false};
@@ -178,11 +175,11 @@ class Parser {
       experiment_.dtypes = {DType::kF32};
     } else {
       std::set<std::string> seen;
-      for (const Json& entry : list_at(file_, "dtypes")) {
-        if (!entry.is_string())
+      for (const Value& entry : list_at(file_, "dtypes")) {
+        if (!entry.is_text())
           raise("{} must hold names such as \"bf16\", found {}", file_.where("dtypes"),
-                entry.dump().substr(0, 100));
-        const DType dtype = dtype_named(entry.get<std::string>(), file_.where("dtypes"));
+                shown(entry));
+        const DType dtype = dtype_named(entry.text(), file_.where("dtypes"));
         require_different(seen, std::string(name_of(dtype)), file_.where("dtypes"));
         seen.insert(std::string(name_of(dtype)));
         experiment_.dtypes.push_back(dtype);
@@ -271,18 +268,18 @@ class Parser {
 
   // Checks method options here, so that no error appears after hours of measuring.
   void read_options(JsonObject& entry, MethodChoice& choice) const {
-    const Json none = Json::object();
+    const Value none = Fields();
     const JsonObject given =
         entry.has("options") ? entry.object("options") : JsonObject(none, source_);
     for (const KnownMethod& method : vocabulary_.methods)
-      if (method.name == choice.name) choice.resolved = fields_of(method.resolve_options(given));
+      if (method.name == choice.name) choice.resolved = method.resolve_options(given);
     const Series* series = experiment_.kind.find_series(choice.name);
     if (series != nullptr && series->resolve_options)
-      choice.resolved = fields_of(series->resolve_options(given));
-    else if (series != nullptr && !given.json().empty())
+      choice.resolved = series->resolve_options(given);
+    else if (series != nullptr && !given.fields().empty())
       raise("{}: series \"{}\" has no options; leave out \"{}\"", entry.where("options"),
-            choice.name, given.json().begin().key());
-    choice.options = fields_of(given.json());
+            choice.name, given.fields().begin()->first);
+    choice.options = given.fields();
   }
 
   // The keys that list what is measured, in the order of the points.
@@ -308,14 +305,14 @@ class Parser {
 
   void read_list(const std::string& key, Problems& problems) {
     std::set<std::string> seen;
-    const Json& list = any_list_at(file_, key);
+    const Values& list = any_list_at(file_, key);
     for (size_t i = 0; i < list.size(); ++i)
       problems.collect([&] { read_point(key, list[i], fmt::format("{}.{}", key, i), seen); });
   }
 
-  void read_point(const std::string& key, const Json& json, const std::string& path,
+  void read_point(const std::string& key, const Value& json, const std::string& path,
                   std::set<std::string>& seen) {
-    Json storage;
+    Value storage;
     JsonObject entry = entry_object(json, storage, "name", source_, path);
     MethodChoice choice{.name = entry.string("name")};
     if (key == "series")
@@ -336,8 +333,8 @@ class Parser {
 
   void read_workload() {
     const bool has_own = !experiment_.kind.own_workloads.empty();
-    Json storage = "random_tokens";
-    Json object;
+    Value storage = "random_tokens";
+    Value object;
     // A kind with workloads of its own must be given one.
     if (has_own || file_.has("workload")) storage = file_.at("workload");
     JsonObject entry = entry_object(storage, object, "name", source_, "workload");
@@ -353,12 +350,12 @@ class Parser {
     const bool is_swept = sweep.has(axis.name);
     if (settings.has(axis.name)) {
       if (is_swept) raise("{} is in \"settings\" too; keep one of them", sweep.where(axis.name));
-      return {axis.read(value_of(settings.at(axis.name)), settings.where(axis.name))};
+      return {axis.read(settings.at(axis.name), settings.where(axis.name))};
     }
     if (!is_swept) return {axis.fallback};
     std::vector<AxisValue> values;
-    for (const Json& entry : list_at(sweep, axis.name)) {
-      AxisValue value = axis.read(value_of(entry), sweep.where(axis.name));
+    for (const Value& entry : list_at(sweep, axis.name)) {
+      AxisValue value = axis.read(entry, sweep.where(axis.name));
       if (std::find(values.begin(), values.end(), value) != values.end())
         raise("{} holds {} twice", sweep.where(axis.name), value.text());
       values.push_back(std::move(value));
@@ -367,7 +364,7 @@ class Parser {
   }
 
   void read_axes() {
-    const Json none = Json::object();
+    const Value none = Fields();
     JsonObject settings =
         file_.has("settings") ? file_.object("settings") : JsonObject(none, source_, "settings");
     JsonObject sweep =
@@ -399,9 +396,9 @@ class Parser {
     if (!file_.has("metrics")) return;
     experiment_.metrics.clear();
     std::set<std::string> seen;
-    for (const Json& entry : list_at(file_, "metrics")) {
-      if (!entry.is_string()) raise("{} must hold names", file_.where("metrics"));
-      const auto name = entry.get<std::string>();
+    for (const Value& entry : list_at(file_, "metrics")) {
+      if (!entry.is_text()) raise("{} must hold names", file_.where("metrics"));
+      const auto name = entry.text();
       require_shown_metric(name, file_.where("metrics"));
       require_different(seen, name, file_.where("metrics"));
       seen.insert(name);
@@ -445,11 +442,11 @@ class Parser {
   void read_family_keys(JsonObject& plot, results::Plot& spec) const {
     if (spec.family == "stack") {
       std::set<std::string> seen;
-      for (const Json& name : list_at(plot, "stack")) {
-        if (!name.is_string()) raise("{} must hold names of metrics", plot.where("stack"));
-        require_different(seen, name.get<std::string>(), plot.where("stack"));
-        seen.insert(name.get<std::string>());
-        spec.stack.push_back(read_metric_name(plot, "stack", name.get<std::string>()));
+      for (const Value& name : list_at(plot, "stack")) {
+        if (!name.is_text()) raise("{} must hold names of metrics", plot.where("stack"));
+        require_different(seen, name.text(), plot.where("stack"));
+        seen.insert(name.text());
+        spec.stack.push_back(read_metric_name(plot, "stack", name.text()));
       }
       spec.y = plot.string("name", "stack");
       return;
@@ -464,7 +461,7 @@ class Parser {
       spec.reference = read_metric_name(plot, "reference", plot.string("reference"));
   }
 
-  void read_plot(const Json& json, const std::string& path) {
+  void read_plot(const Value& json, const std::string& path) {
     JsonObject plot(json, source_, path);
     const std::vector<std::string> axes = experiment_.kind.axis_names();
     results::Plot spec{.family = plot.string("family", "lines"),
@@ -506,9 +503,10 @@ class Parser {
 
   void read_plots() {
     if (!file_.has("plot")) return;
-    const Json& plots = file_.at("plot");
-    if (!plots.is_array()) return read_plot(plots, "plot");
-    for (size_t i = 0; i < plots.size(); ++i) read_plot(plots[i], "plot." + std::to_string(i));
+    const Value& plots = file_.at("plot");
+    if (!plots.is_list()) return read_plot(plots, "plot");
+    for (size_t i = 0; i < plots.size(); ++i)
+      read_plot(plots.list()[i], "plot." + std::to_string(i));
   }
 
   std::string source_;
@@ -543,13 +541,13 @@ std::string filled(const std::string& text, const Experiment& experiment) {
       });
 }
 
-Experiment parse_experiment(const Json& file, const std::string& source, const std::string& scale,
+Experiment parse_experiment(const Value& file, const std::string& source, const std::string& scale,
                             const std::vector<std::string>& overrides,
                             const Vocabulary& vocabulary) {
-  Json wanted = with_scale(file, scale, source);
+  Value wanted = with_scale(file, scale, source);
   Experiment experiment = Parser(wanted, source, vocabulary).parse(scale);
   for (const std::string& other : scale_names()) {
-    const Json scaled = with_scale(file, other, source);
+    const Value scaled = with_scale(file, other, source);
     Parser(scaled, source + " at scale " + other, vocabulary).parse(other);
   }
   if (overrides.empty()) return experiment;
@@ -560,7 +558,7 @@ Experiment parse_experiment(const Json& file, const std::string& source, const s
 Experiment load_experiment(const std::filesystem::path& path, const std::string& scale,
                            const std::vector<std::string>& overrides,
                            const Vocabulary& vocabulary) {
-  const Json file = parse_json(read_file(path, kMostBytes), path.string());
+  const Value file = parse_json(read_file(path, kMostBytes), path.string());
   return parse_experiment(file, path.string(), scale, overrides, vocabulary);
 }
 

@@ -28,7 +28,7 @@ struct KnownMethod {
   // Says why it does not run where methods are used so; "" if it does.
   std::function<std::string(MethodUse)> refusal;
   // Returns all options with those of `given` set. Throws Error naming the option.
-  std::function<Json(const JsonObject& given)> resolve_options;
+  std::function<Fields(const JsonObject& given)> resolve_options;
 };
 
 // "weight_format" of a model without one: its matrices hold values of the dtype.
@@ -76,7 +76,7 @@ struct Experiment {
 // Reads an experiment file; the top of this header lists its keys. `overrides` are texts of --set.
 // Every scale of the file is checked, not only `scale`. Throws Error naming file and key; several
 // mistakes of one scale are reported together (ProblemsError).
-Experiment parse_experiment(const Json& file, const std::string& source, const std::string& scale,
+Experiment parse_experiment(const Value& file, const std::string& source, const std::string& scale,
                             const std::vector<std::string>& overrides,
                             const Vocabulary& vocabulary);
 Experiment load_experiment(const std::filesystem::path& path, const std::string& scale,

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "results/statistics.h"
 
 namespace reprise::experiments {

@@ -48,7 +48,7 @@ struct Series {
   std::string help;
   // resolve_options completes the options given in a file; list_options lists those it accepts.
   // Empty: none.
-  std::function<Json(const JsonObject& given)> resolve_options = {};
+  std::function<Fields(const JsonObject& given)> resolve_options = {};
   std::function<reuse::OptionList()> list_options = {};
   Look look = {};  // in figures
 };

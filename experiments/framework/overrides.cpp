@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 
@@ -23,8 +22,8 @@ std::vector<std::string> path_elements(const std::string& path, const std::strin
   return elements;
 }
 
-Json value_of(const std::string& text, const std::string& assignment) {
-  if (!Json::accept(text)) return text;
+Value value_of(const std::string& text, const std::string& assignment) {
+  if (!is_json(text)) return text;
   return parse_json(text, "--set \"" + assignment + "\"");
 }
 
@@ -36,14 +35,14 @@ bool is_list_key(const std::vector<std::string>& path) {
 }
 
 // Reads a JSON list, a single value, or values separated by commas: a,b and 8,16.
-Json list_of(const std::string& text, const std::string& assignment) {
-  if (Json::accept(text)) {
-    const Json value = parse_json(text, "--set \"" + assignment + "\"");
-    return value.is_array() ? value : Json::array({value});
+Values list_of(const std::string& text, const std::string& assignment) {
+  if (is_json(text)) {
+    const Value value = parse_json(text, "--set \"" + assignment + "\"");
+    return value.is_list() ? value.list() : Values{value};
   }
-  if (const std::string list = "[" + text + "]"; Json::accept(list))
-    return parse_json(list, "--set \"" + assignment + "\"");
-  Json list = Json::array();
+  if (const std::string list = "[" + text + "]"; is_json(list))
+    return parse_json(list, "--set \"" + assignment + "\"").list();
+  Values list;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
     if (end == begin && text.size() > 0)
@@ -54,17 +53,24 @@ Json list_of(const std::string& text, const std::string& assignment) {
   return list;
 }
 
-// Records and hashes hold JSON, which must be UTF-8.
-void require_utf8(const std::string& assignment) {
-  try {
-    (void)Json(assignment).dump();
-  } catch (const Json::exception&) {
-    raise("--set \"{}\" is not valid UTF-8", assignment);
+// Replaces settings as a JSON merge patch does (RFC 7396): null removes a field, fields are merged
+// into fields, and any other value takes the place of what there was.
+void merge(Fields& fields, const Fields& patch) {
+  for (const auto& [name, value] : patch) {
+    if (value.is_null()) {
+      fields.erase(name);
+    } else if (value.is_fields()) {
+      Value& part = fields[name];
+      if (!part.is_fields()) part = Fields();
+      merge(part.fields(), value.fields());
+    } else {
+      fields[name] = value;
+    }
   }
 }
 
 // Returns the element of `list` with the index `name`.
-Json& list_element(Json& list, const std::string& name, const std::string& assignment) {
+Value& list_element(Values& list, const std::string& name, const std::string& assignment) {
   size_t index = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
   if (error != std::errc() || end != name.data() + name.size() || index >= list.size())
@@ -79,44 +85,49 @@ const std::vector<std::string>& scale_names() {
   return names;
 }
 
-Json with_scale(const Json& file, const std::string& scale, const std::string& source) {
+Value with_scale(const Value& file, const std::string& scale, const std::string& source) {
   const std::vector<std::string>& names = scale_names();
   if (std::find(names.begin(), names.end(), scale) == names.end())
     raise("{}", unknown_name("scale", scale, names));
   JsonObject reader(file, source);
-  Json merged = file;
+  Fields merged = reader.fields();
   merged.erase("scales");
   if (!reader.has("scales")) return merged;
   JsonObject scales = reader.object("scales");
   for (const std::string& name : names)
-    if (scales.has(name) && scales.at(name).is_object() && scales.at(name).contains("scales"))
+    if (scales.has(name) && scales.at(name).contains("scales"))
       raise("{} cannot hold scales itself", scales.where(name));
   scales.reject_unknown();
-  if (scales.has(scale)) merged.merge_patch(scales.object(scale).json());
+  if (scales.has(scale)) merge(merged, scales.object(scale).fields());
   return merged;
 }
 
-void apply_set(Json& experiment, const std::string& assignment) {
+void apply_set(Value& experiment, const std::string& assignment) {
   const size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0)
     raise("--set \"{}\": expected key=value, such as --set repetitions=3", assignment);
-  require_utf8(assignment);
+  // Records and hashes hold JSON, in which bytes that are no UTF-8 are replaced.
+  if (parse_json(json_text(assignment), "--set").text() != assignment)
+    raise("--set \"{}\" is not valid UTF-8", assignment);
   const std::vector<std::string> path = path_elements(assignment.substr(0, equals), assignment);
-  Json* place = &experiment;
+  Value* place = &experiment;
   for (const std::string& name : path) {
-    if (place->is_null()) *place = Json::object();
-    if (place->is_array()) {
-      place = &list_element(*place, name, assignment);
-    } else if (place->is_object()) {
-      place = &(*place)[name];
+    if (place->is_null()) *place = Fields();
+    if (place->is_list()) {
+      place = &list_element(place->list(), name, assignment);
+    } else if (place->is_fields()) {
+      place = &place->fields()[name];
     } else {
       raise("--set \"{}\": what stands before \"{}\" is {}, not an object", assignment, name,
-            place->dump().substr(0, 100));
+            shown(*place));
     }
   }
   const std::string text = assignment.substr(equals + 1);
-  *place = place->is_array() || is_list_key(path) ? list_of(text, assignment)
-                                                  : value_of(text, assignment);
+  if (place->is_list() || is_list_key(path)) {
+    *place = list_of(text, assignment);
+  } else {
+    *place = value_of(text, assignment);
+  }
 }
 
 }  // namespace reprise::experiments

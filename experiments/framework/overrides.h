@@ -13,12 +13,12 @@ const std::vector<std::string>& scale_names();
 
 // Returns the file without "scales" and with the overrides of `scale` applied: objects merge key by
 // key, everything else is replaced. Throws Error for an unknown scale, here or in the file.
-Json with_scale(const Json& file, const std::string& scale, const std::string& source);
+Value with_scale(const Value& file, const std::string& scale, const std::string& source);
 
 // Applies "a.b=value". The value is JSON if it parses as JSON, else text; for a list, a JSON list
 // or entries separated by commas. A number in the path is an index into a list. Throws Error for
 // text without '=', an empty path element or entry, or a path through something other than an
 // object or list.
-void apply_set(Json& experiment, const std::string& assignment);
+void apply_set(Value& experiment, const std::string& assignment);
 
 }  // namespace reprise::experiments

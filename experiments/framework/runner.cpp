@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "core/device/cpu.h"
 #include "experiments/framework/check_groups.h"
 #include "results/identity.h"
@@ -37,7 +37,7 @@ Machine machine_of(const RunOptions& options, const std::filesystem::path& path,
                    const Fields& facts, RunObserver& observer) {
   if (std::filesystem::exists(path)) {
     try {
-      KnownMachine saved = read_fields<KnownMachine>(read_value(path));
+      KnownMachine saved = read_fields<KnownMachine>(read_json(path));
       if (saved.facts == facts) return std::move(saved.machine);
     } catch (const FieldFault& fault) {
       raise("{}: {}. Delete it, and the machine is measured again.", path.string(), fault.text);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "results/hash.h"
 #include "results/metric_name.h"
 

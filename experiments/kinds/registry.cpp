@@ -1,7 +1,5 @@
 #include "experiments/kinds/registry.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
 #include "experiments/kinds/accuracy/accuracy.h"
 #include "experiments/kinds/accuracy/exactness.h"

@@ -2,7 +2,6 @@
 
 #include <xxhash.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -86,19 +85,18 @@ FeatureSet FeatureIndex::features() const {
 }
 
 void FeatureIndex::save(const std::filesystem::path& path) const {
-  Json places = Json::array();
+  Values places;
   std::string data;
   for (const auto& [key, index] : indices_) {
     const std::string bytes = index.bytes();
-    places.push_back(Json{{"layer", key.layer}, {"tokens", key.tokens}, {"bytes", bytes.size()}});
+    places.push_back(Fields{{"layer", key.layer}, {"tokens", key.tokens}, {"bytes", bytes.size()}});
     data += bytes;
   }
-  const std::string text = Json{
-      {"store", settings_.store},
-      {"projector", settings_.projector},
-      {"by_layer", settings_.by_layer},
-      {"by_length", settings_.by_length},
-      {"indices", places}}.dump();
+  const std::string text = json_text(Fields{{"store", settings_.store},
+                                            {"projector", settings_.projector},
+                                            {"by_layer", settings_.by_layer},
+                                            {"by_length", settings_.by_length},
+                                            {"indices", places}});
   const std::string rest = text + data;
   std::string head(kMagic);
   append_word(head, uint64_t{text.size()});
@@ -120,14 +118,14 @@ FeatureIndex FeatureIndex::load(const std::filesystem::path& path) {
                                       word_at<uint64_t>(file, kMagic.size() + sizeof(uint64_t)))
     refuse(path, "it is cut off or damaged");
   const std::string source = path.string();
-  const Json json = parse_json(rest.substr(0, text_bytes), source);
+  const Value json = parse_json(rest.substr(0, text_bytes), source);
   JsonObject object(json, source);
   FeatureIndex index(Settings{.store = object.string("store"),
                               .projector = object.string("projector"),
                               .by_layer = object.boolean("by_layer", true),
                               .by_length = object.boolean("by_length", false)});
   size_t begin = text_bytes;
-  for (const Json& place : object.at("indices")) {
+  for (const Value& place : object.list("indices")) {
     JsonObject entry(place, source, "indices");
     const IndexKey key = {.layer = entry.integer("layer"), .tokens = entry.integer("tokens")};
     const auto bytes = static_cast<size_t>(entry.integer_in("bytes", 0, INT64_MAX));

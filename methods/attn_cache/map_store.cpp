@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -79,7 +78,7 @@ void MapStore::read_table() {
 }
 
 void MapStore::parse_text(std::string_view text) {
-  const Json json = parse_json(text, "table");
+  const Value json = parse_json(text, "table");
   JsonObject object(json, "table");
   identity_ = parse_identity(object);
   group_count_ = static_cast<size_t>(object.integer_in("groups", 0, INT64_MAX));

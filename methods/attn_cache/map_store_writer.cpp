@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -90,13 +89,11 @@ int64_t MapStoreWriter::copy_group(const MapStore& from, int64_t group) {
 }
 
 void MapStoreWriter::commit() {
-  const std::string text = Json{
-      {"model", identity_.model},
-      {"layers", identity_.layers},
-      {"form", std::string(name_of(identity_.format.form))},
-      {"heads", identity_.format.heads},
-      {"groups",
-       groups_.size()}}.dump();
+  const std::string text = json_text(Fields{{"model", identity_.model},
+                                            {"layers", identity_.layers},
+                                            {"form", std::string(name_of(identity_.format.form))},
+                                            {"heads", identity_.format.heads},
+                                            {"groups", groups_.size()}});
   std::string table = text;
   const auto layers = static_cast<size_t>(identity_.layers);
   for (size_t g = 0; g < groups_.size(); ++g) {

@@ -262,7 +262,8 @@ MethodEntry attn_cache_method() {
                .look = {},
                .cannot_generate = "a layer that takes a stored map leaves no keys to decode with",
                .metrics = {kStoreMb, kStoredTexts, kThreshold},
-               .turn_parts = {kRetrievalMs, kLoadingMs}}};
+               .turn_parts = {kRetrievalMs, kLoadingMs},
+               .uses_prompts = true}};
   entry.resolve_options = resolve_attn_cache_options;
   entry.make = [info = entry.info](const JsonObject& given) -> std::unique_ptr<Method> {
     return std::make_unique<AttnCacheMethod>(info, read_attn_cache_options(given));

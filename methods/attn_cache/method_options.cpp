@@ -25,7 +25,7 @@ void read_beside(JsonObject given, AttnCacheMethodOptions& options) {
   if (std::find(known.begin(), known.end(), options.beside) == known.end())
     raise("{}: {}", given.where(kMethod),
           unknown_name("method beside attn_cache", options.beside, known));
-  options.beside_options = given.json();
+  options.beside_options = given.fields();
   options.beside_options.erase(kMethod);
   const std::string where = given.where(kMethod);
   (void)resolve_options(options.beside, JsonObject(options.beside_options, where));
@@ -33,13 +33,14 @@ void read_beside(JsonObject given, AttnCacheMethodOptions& options) {
 
 }  // namespace
 
-Json resolve_attn_cache_options(const JsonObject& given) {
+Fields resolve_attn_cache_options(const JsonObject& given) {
   const AttnCacheMethodOptions options = read_attn_cache_options(given);
-  Json all = reuse::options_json(options);
+  Fields all = reuse::options_fields(options);
   all[kFile] = options.projector_file;
   if (options.beside.empty()) return all;
-  all[kBeside] = resolve_options(options.beside, JsonObject(options.beside_options, kBeside));
-  all[kBeside][kMethod] = options.beside;
+  Fields beside = resolve_options(options.beside, JsonObject(options.beside_options, kBeside));
+  beside[kMethod] = options.beside;
+  all[kBeside] = beside;
   return all;
 }
 

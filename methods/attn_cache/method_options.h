@@ -1,7 +1,6 @@
 // Options of method attn_cache: AttnCache's own, and how its projector and threshold are made.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -24,7 +23,7 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   double loss_bound = 0.0;
   // A method of layer policies that runs beside AttnCache, and its options; "": none. Not visited.
   std::string beside;
-  Json beside_options = Json::object();
+  Fields beside_options;
 
   void visit(reuse::OptionVisitor& visitor);
   void check(const JsonObject& given) const;
@@ -41,7 +40,7 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
 AttnCacheMethodOptions read_attn_cache_options(const JsonObject& given);
 
 // All options as a record keeps them, and what `reprise list attn_cache` shows.
-Json resolve_attn_cache_options(const JsonObject& given);
+Fields resolve_attn_cache_options(const JsonObject& given);
 reuse::OptionList list_attn_cache_options();
 // The reasons why this program cannot run with the options, with the remedies; "" if it can.
 [[nodiscard]] std::string attn_cache_absence(const AttnCacheMethodOptions& chosen);

@@ -1,7 +1,5 @@
 #include "methods/attn_cache/projector_file.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/model/checkpoint/safetensors.h"
@@ -37,19 +35,19 @@ std::vector<NamedTensor<Values>> list_tensors(const ProjectorShape& shape, Weigh
 // safetensors' metadata are strings.
 constexpr const char* kProjectorKey = "reprise_projector";
 
-Json describe(const ProjectorShape& shape, const ProjectorOrigin& origin) {
+Fields describe(const ProjectorShape& shape, const ProjectorOrigin& origin) {
   return {{"shape", describe_shape(shape)},
           {"how", origin.how},
           {"model", origin.model},
           {"settings", parse_json(origin.settings, "settings of a projector")}};
 }
 
-void parse_description(const Json& json, const std::string& source, ProjectorFile& file) {
+void parse_description(const Value& json, const std::string& source, ProjectorFile& file) {
   JsonObject object(json, source, kProjectorKey);
   JsonObject shape = object.object("shape");
   file.shape = parse_shape(shape);
   file.origin = {.how = object.string("how"), .model = object.string("model")};
-  file.origin.settings = object.at("settings").dump();
+  file.origin.settings = json_text(object.at("settings"));
   object.reject_unknown();
 }
 
@@ -65,7 +63,7 @@ std::vector<MutableProjectorTensor> tensors_of(const ProjectorShape& shape,
   return list_tensors<std::vector<float>>(shape, weights);
 }
 
-Json describe_shape(const ProjectorShape& shape) {
+Fields describe_shape(const ProjectorShape& shape) {
   return {{"kind", std::string(name_of(shape.kind))},
           {"hidden", shape.hidden},
           {"pooled_rows", shape.pooled_rows},
@@ -97,13 +95,13 @@ ProjectorShape parse_shape(JsonObject& object) {
 ProjectorFile read_projector(const std::filesystem::path& path) {
   const model::SafetensorsFile file(path);
   const std::string source = path.string();
-  const Json metadata = parse_json(model::safetensors_metadata_of(path), source);
-  if (!metadata.contains(kProjectorKey) || !metadata[kProjectorKey].is_string())
+  const Value metadata = parse_json(model::safetensors_metadata_of(path), source);
+  const Value& description = field_of(metadata, kProjectorKey);
+  if (!description.is_text())
     raise("{} is no projector: its metadata have no \"{}\". Name a file that training has written.",
           source, kProjectorKey);
   ProjectorFile projector;
-  parse_description(parse_json(metadata[kProjectorKey].get<std::string>(), source), source,
-                    projector);
+  parse_description(parse_json(description.text(), source), source, projector);
   for (const MutableProjectorTensor& tensor : tensors_of(projector.shape, projector.weights)) {
     const auto found = file.entries().find(tensor.name);
     if (found == file.entries().end()) raise("{} has no tensor \"{}\"", source, tensor.name);
@@ -119,11 +117,11 @@ ProjectorFile read_projector(const std::filesystem::path& path) {
 
 void write_projector(const std::filesystem::path& path, const ProjectorShape& shape,
                      const ProjectorWeights& weights, const ProjectorOrigin& origin) {
-  const Json metadata = {{kProjectorKey, describe(shape, origin).dump()}};
+  const Fields metadata = {{kProjectorKey, json_text(describe(shape, origin))}};
   std::vector<model::TensorToWrite> tensors;
   for (const ProjectorTensor& tensor : tensors_of(shape, weights))
     tensors.push_back({tensor.name, tensor.shape, *tensor.values});
-  model::write_safetensors(path, tensors, metadata.dump());
+  model::write_safetensors(path, tensors, json_text(metadata));
 }
 
 }  // namespace reprise::attn_cache

@@ -35,7 +35,7 @@ std::vector<MutableProjectorTensor> tensors_of(const ProjectorShape& shape,
 
 // Converts a shape to JSON and back. parse_shape() throws Error naming the key for an invalid
 // shape.
-Json describe_shape(const ProjectorShape& shape);
+Fields describe_shape(const ProjectorShape& shape);
 ProjectorShape parse_shape(JsonObject& object);
 
 struct ProjectorFile {

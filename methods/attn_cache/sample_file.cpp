@@ -1,7 +1,5 @@
 #include "methods/attn_cache/sample_file.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/model/checkpoint/safetensors.h"
@@ -37,22 +35,23 @@ void save_samples(const std::filesystem::path& path, const SampleSet& samples,
     numbers.push_back(entry.group);
     numbers.push_back(entry.layer);
   }
-  const Json description = {
+  const Fields description = {
       {"maps", maps.id()}, {"shape", describe_shape(samples.shape)}, {"entries", numbers}};
   const model::TensorToWrite x = {
       "x", {std::ssize(samples.entries), samples.shape.inputs()}, samples.x};
-  model::write_safetensors(path, {&x, 1}, Json{{kSamplesKey, description.dump()}}.dump());
+  model::write_safetensors(path, {&x, 1}, json_text(Fields{{kSamplesKey, json_text(description)}}));
 }
 
 SampleSet load_samples(const std::filesystem::path& path, const MapStore& maps) {
   const model::SafetensorsFile file(path);
   const std::string source = path.string();
-  const Json metadata = parse_json(model::safetensors_metadata_of(path), source);
-  if (!metadata.contains(kSamplesKey) || !metadata[kSamplesKey].is_string())
+  const Value metadata = parse_json(model::safetensors_metadata_of(path), source);
+  const Value& text = field_of(metadata, kSamplesKey);
+  if (!text.is_text())
     raise(
         "{} has no samples: its metadata have no \"{}\". Name a file that collecting has written.",
         source, kSamplesKey);
-  const Json description = parse_json(metadata[kSamplesKey].get<std::string>(), source);
+  const Value description = parse_json(text.text(), source);
   JsonObject object(description, source, kSamplesKey);
   if (object.string("maps") != maps.id())
     raise("{} has samples of other maps than {}: collect both again", source, maps.path().string());

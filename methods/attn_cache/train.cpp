@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/error.h"
@@ -41,16 +40,15 @@ struct Labels {
 };
 
 std::string settings_of(const AttnCacheOptions& options, uint64_t seed, int64_t samples) {
-  return Json{{"map_weight", options.map_weight},
-              {"length_weight", options.length_weight},
-              {"batch", options.batch},
-              {"epochs", options.epochs},
-              {"learning_rate", options.learning_rate},
-              {"momentum", options.momentum},
-              {"seed", seed},
-              {"samples", samples},
-              {"libtorch", REPRISE_TORCH_VERSION}}
-      .dump();
+  return json_text(Fields{{"map_weight", options.map_weight},
+                          {"length_weight", options.length_weight},
+                          {"batch", options.batch},
+                          {"epochs", options.epochs},
+                          {"learning_rate", options.learning_rate},
+                          {"momentum", options.momentum},
+                          {"seed", seed},
+                          {"samples", samples},
+                          {"libtorch", REPRISE_TORCH_VERSION}});
 }
 
 // The weights by name, for the module to read and write.

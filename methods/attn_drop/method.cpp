@@ -19,7 +19,8 @@ MethodEntry attn_drop_method() {
        .exactness = Exactness::kApproximate,
        .look = {.color = "", .marker = ""},
        .skips_layers = true,
-       .cannot_generate = kNeedsCalibrationTexts},
+       .cannot_generate = kNeedsCalibrationTexts,
+       .uses_prompts = true},
       make);
 }
 

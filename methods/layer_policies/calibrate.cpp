@@ -1,7 +1,6 @@
 #include "methods/layer_policies/calibrate.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "methods/layer_policies/layer_rules.h"

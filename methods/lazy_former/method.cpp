@@ -1,4 +1,3 @@
-#include <nlohmann/json.hpp>
 
 #include "methods/lazy_former/lazy_former.h"
 #include "methods/policy_method.h"

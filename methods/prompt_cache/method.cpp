@@ -1,7 +1,6 @@
 // Prompt Cache as a method: encodes the prefixes that prompts share, or the modules of a schema,
 // and imports them into each request.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/error.h"

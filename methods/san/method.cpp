@@ -1,4 +1,3 @@
-#include <nlohmann/json.hpp>
 
 #include "methods/layer_policies/calibrate.h"
 #include "methods/policy_method.h"
@@ -25,7 +24,8 @@ MethodEntry san_method() {
        .exactness = Exactness::kApproximate,
        .look = {.color = "", .marker = ""},
        .skips_layers = false,
-       .cannot_generate = kNeedsCalibrationTexts},
+       .cannot_generate = kNeedsCalibrationTexts,
+       .uses_prompts = true},
       make);
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "app/common_options.h"
 #include "app/experiment_files.h"
@@ -16,6 +15,7 @@
 #include "core/base/error.h"
 #include "results/manifest.h"
 #include "tests/results/sample_record.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {

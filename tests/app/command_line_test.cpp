@@ -3,11 +3,11 @@
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "results/store.h"
 #include "tests/app/command_line.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {

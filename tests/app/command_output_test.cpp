@@ -6,10 +6,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "tests/app/command_line.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {

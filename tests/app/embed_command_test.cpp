@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/base/child_process.h"
 #include "tests/app/command_line.h"
 #include "tests/core/sentence/sentence_testing.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {
@@ -243,7 +243,9 @@ TEST_F(EmbedCommand, WhatAMethodLacksIsNamed) {
   (void)refused("a\n", {"--method", "attn_cach"}, {"did you mean \"attn_cache\""});
   (void)refused("a\n", {"--method", "attn_cache", "--method-options", raw}, {"--stored"});
   (void)refused("a\n", {"--method", "san"}, {"--training"});
-  (void)refused("a\n", {"--stored", "texts.txt"}, {"--stored texts.txt", "--method"});
+  (void)refused("a\n", {"--stored", "texts.txt"}, {"--stored texts.txt", "--method: attn_cache"});
+  (void)refused("a\n", {"--method", "lazy_former", "--training", "texts.txt"},
+                {"--training texts.txt", "\"lazy_former\" uses no such texts"});
   (void)refused("a\n", attn_cache_words(raw, "nowhere.txt"), {"nowhere.txt"});
   bert_.write("stored.txt", "a b\n\nc\n");
   (void)refused("a\n", attn_cache_words(raw, (bert_.path() / "stored.txt").string()),

@@ -1,11 +1,11 @@
 // Runs `--device cuda` as a user does, on the emulated device: what is refused before anything is
 // measured, and whole runs up to the record.
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "results/store.h"
 #include "tests/app/command_line.h"
 #include "tests/results/sample_record.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {

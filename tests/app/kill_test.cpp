@@ -5,7 +5,6 @@
 #include <chrono>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
@@ -13,6 +12,7 @@
 #include "tests/app/slow_experiment.h"
 #include "tests/app/subprocess.h"
 #include "tests/results/sample_record.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {

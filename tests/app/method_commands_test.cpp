@@ -6,18 +6,18 @@
 #include <cmath>
 #include <csignal>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
-#include "core/base/value_json.h"
 #include "core/model/network/decoder.h"
 #include "core/sentence/embedder.h"
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/kinds/registry.h"
 #include "experiments/kinds/sentences/prefill_lane.h"
 #include "experiments/kinds/shared/places.h"
+#include "methods/registry.h"
 #include "tests/app/command_line.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {
@@ -31,8 +31,9 @@ class MethodCommands : public CommandLine {
       return {"generate", "--model", "quickstart", "--method",         cell.method, "--ids",
               "3,4,5",    "--dtype", "f32",        "--max-new-tokens", "2"};
     if (cell.place == "embed") {
-      std::vector<std::string> words = {"embed",     "--model",  "quickstart", "--method",
-                                        cell.method, "--stored", texts()};
+      std::vector<std::string> words = {"embed", "--model", "quickstart", "--method", cell.method};
+      if (methods::method_named(cell.method).info.uses_prompts)
+        words.insert(words.end(), {"--stored", texts()});
       if (cell.method == "attn_cache")  // by default it trains, which may need libtorch
         words.insert(words.end(), {"--method-options", R"({"preset": "raw"})"});
       return words;

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "tests/app/command_line.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {

@@ -4,18 +4,17 @@
 
 #include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "app/record_table.h"
 #include "app/report/facts.h"
 #include "core/base/error.h"
 #include "core/base/python.h"
-#include "core/base/value_json.h"
 #include "core/base/visible.h"
 #include "results/drawing.h"
 #include "results/folder.h"
 #include "tests/app/subprocess.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {
@@ -332,9 +331,9 @@ TEST_F(MutatedResults, ManifestsThatAreNoManifestAreNamedWithTheKey) {
   for (const char* text : {"null", "[]", "7", "\"text\""})
     EXPECT_NE(message(text).find("run.json: the file must be a JSON object"), std::string::npos)
         << text << ": " << message(text);
-  EXPECT_NE(message(R"({"a": 1})").find("\"settings\" is missing"), std::string::npos);
+  EXPECT_NE(message(R"({"a": 1})").find("settings is missing"), std::string::npos);
   for (const char* name : {"../../escaped", "/tmp/escaped", "a/b", "", ".hidden", "-o"})
-    EXPECT_NE(with("/plots/0/name", name).find("key \"plots.0.name\""), std::string::npos) << name;
+    EXPECT_NE(with("/plots/0/name", name).find("plots.0.name"), std::string::npos) << name;
   EXPECT_NE(with("/plots/0/family", "pie").find("Known: lines"), std::string::npos)
       << with("/plots/0/family", "pie");
   EXPECT_NE(with("/plots/0/x", "promt_tokens").find("did you mean \"prompt_tokens\""),

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "tests/app/command_line.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {

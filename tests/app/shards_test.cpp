@@ -8,13 +8,13 @@
 #include <fstream>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "results/store.h"
 #include "tests/app/slow_experiment.h"
 #include "tests/app/subprocess.h"
 #include "tests/results/sample_record.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {

@@ -3,11 +3,11 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/base/json.h"
 #include "tests/experiments/kinds/shared/tiny_model.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 

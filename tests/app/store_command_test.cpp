@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "app/exit_status.h"
 #include "app/unit_option.h"
@@ -14,6 +13,7 @@
 #include "core/store/segment_store.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/core/store/segment_testing.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {

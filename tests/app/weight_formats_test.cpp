@@ -1,13 +1,13 @@
 // Runs `generate`, `logits` and `run` on models with quantized weights, as a user does.
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "core/base/json.h"
 #include "results/store.h"
 #include "tests/app/command_line.h"
 #include "tests/results/sample_record.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "tests/results/packed_file.h"
+#include "tests/support/json.h"
 
 namespace reprise::checks {
 namespace {
@@ -56,7 +57,7 @@ TEST_F(BaselineTest, ComesBackAsItWasWritten) {
 
 TEST_F(BaselineTest, IsReadPacked) {
   const fs::path file = dir_ / "sample.json.gz";
-  const std::string bytes = results::gzip_bytes(baseline_json(sample()).dump());
+  const std::string bytes = results::gzip_bytes(json_text(baseline_json(sample())));
   results::write_bytes(file, bytes);
   EXPECT_EQ(baseline_json(read_baseline(file)), baseline_json(sample()));
   results::write_bytes(file, bytes.substr(0, bytes.size() - 3));

@@ -11,6 +11,7 @@
 #include "methods/san/san.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/methods/attn_cache/database_testing.h"
+#include "tests/support/json.h"
 #include "tests/support/max_difference.h"
 
 namespace reprise {

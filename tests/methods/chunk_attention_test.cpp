@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 #include "tests/support/run_requests.h"
 #include "tests/support/tiny_models.h"
 
@@ -15,7 +14,7 @@ using model::expect_error;
 using testing::Arrival;
 
 ChunkAttentionOptions read(const Json& json) {
-  return reuse::read_options<ChunkAttentionOptions>(JsonObject(json, "options"));
+  return reuse::read_options<ChunkAttentionOptions>(fields_of(json), "options");
 }
 
 TEST(ChunkAttention, PresetsAreDefaultsThatOptionsReplace) {

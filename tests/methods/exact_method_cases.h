@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/json.h"
 #include "tests/support/run_model.h"
 #include "tests/support/run_requests.h"
 

@@ -10,6 +10,7 @@
 #include "core/model/network/layer_times.h"
 #include "core/model/network/policy_chain.h"
 #include "methods/layer_policies/layer_similarity.h"
+#include "tests/support/json.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/policy_run.h"
 #include "tests/support/tiny_models.h"

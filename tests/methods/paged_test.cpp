@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "methods/paged_shared/paged_shared.h"
+#include "tests/support/json.h"
 #include "tests/support/run_requests.h"
 #include "tests/support/tiny_models.h"
 

@@ -10,6 +10,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "tests/methods/exact_method_cases.h"
 #include "tests/support/data.h"
+#include "tests/support/json.h"
 #include "tests/support/run_model.h"
 
 namespace reprise::methods {

@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 #include "tests/support/run_requests.h"
 #include "tests/support/tiny_models.h"
 
@@ -16,7 +15,7 @@ using testing::Arrival;
 using Tokens = std::vector<int32_t>;
 
 RelayAttentionOptions read(const Json& json) {
-  return reuse::read_options<RelayAttentionOptions>(JsonObject(json, "options"));
+  return reuse::read_options<RelayAttentionOptions>(fields_of(json), "options");
 }
 
 TEST(RelayAttention, AsCodedIsOnePrefixInABufferOfTheLongestLength) {

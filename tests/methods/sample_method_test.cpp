@@ -2,10 +2,8 @@
 // generates what the contiguous cache does.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "core/base/value_json.h"
 #include "experiments/kinds/registry.h"
+#include "tests/support/json.h"
 #include "tests/support/run_model.h"
 #include "tests/support/tiny_models.h"
 

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "results/manifest.h"
 #include "tests/results/sample_record.h"
+#include "tests/support/json.h"
 
 namespace reprise::results {
 namespace {

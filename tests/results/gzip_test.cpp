@@ -4,11 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
 #include "results/results_file.h"
 #include "tests/results/packed_file.h"
+#include "tests/support/json.h"
 
 namespace reprise::results {
 namespace {

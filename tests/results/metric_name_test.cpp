@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include "results/statistics.h"
+#include "tests/support/json.h"
 
 namespace reprise::results {
 namespace {

@@ -1,7 +1,6 @@
 // Every record that this repository holds is sound, and stays what it is when it is written again.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "results/data_dir.h"
@@ -10,6 +9,7 @@
 #include "results/store.h"
 #include "tests/results/packed_file.h"
 #include "tests/results/sample_record.h"
+#include "tests/support/json.h"
 
 namespace reprise::results {
 namespace {

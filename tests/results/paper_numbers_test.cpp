@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -18,6 +17,7 @@
 #include "core/base/error.h"
 #include "results/statistics.h"
 #include "tests/support/data.h"
+#include "tests/support/json.h"
 
 namespace reprise::results {
 namespace {

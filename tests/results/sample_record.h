@@ -2,13 +2,12 @@
 // JSON of their lines.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/base/json.h"
-#include "core/base/value_json.h"
 #include "results/record.h"
+#include "tests/support/json.h"
 
 namespace reprise::results {
 

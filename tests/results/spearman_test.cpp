@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/base/random.h"
 #include "results/record.h"
 #include "tests/results/sample_record.h"
+#include "tests/support/json.h"
 
 namespace reprise::results {
 namespace {

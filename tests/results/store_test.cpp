@@ -12,6 +12,7 @@
 #include "results/identity.h"
 #include "tests/results/packed_file.h"
 #include "tests/results/sample_record.h"
+#include "tests/support/json.h"
 
 namespace reprise::results {
 namespace {
@@ -295,17 +296,17 @@ TEST_F(StoreTest, MixInsistsOnAnotherIdentityEachTime) {
     EXPECT_EQ(store.difference(), "code revision bbbb, was aaaa");
     store.append(group("g1", 1));
   }
-  EXPECT_TRUE(read_json(dir_ / "run.json")["mixed"].get<bool>());
+  EXPECT_TRUE(json_of(read_json(dir_ / "run.json"))["mixed"].get<bool>());
   EXPECT_NE(message(second).find("--mix"), std::string::npos);
   EXPECT_EQ(message(first), "");
-  EXPECT_TRUE(read_json(dir_ / "run.json")["mixed"].get<bool>())
+  EXPECT_TRUE(json_of(read_json(dir_ / "run.json"))["mixed"].get<bool>())
       << "its records are mixed for good";
 }
 
 TEST_F(StoreTest, IdentityOfAFolderWithoutRecordsIsTheNextRuns) {
   { TestStore store(dir_, with_identity(manifest(), "aaaa"), false); }
   EXPECT_EQ(message(with_identity(manifest(), "bbbb")), "");
-  EXPECT_EQ(read_json(dir_ / "run.json")["identity"]["code"]["revision"], "bbbb");
+  EXPECT_EQ(json_of(read_json(dir_ / "run.json"))["identity"]["code"]["revision"], "bbbb");
 }
 
 TEST_F(StoreTest, RecordsOfNobodyKnowsWhomAreRefused) {

@@ -9,6 +9,7 @@
 
 #include "core/device/memory.h"
 #include "tests/server/quickstart_server.h"
+#include "tests/support/json.h"
 
 namespace reprise::server {
 namespace {

@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "server/api_error.h"
+#include "tests/support/json.h"
 
 namespace reprise::server {
 namespace {

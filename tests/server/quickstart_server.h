@@ -6,10 +6,10 @@
 
 #include "core/engine/engine.h"
 #include "methods/registry.h"
-#include "nlohmann/json.hpp"
 #include "server/served_model.h"
 #include "server/server.h"
 #include "tests/server/raw_client.h"
+#include "tests/support/json.h"
 
 namespace reprise::server {
 

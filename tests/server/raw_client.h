@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +16,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "tests/support/json.h"
 
 namespace reprise::server {
 

@@ -8,6 +8,7 @@
 
 #include "tests/app/command_line.h"
 #include "tests/server/raw_client.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "core/tokenizer/utf8.h"
 #include "tests/server/quickstart_server.h"
+#include "tests/support/json.h"
 #include "tests/support/run_model.h"
 
 namespace reprise::server {

@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "methods/registry.h"
-#include "nlohmann/json.hpp"
 #include "server/api_error.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 #include "tests/support/run_model.h"
 #include "tests/support/tiny_models.h"
 

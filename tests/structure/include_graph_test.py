@@ -62,7 +62,7 @@ MAY_KNOW = {
     "methods": ["core"],
     "baselines": ["core/base", "core/device"],
     "workloads": ["core/base", "core/tokenizer"],
-    "results": ["core/base"],
+    "results": ["core/base", "core/device"],  # a record keeps its machine's facts
     "checks": ["core/base", "core/device", "core/tokenizer", "results"],
     "experiments/framework": ["core/base", "core/device", "core/reuse", "workloads", "results"],
     "experiments/serving": ["core/base", "core/tokenizer", "workloads", "results", "experiments/framework"],

@@ -5,16 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/tokenizer/tokenizer.h"
+#include "tests/support/json.h"
 #include "tests/support/run_model.h"
 
 namespace reprise::testing {
 
-inline void expect_golden_tokens(const Tokenizer& tokenizer, const nlohmann::json& golden) {
+inline void expect_golden_tokens(const Tokenizer& tokenizer, const Json& golden) {
   for (const auto& example : golden.at("tokenizer")) {
     const std::string text = example.at("text");
     EXPECT_EQ(tokenizer.encode(text, {.add_special = false}),
@@ -24,7 +24,7 @@ inline void expect_golden_tokens(const Tokenizer& tokenizer, const nlohmann::jso
 }
 
 // Expects the golden logits of an f32 decoder, and the golden continuation with every exact method.
-inline void expect_golden_logits(model::Decoder& decoder, const nlohmann::json& golden,
+inline void expect_golden_logits(model::Decoder& decoder, const Json& golden,
                                  const Context& context) {
   const std::vector<int32_t> prompt = golden.at("greedy").at("prompt_ids");
   const auto vocab = static_cast<size_t>(decoder.config().vocab);

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <atomic>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "core/base/fields.h"
-#include "core/base/value_json.h"
 #include "experiments/framework/kind.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 

@@ -13,6 +13,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/step_time_model.h"
 #include "methods/registry.h"
+#include "tests/support/json.h"
 
 namespace reprise::testing {
 

@@ -14,7 +14,7 @@
 #include "core/model/network/decoder.h"
 #include "core/reuse/plan_builder.h"
 #include "methods/registry.h"
-#include "nlohmann/json.hpp"
+#include "tests/support/json.h"
 
 namespace reprise::testing {
 

@@ -7,7 +7,7 @@
 
 #include "core/engine/engine.h"
 #include "methods/registry.h"
-#include "nlohmann/json.hpp"
+#include "tests/support/json.h"
 
 namespace reprise::testing {
 

@@ -4,12 +4,12 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/base/json.h"
 #include "core/model/network/decoder.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 
 namespace reprise::testing {
 

@@ -1,7 +1,6 @@
 #include "workloads/longbench/prompts.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -71,7 +70,7 @@ PromptTemplate authors_template(JsonObject& prompts, const std::string& name) {
 template <typename Read>
 PromptTemplates load(const ConfigFiles& files, Read&& read, const WantedDatasets& wanted,
                      bool may_have_others) {
-  const Json prompts_json = read_json(files.prompts), lengths_json = read_json(files.lengths);
+  const Value prompts_json = read_json(files.prompts), lengths_json = read_json(files.lengths);
   JsonObject prompts(prompts_json, files.prompts.string());
   JsonObject lengths(lengths_json, files.lengths.string());
   PromptTemplates templates;

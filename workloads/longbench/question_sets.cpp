@@ -1,6 +1,5 @@
 #include "workloads/longbench/question_sets.h"
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/error.h"
@@ -22,14 +21,8 @@ Sample finished(Sample sample, std::string_view dataset) {
   return sample;
 }
 
-const Json& list_of(JsonObject& object, const std::string& key) {
-  const Json& list = object.at(key);
-  if (!list.is_array()) raise("{} must be a list, found {}", object.where(key), list.type_name());
-  return list;
-}
-
-const Json& filled_list_of(JsonObject& object, const std::string& key) {
-  const Json& list = list_of(object, key);
+const Values& filled_list_of(JsonObject& object, const std::string& key) {
+  const Values& list = object.list(key);
   if (list.empty()) raise("{} is empty, so that there is nothing to read", object.where(key));
   return list;
 }
@@ -37,22 +30,21 @@ const Json& filled_list_of(JsonObject& object, const std::string& key) {
 // The title and the second entry of [title, [sentence, ...]] or [title, sentence number].
 struct Titled {
   std::string title;
-  const Json& rest;
+  const Value& rest;
 };
 
-Titled titled(const Json& pair, const std::string& where) {
-  if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string())
-    raise("{} must hold pairs that begin with a title, found {}", where,
-          pair.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 100));
-  return {pair[0].get<std::string>(), pair[1]};
+Titled titled(const Value& pair, const std::string& where) {
+  if (!pair.is_list() || pair.size() != 2 || !pair.list()[0].is_text())
+    raise("{} must hold pairs that begin with a title, found {}", where, shown(pair));
+  return {pair.list()[0].text(), pair.list()[1]};
 }
 
-std::string joined_sentences(const Json& sentences, const std::string& where) {
+std::string joined_sentences(const Value& sentences, const std::string& where) {
   std::string text;
-  if (!sentences.is_array()) raise("{} must hold a list of sentences for each title", where);
-  for (const Json& sentence : sentences) {
-    if (!sentence.is_string()) raise("{} holds a sentence that is no text", where);
-    text += sentence.get<std::string>();
+  if (!sentences.is_list()) raise("{} must hold a list of sentences for each title", where);
+  for (const Value& sentence : sentences.list()) {
+    if (!sentence.is_text()) raise("{} holds a sentence that is no text", where);
+    text += sentence.text();
   }
   return text;
 }
@@ -63,9 +55,9 @@ Sample hotpotqa_sample(JsonObject& entry) {
   sample.input = entry.string("question");
   sample.answers = {entry.string("answer")};
   std::set<std::string> supporting;
-  for (const Json& fact : list_of(entry, "supporting_facts"))
+  for (const Value& fact : entry.list("supporting_facts"))
     supporting.insert(titled(fact, entry.where("supporting_facts")).title);
-  for (const Json& pair : filled_list_of(entry, "context")) {
+  for (const Value& pair : filled_list_of(entry, "context")) {
     const std::string where = entry.where("context");
     const Titled document = titled(pair, where);
     if (supporting.contains(document.title)) sample.supporting.push_back(sample.documents.size());
@@ -83,7 +75,7 @@ Sample musique_sample(JsonObject& entry) {
   sample.answers = {entry.string("answer")};
   for (std::string& alias : texts_of(entry, "answer_aliases"))
     sample.answers.push_back(std::move(alias));
-  for (const Json& item : filled_list_of(entry, "paragraphs")) {
+  for (const Value& item : filled_list_of(entry, "paragraphs")) {
     JsonObject paragraph(item, entry.where("paragraphs"));
     if (paragraph.boolean("is_supporting", false))
       sample.supporting.push_back(sample.documents.size());
@@ -99,12 +91,12 @@ Sample musique_sample(JsonObject& entry) {
 // Calls `read` with each object of a file that is one JSON list.
 template <typename Read>
 void for_each_entry(const std::filesystem::path& path, Read&& read) {
-  const Json list = read_json(path);
-  if (!list.is_array() || list.empty())
+  const Value list = read_json(path);
+  if (!list.is_list() || list.size() == 0)
     raise("{} must be a JSON list of questions, found {}", path.string(),
-          list.empty() ? "nothing" : list.type_name());
+          list.is_list() ? "nothing" : json_type(list));
   for (size_t i = 0; i < list.size(); ++i) {
-    JsonObject entry(list[i], fmt::format("{}: question {}", path.string(), i + 1));
+    JsonObject entry(list.list()[i], fmt::format("{}: question {}", path.string(), i + 1));
     read(entry);
     entry.reject_unknown();
   }
@@ -112,7 +104,7 @@ void for_each_entry(const std::filesystem::path& path, Read&& read) {
 
 std::string transcript_of(JsonObject& meeting) {
   std::string text;
-  for (const Json& item : filled_list_of(meeting, "meeting_transcripts")) {
+  for (const Value& item : filled_list_of(meeting, "meeting_transcripts")) {
     JsonObject turn(item, meeting.where("meeting_transcripts"));
     text += turn.string("speaker") + ": " + turn.string("content") + "\n";
     turn.reject_unknown();
@@ -145,7 +137,7 @@ std::vector<Sample> load_qmsum(const std::filesystem::path& path) {
     const std::string transcript = transcript_of(meeting);
     int64_t query_number = 0;
     for (const char* key : {"general_query_list", "specific_query_list"})
-      for (const Json& item : list_of(meeting, key)) {
+      for (const Value& item : meeting.list(key)) {
         JsonObject query(item, meeting.where(key));
         Sample sample;
         sample.id = fmt::format("meeting{}-query{}", meeting_number, ++query_number);

@@ -1,7 +1,5 @@
 #include "workloads/longbench/samples.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
 #include "workloads/json_lines.h"
 #include "workloads/longbench/datasets.h"

@@ -1,7 +1,6 @@
 #include "workloads/longbench/words.h"
 
 #include <atomic>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/base/child_process.h"
@@ -26,9 +25,12 @@ json.dump([list(jieba.cut(text, cut_all=False)) for text in texts], sys.stdout)
 
 std::vector<std::vector<std::string>> lists_in(const std::string& answer, size_t wanted,
                                                const std::string& python) {
-  const Json json = parse_json(answer, "what " + python + " printed of jieba's words");
-  REPRISE_CHECK(json.is_array() && json.size() == wanted, "{} texts", wanted);
-  return json.get<std::vector<std::vector<std::string>>>();
+  const Value json = parse_json(answer, "what " + python + " printed of jieba's words");
+  REPRISE_CHECK(json.is_list() && json.size() == wanted, "{} texts", wanted);
+  std::vector<std::vector<std::string>> lists(wanted);
+  for (size_t i = 0; i < wanted; ++i)
+    for (const Value& word : json.list()[i].list()) lists[i].push_back(word.text());
+  return lists;
 }
 
 }  // namespace
@@ -49,7 +51,7 @@ std::vector<std::vector<std::string>> cut_words(const std::vector<std::string>& 
   if (texts.empty()) return {};
   for (const std::string& text : texts) tokenizer::require_utf8(text, "the text to score");
   const std::string program = python.empty() ? find_jieba_python() : python;
-  const TemporaryFile file("reprise-texts", Json(texts).dump());
+  const TemporaryFile file("reprise-texts", json_text(texts));
   const std::atomic<bool> goes_on = false;
   return lists_in(run_child({program, "-c", kScript, file.path()}, goes_on).out, texts.size(),
                   program);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/error.h"
@@ -48,7 +47,7 @@ void check_answers(const Item& item, const std::string& where) {
       raise(
           "{} holds {}, which can never be right: a first line without white space around it is "
           "compared",
-          where, Json(answer).dump());
+          where, json_text(answer));
 }
 
 void check_choices(const Item& item, const std::string& where) {
@@ -60,7 +59,7 @@ void check_choices(const Item& item, const std::string& where) {
   if (different.size() < 2 || different.size() != item.choices.size())
     raise("{}: task choice needs at least two choices, all different", where);
   if (!different.contains(item.answers.front()))
-    raise("{} lacks the first answer {}", where, Json(item.answers.front()).dump());
+    raise("{} lacks the first answer {}", where, json_text(item.answers.front()));
   if (different.contains("")) raise("{} holds an empty choice", where);
 }
 
@@ -101,7 +100,7 @@ std::vector<Item> load_items(const std::filesystem::path& path) {
     const auto [first, is_new] = line_of.try_emplace(item.id, items.size() + 1);
     if (!is_new)
       raise("{}: line {} has the id {} too; ids tell items apart", line.where("id"), first->second,
-            Json(item.id).dump());
+            json_text(item.id));
     items.push_back(std::move(item));
   });
   return items;

@@ -1,7 +1,6 @@
 #include "workloads/questions/longeval.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/base/error.h"
@@ -51,7 +50,7 @@ void cut_lines(const std::string& prompt, int64_t num_lines, const std::string& 
     std::string line = prompt.substr(at, end - at);
     if (!read_line(line))
       raise("{}: of {} lines the {}. is {}; expected \"line NAME: REGISTER_CONTENT is <NUMBER>\"",
-            where, num_lines, i + 1, Json(line).dump());
+            where, num_lines, i + 1, json_text(line));
     item.documents.push_back(std::move(line));
     at = end;
   }
@@ -71,18 +70,19 @@ Item read_lines_case(JsonObject& line) {
   const int64_t num_lines = line.integer_in("num_lines", 1, 1'000'000);
   const std::string correct = line.string("correct_line");
   cut_lines(line.string("prompt"), num_lines, line.where("prompt"), item);
-  const Json& place = line.at("random_idx");
-  if (!place.is_array() || place.size() != 2 || !place[1].is_number_integer() ||
-      place[1].get<int64_t>() < 0 || place[1].get<int64_t>() >= num_lines)
+  const Value& place = line.at("random_idx");
+  const std::optional<uint64_t> number =
+      place.is_list() && place.size() == 2 ? place.list()[1].whole() : std::nullopt;
+  if (!number || *number >= static_cast<uint64_t>(num_lines))
     raise("{} must be [name, place] with a place from 0 to {}, found {}", line.where("random_idx"),
-          num_lines - 1, place.dump());
-  const std::string& found = item.documents[place[1].get<size_t>()];
+          num_lines - 1, json_text(place));
+  const std::string& found = item.documents[*number];
   if (found.substr(0, line_end(found, 0)) != correct)
     raise("{} is {}, and line {} of the prompt is {}", line.where("correct_line"),
-          Json(correct).dump(), place[1].get<int64_t>() + 1, Json(found).dump());
+          json_text(correct), *number + 1, json_text(found));
   if (read_line(correct)->number != expected)
     raise("{} is {}, which the line {} does not say", line.where("expected_number"), expected,
-          Json(correct).dump());
+          json_text(correct));
   item.answers = {expected};
   return item;
 }
@@ -115,7 +115,7 @@ Item read_topics_case(JsonObject& line) {
     const std::string& document = item.documents[i];
     if (!is_right(named, document.substr(0, line_end(document, 0))))
       raise("{}: conversation {} is not about {}", line.where("prompt"), i + 1,
-            Json(topics[i]).dump());
+            json_text(topics[i]));
   }
   item.answers = {topics.front()};
   return item;

@@ -1,7 +1,5 @@
 #include "workloads/serving/json_array_file.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
 
 namespace reprise::workloads::serving {
@@ -99,7 +97,7 @@ std::string JsonArrayFile::where(int64_t index) const {
   return fmt::format("{}:{}", path_, entries_[static_cast<size_t>(index)].line);
 }
 
-Json JsonArrayFile::entry(int64_t index) const {
+Value JsonArrayFile::entry(int64_t index) const {
   const Extent& extent = entries_[static_cast<size_t>(index)];
   return parse_json(text_of(file_).substr(extent.begin, extent.end - extent.begin), where(index));
 }

@@ -20,7 +20,7 @@ class JsonArrayFile {
 
   [[nodiscard]] int64_t size() const { return std::ssize(entries_); }
   // Throws Error with file and line for invalid JSON.
-  [[nodiscard]] Json entry(int64_t index) const;
+  [[nodiscard]] Value entry(int64_t index) const;
   [[nodiscard]] std::string where(int64_t index) const;  // "FILE:LINE" where the entry begins
 
  private:

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -74,9 +73,9 @@ void ServeGenClient::read_windows() {
 
 void ServeGenClient::read_lengths() {
   const std::string file = dataset_.string();
-  const Json json = read_json(dataset_);
-  if (!json.is_object()) raise("{}: an object of windows is expected", file);
-  for (const auto& [key, value] : json.items()) {
+  const Value json = read_json(dataset_);
+  if (!json.is_fields()) raise("{}: an object of windows is expected", file);
+  for (const auto& [key, value] : json.fields()) {
     JsonObject window(value, file, key);
     const auto histogram = [&](const char* name) {
       return LengthHistogram(window.string(name), window.where(name));

@@ -1,17 +1,13 @@
 #include "workloads/serving/sharegpt_file.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
 
 namespace reprise::workloads::serving {
 
 std::vector<Message> ShareGptFile::messages(int64_t conversation) const {
-  const Json json = file_.entry(conversation);
+  const Value json = file_.entry(conversation);
   JsonObject object(json, file_.where(conversation));
-  const Json& list = object.at("conversations");
-  if (!list.is_array())
-    raise("{} must be a list, found {}", object.where("conversations"), list.type_name());
+  const Values& list = object.list("conversations");
   std::vector<Message> messages;
   for (size_t i = 0; i < list.size(); ++i) {
     JsonObject message(list[i], file_.where(conversation), fmt::format("conversations[{}]", i));

@@ -1,7 +1,5 @@
 #include "core/model/checkpoint/checkpoint_files.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
 #include "core/base/json.h"
 
@@ -51,14 +49,14 @@ const SafetensorsFile& CheckpointFiles::add_file(const fs::path& path) {
 }
 
 void CheckpointFiles::open_shards(const fs::path& index) {
-  const Json json = parse_json(read_file(index, kMaxIndexBytes), index.string());
+  const Value json = parse_json(read_file(index, kMaxIndexBytes), index.string());
   JsonObject object(json, index.string());
   const JsonObject map = object.object("weight_map");
   std::map<std::string, const SafetensorsFile*> shards;
-  for (const auto& item : map.json().items()) {
-    if (!item.value().is_string())
-      raise("{} must be the name of a shard", map.where(item.key().substr(0, 200)));
-    const auto shard_name = item.value().get<std::string>();
+  for (const auto& [name, shard_text] : map.fields()) {
+    if (!shard_text.is_text())
+      raise("{} must be the name of a shard", map.where(name.substr(0, 200)));
+    const std::string& shard_name = shard_text.text();
     if (!shards.contains(shard_name)) {
       check_shard_name(index, shard_name);
       std::error_code error;
@@ -68,12 +66,12 @@ void CheckpointFiles::open_shards(const fs::path& index) {
       shards.emplace(shard_name, &add_file(dir_ / shard_name));
     }
     const SafetensorsFile& shard = *shards[shard_name];
-    if (!shard.entries().contains(item.key()))
+    if (!shard.entries().contains(name))
       raise("{}: tensor {} is not in {}, where the index says it is; download both again",
-            index.string(), quoted_name(item.key()), shard_name);
+            index.string(), quoted_name(name), shard_name);
   }
   for (const auto& [name, tensor] : tensors_)
-    if (!map.json().contains(name))
+    if (!map.fields().contains(name))
       raise("{}: tensor {} of {} is not in the index; download both again", index.string(),
             quoted_name(name), tensor.file->path().filename().string());
 }

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "core/base/atomic_file.h"
@@ -64,18 +63,27 @@ void add_samples(std::span<const std::byte> tensor, Hasher& hasher) {
   hasher.add(tensor.subspan(last));
 }
 
+uint64_t unsigned_at(JsonObject& object, const char* key) {
+  const std::optional<uint64_t> number = object.at(key).whole();
+  if (!number) raise("{} is no whole number", object.where(key));
+  return *number;
+}
+
 }  // namespace
 
 KeptHashes::KeptHashes(std::filesystem::path path) : path_(std::move(path)) {
   try {
-    const Json kept = read_json(path_);
-    for (const Json& entry : kept.at("whole_files"))
-      entries_.push_back({.file = {.device = entry.at("device"),
-                                   .inode = entry.at("inode"),
-                                   .bytes = entry.at("bytes"),
-                                   .change_ns = entry.at("change_ns")},
-                          .hash = entry.at("hash")});
-  } catch (const std::exception&) {
+    const Value kept = read_json(path_);
+    JsonObject file(kept, path_.string());
+    for (const Value& item : file.list("whole_files")) {
+      JsonObject entry(item, path_.string());
+      entries_.push_back({.file = {.device = unsigned_at(entry, "device"),
+                                   .inode = unsigned_at(entry, "inode"),
+                                   .bytes = entry.integer("bytes"),
+                                   .change_ns = entry.integer("change_ns")},
+                          .hash = unsigned_at(entry, "hash")});
+    }
+  } catch (const Error&) {
     entries_.clear();
   }
 }
@@ -93,16 +101,16 @@ void KeptHashes::add(const FileStamp& file, uint64_t hash) {
     return entry.file.device == file.device && entry.file.inode == file.inode;
   });
   entries_.push_back({.file = file, .hash = hash});
-  Json list = Json::array();
+  Values list;
   for (const Entry& entry : entries_)
-    list.push_back({{"device", entry.file.device},
-                    {"inode", entry.file.inode},
-                    {"bytes", entry.file.bytes},
-                    {"change_ns", entry.file.change_ns},
-                    {"hash", entry.hash}});
+    list.push_back(Fields{{"device", entry.file.device},
+                          {"inode", entry.file.inode},
+                          {"bytes", entry.file.bytes},
+                          {"change_ns", entry.file.change_ns},
+                          {"hash", entry.hash}});
   try {
     AtomicFile written(path_);
-    written.write(Json{{"whole_files", list}}.dump(1));
+    written.write(json_text(Fields{{"whole_files", list}}, 1));
     written.commit();
   } catch (const Error&) {  // e.g. a read-only folder: the next run reads the weights again
   }

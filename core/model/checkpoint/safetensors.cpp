@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -50,19 +49,20 @@ std::string where(const std::filesystem::path& path, const std::string& name) {
   return fmt::format("{}, tensor {}", path.string(), quoted_name(name));
 }
 
-uint64_t read_unsigned(const Json& value, const std::string& place, const char* what) {
-  if (!value.is_number_unsigned())
-    raise("{}: {} must be a whole number of at least 0, found {}; {}", place, what,
-          value.dump().substr(0, 100), kNextStep);
-  return value.get<uint64_t>();
+uint64_t read_unsigned(const Value& value, const std::string& place, const char* what) {
+  const std::optional<uint64_t> number = value.whole();
+  if (!number)
+    raise("{}: {} must be a whole number of at least 0, found {}; {}", place, what, shown(value),
+          kNextStep);
+  return *number;
 }
 
-std::vector<int64_t> read_shape(const Json& value, const std::string& place) {
+std::vector<int64_t> read_shape(const Value& value, const std::string& place) {
   constexpr size_t kMaxRank = 32;
-  if (!value.is_array() || value.size() > kMaxRank)
+  if (!value.is_list() || value.size() > kMaxRank)
     raise("{}: \"shape\" must be a list of at most {} extents; {}", place, kMaxRank, kNextStep);
   std::vector<int64_t> shape;
-  for (const Json& extent : value) {
+  for (const Value& extent : value.list()) {
     const uint64_t count = read_unsigned(extent, place, "an extent of \"shape\"");
     if (count > static_cast<uint64_t>(INT64_MAX))
       raise("{}: extent {} of \"shape\" is too large; {}", place, count, kNextStep);
@@ -81,13 +81,13 @@ int64_t count_elements(const SafetensorsEntry& entry, const std::string& place) 
 }
 
 // `data_bytes`: bytes of the file after its header.
-SafetensorsEntry read_entry(const Json& json, const std::string& place, size_t data_bytes) {
-  if (!json.is_object() || !json.contains("dtype") || !json.contains("shape") ||
-      !json.contains("data_offsets"))
+SafetensorsEntry read_entry(const Value& json, const std::string& place, size_t data_bytes) {
+  if (!json.contains("dtype") || !json.contains("shape") || !json.contains("data_offsets"))
     raise("{}: needs \"dtype\", \"shape\" and \"data_offsets\"; {}", place, kNextStep);
   SafetensorsEntry entry;
-  if (!json["dtype"].is_string()) raise("{}: \"dtype\" must be a string; {}", place, kNextStep);
-  entry.dtype_name = json["dtype"].get<std::string>();
+  if (!field_of(json, "dtype").is_text())
+    raise("{}: \"dtype\" must be a string; {}", place, kNextStep);
+  entry.dtype_name = field_of(json, "dtype").text();
   const auto* known = std::find_if(kDtypes.begin(), kDtypes.end(), [&](const KnownDtype& dtype) {
     return entry.dtype_name == dtype.name;
   });
@@ -97,14 +97,14 @@ SafetensorsEntry read_entry(const Json& json, const std::string& place, size_t d
   if (entry.dtype_name == "F32") entry.dtype = DType::kF32;
   if (entry.dtype_name == "BF16") entry.dtype = DType::kBF16;
   if (entry.dtype_name == "F16") entry.dtype = DType::kF16;
-  entry.shape = read_shape(json["shape"], place);
+  entry.shape = read_shape(field_of(json, "shape"), place);
   entry.elements = count_elements(entry, place);
 
-  const Json& offsets = json["data_offsets"];
-  if (!offsets.is_array() || offsets.size() != 2)
+  const Value& offsets = field_of(json, "data_offsets");
+  if (!offsets.is_list() || offsets.size() != 2)
     raise("{}: \"data_offsets\" must be [begin, end]; {}", place, kNextStep);
-  const uint64_t begin = read_unsigned(offsets[0], place, "\"data_offsets\"");
-  const uint64_t end = read_unsigned(offsets[1], place, "\"data_offsets\"");
+  const uint64_t begin = read_unsigned(offsets.list()[0], place, "\"data_offsets\"");
+  const uint64_t end = read_unsigned(offsets.list()[1], place, "\"data_offsets\"");
   if (begin > end || end > data_bytes)
     raise(
         "{}: its bytes [{}, {}) are not inside the {} bytes of data: the file is cut short or "
@@ -120,10 +120,10 @@ SafetensorsEntry read_entry(const Json& json, const std::string& place, size_t d
   return entry;
 }
 
-void check_metadata(const Json& metadata, const std::filesystem::path& path) {
-  bool is_valid = metadata.is_object();
+void check_metadata(const Value& metadata, const std::filesystem::path& path) {
+  bool is_valid = metadata.is_fields();
   if (is_valid)
-    for (const Json& fact : metadata) is_valid = is_valid && fact.is_string();
+    for (const auto& [name, fact] : metadata.fields()) is_valid = is_valid && fact.is_text();
   if (!is_valid)
     raise("{}: \"__metadata__\" must map strings to strings; {}", path.string(), kNextStep);
 }
@@ -155,7 +155,7 @@ void check_coverage(const std::map<std::string, SafetensorsEntry>& entries,
 
 std::string quoted_name(std::string_view name) {
   // The cut may split a character; its remainder is replaced.
-  return Json(name.substr(0, 200)).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(name.substr(0, 200));
 }
 
 std::string SafetensorsEntry::shape_text() const {
@@ -180,15 +180,15 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   if (!text.starts_with('{'))
     raise("{}: the header must begin with {{; not a safetensors file, or damaged; {}",
           path.string(), kNextStep);
-  const Json header = parse_json(text, path.string() + " (header)");
+  const Value header = parse_json(text, path.string() + " (header)");
   const size_t data_start = kLengthBytes + header_bytes;
   const size_t data_bytes = bytes.size() - data_start;
-  for (const auto& item : header.items()) {
-    if (item.key() == "__metadata__") {
-      check_metadata(item.value(), path);
+  for (const auto& [name, value] : header.fields()) {
+    if (name == "__metadata__") {
+      check_metadata(value, path);
       continue;
     }
-    entries_.emplace(item.key(), read_entry(item.value(), where(path, item.key()), data_bytes));
+    entries_.emplace(name, read_entry(value, where(path, name), data_bytes));
   }
   check_coverage(entries_, path, data_bytes);
   for (auto& [name, entry] : entries_) entry.offset_bytes += data_start;

@@ -1,7 +1,5 @@
 #include "core/model/checkpoint/safetensors_writer.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -12,7 +10,7 @@ namespace reprise::model {
 
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
                        const std::string& metadata) {
-  Json header = Json::object();
+  Fields header;
   if (!metadata.empty()) header["__metadata__"] = parse_json(metadata, "metadata");
   size_t end = 0;
   for (const TensorToWrite& tensor : tensors) {
@@ -23,10 +21,10 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
     REPRISE_CHECK(!header.contains(tensor.name), "{} twice", tensor.name);
     const size_t begin = end;
     end += tensor.values.size_bytes();
-    header[tensor.name] = {
-        {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
+    header[tensor.name] =
+        Fields{{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", Values{begin, end}}};
   }
-  std::string text = header.dump();
+  std::string text = json_text(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the format wants aligned data
   std::string begin;
   append_word(begin, uint64_t{text.size()});
@@ -40,8 +38,8 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
 std::string safetensors_metadata_of(const std::filesystem::path& path) {
   const std::optional<std::string> text = safetensors_header_of(path);
   if (!text) raise("{} is no safetensors file: its header is cut off", path.string());
-  const Json header = parse_json(*text, path.string());
-  return header.contains("__metadata__") ? header["__metadata__"].dump() : "{}";
+  const Value header = parse_json(*text, path.string());
+  return header.contains("__metadata__") ? json_text(field_of(header, "__metadata__")) : "{}";
 }
 
 }  // namespace reprise::model

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/model/config/config_families.h"
@@ -38,7 +37,7 @@ const Reader& reader_of(const JsonObject& json, const std::string& model_type) {
 // A generation_config.json beside config.json may name more end-of-text tokens (Llama 3 Instruct).
 void merge_generation_config(const std::filesystem::path& path, ModelConfig& config) {
   if (!std::filesystem::exists(path)) return;
-  const Json json = parse_json(read_file(path, kMaxConfigBytes), path.string());
+  const Value json = parse_json(read_file(path, kMaxConfigBytes), path.string());
   JsonObject object(json, path.string());
   for (const int64_t id : read_eos_ids(object, config.vocab))
     if (std::find(config.eos_ids.begin(), config.eos_ids.end(), id) == config.eos_ids.end())
@@ -59,7 +58,7 @@ ModelConfig load_shape(const std::string& name) {
 
 }  // namespace
 
-ModelConfig parse_config(const Json& json, const std::string& source) {
+ModelConfig parse_config(const Value& json, const std::string& source) {
   JsonObject object(json, source);
   ModelConfig config;
   config.name = source;

@@ -151,7 +151,7 @@ struct ModelConfig {
 // Face's defaults; dimensions have none. Throws Error naming file and key if a value is missing,
 // impossible or unsupported, or a key looks like a misspelling of an absent one. Other unknown keys
 // are taken for metadata.
-ModelConfig parse_config(const Json& json, const std::string& source);
+ModelConfig parse_config(const Value& json, const std::string& source);
 // `dir_or_name`: a folder with config.json, a config.json, or the name of a shipped shape
 // ("llama-2-7b"); an existing path takes precedence. eos_ids also get those of a
 // generation_config.json beside the file. `name` is set to the folder's or the shape's name.

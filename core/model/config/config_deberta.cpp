@@ -1,7 +1,6 @@
 // config.json of DeBERTa, versions 1 to 3: encoders with disentangled attention.
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/error.h"
@@ -14,16 +13,15 @@ namespace {
 std::vector<std::string> read_words(JsonObject& json, const std::string& key) {
   std::vector<std::string> words;
   if (!json.has(key)) return words;
-  const Json& value = json.at(key);
+  const Value& value = json.at(key);
+  if (!value.is_text() && !value.is_list())
+    raise("{} is {}, expected a list of words", json.where(key), shown(value));
   std::string text;
-  if (value.is_string()) text = value.get<std::string>();
-  for (const Json& item : value.is_array() ? value : Json::array()) {
-    if (!item.is_string()) raise("{} holds {}, expected words", json.where(key), item.dump());
+  for (const Value& item : value.is_list() ? value.list() : Values{value}) {
+    if (!item.is_text()) raise("{} holds {}, expected words", json.where(key), json_text(item));
     if (!text.empty()) text += '|';
-    text += item.get<std::string>();
+    text += item.text();
   }
-  if (!value.is_string() && !value.is_array())
-    raise("{} is {}, expected a list of words", json.where(key), value.dump().substr(0, 100));
   for (std::string word; const char c : text + "|") {
     if (c != '|' && c != ' ') word += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
     if (c == '|' && !word.empty()) words.push_back(std::exchange(word, ""));

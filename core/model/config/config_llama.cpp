@@ -1,7 +1,6 @@
 // config.json of Llama 1, 2, 3 and Code Llama; of Mistral, a Llama with a window; and of Mixtral,
 // Qwen2-MoE and DeepSeek-MoE, Llamas with experts.
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/model/config/config_families.h"
@@ -12,12 +11,11 @@ namespace {
 // Newer files state the kind of attention of each layer; here all layers have the same kind.
 void check_layer_types(JsonObject& json, const ModelConfig& config) {
   if (!json.has("layer_types")) return;
-  const Json& types = json.at("layer_types");
   const std::string accepted = config.sliding_window > 0 ? "sliding_attention" : "full_attention";
-  for (const Json& type : types)
-    if (!type.is_string() || type.get_ref<const std::string&>() != accepted)
-      raise("{} holds {}; every layer must be \"{}\" here", json.where("layer_types"),
-            type.dump().substr(0, 100), accepted);
+  for (const Value& type : json.list("layer_types"))
+    if (!type.is_text() || type.text() != accepted)
+      raise("{} holds {}; every layer must be \"{}\" here", json.where("layer_types"), shown(type),
+            accepted);
 }
 
 struct Defaults {
@@ -35,7 +33,7 @@ void read_common(JsonObject& json, const Defaults& defaults, ModelConfig& config
   config.layers = read_count(json, "num_hidden_layers", kMaxLayers);
   config.heads = read_count(json, "num_attention_heads", kMaxHeads);
   // Absent and null differ: for Mistral an absent key means 8, null means as many as heads.
-  const bool is_absent = !json.json().contains("num_key_value_heads");
+  const bool is_absent = !json.fields().contains("num_key_value_heads");
   const int64_t kv_default = is_absent && defaults.kv_heads > 0 ? defaults.kv_heads : config.heads;
   config.kv_heads = read_count(json, "num_key_value_heads", kMaxHeads, kv_default);
   check_grouping(config, json, "num_key_value_heads");
@@ -118,7 +116,7 @@ void read_mistral(JsonObject& json, ModelConfig& config) {
   read_common(json, {.max_positions = 4096 * 32, .kv_heads = 8}, config);
   if (json.has("sliding_window")) {
     config.sliding_window = read_count(json, "sliding_window", kMaxPositions);
-  } else if (!json.json().contains("sliding_window")) {
+  } else if (!json.fields().contains("sliding_window")) {
     config.sliding_window = kDefaultWindow;
   }
   require_off(json, "attention_bias");

@@ -1,6 +1,5 @@
 // config.json of MPT, with its nested attn_config.
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/model/config/config_families.h"
@@ -58,7 +57,7 @@ void read_mpt(JsonObject& json, ModelConfig& config) {
   config.block = BlockStyle::kSequential;
   const bool has_bias = !json.boolean("no_bias", true);
   config.norm_bias = config.qkv_bias = config.attention_out_bias = config.mlp_bias = has_bias;
-  const Json none = Json::object();
+  const Value none = Fields();
   const bool is_trained = read_choice(json, "reprise_alibi", {"eager", "trained"}) == "trained";
   if (json.has("attn_config")) {
     read_attention(json.object("attn_config"), is_trained, config);

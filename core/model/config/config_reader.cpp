@@ -1,8 +1,8 @@
 #include "core/model/config/config_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 
@@ -77,10 +77,10 @@ constexpr std::array kSwitches = {"quantization_config",
 constexpr std::array kMultipliers = {"embedding_multiplier", "attention_multiplier",
                                      "residual_multiplier", "logits_scaling"};
 
-bool is_off(const Json& value) {
-  if (value.is_number()) return value.get<double>() == 0.0;
-  return value.is_null() || value == Json(false) ||
-         ((value.is_structured() || value.is_string()) && value.empty());
+bool is_off(const Value& value) {
+  if (value.is_number()) return value.number() == 0.0;
+  if (value.is_text()) return value.text().empty();
+  return value == Value(false) || (!value.is_bool() && value.size() == 0);
 }
 
 RopeScaling parse_scaling(const JsonObject& json, const std::string& key, const std::string& type) {
@@ -127,15 +127,13 @@ void read_scaling(JsonObject scaling, int64_t max_positions, RotaryConfig& rotar
   scaling.reject_unknown();
 }
 
-int64_t read_id(const JsonObject& json, const std::string& key, const Json& value, int64_t vocab) {
-  if (!value.is_number_integer())
-    raise("{} must be a token id or a list of them, found {}", json.where(key),
-          value.dump().substr(0, 100));
-  const bool is_huge =
-      value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
-  if (is_huge || value.get<int64_t>() < 0 || value.get<int64_t>() >= vocab)
-    raise("{} is {}, outside the vocabulary of {} tokens", json.where(key), value.dump(), vocab);
-  return value.get<int64_t>();
+int64_t read_id(const JsonObject& json, const std::string& key, const Value& value, int64_t vocab) {
+  if (!value.is_integer())
+    raise("{} must be a token id or a list of them, found {}", json.where(key), shown(value));
+  if (!value.is_int64() || value.integer() < 0 || value.integer() >= vocab)
+    raise("{} is {}, outside the vocabulary of {} tokens", json.where(key), json_text(value),
+          vocab);
+  return value.integer();
 }
 
 }  // namespace
@@ -205,9 +203,9 @@ RotaryConfig read_rotary(JsonObject& json, const ModelConfig& config, double rot
 std::vector<int64_t> read_eos_ids(JsonObject& json, int64_t vocab) {
   std::vector<int64_t> ids;
   if (!json.has("eos_token_id")) return ids;
-  const Json& value = json.at("eos_token_id");
-  if (!value.is_array()) return {read_id(json, "eos_token_id", value, vocab)};
-  for (const Json& item : value) ids.push_back(read_id(json, "eos_token_id", item, vocab));
+  const Value& value = json.at("eos_token_id");
+  if (!value.is_list()) return {read_id(json, "eos_token_id", value, vocab)};
+  for (const Value& item : value.list()) ids.push_back(read_id(json, "eos_token_id", item, vocab));
   return ids;
 }
 
@@ -215,11 +213,11 @@ void read_token_ids(JsonObject& json, int64_t bos_default, int64_t eos_default,
                     ModelConfig& config) {
   if (json.has("bos_token_id")) {
     config.bos_id = read_id(json, "bos_token_id", json.at("bos_token_id"), config.vocab);
-  } else if (!json.json().contains("bos_token_id") && bos_default >= 0) {
+  } else if (!json.fields().contains("bos_token_id") && bos_default >= 0) {
     config.bos_id = bos_default;
   }
   config.eos_ids = read_eos_ids(json, config.vocab);
-  if (!json.json().contains("eos_token_id") && eos_default >= 0 && eos_default < config.vocab)
+  if (!json.fields().contains("eos_token_id") && eos_default >= 0 && eos_default < config.vocab)
     config.eos_ids = {eos_default};
   if (config.bos_id && *config.bos_id >= config.vocab) config.bos_id.reset();
 }
@@ -237,9 +235,9 @@ DType read_stored_dtype(JsonObject& json) {
 }
 
 void require_off(const JsonObject& json, const std::string& key) {
-  if (json.has(key) && !is_off(json.json()[key]))
+  if (json.has(key) && !is_off(field_of(json.fields(), key)))
     raise("{} is {}, which is not supported: it must be off or absent", json.where(key),
-          json.json()[key].dump().substr(0, 100));
+          shown(field_of(json.fields(), key)));
 }
 
 void reject_unsupported_keys(const JsonObject& json) {
@@ -250,15 +248,15 @@ void reject_unsupported_keys(const JsonObject& json) {
   for (const char* key : kSwitches)
     if (!is_read(key)) require_off(json, key);
   for (const char* key : kMultipliers)
-    if (!is_read(key) && json.has(key) && json.json()[key] != Json(1.0)) require_off(json, key);
+    if (!is_read(key) && json.has(key) && field_of(json.fields(), key) != Value(1.0))
+      require_off(json, key);
   const std::vector<std::string> known = json.known();
-  for (const auto& item : json.json().items()) {
-    const std::string& key = item.key();
+  for (const auto& [key, value] : json.fields()) {
     if (key.size() > 64 || std::find(known.begin(), known.end(), key) != known.end() ||
         std::find(kMetadata.begin(), kMetadata.end(), key) != kMetadata.end())
       continue;
     for (const std::string& candidate : read)
-      if (!json.json().contains(candidate) && edit_distance(key, candidate) <= 2)
+      if (!json.fields().contains(candidate) && edit_distance(key, candidate) <= 2)
         raise("{} is unknown, did you mean \"{}\"?", json.where(key), candidate);
   }
 }

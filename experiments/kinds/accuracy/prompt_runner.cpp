@@ -1,7 +1,6 @@
 #include "experiments/kinds/accuracy/prompt_runner.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/reuse/block_per_sequence.h"

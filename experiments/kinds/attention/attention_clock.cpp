@@ -1,7 +1,6 @@
 #include "experiments/kinds/attention/attention_clock.h"
 
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/device/machine_probe.h"

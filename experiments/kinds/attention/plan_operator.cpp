@@ -8,7 +8,6 @@
 #include "core/kernels/attention/read_keys.h"
 #include "core/kernels/kv_write/kv_write.h"
 #include "experiments/kinds/shared/bench.h"
-#include "experiments/kinds/shared/chosen_method.h"
 #include "methods/registry.h"
 #include "results/statistics.h"
 
@@ -84,7 +83,7 @@ PlanOperator::PlanOperator(const MethodChoice& method, const AttentionProblem& p
       values_(values),
       context_(context),
       info_(methods::method_named(method.name).info),
-      method_(make_cache(method)),
+      method_(methods::make_cache(method.name, method.options)),
       pool_(pool_options(*method_, problem, context.runtime)),
       step_(*method_, pool_) {
   if (context.runtime != nullptr) on_device_.emplace(problem, context);
@@ -348,7 +347,8 @@ Fields PlanOperator::resolved() const {
 }
 
 double pool_bytes(const MethodChoice& method, const AttentionProblem& problem) {
-  const reuse::PoolNeed need = make_cache(method)->pool_need(limits_of(problem));
+  const reuse::PoolNeed need =
+      methods::make_cache(method.name, method.options)->pool_need(limits_of(problem));
   return static_cast<double>(need.num_blocks) * static_cast<double>(need.block_tokens) *
          static_cast<double>(kv_token_bytes(problem));
 }

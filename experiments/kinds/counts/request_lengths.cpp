@@ -1,7 +1,6 @@
 #include "experiments/kinds/counts/request_lengths.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "experiments/kinds/serving/serving_axes.h"

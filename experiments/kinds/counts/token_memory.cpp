@@ -1,7 +1,5 @@
 #include "experiments/kinds/counts/token_memory.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/model/config/config.h"
 #include "core/store/segment_buffer.h"
 #include "experiments/framework/shared_info.h"

@@ -1,7 +1,6 @@
 #include "experiments/kinds/latency/pml_kind.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/problems.h"
@@ -11,7 +10,6 @@
 #include "experiments/kinds/latency/timed_request.h"
 #include "experiments/kinds/latency/use_case.h"
 #include "experiments/kinds/shared/answer_comparison.h"
-#include "experiments/kinds/shared/chosen_method.h"
 #include "experiments/kinds/shared/costs.h"
 #include "methods/prompt_cache/prompt_cache.h"
 #include "methods/registry.h"
@@ -59,7 +57,7 @@ Series baseline_series() {
           .help = "the whole prompt computed, nothing imported",
           .resolve_options =
               [](const JsonObject& given) {
-                return reuse::options_json(reuse::read_options<BaselineOptions>(given));
+                return reuse::options_fields(reuse::read_options<BaselineOptions>(given));
               },
           .list_options = reuse::list_options<BaselineOptions>};
 }
@@ -104,7 +102,7 @@ class UseCaseRun {
       cache::place(whole, lane.request);
       computed += prompt().cached_tokens;
     } else {
-      lane.method = make_method(method);
+      lane.method = methods::make_method(method.name, method.options);
       const PmlFiles files = use_case_files(group_);
       const methods::Markup markup = markup_of(files, *case_.tokenizer);
       const int64_t begin_ns = now_ns();
@@ -213,7 +211,10 @@ void PmlKind::check(const Group& group) {
   Problems problems;
   for (const MethodChoice& method : group.methods)
     if (method.name != kBaseline)
-      problems.collect([&] { make_method(method)->check({.device = bench_.context().device}); });
+      problems.collect([&] {
+        methods::make_method(method.name, method.options)
+            ->check({.device = bench_.context().device});
+      });
   problems.collect([&] {
     const model::ModelConfig config = Bench::config(group);
     bench_.check_model(group);
@@ -234,7 +235,8 @@ MemoryNeed PmlKind::memory_need(const Group& group) {
   int64_t tokens = (use_case.prompt->end + new_tokens) * std::ssize(group.methods);
   const methods::Markup markup = markup_of(use_case_files(group), *use_case.tokenizer);
   for (const MethodChoice& method : group.methods)
-    if (method.name != kBaseline) tokens += make_method(method)->held_tokens({.markup = &markup});
+    if (method.name != kBaseline)
+      tokens += methods::make_method(method.name, method.options)->held_tokens({.markup = &markup});
   return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype, tokens);
 }
 

@@ -1,7 +1,6 @@
 #include "experiments/kinds/latency/timed_request.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "experiments/kinds/shared/bench.h"

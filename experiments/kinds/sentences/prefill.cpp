@@ -11,7 +11,6 @@
 #include "core/model/network/encoder.h"
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/sentences/prefill_lane.h"
-#include "experiments/kinds/shared/chosen_method.h"
 #include "experiments/kinds/shared/costs.h"
 #include "methods/prompt_setup.h"
 #include "methods/registry.h"
@@ -190,7 +189,7 @@ void PrefillKind::check(const Group& group) {
   const auto axes = group.axes_as<PrefillAxes>();
   Problems problems;
   for (const MethodChoice& method : group.methods)
-    problems.collect([&] { (void)make_method(method); });
+    problems.collect([&] { (void)methods::make_method(method.name, method.options); });
   problems.collect([&] { check_items(axes); });
   problems.collect([&] {
     Bench::check_loadable(group, bench_.context());

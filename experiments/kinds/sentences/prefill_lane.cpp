@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 #include "experiments/kinds/sentences/reuse_bound.h"
 #include "experiments/kinds/shared/bench.h"
-#include "experiments/kinds/shared/chosen_method.h"
 #include "experiments/kinds/shared/method_report.h"
 #include "methods/prompt_setup.h"
 #include "methods/registry.h"
@@ -60,11 +59,13 @@ std::vector<MetricInfo> prefill_lane_metrics() {
   return all;
 }
 
-std::string missing_for(const MethodChoice& method) { return make_method(method)->missing(); }
+std::string missing_for(const MethodChoice& method) {
+  return methods::make_method(method.name, method.options)->missing();
+}
 
 PrefillLane::PrefillLane(const MethodChoice& method, const methods::Setup& setup,
                          int64_t repetitions)
-    : method_(make_method(method)), taking_(repetitions) {
+    : method_(methods::make_method(method.name, method.options)), taking_(repetitions) {
   method_->prepare(setup);
   methods::Parts parts = method_->parts();
   policy_ = std::move(parts.policy);

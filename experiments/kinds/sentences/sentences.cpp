@@ -11,7 +11,6 @@
 #include "core/sentence/cosine.h"
 #include "experiments/kinds/sentences/prefill_lane.h"
 #include "experiments/kinds/sentences/text_model.h"
-#include "experiments/kinds/shared/chosen_method.h"
 #include "methods/prompt_setup.h"
 #include "methods/registry.h"
 #include "workloads/questions/mmlu_groups.h"
@@ -299,7 +298,7 @@ void SentencesKind::check(const Group& group) {
   for (const MethodChoice& method : group.methods)
     problems.collect([&] {
       const MethodChoice chosen = placed(method, axes.threshold);
-      (void)make_method(chosen);
+      (void)methods::make_method(chosen.name, chosen.options);
     });
   problems.collect([&] { (void)set_of(group, axes); });
   problems.collect([&] {

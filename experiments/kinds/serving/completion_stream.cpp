@@ -4,7 +4,6 @@
 #include <initializer_list>
 #include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/visible.h"
@@ -17,44 +16,36 @@ constexpr size_t kLongestReason = 200;
 constexpr int64_t kMostTokens = int64_t{1} << 20;  // a count above is none
 
 // A count of tokens; -1 if there is none or it is invalid.
-int64_t count_at(const Json& object, const char* key) {
-  if (!object.is_object()) return -1;
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_integer()) return -1;
-  const auto value = found->get<int64_t>();
+int64_t count_at(const Value& object, const char* key) {
+  const Value& found = field_of(object, key);
+  if (!found.is_int64()) return -1;
+  const int64_t value = found.integer();
   return value >= 0 && value <= kMostTokens ? value : -1;
 }
 
-const Json& member(const Json& object, const char* key) {
-  static const Json none;
-  if (!object.is_object()) return none;
-  const auto found = object.find(key);
-  return found == object.end() ? none : *found;
+std::string text_at(const Value& object, const char* key) {
+  const Value& found = field_of(object, key);
+  return found.is_text() ? found.text() : "";
 }
 
-std::string text_at(const Json& object, const char* key) {
-  const Json& found = member(object, key);
-  return found.is_string() ? found.get<std::string>() : "";
-}
-
-bool are_ids(const Json& list) {
-  return list.is_array() && !list.empty() && std::all_of(list.begin(), list.end(), [](auto& id) {
-           return id.is_number_integer() && id.template get<int64_t>() >= 0 &&
-                  id.template get<int64_t>() <= std::numeric_limits<int32_t>::max();
-         });
+bool are_ids(const Value& list) {
+  const auto is_id = [](const Value& id) {
+    return id.is_int64() && id.integer() >= 0 &&
+           id.integer() <= std::numeric_limits<int32_t>::max();
+  };
+  return list.is_list() && list.size() > 0 &&
+         std::all_of(list.list().begin(), list.list().end(), is_id);
 }
 
 // The running count of an event, from any kind of server; -1 if it has none.
-int64_t running_count(const Json& event) {
-  const int64_t of_usage = count_at(member(event, "usage"), "completion_tokens");
-  return of_usage >= 0 ? of_usage : count_at(member(event, "timings"), "predicted_n");
+int64_t running_count(const Value& event) {
+  const int64_t of_usage = count_at(field_of(event, "usage"), "completion_tokens");
+  return of_usage >= 0 ? of_usage : count_at(field_of(event, "timings"), "predicted_n");
 }
 
-std::string reason_of(const Json& error) {
-  const std::string message =
-      error.is_string() ? error.get<std::string>() : text_at(error, "message");
-  return visible((message.empty() ? error.dump(-1, ' ', true) : message).substr(0, kLongestReason),
-                 "");
+std::string reason_of(const Value& error) {
+  const std::string message = error.is_text() ? error.text() : text_at(error, "message");
+  return visible((message.empty() ? json_text(error) : message).substr(0, kLongestReason), "");
 }
 
 }  // namespace
@@ -103,35 +94,36 @@ void CompletionStream::end_event(double time_s) {
   has_data_ = false;
 }
 
-void CompletionStream::read(const Json& event, double time_s) {
-  if (const Json& error = member(event, "error"); !error.is_null()) {
+void CompletionStream::read(const Value& event, double time_s) {
+  if (const Value& error = field_of(event, "error"); !error.is_null()) {
     answer_.fault = reason_of(error);
     return;
   }
-  const Json& usage = member(event, "usage");
+  const Value& usage = field_of(event, "usage");
   answer_.prompt_tokens = std::max(answer_.prompt_tokens, count_at(usage, "prompt_tokens"));
   answer_.cached_tokens = std::max(
-      {answer_.cached_tokens, count_at(member(usage, "prompt_tokens_details"), "cached_tokens"),
-       count_at(member(event, "timings"), "cache_n")});
+      {answer_.cached_tokens, count_at(field_of(usage, "prompt_tokens_details"), "cached_tokens"),
+       count_at(field_of(event, "timings"), "cache_n")});
   const int64_t counted = running_count(event);
   total_ = std::max(total_, counted);
-  const Json& choices = member(event, "choices");
-  if (choices.is_array() && !choices.empty()) read_choice(choices.front(), counted, time_s);
+  const Value& choices = field_of(event, "choices");
+  if (choices.is_list() && choices.size() > 0) read_choice(choices.list().front(), counted, time_s);
 }
 
-void CompletionStream::read_choice(const Json& choice, int64_t counted, double time_s) {
+void CompletionStream::read_choice(const Value& choice, int64_t counted, double time_s) {
   if (const std::string reason = text_at(choice, "finish_reason"); !reason.empty())
     answer_.finish_reason = reason;
   Chunk chunk{.time_s = time_s, .has_text = !text_at(choice, "text").empty()};
-  const Json& ids = member(choice, "token_ids");
-  const Json& tokens = member(member(choice, "logprobs"), "tokens");
+  const Value& ids = field_of(choice, "token_ids");
+  const Value& tokens = field_of(field_of(choice, "logprobs"), "tokens");
   if (are_ids(ids)) {
-    chunk.tokens = std::ssize(ids);
-    for (const Json& id : ids) answer_.token_ids.push_back(id.get<int32_t>());
+    chunk.tokens = std::ssize(ids.list());
+    for (const Value& id : ids.list())
+      answer_.token_ids.push_back(static_cast<int32_t>(id.integer()));
   } else if (counted >= 0) {
     chunk.tokens = std::max<int64_t>(counted - counted_, 0);
-  } else if (tokens.is_array() && !tokens.empty()) {
-    chunk.tokens = std::ssize(tokens);
+  } else if (tokens.is_list() && tokens.size() > 0) {
+    chunk.tokens = std::ssize(tokens.list());
   }
   counted_ = std::max(counted_, counted);
   if (chunk.tokens != 0) chunks_.push_back(chunk);
@@ -178,8 +170,8 @@ CompletionAnswer CompletionStream::take() {
 
 std::string error_text(const std::string& body) {
   try {
-    const Json parsed = parse_json(body, "an answer");
-    if (const Json& error = member(parsed, "error"); !error.is_null()) return reason_of(error);
+    const Value parsed = parse_json(body, "an answer");
+    if (const Value& error = field_of(parsed, "error"); !error.is_null()) return reason_of(error);
     if (std::string message = text_at(parsed, "message"); !message.empty())
       return visible(message.substr(0, kLongestReason), "");
   } catch (const Error&) {  // said as it stands

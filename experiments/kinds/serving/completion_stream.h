@@ -46,8 +46,8 @@ class CompletionStream {
   using Chunks = std::vector<Chunk>;
   void end_line(double time_s);
   void end_event(double time_s);
-  void read(const Json& event, double time_s);
-  void read_choice(const Json& choice, int64_t counted, double time_s);
+  void read(const Value& event, double time_s);
+  void read_choice(const Value& choice, int64_t counted, double time_s);
   [[nodiscard]] static std::vector<double> as_told(const Chunks& chunks);
   [[nodiscard]] std::vector<double> token_times() const;
   [[nodiscard]] std::vector<double> spread(const Chunks& chunks) const;

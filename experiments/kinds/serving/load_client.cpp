@@ -8,7 +8,6 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -222,18 +221,15 @@ class ServerTarget final : public serving::Target {
   bool is_ending_ = false;
 };
 
-std::string quoted(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string quoted(const std::string& text) { return json_text(text); }
 
 // "data[0].id" of the list of models; "" if there is none.
 std::string first_model(const std::string& body) {
   if (body.empty()) return "";
-  const Json list = parse_json(body, "the list of models");
-  if (!list.is_object() || !list.contains("data") || !list["data"].is_array()) return "";
-  for (const Json& model : list["data"])
-    if (model.is_object() && model.contains("id") && model["id"].is_string())
-      return model["id"].get<std::string>();
+  const Value list = parse_json(body, "the list of models");
+  const Value& models = field_of(list, "data");
+  for (const Value& model : models.is_list() ? models.list() : Values())
+    if (const Value& id = field_of(model, "id"); id.is_text()) return id.text();
   return "";
 }
 

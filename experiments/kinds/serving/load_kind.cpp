@@ -2,8 +2,8 @@
 
 #include "core/base/descriptors.h"
 #include "core/base/error.h"
+#include "core/base/json.h"
 #include "core/base/random.h"
-#include "core/base/value_json.h"
 #include "core/base/visible.h"
 #include "experiments/serving/metrics.h"
 #include "experiments/serving/run.h"

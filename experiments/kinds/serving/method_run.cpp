@@ -5,7 +5,6 @@
 #include "core/base/temporary_folder.h"
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/serving/serving_steps.h"
-#include "experiments/kinds/shared/chosen_method.h"
 #include "experiments/serving/metrics.h"
 #include "methods/registry.h"
 
@@ -111,7 +110,7 @@ MethodRun::MethodRun(const Group& group, const ServingAxes& axes, const MethodCh
     : group_(group),
       axes_(axes),
       source_(source),
-      method_(make_method(method)),
+      method_(methods::make_method(method.name, method.options)),
       config_(Bench::config(group)),
       virtual_clock_(step_times_of(axes.steps) ? std::make_shared<engine::VirtualClock>()
                                                : nullptr),

@@ -12,7 +12,6 @@
 #include "experiments/kinds/serving/serving_agreement.h"
 #include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/kinds/serving/serving_steps.h"
-#include "experiments/kinds/shared/chosen_method.h"
 #include "experiments/kinds/shared/costs.h"
 #include "experiments/kinds/shared/method_report.h"
 #include "experiments/serving/metrics.h"
@@ -45,8 +44,10 @@ void add_rates(const std::vector<double>& rates, const std::vector<double>& firs
 void check_methods(const Group& group, bool has_model, Device device) {
   Problems problems;
   for (const MethodChoice& method : group.methods)
-    problems.collect(
-        [&] { make_method(method)->check({.device = device, .has_model = has_model}); });
+    problems.collect([&] {
+      methods::make_method(method.name, method.options)
+          ->check({.device = device, .has_model = has_model});
+    });
   problems.raise_if_any();
 }
 
@@ -96,7 +97,9 @@ MemoryNeed ServingKind::memory_need(const Group& group) {
   const std::vector<methods::Prefix> prefixes = announced_prefixes(axes.engine, source(group));
   int64_t held = 0;  // methods run one after another
   for (const MethodChoice& method : group.methods)
-    held = std::max(held, make_method(method)->held_tokens({.prefixes = prefixes}));
+    held = std::max(
+        held,
+        methods::make_method(method.name, method.options)->held_tokens({.prefixes = prefixes}));
   tokens += held;
   return memory_of_model(config, group.weight_type(), group.kv_dtype, tokens);
 }

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/base/value_json.h"
+#include "core/base/json.h"
 #include "experiments/kinds/shared/bench.h"
 #include "experiments/kinds/shared/places.h"
 

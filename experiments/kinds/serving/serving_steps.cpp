@@ -1,7 +1,6 @@
 #include "experiments/kinds/serving/serving_steps.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "experiments/kinds/shared/costs.h"
 

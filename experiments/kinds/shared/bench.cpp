@@ -9,7 +9,6 @@
 #include "core/kernels/attention/fetch_calibration.h"
 #include "core/kernels/attention/step_attention.h"
 #include "core/tokenizer/tokenizer.h"
-#include "experiments/kinds/shared/chosen_method.h"
 #include "experiments/kinds/shared/costs.h"
 #include "experiments/kinds/shared/method_report.h"
 #include "methods/registry.h"
@@ -55,7 +54,8 @@ int64_t held_tokens(const Group& group, const RequestAxes& axes) {
   const std::vector<methods::Prefix> prefixes = pieces_of(shared, axes.modules);
   int64_t tokens = 0;
   for (const MethodChoice& method : group.methods)
-    tokens += make_method(method)->held_tokens(use_of(prefixes, Device::kCpu));
+    tokens += methods::make_method(method.name, method.options)
+                  ->held_tokens(use_of(prefixes, Device::kCpu));
   return tokens;
 }
 
@@ -96,7 +96,7 @@ std::vector<Bench::Lane> Bench::make_lanes(const Group& group, const RequestAxes
 
 Bench::Lane Bench::make_lane(const Group& group, const RequestAxes& axes,
                              const MethodChoice& method, int64_t max_batch) {
-  Lane lane{.method = make_method(method)};
+  Lane lane{.method = methods::make_method(method.name, method.options)};
   const std::vector<methods::Prefix> prefixes = pieces_of(prefix(group, axes), axes.modules);
   const methods::Setup setup = setup_of(group, axes, use_of(prefixes, context_.device));
   const int64_t begin_ns = now_ns();
@@ -225,7 +225,9 @@ void Bench::check(const Group& group, const RequestAxes& axes) {
     });
   });
   for (const MethodChoice& method : group.methods)
-    problems.collect([&] { make_method(method)->check({.device = context_.device}); });
+    problems.collect([&] {
+      methods::make_method(method.name, method.options)->check({.device = context_.device});
+    });
   problems.raise_if_any();
 }
 

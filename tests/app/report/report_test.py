@@ -267,7 +267,7 @@ class Hostile(Folders):
         """Makes a folder in which every free text is this one."""
         metrics = {text: {"value": 1.0, "unit": text}, "ttft_ms": {"value": 2.0, "unit": "ms"}}
         records = [made_results.record(f"{x}/p", 0, 1, {"method": text, "rate_rps": x, "model": text, "weights": text},
-                                       metrics, remarks=[text, {"a": text}], writer=text, sources={text: [text]})
+                                       metrics, remarks=[text], writer=text, sources={text: [text]})
                    for x in (1.0, 2.0)]
         for one in records:
             one["experiment"].update(paper=text, figure=text)
@@ -306,7 +306,7 @@ class Hostile(Folders):
         folder = self.folder("x")
         run, records = made_results.read_folder(folder)
         for one in records:
-            one["remarks"], one["answers"]["a\u0007"] = ["\u001b[31m\u0000\u009f\ufffe"], "\b"
+            one["sources"], one["answers"]["a\u0007"] = {"a": ["\u001b[31m\u0000\u009f\ufffe"]}, "\b"
         made_results.write_folder(folder, run, records)
         page = self.page(folder)
         self.assertIn("\\x1b[31m\\x00\\xc2\\x9f\\ufffe", page.words())

@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 
 namespace reprise {
 namespace {
@@ -74,7 +73,7 @@ TEST(ReadFile, NamesThePathOfWhatCannotBeRead) {
 }
 
 TEST(JsonObject, TypesAreCheckedAndErrorsNameTheKey) {
-  const Json json = parse_json(
+  const Value json = parse_json(
       R"({"n": 3, "f": 2.5, "whole": 32.0, "big": 18446744073709551615, "huge": 1e300, "s": "x",
           "b": true, "null": null, "list": [1, 2], "mixed": [1, "a"], "o": {"k": 1}})",
       "c.json");
@@ -105,7 +104,7 @@ TEST(JsonObject, TypesAreCheckedAndErrorsNameTheKey) {
 }
 
 TEST(JsonObject, FallbacksServeAbsentAndNullKeysOnly) {
-  const Json json = parse_json(R"({"n": 3, "null": null, "wrong": "x"})", "c.json");
+  const Value json = parse_json(R"({"n": 3, "null": null, "wrong": "x"})", "c.json");
   JsonObject object(json, "c.json");
   EXPECT_EQ(object.integer("n", 7), 3);
   EXPECT_EQ(object.integer("absent", 7), 7);
@@ -118,13 +117,13 @@ TEST(JsonObject, FallbacksServeAbsentAndNullKeysOnly) {
 
 // Beyond 2^63 a list's item must not turn negative.
 TEST(JsonObject, IntegersOfAListAreCheckedLikeSingleOnes) {
-  const Json json = parse_json(R"({"ids": [1, 18446744073709551615]})", "c.json");
+  const Value json = parse_json(R"({"ids": [1, 18446744073709551615]})", "c.json");
   JsonObject object(json, "c.json");
   expect_error([&] { (void)object.integers("ids"); }, {"\"ids\"", "18446744073709551615"});
 }
 
 TEST(JsonObject, UnknownKeysAreErrorsThatSuggestTheNearest) {
-  const Json json = parse_json(R"({"arival_rps": 3})", "e.json");
+  const Value json = parse_json(R"({"arival_rps": 3})", "e.json");
   JsonObject object(json, "e.json");
   (void)object.has("arrival_rps");
   object.allow({"comment"});
@@ -133,7 +132,7 @@ TEST(JsonObject, UnknownKeysAreErrorsThatSuggestTheNearest) {
 }
 
 TEST(JsonObject, UnknownKeysOfNestedObjectsAreSuggestedTooWithTheirPath) {
-  const Json json = parse_json(R"({"load": {"rate": {"arival_rps": 3}}})", "e.json");
+  const Value json = parse_json(R"({"load": {"rate": {"arival_rps": 3}}})", "e.json");
   JsonObject object(json, "e.json");
   JsonObject inner = object.object("load").object("rate");
   (void)inner.has("arrival_rps");
@@ -143,7 +142,7 @@ TEST(JsonObject, UnknownKeysOfNestedObjectsAreSuggestedTooWithTheirPath) {
 }
 
 TEST(JsonObject, NeedsAnObject) {
-  const Json json = parse_json("[1]", "list.json");
+  const Value json = parse_json("[1]", "list.json");
   expect_error([&] { JsonObject(json, "list.json"); }, {"list.json", "object", "array"});
 }
 

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/engine/engine.h"
 #include "methods/registry.h"
 #include "tests/support/counting_decoder.h"
+#include "tests/support/json.h"
 
 namespace reprise::engine {
 namespace {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <nlohmann/json.hpp>
 
 #include "core/engine/engine.h"
 #include "core/engine/step_time_model.h"
 #include "methods/registry.h"
+#include "tests/support/json.h"
 #include "tests/support/replay.h"
 
 namespace reprise::engine {

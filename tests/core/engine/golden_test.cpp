@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/base/json.h"
 #include "tests/support/data.h"
+#include "tests/support/json.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/run_model.h"
 
@@ -22,7 +22,7 @@ std::vector<std::string> decoder_folders() {
   std::vector<std::string> names;
   if (data_dir().empty()) return {"none"};
   for (const auto& entry : std::filesystem::directory_iterator(data_dir() / "golden")) {
-    const std::string type = read_json(entry.path() / "config.json").at("model_type");
+    const std::string type = json_of(read_json(entry.path() / "config.json")).at("model_type");
     if (type == "llama" || type == "mistral" || type == "qwen2_moe" || type == "falcon" ||
         type == "mpt" || type == "phi")
       names.push_back(entry.path().filename());

@@ -1,9 +1,8 @@
 // Requests that score, and requests that generate nothing.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "tests/support/counting_decoder.h"
+#include "tests/support/json.h"
 #include "tests/support/run_model.h"
 #include "tests/support/tiny_models.h"
 

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "core/base/random.h"
 #include "core/device/machine_probe.h"
 #include "core/device/memory.h"
 #include "core/engine/engine.h"
 #include "methods/registry.h"
+#include "tests/support/json.h"
 
 namespace reprise {
 namespace {

@@ -3,12 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
 #include "methods/registry.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/counting_decoder.h"
+#include "tests/support/json.h"
 
 namespace reprise::engine {
 namespace {
@@ -167,7 +166,7 @@ TEST_F(Prefixes, WhatTheyHoldIsMissingForOthersUntilTheyAreDropped) {
 TEST_F(Prefixes, MethodsThatKeepNoneListThemByName) {
   for (const char* method : {"contiguous", "chunk_attention"}) {
     ASSERT_EQ(methods::make_cache(method, {})->prefix_keeper(), nullptr) << method;
-    Engine engine = make(method, 0, Json());
+    Engine engine = make(method, 0, Json::object());
     engine.declare_prefix("system", system_);
     EXPECT_FALSE(engine.has_work());
     EXPECT_TRUE(info(engine, "system").is_ready);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "core/engine/engine.h"
@@ -14,6 +13,7 @@
 #include "methods/registry.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/counting_decoder.h"
+#include "tests/support/json.h"
 
 namespace reprise::engine {
 namespace {

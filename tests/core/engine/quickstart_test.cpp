@@ -1,10 +1,9 @@
 // The model the repository ships, against what the PyTorch code that trained it says of it.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/json.h"
 #include "tests/support/golden_model.h"
+#include "tests/support/json.h"
 
 namespace reprise {
 namespace {

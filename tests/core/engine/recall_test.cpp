@@ -5,11 +5,11 @@
 
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
 #include "core/tokenizer/tokenizer.h"
 #include "tests/support/golden_model.h"
+#include "tests/support/json.h"
 
 namespace reprise {
 namespace {

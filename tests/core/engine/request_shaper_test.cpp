@@ -3,12 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/engine/engine.h"
 #include "methods/registry.h"
 #include "tests/support/counting_decoder.h"
+#include "tests/support/json.h"
 
 namespace reprise::engine {
 namespace {

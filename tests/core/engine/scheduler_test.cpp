@@ -4,12 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
 #include "methods/registry.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/counting_decoder.h"
+#include "tests/support/json.h"
 
 namespace reprise::engine {
 namespace {

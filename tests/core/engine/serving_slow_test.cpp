@@ -1,7 +1,7 @@
-#include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
 #include "tests/core/engine/stress.h"
+#include "tests/support/json.h"
 
 namespace reprise::engine {
 namespace {

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "methods/registry.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/counting_decoder.h"
+#include "tests/support/json.h"
 #include "tests/support/replay.h"
 
 namespace reprise::engine {

@@ -12,6 +12,7 @@
 
 #include "tests/methods/exact_method_cases.h"
 #include "tests/support/counting_decoder.h"
+#include "tests/support/json.h"
 #include "tests/support/tiny_models.h"
 
 namespace reprise::testing {

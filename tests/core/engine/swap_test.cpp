@@ -6,13 +6,13 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "core/engine/engine.h"
 #include "core/reuse/prefix_tree_cache.h"
 #include "methods/registry.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/counting_decoder.h"
+#include "tests/support/json.h"
 #include "tests/support/run_requests.h"
 #include "tests/support/tiny_models.h"
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 
 namespace reprise::reuse {
 namespace {
@@ -32,7 +33,7 @@ struct EveryType {
   }
 };
 
-EveryType read(const Json& json) { return read_options<EveryType>(JsonObject(json, "options")); }
+EveryType read(const Json& json) { return read_options<EveryType>(fields_of(json), "options"); }
 
 TEST(Options, WhatIsGivenIsLaidOverThePresetItNames) {
   EXPECT_EQ(read(Json::object()).tokens, 32);
@@ -58,7 +59,7 @@ TEST(Options, MistakesNameOptionFoundAndAccepted) {
 }
 
 TEST(Options, TheCopyForARecordHoldsEveryOption) {
-  EXPECT_EQ(options_json(read({{"preset", "large"}, {"keeps", true}})),
+  EXPECT_EQ(json_of(options_fields(read({{"preset", "large"}, {"keeps", true}}))),
             Json({{"tokens", 64}, {"share", 1.0}, {"keeps", true}, {"order", "first"}}));
 }
 
@@ -74,7 +75,7 @@ TEST(Options, TheListHoldsDefaultsRangesUnitsAndPresets) {
   EXPECT_EQ(list.options[3].accepted, "first, last");
   ASSERT_EQ(list.presets.size(), 2u);
   EXPECT_TRUE(list.presets[0].changes.empty());
-  EXPECT_EQ(list.presets[1].changes, Json({{"tokens", 64}, {"share", 1.0}}));
+  EXPECT_EQ(json_of(list.presets[1].changes), Json({{"tokens", 64}, {"share", 1.0}}));
   EXPECT_TRUE(list_options<NoOptions>().options.empty());
 }
 

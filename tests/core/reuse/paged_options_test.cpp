@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 
 namespace reprise::reuse {
 namespace {
@@ -12,7 +11,7 @@ namespace {
 using model::expect_error;
 
 PagedOptions read(const Json& json) {
-  return read_options<PagedOptions>(JsonObject(json, "options"));
+  return read_options<PagedOptions>(fields_of(json), "options");
 }
 
 TEST(PagedOptions, VersionTwoIsPartitioned) {

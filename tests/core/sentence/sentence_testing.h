@@ -6,6 +6,7 @@
 
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/core/tokenizer/tokenizer_testing.h"
+#include "tests/support/json.h"
 
 namespace reprise::sentence {
 

@@ -4,13 +4,13 @@
 #include <xxhash.h>
 
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/core/store/segment_testing.h"
+#include "tests/support/json.h"
 
 namespace reprise::kv {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "core/tokenizer/tokenizer_config.h"
 #include "tests/core/tokenizer/tokenizer_testing.h"
+#include "tests/support/json.h"
 
 namespace reprise::tokenizer {
 namespace {

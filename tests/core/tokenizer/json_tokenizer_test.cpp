@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "tests/core/tokenizer/tokenizer_testing.h"
+#include "tests/support/json.h"
 
 namespace reprise::tokenizer {
 namespace {

@@ -9,6 +9,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "tests/core/tokenizer/sentence_piece_training.h"
 #include "tests/core/tokenizer/tokenizer_testing.h"
+#include "tests/support/json.h"
 
 namespace reprise::tokenizer {
 namespace {

@@ -2,6 +2,7 @@
 #include "core/tokenizer/pre_tokenizer.h"
 
 #include "tests/core/tokenizer/tokenizer_testing.h"
+#include "tests/support/json.h"
 
 namespace reprise::tokenizer {
 namespace {

@@ -2,6 +2,7 @@
 #include "core/tokenizer/sentence_piece.h"
 #include "tests/core/tokenizer/sentence_piece_training.h"
 #include "tests/core/tokenizer/tokenizer_testing.h"
+#include "tests/support/json.h"
 
 namespace reprise::tokenizer {
 namespace {

@@ -6,7 +6,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "core/tokenizer/byte_level.h"
 #include "core/tokenizer/json_tokenizer.h"
 #include "core/tokenizer/utf8.h"
+#include "tests/support/json.h"
 
 namespace reprise::tokenizer {
 

@@ -6,10 +6,10 @@
 #include <limits>
 #include <set>
 
-#include "core/base/value_json.h"
 #include "experiments/framework/sweep.h"
 #include "results/store.h"
 #include "tests/experiments/framework/sample_experiment.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 namespace {

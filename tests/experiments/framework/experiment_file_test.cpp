@@ -5,6 +5,7 @@
 
 #include "methods/registry.h"
 #include "tests/experiments/framework/sample_experiment.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 namespace {

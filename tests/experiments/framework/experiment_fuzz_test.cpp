@@ -6,6 +6,7 @@
 
 #include "experiments/framework/overrides.h"
 #include "tests/experiments/framework/sample_experiment.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 namespace {

@@ -4,13 +4,15 @@
 #include <gtest/gtest.h>
 
 #include "tests/experiments/framework/sample_experiment.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 namespace {
 
-Json after_set(Json json, const std::string& assignment) {
-  apply_set(json, assignment);
-  return json;
+Json after_set(const Json& json, const std::string& assignment) {
+  Value experiment = value_of(json);
+  apply_set(experiment, assignment);
+  return json_of(experiment);
 }
 
 TEST(Scale, OverridesMergeObjectsAndReplaceLists) {

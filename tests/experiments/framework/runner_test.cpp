@@ -15,6 +15,7 @@
 #include "results/store.h"
 #include "tests/experiments/framework/sample_experiment.h"
 #include "tests/results/sample_record.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 namespace {
@@ -183,7 +184,7 @@ TEST_F(RunnerTest, MissingMethodIsLeftOutAndNamedInEveryRecord) {
     EXPECT_EQ(record["settings"]["requested"]["method"], "recompute");
     EXPECT_EQ(record["experiment"]["left_out"], left_out);
   }
-  EXPECT_EQ(read_json(out_ / "run.json")["left_out"], left_out);
+  EXPECT_EQ(json_of(read_json(out_ / "run.json"))["left_out"], left_out);
 }
 
 TEST_F(RunnerTest, MissingFirstMethodIsAnErrorWithTheRemedy) {

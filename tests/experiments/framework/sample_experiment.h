@@ -1,12 +1,12 @@
 // A small sound experiment and the vocabulary it is written in.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/base/error.h"
 #include "experiments/framework/experiment_file.h"
 #include "experiments/kinds/registry.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 

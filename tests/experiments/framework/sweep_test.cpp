@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/experiments/framework/sample_experiment.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 namespace {

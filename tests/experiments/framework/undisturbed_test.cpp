@@ -6,11 +6,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "results/record.h"
 #include "results/statistics.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 namespace {

@@ -8,10 +8,10 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "core/base/value_json.h"
 #include "experiments/kinds/registry.h"
 #include "results/identity.h"
 #include "tests/experiments/kinds/shared/tiny_model.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 namespace {

@@ -3,12 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "results/record.h"
 #include "tests/experiments/serving/sample_log.h"
 #include "tests/results/sample_record.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments::serving {
 namespace {

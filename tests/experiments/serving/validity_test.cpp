@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "tests/experiments/serving/sample_log.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments::serving {
 namespace {

@@ -5,7 +5,6 @@
 #include "core/tokenizer/tokenizer.h"
 #include "methods/prompt_cache/imports.h"
 #include "methods/registry.h"
-#include "nlohmann/json.hpp"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
@@ -15,7 +14,7 @@ int main(int argc, char** argv) {
   reprise::engine::EngineOptions options;
   options.limits.max_sequence_tokens = 64;
   options.contributors = {std::make_shared<reprise::prompt_cache::ModuleImports>()};
-  reprise::engine::Engine engine(context, *decoder, reprise::methods::make_cache("paged", nullptr),
+  reprise::engine::Engine engine(context, *decoder, reprise::methods::make_cache("paged", {}),
                                  options);
   reprise::engine::Request request;
   request.prompt = tokenizer->encode("Once upon a time");

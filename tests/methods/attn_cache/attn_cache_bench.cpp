@@ -11,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/model/network/layer_times.h"
 #include "tests/methods/attn_cache/database_testing.h"
+#include "tests/support/json.h"
 
 namespace reprise::attn_cache {
 namespace {

@@ -10,6 +10,7 @@
 #include "methods/attn_cache/padding.h"
 #include "methods/layer_policies/layer_rules.h"
 #include "tests/methods/attn_cache/database_testing.h"
+#include "tests/support/json.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/needs_faiss.h"
 
@@ -177,7 +178,7 @@ TEST(Lengths, AnIndexForEachLengthFindsTheNearestThatFits) {
 TEST(AsCoded, PaddedPromptsAreFoundByTheReleasedCodesProjector) {
   Fixture fixture(tiny_llama());
   const Json given = {{"preset", "as_coded"}, {"padded_tokens", 14}, {"map_form", "f32"}};
-  const auto options = reuse::read_options<AttnCacheOptions>(JsonObject(given, "test"));
+  const auto options = reuse::read_options<AttnCacheOptions>(fields_of(given), "test");
   std::vector<std::vector<int32_t>> prompts;
   for (const int32_t tokens : {5, 14, 20})
     prompts.push_back(pad_prompt(some_prompt(tokens, tokens), 14, 0));

@@ -12,6 +12,7 @@
 #include "methods/attn_cache/sample_file.h"
 #include "methods/attn_cache/train.h"
 #include "tests/methods/attn_cache/database_testing.h"
+#include "tests/support/json.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/needs_faiss.h"
 
@@ -135,7 +136,7 @@ TEST(Collecting, ABudgetRefusesBeforeAnythingIsComputedOrEvicts) {
 
 TEST(Options, PresetsAreThePapersAndTheCodes) {
   const auto read = [](const Json& given) {
-    return reuse::read_options<AttnCacheOptions>(JsonObject(given, "test"));
+    return reuse::read_options<AttnCacheOptions>(fields_of(given), "test");
   };
   const AttnCacheOptions paper = read(Json::object());
   EXPECT_EQ(paper.threshold, 0.99);

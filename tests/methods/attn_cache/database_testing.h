@@ -11,6 +11,7 @@
 #include "methods/attn_cache/collect.h"
 #include "methods/attn_cache/database.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 #include "tests/support/policy_run.h"
 #include "tests/support/tiny_models.h"
 

@@ -8,6 +8,7 @@
 #include "core/model/checkpoint/safetensors_writer.h"
 #include "methods/attn_cache/projector_file.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 #include "tests/support/kernels.h"
 
 namespace reprise::attn_cache {

@@ -6,6 +6,7 @@
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/core/store/segment_testing.h"
 #include "tests/methods/prompt_cache/prompt_cache_testing.h"
+#include "tests/support/json.h"
 #include "tests/support/tiny_models.h"
 
 namespace reprise::prompt_cache {

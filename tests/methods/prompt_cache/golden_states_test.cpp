@@ -6,6 +6,7 @@
 #include "tests/methods/prompt_cache/pml/golden_cases.h"
 #include "tests/methods/prompt_cache/prompt_cache_testing.h"
 #include "tests/support/data.h"
+#include "tests/support/json.h"
 
 namespace reprise::prompt_cache {
 namespace {

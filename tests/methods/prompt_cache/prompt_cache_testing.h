@@ -12,6 +12,7 @@
 #include "methods/prompt_cache/prompt_cache.h"
 #include "methods/registry.h"
 #include "tests/methods/prompt_cache/pml/pml_testing.h"
+#include "tests/support/json.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/run_model.h"
 

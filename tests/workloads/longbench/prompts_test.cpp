@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 #include "workloads/longbench/datasets.h"
 
 namespace reprise::workloads::longbench {

@@ -6,6 +6,7 @@
 
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/data.h"
+#include "tests/support/json.h"
 
 namespace reprise::workloads::questions {
 namespace {

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "core/base/json.h"
-#include "nlohmann/json.hpp"
 #include "tests/support/data.h"
+#include "tests/support/json.h"
 #include "tests/workloads/serving/sample_sources.h"
 #include "workloads/questions/mmlu.h"
 #include "workloads/serving/json_array_file.h"
@@ -106,7 +106,7 @@ TEST(JsonArrayFile, FindsTheEntries) {
   const Json whole = Json::parse(text);
   ASSERT_EQ(file.size(), static_cast<int64_t>(whole.size()));
   for (int64_t i = 0; i < file.size(); ++i)
-    EXPECT_EQ(file.entry(i), whole[static_cast<size_t>(i)]) << i;
+    EXPECT_EQ(json_of(file.entry(i)), whole[static_cast<size_t>(i)]) << i;
   EXPECT_EQ(file.where(0), path.string() + ":2");
   EXPECT_EQ(file.where(1), path.string() + ":3");
   EXPECT_EQ(file.where(5), path.string() + ":4");

@@ -8,12 +8,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "tests/support/json.h"
 
 namespace reprise::model {
 

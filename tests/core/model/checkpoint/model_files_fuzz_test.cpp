@@ -10,6 +10,7 @@
 #include "core/model/checkpoint/weights.h"
 #include "core/model/config/config.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 
 namespace reprise::model {
 namespace {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 
 namespace reprise::model {
 namespace {

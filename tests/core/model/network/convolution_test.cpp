@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/model/checkpoint/tensor_names.h"
 #include "core/model/network/encoder.h"
 #include "core/model/network/layer_policy.h"
+#include "tests/support/json.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/tiny_models.h"
 

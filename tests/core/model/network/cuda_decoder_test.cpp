@@ -6,6 +6,7 @@
 
 #include "core/model/network/encoder.h"
 #include "tests/core/kernels/device/cuda/device_context.h"
+#include "tests/support/json.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/reference_decoder.h"
 #include "tests/support/run_model.h"

@@ -12,6 +12,7 @@
 
 #include "core/model/network/decoder.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/run_model.h"
 

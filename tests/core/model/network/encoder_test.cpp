@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
 
@@ -14,6 +13,7 @@
 #include "core/base/json.h"
 #include "core/model/network/layer_policy.h"
 #include "tests/support/data.h"
+#include "tests/support/json.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/tiny_models.h"
 

@@ -15,6 +15,7 @@
 #include "core/model/network/transformer.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/data.h"
+#include "tests/support/json.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/reference_decoder.h"
 #include "tests/support/run_model.h"
@@ -132,7 +133,7 @@ TEST(QuantizedDecoder, EncodersComputeWithTheHeldWeights) {
   const Context context = Context::machine();
   for (const char* name : {"bert", "roberta", "deberta-v1", "deberta-v3"}) {
     const std::filesystem::path folder = reprise::testing::data_dir() / "golden" / name;
-    const std::vector<int32_t> ids = read_json(folder / "golden.json")["a"];
+    const std::vector<int32_t> ids = json_of(read_json(folder / "golden.json"))["a"];
     const auto hidden_of = [&](Decoder& model) {
       std::vector<float> hidden(ids.size() * static_cast<size_t>(model.config().hidden));
       Encoder(model).encode({.texts = std::vector<EncoderText>{{.ids = ids}}}, hidden);
@@ -238,7 +239,7 @@ TEST(QuantizedDecoder, LoadingTakesLittleBesideTheCodes) {
 TEST(QuantizedDecoder, FewerBitsMoveTheAnswersOfATrainedModelFurther) {
   const std::filesystem::path folder =
       std::filesystem::path(REPRISE_SOURCE_DIR) / "models/quickstart";
-  const Json golden = read_json(folder / "golden.json")["greedy"];
+  const Json golden = json_of(read_json(folder / "golden.json"))["greedy"];
   std::vector<int32_t> ids = golden["prompt_ids"];
   for (const int32_t id : golden["continuation_ids"]) ids.push_back(id);
   const auto logits_in = [&](std::optional<WeightFormat> format) {

@@ -3,13 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "experiments/kinds/accuracy/user_turn.h"
 #include "experiments/kinds/shared/bench.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/experiments/kinds/accuracy/question_items.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 namespace {

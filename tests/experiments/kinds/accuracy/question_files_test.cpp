@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/json.h"
 #include "tests/support/named_python.h"
 
 namespace reprise::experiments {

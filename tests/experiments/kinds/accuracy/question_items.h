@@ -6,9 +6,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 

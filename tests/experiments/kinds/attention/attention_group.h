@@ -1,11 +1,10 @@
 // Groups of kind "attention" as an experiment file makes them.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "experiments/framework/experiment_file.h"
 #include "experiments/framework/sweep.h"
 #include "experiments/kinds/registry.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 

@@ -8,6 +8,7 @@
 #include "results/statistics.h"
 #include "tests/experiments/kinds/attention/attention_group.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/json.h"
 #include "tests/support/measured.h"
 
 namespace reprise::experiments {

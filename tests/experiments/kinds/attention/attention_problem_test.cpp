@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "tests/experiments/kinds/attention/attention_group.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 namespace {

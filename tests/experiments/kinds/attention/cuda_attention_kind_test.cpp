@@ -11,6 +11,7 @@
 #include "tests/core/kernels/device/cuda/device_context.h"
 #include "tests/experiments/kinds/attention/attention_group.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/json.h"
 #include "tests/support/measured.h"
 
 namespace reprise::experiments {

@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "methods/registry.h"
 #include "tests/experiments/kinds/attention/attention_group.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 namespace {

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "experiments/kinds/attention/attention_kind.h"
 #include "tests/experiments/kinds/attention/attention_group.h"
+#include "tests/support/json.h"
 #include "tests/support/measured.h"
 
 namespace reprise::experiments {

@@ -1,8 +1,6 @@
 // Prompt Cache in kind "ttft" where a device computes: modules on the device, in memory, in files.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
 #include "experiments/framework/experiment_file.h"
 #include "experiments/framework/sweep.h"
@@ -10,6 +8,7 @@
 #include "experiments/kinds/registry.h"
 #include "tests/core/kernels/device/cuda/device_context.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/json.h"
 #include "tests/support/measured.h"
 
 namespace reprise::experiments {

@@ -1,8 +1,6 @@
 // Kind "state_copy" where there is a device: states go to its memory and within it.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/problems.h"
 #include "experiments/framework/experiment_file.h"
 #include "experiments/framework/sweep.h"
@@ -12,6 +10,7 @@
 #include "results/paper_numbers.h"
 #include "tests/core/kernels/device/cuda/device_context.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/json.h"
 #include "tests/support/measured.h"
 
 namespace reprise::experiments {

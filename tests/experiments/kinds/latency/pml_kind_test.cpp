@@ -5,13 +5,13 @@
 
 #include <fstream>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 
 #include "core/base/problems.h"
 #include "experiments/kinds/latency/use_case.h"
 #include "results/data_dir.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/json.h"
 #include "tests/support/measured.h"
 
 namespace reprise::experiments {

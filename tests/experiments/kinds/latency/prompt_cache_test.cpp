@@ -1,12 +1,11 @@
 // Prompt Cache in kind "ttft": shared tokens as modules.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
 #include "experiments/kinds/latency/ttft.h"
 #include "experiments/kinds/shared/costs.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/support/json.h"
 #include "tests/support/measured.h"
 
 namespace reprise::experiments {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "experiments/kinds/latency/ttft.h"
@@ -12,6 +11,7 @@
 #include "results/data_dir.h"
 #include "results/paper_numbers.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/support/json.h"
 #include "tests/support/measured.h"
 #include "workloads/longbench/latency_sets.h"
 

@@ -2,14 +2,13 @@
 // "attention_maps" against the same on the CPU.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "experiments/framework/experiment_file.h"
 #include "experiments/framework/sweep.h"
 #include "experiments/kinds/registry.h"
 #include "tests/core/kernels/device/cuda/device_context.h"
 #include "tests/core/sentence/sentence_testing.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/json.h"
 #include "tests/support/measured.h"
 
 namespace reprise::experiments {

@@ -17,20 +17,19 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/fields.h"
-#include "core/base/value_json.h"
 #include "experiments/kinds/serving/load_client.h"
 #include "experiments/serving/run.h"
 #include "results/provenance.h"
 #include "results/statistics.h"
 #include "tests/experiments/kinds/serving/echo_server.h"
 #include "tests/experiments/serving/simulated_server.h"
+#include "tests/support/json.h"
 
 namespace reprise::server {
 namespace {

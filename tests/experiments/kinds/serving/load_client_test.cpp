@@ -7,7 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "core/base/error.h"
@@ -15,6 +14,7 @@
 #include "experiments/serving/run.h"
 #include "tests/experiments/kinds/serving/echo_server.h"
 #include "tests/experiments/serving/simulated_server.h"
+#include "tests/support/json.h"
 
 namespace reprise::server {
 namespace {

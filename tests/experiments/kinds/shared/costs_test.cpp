@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 namespace {

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <nlohmann/json.hpp>
 
 #include "experiments/framework/sweep.h"
 #include "experiments/kinds/registry.h"
 #include "tests/experiments/kinds/shared/tiny_model.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 

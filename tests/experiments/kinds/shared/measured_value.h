@@ -1,6 +1,7 @@
 // Reads values of a measurement, for the tests of several kinds.
 #pragma once
 
+#include "tests/support/json.h"
 #include "tests/support/measured.h"
 
 namespace reprise::experiments {

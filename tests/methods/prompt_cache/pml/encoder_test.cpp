@@ -3,6 +3,7 @@
 
 #include "methods/prompt_cache/pml/turn_template.h"
 #include "tests/core/tokenizer/tokenizer_testing.h"
+#include "tests/support/json.h"
 
 namespace reprise::pml {
 namespace {

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "core/base/json.h"
 #include "tests/methods/prompt_cache/pml/pml_testing.h"
+#include "tests/support/json.h"
 
 namespace reprise::pml {
 

@@ -3,6 +3,7 @@
 #include "tests/methods/prompt_cache/pml/golden_cases.h"
 
 #include "tests/support/data.h"
+#include "tests/support/json.h"
 
 namespace reprise::pml {
 namespace {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -14,6 +13,7 @@
 #include "tests/core/kernels/attention/cuda/attention_steps.h"
 #include "tests/core/kernels/attention_map/cuda/map_cases.h"
 #include "tests/core/kernels/shared/cuda/row_cases.h"
+#include "tests/support/json.h"
 
 namespace reprise::kernels::cuda {
 namespace {

@@ -33,8 +33,8 @@ EmbedCount embed_lines(MethodEmbedder& embedder, bool is_json, std::istream& in,
                        const std::function<void(std::string_view line)>& write,
                        const std::function<void()>& flush);
 
-// The tokens of each line of a file, whose lines are texts as above. Throws Error naming the file
-// and the line of one that is none, or the file if it cannot be read.
+// Returns the token ids of each line of `file`. Lines have the form that embed_lines() reads.
+// Throws Error naming the file if it cannot be read, and also the line if it has no usable text.
 std::vector<std::vector<int32_t>> token_lines(const sentence::Embedder& embedder, bool is_json,
                                               const std::string& file);
 

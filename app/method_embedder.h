@@ -42,8 +42,9 @@ class MethodEmbedder {
   [[nodiscard]] sentence::TextTokens tokens_of(std::string_view text) const {
     return embedder_.tokens_of(text);
   }
-  // out [texts, width()] f32, in order. A method that looks texts up gets one in a step, so that
-  // each text hits or misses by itself; other methods get many.
+  // Writes the vectors of `texts` to `out` [texts, width()], f32, in order. A method that looks up
+  // texts (Method::looks_up()) is given one text per step of the model, so that each text is a hit
+  // or a miss by itself; other methods are given many.
   void read(std::span<const sentence::TextTokens> texts, std::span<float> out);
   [[nodiscard]] const ReuseCount& count() const { return count_; }
 

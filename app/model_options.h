@@ -31,8 +31,8 @@ struct ModelOptions {
   uint64_t weights_seed = 1;
 };
 
-// Adds --model, --dtype, --weight-format and random weights. `seed_option` is the name of their
-// seed's option.
+// Adds --model, --dtype, --weight-format, --random-weights, and the option named `seed_option`,
+// which sets the seed of random weights.
 void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions& options);
 // Adds --method and --method-options. Returns --method, which tells whether it was given.
 CLI::Option* add_method_options(CLI::App& command, ModelOptions& options);

@@ -23,9 +23,9 @@ struct Repetition {
   std::optional<double> device_bytes_per_s, device_flop_per_s;
 };
 
-// Returns the repetitions in `text` without aggregates. `source` names the program in errors.
-// Throws Error for text that is not such JSON, for a benchmark that reported an error, and for a
-// time that is not above 0.
+// Returns the single repetitions in `text`, in order; means, medians and other aggregates are left
+// out. `source` names the program in errors. Throws Error if `text` is not the JSON of Google
+// Benchmark, a benchmark reported an error, or a time is not above 0.
 std::vector<Repetition> parse_benchmark_output(std::string_view text, const std::string& source);
 
 }  // namespace reprise::checks

@@ -28,8 +28,8 @@ struct Look {
 // spent [Kim and DeMets 1987]. Looks start at the first n for which a signed-rank interval exists
 // (2^(1 - n) <= level) and grow by a fifth; each spends what was added since the last.
 std::vector<Look> looks(int most_rounds, double alpha);
-// Fewest rounds for a finite interval at level `alpha`; at least 12, where quartiles of samples
-// become meaningful.
+// Fewest rounds with which the last look, which spends at least half of `alpha`, has a finite
+// signed-rank interval. At least 12, because quartiles of fewer samples mean little.
 int least_rounds(double alpha);
 
 // Noise of a benchmark on this machine, now, from A/A pairs.

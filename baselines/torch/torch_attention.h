@@ -29,16 +29,17 @@ std::span<const TorchBaseline> torch_baselines();
 // keys and values: the cache of a user who shares nothing.
 //   kNaive            matmul, softmax, matmul: the whole score matrix [batch, heads, tokens]
 //   kSdpa             scaled_dot_product_attention; what it dispatches to is in description()
-//   kMemoryEfficient  on a GPU libtorch's kernel of that name (from xFormers). There is none for
-//                     CPUs; there it is the algorithm of Rabe and Staats (arXiv:2112.05682) in
-//                     libtorch's operations, with the key chunks of their listing: only the scores
-//                     of one sequence and kKeyChunk tokens exist at any time
+//   kMemoryEfficient  on a GPU: libtorch's memory-efficient kernel (from xFormers). On a CPU, where
+//                     libtorch has none: the chunked softmax of Rabe and Staats (arXiv:2112.05682)
+//                     in libtorch's operations, which holds the scores of one sequence and one
+//                     chunk of keys at a time
 // Query heads that share a KV head become query rows of that head. So keys are not copied, and each
 // KV head is read once (README.md has the times of the alternatives). q and the result are rounded
 // to the dtype of keys and values, as libtorch does it.
 class TorchAttention {
  public:
-  // Tokens in a key chunk of kMemoryEfficient. A rest below half of it joins the chunk before.
+  // Tokens in a key chunk of kMemoryEfficient on a CPU, as in Rabe and Staats's listing. If less
+  // than half a chunk is left at the end, the last chunk takes it too.
   static constexpr int64_t kKeyChunk = 4096;
 
   // Loads libtorch on first use. Keys and values must outlive this. Throws ShapeError for an extent

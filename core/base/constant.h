@@ -6,8 +6,8 @@
 
 namespace reprise {
 
-// Calls use(std::integral_constant<int, k>) with the k among `kFirst`, `kRest`... that equals n;
-// any other n gets the last of them. Compares in their order; compilers make a jump table of it
+// Calls use(std::integral_constant<int, k>{}). k is n if n is one of `kFirst`, `kRest`..., and the
+// last of them otherwise. Compares n with one after the other; compilers make this a jump table
 // where that is faster.
 template <int kFirst, int... kRest, typename Use>
 [[gnu::always_inline]] inline void with_constant(int n, Use&& use) {

@@ -39,8 +39,8 @@ inline constexpr double kLargestNumber = 1e18;
 // characters (C0, DEL, C1), which a terminal would obey.
 [[nodiscard]] bool is_plain_text(std::string_view text, size_t most);
 
-// What is wrong with the fields that a struct was to be read from: the field, the value found and
-// those accepted.
+// Thrown if a struct cannot be read from its fields. `text` names the field, and says that it is
+// missing, or which value was found and which are accepted.
 struct FieldFault {
   std::string text;
 };

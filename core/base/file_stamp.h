@@ -17,8 +17,9 @@ struct FileStamp {
 };
 std::optional<FileStamp> stamp_of(const std::filesystem::path& file);  // nothing: there is no file
 
-// True if a further change of the file would change its stamp: file systems keep times to some
-// milliseconds only.
+// True if the stamp's time of change is more than a second ago. Only then does every later change
+// give another stamp: file systems keep times to some milliseconds, so two changes in quick
+// succession may have equal stamps.
 [[nodiscard]] bool is_settled(const FileStamp& stamp);
 
 }  // namespace reprise

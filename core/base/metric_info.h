@@ -10,8 +10,8 @@ struct MetricInfo {
   std::string name;
   std::string unit;
   std::string help;
-  // Its samples have tails that matter, so the results::kPercentiles that have enough samples are
-  // stored beside the median.
+  // True if the metric's tail matters. Each percentile of results::kPercentiles for which there are
+  // enough samples is then stored beside the median.
   bool has_percentiles = false;
   // It takes extra time, so it is measured only if an experiment names it in "metrics" or in a
   // figure.

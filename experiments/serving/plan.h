@@ -1,5 +1,5 @@
-// The requests that an experiment sends to any server: made by the kind that reads the experiment,
-// and used by that kind for our engine and by `reprise load` for other servers.
+// The plan of a serving experiment: which requests are sent to a server, and when. The kind that
+// reads the experiment makes it. The kind sends it to our engine, `reprise load` to other servers.
 #pragma once
 
 #include <memory>

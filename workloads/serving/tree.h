@@ -8,9 +8,9 @@
 
 namespace reprise::workloads::serving {
 
-// Each group's system prompt has `few_shots` sets of examples below it, and each set `documents`
-// documents. A request's path is drawn level by level. Only the system prompt is declared. Levels
-// of length 0 are left out.
+// A prompt is a path through a tree: one of `groups` system prompts, one of its `few_shots` sets of
+// examples, one of that set's `documents`, then the user's own tokens. Each level's choice is drawn
+// by itself (Zipf). Only the system prompt is a declared prefix. A level of length 0 adds nothing.
 SourceInfo tree_info();
 std::unique_ptr<Entries> make_tree(const SourceOptions& options);
 

@@ -4,9 +4,10 @@
 
 namespace reprise::kernels::cpu {
 
-// Keys are visited in tiles that start at multiples of kKeyTile, counted from the beginning of the
-// first block, so that whole blocks are read and a lane's rounding does not depend on how lanes are
-// divided into tasks. If an item's keys are split, the parts meet between two tiles.
+// Keys are read in tiles. A tile starts at a multiple of kKeyTile, counted from the start of the
+// segment's first block. So a tile holds whole blocks if their size divides kKeyTile, and a lane's
+// rounding does not depend on how lanes are divided into tasks. An item whose keys are split is
+// split between two tiles.
 inline constexpr int kKeyTile = 128;
 // Rows are addressed in groups of this many that follow one another in memory. Rows that do not lie
 // in such groups are copied.

@@ -52,12 +52,12 @@ int64_t streamed_weight_bytes(const model::ModelConfig& config, const WeightType
   return model::weight_bytes(config, type) - std::llround(unread / 8);
 }
 
-double product_flop(const model::ModelConfig& config, int64_t rows, int64_t heads) {
+double product_flop(const model::ModelConfig& config, int64_t rows, int64_t logit_rows) {
   const int64_t table = config.vocab * config.hidden;
   const int64_t tables = config.tied_embeddings ? 1 : 2;
   const double body = static_cast<double>(active_parameters(config) - tables * table);
   return 2.0 * body * static_cast<double>(rows) +
-         2.0 * static_cast<double>(table) * static_cast<double>(heads);
+         2.0 * static_cast<double>(table) * static_cast<double>(logit_rows);
 }
 
 double prefill_flop(const model::ModelConfig& config, int64_t first, int64_t tokens) {

@@ -20,9 +20,11 @@ namespace reprise::experiments {
 [[nodiscard]] int64_t streamed_weight_bytes(const model::ModelConfig& config,
                                             const WeightType& type, int64_t touched_experts);
 
-// Floating-point operations of the matrix products of `rows` tokens, of which `heads` get logits: 2
-// per weight and token, counting the experts that a token passes.
-[[nodiscard]] double product_flop(const model::ModelConfig& config, int64_t rows, int64_t heads);
+// Floating-point operations of the matrix products of a step of `rows` tokens: 2 per weight and
+// token. The output head is computed for `logit_rows` of them only. Of a layer's routed experts,
+// those that one token is sent to are counted.
+[[nodiscard]] double product_flop(const model::ModelConfig& config, int64_t rows,
+                                  int64_t logit_rows);
 
 // Floating-point operations of `tokens` positions after `first` cached ones, with logits for the
 // last: 2 per weight and token (counting the experts that a token passes), and 4 * heads * head_dim

@@ -49,9 +49,9 @@ struct CompiledPrompt {
   std::vector<int32_t> modules;    // indices of imported modules, ascending; always contains 0
   std::vector<int32_t> pieces;     // indices in CompiledSchema::pieces, by position
   std::vector<int32_t> scaffolds;  // indices of scaffolds that replace their modules' states
-  // Sorted by position, so that a causal mask in this order is causal in positions too. Under
-  // Rules::kAsCoded arguments come first, those of the last import before those of the imports
-  // beside it, and then the text. Never empty.
+  // Never empty. Sorted by position, so that a causal mask in this order is causal in positions
+  // too. Under Rules::kAsCoded the arguments come first, those of sibling imports in reverse order
+  // of the imports (the released code keeps imports on a stack), and then the prompt's text.
   std::vector<NewRun> new_runs;
   int64_t cached_tokens = 0;  // tokens in `pieces`
   int64_t new_tokens = 0;     // tokens in `new_runs`

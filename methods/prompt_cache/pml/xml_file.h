@@ -42,8 +42,10 @@ class XmlFile {
   [[nodiscard]] static bool is_empty(pugi::xml_node element);
   void require_empty(pugi::xml_node element);
 
-  // The part of a turn that a chat tag stands for, from part= and its content. Reports a half where
-  // `may_be_half` is false, a half with content, and an empty tag other than <system/>.
+  // Returns what a chat element stands for: kOpen or kClose by its attribute part=; without one
+  // kWhole, or kEmpty if it has no content. Reports a part= of another value, part= where
+  // `may_be_half` is false or on an element with content, and an empty element other than
+  // <system/>.
   Part chat_part(pugi::xml_node element, Role role, bool may_be_half);
 
   Report& report() { return report_; }

@@ -21,4 +21,4 @@ if(CMAKE_CUDA_ARCHITECTURES MATCHES 90a)
   target_compile_definitions(reprise_cuda_kernels PUBLIC REPRISE_CUDA_SM90A)
 endif()
 # Measures the limits of a device, for benchmarks and records.
-reprise_library(reprise_cuda_probe ALONE SOURCES device/cuda/device_json.cpp device/cuda/device_probe.cpp LINK reprise_cuda_kernels)
+reprise_library(reprise_cuda_probe ALONE SOURCES device/cuda/machine_device.cpp device/cuda/device_probe.cpp LINK reprise_cuda_kernels)

@@ -8,12 +8,12 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string_view>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/fields.h"
 #include "core/device/buffer.h"
 #include "core/kernels/device/cuda/backend.h"
 #include "core/kernels/device/cuda/device_probe.h"
@@ -84,7 +84,8 @@ inline int run_benchmarks(int argc, char** argv) {
   try {
     if (!only_lists) {
       const BenchDevice& bench = bench_device();
-      benchmark::AddCustomContext("device", device_json(*bench.device, bench.limits).dump());
+      benchmark::AddCustomContext(
+          "device", json_text(written_fields(machine_device(*bench.device, bench.limits))));
     }
     benchmark::RunSpecifiedBenchmarks();
   } catch (const Error& error) {

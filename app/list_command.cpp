@@ -93,7 +93,10 @@ void list_method_matrix() {
                         fmt::format("{} ...: {}", column.front(), fmt::join(column, ", ")), width));
   for (size_t i = 0; i < reasons.size(); ++i)
     print("{}\n", results::wrapped(fmt::format("({}) {}", i + 1, reasons[i]), width));
-  print("\n");
+  print("{}\n\n",
+        results::wrapped("load: no method runs in it. It sends requests to a server, which was "
+                         "started with its method (`reprise serve --method NAME`)",
+                         width));
 }
 
 void list_all_of_methods() {

@@ -51,7 +51,7 @@ function(reprise_library name)
 endfunction()
 
 # reprise_compile_in_batches(targets...): compiles twelve sources of a target at a time, so that
-# common headers (JSON, the command line's library) are parsed and instantiated once. The preset
+# common headers (the command line's library, JSON in tests) are parsed and instantiated once. The preset
 # debug compiles each source alone, which shows missing includes.
 function(reprise_compile_in_batches)
   foreach(target IN LISTS ARGN)

@@ -39,6 +39,7 @@ TEST_F(CommandLine, ListShowsEveryKindOfThing) {
                            "random_tokens", "ttft", "decode", "libtorch"})
     EXPECT_NE(all.out.find(name), std::string::npos) << name;
   EXPECT_EQ(reprise({"list", "methods"}).out.find("random_tokens"), std::string::npos);
+  EXPECT_NE(reprise({"list", "methods"}).out.find("load: no method runs in it"), std::string::npos);
   expect_refused({"list", "method"}, {"did you mean \"methods\""});
   const Outcome method = reprise({"list", "chunk_attention"});
   EXPECT_EQ(method.status, 0) << method.err;

@@ -59,6 +59,37 @@ TEST(ParseJson, MalformedTextIsAnErrorThatNamesTheSource) {
   EXPECT_THROW((void)parse_json(std::string_view("{}\0 {", 5), "nul.json"), Error);
 }
 
+TEST(ParseJson, FaultsOfTheSyntaxAreToldWithoutTheLibrarysName) {
+  try {
+    (void)parse_json("{\"a\": 1,}", "bad.json");
+    FAIL();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_TRUE(text.starts_with("bad.json is not valid JSON: parse error at line 1")) << text;
+    EXPECT_EQ(text.find("json.exception"), std::string::npos) << text;
+  }
+}
+
+TEST(ParseJson, ReadsWhatAnotherParserReads) {
+  const char* text =
+      R"({"": [], "a": [1, -1, 18446744073709551615, 1.5, 4.0, 1e300, true, null, "\u00e9\n"],)"
+      R"( "b": {"c": {}, "d": [[[]], {"e": [{"f": false}, {}]}]}, "z": "last"})";
+  EXPECT_EQ(json_of(parse_json(text, "a")), Json::parse(text));
+}
+
+TEST(JsonText, IsAsAnotherWriterWritesIt) {
+  const Json json = {
+      {"empty", Json::array()},
+      {"none", Json::object()},
+      {"nested", {{"list", {1, 2.5, -3, {{"deep", nullptr}}, true}}, {"x", "é\"\n"}}},
+      {"numbers", {0.1, 1e-7, 4.0, 18446744073709551615u, -9223372036854775807}}};
+  const Value value = value_of(json);
+  EXPECT_EQ(json_text(value), json.dump());
+  for (const int indent : {0, 1, 2}) EXPECT_EQ(json_text(value, indent), json.dump(indent));
+  EXPECT_EQ(json_text(value.fields(), 2), json.dump(2));
+  EXPECT_EQ(json_text("a\xff"), "\"a\xef\xbf\xbd\"") << "what is no UTF-8 is replaced";
+}
+
 TEST(ReadFile, NamesThePathOfWhatCannotBeRead) {
   const TempDir dir;
   expect_error([&] { read_file(dir.path() / "absent.json"); },

@@ -1,5 +1,5 @@
-// A method of attention-state reuse as users meet it: one thing with up to three parts, of which an
-// engine takes those that there are.
+// A method of attention-state reuse as users meet it. It has up to three kinds of parts, which an
+// engine uses: a cache with plan contributors, a layer policy and a request shaper.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ namespace reprise::methods {
 
 enum class Exactness : uint8_t { kExact, kApproximate };
 
-// A method's name, and the uses that it fits. Tables, figures, `reprise list` and refusals take
-// their words from here.
+// A method's name, and the uses that it fits. Tables, figures, `reprise list` and error messages
+// print these texts.
 struct MethodInfo {
   std::string name;     // in experiment files and records
   std::string summary;  // one line for `reprise list`
@@ -63,16 +63,16 @@ struct MethodInfo {
   bool reads_markup = false;
 };
 
-// Tokens that many prompts begin with, in pieces side by side; none of them is empty. A method may
-// keep each piece by itself.
+// Tokens that many prompts begin with, cut into consecutive pieces, none of them empty. A method
+// may cache each piece separately.
 using Prefix = std::vector<std::vector<int32_t>>;
 
 // Prompts that are derived from a schema's file, for methods that read its markup.
 struct Markup {
   std::string schema;  // the file
-  std::string model;   // folder or shipped shape, whose family and positions it is laid out by
-  std::string chat_template;  // "": the one of the model's family
-  // Random weights know no position better than another, so the schema may be of any length.
+  std::string model;   // folder or shipped shape; its family and positions determine the layout
+  std::string chat_template;  // "": the template of the model's family
+  // Random weights prefer no position, so the schema may have any length.
   bool has_random_weights = false;
   const Tokenizer* tokenizer = nullptr;  // not null; outlives the method
 };
@@ -122,10 +122,10 @@ struct Parts {
   std::vector<std::shared_ptr<reuse::PlanContributor>> contributors;
   std::shared_ptr<model::LayerPolicy> policy;     // null: every layer computes
   std::shared_ptr<engine::RequestShaper> shaper;  // null: requests stay as they are
-  // The cache that join() takes where `cache` is null: the name of a method that is one; "": the
+  // Name of the method (MethodInfo::is_cache) whose cache join() makes if `cache` is null; "": the
   // contiguous cache.
   std::string cache_name;
-  // Tokens that every sequence leaves out of the cache, because it imports them.
+  // Tokens that every sequence imports, so that the cache needs no room for them.
   int32_t spared_tokens = 0;
 };
 
@@ -182,7 +182,7 @@ class Method {
                                                             const std::string& /*source*/) const {
     return std::nullopt;
   }
-  // True if it looks prompts up, so that some hit and others do not.
+  // True if the method looks up each prompt, so that some prompts hit and others miss.
   [[nodiscard]] virtual bool looks_up() const { return false; }
   // Sets counts() to zero, and makes caches as cold as the options say. Not timed.
   virtual void begin_turn() {}

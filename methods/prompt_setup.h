@@ -1,4 +1,4 @@
-// What programs that run a method on prompts alone, with nothing generated behind, have in common.
+// Shared by programs that run a method on prompts and generate nothing.
 #pragma once
 
 #include <cstdint>

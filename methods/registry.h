@@ -13,9 +13,9 @@ namespace reprise::methods {
 // The plain KV cache, which shares nothing and skips nothing: commands run it unless told
 // otherwise, and exact methods are compared with it.
 inline constexpr const char* kReferenceMethod = "contiguous";
-// Shares any prefix where that pays on this machine: what a server runs unless told otherwise.
+// The default method of a server. It shares any prefix where that pays on this machine.
 inline constexpr const char* kServedMethod = "auto";
-// Computes every attention map of a prompt: what sentence vectors come from unless told otherwise.
+// The default method for sentence vectors. It computes every attention map of a prompt.
 inline constexpr const char* kPromptMethod = "compute";
 
 // Baselines first, then by name.
@@ -25,14 +25,15 @@ const std::vector<MethodEntry>& known_methods();
 
 const MethodEntry& method_named(const std::string& name);
 
-// Every option of a method as it turns out where `given` is given. Throws Error as
+// All options of a method, with those of `given` set and defaults for the others. Throws Error as
 // MethodEntry::resolve_options.
 Fields resolve_options(const std::string& name, const JsonObject& given);
 
 // A method with its options. Throws Error as resolve_options().
 std::unique_ptr<Method> make_method(const std::string& name, const Fields& options);
 
-// The cache of a method that is nothing else (MethodInfo::is_cache). Throws Error for another.
+// The cache of a method that is only a cache (MethodInfo::is_cache). Throws Error for other
+// methods.
 std::unique_ptr<reuse::SequenceCache> make_cache(const std::string& name, const Fields& options);
 
 // The setup of a method whose engine generates with `decoder`. The decoder, and what `use` points

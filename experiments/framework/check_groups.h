@@ -7,8 +7,8 @@
 
 namespace reprise::experiments {
 
-// Asks the kind about every group. Throws Error with all problems, each once, with the first group
-// that has it and the number of others.
+// Calls Kind::check() for every group. Throws Error listing each problem once, with the first group
+// that has it and the number of other groups that have it.
 void check_groups(const std::vector<Group>& groups, Kind& kind);
 
 }  // namespace reprise::experiments

@@ -40,7 +40,7 @@ enum class MethodUse : uint8_t {
   kMarkup       // answers prompts in a method's own markup
 };
 
-// Something that the kind measures beside the methods, or instead of them, and that is none: a
+// Something other than a method that the kind measures beside the methods or instead of them: a
 // baseline, an operator of another library, a way to copy, a quantity to count. Experiment files
 // list it under "series"; in records its name stands where a method's does.
 struct Series {
@@ -122,7 +122,7 @@ struct Group {
   std::string id;                     // hash of its points' ids
   std::string label;                  // for progress and errors
   std::vector<MethodChoice> methods;  // one per point; the others are compared with the first
-  // Those of the kind's metrics on request that are measured.
+  // Names of the kind's metrics with is_on_request that the experiment asks for.
   std::vector<std::string> asked_for;
   std::vector<std::string> point_ids;  // hash of `requested`, see sweep.cpp
   std::vector<Fields> requested;       // settings of each point

@@ -23,7 +23,7 @@ struct AttnCacheCounts {
   int64_t partial_prompts = 0;  // parts of prompts, such as chunks, which never reuse maps
   int64_t lookups = 0;
   int64_t hits = 0;  // lookups that found maps to reuse
-  // Lookups that found none, by the first reason that applied.
+  // Lookups that found no maps to reuse, by the first reason that applied.
   int64_t empty = 0;         // no vector of the layer or length is stored
   int64_t other_layer = 0;   // the nearest vector is of another layer
   int64_t other_length = 0;  // the nearest prompt has another number of tokens
@@ -48,8 +48,8 @@ struct AttnCacheTimes {
 // maps in place.
 class AttnCachePolicy final : public model::LayerPolicy {
  public:
-  // Throws Error where the options ask for what the database does not have: groups of layers whose
-  // first layers are not in its index.
+  // Throws Error if the database's index lacks the first layer of a group of layers that the
+  // options define.
   AttnCachePolicy(std::shared_ptr<Database> database, AttnCacheOptions options,
                   const ModelFacts& model, const Context& context,
                   std::function<int64_t()> clock_ns = {});

@@ -27,7 +27,6 @@ struct CalibratedThreshold {
 // Angelopoulos et al. 2022, theorem 1). The expectation is also over the points: it does not bound
 // the loss for one given set. Throws Error if there are too few points for the target
 // (n < most_loss / target - 1), and for a loss out of range.
-// target (n < most_loss / target - 1), and for a loss out of range.
 CalibratedThreshold calibrate_threshold(std::span<const CalibrationPoint> points, double target,
                                         double most_loss = 1.0);
 

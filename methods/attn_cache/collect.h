@@ -40,7 +40,7 @@ class Collector final : public model::LayerPolicy {
   MapStoreWriter& writer_;
   SampleSet samples_;
   int64_t tokens_ = 0;               // tokens of the current prompt
-  std::vector<IndexEntry> entries_;  // its entries; the group's number is known at its end
+  std::vector<IndexEntry> entries_;  // of this prompt; end() sets their group
 };
 
 // Steps one and three of [AttnCache figure 4]: writes the maps of all prompts to `folder` (made if

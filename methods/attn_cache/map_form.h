@@ -16,7 +16,7 @@ namespace reprise::attn_cache {
 enum class MapForm : uint8_t {
   kF32,
   kBF16,
-  kU8  // bytes and an f32 scale for each row: its largest weight is 255 of them
+  kU8  // bytes, and an f32 scale for each row: 255 stands for its largest weight
 };
 
 std::string_view name_of(MapForm form);  // "f32", "bf16", "u8"
@@ -41,7 +41,7 @@ void validate(const MapFormat& format);
 // Each part begins at a multiple of 64 bytes, as does the next layer.
 struct MapLayout {
   int64_t heads = 0, tokens = 0;
-  std::array<size_t, 2> begin{}, bytes{};  // of each part; a second part of 0 bytes is none
+  std::array<size_t, 2> begin{}, bytes{};  // of each part; bytes[1] is 0 if there is only one
   size_t stride = 0;                       // from one layer to the next
 };
 MapLayout layout_of(const MapFormat& format, int64_t tokens);

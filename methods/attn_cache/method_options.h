@@ -32,7 +32,7 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   [[nodiscard]] bool begins_cold() const;
   // True if weights are trained.
   [[nodiscard]] bool trains() const;
-  // True if prompts are needed that are not stored, for training or for the threshold.
+  // True if training or the threshold needs prompts beside the stored ones.
   [[nodiscard]] bool learns() const { return trains() || loss_bound > 0; }
 };
 

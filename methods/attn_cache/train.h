@@ -22,7 +22,7 @@ const std::string& training_absence();
 struct TrainedProjector {
   Projector projector;
   std::vector<double> losses;       // mean loss of each epoch
-  std::vector<double> flat_losses;  // mean loss of one number for all pairs of a batch
+  std::vector<double> flat_losses;  // of predicting a batch's mean label for each of its pairs
   // Less than 1 if the projector tells pairs apart.
   [[nodiscard]] double loss_over_flat() const { return losses.back() / flat_losses.back(); }
 };

@@ -9,7 +9,7 @@ namespace reprise::methods {
 
 struct ChunkAttentionOptions {
   reuse::TreeOptions tree;
-  int32_t share_threshold = 1;          // chunks with more readers in a step go first
+  int32_t share_threshold = 1;          // chunks of more sequences than this go first
   bool item_per_shared_chunk = false;   // false: an item per run of equal readers
   bool item_per_private_chunk = false;  // false: one item per sequence
 

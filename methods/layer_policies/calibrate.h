@@ -10,8 +10,8 @@
 
 namespace reprise::methods {
 
-// Runs up to 64 of the setup's calibration prompts with `looking` as the policy. If there are none,
-// throws Error naming the method and the settings that give it some.
+// Runs up to 64 of the setup's calibration prompts with `looking` as the policy. Throws
+// Error, naming the method and the settings that provide prompts, if the setup has no such prompts.
 void show_calibration(const MethodInfo& info, const Setup& setup, model::LayerPolicy& looking);
 
 // LayerSimilarity of the calibration prompts: [layers]. Throws Error as show_calibration().

@@ -19,7 +19,7 @@ struct PromptCacheOptions {
   std::string tier = "host";  // "host", "disk", "cold_disk", "device"
   // The rules by which schemas and prompts are read: those of docs/pml.md, or the released code's.
   std::string rules = "pml";  // "pml", "as_coded"
-  // The method that caches what is computed behind the imports.
+  // The method that caches the keys and values of the tokens computed behind the imports.
   std::string cache = methods::kReferenceMethod;
 
   [[nodiscard]] bool is_in_files() const { return tier == "disk" || tier == "cold_disk"; }

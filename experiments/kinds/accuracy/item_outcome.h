@@ -15,8 +15,8 @@ namespace reprise::experiments {
 struct ItemOutcome {
   std::string id;
   std::string generated = {};        // the answer, as the model wrote it
-  std::string text;                  // of it, as it is judged
-  double score = 0;                  // of it, 0 to 1
+  std::string text;                  // form of the answer that is scored
+  double score = 0;                  // score of the answer, 0 to 1
   std::optional<bool> choice_right;  // whether the likeliest choice is right, where there are any
   std::vector<int32_t> tokens;       // of the answer
   double ttft_ms = 0;                // to the first of them, states found, copied and repaired

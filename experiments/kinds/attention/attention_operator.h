@@ -21,7 +21,7 @@ namespace reprise::experiments {
 struct OperatorPart {
   std::string metric;  // that its time becomes: "shared_us"
   std::function<void()> run;
-  bool is_whole = false;  // what attend() does, and nothing else
+  bool is_whole = false;  // run() does the same work as attend()
 };
 
 // An operator is made with the keys and values of all prompts in its cache. The first advance()

@@ -71,7 +71,7 @@ class PlanOperator final : public AttentionOperator {
   void store_queries(std::span<const Part> parts);
   // Copies the stored rows to the device, if there is one.
   void bring_rows(bool has_queries);
-  // The attention of a half plan, for timings. It lives as long as this operator.
+  // The attention of shared_plan_ or private_plan_, for timings. It lives as long as this operator.
   kernels::StepAttention& attention_of(const kv::AttentionPlan& plan);
   [[nodiscard]] kernels::QueryView queries() const;
   [[nodiscard]] kernels::AttentionParams params() const;

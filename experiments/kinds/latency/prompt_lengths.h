@@ -22,8 +22,8 @@ struct TtftAxes : RequestAxes {
   void visit_shared(AxisVisitor& visitor);
 };
 
-// The axes with prompt_tokens and shared_tokens as they follow from the others. Throws Error where
-// two of them say the same thing, or one is given that nothing would read.
+// Returns `axes` with prompt_tokens and shared_tokens computed from dataset or fresh_tokens. Throws
+// Error if two axes set the same length, or an axis is set that has no effect.
 [[nodiscard]] TtftAxes with_lengths(TtftAxes axes);
 
 // Adds the lengths that a data set stands for to a point's settings as they turned out; without one

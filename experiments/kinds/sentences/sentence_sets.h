@@ -32,7 +32,7 @@ struct SentenceSet {
   std::vector<size_t> answers;        // of questions: the right choice, as many as texts
   std::vector<std::string> choices;   // of all questions, as they stand behind a text
   std::vector<size_t> probe;          // of labelled texts: those that a probe learns from, and
-  std::vector<size_t> queries;        // those it is asked; four and one of five
+  std::vector<size_t> queries;        // that the probe is tested on; 4/5 and 1/5
   std::vector<std::string> database;  // set apart, as are those
   std::vector<std::string> training;  // that methods learn from
   std::vector<std::string> splits;    // descriptions of all parts; see split_by_text()

@@ -28,7 +28,7 @@ struct Extent {
 [[nodiscard]] std::vector<methods::Prefix> announced_prefixes(
     const EngineAxes& axes, const workloads::RequestSource& source);
 
-// What of a run does not depend on who serves.
+// The options of a run that do not depend on the server.
 [[nodiscard]] serving::RunOptions run_options_of(const Group& group, const ServingAxes& axes,
                                                  const workloads::RequestSource& source,
                                                  const model::ModelConfig& config);
@@ -39,7 +39,7 @@ struct Extent {
 // on a virtual clock and no model is loaded (serving_axes.h).
 class MethodRun {
  public:
-  // What it gets must outlive it.
+  // All arguments must outlive the run.
   MethodRun(const Group& group, const ServingAxes& axes, const MethodChoice& method,
             const workloads::RequestSource& source, Bench& bench);
 

@@ -129,10 +129,9 @@ struct ServingAxes {
 // What the engine of every method is told, limits and the folder for swapped states apart.
 [[nodiscard]] engine::EngineOptions engine_options_of(const EngineAxes& axes, DType kv_dtype);
 
-// What a step takes where steps are modelled (engine/step_time_model.h); none: the network
-// computes.
+// Times of the step model (engine/step_time_model.h); nullopt if the network computes.
 [[nodiscard]] std::optional<engine::StepTimes> step_times_of(const StepModelAxes& axes);
-// Throws Error for parts of such a model without the whole.
+// Throws Error if modelled_row_us or modelled_context_ns is set and modelled_step_ms is 0.
 void check_step_times(const StepModelAxes& axes);
 
 [[nodiscard]] serving::Slo slo_of(const RuleAxes& axes);

@@ -54,11 +54,11 @@ class Bench {
   // memory. Throws Interrupted when `stop` is raised.
   std::vector<Lane> make_lanes(const Group& group, const RequestAxes& axes, int64_t max_batch,
                                const std::atomic<bool>& stop);
-  // One of them, or another method for the group's prompts.
+  // Makes one lane, for a method of the group or another one.
   Lane make_lane(const Group& group, const RequestAxes& axes, const MethodChoice& method,
                  int64_t max_batch);
-  // A prepared method's engine, which decodes in steps of their own. `limits` are those of whole
-  // sequences.
+  // The engine of a prepared method. It computes prompts first, so that decode steps can be
+  // measured by themselves. `limits` count whole sequences.
   std::unique_ptr<engine::Engine> make_engine(const Group& group, const StepAxes& axes,
                                               methods::Method& method,
                                               const reuse::EngineLimits& limits);

@@ -19,12 +19,12 @@ namespace reprise::experiments {
 
 struct QuestionChoice {
   std::string task = "all";    // of the items, or all of them
-  int64_t items = 0;           // the first of these; 0: all, or 50 where they are made up
+  int64_t items = 0;           // takes the first items only; 0: all, or 50 if items are made up
   int64_t shots = 5;           // of mmlu
   int64_t answer_tokens = 0;   // generated at most; 0: as each item says
   bool cuts_documents = true;  // of longbench: into the documents that a context was made of
-  int64_t documents = 20;      // lines or topics, where they are made up
-  uint64_t seed = 1;           // likewise
+  int64_t documents = 20;      // lines or topics of an item that is made up
+  uint64_t seed = 1;           // of items that are made up
 };
 
 // Returns at least one item. Throws Error as the loaders do; if no item is of the task, with the

@@ -25,7 +25,7 @@ void check_torch_baseline(const MethodChoice& method, const AttentionProblem& pr
 // Keys and values of every sequence for itself, nothing shared: the cache of a PyTorch user. It is
 // packed for the present number of tokens: views into a longer cache would need no packing, but
 // libtorch's bmm is 10 to 20 times slower on them in bf16. Room for all steps is allocated at once,
-// on huge pages. The torch baselines of a group hold one together, since its contents are the same.
+// on huge pages. The torch baselines of a group share one cache, since they read the same.
 class PrivateCache {
  public:
   // Makes an empty cache in the memory of the context's device. `values` must outlive this.
@@ -54,8 +54,8 @@ class PrivateCache {
   [[nodiscard]] Tokens host_tokens(int64_t sequence);
   // Stores a token of a sequence as token `at` of `to`.
   void store(int64_t sequence, int64_t token, const Tokens& to, int64_t at) const;
-  void bring();         // all of them to the device
-  void bring_newest();  // what store_newest() writes there
+  void bring();         // copies all tokens to the device
+  void bring_newest();  // copies the tokens that store_newest() wrote
 
   AttentionProblem problem_;
   const TokenValues& tokens_;

@@ -18,8 +18,8 @@ struct SentenceChoice {
   int64_t items = 0;          // pairs or labelled texts of each file, questions: the first; 0: all
   std::string group = "all";  // of mmlu: of subjects
   int64_t shots = 5;          // of mmlu: worked examples before each question
-  double database_share = 0;  // of them, set apart for methods that store what they have seen
-  double training_share = 0;  // and for methods that learn before that
+  double database_share = 0;  // share of the items that methods may store
+  double training_share = 0;  // share of the items that methods learn from before
   uint64_t seed = 1;          // of the splits
 };
 
@@ -33,8 +33,8 @@ struct SentenceSet {
   std::vector<std::string> choices;   // of all questions, as they stand behind a text
   std::vector<size_t> probe;          // of labelled texts: those that a probe learns from, and
   std::vector<size_t> queries;        // that the probe is tested on; 4/5 and 1/5
-  std::vector<std::string> database;  // set apart, as are those
-  std::vector<std::string> training;  // that methods learn from
+  std::vector<std::string> database;  // texts that methods may store; none is scored
+  std::vector<std::string> training;  // texts that methods learn from; none is scored
   std::vector<std::string> splits;    // descriptions of all parts; see split_by_text()
   int64_t unscored = 0;               // pairs left out because nobody scored them
 };

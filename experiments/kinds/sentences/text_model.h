@@ -24,8 +24,9 @@ struct TextAxes {
 // The group with the checkpoint's folder in place of a sentence-transformers folder.
 [[nodiscard]] Group with_model_folder(Group group);
 
-// How texts become vectors: as the model's folder says, with the words of axes.prompt around them.
-// Throws Error as sentence::settings_of(), and for a prompt without a place for the text.
+// Returns how texts become vectors: as the model's folder says, with the words of axes.prompt
+// around each text. Throws Error as sentence::settings_of(), and for a prompt without a place for
+// the text.
 [[nodiscard]] sentence::EmbedSettings text_settings_of(const Group& group, const TextAxes& axes);
 
 // Throws Error if weights, tokenizer or settings are missing, or the device cannot compute the

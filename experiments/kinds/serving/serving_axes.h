@@ -117,8 +117,8 @@ struct ServingAxes {
 // Equal for groups that have the same requests.
 [[nodiscard]] std::string source_key(const Group& group, const SourceAxes& axes);
 
-// When they come: as the source recorded it, or as the process draws it. Throws Error where the
-// process and the source do not go together.
+// Returns when the requests arrive: at the times that the source recorded, or at times that the
+// arrival process draws. Throws Error if the process and the source do not fit each other.
 [[nodiscard]] workloads::ArrivalSchedule schedule_of(const Group& group, const ArrivalAxes& axes,
                                                      const workloads::RequestSource& source);
 
@@ -126,7 +126,8 @@ struct ServingAxes {
 [[nodiscard]] bool declares_prefixes(const EngineAxes& axes);
 [[nodiscard]] int64_t kv_budget_bytes(const EngineAxes& axes);  // 0: none
 
-// What the engine of every method is told, limits and the folder for swapped states apart.
+// Returns the options of the engine that are the same for every method: all but the limits and the
+// folder for swapped states.
 [[nodiscard]] engine::EngineOptions engine_options_of(const EngineAxes& axes, DType kv_dtype);
 
 // Times of the step model (engine/step_time_model.h); nullopt if the network computes.

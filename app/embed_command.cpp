@@ -59,14 +59,11 @@ sentence::EmbedSettings settings_of(const EmbedCommand& command, const std::stri
 void check(const EmbedCommand& command) {
   const methods::MethodInfo& info = methods::method_named(command.model.method).info;
   if (info.uses_prompts) return;
-  std::vector<std::string> users;
-  for (const methods::MethodEntry& entry : methods::known_methods())
-    if (entry.info.uses_prompts) users.push_back(entry.info.name);
   for (const auto& [name, file] :
        {std::pair("--stored", command.stored), std::pair("--training", command.training)})
     if (!file.empty())
       raise("{} {}: method \"{}\" uses no such texts; leave it out, or give --method: {}", name,
-            file, info.name, fmt::join(users, ", "));
+            file, info.name, fmt::join(methods_with(&methods::MethodInfo::uses_prompts), ", "));
 }
 
 // The method, prepared with the texts of --stored and --training.

@@ -137,7 +137,7 @@ experiments::Plan checked_plan(const experiments::Experiment& experiment,
                                const experiments::RunOptions& options,
                                const ExperimentOptions& chosen) {
   experiments::Plan plan = experiments::plan(experiment, options.settings);
-  results::check_manifest(plan.manifest, chosen.file);
+  results::check_made_manifest(plan.manifest, chosen.file);
   if (draws_figures(experiment, options, chosen)) check_plot_python();
   return plan;
 }

@@ -25,14 +25,6 @@ bool has_end(const model::ModelConfig& config) {
   return config.position == model::PositionScheme::kRotary && config.max_positions > 0;
 }
 
-// Names of the methods that take --schema.
-std::vector<std::string> markup_methods() {
-  std::vector<std::string> names;
-  for (const methods::MethodEntry& entry : methods::known_methods())
-    if (entry.info.reads_markup) names.push_back(entry.info.name);
-  return names;
-}
-
 // The JSON object of --method-options; an empty one without it.
 Fields given_method_options(const ModelOptions& options) {
   if (options.method_options.empty()) return {};
@@ -94,8 +86,15 @@ void add_schema_option(CLI::App& command, ModelOptions& options) {
       .add_option("--schema", options.schema,
                   fmt::format("file of a schema whose modules prompts import, written in its "
                               "markup (docs/pml.md); other prompts are plain text (--method {})",
-                              fmt::join(markup_methods(), ", ")))
+                              fmt::join(methods_with(&methods::MethodInfo::reads_markup), ", ")))
       ->check(not_empty());
+}
+
+std::vector<std::string> methods_with(bool methods::MethodInfo::*flag) {
+  std::vector<std::string> names;
+  for (const methods::MethodEntry& entry : methods::known_methods())
+    if (entry.info.*flag) names.push_back(entry.info.name);
+  return names;
 }
 
 std::string ChosenModel::dtype_text() const {
@@ -147,7 +146,8 @@ std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options,
   require_runs(info, info.cannot_generate);
   if (!options.schema.empty() && !info.reads_markup)
     raise("--schema {}: method \"{}\" reads no schemas; leave --schema out, or take one of {}",
-          options.schema, info.name, fmt::join(markup_methods(), ", "));
+          options.schema, info.name,
+          fmt::join(methods_with(&methods::MethodInfo::reads_markup), ", "));
   auto method = methods::make_method(options.method, given);
   method->check({.device = device});
   return method;

@@ -31,6 +31,9 @@ struct ModelOptions {
   uint64_t weights_seed = 1;
 };
 
+// Names of the methods whose info has this flag, as messages list them.
+[[nodiscard]] std::vector<std::string> methods_with(bool methods::MethodInfo::*flag);
+
 // Adds --model, --dtype, --weight-format, --random-weights, and the option named `seed_option`,
 // which sets the seed of random weights.
 void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions& options);

@@ -59,10 +59,7 @@ void Progress::finished(const experiments::Group& group,
   done_ += static_cast<int64_t>(records.size());
   if (is_terminal_) return show(group.label, done_);
   for (const results::Record& record : records) {
-    const Value& options = record.requested("method_options");
-    const std::string name =
-        experiments::label_of({.name = text_of(record.settings.requested, "method"),
-                               .options = options.is_fields() ? options.fields() : Fields()});
+    const std::string name = experiments::label_of(experiments::method_of(record));
     const std::string values = metric_values(record.metrics);
     tell(out_, "[{}/{}] {} {}{}{}\n", ++number, points_, visible(group.label, /*kept=*/""),
          visible(name, /*kept=*/""), values.empty() ? "" : ":", values);

@@ -15,6 +15,7 @@
 #include "app/record_columns.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "results/drawing.h"
 #include "results/identity.h"
 #include "results/metric_name.h"
 #include "results/paper_numbers.h"
@@ -370,7 +371,7 @@ RecordTable record_table(const results::ResultsFolder& folder, const TableOption
   const TableFormat format = parse_table_format(options.format);
   const std::vector<std::string> keys = key_columns(folder.records, folder.run);
   const std::vector<std::string> metrics = wanted_metrics(folder, options.metrics);
-  const auto papers = results::paper_points(results::paper_numbers_of(folder.run), folder.records);
+  const auto papers = results::papers_beside(folder);
   RecordTable out;
   std::vector<std::string> shown = metrics;
   std::string spread_note;

@@ -64,8 +64,8 @@ std::string skipped_note(const std::vector<results::SkippedPoint>& skipped);
 // A line for each group of points that has been neither measured nor skipped, shortened likewise.
 std::string missing_note(const std::vector<results::MissingPoints>& missing);
 
-// Where the papers' numbers beside these metrics are from, a line for each source, and which file
-// of them is not there. `papers` are results::paper_points().
+// Names the source of the papers' numbers beside these metrics, a line for each, and any file of
+// these sources that is not there. `papers` is results::papers_beside().
 std::string paper_notes(const results::Manifest& manifest,
                         const std::vector<results::PaperPoints>& papers,
                         const std::vector<std::string>& metrics);

@@ -50,7 +50,7 @@ results::ResultsFolder read_records_alone(const fs::path& file) {
   const results::Origin& named = folder.records.front().experiment;
   const auto shipped = shipped_experiment(named, vocabulary);
   folder.run = experiments::manifest_of_records(folder.records, folder.source, shipped, vocabulary);
-  results::check_manifest(folder.run, folder.source);
+  results::check_made_manifest(folder.run, folder.source);
   const results::Plot& plot = folder.run.plots.front();
   if (shipped && !shipped->plots.empty())
     note("figures as the shipped experiment {} draws them\n", shipped->name);

@@ -5,7 +5,6 @@
 #include "core/base/error.h"
 #include "core/base/visible.h"
 #include "results/metric_name.h"
-#include "results/paper_numbers.h"
 #include "results/placeholders.h"
 #include "results/run_validity.h"
 
@@ -80,7 +79,15 @@ Caption filled_caption(const ResultsFolder& folder) {
   return caption;
 }
 
+std::vector<PaperPoints> papers_beside(const ResultsFolder& folder) {
+  return paper_points(paper_numbers_of(folder.run), folder.records);
+}
+
 Fields figures_document(const ResultsFolder& folder) {
+  return figures_document(folder, papers_beside(folder));
+}
+
+Fields figures_document(const ResultsFolder& folder, const std::vector<PaperPoints>& papers) {
   Manifest run = folder.run;
   const std::vector<std::string> axes = axes_of(run);
   for (Plot& plot : run.plots) {
@@ -94,7 +101,7 @@ Fields figures_document(const ResultsFolder& folder) {
   size_t missing = 0;
   for (const MissingPoints& place : missing_points(folder)) missing += place.methods.size();
   return {{"source", visible(folder.source, /*kept=*/"")},  // a path may hold any bytes
-          {"papers", FieldWriter::written(paper_points(paper_numbers_of(run), folder.records))},
+          {"papers", FieldWriter::written(papers)},
           {"run", written_fields(run)},
           {"records", std::move(records)},
           {"skipped", folder.skipped.size()},

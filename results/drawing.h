@@ -3,11 +3,12 @@
 #pragma once
 
 #include "results/folder.h"
+#include "results/paper_numbers.h"
 
 namespace reprise::results {
 
-// Returns the manifest's caption; title and note are filled from all
-// records. Throws Error for an unknown placeholder.
+// Returns the manifest's caption; title and note are filled from all records. Throws Error for an
+// unknown placeholder.
 [[nodiscard]] Caption filled_caption(const ResultsFolder& folder);
 
 // Returns {source, run, records, papers, skipped, missing}. `run` is the manifest with titles and
@@ -15,5 +16,12 @@ namespace reprise::results {
 // does not count (run_validity.h); `papers` is paper_points(); the last two are counts of points.
 // Throws Error for an unknown placeholder or paper.
 [[nodiscard]] Fields figures_document(const ResultsFolder& folder);
+// The same with `papers`, which papers_beside() returned for this folder.
+[[nodiscard]] Fields figures_document(const ResultsFolder& folder,
+                                      const std::vector<PaperPoints>& papers);
+
+// Reads the papers' numbers that the manifest names, and returns those beside the folder's records.
+// Throws Error for an unknown paper.
+[[nodiscard]] std::vector<PaperPoints> papers_beside(const ResultsFolder& folder);
 
 }  // namespace reprise::results

@@ -169,4 +169,8 @@ struct Manifest {
 // unknown axis or family, or with another's name.
 void check_manifest(const Manifest& manifest, const std::string& source);
 
+// check_manifest() for a manifest that this program made of an experiment file or of records. Their
+// texts are checked as read_manifest() checks those of a file.
+void check_made_manifest(const Manifest& manifest, const std::string& source);
+
 }  // namespace reprise::results

@@ -26,22 +26,16 @@ Summary summarize(std::span<const double> samples) {
   std::vector<double> sorted(samples.begin(), samples.end());
   for (const double sample : sorted) REPRISE_CHECK(std::isfinite(sample), "sample {}", sample);
   std::sort(sorted.begin(), sorted.end());
-  return {.count = static_cast<int64_t>(sorted.size()),
-          .median = quantile(sorted, 0.5),
-          .min = sorted.front(),
-          .max = sorted.back(),
-          .q1 = quantile(sorted, 0.25),
-          .q3 = quantile(sorted, 0.75)};
+  return {Spread{.min = sorted.front(),
+                 .max = sorted.back(),
+                 .q1 = quantile(sorted, 0.25),
+                 .q3 = quantile(sorted, 0.75),
+                 .count = std::ssize(sorted)},
+          quantile(sorted, 0.5)};
 }
 
 Metric metric_of(const Summary& summary, const std::string& unit) {
-  return {.value = summary.median,
-          .unit = unit,
-          .spread = Spread{.min = summary.min,
-                           .max = summary.max,
-                           .q1 = summary.q1,
-                           .q3 = summary.q3,
-                           .count = summary.count}};
+  return {.value = summary.median, .unit = unit, .spread = static_cast<const Spread&>(summary)};
 }
 
 void add_percentiles(std::span<const double> samples, Metric& metric) {

@@ -7,11 +7,8 @@
 
 namespace reprise::results {
 
-struct Summary {
-  int64_t count = 0;
-  double median = 0, min = 0, max = 0;
-  double q1 = 0, q3 = 0;  // quartiles
-  [[nodiscard]] double iqr() const { return q3 - q1; }
+struct Summary : Spread {
+  double median = 0;
 };
 
 // Returns the value below which `share` (0..1) of the samples lie: position share * (n - 1) of the

@@ -175,9 +175,9 @@ Fields facts_of(const Record& record, const std::vector<Column>& columns,
 
 Fields folder_document(const Reported& report, size_t number) {
   const ResultsFolder& folder = report.folder;
-  const auto papers = results::paper_points(results::paper_numbers_of(folder.run), folder.records);
+  const std::vector<PaperPoints> papers = results::papers_beside(folder);
   const std::vector<Column> columns = columns_of(report);
-  Fields document = results::figures_document(folder);
+  Fields document = results::figures_document(folder, papers);
   document["looks"] = experiments::method_looks();
   document["id"] = fmt::format("r{}", number);
   document["prefix"] = fmt::format("r{}-", number);

@@ -132,6 +132,9 @@ class FieldReader {
   std::string path_;
 };
 
+template <typename T>
+[[nodiscard]] Fields written_fields(const T& value);
+
 // Writes a struct as fields.
 class FieldWriter {
  public:
@@ -165,10 +168,7 @@ class FieldWriter {
   template <typename T>
   static Value written(const T& field) {
     if constexpr (requires(Fields & fields, FieldWriter & writer) { T::visit(field, writer); }) {
-      Fields fields;
-      FieldWriter writer(fields);
-      T::visit(field, writer);
-      return fields;
+      return written_fields(field);
     } else {
       return field;
     }
@@ -218,7 +218,7 @@ template <typename T>
 }
 
 template <typename T>
-[[nodiscard]] Fields written_fields(const T& value) {
+Fields written_fields(const T& value) {
   Fields fields;
   FieldWriter writer(fields);
   T::visit(value, writer);

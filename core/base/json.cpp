@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 
 constexpr size_t kMaxDepth = 200;  // values are destroyed and written recursively
 
-// What nlohmann says of a syntax error, without its name and number for it.
+// Returns nlohmann's message for a syntax error without the library's name and error number.
 std::string reason_of(const Json::exception& error) {
   const std::string text = error.what();
   const size_t end = text.find("] ");

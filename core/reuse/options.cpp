@@ -10,9 +10,9 @@
 namespace reprise::reuse::detail {
 namespace {
 
-class FieldReader final : public OptionVisitor {
+class OptionReader final : public OptionVisitor {
  public:
-  explicit FieldReader(JsonObject& given) : given_(given) {}
+  explicit OptionReader(JsonObject& given) : given_(given) {}
 
   void integer(const OptionText& text, const IntegerRange& accepted, int32_t& value) override {
     value = static_cast<int32_t>(given_.integer_in(text.name, accepted.low, accepted.high, value));
@@ -44,9 +44,9 @@ class FieldReader final : public OptionVisitor {
   JsonObject& given_;
 };
 
-class FieldWriter final : public OptionVisitor {
+class OptionWriter final : public OptionVisitor {
  public:
-  explicit FieldWriter(Fields& fields) : fields_(fields) {}
+  explicit OptionWriter(Fields& fields) : fields_(fields) {}
   void integer(const OptionText& text, const IntegerRange&, int32_t& value) override {
     fields_[text.name] = value;
   }
@@ -65,9 +65,9 @@ class FieldWriter final : public OptionVisitor {
   Fields& fields_;
 };
 
-class FieldLister final : public OptionVisitor {
+class OptionLister final : public OptionVisitor {
  public:
-  explicit FieldLister(std::vector<OptionInfo>& infos) : infos_(infos) {}
+  explicit OptionLister(std::vector<OptionInfo>& infos) : infos_(infos) {}
   void integer(const OptionText& text, const IntegerRange& accepted, int32_t& value) override {
     std::string range = fmt::format("{} to {}", accepted.low, accepted.high);
     if (accepted.multiple_of > 1) range += fmt::format(", a multiple of {}", accepted.multiple_of);
@@ -105,21 +105,21 @@ size_t choose_preset(JsonObject& given, std::span<const std::string> names) {
   return static_cast<size_t>(found - names.begin());
 }
 
-void read_fields(JsonObject& given, const Visit& visit) {
-  FieldReader reader(given);
+void read_values(JsonObject& given, const Visit& visit) {
+  OptionReader reader(given);
   visit(reader);
 }
 
-Fields written_fields(const Visit& visit) {
+Fields written_values(const Visit& visit) {
   Fields fields;
-  FieldWriter writer(fields);
+  OptionWriter writer(fields);
   visit(writer);
   return fields;
 }
 
-std::vector<OptionInfo> field_infos(const Visit& visit) {
+std::vector<OptionInfo> option_infos(const Visit& visit) {
   std::vector<OptionInfo> infos;
-  FieldLister lister(infos);
+  OptionLister lister(infos);
   visit(lister);
   return infos;
 }

@@ -84,9 +84,9 @@ using Visit = std::function<void(OptionVisitor&)>;
 // Index of the name that the key "preset" gives; 0 without that key.
 size_t choose_preset(JsonObject& given, std::span<const std::string> names);
 // Overwrites the fields whose keys are given.
-void read_fields(JsonObject& given, const Visit& visit);
-Fields written_fields(const Visit& visit);
-std::vector<OptionInfo> field_infos(const Visit& visit);
+void read_values(JsonObject& given, const Visit& visit);
+Fields written_values(const Visit& visit);
+std::vector<OptionInfo> option_infos(const Visit& visit);
 // {option: value} for the values in `to` that differ from `from`.
 Fields changes_of(const Fields& from, const Fields& to);
 
@@ -122,7 +122,7 @@ T read_options(JsonObject given) {
     for (const Preset<T>& preset : presets) names.push_back(preset.name);
     options = presets[detail::choose_preset(given, names)].options;
   }
-  detail::read_fields(given, detail::visit_of(options));
+  detail::read_values(given, detail::visit_of(options));
   if constexpr (detail::HasCheck<T>) options.check(given);
   given.reject_unknown();
   return options;
@@ -137,13 +137,13 @@ T read_options(const Fields& given, const std::string& source) {
 // Every option with its value, as a record keeps it.
 template <Options T>
 Fields options_fields(T options) {
-  return detail::written_fields(detail::visit_of(options));
+  return detail::written_values(detail::visit_of(options));
 }
 
 template <Options T>
 OptionList list_options() {
   T defaults;
-  OptionList list{.options = detail::field_infos(detail::visit_of(defaults)), .presets = {}};
+  OptionList list{.options = detail::option_infos(detail::visit_of(defaults)), .presets = {}};
   if constexpr (detail::HasPresets<T>)
     for (const Preset<T>& preset : T::presets())
       list.presets.push_back(

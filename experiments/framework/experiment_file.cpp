@@ -268,7 +268,7 @@ class Parser {
 
   // Checks method options here, so that no error appears after hours of measuring.
   void read_options(JsonObject& entry, MethodChoice& choice) const {
-    const Value none = Fields();
+    const Fields none;
     const JsonObject given =
         entry.has("options") ? entry.object("options") : JsonObject(none, source_);
     for (const KnownMethod& method : vocabulary_.methods)
@@ -364,7 +364,7 @@ class Parser {
   }
 
   void read_axes() {
-    const Value none = Fields();
+    const Fields none;
     JsonObject settings =
         file_.has("settings") ? file_.object("settings") : JsonObject(none, source_, "settings");
     JsonObject sweep =

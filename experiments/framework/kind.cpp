@@ -22,6 +22,12 @@ const Axis* KindInfo::find_axis(const std::string& wanted) const {
   return nullptr;
 }
 
+MethodChoice method_of(const results::Record& record) {
+  const Value& options = record.requested("method_options");
+  return {.name = text_of(record.settings.requested, "method"),
+          .options = options.is_fields() ? options.fields() : Fields()};
+}
+
 std::string label_of(const MethodChoice& method) {
   return method.options.empty() ? method.name : method.name + " " + json_text(method.options);
 }

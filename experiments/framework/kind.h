@@ -96,6 +96,9 @@ struct MethodChoice {
   std::string label = {};  // name in tables and figures; "": name and options
 };
 
+// The method or series that a record's point asked for, with the options that were set.
+[[nodiscard]] MethodChoice method_of(const results::Record& record);
+
 // Returns the name, and the options if any are set. Distinguishes the points of a group.
 [[nodiscard]] std::string label_of(const MethodChoice& method);
 

@@ -98,9 +98,7 @@ void read_points(Experiment& experiment, const std::vector<Record>& records,
     if (const std::string dtype = text_of(requested, "dtype", "f32");
         seen.insert("dtype " + dtype).second)
       experiment.dtypes.push_back(dtype_named(dtype, source));
-    const Value& options = record.requested("method_options");
-    const MethodChoice method{.name = text_of(requested, "method"),
-                              .options = options.is_fields() ? options.fields() : Fields()};
+    const MethodChoice method = method_of(record);
     if (seen.insert("method " + label_of(method)).second) experiment.methods.push_back(method);
   }
 }

@@ -67,9 +67,9 @@ results::Manifest with_identity(results::Manifest manifest, const RunOptions& op
 // Returns those of the sources that the group reads.
 Fields sources_of_group(const Fields& sources, const Group& group) {
   Fields own;
-  if (const Value& models = field_of(sources, "models"); models.is_fields())
-    if (const Value& model = field_of(models.fields(), group.model.model); !model.is_null())
-      own["model"] = model;
+  if (const Value& model = field_of(field_of(sources, "models"), group.model.model);
+      !model.is_null())
+    own["model"] = model;
   if (const Value& workload = field_of(sources, "workload"); !workload.is_null())
     own["workload"] = workload;
   return own;

@@ -6,10 +6,11 @@
 
 namespace reprise::experiments {
 
-// The fingerprints in the form of results::identity_json(). Reads small files completely, and of
-// weights only size, modification time and header, which takes milliseconds. Of a data folder it
-// reads the JSON files and tables, the large ones by size and modification time. Leaves out files
-// that cannot be read; loading them reports why.
+// Returns the fingerprints in the form of results::identity_fields(). Small files and the JSON
+// files and tables of a data folder are hashed whole, weights by samples
+// (model::Coverage::kSamples); a file of data above 8 MiB is told by its size and time of change.
+// Files that are absent are left out, and those that cannot be read are "unreadable"; loading them
+// reports why.
 [[nodiscard]] Fields sources_of(const Experiment& experiment);
 
 }  // namespace reprise::experiments

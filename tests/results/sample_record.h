@@ -64,7 +64,7 @@ inline std::vector<Record> records_of_parts(const std::vector<Json>& all) {
   return records;
 }
 
-// What is wrong with a line; "" if nothing is.
+// Returns the fault for which a line is no record; "" if it is one.
 inline std::string line_fault(const Json& line) {
   try {
     (void)record_of(line);

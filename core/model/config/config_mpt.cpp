@@ -57,7 +57,7 @@ void read_mpt(JsonObject& json, ModelConfig& config) {
   config.block = BlockStyle::kSequential;
   const bool has_bias = !json.boolean("no_bias", true);
   config.norm_bias = config.qkv_bias = config.attention_out_bias = config.mlp_bias = has_bias;
-  const Value none = Fields();
+  const Fields none;
   const bool is_trained = read_choice(json, "reprise_alibi", {"eager", "trained"}) == "trained";
   if (json.has("attn_config")) {
     read_attention(json.object("attn_config"), is_trained, config);

@@ -186,7 +186,7 @@ Measurement MethodRun::measurement(const serving::RunResult& result, const Machi
   if (decoder_ != nullptr) {
     Measurement reported;
     add_report(*method_, reported);
-    // Of what both know, the run counts its own requests.
+    // insert() keeps the run's own metric if the method reports one of the same name.
     out.metrics.insert(reported.metrics.begin(), reported.metrics.end());
     update(out.resolved, reported.resolved);
   }

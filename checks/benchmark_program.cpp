@@ -47,7 +47,7 @@ std::vector<fs::path> programs_in(const fs::path& place) {
 std::string exactly(const std::string& name) {
   std::string expression = "^";
   for (const char c : name) {
-    if (std::string_view(".[]{}()\\*+?|^$").find(c) != std::string_view::npos) expression += '\\';
+    if (std::string_view(".[{()\\*+?|^$").find(c) != std::string_view::npos) expression += '\\';
     expression += c;
   }
   return expression + "$";

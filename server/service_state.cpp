@@ -72,10 +72,11 @@ void Service::State::cancel(const Cancel& one) {
 void Service::State::step() {
   try {
     const engine::StepReport report = engine.step();
-    for (const engine::TokenEvent& event : report.events)
-      if (event.request >= 0) tell(event);
+    // Before the answers, so that a client that has its answer reads metrics that count it.
     metrics.step(report);
     show_standing(report);
+    for (const engine::TokenEvent& event : report.events)
+      if (event.request >= 0) tell(event);
   } catch (const engine::BadLogits& error) {
     fail(error.request(), 500, "error", error.what());
   } catch (const std::exception& error) {

@@ -47,9 +47,9 @@ sentence::EmbedSettings settings_of(const EmbedCommand& command, const std::stri
   if (!command.prompt.empty())
     settings.form.prompt = sentence::Prompt::parse(command.prompt, "--prompt");
   if (command.max_tokens > 0) {
-    if (config.max_positions > 0 && command.max_tokens > config.max_positions)
+    if (command.max_tokens > config.position_limit())
       raise("--max-tokens {}: {} takes {} at most", command.max_tokens, config.name,
-            config.max_positions);
+            config.position_limit());
     settings.form.most_tokens = command.max_tokens;
   }
   return settings;

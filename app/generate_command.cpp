@@ -66,7 +66,8 @@ engine::Request request_of(const GenerateCommand& command, const methods::Method
     request.prompt = read_ids(command.ids, config);
   } else {
     const bool is_file = !command.prompt_file.empty();
-    const std::string text = is_file ? read_text(command.prompt_file) : command.prompt;
+    const std::string text =
+        is_file ? read_prompt_text(command.prompt_file, config) : command.prompt;
     request = read_prompt(method, *tokenizer, text, is_file ? command.prompt_file : "--prompt");
     // An empty text may still become the token that starts every text.
     if (text.empty() || request.prompt.empty())

@@ -55,7 +55,7 @@ void complete(engine::Request& request, const GenerationOptions& options,
                     "give a shorter prompt");
   const int64_t room = positions_left(config, length);
   if (options.max_new_tokens > room)
-    note("note: the model places {} tokens, so at most {} are generated\n", config.max_positions,
+    note("note: the model places {} tokens, so at most {} are generated\n", config.position_limit(),
          room);
   request.max_new_tokens = static_cast<int32_t>(std::min<int64_t>(options.max_new_tokens, room));
 }

@@ -116,7 +116,7 @@ void add_model(Table& table, const std::string& name, const char* weights,
   table.row({name, weights, count_text(static_cast<double>(config.parameters())),
              std::to_string(config.layers), std::to_string(config.hidden),
              std::to_string(config.heads), std::to_string(config.kv_heads),
-             std::to_string(config.max_positions)});
+             std::to_string(config.default_tokens())});
 }
 
 void list_models() {

@@ -21,10 +21,6 @@ namespace {
 
 constexpr size_t kMostTextBytes = size_t{64} << 20;
 
-bool has_end(const model::ModelConfig& config) {
-  return config.position == model::PositionScheme::kRotary && config.max_positions > 0;
-}
-
 // The JSON object of --method-options; an empty one without it.
 Fields given_method_options(const ModelOptions& options) {
   if (options.method_options.empty()) return {};
@@ -209,15 +205,30 @@ std::string read_text(const std::string& file) {
   return read_file(file == "-" ? "/dev/stdin" : file, kMostTextBytes);
 }
 
+std::string read_prompt_text(const std::string& file, const model::ModelConfig& config) {
+  // Many times the length of common tokens, and never so little that a page of blanks is refused.
+  constexpr int64_t kBytesPerToken = 64, kLeastBytes = int64_t{1} << 20;
+  std::string text = read_text(file);
+  const int64_t limit = config.position_limit();
+  if (limit >= static_cast<int64_t>(kMostTextBytes) / kBytesPerToken) return text;
+  const int64_t most = std::max(kLeastBytes, limit * kBytesPerToken);
+  if (std::ssize(text) > most)
+    raise(
+        "{} has {} bytes, model {} places at most {} tokens and takes at most {} bytes; shorten it",
+        file, text.size(), config.name, limit, most);
+  return text;
+}
+
 void require_positions(const model::ModelConfig& config, int64_t length, const std::string& what,
                        const std::string& remedy) {
-  if (has_end(config) && length > config.max_positions)
+  if (length > config.position_limit())
     raise("{} takes {} positions, model {} places at most {} tokens; {}", what, length, config.name,
-          config.max_positions, remedy);
+          config.position_limit(), remedy);
 }
 
 int64_t positions_left(const model::ModelConfig& config, int64_t length) {
-  return has_end(config) ? config.max_positions - length : std::numeric_limits<int64_t>::max();
+  constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
+  return config.position_limit() == kNoEnd ? kNoEnd : config.position_limit() - length;
 }
 
 }  // namespace reprise::app

@@ -72,8 +72,8 @@ std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const Mod
 // method that cannot generate or cannot run on the device, and for --schema with a method that
 // reads no markup.
 std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options, Device device);
-// make_chosen_method() for prompts that nothing is generated behind. Also throws Error, with the
-// reason, for a method of which this build lacks a part.
+// make_chosen_method() for prompts that are only prefilled. Also throws Error, with the reason, for
+// a method that needs a library which this build lacks.
 std::unique_ptr<methods::Method> make_prefill_method(const ModelOptions& options, Device device);
 
 // The schema of --schema, for Use::markup; nullopt if there is none. `tokenizer` must outlive it.
@@ -98,6 +98,9 @@ std::vector<int32_t> read_ids(const IdOptions& options, const model::ModelConfig
 
 // The text of a file, or of standard input for "-". Throws Error if it is larger than 64 MiB.
 std::string read_text(const std::string& file);
+// read_text() of a prompt. Throws Error also for a text that is far longer than the model's
+// positions, because tokenizing it would take hundreds of bytes of memory for each byte.
+std::string read_prompt_text(const std::string& file, const model::ModelConfig& config);
 
 // Throws Error if `length` (the largest position + 1) is beyond the positions that the model has:
 // "`what` takes ... positions, model ... places at most ...; `remedy`".

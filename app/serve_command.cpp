@@ -44,7 +44,8 @@ int32_t sequence_tokens(const ServeOptions& options, const model::ModelConfig& c
     require_positions(config, options.max_tokens, "--max-tokens", "give fewer");
     return options.max_tokens;
   }
-  const int64_t positions = config.max_positions > 0 ? config.max_positions : kMostDefaultTokens;
+  const int64_t trained = config.default_tokens();
+  const int64_t positions = trained > 0 ? trained : kMostDefaultTokens;
   return static_cast<int32_t>(std::min<int64_t>(positions, kMostDefaultTokens));
 }
 
@@ -78,11 +79,11 @@ struct NamedPrefix {
   std::vector<int32_t> tokens;
 };
 
-std::vector<NamedPrefix> prefixes_of(const ServeOptions& options,
-                                     const server::ServedModel& model) {
+std::vector<NamedPrefix> prefixes_of(const ServeOptions& options, const server::ServedModel& model,
+                                     const model::ModelConfig& config) {
   std::vector<NamedPrefix> prefixes;
   if (!options.prefix_file.empty()) {
-    const std::string text = read_text(options.prefix_file);
+    const std::string text = read_prompt_text(options.prefix_file, config);
     if (text.empty())
       raise("--prefix-file {} is empty: put a text into it, or leave the option out",
             options.prefix_file);
@@ -94,7 +95,7 @@ std::vector<NamedPrefix> prefixes_of(const ServeOptions& options,
           options.prefix_file);
   }
   if (!options.system_file.empty()) {
-    std::string system = read_text(options.system_file);
+    std::string system = read_prompt_text(options.system_file, config);
     if (system.ends_with('\n')) system.pop_back();  // added by the file
     prefixes.push_back({"--system-prompt-file", server::chat_prefix(model, system)});
   }
@@ -190,11 +191,11 @@ void serve(const ServeOptions& options, const server::ServerOptions& serving,
   server.shut_down(std::chrono::seconds(options.grace_s));
 }
 
-// If the user chose no method, prefixes of prompts are kept, as other servers do. Not for dynamic
-// rotary scaling, where angles depend on the prompt's length, so equal prefixes have different
+// If the user chose no method, prefixes of prompts are kept, as other servers do. Not for rotary
+// scalings whose angles depend on the prompt's length, because equal prefixes then have different
 // keys.
 void default_method(const model::ModelConfig& config, ServeOptions& options) {
-  if (!options.has_chosen_method && config.rotary.scaling != model::RopeScaling::kDynamic)
+  if (!options.has_chosen_method && !config.rotary.depends_on_length())
     options.model.method_options = R"({"reuse_prefill": true, "retain": true})";
 }
 
@@ -213,7 +214,7 @@ void run(ServeOptions options, const CommonOptions& common) {
       server::served_model(chosen.config, *tokenizer, chosen.place, options.chat_template);
   if (!options.served_name.empty()) model.name = options.served_name;
   model.max_sequence_tokens = sequence_tokens(options, chosen.config);
-  const std::vector<NamedPrefix> prefixes = prefixes_of(options, model);
+  const std::vector<NamedPrefix> prefixes = prefixes_of(options, model, chosen.config);
   const auto decoder = load_chosen(chosen, options.model, context);
   const std::vector<methods::Prefix> shared = shared_by_prompts(prefixes);
   const std::optional<methods::Markup> markup = chosen_markup(options.model, chosen, *tokenizer);

@@ -9,7 +9,7 @@ namespace reprise::sentence {
 ChoiceReader::ChoiceReader(model::Decoder& model, const Tokenizer& tokenizer,
                            std::span<const std::string> choices)
     : TextReader(model, tokenizer,
-                 {.most_tokens = model.config().max_positions, .may_cut = false}) {
+                 {.most_tokens = model.config().position_limit(), .may_cut = false}) {
   if (!config().has_head)
     raise("{} has no head that makes logits: choices are told apart by a decoder", config().name);
   for (const std::string& choice : choices) {

@@ -20,7 +20,7 @@ std::string model_folder_of(const std::string& folder) {
 
 EmbedSettings settings_of(const std::string& folder, const model::ModelConfig& config) {
   EmbedSettings settings;
-  settings.form.most_tokens = config.max_positions;
+  settings.form.most_tokens = config.default_tokens();
   settings.pooling.modes = {config.is_causal ? PoolingMode::kLast : PoolingMode::kMean};
   const auto found = read_sentence_folder(folder);
   if (!found) return settings;
@@ -29,7 +29,7 @@ EmbedSettings settings_of(const std::string& folder, const model::ModelConfig& c
   settings.takes_prompt = found->pools_prompt;
   settings.form.strips_space = true;
   settings.form.lowers_case = found->lowers_case;
-  settings.form.most_tokens = fewer(config.max_positions, found->most_tokens.value_or(0));
+  settings.form.most_tokens = fewer(config.default_tokens(), found->most_tokens.value_or(0));
   return settings;
 }
 

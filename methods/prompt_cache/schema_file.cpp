@@ -27,9 +27,7 @@ pml::LayoutOptions layout_options(const SchemaPlace& place, const Tokenizer& tok
   options.chat_template = place.chat_template;
   if (has_config(place.model)) {
     const model::ModelConfig config = model::load_config(place.model);
-    const bool has_end = config.position == model::PositionScheme::kRotary;
-    if (has_end && !place.has_random_weights)
-      options.max_positions = std::max<int64_t>(0, config.max_positions);
+    if (!place.has_random_weights) options.max_positions = config.position_limit();
     if (place.chat_template.empty())
       options.chat_template = pml::template_of(config.family, tokenizer);
   } else if (place.chat_template.empty()) {

@@ -140,6 +140,37 @@ TEST_F(ModelCommands, PositionsBeyondTheModelAreRefused) {
       0);
 }
 
+// Linear and dynamic scaling stretch the model's positions; ALiBi has no end.
+TEST_F(ModelCommands, PositionsOfScaledAndEndlessModelsAreTaken) {
+  std::string ids = "1";
+  for (int i = 1; i < 40; ++i) ids += ",1";
+  const std::string out = (dir_ / "logits").string();
+  const fs::path folder = dir_ / "long";
+  fs::create_directories(folder);
+  const auto on_long = [&](const Json& config, std::vector<std::string> command) {
+    std::ofstream(folder / "config.json") << config.dump();
+    command.insert(command.begin() + 1, {"--model", folder.string(), "--random-weights"});
+    return command;
+  };
+  Json llama = model::tiny_llama_config();
+  llama["max_position_embeddings"] = 32;
+  const Json mpt = {{"model_type", "mpt"}, {"d_model", 32},    {"n_heads", 2},
+                    {"n_layers", 1},       {"vocab_size", 64}, {"max_seq_len", 32}};
+  for (const char* type : {"linear", "dynamic"}) {
+    llama["rope_scaling"] = {{"type", type}, {"factor", 4.0}};
+    EXPECT_EQ(reprise(on_long(llama, {"logits", "--ids", ids, "--out", out})).status, 0);
+    const Outcome generated =
+        reprise(on_long(llama, {"generate", "--ids", ids, "--max-new-tokens", "100"}));
+    EXPECT_EQ(generated.status, 0) << generated.err;
+    EXPECT_NE(generated.err.find("places 128 tokens, so at most 88"), std::string::npos)
+        << generated.err;
+    expect_refused(on_long(llama, {"logits", "--ids", "1", "--positions", "128", "--out", out}),
+                   {"places at most 128"});
+  }
+  EXPECT_EQ(reprise(on_long(mpt, {"logits", "--ids", ids, "--out", out})).status, 0);
+  EXPECT_EQ(reprise(on_long(mpt, {"generate", "--ids", ids, "--max-new-tokens", "3"})).status, 0);
+}
+
 TEST_F(ModelCommands, CorruptLogitsAreRefusedByBoth) {
   const std::string place = checkpoint("nan", std::numeric_limits<float>::quiet_NaN());
   const std::string out = (dir_ / "logits").string();

@@ -35,7 +35,7 @@ class DeviceKernels : public DeviceOperations {
   virtual void rotary(const RotaryCall& call) = 0;
   // `frequencies` is in host memory; cos and sin are in the device's.
   virtual void rotary_angles(std::span<const int32_t> positions, std::span<const float> frequencies,
-                             float* cos, float* sin) = 0;
+                             float factor, float* cos, float* sin) = 0;
   virtual void embedding(const EmbeddingCall& call) = 0;
   virtual void clip(const ClipCall& call) = 0;
   virtual void gather_rows(const GatherRowsCall& call) = 0;

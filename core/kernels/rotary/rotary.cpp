@@ -18,9 +18,9 @@ void RotaryCall::run(const Context& context) const {
 }
 
 void rotary_angles(std::span<const int32_t> positions, std::span<const float> inverse_frequency,
-                   float* cos, float* sin, const Context& context) {
+                   float factor, float* cos, float* sin, const Context& context) {
   if (DeviceKernels* device = device_kernels(context, "rotary angles"))
-    return device->rotary_angles(positions, inverse_frequency, cos, sin);
+    return device->rotary_angles(positions, inverse_frequency, factor, cos, sin);
   const auto half = static_cast<int64_t>(inverse_frequency.size());
   // A sine and cosine cost about 40 ns: count them as the bytes a core moves in that time.
   constexpr int64_t kBytesPerAngle = 1024;
@@ -29,8 +29,9 @@ void rotary_angles(std::span<const int32_t> positions, std::span<const float> in
              const auto position = static_cast<float>(positions[static_cast<size_t>(row)]);
              for (int64_t c = 0; c < half; ++c) {
                const float angle = position * inverse_frequency[static_cast<size_t>(c)];
-               cos[row * half + c] = static_cast<float>(std::cos(static_cast<double>(angle)));
-               sin[row * half + c] = static_cast<float>(std::sin(static_cast<double>(angle)));
+               const auto exact = static_cast<double>(angle);
+               cos[row * half + c] = factor * static_cast<float>(std::cos(exact));
+               sin[row * half + c] = factor * static_cast<float>(std::sin(exact));
              }
            });
 }

@@ -24,10 +24,11 @@ struct RotaryCall {
   void run(const Context& context) const;
 };
 
-// cos and sin, rounded to f32, of t = position * inverse_frequency[c]. t is rounded to f32 too, as
-// in the models' training; at position 10,000 this changes it by up to 5e-4.
+// factor * cos(t) and factor * sin(t) with t = position * inverse_frequency[c]. t, cosine, sine and
+// product are rounded to f32, as in the models' training; at position 10,000 this changes t by up
+// to 5e-4.
 //   positions [rows], inverse_frequency [half]; cos, sin [rows, half]
 void rotary_angles(std::span<const int32_t> positions, std::span<const float> inverse_frequency,
-                   float* cos, float* sin, const Context& context);
+                   float factor, float* cos, float* sin, const Context& context);
 
 }  // namespace reprise::kernels

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "core/base/error.h"
 #include "core/model/config/config_families.h"
+#include "core/model/config/config_reader.h"
 #include "core/model/config/shapes.h"
 
 namespace reprise::model {
@@ -57,6 +60,33 @@ ModelConfig load_shape(const std::string& name) {
 }
 
 }  // namespace
+
+int64_t ModelConfig::position_limit() const {
+  constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
+  if (position == PositionScheme::kAlibi || position == PositionScheme::kNone) return kNoEnd;
+  if (max_positions <= 0) return kNoEnd;
+  const auto stretched = [&](int64_t positions) {
+    const double most = std::floor(rotary.factor * static_cast<double>(positions));
+    return static_cast<int64_t>(std::min(most, static_cast<double>(kMaxPositions)));
+  };
+  if (position != PositionScheme::kRotary) return max_positions;
+  switch (rotary.scaling) {
+    // Their max_position_embeddings is the length before scaling.
+    case RopeScaling::kLinear:
+    case RopeScaling::kDynamic:
+      return stretched(max_positions);
+    // Some files of YaRN state that length there, too (Qwen2.5), others the scaled one.
+    case RopeScaling::kYarn:
+      return std::max(max_positions, stretched(rotary.original_max_positions));
+    default:
+      return max_positions;
+  }
+}
+
+int64_t ModelConfig::default_tokens() const {
+  const int64_t limit = position_limit();
+  return limit < std::numeric_limits<int64_t>::max() ? limit : max_positions;
+}
 
 ModelConfig parse_config(const Value& json, const std::string& source) {
   JsonObject object(json, source);

@@ -34,7 +34,14 @@ enum class BlockStyle : uint8_t {
   kPostNorm           // x = norm_1(x + attention(x)); x = norm_2(x + mlp(x))   [BERT]
 };
 
-enum class RopeScaling : uint8_t { kNone, kLinear, kDynamic, kLlama3 };
+enum class RopeScaling : uint8_t {
+  kNone,
+  kLinear,   // all frequencies are divided by `factor`
+  kDynamic,  // beyond original_max_positions the base grows with the sequence's length
+  kLlama3,   // long wavelengths are interpolated, short ones kept
+  kYarn,     // as kLlama3, chosen by the number of turns in the original length [YaRN §3.2]
+  kLongRope  // each frequency has a divisor of its own, another one for long sequences
+};
 
 struct RotaryConfig {
   double theta = 10000.0;
@@ -42,7 +49,20 @@ struct RotaryConfig {
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;
   double low_freq_factor = 1.0, high_freq_factor = 4.0;  // for kLlama3
-  int64_t original_max_positions = 0;                    // for kLlama3 and kDynamic
+  int64_t original_max_positions = 0;  // length before scaling; for all but kNone and kLinear
+  // kYarn: pairs that turn more than beta_fast times in the original length keep their frequency,
+  // those that turn less than beta_slow times are interpolated; a ramp lies between.
+  double beta_fast = 32.0, beta_slow = 1.0;
+  bool has_whole_ramp = true;  // kYarn: the ramp begins and ends at whole pairs
+  // kLongRope: [dims / 2] divisors of the frequencies of sequences up to original_max_positions,
+  // and of longer ones.
+  std::vector<double> short_divisors, long_divisors;
+  double attention_factor = 1.0;  // factor of cosines and sines; kYarn and kLongRope have one
+
+  // True if a sequence's length changes the frequencies.
+  [[nodiscard]] bool depends_on_length() const {
+    return scaling == RopeScaling::kDynamic || scaling == RopeScaling::kLongRope;
+  }
 };
 
 struct AlibiConfig {
@@ -106,8 +126,8 @@ struct ModelConfig {
   Family family = Family::kLlama;
 
   int64_t vocab = 0, hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0;
-  int64_t intermediate = 0;  // width of a dense layer's MLP
-  int64_t max_positions = 0;
+  int64_t intermediate = 0;   // width of a dense layer's MLP
+  int64_t max_positions = 0;  // max_position_embeddings; see position_limit()
 
   Norm norm = Norm::kRms;
   double norm_epsilon = 1e-5;
@@ -139,6 +159,12 @@ struct ModelConfig {
   std::vector<int64_t> eos_ids;
   DType stored_dtype = DType::kF32;
 
+  // Most tokens of a sequence that the model can place: max_positions, or more with a rotary
+  // scaling that stretches them. INT64_MAX if positions have no end: ALiBi and relative positions.
+  [[nodiscard]] int64_t position_limit() const;
+  // position_limit(), or the trained length where positions have no end: how long a sequence may
+  // become unless the user asks for more.
+  [[nodiscard]] int64_t default_tokens() const;
   [[nodiscard]] int64_t q_dim() const { return heads * head_dim; }
   [[nodiscard]] int64_t kv_dim() const { return kv_heads * head_dim; }
   [[nodiscard]] bool has_experts(int64_t layer) const;

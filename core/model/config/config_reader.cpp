@@ -88,42 +88,104 @@ RopeScaling parse_scaling(const JsonObject& json, const std::string& key, const 
   if (type == "linear") return RopeScaling::kLinear;
   if (type == "dynamic") return RopeScaling::kDynamic;
   if (type == "llama3") return RopeScaling::kLlama3;
-  raise("{} is \"{}\", which is not supported: use default, linear, dynamic or llama3",
-        json.where(key), type.substr(0, 100));
+  if (type == "yarn") return RopeScaling::kYarn;
+  if (type == "longrope" || type == "su") return RopeScaling::kLongRope;  // Phi-3's first name
+  // Sections of a head take the positions of a text, of rows and of columns; for text alone the
+  // three are equal, and so are the angles to those without sections.
+  if (type == "mrope") return RopeScaling::kNone;
+  raise(
+      "{} is \"{}\", which is not supported: use default, linear, dynamic, llama3, yarn, longrope "
+      "or mrope",
+      json.where(key), type.substr(0, 100));
+}
+
+void read_llama3(JsonObject& scaling, RotaryConfig& rotary) {
+  rotary.low_freq_factor = scaling.number("low_freq_factor");
+  rotary.high_freq_factor = scaling.number("high_freq_factor");
+  if (!(rotary.low_freq_factor > 0 && rotary.high_freq_factor > rotary.low_freq_factor))
+    raise("{} is {} and high_freq_factor {}: 0 < low < high is needed",
+          scaling.where("low_freq_factor"), rotary.low_freq_factor, rotary.high_freq_factor);
+}
+
+// [YaRN §3.3, eq. 22; DeepSeek's files weigh it by two further keys]
+double yarn_attention_factor(JsonObject& scaling, double factor) {
+  const auto grown = [&](double weight) {
+    return factor <= 1.0 ? 1.0 : 0.1 * weight * std::log(factor) + 1.0;
+  };
+  const double weight = scaling.number("mscale", 0.0), all = scaling.number("mscale_all_dim", 0.0);
+  return weight != 0.0 && all != 0.0 ? grown(weight) / grown(all) : grown(1.0);
+}
+
+void read_yarn(JsonObject& scaling, RotaryConfig& rotary) {
+  rotary.beta_fast = read_positive(scaling, "beta_fast", rotary.beta_fast);
+  rotary.beta_slow = read_positive(scaling, "beta_slow", rotary.beta_slow);
+  if (rotary.beta_fast < rotary.beta_slow)
+    raise("{} is {}, less than beta_slow, {}", scaling.where("beta_fast"), rotary.beta_fast,
+          rotary.beta_slow);
+  rotary.has_whole_ramp = scaling.boolean("truncate", true);
+  const double by_factor = yarn_attention_factor(scaling, rotary.factor);
+  rotary.attention_factor = read_positive(scaling, "attention_factor", by_factor);
+}
+
+std::vector<double> read_divisors(JsonObject& scaling, const std::string& key, int64_t pairs) {
+  std::vector<double> divisors;
+  for (const Value& divisor : scaling.list(key)) {
+    if (!divisor.is_number() || !(divisor.number() > 0.0))
+      raise("{} holds {}; divisors are greater than 0", scaling.where(key), shown(divisor));
+    divisors.push_back(divisor.number());
+  }
+  if (std::ssize(divisors) != pairs)
+    raise("{} holds {} divisors, the {} dimensions of a head that rotate need {}",
+          scaling.where(key), divisors.size(), 2 * pairs, pairs);
+  return divisors;
+}
+
+void read_longrope(JsonObject& scaling, RotaryConfig& rotary) {
+  rotary.short_divisors = read_divisors(scaling, "short_factor", rotary.dims / 2);
+  rotary.long_divisors = read_divisors(scaling, "long_factor", rotary.dims / 2);
+  const auto original = static_cast<double>(rotary.original_max_positions);
+  const bool is_stretched = rotary.factor > 1.0 && original > 1.0;
+  rotary.attention_factor = read_positive(
+      scaling, "attention_factor",
+      is_stretched ? std::sqrt(1.0 + std::log(rotary.factor) / std::log(original)) : 1.0);
+}
+
+// Reads `factor`. Yarn and longrope may leave it out: then it is the ratio of the lengths.
+double read_factor(JsonObject& scaling, const RotaryConfig& rotary, int64_t max_positions) {
+  const bool may_lack_it =
+      rotary.scaling == RopeScaling::kYarn || rotary.scaling == RopeScaling::kLongRope;
+  const double ratio =
+      static_cast<double>(max_positions) / static_cast<double>(rotary.original_max_positions);
+  const double factor =
+      may_lack_it ? scaling.number("factor", std::max(1.0, ratio)) : scaling.number("factor");
+  if (factor < 1.0) raise("{} is {}, it must be 1 or more", scaling.where("factor"), factor);
+  return factor;
 }
 
 // Reads one dictionary of rope_scaling or rope_parameters.
-void read_scaling(JsonObject scaling, int64_t max_positions, RotaryConfig& rotary) {
-  scaling.allow({"rope_theta", "partial_rotary_factor"});  // the caller reads them
+// `original_positions` is original_max_position_embeddings as the whole config.json has it.
+void read_scaling(JsonObject scaling, int64_t max_positions, int64_t original_positions,
+                  RotaryConfig& rotary) {
+  // The caller reads the first two; the others mean nothing to some scalings.
+  scaling.allow({"rope_theta", "partial_rotary_factor", "type", "low_freq_factor",
+                 "high_freq_factor", "original_max_position_embeddings"});
   std::string type_key = "rope_type";
   if (!scaling.has("rope_type") && scaling.has("type")) type_key = "type";
   rotary.scaling = parse_scaling(scaling, type_key, scaling.string(type_key, "default"));
-  const bool is_llama3 = rotary.scaling == RopeScaling::kLlama3;
-  const bool has_factor = scaling.has("factor");
-  if (rotary.scaling != RopeScaling::kNone || has_factor) {
-    rotary.factor = scaling.number("factor");
-    if (rotary.factor < 1.0)
-      raise("{} is {}, it must be 1 or more", scaling.where("factor"), rotary.factor);
-  }
-  if (rotary.scaling == RopeScaling::kNone) rotary.factor = 1.0;
-  if (is_llama3) {
-    rotary.low_freq_factor = scaling.number("low_freq_factor");
-    rotary.high_freq_factor = scaling.number("high_freq_factor");
-    if (!(rotary.low_freq_factor > 0 && rotary.high_freq_factor > rotary.low_freq_factor))
-      raise("{} is {} and high_freq_factor {}: 0 < low < high is needed",
-            scaling.where("low_freq_factor"), rotary.low_freq_factor, rotary.high_freq_factor);
-  } else {
-    scaling.allow({"low_freq_factor", "high_freq_factor"});
-  }
   // Dynamic scaling starts at max_position_embeddings; transformers reads no other length for it.
-  const char* original = "original_max_position_embeddings";
-  if (is_llama3) {
-    rotary.original_max_positions = read_count(scaling, original, kMaxPositions, max_positions);
-  } else {
-    scaling.allow({original});
-    if (rotary.scaling == RopeScaling::kDynamic) rotary.original_max_positions = max_positions;
+  if (rotary.scaling == RopeScaling::kDynamic)
+    rotary.original_max_positions = max_positions;
+  else
+    rotary.original_max_positions =
+        read_count(scaling, "original_max_position_embeddings", kMaxPositions, original_positions);
+  if (rotary.scaling != RopeScaling::kNone || scaling.has("factor")) {
+    const double factor = read_factor(scaling, rotary, max_positions);
+    if (rotary.scaling != RopeScaling::kNone) rotary.factor = factor;
   }
-  scaling.allow({"type"});
+  if (rotary.scaling == RopeScaling::kLlama3) read_llama3(scaling, rotary);
+  if (rotary.scaling == RopeScaling::kYarn) read_yarn(scaling, rotary);
+  if (rotary.scaling == RopeScaling::kLongRope) read_longrope(scaling, rotary);
+  if (rotary.scaling == RopeScaling::kNone) scaling.allow({"mrope_section", "mrope_interleaved"});
   scaling.reject_unknown();
 }
 
@@ -186,17 +248,20 @@ RotaryConfig read_rotary(JsonObject& json, const ModelConfig& config, double rot
     raise("{} and rope_parameters disagree: keep one", json.where("rope_scaling"));
   rotary.theta = read_positive(json, "rope_theta", config.rotary.theta);
   double factor = read_positive(json, "partial_rotary_factor", rotary_factor);
+  std::optional<JsonObject> scaling;
   if (has_scaling || has_parameters) {
-    JsonObject scaling = json.object(has_parameters ? "rope_parameters" : "rope_scaling");
-    rotary.theta = read_positive(scaling, "rope_theta", rotary.theta);
-    factor = read_positive(scaling, "partial_rotary_factor", factor);
-    read_scaling(std::move(scaling), config.max_positions, rotary);
+    scaling.emplace(json.object(has_parameters ? "rope_parameters" : "rope_scaling"));
+    rotary.theta = read_positive(*scaling, "rope_theta", rotary.theta);
+    factor = read_positive(*scaling, "partial_rotary_factor", factor);
   }
   const double dims = factor * static_cast<double>(config.head_dim);
   rotary.dims = factor <= 1.0 ? static_cast<int64_t>(dims) : 0;
   if (rotary.dims < 2 || rotary.dims % 2 != 0)
     raise("{} is {}: of {} dimensions of a head an even number, at least 2, must rotate",
           json.where("partial_rotary_factor"), factor, config.head_dim);
+  const int64_t original = read_count(json, "original_max_position_embeddings", kMaxPositions,
+                                      config.max_positions);  // Phi-3 has it outside rope_scaling
+  if (scaling) read_scaling(std::move(*scaling), config.max_positions, original, rotary);
   return rotary;
 }
 

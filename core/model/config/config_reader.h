@@ -24,9 +24,10 @@ inline constexpr int64_t kMaxPositions = int64_t{1} << 31;
 int64_t read_count(JsonObject& json, const std::string& key, int64_t high);
 // The value of `key` in [1, high], or Hugging Face's default if the key is absent or null.
 int64_t read_count(JsonObject& json, const std::string& key, int64_t high, int64_t fallback);
-// A finite number > 0, or `fallback` if the key is absent. Throws Error for others.
+// A finite number > 0, or `fallback` if the key is absent. Throws Error for any other value.
 double read_positive(JsonObject& json, const std::string& key, double fallback);
-// One of the strings in `accepted`, the first if the key is absent. Throws Error for others.
+// One of the strings in `accepted`, or the first of them if the key is absent. Throws Error for any
+// other value.
 std::string read_choice(JsonObject& json, const std::string& key,
                         std::initializer_list<const char*> accepted);
 

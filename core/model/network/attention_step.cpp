@@ -158,7 +158,7 @@ void AttentionStep::prepare_angles(const kv::AttentionPlan& plan) {
   const auto rows = static_cast<size_t>(plan.rows());
   for (size_t first = 0; first < rows;) {
     size_t end = rows;
-    if (rotary.scaling == RopeScaling::kDynamic)
+    if (rotary.depends_on_length())
       end = static_cast<size_t>(
           std::find_if(plan.row_lengths.begin() + static_cast<int64_t>(first),
                        plan.row_lengths.end(),
@@ -167,6 +167,7 @@ void AttentionStep::prepare_angles(const kv::AttentionPlan& plan) {
     const std::vector<float>& frequencies = frequencies_for(plan.row_lengths[first]);
     const int64_t at = static_cast<int64_t>(first) * half;
     kernels::rotary_angles(std::span(plan.row_positions).subspan(first, end - first), frequencies,
+                           static_cast<float>(rotary.attention_factor),
                            network_.buffers.cos.as<float>() + at,
                            network_.buffers.sin.as<float>() + at, network_.context);
     first = end;
@@ -175,8 +176,7 @@ void AttentionStep::prepare_angles(const kv::AttentionPlan& plan) {
 
 const std::vector<float>& AttentionStep::frequencies_for(int64_t length) {
   const RotaryConfig& rotary = network_.config.rotary;
-  const bool depends_on_length = rotary.scaling == RopeScaling::kDynamic;
-  if (frequencies_.empty() || (depends_on_length && length != frequencies_length_)) {
+  if (frequencies_.empty() || (rotary.depends_on_length() && length != frequencies_length_)) {
     frequencies_ = rotary_frequencies(rotary, length);
     frequencies_length_ = length;
   }

@@ -37,16 +37,62 @@ float base_of(const RotaryConfig& rotary, int64_t length) {
   return theta * pow_f32(stretch, dims / (dims - 2.0));
 }
 
+// The share of a pair's unscaled frequency in YaRN's, 1 - clamp((pair - low) / (high - low), 0, 1);
+// the rest is the interpolated frequency's. [YaRN §3.2]
+class YarnRamp {
+ public:
+  explicit YarnRamp(const RotaryConfig& rotary)
+      : low_(pair_of(rotary, rotary.beta_fast)), high_(pair_of(rotary, rotary.beta_slow)) {
+    if (rotary.has_whole_ramp) {
+      low_ = std::floor(low_);
+      high_ = std::ceil(high_);
+    }
+    low_ = std::max(low_, 0.0);
+    high_ = std::min(high_, static_cast<double>(rotary.dims - 1));
+    if (low_ == high_) high_ += 0.001;
+  }
+
+  [[nodiscard]] float weight(int64_t pair) const {
+    const float ramp =
+        (static_cast<float>(pair) - static_cast<float>(low_)) / static_cast<float>(high_ - low_);
+    return 1.0f - std::clamp(ramp, 0.0f, 1.0f);
+  }
+
+ private:
+  // The pair, counted from 0 with a fraction, that turns `turns` times in the original length.
+  static double pair_of(const RotaryConfig& rotary, double turns) {
+    const auto original = static_cast<double>(rotary.original_max_positions);
+    return static_cast<double>(rotary.dims) *
+           std::log(original / (turns * 2.0 * std::numbers::pi)) / (2.0 * std::log(rotary.theta));
+  }
+
+  double low_, high_;
+};
+
+// `power` is theta^(2 c / dims), `kept` the share of the unscaled frequency.
+float yarn_scaled(float power, const RotaryConfig& rotary, float kept) {
+  const float interpolated = 1.0f / (static_cast<float>(rotary.factor) * power);
+  return interpolated * (1.0f - kept) + 1.0f / power * kept;
+}
+
 }  // namespace
 
 // Rounds to f32 wherever transformers does: an angle is position times frequency, so at position
 // 4,000 the last bit of a frequency changes the angle by more than 1e-4.
 std::vector<float> rotary_frequencies(const RotaryConfig& rotary, int64_t length) {
   const float base = base_of(rotary, length);
+  const bool is_long = length > rotary.original_max_positions;
+  const YarnRamp ramp(rotary);
+  const std::vector<double>& divisors = is_long ? rotary.long_divisors : rotary.short_divisors;
   std::vector<float> frequencies;
   for (int64_t c = 0; c < rotary.dims / 2; ++c) {
     const float exponent = static_cast<float>(2 * c) / static_cast<float>(rotary.dims);
-    float frequency = 1.0f / pow_f32(base, exponent);
+    const float power = pow_f32(base, exponent);
+    float frequency = 1.0f / power;
+    if (rotary.scaling == RopeScaling::kLongRope)
+      frequency = 1.0f / (static_cast<float>(divisors[static_cast<size_t>(c)]) * power);
+    if (rotary.scaling == RopeScaling::kYarn)
+      frequency = yarn_scaled(power, rotary, ramp.weight(c));
     if (rotary.scaling == RopeScaling::kLinear) frequency /= static_cast<float>(rotary.factor);
     if (rotary.scaling == RopeScaling::kLlama3) frequency = llama3_scaled(frequency, rotary);
     frequencies.push_back(frequency);

@@ -9,8 +9,8 @@
 namespace reprise::model {
 
 // Rotation angle per position for each pair, [rotary.dims / 2], after the config's scaling.
-// `length` is the sequence's largest position + 1; only dynamic scaling depends on it (beyond the
-// trained length the base grows). Computed in f32, as the published models were trained.
+// `length` is the sequence's largest position + 1, which matters if rotary.depends_on_length().
+// Computed in f32, as the published models were trained.
 std::vector<float> rotary_frequencies(const RotaryConfig& rotary, int64_t length);
 
 // Slope of each head: 2^(-bias_max * k / n) for k = 1..n, where n = heads if that is a power of

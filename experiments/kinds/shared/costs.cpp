@@ -107,8 +107,7 @@ MemoryLimit memory_limit(const Machine& machine, double bytes) {
 }
 
 bool can_place(const model::ModelConfig& config, int64_t sequence_tokens) {
-  return config.position != model::PositionScheme::kRotary || config.max_positions <= 0 ||
-         sequence_tokens <= config.max_positions;
+  return sequence_tokens <= config.position_limit();
 }
 
 void check_positions(const model::ModelConfig& config, int64_t sequence_tokens) {
@@ -116,7 +115,7 @@ void check_positions(const model::ModelConfig& config, int64_t sequence_tokens) 
     raise(
         "model {} places at most {} tokens, prompt and generated tokens together are {}. Take a "
         "shorter prompt (--set sweep.prompt_tokens=[...]) or fewer new tokens.",
-        config.name, config.max_positions, sequence_tokens);
+        config.name, config.position_limit(), sequence_tokens);
 }
 
 MemoryNeed memory_of_model(const model::ModelConfig& config, const WeightType& type, DType kv_dtype,

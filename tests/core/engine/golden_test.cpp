@@ -21,12 +21,13 @@ using testing::read_f32;
 std::vector<std::string> decoder_folders() {
   std::vector<std::string> names;
   if (data_dir().empty()) return {"none"};
-  for (const auto& entry : std::filesystem::directory_iterator(data_dir() / "golden")) {
-    const std::string type = json_of(read_json(entry.path() / "config.json")).at("model_type");
-    if (type == "llama" || type == "mistral" || type == "qwen2_moe" || type == "falcon" ||
-        type == "mpt" || type == "phi")
-      names.push_back(entry.path().filename());
-  }
+  for (const std::string set : {"golden", "golden-rope"})
+    for (const auto& entry : std::filesystem::directory_iterator(data_dir() / set)) {
+      const std::string type = json_of(read_json(entry.path() / "config.json")).at("model_type");
+      if (type == "llama" || type == "mistral" || type == "qwen2_moe" || type == "falcon" ||
+          type == "mpt" || type == "phi")
+        names.push_back(set + "/" + entry.path().filename().string());
+    }
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -35,7 +36,7 @@ class Golden : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     REPRISE_NEEDS_DATA();
-    folder_ = data_dir() / "golden" / GetParam();
+    folder_ = data_dir() / GetParam();
     golden_ = read_json(folder_ / "golden.json");
     decoder_ = model::load_decoder(folder_, {.dtype = DType::kF32}, context_);
   }
@@ -157,7 +158,7 @@ TEST_P(Golden, Bf16StaysWithinItsDerivedBound) {
 
 INSTANTIATE_TEST_SUITE_P(Decoders, Golden, ::testing::ValuesIn(decoder_folders()),
                          [](const auto& param) {
-                           std::string name = param.param;
+                           std::string name = std::filesystem::path(param.param).filename();
                            std::replace(name.begin(), name.end(), '-', '_');
                            std::replace(name.begin(), name.end(), '.', '_');
                            return name;

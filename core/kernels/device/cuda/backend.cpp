@@ -33,11 +33,12 @@ class CudaKernels final : public DeviceKernels {
   void clip(const ClipCall& call) override { cuda::clip(call, stream()); }
 
   void rotary_angles(std::span<const int32_t> positions, std::span<const float> frequencies,
-                     float* cos, float* sin) override {
+                     float factor, float* cos, float* sin) override {
     const Scratch on_device(device_, positions);
     const Scratch inverse(device_, frequencies);
     cuda::rotary_angles({.positions = on_device.data(),
                          .inverse_frequency = inverse.data(),
+                         .factor = factor,
                          .cos = cos,
                          .sin = sin,
                          .rows = std::ssize(positions),

@@ -34,8 +34,8 @@ __global__ void __launch_bounds__(kThreads) compute_angles(const RotaryAngles an
   if (index >= angles.rows * angles.half) return;
   const int64_t row = index / angles.half, c = index % angles.half;
   const float angle = static_cast<float>(angles.positions[row]) * angles.inverse_frequency[c];
-  angles.cos[index] = static_cast<float>(::cos(static_cast<double>(angle)));
-  angles.sin[index] = static_cast<float>(::sin(static_cast<double>(angle)));
+  angles.cos[index] = angles.factor * static_cast<float>(::cos(static_cast<double>(angle)));
+  angles.sin[index] = angles.factor * static_cast<float>(::sin(static_cast<double>(angle)));
 }
 
 }  // namespace

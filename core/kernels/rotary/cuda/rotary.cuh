@@ -16,6 +16,7 @@ void rotary(const RotaryCall& call, cudaStream_t stream);
 struct RotaryAngles {
   const int32_t* positions = nullptr;        // [rows]
   const float* inverse_frequency = nullptr;  // [half]
+  float factor = 1.0f;                       // of cosines and sines
   float* cos = nullptr;                      // [rows, half], as is sin
   float* sin = nullptr;
   int64_t rows = 0, half = 0;

@@ -37,8 +37,9 @@ void RotaryAngles(benchmark::State& state) {
   const std::vector<float> frequencies(kHeadDim / 2, 0.01f);
   AlignedBuffer cos = filled(state.range(0) * kHeadDim / 2),
                 sin = filled(state.range(0) * kHeadDim / 2);
-  run(state, static_cast<double>(state.range(0) * kHeadDim) * 4,
-      [&] { rotary_angles(positions, frequencies, cos.as<float>(), sin.as<float>(), machine()); });
+  run(state, static_cast<double>(state.range(0) * kHeadDim) * 4, [&] {
+    rotary_angles(positions, frequencies, 1.0f, cos.as<float>(), sin.as<float>(), machine());
+  });
 }
 BENCHMARK(RotaryAngles)->ArgNames({"rows"})->Arg(1)->Arg(512)->UseRealTime();
 

@@ -36,7 +36,7 @@ void check(const Heads& h, const std::vector<int32_t>& positions, const std::str
   for (Isa isa : available_isas()) {
     const Context context{.threads = 2, .isa = isa};
     std::vector<float> cos(static_cast<size_t>(rows * h.half)), sin(cos.size()), got = data;
-    rotary_angles(positions, inverse, cos.data(), sin.data(), context);
+    rotary_angles(positions, inverse, 1.0f, cos.data(), sin.data(), context);
     const RotaryCall call{.data = got.data(),
                           .rows = rows,
                           .row_stride = h.row_stride,
@@ -108,8 +108,8 @@ TEST(Rotary, ProductsDependOnTheDistanceAlone) {
     rows.insert(rows.end(), k.begin(), k.end());
     std::vector<float> cos(64), sin(64);
     const Context context{.threads = 1, .isa = best_isa()};
-    rotary_angles(std::vector<int32_t>{q_position, k_position}, inverse, cos.data(), sin.data(),
-                  context);
+    rotary_angles(std::vector<int32_t>{q_position, k_position}, inverse, 1.0f, cos.data(),
+                  sin.data(), context);
     RotaryCall{.data = rows.data(),
                .rows = 2,
                .row_stride = 64,
@@ -135,17 +135,20 @@ TEST(Rotary, ProductsDependOnTheDistanceAlone) {
         << shift;
 }
 
-// The product is f32, as in training; its sine and cosine are those of that number, rounded once.
+// The product is f32, as in training; its sine and cosine are those of that number, rounded
+// once, and scaled.
 TEST(Rotary, AnglesAreProductsInF32) {
   const std::vector<int32_t> positions = {16777215, 0, 131071};
   const std::vector<float> inverse = frequencies(5, 500000.0);
   std::vector<float> cos(15), sin(15);
-  rotary_angles(positions, inverse, cos.data(), sin.data(), {.threads = 2, .isa = best_isa()});
+  const float factor = 1.1386f;
+  rotary_angles(positions, inverse, factor, cos.data(), sin.data(),
+                {.threads = 2, .isa = best_isa()});
   for (size_t row = 0; row < 3; ++row)
     for (size_t c = 0; c < 5; ++c) {
       const double angle = static_cast<float>(positions[row]) * inverse[c];
-      EXPECT_EQ(cos[row * 5 + c], static_cast<float>(std::cos(angle)));
-      EXPECT_EQ(sin[row * 5 + c], static_cast<float>(std::sin(angle)));
+      EXPECT_EQ(cos[row * 5 + c], factor * static_cast<float>(std::cos(angle)));
+      EXPECT_EQ(sin[row * 5 + c], factor * static_cast<float>(std::sin(angle)));
     }
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/json.h"
@@ -161,6 +162,66 @@ TEST(Config, RotaryScalingUnderEitherSpelling) {
   EXPECT_EQ(parse_with("phi", {{"rope_parameters", partial}}).rotary.dims, 2);
   const Json plain = {{"rope_type", "default"}, {"rope_theta", 7.0}};
   EXPECT_EQ(parse_with("llama", {{"rope_parameters", plain}}).rotary.scaling, RopeScaling::kNone);
+  const Json sections = {{"type", "mrope"}, {"mrope_section", {1, 1, 2}}};
+  EXPECT_EQ(parse_with("llama", {{"rope_scaling", sections}}).rotary.scaling, RopeScaling::kNone);
+}
+
+// transformers 5.5: a factor that is left out is the ratio of the lengths.
+TEST(Config, YarnAndLongRopeScaleCosinesAndSines) {
+  const auto rotary_of = [](const Json& scaling) {
+    return parse_with("llama", {{"rope_scaling", scaling}, {"max_position_embeddings", 4096}})
+        .rotary;
+  };
+  const Json yarn = {{"rope_type", "yarn"}, {"original_max_position_embeddings", 1024}};
+  EXPECT_DOUBLE_EQ(rotary_of(yarn).factor, 4.0);
+  EXPECT_DOUBLE_EQ(rotary_of(yarn).attention_factor, 0.1 * std::log(4.0) + 1.0);
+  Json given = yarn, weighed = yarn;
+  given["attention_factor"] = 0.75;
+  EXPECT_DOUBLE_EQ(rotary_of(given).attention_factor, 0.75);
+  weighed["mscale"] = 1.0;
+  weighed["mscale_all_dim"] = 0.707;
+  EXPECT_DOUBLE_EQ(rotary_of(weighed).attention_factor,
+                   (0.1 * std::log(4.0) + 1.0) / (0.0707 * std::log(4.0) + 1.0));
+  const Json divisors = {1.0, 1.5, 2.0, 4.0};
+  const Json longrope = {{"type", "su"},
+                         {"original_max_position_embeddings", 1024},
+                         {"short_factor", {1.0, 1.0, 1.0, 1.0}},
+                         {"long_factor", divisors}};
+  const RotaryConfig rotary = rotary_of(longrope);
+  EXPECT_EQ(rotary.scaling, RopeScaling::kLongRope);
+  EXPECT_TRUE(rotary.depends_on_length());
+  EXPECT_EQ(rotary.long_divisors, std::vector<double>(divisors));
+  EXPECT_DOUBLE_EQ(rotary.attention_factor, std::sqrt(1.0 + std::log(4.0) / std::log(1024.0)));
+  // Phi-3's files have the length outside of rope_scaling.
+  Json outside = longrope;
+  outside.erase("original_max_position_embeddings");
+  EXPECT_EQ(parse_with("llama", {{"rope_scaling", outside},
+                                 {"max_position_embeddings", 4096},
+                                 {"original_max_position_embeddings", 512}})
+                .rotary.original_max_positions,
+            512);
+}
+
+TEST(Config, ScalingsStretchThePositionsThatAModelHas) {
+  const auto limit_of = [](const Json& scaling) {
+    Json patch = {{"max_position_embeddings", 512}};
+    patch.update(scaling);
+    return parse_with("llama", patch).position_limit();
+  };
+  EXPECT_EQ(limit_of(Json::object()), 512);
+  for (const char* type : {"linear", "dynamic"}) {
+    EXPECT_EQ(limit_of({{"rope_scaling", {{"type", type}, {"factor", 4.0}}}}), 2048) << type;
+    EXPECT_EQ(limit_of({{"rope_parameters", {{"rope_type", type}, {"factor", 2.5}}}}), 1280);
+  }
+  // YaRN's file may state either length.
+  const Json yarn = {{"type", "yarn"}, {"factor", 4.0}};
+  Json scaled = yarn;
+  scaled["original_max_position_embeddings"] = 128;
+  EXPECT_EQ(limit_of({{"rope_scaling", yarn}}), 2048);
+  EXPECT_EQ(limit_of({{"rope_scaling", scaled}}), 512);
+  EXPECT_EQ(parse_with("mpt", Json::object()).position_limit(),
+            std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(parse_with("bert", Json::object()).position_limit(), 512);
 }
 
 TEST(Config, ExpertsTakeTheirFamilysDefaultsAndStandInTheLayersThatAreNamed) {
@@ -288,9 +349,17 @@ TEST(Config, UnsupportedAndImpossibleValuesNameTheKey) {
     Json patch;
     const char* key;
   };
-  const Json yarn = {{"type", "yarn"}, {"factor", 4.0}};
+  const Json few = {{"type", "longrope"}, {"short_factor", {1.0}}, {"long_factor", {1.0, 2.0}}};
+  const Json zero = {
+      {"type", "longrope"}, {"short_factor", {1, 1, 1, 0}}, {"long_factor", {1, 1, 1, 1}}};
   const std::vector<Case> cases = {
-      {"llama", {{"rope_scaling", yarn}}, "rope_scaling.type"},
+      {"llama", {{"rope_scaling", {{"type", "ntk"}, {"factor", 4.0}}}}, "yarn, longrope or mrope"},
+      {"llama", {{"rope_scaling", {{"type", "yarn"}, {"factor", 0.5}}}}, "rope_scaling.factor"},
+      {"llama", {{"rope_scaling", {{"type", "yarn"}, {"beta_fast", 0}}}}, "beta_fast"},
+      {"llama", {{"rope_scaling", {{"type", "yarn"}, {"beta_slow", 40}}}}, "beta_fast"},
+      {"llama", {{"rope_scaling", {{"type", "longrope"}, {"factor", 2.0}}}}, "short_factor"},
+      {"llama", {{"rope_scaling", few}}, "short_factor\" holds 1 divisors"},
+      {"llama", {{"rope_scaling", zero}}, "greater than 0"},
       {"llama", {{"rope_scaling", {{"rope_type", "linear"}}}}, "rope_scaling.factor"},
       {"llama", {{"rope_scaling", {{"type", "linear"}, {"factor", 0.5}}}}, "rope_scaling.factor"},
       {"llama", {{"rope_scaling", {{"type", "linear"}, {"factor", "2"}}}}, "rope_scaling.factor"},

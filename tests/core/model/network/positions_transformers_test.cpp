@@ -72,7 +72,7 @@ TEST(Positions, FrequenciesAreTheSameNumbers) {
 TEST(Positions, AnglesFarOutMatch) {
   for (const Case& c : cases()) {
     std::vector<float> cos(8), sin(8);
-    kernels::rotary_angles({&c.position, 1}, c.frequencies, cos.data(), sin.data(),
+    kernels::rotary_angles({&c.position, 1}, c.frequencies, 1.0f, cos.data(), sin.data(),
                            Context::machine());
     for (size_t i = 0; i < cos.size(); ++i)
       EXPECT_NEAR(cos[i], c.cosines[i], 2e-7) << c.name << " " << i;

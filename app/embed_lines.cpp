@@ -1,11 +1,14 @@
 #include "app/embed_lines.h"
 
+#include <cerrno>
 #include <cmath>
+#include <cstring>
+#include <fstream>
 #include <istream>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "app/input_lines.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 
@@ -14,7 +17,20 @@ namespace {
 
 std::string where(int64_t line) { return fmt::format("input line {}", line); }
 
-std::string text_of(std::string line, bool is_json, const std::string& place) {
+// A line of JSON cannot be cut: its text is known only at its end.
+constexpr size_t kMostJsonBytes = size_t{16} << 20;
+
+// Bytes of a line to read: those of a text, one more to tell that it is longer, and a \r.
+size_t line_bytes(size_t text_bytes, bool is_json) {
+  return is_json ? kMostJsonBytes : text_bytes + 2;
+}
+
+std::string text_of(const InputLines& in, bool is_json) {
+  const std::string place = in.where();
+  std::string line = in.text();
+  if (is_json && in.was_longer())
+    raise("{}: more than {} bytes, the most that a line of JSON may have: shorten its text", place,
+          in.most_bytes());
   if (line.ends_with('\r')) line.pop_back();  // files from elsewhere end lines in \r\n
   if (!is_json) return line;
   const Value json = parse_json(line, place);
@@ -88,14 +104,22 @@ EmbedCount embed_lines(MethodEmbedder& embedder, bool is_json, std::istream& in,
                        const std::function<void(std::string_view line)>& write,
                        const std::function<void()>& flush) {
   Lines lines(embedder, write, flush);
-  std::string line;
-  for (int64_t number = 1; std::getline(in, line); ++number) {
+  InputLines input(in, "input", line_bytes(embedder.most_text_bytes(), is_json));
+  const auto next = [&] {
+    try {
+      return input.next();
+    } catch (const Error&) {
+      lines.finish();
+      throw;
+    }
+  };
+  while (next()) {
     std::string problem;
     try {
-      lines.add(text_of(line, is_json, where(number)), number);
+      lines.add(text_of(input, is_json), input.number());
     } catch (const Error& error) {
       problem = error.what();
-      if (!problem.starts_with(where(number))) problem = where(number) + ": " + problem;
+      if (!problem.starts_with(input.where())) problem = input.where() + ": " + problem;
     }
     if (!problem.empty() || lines.is_full() || in.rdbuf()->in_avail() <= 0) lines.finish();
     if (!problem.empty()) raise("{}", problem);
@@ -106,15 +130,16 @@ EmbedCount embed_lines(MethodEmbedder& embedder, bool is_json, std::istream& in,
 
 std::vector<std::vector<int32_t>> token_lines(const sentence::Embedder& embedder, bool is_json,
                                               const std::string& file) {
-  std::istringstream in(read_file(file));
+  std::ifstream in(file, std::ios::binary);
+  if (!in) raise("cannot read {}: {}", file, std::strerror(errno));
+  InputLines input(in, file, line_bytes(embedder.most_text_bytes(), is_json));
   std::vector<std::vector<int32_t>> all;
-  for (std::string line; std::getline(in, line);) {
-    const std::string place = fmt::format("{} line {}", file, all.size() + 1);
-    const std::string text = text_of(line, is_json, place);
+  while (input.next()) {
+    const std::string text = text_of(input, is_json);
     try {
       all.push_back(embedder.tokens_of(text).ids);
     } catch (const Error& error) {
-      raise("{}: {}", place, error.what());
+      raise("{}: {}", input.where(), error.what());
     }
   }
   return all;

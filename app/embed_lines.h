@@ -1,5 +1,4 @@
-// Encodes the lines of `reprise embed`: reads texts, writes vectors, in batches that follow the
-// input.
+// Turns lines of text into sentence vectors, for `reprise embed`.
 //
 // A vector is written as a JSON array and a line feed; every number reads back as the same f32. A
 // batch ends when it fills a step of the model or no more input is waiting, so that a client that
@@ -23,12 +22,10 @@ struct EmbedCount {
   int64_t first_cut_line = 0;  // line of the first truncated text, from 1; 0: none
 };
 
-// Reads a text a line (with `is_json` a JSON string, or an object with the text under "text") until
-// the end of `in`, and calls `write` with a line for each, in order: its vector as a JSON array,
-// ending in a line feed; every number reads back as the same f32. `flush` is called behind each
-// batch. A batch ends where it fills a step of the model, or no further input is waiting, so that
-// whoever sends one line and waits is answered. Throws Error naming the line of a text that has no
-// vector, after those before it have been written.
+// Reads one text per line until the end of `in`; with `is_json`, a line is a JSON string or an
+// object with the text under "text". Calls `write` with the line of each vector, in order, and
+// `flush` after each batch. Throws Error naming the line of a text that has no vector; the vectors
+// before it have been written then.
 EmbedCount embed_lines(MethodEmbedder& embedder, bool is_json, std::istream& in,
                        const std::function<void(std::string_view line)>& write,
                        const std::function<void()>& flush);

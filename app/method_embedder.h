@@ -13,23 +13,23 @@
 
 namespace reprise::app {
 
-// Counts of what a method that looks texts up has reused.
+// Counts of texts whose stored maps were reused, by a method that looks texts up.
 struct ReuseCount {
   int64_t texts = 0;
-  int64_t hits = 0;           // texts with a layer that was computed with stored maps
-  int64_t reused_layers = 0;  // (text, layer) pairs that were
+  int64_t hits = 0;           // texts of which at least one layer was computed with stored maps
+  int64_t reused_layers = 0;  // (text, layer) pairs computed with stored maps
 };
 
 class MethodEmbedder {
  public:
-  // Prepares the method with texts that it may store, and others that it may learn from.
+  // Token ids of the texts that the method may store, and of those that it may be trained on.
   struct Texts {
     std::span<const std::vector<int32_t>> stored, training;
   };
   struct Model {
     model::Decoder* decoder;
-    std::string name;       // as it was given
-    uint64_t weights_seed;  // of weights that are drawn, and of what the method draws
+    std::string name;       // as the user wrote it
+    uint64_t weights_seed;  // seed of random weights and of the method's random choices
     Context context;
   };
 
@@ -42,6 +42,7 @@ class MethodEmbedder {
   [[nodiscard]] sentence::TextTokens tokens_of(std::string_view text) const {
     return embedder_.tokens_of(text);
   }
+  [[nodiscard]] size_t most_text_bytes() const { return embedder_.most_text_bytes(); }
   // Writes the vectors of `texts` to `out` [texts, width()], f32, in order. A method that looks up
   // texts (Method::looks_up()) is given one text per step of the model, so that each text is a hit
   // or a miss by itself; other methods are given many.
@@ -49,7 +50,7 @@ class MethodEmbedder {
   [[nodiscard]] const ReuseCount& count() const { return count_; }
 
  private:
-  // The text as the method wants it, e.g. padded.
+  // The text in the form that the method needs, e.g. padded.
   [[nodiscard]] sentence::TextTokens formed(const sentence::TextTokens& text) const;
   void read_one(const sentence::TextTokens& text, std::span<float> out);
 
@@ -60,7 +61,7 @@ class MethodEmbedder {
   ReuseCount count_;
 };
 
-// What the method did, in lines for people: its hits, if it looks texts up, and what it reports.
+// Lines for people about the run: the hits, if the method looks texts up, and the method's report.
 std::string summary_of(const MethodEmbedder& embedder, int64_t layers);
 
 }  // namespace reprise::app

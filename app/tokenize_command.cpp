@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "app/input_lines.h"
 #include "app/number_option.h"
 #include "app/output.h"
 #include "app/token_ids.h"
@@ -17,6 +18,9 @@
 
 namespace reprise::app {
 namespace {
+
+// A million tokens have some 4 MB, and a tokenizer takes up to 235 bytes of memory for each byte.
+constexpr size_t kMostLineBytes = size_t{8} << 20;
 
 // Accepts "1 2 3", "1,2,3" and "[1, 2, 3]".
 std::vector<int32_t> ids_of_line(std::string_view line, const std::string& where,
@@ -65,11 +69,15 @@ void run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream
                   std::ostream& log) {
   const auto tokenizer = load_tokenizer(options.tokenizer);
   for (const std::string& note : tokenizer->notes()) log << "note: " << visible(note) << '\n';
-  std::string line;
-  for (int64_t number = 1; std::getline(in, line); ++number) {
+  InputLines input(in, "input", kMostLineBytes);
+  while (input.next()) {
+    const std::string where = input.where();
+    if (input.was_longer())
+      raise("{}: more than {} bytes, the most that a line may have: break it up", where,
+            kMostLineBytes);
+    std::string line = input.text();
     // Files from Windows end lines in \r\n; in JSON and id lists the \r means nothing.
     if ((options.is_json || options.is_decoding) && line.ends_with('\r')) line.pop_back();
-    const std::string where = fmt::format("input line {}", number);
     try {
       out << (options.is_decoding ? decode_line : encode_line)(*tokenizer, options, line, where)
           << '\n';

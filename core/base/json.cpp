@@ -163,6 +163,7 @@ std::string read_file(const std::filesystem::path& path, size_t max_bytes) {
     if (bytes.size() > max_bytes)
       raise("{} is larger than the {} bytes allowed here", path.string(), max_bytes);
   }
+  if (file.bad()) raise("cannot read {}: {}", path.string(), std::strerror(errno));
   return bytes;
 }
 

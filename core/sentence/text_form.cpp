@@ -11,6 +11,20 @@ namespace {
 
 constexpr std::string_view kPlace = "{text}";
 
+// Bytes of a text that are read: tokens of languages have 3 to 6 bytes on average. The last tokens
+// before a cut may differ from those of the whole text; so many are left between it and those that
+// are kept.
+constexpr int64_t kBytesPerToken = 16, kMoreBytes = int64_t{64} << 10, kTokensBeforeCut = 64;
+// A text that must not be cut is read whole, up to this size.
+constexpr int64_t kMostWholeBytes = int64_t{16} << 20;
+
+size_t bytes_read(const TextForm& form) {
+  const bool may_be_cut = form.most_tokens > 0 && form.may_cut && form.prompt.after.empty();
+  const bool is_short = form.most_tokens < kMostWholeBytes / kBytesPerToken;
+  return static_cast<size_t>(may_be_cut && is_short ? form.most_tokens * kBytesPerToken + kMoreBytes
+                                                    : kMostWholeBytes);
+}
+
 // Returns the text without the white space at both ends.
 std::string_view stripped(std::string_view text) {
   while (!text.empty()) {
@@ -48,7 +62,7 @@ Prompt Prompt::parse(std::string_view given, const std::string& where) {
 }
 
 TextTokenizer::TextTokenizer(const Tokenizer& tokenizer, TextForm form)
-    : tokenizer_(tokenizer), form_(std::move(form)) {
+    : tokenizer_(tokenizer), form_(std::move(form)), most_bytes_(bytes_read(form_)) {
   // The special tokens around one text are those around every text.
   const std::vector<int32_t> bare = tokenizer.encode("a", {.add_special = false});
   const std::vector<int32_t> whole = tokenizer.encode("a", {.add_special = true});
@@ -65,6 +79,14 @@ TextTokenizer::TextTokenizer(const Tokenizer& tokenizer, TextForm form)
           form_.most_tokens, around());
 }
 
+std::string_view TextTokenizer::beginning_of(std::string_view text) const {
+  if (text.size() <= most_bytes_) return text;
+  size_t end = most_bytes_;
+  const auto continues = [&](size_t at) { return (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80; };
+  while (end > most_bytes_ - 3 && continues(end)) --end;
+  return text.substr(0, end);
+}
+
 std::string TextTokenizer::formed(std::string_view text) const {
   const std::string whole = form_.prompt.before + std::string(text) + form_.prompt.after;
   const std::string_view kept = form_.strips_space ? stripped(whole) : std::string_view(whole);
@@ -72,12 +94,19 @@ std::string TextTokenizer::formed(std::string_view text) const {
 }
 
 TextTokens TextTokenizer::tokens_of(std::string_view text) const {
-  tokenizer::require_utf8(text, "the text");
-  if (stripped(text).empty()) raise("the text is empty: give at least one word");
-  const std::vector<int32_t> own = tokenizer_.encode(formed(text), {.add_special = false});
+  const std::string_view read = beginning_of(text);
+  const bool is_whole = read.size() == text.size();
+  tokenizer::require_utf8(read, "the text");
+  if (stripped(read).empty())
+    raise("the text is empty{}: give at least one word",
+          is_whole ? "" : fmt::format(" in its first {} bytes", read.size()));
+  const std::vector<int32_t> own = tokenizer_.encode(formed(read), {.add_special = false});
   if (own.empty()) raise("the text has no token: the tokenizer drops all of its characters");
   TextTokens tokens{.given = std::ssize(own) + around()};
   const bool fits = form_.most_tokens <= 0 || tokens.given <= form_.most_tokens;
+  if (!is_whole && (fits || tokens.given < form_.most_tokens + kTokensBeforeCut || !form_.may_cut))
+    raise("the text has more than {} bytes, the most that are read of a text here: shorten it",
+          read.size());
   if (!fits && !form_.may_cut)
     raise("the text has {} tokens and the model takes {}: shorten the text", tokens.given,
           form_.most_tokens);

@@ -28,7 +28,9 @@ struct TextForm {
 
 struct TextTokens {
   std::vector<int32_t> ids;
-  int64_t given = 0;  // tokens of the whole text; more than ids.size() if it was cut
+  // Tokens of the whole text, more than ids.size() if it was cut. Of a text beyond
+  // TextTokenizer::most_bytes(), those of its beginning.
+  int64_t given = 0;
   [[nodiscard]] bool was_cut() const { return given > static_cast<int64_t>(ids.size()); }
 };
 
@@ -42,8 +44,14 @@ class TextTokenizer {
   // an empty or blank text, and for one too long if may_cut is false or a prompt follows it (which
   // would be lost).
   [[nodiscard]] TextTokens tokens_of(std::string_view text) const;
+  // Bytes of a text that tokens_of() reads. A longer text is cut in any case, so its first bytes
+  // stand for it; if they have too few tokens (white space, which makes none), that is an error.
+  [[nodiscard]] size_t most_bytes() const { return most_bytes_; }
 
  private:
+  // The text if it is short enough, otherwise its first most_bytes() or a few less, up to the end
+  // of a character.
+  [[nodiscard]] std::string_view beginning_of(std::string_view text) const;
   [[nodiscard]] std::string formed(std::string_view text) const;
   [[nodiscard]] int64_t around() const {
     return static_cast<int64_t>(first_.size() + last_.size());
@@ -51,6 +59,7 @@ class TextTokenizer {
 
   const Tokenizer& tokenizer_;
   TextForm form_;
+  size_t most_bytes_;
   std::vector<int32_t> first_, last_;  // special tokens around every text
 };
 

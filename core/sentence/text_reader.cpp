@@ -42,6 +42,7 @@ void TextReader::read(std::span<const TextTokens> texts, std::span<float> out,
       step_.push_back({.ids = texts[next].ids});
       tokens += count;
     }
+    if (before_step_) before_step_();
     read_step(step_, policy, out.subspan(first * numbers, step_.size() * numbers));
     first += step_.size();
   }

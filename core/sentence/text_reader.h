@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,12 +25,16 @@ class TextReader {
   [[nodiscard]] virtual int64_t width() const = 0;
   // Tokenizes as TextTokenizer does. Throws Error also for a token that the model does not have.
   [[nodiscard]] TextTokens tokens_of(std::string_view text) const;
+  // TextTokenizer::most_bytes().
+  [[nodiscard]] size_t most_text_bytes() const { return tokenizer_.most_bytes(); }
   // Tokenizes several texts. An Error names the text by its number, from 1.
   [[nodiscard]] std::vector<TextTokens> tokens_of(std::span<const std::string> texts) const;
   // out [texts, width()] f32, in order. Texts of about kStepTokens tokens go through the model
   // together; a `policy` sees each such step.
   void read(std::span<const TextTokens> texts, std::span<float> out,
             model::LayerPolicy* policy = nullptr);
+  // From now on read() calls this before each step of the model. It may throw, which ends read().
+  void call_before_steps(std::function<void()> call) { before_step_ = std::move(call); }
   // read() for texts that are not tokenized yet.
   std::vector<float> read(std::span<const std::string> texts, model::LayerPolicy* policy = nullptr);
 
@@ -49,6 +54,7 @@ class TextReader {
   model::Encoder encoder_;
   TextTokenizer tokenizer_;
   std::vector<model::EncoderText> step_;
+  std::function<void()> before_step_;  // may be empty
 };
 
 }  // namespace reprise::sentence

@@ -148,6 +148,45 @@ TEST_F(EmbedCommand, LongTextsAreCutAndCounted) {
   (void)refused("a b c d e f g h\n", {"--prompt", "{text} a b c d"}, {"input line 1", "shorten"});
 }
 
+// Of a long line only as much is read as the model can take: 12 tokens here. The first vector shows
+// that what is skipped changes nothing.
+TEST_F(EmbedCommand, LinesOfAnyLengthAreCutWithoutHoldingThem) {
+  std::string line;
+  while (line.size() < 3'000'000) line += "a b c d ";
+  const Outcome outcome = embed("a b c d a b c d a b c d a b\n" + line + "\nb\n");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const auto all = parsed(outcome.out);
+  ASSERT_EQ(all.size(), 3u);
+  for (size_t i = 0; i < 32; ++i) EXPECT_NEAR(all[1][i], all[0][i], 1e-6);
+  EXPECT_NE(outcome.err.find("2 of 3 texts have more than 12 tokens"), std::string::npos)
+      << outcome.err;
+  // White space makes no tokens, so that the beginning of such a text is not the whole of it.
+  const std::string blank = "a" + std::string(3'000'000, ' ') + "b";
+  EXPECT_EQ(parsed(refused("a\n" + blank + "\nb\n", {}, {"input line 2", "shorten it"})).size(),
+            1u);
+  (void)refused(std::string(3'000'000, ' ') + "\n", {}, {"input line 1", "empty in its first"});
+  const std::string json = "\"" + std::string(17 << 20, 'a') + "\"\n";
+  (void)refused("\"a\"\n" + json, {"--json-lines"}, {"input line 2", "16777216 bytes"});
+}
+
+TEST_F(EmbedCommand, InputThatCannotBeReadIsAnError) {
+  const int folder = ::open(dir_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const auto notes = dir_ / "notes.txt";
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"embed", "--model", bert_.path().string(), "--random-weights"},
+           {"tokenize", "--tokenizer", bert_.path().string()}}) {
+    const int err = ::open(notes.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    std::vector<std::string> words = command;
+    words.insert(words.begin(), REPRISE_PROGRAM);
+    ChildProcess process(words, {.in = folder, .out = err, .err = err});
+    ::close(err);
+    EXPECT_EQ(process.wait().code(), 1) << command[0];
+    EXPECT_NE(read_file(notes).find("input cannot be read: Is a directory"), std::string::npos)
+        << read_file(notes);
+  }
+  ::close(folder);
+}
+
 TEST_F(EmbedCommand, WrongOptionsAreNamed) {
   (void)refused("a\n", {"--pooling", "maen"}, {"--pooling", "did you mean \"mean\""});
   (void)refused("a\n", {"--prompt", "no place"}, {"--prompt", "{text}"});

@@ -70,6 +70,16 @@ TEST_F(TokenizeCommand, InvalidUtf8NamesLineAndByte) {
   EXPECT_NE(message.find("byte 1"), std::string::npos);
 }
 
+TEST_F(TokenizeCommand, ALineThatIsTooLongIsAnErrorBehindTheLinesBefore) {
+  std::istringstream in("a\n" + std::string((8 << 20) + 1, 'a') + "\nab\n");
+  std::ostringstream out;
+  EXPECT_NE(error_of([&] {
+              run_tokenize({.tokenizer = folder_.string()}, in, out, log_);
+            }).find("input line 2: more than 8388608 bytes"),
+            std::string::npos);
+  EXPECT_EQ(out.str(), "263\n");
+}
+
 TEST_F(TokenizeCommand, MissingTokenizersAreErrors) {
   std::istringstream in;
   std::ostringstream out;

@@ -84,6 +84,25 @@ void note_encoded(const cache::EncodeReport& report, const std::string& mode) {
   else
     note("modules: {} states of {} segments computed in {} ms ({} tokens in {} passes)\n", mode,
          report.units, ms(report.compute_s), report.tokens, report.passes);
+  if (!report.unwritten.empty())
+    note("note: modules are not kept for later runs: {}\n", report.unwritten);
+}
+
+// Generates, and again if the first step finds that a module's file is damaged: nothing has been
+// printed then. `shaper`: null if nothing is imported.
+Generation generate_from(cache::ModuleShaper* shaper, engine::Engine& engine,
+                         const engine::Request& request, TokenPrinter& printer,
+                         const std::atomic<bool>& stop) {
+  try {
+    return generate(engine, request, printer, stop);
+  } catch (const Error& error) {
+    const int32_t dropped = shaper != nullptr ? shaper->drop_damaged() : 0;
+    if (dropped == 0) throw;
+    note("note: {} Damaged modules, computed anew: {}.\n", error.what(), dropped);
+  }
+  engine.cancel(request.id);
+  (void)engine.run();  // reports the end, so that the id can be used again
+  return generate(engine, request, printer, stop);
 }
 
 void note_ttft(const cache::ModuleUse& use, const Generation& outcome) {
@@ -148,9 +167,9 @@ void run(const PmlRunCommand& command, const CommonOptions& common) {
   engine::Engine engine(context, *decoder, std::move(cache), options);
   TokenPrinter printer = output_printer(compiled.tokenizer->stream(), tokenizer::StopText({}));
   const std::atomic<bool>& stop = watch_interrupts();
-  const Generation outcome = generate(engine, std::move(request), printer, stop);
+  const Generation outcome = generate_from(shaper.get(), engine, request, printer, stop);
   const cache::ModuleUse use = shaper != nullptr ? shaper->use() : cache::ModuleUse{};
-  note("\n{} tokens imported, {} computed, {} generated, stopped by {}\n", use.imported_tokens,
+  note("\n{} tokens imported, {} computed, {} generated, stopped by {}\n", use.latest_tokens,
        computed, outcome.tokens, reason_text(outcome, ""));
   note_ttft(use, outcome);
   note("{}\n", chosen.dtype_text());

@@ -57,9 +57,8 @@ kv::StoreListing list_folder(const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error))
     raise("{} is no folder: give that of a segment store", folder.string());
-  kv::check_store_format(folder);
   kv::StoreListing listing = kv::list_store(folder);
-  if (listing.segments.empty() && listing.unfinished.empty() && !fs::exists(folder / "store.json"))
+  if (listing.segments.empty() && listing.unfinished.empty() && !kv::is_store(folder))
     raise("{} holds no segment store: neither store.json nor .segment files", folder.string());
   return listing;
 }
@@ -73,6 +72,8 @@ bool is_wanted(const StoreCommand& command, const kv::SegmentFileHeader& header)
 Contents read_folder(const StoreCommand& command, kv::Verify verify) {
   Contents contents;
   contents.listing = list_folder(command.folder);
+  if (std::string fault = kv::check_store_format(command.folder); !fault.empty())
+    contents.damaged.push_back(std::move(fault));
   for (const kv::StoreFile& file : contents.listing.segments) {
     try {
       const kv::SegmentFile opened(file.path, verify);

@@ -260,8 +260,9 @@ SegmentStore::SegmentStore(const SegmentStoreOptions& options) {
   state_ = std::make_unique<State>(options);
   if (!state_->books.has_disk()) return;
   make_folder(options.directory);
-  check_store_format(options.directory);
+  const std::string fault = check_store_format(options.directory);
   state_->damaged = state_->books.synchronize(list_store(options.directory));
+  if (!fault.empty()) state_->damaged.push_back(fault);
 }
 
 SegmentStore::~SegmentStore() {
@@ -273,7 +274,7 @@ SegmentStore::~SegmentStore() {
   if (state_->prefetcher.joinable()) state_->prefetcher.join();
 }
 
-void SegmentStore::put(const SegmentKey& key, SegmentBuffer segment, double cost_s) {
+void SegmentStore::put(const SegmentKey& key, SegmentBuffer&& segment, double cost_s) {
   State& s = *state_;
   validate(segment.shape);
   if (!(cost_s >= 0) || !std::isfinite(cost_s))

@@ -103,9 +103,10 @@ class SegmentStore {
   SegmentStore& operator=(const SegmentStore&) = delete;
 
   // Stores a segment in place of any older one with this key. `cost_s` >= 0 is the time that
-  // computing its states takes; kCostAware eviction uses it. Throws Error if no tier has room, and
-  // if kInt8 cannot hold a state (NaN, infinity).
-  void put(const SegmentKey& key, SegmentBuffer segment, double cost_s = 0);
+  // computing its states takes; kCostAware eviction uses it. Throws Error if no tier has room, if
+  // the disk refuses, and if kInt8 cannot hold a state (NaN, infinity); `segment` is then
+  // unchanged.
+  void put(const SegmentKey& key, SegmentBuffer&& segment, double cost_s = 0);
   // Nothing if the key is not known. If its file is damaged, forgets the key and throws Error, so
   // that the segment can be computed and put again. A kInt8 segment is brought to the host tier; if
   // there is no room, it takes memory beyond the budget while it is held.

@@ -20,6 +20,14 @@ constexpr const char* kFormatFile = "store.json";
 constexpr const char* kLockFile = "store.lock";
 constexpr std::string_view kExtension = ".segment";
 
+// True for a name that file_name_of() gives.
+bool is_segment_name(const fs::path& path) {
+  constexpr size_t kDigits = 32;
+  const std::string stem = path.stem().string();
+  return path.extension() == kExtension && stem.size() == kDigits &&
+         stem.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 // True for an unfinished file of a segment or of store.json.
 bool is_ours_unfinished(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -40,27 +48,37 @@ void sort_by_use(std::vector<StoreFile>& files) {
 
 }  // namespace
 
-void check_store_format(const fs::path& folder) {
+std::string check_store_format(const fs::path& folder) {
   const fs::path path = folder / kFormatFile;
   std::error_code error;
-  if (!fs::exists(path, error)) return;
-  const Value json = read_json(path);
-  JsonObject object(json, path.string());
-  const int64_t format = object.integer_in("format", 1, INT64_MAX);
+  if (!fs::exists(path, error)) return "";
+  int64_t format = 0;
+  try {
+    const Value json = read_json(path);
+    format = JsonObject(json, path.string()).integer_in("format", 1, INT64_MAX);
+  } catch (const Error& fault) {
+    return fmt::format("{}. It is written anew with the next segment.", fault.what());
+  }
   if (format > kSegmentFormat)
     throw NewerFormatError(fmt::format(
         "{} was made by a newer version: it is of format {}, and this version reads formats 1 to "
         "{}. Use that version, or another folder.",
         folder.string(), format, kSegmentFormat));
+  return "";
 }
 
 void mark_store_format(const fs::path& folder) {
   const fs::path path = folder / kFormatFile;
   std::error_code error;
-  if (fs::exists(path, error)) return;
+  if (fs::exists(path, error) && check_store_format(folder).empty()) return;
   AtomicFile file(path);
   file.write(json_text(Fields{{"format", kSegmentFormat}}) + "\n");
   file.commit();
+}
+
+bool is_store(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / kFormatFile, error) || fs::exists(folder / kLockFile, error);
 }
 
 StoreLock::StoreLock(const fs::path& folder) {
@@ -84,7 +102,7 @@ StoreListing list_store(const fs::path& folder) {
   StoreListing listing;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const bool is_segment = entry.path().extension() == kExtension;
+    const bool is_segment = is_segment_name(entry.path());
     if (!is_segment && !is_ours_unfinished(entry.path())) continue;
     struct stat facts {};
     if (::stat(entry.path().c_str(), &facts) != 0) continue;  // it was removed meanwhile

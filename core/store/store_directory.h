@@ -2,7 +2,8 @@
 //
 //   store.json            {"format": 2}, written with the first segment
 //   store.lock            locked by a process that writes segments or removes them to make room
-//   DIGITS.segment        one segment each: see segment_key.h and segment_file.h
+//   DIGITS.segment        one segment each: see segment_key.h and segment_file.h. Files of other
+//                         names are not the store's, and are left alone.
 //   *.unfinished          a file being written; if nobody holds the lock, its writer has died
 //
 // A segment file's modification time is the time of its last use.
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/file_stamp.h"
@@ -18,11 +20,15 @@
 
 namespace reprise::kv {
 
-// Throws NewerFormatError if a newer version of this program made the folder, Error if store.json
-// is damaged. A folder without store.json is accepted: it is empty or of format 1.
-void check_store_format(const std::filesystem::path& folder);
-// Writes store.json if it is missing.
+// Throws NewerFormatError if a newer version of this program made the folder. A folder without
+// store.json is accepted: it is empty or of format 1. So is one whose store.json is damaged,
+// because each segment's file tells its own format; the result then says what is wrong, otherwise
+// it is "".
+std::string check_store_format(const std::filesystem::path& folder);
+// Writes store.json if it is missing or damaged.
 void mark_store_format(const std::filesystem::path& folder);
+// True if the folder is a store's: a writer has been there, even if it was killed early.
+[[nodiscard]] bool is_store(const std::filesystem::path& folder);
 
 // Held while segments are written, or removed to make room: one writer at a time among all
 // processes. Readers need no lock. The system frees the lock of a process that dies.

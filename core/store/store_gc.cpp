@@ -70,11 +70,12 @@ class Collection {
 }  // namespace
 
 GcReport collect_garbage(const fs::path& folder, const GcOptions& options, int64_t now_ns) {
-  check_store_format(folder);
+  const std::string fault = check_store_format(folder);
   std::optional<StoreLock> lock;
   if (!options.is_dry_run) lock.emplace(folder);
   const StoreListing listing = list_store(folder);
   Collection collection(options, now_ns);
+  if (!fault.empty()) collection.report().damaged.push_back(fault);
   for (const StoreFile& file : listing.unfinished) collection.remove_unfinished(file);
   int64_t bytes = 0;
   for (const StoreFile& file : listing.segments) bytes += file.bytes;

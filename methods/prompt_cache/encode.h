@@ -19,6 +19,9 @@ struct EncodeOptions {
   // For models on a device: the most bytes of its memory that states may keep between prompts.
   // Other states are copied from the host for each prompt.
   int64_t device_bytes = 0;
+  // True: states that the store's folder does not take (read-only, full) stay in memory, as long as
+  // the ModuleStates. False: they are an error.
+  bool keeps_unwritten = false;
 };
 
 // Tokens at ascending positions, which may have gaps.

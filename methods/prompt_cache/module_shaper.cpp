@@ -53,7 +53,10 @@ ModuleShaper::ModuleShaper(const PromptCacheOptions& options, std::vector<Shared
 kv::SegmentStoreOptions ModuleShaper::store_options(const std::vector<SharedSchema>& schemas,
                                                     EncodeOptions& encode,
                                                     const std::string& folder) {
-  if (!folder.empty()) return {.directory = folder, .verify = kv::Verify::kHeader};
+  if (!folder.empty()) {
+    encode.keeps_unwritten = true;  // the user's request is served even if nothing can be kept
+    return {.directory = folder, .verify = kv::Verify::kHeader};
+  }
   if (options_.is_in_files()) {
     folder_ = make_temporary_folder("modules");
     return {.directory = *folder_, .verify = kv::Verify::kHeader, .runtime = decoder_.runtime()};
@@ -113,6 +116,7 @@ void ModuleShaper::import(const Known& known, const pml::CompiledPrompt& prompt,
   if (drops_last) drop_last(prepared);
   place(prepared, request);
   use_.imported_tokens += prepared.imported_tokens;
+  use_.latest_tokens = prepared.imported_tokens;
   use_.repaired_tokens = prepared.repaired_tokens;
   use_.copied_bytes = prepared.copied_bytes;
   use_.times = prepared.times;
@@ -120,6 +124,12 @@ void ModuleShaper::import(const Known& known, const pml::CompiledPrompt& prompt,
 }
 
 void ModuleShaper::done(engine::RequestId id) { imports_->detach(id); }
+
+int32_t ModuleShaper::drop_damaged() {
+  int32_t dropped = 0;
+  for (const Known& known : known_) dropped += known.states->drop_damaged();
+  return dropped;
+}
 
 int64_t ModuleShaper::module_bytes() const {
   return store_->stats().host_bytes + store_->stats().disk_bytes;

@@ -42,6 +42,7 @@ engine::Request derived_request(const pml::CompiledSchema& schema, pml::Compiled
 struct ModuleUse {
   int64_t imported_tokens = 0;  // summed over requests
   // The members below are of the latest request.
+  int64_t latest_tokens = 0;  // imported tokens
   int64_t repaired_tokens = 0, copied_bytes = 0;
   PrepareTimes times;
 };
@@ -58,6 +59,9 @@ class ModuleShaper final : public engine::RequestShaper {
   // Computes states that are missing. Throws as prepare().
   void shape(engine::Request& request) override;
   void done(engine::RequestId id) override;
+  // For use after a step over imported states failed: removes damaged files, so that the next
+  // request computes their modules anew. Returns the number of modules removed.
+  int32_t drop_damaged();
   [[nodiscard]] bool imports_prefixes() const override { return true; }
 
   [[nodiscard]] const std::shared_ptr<ModuleImports>& imports() const { return imports_; }

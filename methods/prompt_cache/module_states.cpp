@@ -76,6 +76,7 @@ EncodeReport& EncodeReport::operator+=(const EncodeReport& more) {
   units += more.units;
   tokens += more.tokens;
   compute_s += more.compute_s;
+  if (unwritten.empty()) unwritten = more.unwritten;
   return *this;
 }
 
@@ -119,6 +120,7 @@ EncodeReport ModuleStates::encode() {
 }
 
 bool ModuleStates::is_there(int32_t unit) {
+  if (in_memory_ && in_memory_->contains(key_of(unit))) return true;
   try {
     return store_.contains(key_of(unit));
   } catch (const Error&) {  // damaged: computed again
@@ -139,12 +141,46 @@ void ModuleStates::compute(int32_t pass, EncodeReport& report) {
   for (size_t i = 0; i < segments.size(); ++i) {
     segments[i].note = notes_[static_cast<size_t>(of.units[i])];
     const auto share = static_cast<double>(segments[i].shape.tokens) / static_cast<double>(tokens);
-    store_.put(key_of(of.units[i]), std::move(segments[i]), seconds * share);
+    keep(of.units[i], std::move(segments[i]), seconds * share, report);
   }
   ++report.passes;
   report.units += static_cast<int32_t>(of.units.size());
   report.tokens += tokens;
   report.compute_s += seconds;
+}
+
+void ModuleStates::keep(int32_t unit, kv::SegmentBuffer segment, double cost_s,
+                        EncodeReport& report) {
+  if (!in_memory_) {
+    try {
+      store_.put(key_of(unit), std::move(segment), cost_s);
+      return;
+    } catch (const Error& error) {
+      if (!options_.keeps_unwritten) throw;
+      report.unwritten = error.what();
+    }
+    in_memory_ = std::make_unique<kv::SegmentStore>(kv::SegmentStoreOptions{
+        .host_bytes = state_bytes(encoding_, decoder_.config(), options_.kv_dtype),
+        .runtime = decoder_.runtime()});
+  }
+  in_memory_->put(key_of(unit), std::move(segment), cost_s);  // NOLINT(bugprone-use-after-move)
+}
+
+int32_t ModuleStates::drop_damaged() {
+  int32_t dropped = 0;
+  for (int32_t unit = 0; unit < std::ssize(encoding_.units); ++unit) {
+    try {
+      const std::optional<kv::SegmentHandle> handle = store_.acquire(key_of(unit));
+      for (int64_t layer = 0; handle && layer < handle->shape().layers; ++layer)
+        handle->check_layer(layer);
+    } catch (const Error&) {
+      store_.erase(key_of(unit));
+      in_use_[static_cast<size_t>(unit)].reset();
+      std::erase_if(on_device_, [&](const auto& kept) { return kept.first == unit; });
+      ++dropped;
+    }
+  }
+  return dropped;
 }
 
 std::shared_ptr<const SharedStates> ModuleStates::find(int32_t unit) {
@@ -153,7 +189,8 @@ std::shared_ptr<const SharedStates> ModuleStates::find(int32_t unit) {
   if (!states) {
     std::optional<kv::SegmentHandle> handle;
     try {
-      handle = store_.acquire(key_of(unit));
+      if (in_memory_) handle = in_memory_->acquire(key_of(unit));
+      if (!handle) handle = store_.acquire(key_of(unit));
     } catch (const Error&) {  // damaged: computed again
       store_.erase(key_of(unit));
     }

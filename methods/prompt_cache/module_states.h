@@ -19,9 +19,11 @@ namespace reprise::prompt_cache {
 // The work of an encoding.
 struct EncodeReport {
   int32_t passes = 0;    // passes computed; a pass whose units are all in the store is skipped
-  int32_t units = 0;     // units put into the store
+  int32_t units = 0;     // units computed by them
   int64_t tokens = 0;    // tokens computed, counted in each pass that has them
   double compute_s = 0;  // time in the decoder
+  // Why states are not in the store's folder but in memory; the first reason, "" if there is none.
+  std::string unwritten;
 
   EncodeReport& operator+=(const EncodeReport& more);
 };
@@ -37,8 +39,11 @@ class ModuleStates {
                Mode mode, const kv::StoreIdentity& whose, const EncodeOptions& options);
 
   // Computes the states that the store does not hold, or that are damaged. Throws Error if the
-  // store has no room.
+  // store has no room and EncodeOptions::keeps_unwritten is false.
   EncodeReport encode();
+  // Reads all states that are in files. Removes damaged ones, so that the next encode() or import()
+  // computes them, and returns their number. For use after SegmentHandle::check_layer() failed.
+  int32_t drop_damaged();
   // Asks the store to bring the states that a prompt imports into host memory.
   void prefetch(const pml::CompiledPrompt& prompt);
   // The states that a prompt imports, by position, without a copy. Missing ones (evicted, damaged)
@@ -64,6 +69,8 @@ class ModuleStates {
   // Keeps states on the device and drops the least recently used ones.
   void keep_on_device(int32_t unit, const std::shared_ptr<const SharedStates>& states);
   void compute(int32_t pass, EncodeReport& report);
+  // Puts a unit's segment into the store, or into `in_memory_` if the store does not take it.
+  void keep(int32_t unit, kv::SegmentBuffer segment, double cost_s, EncodeReport& report);
   [[nodiscard]] bool is_there(int32_t unit);
 
   model::Decoder& decoder_;
@@ -76,6 +83,7 @@ class ModuleStates {
   std::vector<std::string> notes_;     // [units]  notes stored beside their states
   std::vector<int32_t> pass_of_unit_;  // [units]
   std::vector<std::weak_ptr<const SharedStates>> in_use_;  // [units]
+  std::unique_ptr<kv::SegmentStore> in_memory_;  // see EncodeOptions::keeps_unwritten; null: unused
   // States within options_.device_bytes, the most recently used last.
   std::vector<std::pair<int32_t, std::shared_ptr<const SharedStates>>> on_device_;
 };

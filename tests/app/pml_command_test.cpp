@@ -169,7 +169,7 @@ TEST_F(PmlRun, AWholePromptAtTheSamePositionsIsThatOfARepairOfAll) {
   EXPECT_EQ(run({"--mode", "repair", "--repair-share", "1", "--dtype", "f32"}).out, whole.out);
 }
 
-TEST_F(PmlRun, AStoreKeepsModulesFromRunToRunAndDamageIsNoticed) {
+TEST_F(PmlRun, AStoreKeepsModulesFromRunToRunAndDamagedOnesAreComputedAnew) {
   const std::string store = (dir_ / "store").string();
   const Outcome first = run({"--store", store});
   expect_note(first, "segments computed");
@@ -187,9 +187,27 @@ TEST_F(PmlRun, AStoreKeepsModulesFromRunToRunAndDamageIsNoticed) {
     file.put(static_cast<char>(byte ^ 0x40));
   }
   const Outcome damaged = run({"--store", store});
-  EXPECT_NE(damaged.status, 0);
+  EXPECT_EQ(damaged.status, 0) << damaged.err;
   EXPECT_NE(damaged.err.find(".segment"), std::string::npos) << damaged.err;
-  EXPECT_TRUE(damaged.out.empty()) << "nothing is generated from wrong states";
+  expect_note(damaged, "computed anew");
+  EXPECT_EQ(damaged.out, first.out) << "nothing is generated from wrong states";
+  // Modules that this prompt does not import were removed, too, and are encoded by the next run.
+  const Outcome mended = run({"--store", store});
+  EXPECT_EQ(mended.err.find("computed anew"), std::string::npos) << mended.err;
+  EXPECT_EQ(mended.out, first.out);
+  expect_note(run({"--store", store}), "all scaffold states were in the store");
+  write("store/store.json", "{\"format\": ");
+  EXPECT_EQ(run({"--store", store}).out, first.out);
+}
+
+// A folder that takes no file: here its lock cannot be made.
+TEST_F(PmlRun, AStoreThatCannotBeWrittenCostsNothingButTheKeeping) {
+  std::filesystem::create_directories(dir_ / "store" / "store.lock");
+  const std::string store = (dir_ / "store").string();
+  const Outcome kept_nowhere = run({"--store", store});
+  EXPECT_EQ(kept_nowhere.status, 0) << kept_nowhere.err;
+  expect_note(kept_nowhere, "modules are not kept for later runs: cannot write");
+  EXPECT_EQ(kept_nowhere.out, run({}).out);
 }
 
 TEST_F(PmlRun, WhatIsWrongIsNamed) {

@@ -126,6 +126,22 @@ TEST_F(StoreCommandTest, VerifyNamesDamagedFiles) {
   EXPECT_EQ(run_json({.action = "verify"})["damaged"].size(), 2u);
 }
 
+TEST_F(StoreCommandTest, AStoreWhoseWriterWasKilledEarlyIsEmptyNotForeign) {
+  const model::TempDir early;
+  write_content(early.path() / "store.lock", "");
+  const StoreAnswer answer = run({.action = "verify", .folder = early.path().string()});
+  EXPECT_EQ(answer.status, 0);
+  EXPECT_TRUE(holds(answer.out, "sound: 0 segments")) << answer.out;
+}
+
+TEST_F(StoreCommandTest, VerifyNamesADamagedStoreFile) {
+  write_content(folder_.path() / "store.json", "{");
+  const StoreAnswer answer = run({.action = "verify"});
+  EXPECT_EQ(answer.status, kDamagedStatus);
+  EXPECT_TRUE(holds(answer.out, "store.json")) << answer.out;
+  EXPECT_TRUE(holds(answer.out, "sound: 2 segments")) << answer.out;
+}
+
 TEST_F(StoreCommandTest, GcSaysWhatGoes) {
   const StoreAnswer dry = run({.action = "gc", .unused_s = 3600, .is_dry_run = true});
   EXPECT_TRUE(holds(dry.out, "would remove " + path_of(first_).string())) << dry.out;

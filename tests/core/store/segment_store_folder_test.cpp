@@ -59,8 +59,34 @@ TEST(SegmentStoreFolder, AFolderOfANewerVersionIsRefusedByName) {
     EXPECT_NE(std::string(error.what()).find(folder.path().string()), std::string::npos);
     EXPECT_NE(std::string(error.what()).find("format 3"), std::string::npos);
   }
-  write_content(folder.path() / "store.json", "{\"fromat\": 2}");
-  EXPECT_THROW(SegmentStore({.directory = folder.path()}), Error);
+}
+
+// Each segment tells its own format, so that a damaged store.json loses nothing.
+TEST(SegmentStoreFolder, ADamagedStoreFileIsToldAndWrittenAnew) {
+  const model::TempDir folder;
+  {
+    SegmentStore store({.directory = folder.path()});
+    store.put("a", segment_of(1));
+  }
+  for (const char* content : {"", "{", "{\"fromat\": 2}", "{\"format\": 0}", "[]"}) {
+    write_content(folder.path() / "store.json", content);
+    SegmentStore store({.directory = folder.path()});
+    ASSERT_EQ(store.damaged().size(), 1u) << content;
+    EXPECT_NE(store.damaged()[0].find("store.json"), std::string::npos) << store.damaged()[0];
+    EXPECT_TRUE(acquires(store, "a", 1)) << content;
+    store.put("b", segment_of(2));
+    EXPECT_TRUE(SegmentStore({.directory = folder.path()}).damaged().empty()) << content;
+  }
+}
+
+TEST(SegmentStoreFolder, ASegmentThatCannotBeWrittenStaysTheCallers) {
+  const model::TempDir folder;
+  SegmentStore store({.directory = folder.path()});
+  fs::create_directory(folder.path() / "store.lock");
+  SegmentBuffer segment = segment_of(1);
+  EXPECT_THROW(store.put("a", std::move(segment)), Error);
+  EXPECT_TRUE(holds(segment.view(), 1));  // NOLINT(bugprone-use-after-move)
+  EXPECT_FALSE(store.acquire("a"));
 }
 
 TEST(SegmentStoreFolder, AFolderThatIsOnlyReadStaysAsItIs) {
@@ -164,10 +190,12 @@ TEST(SegmentStoreFolder, RefusesADamagedFileAndTakesTheSegmentAnew) {
   store.put("a", segment_of(1));
   EXPECT_TRUE(acquires(store, "a", 1));
 
-  std::ofstream(folder.path() / "0.segment") << "something else";
+  const fs::path other = folder.path() / file_name_of("other");
+  write_content(other, "something else");
+  write_content(folder.path() / "0.segment", "of somebody else");
   SegmentStore third({.directory = folder.path()});
   ASSERT_EQ(third.damaged().size(), 1u);
-  EXPECT_NE(third.damaged()[0].find("0.segment"), std::string::npos);
+  EXPECT_NE(third.damaged()[0].find(other.filename().string()), std::string::npos);
   EXPECT_EQ(third.keys().size(), 1u);
 }
 

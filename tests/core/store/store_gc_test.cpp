@@ -142,6 +142,8 @@ TEST_F(StoreGc, DamagedFilesGoWhenAsked) {
   content.back() = static_cast<char>(content.back() ^ 1);
   write_content(path(1), content);
   write_content(path(2), "no segment");
+  const fs::path foreign = folder_.path() / "holiday.segment";
+  write_content(foreign, "a film's");
   std::string newer = content_of(path(3));
   newer[6] = '7';
   write_content(path(3), newer);
@@ -152,6 +154,7 @@ TEST_F(StoreGc, DamagedFilesGoWhenAsked) {
   EXPECT_EQ(left(), "0345") << "a newer version's file is not ours to remove";
   EXPECT_EQ(report.damaged.size(), 1u);
   for (const auto& removed : report.removed) EXPECT_EQ(removed.reason, "damaged");
+  EXPECT_TRUE(fs::exists(foreign));
 }
 
 TEST_F(StoreGc, AHandleReadsOn) {

@@ -50,13 +50,13 @@ void write_index(const std::filesystem::path& folder, const AttnCacheOptions& op
   const MapStore maps(folder / kMapsFile);
   std::vector<int64_t> tokens;
   for (const MapGroup& group : maps.groups()) tokens.push_back(group.tokens);
-  const FeatureIndex index({.store = maps.id(),
-                            .projector = projector.fingerprint(),
-                            .by_layer = options.indexed_layers == "searched",
-                            .by_length = options.index_by_length},
-                           options.index_options(), features, tokens);
   projector.save(folder / kProjectorFile);
-  index.save(folder / kIndexFile);
+  FeatureIndex::write(folder / kIndexFile,
+                      {.store = maps.id(),
+                       .projector = projector.fingerprint(),
+                       .by_layer = options.indexed_layers == "searched",
+                       .by_length = options.index_by_length},
+                      options.index_options(), features, tokens);
 }
 
 FeatureSet copy_groups(const Database& from, std::span<const int64_t> groups,

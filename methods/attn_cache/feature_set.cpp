@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <cstring>
 #include <set>
 #include <utility>
 
@@ -14,8 +15,31 @@
 namespace reprise::attn_cache {
 namespace {
 
-constexpr std::string_view kMagic = "RPRVEC1\n";
+constexpr std::string_view kMagic = "RPRVEC2\n";
 constexpr size_t kTextBegin = kMagic.size() + 2 * sizeof(uint64_t);
+
+constexpr int64_t kMostDims = 1 << 16;
+
+Fields fields_of(const IndexOptions& options) {
+  return {{"kind", std::string(name_of(options.kind))},
+          {"neighbours", options.neighbours},
+          {"build_candidates", options.build_candidates},
+          {"candidates", options.candidates},
+          {"lists", options.lists},
+          {"probes", options.probes}};
+}
+
+IndexOptions read_options(JsonObject json) {
+  const auto number = [&](const char* name) {
+    return static_cast<int32_t>(json.integer_in(name, INT32_MIN, INT32_MAX));
+  };
+  return {.kind = parse_index_kind(json.string("kind")),
+          .neighbours = number("neighbours"),
+          .build_candidates = number("build_candidates"),
+          .candidates = number("candidates"),
+          .lists = number("lists"),
+          .probes = number("probes")};
+}
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& fault) {
   raise("{} is no sound index of feature vectors: {}. Remove it and build the database again.",
@@ -84,20 +108,21 @@ FeatureSet FeatureIndex::features() const {
   return all;
 }
 
-void FeatureIndex::save(const std::filesystem::path& path) const {
-  Values places;
-  std::string data;
-  for (const auto& [key, index] : indices_) {
-    const std::string bytes = index.bytes();
-    places.push_back(Fields{{"layer", key.layer}, {"tokens", key.tokens}, {"bytes", bytes.size()}});
-    data += bytes;
-  }
-  const std::string text = json_text(Fields{{"store", settings_.store},
-                                            {"projector", settings_.projector},
-                                            {"by_layer", settings_.by_layer},
-                                            {"by_length", settings_.by_length},
-                                            {"indices", places}});
-  const std::string rest = text + data;
+void FeatureIndex::write(const std::filesystem::path& path, const Settings& settings,
+                         const IndexOptions& options, const FeatureSet& features,
+                         std::span<const int64_t> tokens) {
+  const std::string text = json_text(Fields{{"store", settings.store},
+                                            {"projector", settings.projector},
+                                            {"by_layer", settings.by_layer},
+                                            {"by_length", settings.by_length},
+                                            {"index", fields_of(options)},
+                                            {"dims", features.dims},
+                                            {"entries", features.entries.size()},
+                                            {"tokens", Values(tokens.begin(), tokens.end())}});
+  std::string rest = text;
+  for (const IndexEntry& entry : features.entries) append_word(rest, entry);
+  rest.append(reinterpret_cast<const char*>(features.vectors.data()),
+              features.vectors.size() * sizeof(float));
   std::string head(kMagic);
   append_word(head, uint64_t{text.size()});
   append_word(head, uint64_t{XXH3_64bits(rest.data(), rest.size())});
@@ -120,20 +145,40 @@ FeatureIndex FeatureIndex::load(const std::filesystem::path& path) {
   const std::string source = path.string();
   const Value json = parse_json(rest.substr(0, text_bytes), source);
   JsonObject object(json, source);
-  FeatureIndex index(Settings{.store = object.string("store"),
-                              .projector = object.string("projector"),
-                              .by_layer = object.boolean("by_layer", true),
-                              .by_length = object.boolean("by_length", false)});
-  size_t begin = text_bytes;
-  for (const Value& place : object.list("indices")) {
-    JsonObject entry(place, source, "indices");
-    const IndexKey key = {.layer = entry.integer("layer"), .tokens = entry.integer("tokens")};
-    const auto bytes = static_cast<size_t>(entry.integer_in("bytes", 0, INT64_MAX));
-    if (bytes > rest.size() - begin) refuse(path, "it is cut off or damaged");
-    index.indices_.emplace(key, VectorIndex::parse(rest.substr(begin, bytes), source));
-    begin += bytes;
+  Settings settings{.store = object.string("store"),
+                    .projector = object.string("projector"),
+                    .by_layer = object.boolean("by_layer", true),
+                    .by_length = object.boolean("by_length", false)};
+  const IndexOptions options = read_options(object.object("index"));
+  std::vector<int64_t> tokens;
+  for (const Value& length : object.list("tokens")) {
+    if (!length.is_int64()) refuse(path, "a length is no number");
+    tokens.push_back(length.integer());
   }
-  return index;
+  FeatureSet features{
+      .dims = object.integer_in("dims", 0, kMostDims), .vectors = {}, .entries = {}};
+  // The checksum says only that nobody changed the file by accident.
+  const size_t bytes = rest.size() - text_bytes;
+  const size_t entry_bytes =
+      sizeof(IndexEntry) + static_cast<size_t>(features.dims) * sizeof(float);
+  const auto count = static_cast<size_t>(object.integer_in("entries", 0, INT32_MAX));
+  if (bytes != count * entry_bytes) refuse(path, "its vectors are not as many as it says");
+  for (size_t i = 0; i < count; ++i) {
+    features.entries.push_back(
+        word_at<IndexEntry>(file, kTextBegin + text_bytes + i * sizeof(IndexEntry)));
+    const IndexEntry& entry = features.entries.back();
+    if (entry.group < 0 || entry.group >= std::ssize(tokens))
+      refuse(path, fmt::format("a vector is of group {}, of {}", entry.group, tokens.size()));
+  }
+  features.vectors.resize(count * static_cast<size_t>(features.dims));
+  if (!features.vectors.empty())
+    std::memcpy(features.vectors.data(), rest.data() + text_bytes + count * sizeof(IndexEntry),
+                features.vectors.size() * sizeof(float));
+  try {
+    return {std::move(settings), options, features, tokens};
+  } catch (const Error& error) {
+    refuse(path, error.what());
+  }
 }
 
 }  // namespace reprise::attn_cache

@@ -42,11 +42,15 @@ class FeatureIndex {
   FeatureIndex(Settings settings, const IndexOptions& options, const FeatureSet& features,
                std::span<const int64_t> tokens);
 
-  // The file format: 8 bytes "RPRVEC1\n", u64 size of a JSON text in bytes, u64 XXH3 of everything
-  // that follows, the text with the settings and the places of the indices, and the indices. load()
-  // throws Error naming the path and the fault.
+  // Writes the arguments of the constructor to a file, for load(). The file format: 8 bytes
+  // "RPRVEC2\n", u64 size of a JSON text in bytes, u64 XXH3 of everything that follows, the text
+  // with settings, options and lengths, the entries, and the vectors.
+  static void write(const std::filesystem::path& path, const Settings& settings,
+                    const IndexOptions& options, const FeatureSet& features,
+                    std::span<const int64_t> tokens);
+  // Makes the indices of a file again. (FAISS can read its own indices, but trusts what it reads.)
+  // Throws Error naming the path and the fault.
   static FeatureIndex load(const std::filesystem::path& path);
-  void save(const std::filesystem::path& path) const;
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
   // The index for a layer and length; null if no stored prompt has them.

@@ -1,22 +1,18 @@
 // A vector index without its search, which is in vector_search.h.
 #include "methods/attn_cache/vector_index.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/words.h"
 #include "methods/attn_cache/vector_search.h"
 
 namespace reprise::attn_cache {
 namespace {
 
 constexpr std::array kKinds = {IndexKind::kFlat, IndexKind::kHnsw, IndexKind::kIvfFlat};
-constexpr std::string_view kMagic = "RPRIDX2\n";
 
 void check_options(const IndexOptions& options) {
   for (const auto& [name, value] :
@@ -77,7 +73,6 @@ VectorIndex::VectorIndex(const IndexOptions& options, int64_t dims, std::span<co
   state_->search = build_search(options, dims, count, vectors);
 }
 
-VectorIndex::VectorIndex(std::unique_ptr<State> state) : state_(std::move(state)) {}
 VectorIndex::VectorIndex(VectorIndex&&) noexcept = default;
 VectorIndex& VectorIndex::operator=(VectorIndex&&) noexcept = default;
 VectorIndex::~VectorIndex() = default;
@@ -118,40 +113,6 @@ void VectorIndex::search(std::span<const float> queries, std::span<Neighbour> ne
             .entry = labels[at], .squared_distance = std::max(distances[at], 0.0f)};
     }
   });
-}
-
-std::string VectorIndex::bytes() const {
-  std::string body;
-  append_word(body, static_cast<uint64_t>(state_->kind));
-  append_word(body, uint64_t{state_->entries.size()});
-  for (const IndexEntry& entry : state_->entries) append_word(body, entry);
-  body += state_->search->bytes();
-  std::string bytes(kMagic);
-  append_word(bytes, uint64_t{XXH3_64bits(body.data(), body.size())});
-  return bytes + body;
-}
-
-VectorIndex VectorIndex::parse(std::string_view bytes, const std::string& source) {
-  constexpr size_t kBody = kMagic.size() + sizeof(uint64_t), kHead = kBody + 2 * sizeof(uint64_t);
-  const std::span<const std::byte> all = std::as_bytes(std::span(bytes));
-  if (bytes.size() < kHead || !bytes.starts_with(kMagic))
-    raise("{} is no vector index of this program", source);
-  // The checksum is verified first, because FAISS trusts its input and leaks memory when it finds
-  // an error.
-  const std::string_view body = bytes.substr(kBody);
-  if (XXH3_64bits(body.data(), body.size()) != word_at<uint64_t>(all, kMagic.size()))
-    raise("{}: the vector index is damaged", source);
-  auto state = std::make_unique<State>();
-  const auto kind = word_at<uint64_t>(all, kBody);
-  const auto count = word_at<uint64_t>(all, kBody + sizeof(uint64_t));
-  if (kind >= kKinds.size() || count > (bytes.size() - kHead) / sizeof(IndexEntry))
-    raise("{}: the vector index is damaged", source);
-  state->kind = static_cast<IndexKind>(kind);
-  for (size_t i = 0; i < count; ++i)
-    state->entries.push_back(word_at<IndexEntry>(all, kHead + i * sizeof(IndexEntry)));
-  const std::string_view rest = bytes.substr(kHead + count * sizeof(IndexEntry));
-  state->search = parse_search(state->kind, rest, static_cast<int64_t>(count), source);
-  return VectorIndex(std::move(state));
 }
 
 }  // namespace reprise::attn_cache

@@ -70,14 +70,8 @@ class VectorIndex {
   void search(std::span<const float> queries, std::span<Neighbour> nearest,
               const Context& context) const;
 
-  // Converts the index to bytes and back. parse() throws Error, naming `source`, for invalid bytes;
-  // the caller must keep a checksum.
-  [[nodiscard]] std::string bytes() const;
-  static VectorIndex parse(std::string_view bytes, const std::string& source);
-
  private:
   struct State;
-  explicit VectorIndex(std::unique_ptr<State> state);
 
   std::unique_ptr<State> state_;
 };

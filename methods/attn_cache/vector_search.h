@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "methods/attn_cache/vector_index.h"
 
@@ -21,15 +19,11 @@ class VectorSearch {
   // nothing was found.
   virtual void nearest(std::span<const float> queries, std::span<float> distances,
                        std::span<int64_t> labels) const = 0;
-  [[nodiscard]] virtual std::string bytes() const = 0;
 };
 
 // Builds a search over vectors [count, dims], which must be finite; options must be in range.
 // Throws Error if the build lacks the kind, see index_absence().
 std::unique_ptr<VectorSearch> build_search(const IndexOptions& options, int64_t dims, int64_t count,
                                            std::span<const float> vectors);
-// Restores a search from bytes(), whose checksum was verified. Throws Error naming `source`.
-std::unique_ptr<VectorSearch> parse_search(IndexKind kind, std::string_view bytes, int64_t count,
-                                           const std::string& source);
 
 }  // namespace reprise::attn_cache

@@ -2,8 +2,6 @@
 #include <faiss/IndexFlat.h>
 #include <faiss/IndexHNSW.h>
 #include <faiss/IndexIVFFlat.h>
-#include <faiss/impl/io.h>
-#include <faiss/index_io.h>
 
 #include <algorithm>
 #include <exception>
@@ -67,11 +65,6 @@ class FaissSearch final : public VectorSearch {
                      labels.data());
     });
   }
-  [[nodiscard]] std::string bytes() const override {
-    faiss::VectorIOWriter writer;
-    call_faiss("writing", [&] { faiss::write_index(index_.get(), &writer); });
-    return {reinterpret_cast<const char*>(writer.data.data()), writer.data.size()};
-  }
 
  private:
   std::unique_ptr<faiss::Index> index_;
@@ -89,18 +82,6 @@ std::unique_ptr<VectorSearch> build_search(const IndexOptions& options, int64_t 
       index->train(count, vectors.data());
       index->add(count, vectors.data());
     }
-    return std::make_unique<FaissSearch>(std::move(index));
-  });
-}
-
-std::unique_ptr<VectorSearch> parse_search(IndexKind /*kind*/, std::string_view bytes,
-                                           int64_t count, const std::string& source) {
-  faiss::VectorIOReader reader;
-  reader.data.assign(bytes.begin(), bytes.end());
-  return call_faiss("reading", [&] {
-    std::unique_ptr<faiss::Index> index(faiss::read_index(&reader));
-    if (index->ntotal != count)
-      raise("{}: a vector index of {} vectors for {} entries", source, index->ntotal, count);
     return std::make_unique<FaissSearch>(std::move(index));
   });
 }

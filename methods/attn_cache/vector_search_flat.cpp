@@ -1,17 +1,13 @@
 // Replaces FAISS in builds without it: compares every vector.
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/words.h"
 #include "methods/attn_cache/vector_search.h"
 
 namespace reprise::attn_cache {
 namespace {
-
-constexpr std::string_view kFlatMagic = "COMPARED";  // FAISS's own bytes begin differently
 
 class FlatSearch final : public VectorSearch {
  public:
@@ -38,12 +34,6 @@ class FlatSearch final : public VectorSearch {
       distances[static_cast<size_t>(query)] = best;
       labels[static_cast<size_t>(query)] = label;
     }
-  }
-  [[nodiscard]] std::string bytes() const override {
-    std::string bytes(kFlatMagic);
-    append_word(bytes, static_cast<uint64_t>(dims_));
-    bytes.append(reinterpret_cast<const char*>(vectors_.data()), vectors_.size() * sizeof(float));
-    return bytes;
   }
 
  private:
@@ -72,22 +62,6 @@ std::unique_ptr<VectorSearch> build_search(const IndexOptions& options, int64_t 
   if (const std::string absence = index_absence(options.kind); !absence.empty())
     raise("{}", absence);
   return std::make_unique<FlatSearch>(dims, std::vector<float>(vectors.begin(), vectors.end()));
-}
-
-std::unique_ptr<VectorSearch> parse_search(IndexKind kind, std::string_view bytes, int64_t count,
-                                           const std::string& source) {
-  if (const std::string absence = index_absence(kind); !absence.empty())
-    raise("{}: {}", source, absence);
-  constexpr size_t kHead = kFlatMagic.size() + sizeof(uint64_t);
-  if (bytes.size() < kHead || !bytes.starts_with(kFlatMagic))
-    raise("{} was written by a program with FAISS, and this one was built without it", source);
-  const auto dims = word_at<uint64_t>(std::as_bytes(std::span(bytes)), kFlatMagic.size());
-  const size_t floats = (bytes.size() - kHead) / sizeof(float);
-  if (dims < 1 || dims > (1 << 16) || floats != dims * static_cast<uint64_t>(count))
-    raise("{}: the vector index is damaged", source);
-  std::vector<float> vectors(floats);
-  std::memcpy(vectors.data(), bytes.data() + kHead, floats * sizeof(float));
-  return std::make_unique<FlatSearch>(static_cast<int64_t>(dims), std::move(vectors));
 }
 
 }  // namespace reprise::attn_cache

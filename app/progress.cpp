@@ -50,7 +50,19 @@ void Progress::machine_wanted() {
 }
 
 void Progress::started(const experiments::Group& group) {
-  if (is_terminal_) show(group.label, std::min(done_ + 1, points_));
+  label_ = group.label;
+  told_ = std::chrono::steady_clock::now();
+  if (is_terminal_) show(label_, current());
+}
+
+void Progress::doing(const std::string& what) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - told_ < (is_terminal_ ? std::chrono::seconds(1) : std::chrono::seconds(60))) return;
+  told_ = now;
+  if (is_terminal_) return show(label_ + ": " + what, current());
+  tell(out_, "[{}/{}] {}: {}\n", current(), points_, visible(label_, /*kept=*/""),
+       visible(what, /*kept=*/""));
+  std::fflush(out_);
 }
 
 void Progress::finished(const experiments::Group& group,

@@ -2,6 +2,7 @@
 // line for each point.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -19,6 +20,8 @@ class Progress : public experiments::RunObserver {
   void planned(int64_t points, int64_t present, int64_t torn_bytes) override;
   void machine_wanted() override;
   void started(const experiments::Group& group) override;
+  // On a terminal, at most once a second; elsewhere once a minute, so that logs stay short.
+  void doing(const std::string& what) override;
   void finished(const experiments::Group& group,
                 const std::vector<results::Record>& records) override;
   void skipped(const experiments::Group& group, const experiments::MemoryLack& lack) override;
@@ -27,11 +30,14 @@ class Progress : public experiments::RunObserver {
  private:
   // Shows point `number`, from 1: the one that is being measured, or the last one that is done.
   void show(const std::string& label, int64_t number);
+  [[nodiscard]] int64_t current() const { return std::min(done_ + 1, points_); }
 
   std::FILE* out_;
   bool is_terminal_;
   int64_t points_ = 0, present_ = 0, done_ = 0;  // done_ includes present_
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point told_ = start_;  // when doing() last wrote
+  std::string label_;                                    // of the group that is being measured
 };
 
 // A duration as "41 s", "3:05" or "1:02:03".

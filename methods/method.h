@@ -108,6 +108,9 @@ struct Setup {
   DType kv_dtype = DType::kF32;
   int32_t step_tokens = 512;
   Use use = {};
+  // Called between pieces of a long preparation that runs no prompt, such as batches of training.
+  // May throw, which ends prepare(). Empty: nothing is called.
+  std::function<void()> between = {};
 
   // Prompts to choose layers by: the training prompts, or the database's if there are none.
   [[nodiscard]] std::span<const std::vector<int32_t>> calibration() const {

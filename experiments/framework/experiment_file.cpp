@@ -541,6 +541,27 @@ std::string filled(const std::string& text, const Experiment& experiment) {
       });
 }
 
+namespace {
+
+// The keys that both the scale and --set change, in a sentence for an error; "" if there are none.
+std::string set_by_scale(const Value& file, const std::string& scale,
+                         const std::vector<std::string>& overrides) {
+  const Value& changes = field_of(field_of(file, "scales"), scale);
+  std::string text;
+  for (const std::string& set : overrides) {
+    const std::string key = set.substr(0, set.find_first_of(".="));
+    const Value& change = field_of(changes, key);
+    if (change.is_null() || text.find("\"" + key + "\"") != std::string::npos) continue;
+    text += fmt::format(
+        " Scale {} sets \"{}\" itself, to {}; --set applies to that. For the file's "
+        "own, take another --scale.",
+        scale, key, shown(change));
+  }
+  return text;
+}
+
+}  // namespace
+
 Experiment parse_experiment(const Value& file, const std::string& source, const std::string& scale,
                             const std::vector<std::string>& overrides,
                             const Vocabulary& vocabulary) {
@@ -552,7 +573,14 @@ Experiment parse_experiment(const Value& file, const std::string& source, const 
   }
   if (overrides.empty()) return experiment;
   for (const std::string& text : overrides) apply_set(wanted, text);
-  return Parser(wanted, source + " with --set", vocabulary).parse(scale);
+  const std::string by_scale = set_by_scale(file, scale, overrides);
+  try {
+    return Parser(wanted, source + " with --set", vocabulary).parse(scale);
+  } catch (const Error& error) {
+    if (by_scale.empty()) throw;
+    const std::string fault = error.what();
+    raise("{}{}{}", fault, fault.ends_with('.') ? "" : ".", by_scale);
+  }
 }
 
 Experiment load_experiment(const std::filesystem::path& path, const std::string& scale,

@@ -178,6 +178,10 @@ struct Measurement {
                      const std::function<double(double)>& fn);
 };
 
+// What a method's turn is called in progress: "paged, repetition 2 of 5", "paged, warm-up".
+// `repetition` counts from 0; below 0 are warm-ups.
+[[nodiscard]] std::string turn_text(const Group& group, int64_t repetition, size_t method);
+
 // The least memory that a group takes.
 struct MemoryNeed {
   double bytes = 0;
@@ -190,6 +194,9 @@ struct Interrupted {};
 class Kind {
  public:
   virtual ~Kind() = default;
+  // From now on, `tell` is told what measure() does between timed pieces of work, for people who
+  // wait.
+  void tell_by(std::function<void(const std::string& doing)> tell) { tell_ = std::move(tell); }
   // Returns why this program cannot run a method it knows, with the remedy; "" if it can.
   [[nodiscard]] virtual std::string missing(const MethodChoice& method) const {
     (void)method;
@@ -214,6 +221,15 @@ class Kind {
     for (const Group* group : groups) all.push_back(measure(*group, machine, stop));
     return all;
   }
+
+ protected:
+  // Says what is done now, such as "san: 40 texts computed". Must not be called within timed work.
+  void tell(const std::string& doing) const {
+    if (tell_) tell_(doing);
+  }
+
+ private:
+  std::function<void(const std::string& doing)> tell_;
 };
 
 }  // namespace reprise::experiments

@@ -219,6 +219,7 @@ class Run {
                             facts_of(options_.settings), observer_);
     if (stop_) return false;
     observer_.started(group);
+    kind_.tell_by([this](const std::string& what) { observer_.doing(what); });
     const std::string started_at = results::utc_now();
     try {
       std::vector<const Group*> groups;

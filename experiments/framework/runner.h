@@ -48,6 +48,8 @@ class RunObserver {
   virtual void planned(int64_t points, int64_t present, int64_t torn_bytes) = 0;
   virtual void machine_wanted() = 0;
   virtual void started(const Group& group) = 0;
+  // See Kind::tell_by().
+  virtual void doing(const std::string& /*what*/) {}
   virtual void finished(const Group& group, const std::vector<results::Record>& records) = 0;
   virtual void skipped(const Group& group, const MemoryLack& lack) = 0;
 };

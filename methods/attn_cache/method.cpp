@@ -188,7 +188,7 @@ class AttnCacheMethod final : public Method {
         attn_cache::collect(*folder, facts, of_all_layers, learned, runner(setup));
     attn_cache::TrainedProjector trained =
         attn_cache::train_projector(samples, attn_cache::MapStore(*folder / attn_cache::kMapsFile),
-                                    options_, setup.seed, setup.context);
+                                    options_, setup.seed, setup.context, setup.between);
     training_ = {{"samples", samples.entries.size()},
                  {"first_loss", trained.losses.front()},
                  {"last_loss", trained.losses.back()},

@@ -27,10 +27,12 @@ struct Labels {
   const MapStore& maps;
   LabelWeights weights;
   Context context;
-  std::vector<IndexEntry> entries;  // entries of the batch
+  const std::function<void()>& between;
+  std::vector<IndexEntry> entries = {};  // entries of the batch
 
   static void write(void* state, const int64_t* batch, int64_t n, float* labels) {
     auto& self = *static_cast<Labels*>(state);
+    if (self.between) self.between();
     self.entries.clear();
     for (int64_t i = 0; i < n; ++i)
       self.entries.push_back(self.samples.entries[static_cast<size_t>(batch[i])]);
@@ -145,7 +147,7 @@ const std::string& training_absence() { return train_module().absence; }
 
 TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
                                  const AttnCacheOptions& options, uint64_t seed,
-                                 const Context& context) {
+                                 const Context& context, const std::function<void()>& between) {
   if (!training_absence().empty()) raise("{}", training_absence());
   const int64_t count = std::ssize(samples.entries);
   if (samples.shape.kind == ProjectorKind::kRaw)
@@ -158,7 +160,7 @@ TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
                 .maps = maps,
                 .weights = {.map = options.map_weight, .length = options.length_weight},
                 .context = context,
-                .entries = {}};
+                .between = between};
   const bool is_mlp = samples.shape.kind == ProjectorKind::kMlp;
   const Standard standard = is_mlp ? standard_of(samples, mean_label(labels, count)) : Standard{};
   Losses losses = run({.x = samples.x.data(),

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,10 @@ struct TrainedProjector {
 
 // Trains a projector on `samples`, whose maps are in `maps`. `seed` is the seed of the initial
 // weights and of the samples' order. Throws Error without libtorch, naming `./setup.sh --torch`;
-// for fewer than two samples; and if the loss becomes infinite.
+// for fewer than two samples; and if the loss becomes infinite. Calls `between`, unless it is
+// empty, before each batch; what it throws ends the training.
 TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
                                  const AttnCacheOptions& options, uint64_t seed,
-                                 const Context& context);
+                                 const Context& context, const std::function<void()>& between = {});
 
 }  // namespace reprise::attn_cache

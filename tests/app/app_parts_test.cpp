@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "app/common_options.h"
 #include "app/experiment_files.h"
@@ -318,6 +320,27 @@ TEST(Progress, TerminalLineRewritesItself) {
   EXPECT_NE(text.find("[##########..........] 1/2"), std::string::npos) << text;
   EXPECT_EQ(text.find('\n'), std::string::npos);
   EXPECT_LT(text.size(), 400u);
+}
+
+// What happens within a point is told, but rarely.
+TEST(Progress, LongPointsTellWhatIsDone) {
+  ProgressOutput terminal, log;
+  experiments::Group group;
+  group.label = "a f32";
+  Progress on_terminal(terminal.file(), /*is_terminal=*/true);
+  Progress in_log(log.file(), /*is_terminal=*/false);
+  for (Progress* progress : {&on_terminal, &in_log}) {
+    progress->planned(2, 0, 0);
+    progress->started(group);
+    progress->doing("too early");
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  for (Progress* progress : {&on_terminal, &in_log}) progress->doing("san, repetition 1 of 3");
+  const std::string text = terminal.text();
+  EXPECT_NE(text.find("1/2"), std::string::npos) << text;
+  EXPECT_NE(text.find("a f32: san, repetition 1 of 3"), std::string::npos) << text;
+  EXPECT_EQ(text.find("too early"), std::string::npos) << text;
+  EXPECT_EQ(log.text(), "") << "a line a minute";
 }
 
 TEST(OutputColumns, AreThoseSetElseTheTerminalsElseOfAPipe) {

@@ -188,6 +188,7 @@ std::vector<Measurement> AccuracyKind::measure(const Group& group, const Machine
   std::vector<std::vector<ItemOutcome>> outcomes(group.methods.size());
   for (size_t i = 0; i < questions.items.size(); ++i) {
     if (stop) throw Interrupted{};
+    tell(fmt::format("question {} of {}", i + 1, questions.items.size()));
     baseline.push_back(interview.ask_baseline(i));
     for (size_t m = 0; m < group.methods.size(); ++m)
       outcomes[m].push_back(group.methods[m].name == kBaseline

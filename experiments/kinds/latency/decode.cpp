@@ -234,6 +234,7 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Machine& 
       prompts.push_back(bench_.prompt(group, axes, item * batch + b));
     for (size_t m = 0; m < lanes.size(); ++m) {
       if (stop) throw Interrupted{};
+      tell(turn_text(group, r, m));
       const auto run = [&] {
         return run_batch(*lanes[m].engine, decoder, group, axes.new_tokens, prompts);
       };

@@ -146,6 +146,7 @@ std::vector<Measurement> StateCopyKind::measure(const Group& group, const Machin
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     for (size_t m = 0; m < names.size(); ++m) {
       if (stop) throw Interrupted{};
+      tell(turn_text(group, r, m));
       const auto prepare = [&] {
         routes.prepare(names[m]);
         wake_threads(context_);

@@ -99,7 +99,11 @@ class PrefillRun {
   void prepare(const Context& context, const std::atomic<bool>& stop) {
     methods::Setup setup =
         methods::prompt_setup(decoder_, context, group_.model.model, group_.seeds.weights);
-    setup.run = [this](std::span<const int32_t> ids, model::LayerPolicy* policy) {
+    setup.between = [&stop] {
+      if (stop) throw Interrupted{};
+    };
+    setup.run = [&](std::span<const int32_t> ids, model::LayerPolicy* policy) {
+      setup.between();
       std::vector<float> hidden;
       compute(ids, policy, hidden);
       return hidden;
@@ -212,6 +216,7 @@ std::vector<Measurement> PrefillKind::measure(const Group& group, const Machine&
   for (int64_t r = -group.warmup; r < group.repetitions; ++r)
     for (size_t m = 0; m < group.methods.size(); ++m) {
       if (stop) throw Interrupted{};
+      tell(turn_text(group, r, m));
       run.take(m, /*is_warmup=*/r < 0);
     }
   std::vector<Measurement> measurements;

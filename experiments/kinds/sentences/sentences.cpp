@@ -129,6 +129,8 @@ MethodChoice placed(const MethodChoice& method, double threshold) {
   return here;
 }
 
+using Tell = std::function<void(const std::string& doing)>;
+
 class SentenceRun {
  public:
   SentenceRun(const Group& group, model::Decoder& decoder, const Tokenizer& tokenizer)
@@ -146,18 +148,30 @@ class SentenceRun {
     texts_per_step_ = together > 0 ? static_cast<size_t>(together) : tokens_.size();
   }
 
-  // Methods store and learn from the texts that are set apart.
-  void prepare(const Context& context, const std::atomic<bool>& stop) {
+  // Methods store and learn from the texts that are set apart. `tell` is told how far that is.
+  void prepare(const Context& context, const std::atomic<bool>& stop, const Tell& tell) {
+    reader_->call_before_steps([&stop] {
+      if (stop) throw Interrupted{};
+    });
     const auto database = ids_of(set_.database), training = ids_of(set_.training);
     methods::Setup setup =
         methods::prompt_setup(decoder_, context, group_.model.model, group_.seeds.weights);
-    setup.run = [this](std::span<const int32_t> ids, model::LayerPolicy* policy) {
+    std::string name;
+    int64_t texts = 0;
+    setup.run = [&](std::span<const int32_t> ids, model::LayerPolicy* policy) {
+      tell(fmt::format("{} is prepared: {} texts", name, ++texts));
       return read_one(ids, policy);
+    };
+    setup.between = [&] {
+      if (stop) throw Interrupted{};
+      tell(fmt::format("{} is prepared: it learns from {} texts", name, training.size()));
     };
     setup.database = database;
     setup.training = training;
     for (const MethodChoice& method : group_.methods) {
       if (stop) throw Interrupted{};
+      name = label_of(method);
+      texts = 0;
       add_lane(PrefillLane(placed(method, axes_.threshold), setup, group_.repetitions));
     }
   }
@@ -319,10 +333,11 @@ std::vector<Measurement> SentencesKind::measure(const Group& group, const Machin
   const Group with_folder = with_model_folder(group);
   const auto tokenizer = load_tokenizer(with_folder.model.model);
   SentenceRun run(group, bench_.decoder(with_folder), *tokenizer);
-  run.prepare(bench_.context(), stop);
+  run.prepare(bench_.context(), stop, [this](const std::string& what) { tell(what); });
   for (int64_t r = -group.warmup; r < group.repetitions; ++r)
     for (size_t m = 0; m < group.methods.size(); ++m) {
       if (stop) throw Interrupted{};
+      tell(turn_text(group, r, m));
       run.take(m, /*is_warmup=*/r < 0);
     }
   return run.measurements();

@@ -329,6 +329,26 @@ TEST(ExperimentFile, MistakeInAScaleNotAskedForIsFound) {
   expect_refused("/scales/paper", {{"repetitons", 3}}, "did you mean \"repetitions\"");
 }
 
+TEST(ExperimentFile, AnErrorOfSetSaysWhatTheScaleHasChanged) {
+  Json file = sample_file();
+  file["workload"] = {{"name", "text_prompts"}, {"file", "prompts.txt"}};
+  file["scales"]["smoke"]["workload"] = {{"name", "random_tokens"}, {"file", nullptr}};
+  const auto message = [&](const std::string& scale) -> std::string {
+    try {
+      (void)parse_experiment(value_of(file), "sample.json", scale, {"workload.file=mine.txt"},
+                             sample_vocabulary());
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message("smoke").find("Scale smoke sets \"workload\" itself, to "
+                                  "{\"file\":null,\"name\":\"random_tokens\"}"),
+            std::string::npos)
+      << message("smoke");
+  EXPECT_EQ(message("desk"), "");
+}
+
 TEST(ExperimentFile, FiguresNeedDifferentNames) {
   const Json plot = {{"x", "prompt_tokens"}, {"y", "ttft_ms"}};
   expect_refused("/plot", Json::array({plot, plot}), "two figures");

@@ -138,5 +138,24 @@ TEST_F(Sentences, WhatCannotBeEmbeddedIsRefused) {
   refused({{"settings", {{"database_share", 0.9}, {"items", 1}}}}, {"cluster"});
 }
 
+// An interrupt is noticed within the preparation and between the model's steps of a turn.
+TEST_F(Sentences, AnInterruptEndsItAtTheNextText) {
+  const Group one =
+      group({{"methods", {"compute", {{"name", "attn_cache"}, {"options", {{"preset", "raw"}}}}}},
+             {"settings", {{"database_share", 0.5}}}});
+  for (const std::string part : {"is prepared: 2 texts", "compute, warm-up", "repetition 2 of 2"}) {
+    SentencesKind kind(context_);
+    std::vector<std::string> told;
+    std::atomic<bool> stop = false;
+    kind.tell_by([&](const std::string& doing) {
+      told.push_back(doing);
+      stop = stop || doing.find(part) != std::string::npos;
+    });
+    EXPECT_THROW((void)kind.measure(one, Machine(), stop), Interrupted) << part;
+    ASSERT_FALSE(told.empty());
+    EXPECT_NE(told.back().find(part), std::string::npos) << told.back();
+  }
+}
+
 }  // namespace
 }  // namespace reprise::experiments

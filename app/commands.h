@@ -16,6 +16,7 @@ void add_serve_command(CLI::App& app);
 void add_plot_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 void add_probe_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_logits_command(CLI::App& app);
 void add_pml_command(CLI::App& app);

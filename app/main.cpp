@@ -85,6 +85,7 @@ int run(int argc, char** argv) {
   app::add_embed_command(app);
   app::add_tokenize_command(app);
   app::add_pml_command(app);
+  app::add_bench_command(app);
   app::add_probe_command(app);
   app::add_check_command(app);
   app::add_longbench_command(app);

@@ -6,11 +6,9 @@
 #include "app/commands.h"
 #include "app/common_options.h"
 #include "app/experiment_run.h"
+#include "app/measured_machine.h"
 #include "app/number_option.h"
 #include "app/output.h"
-#include "core/device/machine_probe.h"
-#include "core/kernels/attention/fetch_calibration.h"
-#include "core/kernels/device/measure_device.h"
 #include "experiments/framework/check_groups.h"
 #include "experiments/framework/shard.h"
 #include "experiments/framework/sweep.h"
@@ -38,16 +36,6 @@ void print_plan(const std::vector<experiments::Group>& groups, const experiments
 experiments::Shard shard_of(const RunCommand& command) {
   if (!command.shard.empty()) return experiments::parse_shard(command.shard);
   return experiments::shard_of_rank([](const char* name) { return std::getenv(name); });
-}
-
-// Limits of the device, if one computes, and of the processor and its memory.
-Machine measured_machine(Context context) {
-  const std::optional<MachineDevice> device = kernels::measure_device(context.runtime);
-  context = on_cpu(std::move(context));
-  Machine machine = machine_of(context, machine_limits(context));
-  machine.fetch = kernels::calibrate_fetch(context);
-  machine.device = device;
-  return machine;
 }
 
 void run(const RunCommand& command, const CommonOptions& common) {

@@ -85,7 +85,7 @@ std::vector<MethodCell> method_matrix() {
     for (const KindInfo& kind : known_kinds())
       if (kind.method_use)
         cells.push_back({entry.info.name, kind.name, refusal(entry.info, *kind.method_use)});
-    for (const char* command : {"generate", "serve", "logits"})
+    for (const char* command : {"generate", "serve", "logits", "bench"})
       cells.push_back({entry.info.name, command, refusal(entry.info, MethodUse::kGeneration)});
     cells.push_back({entry.info.name, "embed", refusal(entry.info, MethodUse::kPrefill)});
     cells.push_back({entry.info.name, "pml run", refusal(entry.info, MethodUse::kMarkup)});

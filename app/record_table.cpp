@@ -67,6 +67,9 @@ std::string too_few_lines(const std::vector<Record>& records,
 // The notes below the table: the meaning of the star, and the number of impossible shares of a
 // limit.
 std::string footnotes(const std::vector<Record>& records, const std::vector<std::string>& metrics) {
+  const bool is_smoke = std::any_of(records.begin(), records.end(), [](const Record& record) {
+    return record.experiment.scale == "smoke";
+  });
   bool has_noise = false;
   int above_one = 0;
   for (const Record& record : records)
@@ -76,7 +79,11 @@ std::string footnotes(const std::vector<Record>& records, const std::vector<std:
       has_noise = has_noise || is_starred(*metric);
       above_one += name.ends_with("_limit_ratio") && metric->value > 1 ? 1 : 0;
     }
-  std::string text = too_few_lines(records, metrics);
+  std::string text = is_smoke
+                         ? "scale smoke: sizes that show that everything works; neither numbers "
+                           "nor verdicts stand for larger ones\n"
+                         : "";
+  text += too_few_lines(records, metrics);
   if (has_noise)
     text += fmt::format(
         "* noisy: the quartiles lie more than {:.0f} % of the median apart, or other programs took "

@@ -57,6 +57,12 @@ std::string filled_from(const std::vector<const Record*>& records, const std::st
       [&](const std::string& name) { return values_text(values_in(records, name)); });
 }
 
+// Titles of runs at scale smoke say so: their sizes show that everything works, and no more.
+std::string marked(std::string title, const Manifest& run) {
+  if (run.settings.scale == "smoke" && !title.empty()) title += " (smoke scale)";
+  return title;
+}
+
 // The record as figures and pages need it: without samples, and with the reason why it does not
 // count.
 Fields drawn_fields(Record record) {
@@ -74,7 +80,7 @@ Caption filled_caption(const ResultsFolder& folder) {
   std::vector<const Record*> records;
   for (const Record& record : folder.records) records.push_back(&record);
   Caption caption = folder.run.caption;
-  caption.title = filled_from(records, caption.title, "the title", folder);
+  caption.title = marked(filled_from(records, caption.title, "the title", folder), folder.run);
   caption.note = filled_from(records, caption.note, "the note", folder);
   return caption;
 }
@@ -93,7 +99,8 @@ Fields figures_document(const ResultsFolder& folder, const std::vector<PaperPoin
   for (Plot& plot : run.plots) {
     const std::vector<const Record*> drawn = drawn_records(folder.records, plot);
     require_places(drawn, plot, axes, folder.source);
-    plot.title = filled_from(drawn, plot.title, "the title of figure " + plot.name, folder);
+    plot.title = marked(filled_from(drawn, plot.title, "the title of figure " + plot.name, folder),
+                        folder.run);
     plot.note = filled_from(drawn, run.caption.note, "the note", folder);
   }
   Values records;

@@ -14,7 +14,8 @@ def badges(report: dict) -> list[tuple[str, str]]:
               (report["skipped"], "skipped", "warn"), (len(report["run"]["left_out"]), "methods left out", "warn"),
               (sum(bool(fact["noisy"]) for fact in facts), "noisy", "warn"),
               (sum(fact["is_disturbed"] for fact in facts), "disturbed by other programs", "warn"))
-    return [(f"{count} {what}", mark) for count, what, mark in counts if count > 0]
+    smoke = [("smoke scale", "warn")] if report["run"].get("settings", {}).get("scale") == "smoke" else []
+    return smoke + [(f"{count} {what}", mark) for count, what, mark in counts if count > 0]
 
 
 def invalid_count(report: dict) -> int:

@@ -57,11 +57,12 @@ void print_table(const RecordTable& table, const TableOptions& options);
 std::string left_out_note(const results::Manifest& manifest);
 
 // A line for each group of points that was skipped because it does not fit into memory, with the
-// memory it needs. Of many groups only the first is shown, and the number of the others. `skipped`
-// are entries of results::read_skipped(). "" if there are none.
+// memory it needs. If there are many groups, the first is shown with the number of the others.
+// `skipped` are entries of results::read_skipped(). "" if there are none.
 std::string skipped_note(const std::vector<results::SkippedPoint>& skipped);
 
-// A line for each group of points that has been neither measured nor skipped, shortened likewise.
+// A line for each group of points that was neither measured nor skipped, shortened as
+// skipped_note().
 std::string missing_note(const std::vector<results::MissingPoints>& missing);
 
 // Names the source of the papers' numbers beside these metrics, a line for each, and any file of

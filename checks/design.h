@@ -45,15 +45,16 @@ Noise noise_of(std::span<const double> differences, const Look& last);
 
 // The bounds of a shift that decide the verdict.
 struct Margins {
-  // Least effect that matters: for the verdict slower or faster, the whole interval lies beyond it,
+  // Smallest effect that matters. "Slower" and "faster" need the whole interval beyond it.
   double matters = 0;
-  // and the estimate lies beyond what A/A pairs could show by chance.
+  // Largest shift that A/A pairs could show by chance. "Slower" and "faster" also need the estimate
+  // beyond it.
   double noise = 0;
-  double same = 0;  // for same, the whole interval must lie within +- this
+  double same = 0;  // "same" needs the whole interval within +- this
 };
-// `margin` is the user's. "Same" needs 1.5 times the interval's half width, or hardly any pair of
-// equal programs would get it. If the machine is too noisy for `margin`, `same` is that larger
-// value, at most twice `margin`, and the table says so.
+// `margin` is the user's. `same` is `margin`, or 1.5 times the interval's expected half width if
+// that is larger (at most twice `margin`; the table says so), because equal programs on a noisy
+// machine would hardly ever be called "same" otherwise.
 Margins margins_of(double margin, const Noise& noise);
 
 Verdict judge(const results::Shift& shift, const Margins& margins);

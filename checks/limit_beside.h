@@ -8,8 +8,8 @@ namespace reprise::checks {
 struct Sample {
   double time_s = 0;
   double cpu_share = 1;  // see Repetition
-  // GB/s or GFLOP/s: the better of one measured before and one after, or a device's limit as the
-  // run itself measured it.
+  // The machine's limit in GB/s or GFLOP/s: the better of two measurements, right before and right
+  // after the run. For a GPU's limit, the value that the run itself measured.
   double limit = 0;
   double limit_share = 0;  // share of the limit that the run reached
   double wall_s = 0;       // run and limit measurements together

@@ -1,4 +1,4 @@
-// Files of results may be packed with gzip, as those of results/measurements are.
+// Reads results files that are packed with gzip, as those of results/measurements are.
 #pragma once
 
 #include <filesystem>
@@ -7,15 +7,15 @@
 
 namespace reprise::results {
 
-// Whether the file's name ends in ".gz".
+// True if the file's name ends in ".gz".
 [[nodiscard]] bool is_packed(const std::filesystem::path& path);
 
-// The name without ".gz" where it has that ending.
+// The name without its ending ".gz"; any other name unchanged.
 [[nodiscard]] std::filesystem::path unpacked_name(const std::filesystem::path& path);
 
-// The text that `bytes`, the contents of the gzip file `path`, unpack to; members that follow one
-// another unpack to one text. Throws Error naming the file and the remedy where it is no gzip file,
-// is damaged or cut short, or unpacks to more than `max_bytes`, which are never exceeded in memory.
+// Unpacks `bytes`, the contents of the gzip file `path`; the texts of several members are joined.
+// Never holds more than `max_bytes` of text. Throws Error naming the file and the remedy if it is
+// no gzip file, is damaged or cut short, or its text is larger than `max_bytes`.
 [[nodiscard]] std::string unpacked(std::string_view bytes, const std::filesystem::path& path,
                                    size_t max_bytes);
 

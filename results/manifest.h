@@ -164,9 +164,9 @@ struct Manifest {
 // accepted. What a folder needs to be drawn is checked by check_manifest().
 [[nodiscard]] Manifest read_manifest(const Value& found, const std::string& source);
 
-// Throws Error, naming `source` and the key, for a manifest that no table could print or no figure
-// could be drawn by: more than kMostPlannedPoints points, an axis without values, a figure of an
-// unknown axis or family, or with another's name.
+// Throws Error, naming `source` and the key, for a manifest from which no table or figure can be
+// made: more than kMostPlannedPoints points, an axis without values, a figure with an unknown axis
+// or family, or two figures of one name.
 void check_manifest(const Manifest& manifest, const std::string& source);
 
 // check_manifest() for a manifest that this program made of an experiment file or of records. Their

@@ -17,9 +17,9 @@ struct Percentile {
   const char* name;
   double share;
 
-  // Fewest samples for which the largest lies above the true percentile with 95 % confidence,
-  // share^n <= 0.05: 5, 29, 59, 299 and 2995 for those below. With fewer, the printed number would
-  // only be the largest sample.
+  // Fewest samples n of which the largest lies above the true percentile with 95 % confidence:
+  // share^n <= 0.05, which gives 5, 29, 59, 299 and 2995 for kPercentiles. With fewer samples, the
+  // printed percentile would only be the largest sample.
   [[nodiscard]] int64_t least_samples() const;
 };
 inline constexpr Percentile kPercentiles[] = {
@@ -28,7 +28,7 @@ inline constexpr Percentile kPercentiles[] = {
 // Range and quartiles of a metric's samples, whose median is its value.
 struct Spread {
   double min = 0, max = 0, q1 = 0, q3 = 0;
-  int64_t count = 0;  // of samples
+  int64_t count = 0;  // number of samples
 
   [[nodiscard]] double iqr() const { return q3 - q1; }
   bool operator==(const Spread&) const = default;
@@ -44,11 +44,11 @@ struct Spread {
   }
 };
 
-// Says that other programs took the cores from samples: `count` of the `of` that count lost theirs
-// even when repeated, and `retaken` tries were dropped for that.
+// Samples that other programs disturbed by taking the cores. Of the `of` samples in the metric,
+// `count` were disturbed even after repeating; `retaken` disturbed tries were dropped and repeated.
 struct Disturbed {
   int64_t count = 0, of = 0;
-  std::optional<int64_t> retaken;  // older records do not say it
+  std::optional<int64_t> retaken;  // nullopt in older records, which lack it
 
   auto operator<=>(const Disturbed&) const = default;
 
@@ -61,15 +61,15 @@ struct Disturbed {
 };
 
 struct Metric {
-  double value = 0;  // of samples: their median
+  double value = 0;  // the median, if the metric has samples
   std::string unit;
-  std::optional<Spread> spread;               // of sampled metrics
-  std::map<std::string, double> percentiles;  // by kPercentiles' names; those that samples support
-  std::vector<std::string> too_few_for;       // the other percentiles, so that nobody misses them
-  // With this confidence the true value, or percentile, lies in its interval.
+  std::optional<Spread> spread;               // only if the metric has samples
+  std::map<std::string, double> percentiles;  // by name; see Percentile::least_samples()
+  std::vector<std::string> too_few_for;       // percentiles for which there are too few samples
+  // The probability with which the true value, or percentile, lies in its interval below.
   std::optional<double> confidence;
   std::optional<Interval> interval;
-  std::map<std::string, Interval> intervals;  // of percentiles
+  std::map<std::string, Interval> intervals;  // intervals of percentiles, by name
   bool is_signed = false;                     // may be negative: a correlation, a loss
   // True if the samples are of different things, such as requests of all lengths; their spread is
   // then a result, not noise.

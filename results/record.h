@@ -14,10 +14,10 @@
 
 namespace reprise::results {
 
-// Raised whenever a reader of old records would misunderstand new ones. Since 2 a file may hold
-// what the records of a run share in one entry (results/run_entry.h).
+// Raised whenever a program that knows only older records would misunderstand new ones. Version 2
+// added run entries (results/run_entry.h).
 inline constexpr int kSchemaVersion = 2;
-inline constexpr int kOldestSchemaVersion = 1;  // that is still read
+inline constexpr int kOldestSchemaVersion = 1;  // the oldest version that can be read
 
 // A method that the program could not run.
 struct LeftOut {
@@ -104,7 +104,7 @@ struct Record {
   Fields answers;
   std::map<std::string, int64_t> memory;  // bytes
   std::optional<CoreUses> core_use;       // of timed kinds
-  std::vector<std::string> remarks;       // that a reader of the numbers should know
+  std::vector<std::string> remarks;       // sentences that a reader of the numbers should know
   Machine machine;
   Provenance provenance;
   // Fingerprints of the model's and the workload's files; older records have none.

@@ -8,7 +8,7 @@
 
 namespace reprise::results {
 
-// The largest text of a file, and of all its records when each has what its run shares with it.
+// Upper bound on the text of one file, and on all its records once run entries have completed them.
 inline constexpr size_t kMostResultsBytes = size_t{1} << 30;
 
 // Reads the whole file, unpacked if its name ends in ".gz". Throws Error naming it if it is not a

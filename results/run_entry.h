@@ -1,5 +1,4 @@
-// Writes the keys that all records of a run share once in a file of records, in an entry of their
-// own.
+// Run entries: a file of records stores the keys that all records of a run share once, in one line.
 #pragma once
 
 #include <map>
@@ -16,40 +15,40 @@ namespace reprise::results {
 //   {"schema": 2, "run": ID, "experiment": ..., "config_hash": ..., "machine": ..., "provenance":
 //   ...}
 //   {"schema": 2, "run": ID, "point": ..., "metrics": ..., ...}
-// The first is an entry; the second is a record, which lacks the keys that the entry of the same
-// ID, on a line before it, has. A record without "run" has all keys itself (all of schema 1 are
-// such).
+// The first line is a run entry. The second is a record; it takes the keys that it lacks from the
+// entry with the same ID, which stands on an earlier line. A record without "run" has all keys
+// itself, as every record of schema 1 does.
 
-// The entries of one file, taken in line by line.
+// Completes the records of one file, which is read line by line.
 class RunEntries {
  public:
-  // whole() may add `most_added_bytes` to the records in all: a short file may name a long entry
-  // often.
+  // `most_added_bytes` limits what whole() may add to all records together, because a short file
+  // can refer to a long entry many times.
   explicit RunEntries(size_t most_added_bytes = kMostResultsBytes)
       : most_added_bytes_(most_added_bytes) {}
 
-  // Whether a line is an entry.
+  // True if the line is a run entry.
   [[nodiscard]] static bool is_entry(const Fields& line);
-  // Takes an entry in and returns its ID. Throws Error naming `where` (file and line) where a key
-  // is missing or unsound, or an entry before it has the same ID and says something else.
+  // Adds an entry and returns its ID. Throws Error naming `where` (file and line) if a key is
+  // missing or invalid, or if an earlier entry has the same ID and other contents.
   std::string add(const Fields& line, const std::string& where);
-  // The fields of a record with all its keys, and without "run". Throws Error naming `where` where
-  // no line before it is its run's entry, where both have a key, and where the records become too
-  // large.
+  // Returns the record with the keys of its run's entry added and "run" removed. Throws Error
+  // naming `where` if no earlier line is that entry, if both have the same key, and if the records
+  // of the file become too large.
   [[nodiscard]] Fields whole(Fields record, const std::string& where);
 
  private:
   struct Entry {
     Fields shared;
-    size_t bytes = 0;  // of its JSON
+    size_t bytes = 0;  // size of its JSON
   };
   std::map<std::string, Entry> entries_;  // by ID
   size_t most_added_bytes_;
   size_t added_bytes_ = 0;
 };
 
-// The lines of records that have all their keys. An entry is among them for each run whose ID is
-// not in `written`, to which it is added.
+// Returns the lines of a file for complete records: a run entry before the first record of each run
+// whose ID is not in `written`, then the records. Adds these IDs to `written`.
 [[nodiscard]] std::string run_lines(std::span<const Record> records,
                                     std::set<std::string>& written);
 

@@ -10,8 +10,8 @@
 
 namespace reprise::workloads {
 
-// Calls `read` with each line's object, whose errors name file and line; keys that `read` did not
-// ask for are refused. Throws Error for a line that is no JSON object, an empty line before the
+// Calls `read` with the object of each line. Throws Error, naming file and line, as `read` does,
+// for a key that `read` did not ask for, a line that is no JSON object, an empty line before the
 // last, and a file without lines.
 void for_each_line(const std::filesystem::path& path,
                    const std::function<void(JsonObject& object)>& read);

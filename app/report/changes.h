@@ -12,9 +12,9 @@ namespace reprise::app {
 
 enum class ChangeVerdict : uint8_t {
   kWorse,
-  kChanged,    // nobody says which way the metric is better
+  kChanged,    // different, but the metric has no better direction (see better_of())
   kUndecided,  // the interval does not decide, or the samples are too few for the level
-  kUntested,   // one number each, or samples of 0
+  kUntested,   // not compared: single numbers, or samples that are 0
   kBetter,
   kSame,     // the interval lies within the margin, or the two are the same number
   kInvalid,  // either run is INVALID
@@ -25,15 +25,15 @@ struct MetricChange {
   const results::Record* before = nullptr;
   const results::Record* after = nullptr;
   std::string metric;
-  double ratio = 0;           // of the medians, after over before; NaN where before is 0
-  double low = 0, high = 0;   // of the ratio; 0 and infinity where the samples decide nothing
-  bool has_interval = false;  // samples of both were compared
+  double ratio = 0;           // median after / median before; NaN if the latter is 0
+  double low = 0, high = 0;   // interval of the ratio; 0 to infinity: too few samples
+  bool has_interval = false;  // the samples of both were compared
   ChangeVerdict verdict = ChangeVerdict::kUntested;
 };
 
 struct Changes {
-  std::vector<MetricChange> metrics;  // of the points that both folders have, as in `after`
-  size_t points = 0;                  // in both folders
+  std::vector<MetricChange> metrics;  // metrics at points of both folders, in the order of `after`
+  size_t points = 0;                  // number of points that both folders have
   size_t only_before = 0, only_after = 0;
   int64_t tested = 0;  // number of comparisons that share the significance level
   // Sentences on settings, machines and code that differ.

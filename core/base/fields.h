@@ -72,7 +72,8 @@ class FieldReader {
   }
   // Like required(), for a text of 1 to kLongestName bytes.
   void name(const char* name, std::string& field);
-  // The fields of `part`, which stand among those of the struct, all or none: `first` tells which.
+  // The fields of `part`, which stand among the struct's own: all of them if the field `first` is
+  // present, else none.
   template <typename T>
   void among(const char* first, std::optional<T>& part) {
     if (field_of(fields_, first).is_null()) return;
@@ -84,7 +85,8 @@ class FieldReader {
     if (const Value& found = field_of(fields_, name); !found.is_null())
       read(found, where(name), entries[name]);
   }
-  // A number that follows from others, so that nobody edits these alone.
+  // A number that other fields determine. Throws FieldFault if it is not `value`, so that an edit
+  // of those fields alone is noticed.
   void derived(const char* name, double value);
 
   static void read(const Value& found, const std::string& what, double& field);

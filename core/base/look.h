@@ -7,8 +7,8 @@ namespace reprise {
 
 // A series has one look in every figure.
 struct Look {
-  std::string color;   // "#0072B2"; "": one that is free
-  std::string marker;  // Matplotlib's: "o"; "": one that is free
+  std::string color;   // such as "#0072B2"; "": a colour that no other series of the figure has
+  std::string marker;  // Matplotlib's name, such as "o"; "": a marker that no other series has
 };
 
 }  // namespace reprise

@@ -13,10 +13,11 @@ struct MetricInfo {
   // True if the metric's tail matters. Each percentile of results::kPercentiles for which there are
   // enough samples is then stored beside the median.
   bool has_percentiles = false;
-  // It takes extra time, so it is measured only if an experiment names it in "metrics" or in a
-  // figure.
+  // True if measuring the metric takes extra time. It is then measured only if an experiment names
+  // it in "metrics" or in a figure.
   bool is_on_request = false;
-  // It may be negative (a correlation, a loss). For other metrics a negative value is an error.
+  // True if the metric may be negative (a correlation, a loss). A negative value of any other
+  // metric is an error.
   bool is_signed = false;
 };
 

@@ -8,7 +8,7 @@
 namespace reprise {
 
 // Makes a folder in the system's folder for temporary files; its name begins with "reprise-" and
-// `content`. Its last user removes it. Throws Error naming it where it cannot be made.
+// `content`. Its last user removes it. Throws Error naming it if it cannot be made.
 [[nodiscard]] std::shared_ptr<const std::filesystem::path> make_temporary_folder(
     const std::string& content);
 

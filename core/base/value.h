@@ -19,8 +19,8 @@ class Value;
 using Values = std::vector<Value>;
 using Fields = std::map<std::string, Value>;
 
-// Null, a truth value, an integer, a real number, a text, a list or named fields. A value is taken
-// for what it is written as, so all constructors convert.
+// Null, a truth value, an integer, a real number, a text, a list or named fields. The constructors
+// convert implicitly, so that a setting can be written as a plain C++ value.
 class Value {
  public:
   // NOLINTBEGIN(google-explicit-constructor)

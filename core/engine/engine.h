@@ -83,7 +83,8 @@ class Engine {
   // fit into memory or one sequence of the limits does not fit into the budget.
   Engine(const Context& context, model::Decoder& decoder,
          std::unique_ptr<reuse::SequenceCache> cache, const EngineOptions& options);
-  // As above, with any executor in place of the network. EngineOptions::policy has no effect here.
+  // An engine that computes steps with `executor` instead of a decoder. Ignores
+  // EngineOptions::policy. Throws Error as the constructor above.
   Engine(const Context& context, std::unique_ptr<StepExecutor> executor,
          std::unique_ptr<reuse::SequenceCache> cache, const EngineOptions& options);
   ~Engine();

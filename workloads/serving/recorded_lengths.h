@@ -17,8 +17,8 @@ namespace reprise::workloads::serving {
 
 class RecordedLengths final : public Entries {
  public:
-  // Uses shared_tokens, the length of a declared prefix before each prompt, and length_divisor, by
-  // which added lengths are divided.
+  // Uses two options: `shared_tokens`, the length of a declared prefix that precedes each prompt,
+  // and `length_divisor`, by which the recorded lengths are divided.
   explicit RecordedLengths(const SourceOptions& options);
   // Adds a request; a length of 0 is left out and counted.
   void add(int64_t prompt_tokens, int64_t output_tokens);
@@ -27,7 +27,7 @@ class RecordedLengths final : public Entries {
   void leave_out_too_long() { ++left_out_.too_long; }
   // Makes times count from `start_s`.
   void begin_at(double start_s);
-  // Total lengths of a request with these recorded lengths: divided, and with the prefix.
+  // Lengths of the request made from these recorded lengths: divided, and with the prefix added.
   [[nodiscard]] RequestSource::Lengths asked(int64_t prompt_tokens, int64_t output_tokens) const;
 
   [[nodiscard]] int64_t size() const override { return std::ssize(prompt_tokens_); }

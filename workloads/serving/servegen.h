@@ -13,9 +13,9 @@
 
 namespace reprise::workloads::serving {
 
-// Gaps have the window's family and shape, and the mean of its rate; lengths are drawn
-// independently. Recorded Weibull gaps vary more than their shape says, since the shape describes
-// the bulk. The shape is used.
+// Gaps are drawn from the window's family with its shape; their mean is 1 / its rate. Lengths are
+// drawn independently. The recorded coefficient of variation of Weibull gaps is larger than their
+// shape implies, because outliers raise it; the shape is used.
 SourceInfo servegen_info();
 std::unique_ptr<Entries> make_servegen(const SourceOptions& options);
 

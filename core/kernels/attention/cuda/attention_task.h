@@ -59,8 +59,8 @@ struct AttentionCall {
   int64_t q_row_stride = 0;  // elements, a multiple of 8
   void* out = nullptr;       // [rows, heads, head_dim]
   DType out_dtype = DType::kF32;
-  // As in kernels::Partials: o [entries, head_dim] before division by n, m in natural units, n
-  // [entries].
+  // Arrays of kernels::Partials: o [entries, head_dim], not yet divided by n; m [entries] in
+  // natural logarithm units; n [entries].
   float* partial_o = nullptr;
   float* partial_m = nullptr;
   float* partial_n = nullptr;

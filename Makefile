@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: all program setup run test sanitize asan tsan bench baselines format format-check tidy install clean
+.PHONY: all program setup run test sanitize asan tsan fuzz bench baselines format format-check tidy install clean
 
 all: $(BUILD)/build.ninja
 	cmake --build --preset $(PRESET) -j $(JOBS)
@@ -34,6 +34,14 @@ asan tsan:
 	cmake --preset $@
 	cmake --build --preset $@ -j $(JOBS) --target sanitized_tests
 	$$(! setarch -R true 2>/dev/null || echo setarch -R) ctest --preset $@ -L $@ -j $(JOBS)
+
+# Each libFuzzer target for FUZZ_SECONDS, beginning with what earlier runs found. Needs Clang's libFuzzer
+# (./setup.sh --tools).
+FUZZ_SECONDS ?= 60
+fuzz:
+	cmake --preset fuzz
+	cmake --build --preset fuzz -j $(JOBS) --target fuzzers
+	$$(! setarch -R true 2>/dev/null || echo setarch -R) tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
 
 bench: all
 	for program in $(BUILD)/bin/*_bench; do $$program || exit 1; done

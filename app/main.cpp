@@ -51,6 +51,22 @@ void refuse_missing_values(int argc, char** argv) {
             word.substr(0, word.size() - 1));
 }
 
+// Refuses "--out --fresh": CLI11 would take the option's name as the value.
+void refuse_options_as_values(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* command = &app;
+  for (int i = 1; i + 1 < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string word = argv[i], next = argv[i + 1];
+    for (const CLI::App* inner : command->get_subcommands({}))
+      if (inner->get_name() == word) command = inner;
+    const CLI::Option* option =
+        word.starts_with("--") ? command->get_option_no_throw(word) : nullptr;
+    if (option != nullptr && option->get_expected_min() > 0 &&
+        command->get_option_no_throw(next) != nullptr && next.starts_with("--"))
+      raise("{} needs a value, and {} is an option. A value that looks like one is written {}={}",
+            word, next, word, next);
+  }
+}
+
 void report(const std::string& message) {
   std::fflush(stdout);
   app::note("reprise: {}\n", message);
@@ -92,6 +108,7 @@ int run(int argc, char** argv) {
   app::add_store_command(app);
   check_command_name(app, argc, argv);
   refuse_missing_values(argc, argv);
+  refuse_options_as_values(app, argc, argv);
   try {
     app.parse(argc, argv);
     return 0;

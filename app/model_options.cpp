@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/fields.h"
 #include "core/base/json.h"
+#include "core/tokenizer/utf8.h"
 #include "experiments/kinds/shared/places.h"
 #include "methods/registry.h"
 #include "results/record.h"
@@ -172,6 +173,7 @@ std::optional<methods::Markup> chosen_markup(const ModelOptions& options, const 
 engine::Request read_prompt(const methods::Method& method, const Tokenizer& tokenizer,
                             const std::string& text, const std::string& source) {
   if (std::optional<engine::Request> marked = method.read(text, source)) return *marked;
+  tokenizer::require_utf8(text, source);
   engine::Request request;
   request.prompt = tokenizer.encode(text);
   return request;
@@ -202,7 +204,9 @@ std::vector<int32_t> read_ids(const IdOptions& options, const model::ModelConfig
 }
 
 std::string read_text(const std::string& file) {
-  return read_file(file == "-" ? "/dev/stdin" : file, kMostTextBytes);
+  std::string text = read_file(file == "-" ? "/dev/stdin" : file, kMostTextBytes);
+  tokenizer::require_utf8(text, file == "-" ? "standard input" : file);
+  return text;
 }
 
 std::string read_prompt_text(const std::string& file, const model::ModelConfig& config) {

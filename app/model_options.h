@@ -96,7 +96,8 @@ void add_id_options(CLI::App& command, const char* help, IdOptions& options);
 // for an empty list, and as parse_token_ids().
 std::vector<int32_t> read_ids(const IdOptions& options, const model::ModelConfig& config);
 
-// The text of a file, or of standard input for "-". Throws Error if it is larger than 64 MiB.
+// The text of a file, or of standard input for "-". Throws Error if it is larger than 64 MiB or not
+// valid UTF-8.
 std::string read_text(const std::string& file);
 // read_text() of a prompt. Throws Error also for a text that is far longer than the model's
 // positions, because tokenizing it would take hundreds of bytes of memory for each byte.

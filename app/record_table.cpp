@@ -98,20 +98,12 @@ std::string footnotes(const std::vector<Record>& records, const std::vector<std:
   return text;
 }
 
-std::vector<std::string> split(const std::string& names) {
-  std::vector<std::string> parts;
-  std::istringstream stream(names);
-  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
-  if (names.ends_with(',')) parts.emplace_back();
-  return parts;
-}
-
 std::vector<std::string> wanted_metrics(const results::ResultsFolder& folder,
                                         const std::string& wanted) {
   if (wanted.empty()) return folder.run.metrics;
   const std::vector<std::string> known = all_metrics(folder);
   if (wanted == "all") return known;
-  const std::vector<std::string> names = split(wanted);
+  const std::vector<std::string> names = split_metrics(wanted);
   for (const std::string& name : names) {
     if (name.empty())
       raise("--metrics {} has an empty name; name some of: {}", wanted, fmt::join(known, ", "));
@@ -289,6 +281,14 @@ std::string not_shown(const std::vector<std::string>& metrics, size_t shown) {
 }
 
 }  // namespace
+
+std::vector<std::string> split_metrics(const std::string& names) {
+  std::vector<std::string> parts;
+  std::istringstream stream(names);
+  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  if (names.ends_with(',')) parts.emplace_back();
+  return parts;
+}
 
 std::string paper_notes(const results::Manifest& manifest, const std::vector<PaperPoints>& papers,
                         const std::vector<std::string>& metrics) {

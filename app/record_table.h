@@ -37,6 +37,9 @@ struct TableOptions {
 // Adds --format and --metrics, read into `options`, which must outlive the command line.
 void add_table_options(CLI::App& command, TableOptions& options);
 
+// The names of --metrics: "a,b" as {"a", "b"}.
+std::vector<std::string> split_metrics(const std::string& names);
+
 // Throws Error for a word that is not a format, with the nearest one.
 TableFormat parse_table_format(const std::string& name);
 

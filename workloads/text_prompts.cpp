@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/random.h"
 #include "core/tokenizer/tokenizer.h"
+#include "core/tokenizer/utf8.h"
 
 namespace reprise::workloads {
 namespace {
@@ -33,6 +34,7 @@ std::vector<std::string> split(const std::string& text, const std::string& separ
 
 std::vector<std::string> read_prompts(const std::filesystem::path& path) {
   std::string text = read_file(path, kMostBytes);
+  tokenizer::require_utf8(text, path.string());
   std::erase(text, '\r');
   text = trimmed(text);
   const bool has_paragraphs = text.find("\n\n") != std::string::npos;

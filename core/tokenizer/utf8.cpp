@@ -1,6 +1,8 @@
 // A state machine that recognizes the ill-formed sequences of UTF-8.
 #include "core/tokenizer/utf8.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 
 namespace reprise::tokenizer {
@@ -95,7 +97,10 @@ void LossyUtf8::flush(std::string& out) {
 void require_utf8(std::string_view text, std::string_view what) {
   LossyUtf8 decoder;
   const auto fail = [&](size_t offset) {
-    raise("{} is not valid UTF-8 at byte {}; convert it to UTF-8 first", what, offset);
+    const auto line =
+        1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(offset), '\n');
+    raise("{} is not valid UTF-8 at byte {}{}; convert it to UTF-8 first", what, offset,
+          line > 1 ? fmt::format(", in line {}", line) : "");
   };
   size_t start = 0;  // start of the current character
   for (size_t i = 0; i < text.size(); ++i) {

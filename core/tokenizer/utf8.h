@@ -25,8 +25,8 @@ Utf8Char utf8_before(std::string_view text, size_t end);
 size_t utf8_length(std::string_view text);
 void append_utf8(std::string& out, char32_t code);
 
-// Throws Error with the byte offset of the first ill-formed sequence. `what` names the text in the
-// error.
+// Throws Error with the byte offset, and the line if it is not the first, of the first ill-formed
+// sequence. `what` names the text in the error, such as its file.
 void require_utf8(std::string_view text, std::string_view what);
 
 // Turns bytes into text. Each maximal ill-formed subsequence becomes one U+FFFD (the Unicode

@@ -75,6 +75,10 @@ TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {
   expect_refused({"run"}, {"experiment"});
   expect_refused({"run", "quikstart"}, {"did you mean \"quickstart\""});
   expect_refused({"run", "quickstart", "--scale", "huge"}, {"unknown scale", "smoke"});
+  expect_refused({"run", "quickstart", "--dry-run", "--metrics", "ttft"},
+                 {"--metrics", "did you mean \"ttft_ms\""});
+  expect_refused({"run", "quickstart", "--out", "--out"}, {"--out needs a value", "--out=--out"});
+  expect_refused({"pml", "run", "--mode", "--copy", "a", "b"}, {"--mode needs a value"});
   expect_refused({"run", "quickstart", "--set", "repetition=1"}, {"did you mean \"repetitions\""});
   expect_refused({"run", "quickstart", "--device", "cuda"}, {"no CUDA backend", "--device cpu"});
   expect_refused({"plot", (dir_ / "nothing").string()}, {"records.jsonl"});

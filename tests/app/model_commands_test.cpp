@@ -171,6 +171,22 @@ TEST_F(ModelCommands, PositionsOfScaledAndEndlessModelsAreTaken) {
   EXPECT_EQ(reprise(on_long(mpt, {"generate", "--ids", ids, "--max-new-tokens", "3"})).status, 0);
 }
 
+TEST_F(ModelCommands, TextThatIsNotUtf8NamesItsFileAndLine) {
+  const std::string file = (dir_ / "prompt.txt").string();
+  std::ofstream(file) << "one\ntw\xffo\n";
+  expect_refused({"generate", "--model", "quickstart", "--prompt-file", file},
+                 {file, "byte 6, in line 2"});
+  expect_refused({"generate", "--model", "quickstart", "--prompt", "tw\xffo"},
+                 {"--prompt is not valid UTF-8 at byte 2;"});
+  expect_refused({"run", "quickstart", "--scale", "smoke", "--dry-run", "--set",
+                  "workload={\"name\":\"text_prompts\",\"file\":\"" + file + "\"}"},
+                 {file, "in line 2"});
+  // A prompt that no position could hold is refused before it is tokenized.
+  std::ofstream(file) << std::string(3 << 20, 'a');
+  expect_refused({"generate", "--model", "quickstart", "--prompt-file", file},
+                 {file, "3145728 bytes", "at most 2048 tokens"});
+}
+
 TEST_F(ModelCommands, CorruptLogitsAreRefusedByBoth) {
   const std::string place = checkpoint("nan", std::numeric_limits<float>::quiet_NaN());
   const std::string out = (dir_ / "logits").string();

@@ -52,9 +52,9 @@ struct Margins {
   double noise = 0;
   double same = 0;  // "same" needs the whole interval within +- this
 };
-// `margin` is the user's. `same` is `margin`, or 1.5 times the interval's expected half width if
-// that is larger (at most twice `margin`; the table says so), because equal programs on a noisy
-// machine would hardly ever be called "same" otherwise.
+// `margin` is the user's. `same` is 1.5 * noise.resolvable, but at least `margin` and at most twice
+// `margin`. On a noisy machine it is wider than `margin`, because equal programs would otherwise
+// hardly ever be called "same"; the table marks such verdicts with a star.
 Margins margins_of(double margin, const Noise& noise);
 
 Verdict judge(const results::Shift& shift, const Margins& margins);

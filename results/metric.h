@@ -18,8 +18,8 @@ struct Percentile {
   double share;
 
   // Fewest samples n of which the largest lies above the true percentile with 95 % confidence:
-  // share^n <= 0.05, which gives 5, 29, 59, 299 and 2995 for kPercentiles. With fewer samples, the
-  // printed percentile would only be the largest sample.
+  // share^n <= 0.05, which gives 5, 29, 59, 299 and 2995 for kPercentiles. With fewer samples even
+  // the largest may well lie below the true percentile, so none is given.
   [[nodiscard]] int64_t least_samples() const;
 };
 inline constexpr Percentile kPercentiles[] = {

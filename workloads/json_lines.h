@@ -10,9 +10,9 @@
 
 namespace reprise::workloads {
 
-// Calls `read` with the object of each line. Throws Error, naming file and line, as `read` does,
-// for a key that `read` did not ask for, a line that is no JSON object, an empty line before the
-// last, and a file without lines.
+// Calls `read` with the object of each line. Throws what `read` throws. Throws Error naming file
+// and line for an empty line, a line that is no JSON object, or a key that `read` did not ask for,
+// and Error naming the file if it is empty.
 void for_each_line(const std::filesystem::path& path,
                    const std::function<void(JsonObject& object)>& read);
 

@@ -27,8 +27,8 @@ class TextPrompts final : public Workload {
   TextPrompts(const std::vector<std::string>& texts, const Encode& encode, uint64_t seed);
   static WorkloadInfo info();
 
-  // An item starts at a text drawn as element (item, 0) of the stream `seed` and continues with the
-  // following texts, cyclically, until it has `tokens` tokens.
+  // Returns `tokens` tokens: those of a text that (seed, item) chooses at random, then those of the
+  // texts after it; the first text follows the last. The last text taken is cut.
   [[nodiscard]] std::vector<int32_t> prompt(int64_t item, int64_t tokens) const override;
   [[nodiscard]] size_t size() const { return prompts_.size(); }
 

@@ -24,8 +24,8 @@ struct MethodCell {
   std::string place;    // a kind that takes methods of the registry, or a command
   std::string refusal;  // why the method does not run there; "" if it does
 };
-// All cells, method by method. A kind's refusal is the end of the error message for an experiment
-// file with the method; a command's is that for --method.
+// Returns the cells of all methods, method by method. A kind's refusal is the reason in the error
+// for an experiment file with the method, a command's refusal the reason in the error for --method.
 [[nodiscard]] std::vector<MethodCell> method_matrix();
 
 // {method: [color, marker]} of all methods with their own look, including the kinds' own methods.

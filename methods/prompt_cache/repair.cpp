@@ -112,7 +112,8 @@ std::vector<int32_t> largest(const std::vector<double>& values, int32_t count) {
   return order;
 }
 
-// Cuts `runs` at the chosen tokens. Each remaining part is seen by the chosen tokens behind it.
+// Removes the chosen tokens (ascending indices over all runs) and returns the parts that remain.
+// The chosen tokens after a part see it; from_token is the index in `chosen` of the first of them.
 std::vector<SeenRun> kept_runs(const std::vector<StateRun>& runs,
                                const std::vector<int32_t>& chosen) {
   std::vector<SeenRun> kept;

@@ -20,9 +20,9 @@ FileRole role_of(const std::filesystem::path& file);
 // Marks none if there is no training file, since then the files do not define parts.
 std::vector<bool> asked_files(std::span<const FileRole> files);
 
-// Makes a part "queries", last, of the items marked by `is_asked`. split_by_text() cuts the others
-// into `shares`; those that share a text with a query are left out. `is_asked` has one entry per
-// item (CHECK).
+// Returns the parts that split_by_text() makes, by `shares`, of the items that `is_asked` does not
+// mark, and then a part "queries" with the marked ones. An unmarked item that has a text in common
+// with a query is in no part. `is_asked` has one entry per item (CHECK).
 std::vector<Split> split_as_published(size_t items, const TextsOf& texts_of,
                                       const std::vector<bool>& is_asked,
                                       std::span<const SplitShare> shares, uint64_t seed);

@@ -51,9 +51,10 @@ struct DisentangledCall {
   // out [rows, heads * head_dim]; writes only the rows of the texts. Sums are f32, in an order that
   // depends on the shapes only.
   void run(const OutputView& out, DisentangledWorkspace& workspace, const Context& context) const;
-  // Writes the position terms of the scores, to be added to scale * <q_i, k_j>: the term of (head,
-  // row, token of its text) at (head * rows + row) * keys_per_row + token of `out`. `rows` is the
-  // number of rows of the step; no text is longer than keys_per_row.
+  // Writes the position terms of the scores; the caller adds them to scale * <q_i, k_j>.
+  //   out[(head * rows + row) * keys_per_row + token]  the term of this head and row, and of token
+  //   `token` of the row's text
+  // `rows` is the number of rows of the step; no text is longer than keys_per_row.
   void biases(float* out, int64_t rows, int64_t keys_per_row, DisentangledWorkspace& workspace,
               const Context& context) const;
 };

@@ -36,9 +36,10 @@ struct ServerFacts {
   bool tells_cached_tokens = false;
 };
 
-// Asks the server for its models and for one token after `prompt`, which it may cache, so a prompt
-// of one token is enough. Throws Error naming the URL if there is no server, if it lists no model
-// and `options` names none, and if it refuses the prompt, with its message.
+// Asks the server for its models and for one token after `prompt`. The server may cache the prompt,
+// so pass a short one; one token is enough. Throws Error naming the URL if there is no server, if
+// it lists no model and `options` names none, if it refuses the prompt (with the server's message),
+// or if its answer has no token.
 [[nodiscard]] ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& prompt,
                                      const experiments::serving::Clock& clock);
 

@@ -1,4 +1,4 @@
-// Attention maps as values on the device.
+// Launches that compute and apply attention maps on the device, and the structs that they take.
 #pragma once
 
 #include <cuda_runtime.h>

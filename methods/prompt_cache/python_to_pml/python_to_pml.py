@@ -466,15 +466,38 @@ def escaped(text):
     return text
 
 
+def verbatim(space):
+    """Returns white space as CDATA. A parser makes a line feed of a bare \\r, so that is written as a character's number,
+    between CDATA: it would be dropped at the ends of a text."""
+    return "&#13;".join(f"<![CDATA[{part}]]>" for part in space.split("\r")) if space else ""
+
+
+def written_text(text, is_first, is_before_param):
+    """Returns the PML of a text. PML makes one space of white space before a text, except before the schema's first, and
+    drops what stands behind a text, except one space before an argument; what differs from that goes into CDATA."""
+    middle = text.strip(" \t\n\r")
+    begin = text.find(middle) if middle else len(text)
+    before, behind = text[:begin], text[begin + len(middle):]
+    if before != " " or is_first or not middle:
+        before = verbatim(before)
+    if behind != " " or not is_before_param:
+        behind = verbatim(behind)
+    return before + escaped(middle) + behind
+
+
+def written_body(body):
+    """Returns the PML of the content of a module or the schema. Nothing is put between elements, since white space is text."""
+    return "".join(written_text(node, i == 0, i + 1 < len(body) and isinstance(body[i + 1], Param))
+                   if isinstance(node, str) else written(node) for i, node in enumerate(body))
+
+
 def written(node):
-    """Returns the PML of a node. Nothing is put between elements, since white space is text."""
-    if isinstance(node, str):
-        return escaped(node)
+    """Returns the PML of an element."""
     if isinstance(node, Param):
         return f'<param name="{node.name}" len="{node.length}"/>'
     if isinstance(node, Union):
         return "<union>" + "".join(map(written, node.members)) + "</union>"
-    body = "".join(map(written, node.body))
+    body = written_body(node.body)
     return f'<module name="{node.name}">{body}</module>' if body else f'<module name="{node.name}"/>'
 
 
@@ -566,7 +589,7 @@ def compiled(source, path, wanted=None):
         builder = Builder(functions, others)
         body = builder.schema(name)
         problems = builder.problems
-        schema = f'<schema name="{name}">' + "".join(map(written, body)) + "</schema>\n"
+        schema = f'<schema name="{name}">' + written_body(body) + "</schema>\n"
     if problems:
         lines = source.splitlines()
         told = {f"{place(path, lines, problem.node)}: {problem}": problem for problem in problems}

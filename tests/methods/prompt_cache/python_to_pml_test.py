@@ -54,8 +54,16 @@ class PythonToPml(unittest.TestCase):
 
     def test_text_is_escaped_and_otherwise_as_it_is(self):
         source = '@prompt\ndef a():\n    """ <b> & "c" \'d\'\n  \\r\\t]]> \u6bb5 """\n'
-        self.becomes(source, '<schema name="a"> &lt;b&gt; &amp; "c" \'d\'\n  &#13;\t]]&gt; \u6bb5 </schema>')
+        self.becomes(source, '<schema name="a"><![CDATA[ ]]>&lt;b&gt; &amp; "c" \'d\'\n  &#13;\t]]&gt; \u6bb5<![CDATA[ ]]></schema>')
         self.assertEqual(ElementTree.fromstring(self.pml(source)).text, ' <b> & "c" \'d\'\n  \r\t]]> \u6bb5 ')
+
+    def test_white_space_at_the_ends_is_kept(self):
+        """PML drops it elsewhere: pml_layout_test reads this very schema."""
+        source = ('@prompt\ndef a(b):\n    "  x \\n"\n    if b:\n        " y  "\n    "\\n"\n    c(3)\n    "\\r\\nz"\n'
+                  '@prompt\n@max_length(d=3)\ndef c(d):\n    f"  p {d}\\tq\\n"\n')
+        self.becomes(source, '<schema name="a"><![CDATA[  ]]>x<![CDATA[ \n]]><module name="b"><![CDATA[ ]]>y<![CDATA[  ]]>'
+                     '</module><![CDATA[\n]]><module name="c"><![CDATA[  ]]>p <param name="d" len="3"/>'
+                     '<![CDATA[\t]]>q<![CDATA[\n]]></module><![CDATA[]]>&#13;<![CDATA[\n]]>z</schema>')
 
     def test_if_is_a_module(self):
         self.becomes('@prompt\ndef a(formal):\n    "x"\n    if formal:\n        "Sir"\n    "y"\n',

@@ -117,6 +117,20 @@ TEST(PmlText, CommentsVanishAndCdataStays) {
             (Lines{"a  b <A>"}));
 }
 
+// The schema that python_to_pml_test.py expects of a program: each text keeps its ends.
+TEST(PmlText, PythonToPmlKeepsTheEndsOfTexts) {
+  const CompiledSchema schema = compiled(
+      "<schema name=\"a\"><![CDATA[  ]]>x<![CDATA[ \n]]><module name=\"b\"><![CDATA[ ]]>y"
+      "<![CDATA[  ]]></module><![CDATA[\n]]><module name=\"c\"><![CDATA[  ]]>p "
+      "<param name=\"d\" "
+      "len=\"3\"/><![CDATA[\t]]>q<![CDATA[\n]]></module><![CDATA[]]>&#13;<![CDATA[\n]]>z"
+      "</schema>",
+      byte_encoder());
+  EXPECT_EQ(texts_of(schema), (Lines{"  x \n", " y  ", "\n", "  p", "\tq\n", "\r\nz"}));
+  ASSERT_EQ(schema.parameters.size(), 1u);
+  EXPECT_TRUE(schema.parameters[0].begins_with_space);
+}
+
 TEST(PmlText, AsCodedBothEndsBecomeOneSpace) {
   const LayoutOptions coded{.rules = Rules::kAsCoded};
   EXPECT_EQ(

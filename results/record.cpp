@@ -4,8 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
+#include <cmath>
 #include <ctime>
+#include <tuple>
 
+#include "core/base/json.h"
+#include "results/hash.h"
 #include "results/statistics.h"
 
 namespace reprise::results {
@@ -68,6 +72,26 @@ std::string reuse_fault(const Metrics& metrics) {
   return fmt::format("{} tokens reused of {} prompt tokens", reused->value, prompt->value);
 }
 
+bool is_nearly(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(b)); }
+
+// Checks a metric's median, quartiles and range against its samples.
+std::string samples_fault(const std::string& name, const Metric& metric,
+                          const std::vector<double>& samples) {
+  const Summary own = summarize(samples);
+  if (metric.spread->count != std::ssize(samples))
+    return fmt::format("metrics.{}.count is {}, but there are {} samples", name,
+                       metric.spread->count, samples.size());
+  const Spread& told = *metric.spread;
+  for (const auto& [what, number, wanted] :
+       {std::tuple{"value", metric.value, own.median}, std::tuple{"q1", told.q1, own.q1},
+        std::tuple{"q3", told.q3, own.q3}, std::tuple{"min", told.min, own.min},
+        std::tuple{"max", told.max, own.max}})
+    if (!is_nearly(number, wanted))
+      return fmt::format("metrics.{}.{} is {}, but its samples give {}", name, what, number,
+                         wanted);
+  return "";
+}
+
 // Checks what is between the fields of a record, each of which is sound.
 std::string fault_between_fields(const Record& record) {
   if (record.schema < kOldestSchemaVersion || record.schema > kSchemaVersion)
@@ -81,6 +105,10 @@ std::string fault_between_fields(const Record& record) {
     if (samples.empty()) return fmt::format("samples {} are empty", name);
   for (const auto& [name, metric] : record.metrics)
     if (std::string fault = metric_fault(name, metric); !fault.empty()) return fault;
+  for (const auto& [name, samples] : record.samples)
+    if (const Metric* metric = find_metric(record.metrics, name);
+        metric != nullptr && metric->spread)
+      if (std::string fault = samples_fault(name, *metric, samples); !fault.empty()) return fault;
   if (std::string fault = latency_fault(record); !fault.empty()) return fault;
   return reuse_fault(record.metrics);
 }
@@ -124,6 +152,11 @@ void add_disturbed_remarks(const Metrics& metrics, std::vector<std::string>* rem
 }
 
 }  // namespace
+
+std::string group_id(const std::vector<std::string>& points) {
+  const Value list = points;
+  return hash_text(hash_bytes(json_text(list)));
+}
 
 Record read_record(const Value& line) {
   Record record = read_fields<Record>(line);

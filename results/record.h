@@ -90,6 +90,9 @@ struct CoreUses {
   }
 };
 
+// Returns the id of the group of these points, given in the group's order.
+[[nodiscard]] std::string group_id(const std::vector<std::string>& points);
+
 struct Record {
   int64_t schema = kSchemaVersion;
   Origin experiment;

@@ -65,6 +65,17 @@ Record record_of(const Fields& line, const std::string& where) {
   }
 }
 
+// The group's id names its points in their order: two that were swapped by hand are found.
+void check_points_of_group(std::span<const Record> records, const std::string& where) {
+  std::vector<std::string> points;
+  for (const Record& record : records) points.push_back(record.point);
+  if (const std::string& id = records.front().group.id; group_id(points) != id)
+    raise(
+        "{} ends group {}, which is of other points than its records name: they were changed or "
+        "swapped. Run with --fresh to set the old results aside.",
+        where, id);
+}
+
 // Reads groups one after another, each with its records in order; entries of runs stand between.
 // `runs` holds the entries of earlier lines and gets those of the text. `first_line` is the file's
 // line number of the text's first line.
@@ -112,6 +123,7 @@ Contents parse_records(const std::string& text, const fs::path& path, RunEntries
     begin = end + 1;
     last = place;
     if (place.index + 1 == place.of) {
+      check_points_of_group(std::span(contents.records).last(static_cast<size_t>(place.of)), where);
       whole_records = contents.records.size();
       contents.sound_bytes = begin;
       contents.sound_lines = line - first_line + 1;

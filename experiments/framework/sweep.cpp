@@ -100,7 +100,7 @@ void add_points(Group& group, const Experiment& experiment, const RunSettings& s
     group.point_ids.push_back(hash_of(named));
     group.requested.push_back(requested);
   }
-  group.id = hash_of(group.point_ids);
+  group.id = results::group_id(group.point_ids);
   group.label = label_of(group, experiment);
 }
 

@@ -84,6 +84,7 @@ TEST(Statistics, PercentileOutsideItsSamplesIsAFault) {
   metric["p90"] = 6.0;
   Json record = sample_json("p", "g", 0, 1);
   record["metrics"]["ttft_ms"] = metric;
+  record["samples"] = {{"ttft_ms", {1, 2, 3, 4, 5}}};
   EXPECT_NE(line_fault(record).find("p90 of metric ttft_ms"), std::string::npos);
 }
 
@@ -96,6 +97,7 @@ TEST(Statistics, NumbersOutOfOrderAndForeignUnitsAreFaults) {
   const Json metric = json_of_metric(sampled);
   const auto fault = [&](const char* key, const Json& value) {
     Json record = sample_json("p", "g", 0, 1);
+    record["samples"] = {{"ttft_ms", samples}};
     Json& changed = record["metrics"]["ttft_ms"] = metric;
     if (key != nullptr) changed[key] = value;
     return line_fault(record);
@@ -107,6 +109,9 @@ TEST(Statistics, NumbersOutOfOrderAndForeignUnitsAreFaults) {
   EXPECT_NE(fault("p95", 50).find("p90 of metric ttft_ms is 90.1"), std::string::npos);
   EXPECT_EQ(fault("unit", "s"),
             "metrics.ttft_ms.unit must be \"ms\", as the name says, found \"s\"");
+  EXPECT_EQ(fault("value", 51), "metrics.ttft_ms.value is 51, but its samples give 50.5");
+  EXPECT_EQ(fault("max", 101), "metrics.ttft_ms.max is 101, but its samples give 100");
+  EXPECT_EQ(fault("count", 99), "metrics.ttft_ms.count is 99, but there are 100 samples");
 }
 
 TEST(Statistics, MetricCarriesItsUnit) {

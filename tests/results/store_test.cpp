@@ -39,10 +39,13 @@ class StoreTest : public ::testing::Test {
   static Json manifest(int threads = 2) {
     return {{"config_hash", threads == 2 ? "aa" : "bb"}, {"settings", {{"threads", threads}}}};
   }
-  static std::vector<Record> group(const std::string& id, int of) {
+  // A group of the points NAME-0, NAME-1, ...
+  static std::vector<Record> group(const std::string& name, int of) {
+    std::vector<std::string> points;
+    for (int i = 0; i < of; ++i) points.push_back(name + "-" + std::to_string(i));
     std::vector<Record> records;
     for (int i = 0; i < of; ++i)
-      records.push_back(sample_record(id + "-" + std::to_string(i), id, i, of));
+      records.push_back(sample_record(points[static_cast<size_t>(i)], group_id(points), i, of));
     return records;
   }
   void add_bytes(const std::string& bytes) const {
@@ -158,6 +161,17 @@ TEST_F(StoreTest, GoesOnAfterWholeRecordsOfSchemaOne) {
   store.append(group("g1", 1));
   EXPECT_EQ(lines_of(read_records(dir_)), lines_of(store.records()));
   EXPECT_EQ(read_records(dir_).size(), 3u);
+}
+
+TEST_F(StoreTest, PointsSwappedByHandAreAnErrorThatNamesTheLine) {
+  { TestStore store(dir_, manifest(), false); }
+  std::vector<Json> swapped = lines_of(group("g0", 2));
+  std::swap(swapped[0]["point"], swapped[1]["point"]);
+  for (const Json& record : swapped) add_bytes(record.dump() + "\n");
+  EXPECT_NE(message(manifest()).find("records.jsonl line 2 ends group"), std::string::npos)
+      << message(manifest());
+  EXPECT_NE(message(manifest()).find("--fresh"), std::string::npos);
+  EXPECT_THROW((void)read_records(dir_), Error);
 }
 
 TEST_F(StoreTest, PackedRecordsAreReadAndARunGoesOnBesideThem) {

@@ -1,6 +1,7 @@
 """Makes results folders with made-up numbers, for content that quick runs do not have: request rates, verdicts, hostile
 names."""
 import json
+import math
 import os
 import pathlib
 import random
@@ -16,8 +17,10 @@ def metric(samples, unit, **more):
     """Returns a metric in the form of records: median, quartiles, range and tail of the samples."""
     those = sorted(samples)
 
-    def quantile(share):
-        return those[round(share * (len(those) - 1))]
+    def quantile(share):  # linear between neighbours, as results/statistics.h says
+        place = share * (len(those) - 1)
+        low = those[math.floor(place)]
+        return low + (place - math.floor(place)) * (those[math.ceil(place)] - low)
     found = {"value": quantile(0.5), "unit": unit, "count": len(those), "min": those[0], "max": those[-1],
              "q1": quantile(0.25), "q3": quantile(0.75), "iqr": quantile(0.75) - quantile(0.25)}
     return found | more
@@ -25,7 +28,7 @@ def metric(samples, unit, **more):
 
 def record(point, index, of, requested, metrics, samples=None, **more):
     made = {"schema": 1, "experiment": {"name": "made", "kind": "serving", "paper": "", "figure": "", "scale": "desk"},
-            "point": point, "group": {"id": point.rsplit("/", 1)[0], "index": index, "of": of}, "config_hash": "0" * 16,
+            "point": point, "group": {"id": "", "index": index, "of": of}, "config_hash": "0" * 16,
             "settings": {"requested": {"dtype": "f32", "threads": 2, "isa": "avx2", "repetitions": 1} | requested,
                          "resolved": {}},
             "seeds": {"prompts": 1, "arrivals": 1}, "samples": samples or {}, "metrics": metrics, "answers": {},
@@ -43,8 +46,19 @@ def manifest(axes, methods, metrics, **more):
             "caption": {"title": "Made up"}, "axis_units": {"rate_rps": "1/s"}} | more
 
 
+def group_id(points):
+    """Returns the id of a group of these points: the FNV-1a hash of their JSON."""
+    state = 0xcbf29ce484222325
+    for byte in json.dumps(points, separators=(",", ":")).encode():
+        state = (state ^ byte) * 0x100000001b3 % 2**64
+    return f"{state:016x}"
+
+
 def write_folder(path, run, those):
     os.makedirs(path, exist_ok=True)
+    for i, one in enumerate(those):
+        first = i - one["group"]["index"]
+        one["group"]["id"] = group_id([other["point"] for other in those[first:first + one["group"]["of"]]])
     with open(os.path.join(path, "run.json"), "w", encoding="utf-8") as file:
         json.dump(run, file)
     with open(os.path.join(path, "records.jsonl"), "w", encoding="utf-8") as file:

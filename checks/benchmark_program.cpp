@@ -36,8 +36,8 @@ std::vector<fs::path> programs_in(const fs::path& place) {
       programs.push_back(entry.path());
   if (programs.empty())
     raise(
-        "{} holds no benchmark program (an executable that ends in _bench). Build with "
-        "-DREPRISE_BENCHMARKS=ON, and give the build's bin folder.",
+        "{} holds no benchmark program (an executable that ends in _bench). `make all` builds them "
+        "into build/release/bin; give that folder, or the bin folder of another such build.",
         place.string());
   std::sort(programs.begin(), programs.end());
   return programs;

@@ -31,6 +31,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/start_thread.h"
 #include "server/api_error.h"
 
 namespace reprise::server {
@@ -426,7 +427,7 @@ struct HttpServer::State {
         port(acceptor.local_endpoint().port()) {
     ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
     accept_next();
-    thread = std::thread([this] { io.run(); });
+    thread = start_thread("to accept connections", [this] { io.run(); });
   }
 
   void accept_next() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/start_thread.h"
 #include "core/engine/sampling.h"
 #include "server/logprobs.h"
 
@@ -19,7 +20,7 @@ Service::State::State(engine::Engine& e, const ServiceOptions& o, Metrics& m)
       found->second.logits.assign(row.logits.begin(), row.logits.end());
   });
   metrics.standing(0, 0, engine.pool().used_bytes(), total_kv_bytes);
-  thread = std::thread([this] { run(); });
+  thread = start_thread("to serve requests", [this] { run(); });
 }
 
 void Service::State::run() {

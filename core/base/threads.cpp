@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/start_thread.h"
+
 namespace reprise {
 namespace {
 
@@ -79,7 +81,7 @@ class Team {
   void run(Call& call) {
     while (static_cast<int>(helpers_.size()) < call.threads - 1) {
       const int worker = static_cast<int>(helpers_.size()) + 1;
-      helpers_.emplace_back([this, worker] { serve(worker); });
+      helpers_.push_back(start_thread("to compute with", [this, worker] { serve(worker); }));
     }
     call_ = &call;
     gate_.store(kOpen);

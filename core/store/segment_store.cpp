@@ -6,6 +6,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -339,7 +340,11 @@ void SegmentStore::prefetch_all(std::vector<SegmentKey> keys) {
     const std::lock_guard lock(s.mutex);
     if (!s.books.has_disk() || s.options.host_bytes == 0 || keys.empty()) return;
     s.wanted.push_back(std::move(keys));
-    if (!s.prefetcher.joinable()) s.prefetcher = std::thread([&s] { s.run_prefetcher(); });
+    try {
+      if (!s.prefetcher.joinable()) s.prefetcher = std::thread([&s] { s.run_prefetcher(); });
+    } catch (const std::system_error&) {
+      s.wanted.clear();  // without another thread, segments are read when they are acquired
+    }
   }
   s.wake.notify_all();
 }

@@ -2,12 +2,36 @@
 
 #include <algorithm>
 #include <map>
+#include <system_error>
 #include <tuple>
 
 #include "core/base/error.h"
 #include "core/device/background_work.h"
 
 namespace reprise::prompt_cache {
+namespace {
+
+void read_ahead(const std::vector<std::shared_ptr<const SharedStates>>& states,
+                const std::stop_token& stop) {
+  // Layers that the system reads ahead of the checks, which read every byte.
+  constexpr int64_t kLayersAhead = 2;
+  const int64_t layers = states.front()->unchecked->shape().layers;
+  const auto fetch = [&](int64_t layer) {
+    if (layer >= layers) return;
+    for (const auto& one : states) one->unchecked->fetch_layer(layer);
+  };
+  for (int64_t layer = 0; layer < kLayersAhead; ++layer) fetch(layer);
+  for (int64_t layer = 0; layer < layers && !stop.stop_requested(); ++layer) {
+    fetch(layer + kLayersAhead);
+    try {
+      for (const auto& one : states) one->unchecked->check_layer(layer);
+    } catch (const Error&) {
+      return;
+    }
+  }
+}
+
+}  // namespace
 
 void bring_whole(const std::vector<StateRun>& runs) {
   for (const StateRun& run : runs) {
@@ -28,26 +52,16 @@ int32_t add_run(const StateRun& run, int32_t cache, kv::AttentionPlan& plan) {
                           {&block, 1});
 }
 
-LayerReader::LayerReader(std::vector<std::shared_ptr<const SharedStates>> states)
-    : thread_([states = std::move(states)](const std::stop_token& stop) {
-        const BackgroundWork this_thread;
-        // Layers that the system reads ahead of the checks, which read every byte.
-        constexpr int64_t kLayersAhead = 2;
-        const int64_t layers = states.front()->unchecked->shape().layers;
-        const auto fetch = [&](int64_t layer) {
-          if (layer >= layers) return;
-          for (const auto& one : states) one->unchecked->fetch_layer(layer);
-        };
-        for (int64_t layer = 0; layer < kLayersAhead; ++layer) fetch(layer);
-        for (int64_t layer = 0; layer < layers && !stop.stop_requested(); ++layer) {
-          fetch(layer + kLayersAhead);
-          try {
-            for (const auto& one : states) one->unchecked->check_layer(layer);
-          } catch (const Error&) {
-            return;
-          }
-        }
-      }) {}
+LayerReader::LayerReader(std::vector<std::shared_ptr<const SharedStates>> states) {
+  try {
+    thread_ = std::jthread([states = std::move(states)](const std::stop_token& stop) {
+      const BackgroundWork this_thread;
+      read_ahead(states, stop);
+    });
+  } catch (const std::system_error&) {
+    return;  // without a thread, layers are read when the steps need them
+  }
+}
 
 void ModuleImports::attach(reuse::RequestId id, std::vector<StateRun> runs, int32_t first_token) {
   Imports imports{.runs = std::move(runs), .first_token = first_token};

@@ -64,6 +64,18 @@ TEST_F(ModelCommands, TheCheckpointsDtypeIsTheDefault) {
   }
 }
 
+// Each thread wants a stack of 4 GiB, more than the program may have.
+TEST_F(ModelCommands, ThreadsThatCannotBeStartedAreAnErrorWithARemedy) {
+  Subprocess limited({"bash", "-c", R"(ulimit -S -s 4194304 && ulimit -v 4194304 && exec "$@")",
+                      "bash", REPRISE_PROGRAM, "generate", "--model", "quickstart", "--prompt",
+                      "Once upon", "--threads", "2"},
+                     dir_, "");
+  EXPECT_EQ(limited.wait(), 1);
+  EXPECT_NE(limited.err().find("the system starts no thread to compute with"), std::string::npos)
+      << limited.err();
+  EXPECT_NE(limited.err().find("--threads"), std::string::npos);
+}
+
 TEST_F(ModelCommands, ShippedModelsAndShapesHaveNames) {
   const std::string text = generate({"--prompt", "Once upon", "--max-new-tokens", "8"}).out;
   EXPECT_GT(text.size(), 8u);

@@ -1,0 +1,26 @@
+// Starts a thread, or says what to do where the system starts none.
+#pragma once
+
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace reprise {
+
+// Returns a thread that runs `body`. Throws Error if the system starts none, because of its limits
+// on processes or memory. `purpose` completes "no thread ...": "to compute with".
+template <typename Body>
+[[nodiscard]] std::thread start_thread(const char* purpose, Body&& body) {
+  try {
+    return std::thread(std::forward<Body>(body));
+  } catch (const std::system_error& error) {
+    raise(
+        "the system starts no thread {}: {}. Take fewer threads (--threads), end other programs, "
+        "or raise the limits on processes, memory and stacks (ulimit -u, -v, -s).",
+        purpose, error.code().message());
+  }
+}
+
+}  // namespace reprise

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <sstream>
 
 #include "tests/app/command_line.h"
@@ -198,6 +199,53 @@ TEST_F(PmlRun, AStoreKeepsModulesFromRunToRunAndDamagedOnesAreComputedAnew) {
   expect_note(run({"--store", store}), "all scaffold states were in the store");
   write("store/store.json", "{\"format\": ");
   EXPECT_EQ(run({"--store", store}).out, first.out);
+}
+
+// Schemas with equal texts at equal positions, the names of two modules swapped.
+TEST_F(PmlRun, FourWritersOfOneStoreGetTheirOwnStates) {
+  const auto schema_of = [&](const std::string& one, const std::string& other) {
+    return write(
+        one + ".xml",
+        fmt::format("<schema name=\"s\"><union><module name=\"{}\">The boss is Samir.</module>"
+                    "<module name=\"{}\">The boss is Nadia.</module></union></schema>",
+                    one, other));
+  };
+  const std::string schemas[] = {schema_of("a", "b"), schema_of("b", "a")};
+  write("q.xml", "<prompt schema=\"s\"><a/> Who is the boss?</prompt>");
+  const auto words = [&](int writer, const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"pml",
+                                    "run",
+                                    schemas[writer % 2],
+                                    (dir_ / "q.xml").string(),
+                                    "--model",
+                                    "quickstart",
+                                    "--max-new-tokens",
+                                    "8",
+                                    "--ignore-eos",
+                                    "--template",
+                                    "plain"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const std::string alone[] = {reprise(words(0, {})).out, reprise(words(1, {})).out};
+  ASSERT_NE(alone[0], alone[1]) << "swapped states would go unnoticed";
+  for (int round = 0; round < 4; ++round) {
+    const std::string store = (dir_ / fmt::format("store{}", round)).string();
+    std::vector<std::unique_ptr<Subprocess>> writers;
+    for (int i = 0; i < 4; ++i) {
+      const std::filesystem::path own = dir_ / fmt::format("writer{}", i);
+      std::filesystem::create_directories(own);
+      std::vector<std::string> command = words(i, {"--store", store});
+      command.insert(command.begin(), REPRISE_PROGRAM);
+      writers.push_back(std::make_unique<Subprocess>(command, own));
+    }
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(writers[static_cast<size_t>(i)]->wait(), 0)
+          << writers[static_cast<size_t>(i)]->err();
+      EXPECT_EQ(writers[static_cast<size_t>(i)]->out(), alone[i % 2]) << "writer " << i;
+    }
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(reprise(words(i, {"--store", store})).out, alone[i]);
+  }
 }
 
 // A folder that takes no file: here its lock cannot be made.

@@ -34,7 +34,10 @@ fs::path find_experiment(const std::string& name) {
       return results::data_dir() / path;
     names.push_back(short_name);
   }
-  raise("there is no file {}, and {}", name, unknown_name("experiment", name, names));
+  const std::string unknown = unknown_name("experiment", name, names);
+  if (fs::is_directory(name, error)) raise("{} is a folder, and {}", name, unknown);
+  if (fs::exists(name, error)) raise("{} is a pipe or a device, and {}", name, unknown);
+  raise("there is no file {}, and {}", name, unknown);
 }
 
 }  // namespace reprise::app

@@ -86,9 +86,11 @@ ResultsFolder read_folder(const std::filesystem::path& dir) {
   std::error_code error;
   if (!fs::is_directory(dir, error))
     raise(
-        "there is no folder {}; give the one that `reprise run` wrote (its --out), or a "
+        "{} {}; give the one that `reprise run` wrote (its --out), or a "
         "records.jsonl",
-        dir.string());
+        dir.string(),
+        fs::exists(dir, error) ? "is neither a folder nor a file (a pipe or a device)"
+                               : "does not exist");
   WholeRecords whole = read_record_files(record_files(dir));
   ResultsFolder folder{.source = dir.string(),
                        .run = {},

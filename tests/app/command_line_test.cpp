@@ -1,4 +1,6 @@
 // Runs the program as a user does: help, names, and errors that name the remedy.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -74,6 +76,12 @@ TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {
   expect_refused({"rn"}, {"unknown command \"rn\"", "did you mean \"run\""});
   expect_refused({"run"}, {"experiment"});
   expect_refused({"run", "quikstart"}, {"did you mean \"quickstart\""});
+  const std::string pipe = (dir_ / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  expect_refused({"run", dir_.string()}, {"is a folder, and unknown experiment"});
+  expect_refused({"run", pipe}, {"is a pipe or a device"});
+  expect_refused({"plot", pipe}, {"is neither a folder nor a file"});
+  expect_refused({"plot", (dir_ / "absent").string()}, {"absent does not exist; give the one"});
   expect_refused({"run", "quickstart", "--scale", "huge"}, {"unknown scale", "smoke"});
   expect_refused({"run", "quickstart", "--dry-run", "--metrics", "ttft"},
                  {"--metrics", "did you mean \"ttft_ms\""});

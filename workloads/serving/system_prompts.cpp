@@ -40,9 +40,12 @@ class SystemPrompts final : public Entries {
     require_given(kName, "requests", requests_);
     const std::shared_ptr<const Tokenizer> tokenizer = options.tokenizer();
     for (const fs::path& text : find_texts(options.file)) {
-      std::vector<int32_t> tokens = tokenizer->encode(read_file(text, kMostTextBytes));
-      if (tokens.empty()) raise("{} is an empty text: a system prompt has tokens", text.string());
-      prompts_.push_back({text.filename().string(), std::move(tokens)});
+      const std::string content = read_file(text, kMostTextBytes);
+      // Its tokens may still hold a first one, such as BOS.
+      if (content.find_first_not_of(" \t\r\n") == std::string::npos)
+        raise("{} holds no text: remove the file, or write the system prompt into it",
+              text.string());
+      prompts_.push_back({text.filename().string(), tokenizer->encode(content)});
     }
     choice_ = std::make_unique<ZipfChoice>(std::ssize(prompts_), options.zipf_exponent);
   }

@@ -216,6 +216,8 @@ TEST(SystemPrompts, WhatIsNoTextIsRefused) {
   };
   EXPECT_NE(message(dir.path()).find("no .txt"), std::string::npos);
   EXPECT_NE(message(dir.path() / "missing").find("missing"), std::string::npos);
+  for (const char* blank : {"", " \r\n\t\n"})
+    EXPECT_NE(message(dir.write("a.txt", blank)).find("a.txt holds no text"), std::string::npos);
 }
 
 constexpr const char* kDev = "One?,a,b,c,d,C\n\"Two, or\n2?\",e,f,g,h,A\n";

@@ -12,6 +12,7 @@ constexpr int64_t kMaxId = int64_t{1} << 22;  // the largest vocabularies have a
 
 Vocabulary::Vocabulary(const JsonPlace& place) {
   if (!place.value.is_fields()) place.fail("must be an object of token: id");
+  if (place.value.fields().empty()) place.fail("is empty: it needs a token at least");
   int64_t largest = -1;
   for (const auto& [token, id] : place.value.fields()) {
     if (!id.is_int64() || id.integer() < 0 || id.integer() >= kMaxId)

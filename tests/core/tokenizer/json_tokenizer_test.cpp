@@ -210,6 +210,7 @@ TEST(JsonTokenizer, ErrorsNameFileAndKey) {
   expect(message_with("/model/merges/0", "a"), "model.merges[0]");
   expect(message_with("/model/merges/0", "a zz"), "zz");
   expect(message_with("/model/vocab/zz", 1), "share the id");
+  expect(message_with("/model/vocab", Json::object()), "is empty");
   expect(message_with("/model/vocab/zz", -1), "zz");
   expect(message_with("/model/vocab/zz", 1LL << 40), "zz");
   expect(message_with("/model/unk_token", "zz"), "model.unk_token");

@@ -44,6 +44,15 @@ def scale_axes(plot, spec, ticks, words):
         plot.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:{',' if value >= 10000 else ''}.10g}"))
 
 
+def locator_within(low, high):
+    """Returns the locator of a logarithmic axis of less than three decades: 1, 2, 5, 10, or even steps if fewer than three
+    of those lie on the axis."""
+    by_decade = ticker.LogLocator(base=10, subs=(1, 2, 5))
+    if sum(low <= tick <= high for tick in by_decade.tick_values(low, high)) >= 3:
+        return by_decade
+    return ticker.MaxNLocator(nbins=6, steps=(1, 2, 2.5, 5, 10))
+
+
 def scale_heights(plots, spec):
     """Sets the y range of all panels. They share it, so all must be drawn before."""
     # A logarithmic axis cannot show 0: if any value is not positive, all panels get a linear axis.
@@ -56,8 +65,8 @@ def scale_heights(plots, spec):
         plot.set_yscale("log")
     low, high = plots[0].get_ylim()
     for plot in plots:
-        if high < 100 * low:  # otherwise a figure within one decade shows a single number on its axis
-            plot.yaxis.set_major_locator(ticker.LogLocator(base=10, subs=(1, 2, 5)))
+        if high < 1000 * low:  # otherwise an axis of one or two decades shows one or two numbers
+            plot.yaxis.set_major_locator(locator_within(low, high))
             plot.yaxis.set_minor_formatter(ticker.NullFormatter())
         plot.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
 
@@ -203,5 +212,5 @@ def draw(document, spec):
     scale_heights(plots[0], spec)
     plots[0][0].set_ylabel(common.metric_label(shown, spec["y"]))
     plots[0][-1].legend(handles=legend_of(styles, papers, spec.get("reference"), bool(spans), has_invalid, has_noisy), frameon=False,
-                        loc="upper left", bbox_to_anchor=(1.01, 1))  # outside the panel, since bands cover it
+                        loc="upper left", bbox_to_anchor=(1.01, 1), handlelength=3.5)  # outside the panel, since bands cover it
     return figure, common.moved_remark(spans)

@@ -53,15 +53,22 @@ class Target {
                  .answer = [this](const server::HttpCall& call) { return answer(call); }},
                 metrics_) {}
 
+  // Input that begins as JSON is the body of a sound request: few altered requests are, and the API
+  // would hardly be reached.
   void exchange(std::string_view bytes) {
+    sent_ = bytes;
+    std::string request(bytes);
+    if (bytes.starts_with('{'))
+      request.insert(0, "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: " +
+                            std::to_string(bytes.size()) +
+                            "\r\nContent-Type: application/json\r\n\r\n");
     server::RawClient client(server_.port(), 0, std::chrono::milliseconds(5000));
-    if (!client.is_open() || !client.send(bytes)) return;
+    if (!client.is_open() || !client.send(request)) return;
     client.finish_sending();
     std::string all;
     for (std::string more = client.receive(); !more.empty(); more = client.receive()) all += more;
     if (!all.empty() && !all.starts_with("HTTP/1.")) std::abort();
     if (has_internal_error(all)) std::abort();
-    if (all.starts_with("HTTP/1.1 200")) fuzz::canary(bytes);
   }
 
  private:
@@ -78,12 +85,14 @@ class Target {
       (void)server::read_chat(call.body, model_);
     else
       (void)server::read_completion(call.body, model_);
+    fuzz::canary(sent_);  // here, since a client that has sent all may get no answer
     return {.status = 200, .content_type = "application/json", .body = "{}"};
   }
 
   std::unique_ptr<Tokenizer> tokenizer_;
   server::ServedModel model_;
   server::Metrics metrics_;
+  std::string_view sent_;  // set while the server has no connection
   server::HttpServer server_;
 };
 

@@ -125,11 +125,15 @@ void add_traces(Seeds& seeds) {
 void add_http(Seeds& seeds) {
   seeds.add("http_request",
             "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-            "Content-Length: 40\r\n\r\n{\"prompt\": [1, 5], \"max_tokens\": 2, \"n\":1}");
+            "Content-Length: 42\r\n\r\n{\"prompt\": [1, 5], \"max_tokens\": 2, \"n\":1}");
   seeds.add("http_request",
             "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-            "Transfer-Encoding: chunked\r\n\r\n2f\r\n{\"messages\": [{\"role\": \"user\", "
+            "Transfer-Encoding: chunked\r\n\r\n30\r\n{\"messages\": [{\"role\": \"user\", "
             "\"content\": \"a\"}]}\r\n0\r\n\r\n");
+  seeds.add("http_request",
+            "{\"prompt\": \"a\", \"max_tokens\": 2, \"stop\": [\"b\"], \"temperature\": 0.5, "
+            "\"seed\": 1, "
+            "\"stream\": true, \"logprobs\": 1}");
   seeds.add("http_request",
             "GET /v1/models HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n"
             "GET /health HTTP/1.0\r\n\r\n");

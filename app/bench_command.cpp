@@ -17,7 +17,6 @@
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "core/device/memory.h"
 #include "experiments/framework/runner.h"
 #include "experiments/framework/sweep.h"
 #include "experiments/kinds/registry.h"
@@ -66,9 +65,8 @@ experiments::Experiment experiment_of(const BenchCommand& command, const Test& t
   Fields model = {{"model", command.model.model},
                   {"weights", command.model.random_weights ? "random" : "checkpoint"}};
   if (chosen.weight_format) model["weight_format"] = std::string(name_of(*chosen.weight_format));
-  Fields method = {{"name", command.model.method}};
-  if (!command.model.method_options.empty())
-    method["options"] = parse_json(command.model.method_options, "--method-options");
+  const Fields method = {{"name", command.model.method},
+                         {"options", given_method_options(command.model)}};
   const Fields file = {{"name", "bench"},
                        {"title", "bench"},
                        {"kind", test.kind},
@@ -136,8 +134,7 @@ class Bench {
          experiments::expand(experiment, {.context = context_, .device = context_.device})) {
       kind->check(group);
       const experiments::MemoryNeed need = kind->memory_need(group);
-      const auto available = static_cast<double>(
-          context_.runtime != nullptr ? context_.runtime->available_bytes() : available_bytes());
+      const auto available = static_cast<double>(available_bytes_for(context_));
       if (available > 0 && need.bytes > available) {
         add(group, test.kind, fmt::format("needs {:.2f} GiB", need.bytes / 0x1p30), "-");
         continue;

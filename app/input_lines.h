@@ -10,8 +10,8 @@ namespace reprise::app {
 
 class InputLines {
  public:
-  // Of each line, at most `most_bytes` bytes are kept; the rest is skipped. `source` names the
-  // input in errors, such as "input" or a file. `in` must outlive this object.
+  // Keeps at most `most_bytes` bytes of each line and skips the rest. `source` names the input in
+  // errors, such as "input" or a file. `in` must outlive this object.
   InputLines(std::istream& in, std::string source, size_t most_bytes);
 
   // Reads the next line, without its line feed. Returns false after the last. Throws Error with the

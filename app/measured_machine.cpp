@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/device/machine_probe.h"
+#include "core/device/memory.h"
 #include "core/kernels/attention/fetch_calibration.h"
 #include "core/kernels/device/measure_device.h"
 
@@ -16,6 +17,10 @@ Machine measured_machine(Context context) {
   machine.fetch = kernels::calibrate_fetch(context);
   machine.device = device;
   return machine;
+}
+
+int64_t available_bytes_for(const Context& context) {
+  return context.runtime != nullptr ? context.runtime->available_bytes() : available_bytes();
 }
 
 }  // namespace reprise::app

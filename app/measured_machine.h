@@ -1,6 +1,8 @@
 // The machine of records: facts, limits and calibrations.
 #pragma once
 
+#include <cstdint>
+
 #include "core/device/context.h"
 #include "core/device/machine.h"
 
@@ -9,5 +11,8 @@ namespace reprise::app {
 // Measures the limits of the device, if one computes, and of the processor and its memory, and
 // calibrates the attention's prefetches. Takes about four seconds.
 [[nodiscard]] Machine measured_machine(Context context);
+
+// Bytes that points may take: of the device's memory, if one computes, else of the system's.
+[[nodiscard]] int64_t available_bytes_for(const Context& context);
 
 }  // namespace reprise::app

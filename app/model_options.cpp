@@ -22,16 +22,6 @@ namespace {
 
 constexpr size_t kMostTextBytes = size_t{64} << 20;
 
-// The JSON object of --method-options; an empty one without it.
-Fields given_method_options(const ModelOptions& options) {
-  if (options.method_options.empty()) return {};
-  const Value given = parse_json(options.method_options, "--method-options");
-  if (!given.is_fields())
-    raise("--method-options takes a JSON object, such as '{{\"block_tokens\": 16}}', found {}",
-          shown(given));
-  return given.fields();
-}
-
 void require_runs(const methods::MethodInfo& info, const std::string& refusal) {
   if (!refusal.empty()) raise("method \"{}\" does not run here: {}", info.name, refusal);
 }
@@ -85,6 +75,15 @@ void add_schema_option(CLI::App& command, ModelOptions& options) {
                               "markup (docs/pml.md); other prompts are plain text (--method {})",
                               fmt::join(methods_with(&methods::MethodInfo::reads_markup), ", ")))
       ->check(not_empty());
+}
+
+Fields given_method_options(const ModelOptions& options) {
+  if (options.method_options.empty()) return {};
+  const Value given = parse_json(options.method_options, "--method-options");
+  if (!given.is_fields())
+    raise("--method-options takes a JSON object, such as '{{\"block_tokens\": 16}}', found {}",
+          shown(given));
+  return given.fields();
 }
 
 std::vector<std::string> methods_with(bool methods::MethodInfo::*flag) {

@@ -31,6 +31,9 @@ struct ModelOptions {
   uint64_t weights_seed = 1;
 };
 
+// The JSON object of --method-options; an empty one without it. Throws Error for other JSON.
+[[nodiscard]] Fields given_method_options(const ModelOptions& options);
+
 // Names of the methods whose info has this flag, as messages list them.
 [[nodiscard]] std::vector<std::string> methods_with(bool methods::MethodInfo::*flag);
 

@@ -53,11 +53,7 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .measure_machine = [&] { return measured_machine(context); },
       .sources = experiments::sources_of(experiment),
       .shard = shard,
-      .available_bytes =
-          [&] {
-            return context.runtime != nullptr ? context.runtime->available_bytes()
-                                              : available_bytes();
-          }};
+      .available_bytes = [&] { return available_bytes_for(context); }};
   const experiments::Plan plan = checked_plan(experiment, options, chosen);
   if (command.dry_run) {
     experiments::check_groups(plan.groups, *kind);

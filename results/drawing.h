@@ -16,7 +16,7 @@ namespace reprise::results {
 // does not count (run_validity.h); `papers` is paper_points(); the last two are counts of points.
 // Throws Error for an unknown placeholder or paper.
 [[nodiscard]] Fields figures_document(const ResultsFolder& folder);
-// The same with `papers`, which papers_beside() returned for this folder.
+// figures_document() for a caller that has read papers_beside(folder) already: `papers`.
 [[nodiscard]] Fields figures_document(const ResultsFolder& folder,
                                       const std::vector<PaperPoints>& papers);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "core/base/json.h"
+
 namespace reprise::results {
 namespace {
 
@@ -22,5 +24,7 @@ uint64_t hash_ids(std::span<const int32_t> ids, uint64_t state) {
 }
 
 std::string hash_text(uint64_t hash) { return fmt::format("{:016x}", hash); }
+
+std::string hash_of(const Value& value) { return hash_text(hash_bytes(json_text(value))); }
 
 }  // namespace reprise::results

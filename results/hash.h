@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/value.h"
+
 namespace reprise::results {
 
 // 64-bit FNV-1a. Pass the previous result as `state` to hash several pieces.
@@ -14,5 +16,7 @@ constexpr uint64_t kHashStart = 0xcbf29ce484222325u;
 // Hashes ids as little-endian 32-bit words, so the value is the same on every machine.
 [[nodiscard]] uint64_t hash_ids(std::span<const int32_t> ids, uint64_t state = kHashStart);
 [[nodiscard]] std::string hash_text(uint64_t hash);
+// The hash of the value's JSON in one line.
+[[nodiscard]] std::string hash_of(const Value& value);
 
 }  // namespace reprise::results

@@ -8,7 +8,6 @@
 #include <ctime>
 #include <tuple>
 
-#include "core/base/json.h"
 #include "results/hash.h"
 #include "results/statistics.h"
 
@@ -153,10 +152,7 @@ void add_disturbed_remarks(const Metrics& metrics, std::vector<std::string>* rem
 
 }  // namespace
 
-std::string group_id(const std::vector<std::string>& points) {
-  const Value list = points;
-  return hash_text(hash_bytes(json_text(list)));
-}
+std::string group_id(const std::vector<std::string>& points) { return hash_of(points); }
 
 Record read_record(const Value& line) {
   Record record = read_fields<Record>(line);

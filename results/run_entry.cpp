@@ -96,7 +96,7 @@ std::string run_lines(std::span<const Record> records, std::set<std::string>& wr
   for (const Record& record : records) {
     Fields own = written_fields(record);
     Fields shared = shared_part(own);
-    const std::string id = hash_text(hash_bytes(json_text(shared)));
+    const std::string id = hash_of(shared);
     if (written.insert(id).second) {
       update(shared, {{"schema", kSchemaVersion}, {"run", id}});
       lines += json_text(shared) + "\n";

@@ -28,8 +28,8 @@ struct TextForm {
 
 struct TextTokens {
   std::vector<int32_t> ids;
-  // Tokens of the whole text, more than ids.size() if it was cut. Of a text beyond
-  // TextTokenizer::most_bytes(), those of its beginning.
+  // Tokens of the whole text, more than ids.size() if it was cut. For a text
+  // longer than TextTokenizer::most_bytes(), only its beginning counts.
   int64_t given = 0;
   [[nodiscard]] bool was_cut() const { return given > static_cast<int64_t>(ids.size()); }
 };

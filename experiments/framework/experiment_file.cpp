@@ -573,10 +573,10 @@ Experiment parse_experiment(const Value& file, const std::string& source, const 
   }
   if (overrides.empty()) return experiment;
   for (const std::string& text : overrides) apply_set(wanted, text);
-  const std::string by_scale = set_by_scale(file, scale, overrides);
   try {
     return Parser(wanted, source + " with --set", vocabulary).parse(scale);
   } catch (const Error& error) {
+    const std::string by_scale = set_by_scale(file, scale, overrides);
     if (by_scale.empty()) throw;
     const std::string fault = error.what();
     raise("{}{}{}", fault, fault.ends_with('.') ? "" : ".", by_scale);

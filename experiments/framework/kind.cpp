@@ -72,10 +72,13 @@ void Measurement::derive_spread(const MetricInfo& metric, const MetricInfo& from
   derived.spread = results::Spread{.min = min, .max = max, .q1 = q1, .q3 = q3, .count = of.count};
 }
 
-std::string turn_text(const Group& group, int64_t repetition, size_t method) {
+void Kind::begin_turn(const Group& group, int64_t repetition, size_t method,
+                      const std::atomic<bool>& stop) const {
+  if (stop) throw Interrupted{};
   const std::string name = label_of(group.methods[method]);
-  if (repetition < 0) return name + ", warm-up";
-  return fmt::format("{}, repetition {} of {}", name, repetition + 1, group.repetitions);
+  tell(repetition < 0
+           ? name + ", warm-up"
+           : fmt::format("{}, repetition {} of {}", name, repetition + 1, group.repetitions));
 }
 
 }  // namespace reprise::experiments

@@ -178,10 +178,6 @@ struct Measurement {
                      const std::function<double(double)>& fn);
 };
 
-// What a method's turn is called in progress: "paged, repetition 2 of 5", "paged, warm-up".
-// `repetition` counts from 0; below 0 are warm-ups.
-[[nodiscard]] std::string turn_text(const Group& group, int64_t repetition, size_t method);
-
 // The least memory that a group takes.
 struct MemoryNeed {
   double bytes = 0;
@@ -227,6 +223,11 @@ class Kind {
   void tell(const std::string& doing) const {
     if (tell_) tell_(doing);
   }
+  // Called before each turn of a method of the group: tells "paged, repetition 2 of 5" or "paged,
+  // warm-up". `repetition` counts from 0; below 0 are warm-ups. Throws Interrupted if `stop` is
+  // set.
+  void begin_turn(const Group& group, int64_t repetition, size_t method,
+                  const std::atomic<bool>& stop) const;
 
  private:
   std::function<void(const std::string& doing)> tell_;

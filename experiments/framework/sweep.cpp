@@ -10,10 +10,6 @@
 namespace reprise::experiments {
 namespace {
 
-std::string hash_of(const Value& value) {
-  return results::hash_text(results::hash_bytes(json_text(value)));
-}
-
 Fields fields_of(const Workload& workload) {
   Fields fields = {{"name", workload.name}};
   if (!workload.file.empty()) fields["file"] = workload.file;
@@ -97,7 +93,7 @@ void add_points(Group& group, const Experiment& experiment, const RunSettings& s
       if (axis.came_later && group.axes.at(axis.name) == axis.fallback) named.erase(axis.name);
     if (!group.model.weight_format) named.erase("weight_format");
     named["kind"] = experiment.kind.name;
-    group.point_ids.push_back(hash_of(named));
+    group.point_ids.push_back(results::hash_of(named));
     group.requested.push_back(requested);
   }
   group.id = results::group_id(group.point_ids);
@@ -209,7 +205,7 @@ results::Manifest manifest(const Experiment& experiment, const RunSettings& sett
                          .left_out = experiment.left_out,
                          .paper_numbers = experiment.paper_numbers,
                          .plots = experiment.plots};
-  made.config_hash = hash_of(written_fields(made.settings));
+  made.config_hash = results::hash_of(written_fields(made.settings));
   for (const Group& group : groups) made.points += std::ssize(group.point_ids);
   for (size_t a = 0; a < experiment.axis_values.size(); ++a)
     made.axis_units[experiment.kind.axes[a].name] = experiment.kind.axes[a].unit;

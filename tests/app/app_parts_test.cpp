@@ -322,7 +322,7 @@ TEST(Progress, TerminalLineRewritesItself) {
   EXPECT_LT(text.size(), 400u);
 }
 
-// What happens within a point is told, but rarely.
+// Within a point, a terminal is updated once a second and a log once a minute.
 TEST(Progress, LongPointsTellWhatIsDone) {
   ProgressOutput terminal, log;
   experiments::Group group;

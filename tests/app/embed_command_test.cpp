@@ -148,7 +148,7 @@ TEST_F(EmbedCommand, LongTextsAreCutAndCounted) {
   (void)refused("a b c d e f g h\n", {"--prompt", "{text} a b c d"}, {"input line 1", "shorten"});
 }
 
-// Of a long line only as much is read as the model can take: 12 tokens here. The first vector shows
+// A long line is read only as far as the model can take it: 12 tokens here. The first vector shows
 // that what is skipped changes nothing.
 TEST_F(EmbedCommand, LinesOfAnyLengthAreCutWithoutHoldingThem) {
   std::string line;

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto& path = scratch.write(fuzz::text_of(data, size));
   fuzz::expect_read_or_refused(fuzz::text_of(data, size), [&] {
     for (const results::Record& record : results::read_record_files({path}).records) {
-      // What was read can be written and read again.
+      // A record that was read can be written and read again.
       const std::string text = json_text(written_fields(record));
       (void)results::read_record(parse_json(text, "again"));
       (void)results::remarks_on(record.metrics);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <numbers>
+#include <optional>
 
 namespace reprise::model {
 namespace {
@@ -82,7 +83,8 @@ float yarn_scaled(float power, const RotaryConfig& rotary, float kept) {
 std::vector<float> rotary_frequencies(const RotaryConfig& rotary, int64_t length) {
   const float base = base_of(rotary, length);
   const bool is_long = length > rotary.original_max_positions;
-  const YarnRamp ramp(rotary);
+  std::optional<YarnRamp> ramp;
+  if (rotary.scaling == RopeScaling::kYarn) ramp.emplace(rotary);
   const std::vector<double>& divisors = is_long ? rotary.long_divisors : rotary.short_divisors;
   std::vector<float> frequencies;
   for (int64_t c = 0; c < rotary.dims / 2; ++c) {
@@ -91,8 +93,7 @@ std::vector<float> rotary_frequencies(const RotaryConfig& rotary, int64_t length
     float frequency = 1.0f / power;
     if (rotary.scaling == RopeScaling::kLongRope)
       frequency = 1.0f / (static_cast<float>(divisors[static_cast<size_t>(c)]) * power);
-    if (rotary.scaling == RopeScaling::kYarn)
-      frequency = yarn_scaled(power, rotary, ramp.weight(c));
+    if (ramp) frequency = yarn_scaled(power, rotary, ramp->weight(c));
     if (rotary.scaling == RopeScaling::kLinear) frequency /= static_cast<float>(rotary.factor);
     if (rotary.scaling == RopeScaling::kLlama3) frequency = llama3_scaled(frequency, rotary);
     frequencies.push_back(frequency);

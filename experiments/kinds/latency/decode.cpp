@@ -233,8 +233,7 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Machine& 
     for (int64_t b = 0; b < batch; ++b)
       prompts.push_back(bench_.prompt(group, axes, item * batch + b));
     for (size_t m = 0; m < lanes.size(); ++m) {
-      if (stop) throw Interrupted{};
-      tell(turn_text(group, r, m));
+      begin_turn(group, r, m, stop);
       const auto run = [&] {
         return run_batch(*lanes[m].engine, decoder, group, axes.new_tokens, prompts);
       };

@@ -254,8 +254,7 @@ std::vector<Measurement> PmlKind::measure(const Group& group, const Machine& mac
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const int64_t request = r < 0 ? group.repetitions - r : r;
     for (size_t m = 0; m < lanes.size(); ++m) {
-      if (stop) throw Interrupted{};
-      tell(turn_text(group, r, m));
+      begin_turn(group, r, m, stop);
       take_turn(/*is_warmup=*/r < 0, *lanes[m].method, samples[m],
                 [&] { return run.run(lanes[m], request); });
     }

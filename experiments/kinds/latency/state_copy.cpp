@@ -145,8 +145,7 @@ std::vector<Measurement> StateCopyKind::measure(const Group& group, const Machin
   for (Samples& of_route : samples) of_route.taking = Undisturbed(group.repetitions);
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     for (size_t m = 0; m < names.size(); ++m) {
-      if (stop) throw Interrupted{};
-      tell(turn_text(group, r, m));
+      begin_turn(group, r, m, stop);
       const auto prepare = [&] {
         routes.prepare(names[m]);
         wake_threads(context_);

@@ -163,8 +163,7 @@ std::vector<Measurement> TtftKind::measure(const Group& group, const Machine& ma
     const int64_t request = r < 0 ? group.repetitions - r : r;
     const std::vector<int32_t> prompt = bench_.prompt(group, axes, request);
     for (size_t m = 0; m < lanes.size(); ++m) {
-      if (stop) throw Interrupted{};
-      tell(turn_text(group, r, m));
+      begin_turn(group, r, m, stop);
       take_turn(/*is_warmup=*/r < 0, *lanes[m].method, samples[m], [&] {
         return run_timed(*lanes[m].method, *lanes[m].engine,
                          make_request(group, request, prompt, axes.new_tokens));

@@ -215,8 +215,7 @@ std::vector<Measurement> PrefillKind::measure(const Group& group, const Machine&
   run.prepare(bench_.context(), stop);
   for (int64_t r = -group.warmup; r < group.repetitions; ++r)
     for (size_t m = 0; m < group.methods.size(); ++m) {
-      if (stop) throw Interrupted{};
-      tell(turn_text(group, r, m));
+      begin_turn(group, r, m, stop);
       run.take(m, /*is_warmup=*/r < 0);
     }
   std::vector<Measurement> measurements;

@@ -336,8 +336,7 @@ std::vector<Measurement> SentencesKind::measure(const Group& group, const Machin
   run.prepare(bench_.context(), stop, [this](const std::string& what) { tell(what); });
   for (int64_t r = -group.warmup; r < group.repetitions; ++r)
     for (size_t m = 0; m < group.methods.size(); ++m) {
-      if (stop) throw Interrupted{};
-      tell(turn_text(group, r, m));
+      begin_turn(group, r, m, stop);
       run.take(m, /*is_warmup=*/r < 0);
     }
   return run.measurements();

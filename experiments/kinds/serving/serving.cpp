@@ -158,8 +158,7 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine
   for (int64_t repetition = 0; repetition < group.repetitions; ++repetition) {
     for (size_t turn = 0; turn < group.methods.size(); ++turn) {
       const size_t m = (turn + static_cast<size_t>(repetition)) % group.methods.size();
-      if (stop) throw Interrupted{};
-      tell(turn_text(group, repetition, m));
+      begin_turn(group, repetition, m, stop);
       AlignedBuffer::reset_peak();
       MethodRun method_run(group, axes, group.methods[m], requests, bench_);
       serving::RunResult result = method_run.run(stop);

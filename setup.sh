@@ -24,6 +24,7 @@ packages=(
   build-essential cmake ninja-build pkg-config ccache git ca-certificates       # to build
   libdnnl-dev ocl-icd-opencl-dev             # arithmetic: oneDNN, whose CMake files ask for OpenCL (for its GPU part)
   libhwy-dev libeigen3-dev                                                      # arithmetic: SIMD; oracles
+  libblas-dev                                # for FAISS; else apt takes OpenBLAS, which starts threads in every program
   libboost-dev                                                                  # headers: HTTP server, Boost.Math
   nlohmann-json3-dev libcli11-dev libfmt-dev                                    # files, command line, messages
   libxxhash-dev zlib1g-dev                                                      # checksums, packed records

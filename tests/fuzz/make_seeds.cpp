@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <random>
 #include <sstream>
 #include <string>
 
@@ -152,6 +153,17 @@ void add_replies(Seeds& seeds) {
   seeds.add("sse_reply", "\x01{\"error\": {\"message\": \"busy\", \"code\": 429}}");
 }
 
+// Numbers of two bytes, of which the first chooses the kernel.
+void add_kernels(Seeds& seeds) {
+  std::mt19937_64 random(2);
+  for (char kernel = 0; kernel < 7; ++kernel)
+    for (int i = 0; i < 4; ++i) {
+      std::string bytes = {0, kernel};
+      while (bytes.size() < 400) bytes += static_cast<char>(random());
+      seeds.add("kernels", bytes);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -168,5 +180,6 @@ int main(int argc, char** argv) {
   add_traces(seeds);
   add_http(seeds);
   add_replies(seeds);
+  add_kernels(seeds);
   return 0;
 }

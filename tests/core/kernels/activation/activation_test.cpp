@@ -6,62 +6,31 @@
 #include <limits>
 
 #include "core/kernels/activation/reference/activation.h"
-#include "tests/core/kernels/activation/activation_bounds.h"
-#include "tests/support/kernels.h"
+#include "tests/core/kernels/activation/activation_checks.h"
 
 namespace reprise::kernels {
 namespace {
 
-using reprise::testing::activation_bounds;
 using reprise::testing::available_isas;
 using reprise::testing::expect_within;
 using reprise::testing::random_values;
 using reprise::testing::tensor_of;
 using reprise::testing::values_of;
 
-constexpr ActivationKind kKinds[] = {ActivationKind::kSilu, ActivationKind::kGelu,
-                                     ActivationKind::kGeluTanh};
-const char* name(ActivationKind kind) {
-  return kind == ActivationKind::kSilu   ? "silu"
-         : kind == ActivationKind::kGelu ? "gelu"
-                                         : "gelu_tanh";
-}
-
-void check(ActivationKind kind, bool is_gated, DType dtype, const std::vector<float>& x,
-           int64_t rows, int64_t cols) {
-  const Tensor input = tensor_of(x, dtype);
-  ActivationCall call{.kind = kind,
-                      .is_gated = is_gated,
-                      .x = input.data(),
-                      .dtype = dtype,
-                      .rows = rows,
-                      .cols = cols};
-  const std::vector<double> want = reference::activation(call);
-  const std::vector<double> bound = activation_bounds(call, values_of(input), want);
-  for (Isa isa : available_isas()) {
-    Tensor out(dtype, {rows * cols});
-    call.out = out.data();
-    call.run({.threads = 2, .isa = isa});
-    expect_within(values_of(out), want, bound,
-                  fmt::format("{} {} {} cols {} isa {}", name(kind), name_of(dtype),
-                              is_gated ? "gated" : "plain", cols, name_of(isa)));
-  }
-}
-
 TEST(Activation, EveryWidthMatchesTheReference) {
-  for (ActivationKind kind : kKinds)
+  for (ActivationKind kind : testing::kActivations)
     for (bool is_gated : {false, true})
       for (DType dtype : {DType::kF32, DType::kBF16})
         for (int64_t cols : {1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 172})
           for (int64_t rows : {1, 3})
-            check(kind, is_gated, dtype,
-                  random_values(rows * cols * (is_gated ? 2 : 1), static_cast<uint64_t>(cols),
-                                dtype, 3.0f),
-                  rows, cols);
+            testing::check_activation(kind, is_gated, dtype,
+                                      random_values(rows * cols * (is_gated ? 2 : 1),
+                                                    static_cast<uint64_t>(cols), dtype, 3.0f),
+                                      rows, cols);
 }
 
 TEST(Activation, WholeRangeMatchesTheReference) {
-  for (ActivationKind kind : kKinds)
+  for (ActivationKind kind : testing::kActivations)
     for (DType dtype : {DType::kF32, DType::kBF16}) {
       std::vector<float> x;
       for (int i = -4000; i <= 4000; ++i) x.push_back(static_cast<float>(i) / 32.0f);  // +-125
@@ -74,14 +43,14 @@ TEST(Activation, WholeRangeMatchesTheReference) {
       x.push_back(std::numeric_limits<float>::lowest());
       if (dtype == DType::kBF16)  // f32's largest would round to infinity
         for (float& value : x) value = std::clamp(value, -3.0e38f, 3.0e38f);
-      check(kind, false, dtype, x, 1, static_cast<int64_t>(x.size()));
+      testing::check_activation(kind, false, dtype, x, 1, static_cast<int64_t>(x.size()));
     }
 }
 
 // Puts the NaN into every lane of a vector, into the tail, and on either side of the gate.
 TEST(Activation, NanStaysNanAndTouchesNothingElse) {
   constexpr int64_t kCols = 37;
-  for (ActivationKind kind : kKinds)
+  for (ActivationKind kind : testing::kActivations)
     for (bool is_gated : {false, true})
       for (DType dtype : {DType::kF32, DType::kBF16})
         for (Isa isa : available_isas())
@@ -101,24 +70,24 @@ TEST(Activation, NanStaysNanAndTouchesNothingElse) {
             const std::vector<float> got = values_of(out);
             for (int64_t i = 0; i < kCols; ++i)
               EXPECT_EQ(std::isnan(got[static_cast<size_t>(i)]), i == at % kCols)
-                  << name(kind) << " NaN at " << at << ", element " << i;
+                  << testing::name_of(kind) << " NaN at " << at << ", element " << i;
           }
 }
 
 TEST(Activation, PositiveInfinityStaysInfinite) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const std::vector<float> x(19, kInf);
-  for (ActivationKind kind : kKinds)
+  for (ActivationKind kind : testing::kActivations)
     for (Isa isa : available_isas()) {
       std::vector<float> out(19);
       ActivationCall{.kind = kind, .x = x.data(), .out = out.data(), .rows = 1, .cols = 19}.run(
           {.threads = 1, .isa = isa});
-      EXPECT_EQ(out, x) << name(kind) << " " << name_of(isa);
+      EXPECT_EQ(out, x) << testing::name_of(kind) << " " << name_of(isa);
     }
 }
 
 TEST(Activation, PlainOutputMayReplaceTheInput) {
-  for (ActivationKind kind : kKinds) {
+  for (ActivationKind kind : testing::kActivations) {
     const std::vector<float> x = random_values(3 * 21, 1);
     std::vector<float> apart(x.size()), in_place = x;
     ActivationCall call{.kind = kind, .x = x.data(), .out = apart.data(), .rows = 3, .cols = 21};

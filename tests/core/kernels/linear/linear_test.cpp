@@ -9,7 +9,7 @@
 #include "core/kernels/linear/cpu/panels.h"
 #include "core/kernels/linear/cpu/product_onednn.h"
 #include "core/kernels/linear/reference/linear.h"
-#include "tests/support/kernels.h"
+#include "tests/core/kernels/linear/linear_checks.h"
 
 namespace reprise::kernels {
 namespace {
@@ -22,88 +22,10 @@ using reprise::testing::kUnitF32;
 using reprise::testing::random_values;
 using reprise::testing::tensor_of;
 using reprise::testing::values_of;
-
-// A matrix of random values as the kernels hold it, and the same values for the oracle.
-struct Weights {
-  int64_t rows, cols;
-  DType dtype;
-  std::vector<float> values;  // [rows, cols]
-  Weight packed;
-
-  Weights(int64_t num_rows, int64_t num_cols, DType type, uint64_t seed, int threads = 2)
-      : rows(num_rows),
-        cols(num_cols),
-        dtype(type),
-        values(random_values(rows * cols, seed, type)),
-        packed(rows, cols, format_of(type), filler(), {.threads = threads, .isa = best_isa()}) {}
-
-  [[nodiscard]] Weight::FillRows filler() const {
-    return [this](int64_t first, int64_t end, void* out) {
-      convert(values.data() + first * cols, DType::kF32, out, dtype,
-              static_cast<size_t>((end - first) * cols));
-    };
-  }
-};
-
-struct Variant {
-  bool has_bias = false;
-  bool accumulate = false;
-  DType out_dtype = DType::kF32;
-};
-
-std::vector<float> magnitudes(std::vector<float> values) {
-  for (float& value : values) value = std::abs(value);
-  return values;
-}
-
-// f32 sums of `cols` products, a bias and what was there before, in any order: each of the
-// cols + 2 roundings is at most 2^-24 of the sum of magnitudes. The products of two bf16 are exact
-// in f32. VDPBF16PS takes subnormal products for zero, hence the last term. bf16 results round once
-// more.
-std::vector<double> bounds(const std::vector<double>& want, const std::vector<double>& sums,
-                           int64_t cols, DType out_dtype) {
-  std::vector<double> bound;
-  for (size_t i = 0; i < want.size(); ++i) {
-    double b = static_cast<double>(cols + 2) * (kUnitF32 * sums[i] + kSmallestNormal);
-    if (out_dtype == DType::kBF16) b += kUnitBf16 * (std::abs(want[i]) + b);
-    bound.push_back(b);
-  }
-  return bound;
-}
-
-// Runs every instruction set against the reference.
-void check(const Weights& w, int64_t m, const Variant& variant, uint64_t seed,
-           const std::vector<Isa>& isas = available_isas()) {
-  const std::vector<float> x = random_values(m * w.cols, seed + 1, w.dtype);
-  const std::vector<float> bias =
-      variant.has_bias ? random_values(w.rows, seed + 2) : std::vector<float>();
-  const std::vector<float> before = random_values(m * w.rows, seed + 3);
-  std::vector<double> want = reference::linear(w.values, w.rows, w.cols, x, m, bias);
-  std::vector<double> sums =
-      reference::linear(magnitudes(w.values), w.rows, w.cols, magnitudes(x), m, magnitudes(bias));
-  if (variant.accumulate)
-    for (size_t i = 0; i < want.size(); ++i) {
-      want[i] += static_cast<double>(before[i]);
-      sums[i] += std::abs(static_cast<double>(before[i]));
-    }
-  const Tensor input = tensor_of(x, w.dtype);
-  const std::vector<double> bound = bounds(want, sums, w.cols, variant.out_dtype);
-  for (Isa isa : isas) {
-    Tensor out = tensor_of(before, variant.out_dtype);
-    LinearWorkspace workspace;
-    LinearCall{.x = input.data(),
-               .m = m,
-               .bias = variant.has_bias ? bias.data() : nullptr,
-               .out = out.data(),
-               .out_dtype = variant.out_dtype,
-               .accumulate = variant.accumulate}
-        .run(w.packed, workspace, {.threads = 2, .isa = isa});
-    expect_within(values_of(out), want, bound,
-                  fmt::format("isa {} {} [{}, {}] m {} bias {} accumulate {} out {}", name_of(isa),
-                              name_of(w.dtype), w.rows, w.cols, m, variant.has_bias,
-                              variant.accumulate, name_of(variant.out_dtype)));
-  }
-}
+using testing::bounds;
+using testing::check;
+using testing::magnitudes;
+using testing::Weights;
 
 constexpr DType kWeightDtypes[] = {DType::kF32, DType::kBF16};
 constexpr int64_t kRowEdges[] = {1, 63, 64, 65, 200};

@@ -9,7 +9,7 @@
 #include "core/kernels/linear/cpu/quantized_panel.h"
 #include "core/kernels/linear/linear.h"
 #include "core/kernels/linear/reference/linear.h"
-#include "tests/support/coded_weight.h"
+#include "tests/core/kernels/linear/linear_checks.h"
 
 namespace reprise::kernels {
 namespace {
@@ -24,71 +24,11 @@ using reprise::testing::kUnitF32;
 using reprise::testing::random_values;
 using reprise::testing::tensor_of;
 using reprise::testing::values_of;
+using testing::bounds;
+using testing::check;
+using testing::magnitudes;
 
 constexpr DType kInputs[] = {DType::kF32, DType::kBF16};
-
-struct Variant {
-  bool has_bias = false;
-  bool accumulate = false;
-  DType out_dtype = DType::kF32;
-};
-
-std::vector<float> magnitudes(std::vector<float> values) {
-  for (float& value : values) value = std::abs(value);
-  return values;
-}
-
-// Two roundings in f32 for each product and group at most, of the parts that an output is summed
-// of. With bf16 inputs, weights or NF4's numbers are rounded to bf16; results in bf16 once more.
-std::vector<double> bounds(const Coded& w, const std::vector<float>& x, int64_t m,
-                           const std::vector<double>& want, const std::vector<double>& rest,
-                           DType out_dtype) {
-  const std::vector<float> parts(w.want.parts.begin(), w.want.parts.end());
-  const std::vector<float> sizes = magnitudes(x);
-  const std::vector<double> sums = reference::linear(parts, w.rows, w.cols, sizes, m, {});
-  const std::vector<double> of_held =
-      reference::linear(magnitudes(w.held), w.rows, w.cols, sizes, m, {});
-  std::vector<double> bound(want.size());
-  for (size_t i = 0; i < want.size(); ++i) {
-    bound[i] = static_cast<double>(2 * w.cols + 64) *
-               (kUnitF32 * (sums[i] + std::abs(rest[i])) + kSmallestNormal);
-    if (w.type.input == DType::kBF16) bound[i] += kUnitBf16 * of_held[i];
-    if (out_dtype == DType::kBF16) bound[i] += kUnitBf16 * (std::abs(want[i]) + bound[i]);
-  }
-  return bound;
-}
-
-void check(const Coded& w, int64_t m, const Variant& variant, uint64_t seed,
-           const std::vector<Isa>& isas = available_isas()) {
-  const std::vector<float> x = random_values(m * w.cols, seed + 1, w.type.input);
-  const std::vector<float> bias =
-      variant.has_bias ? random_values(w.rows, seed + 2) : std::vector<float>();
-  const std::vector<float> before = random_values(m * w.rows, seed + 3);
-  std::vector<double> want = reference::linear(w.held, w.rows, w.cols, x, m, bias);
-  std::vector<double> rest(want.size());  // the values that are added to the product
-  for (size_t i = 0; i < want.size(); ++i) {
-    if (variant.has_bias) rest[i] += std::abs(static_cast<double>(bias[i % bias.size()]));
-    if (!variant.accumulate) continue;
-    want[i] += static_cast<double>(before[i]);
-    rest[i] += std::abs(static_cast<double>(before[i]));
-  }
-  const Tensor input = tensor_of(x, w.type.input);
-  const std::vector<double> bound = bounds(w, x, m, want, rest, variant.out_dtype);
-  for (Isa isa : isas) {
-    Tensor out = tensor_of(before, variant.out_dtype);
-    LinearWorkspace workspace;
-    LinearCall{.x = input.data(),
-               .m = m,
-               .bias = variant.has_bias ? bias.data() : nullptr,
-               .out = out.data(),
-               .out_dtype = variant.out_dtype,
-               .accumulate = variant.accumulate}
-        .run(w.packed, workspace, {.threads = 2, .isa = isa});
-    expect_within(values_of(out), want, bound,
-                  fmt::format("isa {} {} m {} bias {} accumulate {} out {}", name_of(isa), w.text(),
-                              m, variant.has_bias, variant.accumulate, name_of(variant.out_dtype)));
-  }
-}
 
 // Through every path: codes as they stream by, panels expanded for our kernels, tiles for oneDNN's.
 constexpr int64_t kInputRows[] = {0, 1, 2, 3, 4, 5, 8, 9, 13, 65, 129};

@@ -6,30 +6,15 @@
 #include <limits>
 
 #include "core/kernels/norm/reference/norm.h"
-#include "tests/core/kernels/norm/norm_bounds.h"
-#include "tests/support/kernels.h"
+#include "tests/core/kernels/norm/norm_checks.h"
 
 namespace reprise::kernels {
 namespace {
 
 using reprise::testing::available_isas;
 using reprise::testing::expect_within;
-using reprise::testing::norm_bounds;
 using reprise::testing::random_values;
 using reprise::testing::values_of;
-
-void check(NormCall call, const std::string& what) {
-  const std::vector<double> want = reference::norm(call);
-  const std::vector<double> bound = norm_bounds(call, want);
-  for (Isa isa : available_isas()) {
-    Tensor out(call.out_dtype, {call.rows * call.cols});
-    call.out = out.data();
-    call.run({.threads = 2, .isa = isa});
-    expect_within(values_of(out), want, bound,
-                  what + (call.is_rms ? " rms" : " layer") + " cols " + std::to_string(call.cols) +
-                      " isa " + std::string(name_of(isa)));
-  }
-}
 
 constexpr int64_t kCols[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 200, 4096, 4099};
 
@@ -41,14 +26,14 @@ TEST(Norm, EveryWidthMatchesTheReference) {
           for (int64_t rows : {1, 5}) {
             const std::vector<float> x = random_values(rows * cols, 1),
                                      weight = random_values(cols, 2), bias = random_values(cols, 3);
-            check({.is_rms = is_rms,
-                   .weight = weight.data(),
-                   .bias = has_bias ? bias.data() : nullptr,
-                   .x = x.data(),
-                   .out_dtype = out_dtype,
-                   .rows = rows,
-                   .cols = cols},
-                  has_bias ? "bias" : "no bias");
+            testing::check_norm({.is_rms = is_rms,
+                                 .weight = weight.data(),
+                                 .bias = has_bias ? bias.data() : nullptr,
+                                 .x = x.data(),
+                                 .out_dtype = out_dtype,
+                                 .rows = rows,
+                                 .cols = cols},
+                                has_bias ? "bias" : "no bias");
           }
 }
 
@@ -58,8 +43,9 @@ TEST(Norm, LargeMeansDoNotCancel) {
     std::vector<float> x = random_values(3 * cols, 1);
     for (float& value : x) value += 1000.0f;
     const std::vector<float> weight(static_cast<size_t>(cols), 1.0f);
-    check({.is_rms = false, .weight = weight.data(), .x = x.data(), .rows = 3, .cols = cols},
-          "mean 1000");
+    testing::check_norm(
+        {.is_rms = false, .weight = weight.data(), .x = x.data(), .rows = 3, .cols = cols},
+        "mean 1000");
   }
 }
 
@@ -68,8 +54,9 @@ TEST(Norm, LargeAndSmallMagnitudesMatchTheReference) {
     const std::vector<float> x = random_values(2 * 100, 1, DType::kF32, magnitude);
     const std::vector<float> weight = random_values(100, 2);
     for (bool is_rms : {true, false})
-      check({.is_rms = is_rms, .weight = weight.data(), .x = x.data(), .rows = 2, .cols = 100},
-            "magnitude " + std::to_string(magnitude));
+      testing::check_norm(
+          {.is_rms = is_rms, .weight = weight.data(), .x = x.data(), .rows = 2, .cols = 100},
+          "magnitude " + std::to_string(magnitude));
   }
 }
 

@@ -4,8 +4,7 @@
 
 #include <cmath>
 
-#include "core/kernels/rotary/reference/rotary.h"
-#include "tests/support/kernels.h"
+#include "tests/core/kernels/rotary/rotary_checks.h"
 
 namespace reprise::kernels {
 namespace {
@@ -15,68 +14,22 @@ using reprise::testing::expect_within;
 using reprise::testing::kUnitF32;
 using reprise::testing::random_values;
 
-std::vector<float> frequencies(int64_t half, double theta = 10000.0) {
-  std::vector<float> values;
-  for (int64_t c = 0; c < half; ++c)
-    values.push_back(
-        static_cast<float>(std::pow(theta, -static_cast<double>(c) / static_cast<double>(half))));
-  return values;
-}
-
-struct Heads {
-  int64_t heads, head_dim, half, row_stride;
-};
-
-// cos and sin are computed in double and rounded once; a product, a product and a sum follow: four
-// roundings of at most |a| + |b|. What is not rotated must be untouched.
-void check(const Heads& h, const std::vector<int32_t>& positions, const std::string& what) {
-  const auto rows = static_cast<int64_t>(positions.size());
-  const std::vector<float> inverse = frequencies(h.half);
-  const std::vector<float> data = random_values(rows * h.row_stride, 7);
-  for (Isa isa : available_isas()) {
-    const Context context{.threads = 2, .isa = isa};
-    std::vector<float> cos(static_cast<size_t>(rows * h.half)), sin(cos.size()), got = data;
-    rotary_angles(positions, inverse, 1.0f, cos.data(), sin.data(), context);
-    const RotaryCall call{.data = got.data(),
-                          .rows = rows,
-                          .row_stride = h.row_stride,
-                          .heads = h.heads,
-                          .head_dim = h.head_dim,
-                          .half = h.half,
-                          .cos = cos.data(),
-                          .sin = sin.data()};
-    const std::vector<double> want = reference::rotary(call, positions, inverse);
-    std::vector<double> bound(want.size(), 0.0);
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t head = 0; head < h.heads; ++head)
-        for (int64_t c = 0; c < h.half; ++c) {
-          const auto a = static_cast<size_t>(row * h.row_stride + head * h.head_dim + c);
-          const size_t b = a + static_cast<size_t>(h.half);
-          bound[a] = bound[b] =
-              4 * kUnitF32 *
-              (std::abs(static_cast<double>(data[a])) + std::abs(static_cast<double>(data[b])));
-        }
-    call.run(context);
-    expect_within(got, want, bound, what + " isa " + std::string(name_of(isa)));
-  }
-}
-
 TEST(Rotary, EveryHeadSizeMatchesTheReference) {
   for (int64_t half : {1, 3, 4, 5, 7, 8, 9, 16, 17, 32, 40, 64, 128})
     for (int64_t heads : {1, 3})
-      check({heads, 2 * half, half, heads * 2 * half}, {0, 1, 2, 3, 500},
-            "half " + std::to_string(half));
+      testing::check_rotary({heads, 2 * half, half, heads * 2 * half}, {0, 1, 2, 3, 500},
+                            "half " + std::to_string(half));
 }
 
 TEST(Rotary, PositionsMayComeInAnyOrderRepeatAndLeaveGaps) {
-  check({2, 64, 32, 192}, {70, 3, 3, 0, 100000, 4, 65, 1, 16777215}, "any order");
+  testing::check_rotary({2, 64, 32, 192}, {70, 3, 3, 0, 100000, 4, 65, 1, 16777215}, "any order");
 }
 
 // Phi rotates the first 32 of 80 dimensions; the fused row holds values behind the keys.
 TEST(Rotary, DimensionsBeyondTheRotatedOnesAndValuesPassThrough) {
-  check({4, 80, 16, 6 * 80}, {5, 9, 2}, "partial");
-  check({1, 10, 1, 13}, {5, 9, 2}, "one pair");
-  check({0, 8, 4, 24}, {5}, "no heads");
+  testing::check_rotary({4, 80, 16, 6 * 80}, {5, 9, 2}, "partial");
+  testing::check_rotary({1, 10, 1, 13}, {5, 9, 2}, "one pair");
+  testing::check_rotary({0, 8, 4, 24}, {5}, "no heads");
 }
 
 TEST(Rotary, PositionZeroChangesNothing) {
@@ -102,7 +55,7 @@ TEST(Rotary, PositionZeroChangesNothing) {
 // position times 2^-24.
 TEST(Rotary, ProductsDependOnTheDistanceAlone) {
   const std::vector<float> q = random_values(64, 1), k = random_values(64, 2);
-  const std::vector<float> inverse = frequencies(32);
+  const std::vector<float> inverse = testing::frequencies(32);
   const auto product_at = [&](int32_t q_position, int32_t k_position) {
     std::vector<float> rows = q;
     rows.insert(rows.end(), k.begin(), k.end());
@@ -139,7 +92,7 @@ TEST(Rotary, ProductsDependOnTheDistanceAlone) {
 // once, and scaled.
 TEST(Rotary, AnglesAreProductsInF32) {
   const std::vector<int32_t> positions = {16777215, 0, 131071};
-  const std::vector<float> inverse = frequencies(5, 500000.0);
+  const std::vector<float> inverse = testing::frequencies(5, 500000.0);
   std::vector<float> cos(15), sin(15);
   const float factor = 1.1386f;
   rotary_angles(positions, inverse, factor, cos.data(), sin.data(),

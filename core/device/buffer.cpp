@@ -1,6 +1,7 @@
 #include "core/device/buffer.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -55,8 +56,10 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
       errno = ENOMEM;
       refuse(bytes);
     }
-    // Map one huge page more than needed and give the unaligned ends back.
-    const size_t wanted = round_up(bytes, kHugePageBytes);
+    // Map one huge page more than needed and give the unaligned ends back. A rest that fills no
+    // huge page lies on small ones: a model of many matrices would else take a megabyte more for
+    // each.
+    const size_t wanted = round_up(bytes, static_cast<size_t>(getpagesize()));
     void* raw = mmap(nullptr, wanted + kHugePageBytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (raw == MAP_FAILED) refuse(bytes);

@@ -14,6 +14,7 @@ void add_run_command(CLI::App& app);
 void add_load_command(CLI::App& app);
 void add_serve_command(CLI::App& app);
 void add_plot_command(CLI::App& app);
+void add_export_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 void add_probe_command(CLI::App& app);
 void add_bench_command(CLI::App& app);

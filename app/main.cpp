@@ -93,6 +93,7 @@ int run(int argc, char** argv) {
   app::add_run_command(app);
   app::add_load_command(app);
   app::add_plot_command(app);
+  app::add_export_command(app);
   app::add_report_command(app);
   app::add_list_command(app);
   app::add_generate_command(app);

@@ -32,16 +32,23 @@ using results::Record;
 using results::short_number;
 using results::Table;
 
-// A line for each record whose method is less exact than it promises, and for each INVALID run. It
-// names the settings that tell its row apart.
+// What a reader of the record's numbers must know: that its method was less exact than it promises,
+// that the run is INVALID.
+std::vector<std::string> warnings_of(const Record& record) {
+  std::vector<std::string> warnings = {results::inexact_remark(record.metrics),
+                                       results::invalid_remark(record.answers)};
+  std::erase(warnings, "");
+  return warnings;
+}
+
+// A line for each warning, with the settings that tell its row apart.
 std::string marked_lines(const std::vector<Record>& records, const std::vector<std::string>& keys) {
   std::string text;
   for (const Record& record : records) {
     std::vector<std::string> row;
     for (const std::string& key : keys) row.push_back(setting_text(record, key));
-    for (const std::string& remark :
-         {results::inexact_remark(record.metrics), results::invalid_remark(record.answers)})
-      if (!remark.empty()) text += fmt::format("{} ({})\n", remark, fmt::join(row, " "));
+    for (const std::string& warning : warnings_of(record))
+      text += fmt::format("{} ({})\n", warning, fmt::join(row, " "));
   }
   return text;
 }
@@ -217,10 +224,12 @@ Tables tables_of(const results::ResultsFolder& folder, const std::vector<std::st
   return tables;
 }
 
-// CSV for other programs: one number per cell, with all its digits. The last column names the
-// metrics that tables mark with a star.
+// CSV for other programs: one number per cell, with all its digits. The first columns are `keys`,
+// with the texts of cell(record, key). The last column names the metrics that tables mark with a
+// star.
+template <typename Cell>
 std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
-                   const std::vector<std::string>& metrics,
+                   Cell&& cell, const std::vector<std::string>& metrics,
                    const std::vector<PaperPoints>& papers) {
   Table table;
   for (const std::string& key : keys) table.column(key);
@@ -235,7 +244,7 @@ std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::
     const auto add = [&](const std::optional<double>& number) {
       cells.push_back(number ? cell_text(*number) : "");
     };
-    for (const std::string& key : keys) cells.push_back(setting_text(record, key));
+    for (const std::string& key : keys) cells.push_back(cell(record, key));
     std::vector<std::string> starred;
     for (const std::string& name : metrics) {
       const auto metric = results::shown_metric(record.metrics, name);
@@ -253,16 +262,19 @@ std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::
   return table.csv();
 }
 
+// `origin(record)` are fields that come before the others of a row.
+template <typename Origin>
 std::string json_rows(const results::ResultsFolder& folder, const std::vector<std::string>& metrics,
-                      const std::vector<PaperPoints>& papers) {
+                      const std::vector<PaperPoints>& papers, Origin&& origin) {
   Values rows;
   for (const Record& record : folder.records) {
     results::Metrics shown;
     for (const std::string& name : metrics)
       if (const auto metric = results::shown_metric(record.metrics, name)) shown[name] = *metric;
-    Fields row = {{"point", record.point},
-                  {"settings", record.settings.requested},
-                  {"metrics", FieldWriter::written(shown)}};
+    Fields row = origin(record);
+    row.insert({{"point", record.point},
+                {"settings", record.settings.requested},
+                {"metrics", FieldWriter::written(shown)}});
     Fields of_papers;
     for (const PaperPoints& paper : papers)
       if (const auto point = paper.points.find(record.point); point != paper.points.end())
@@ -271,6 +283,28 @@ std::string json_rows(const results::ResultsFolder& folder, const std::vector<st
     rows.emplace_back(std::move(row));
   }
   return json_text(rows, /*indent=*/2) + "\n";
+}
+
+// Where a record comes from, for rows that stand alone.
+Fields origin_of(const Record& record) {
+  const results::Provenance& program = record.provenance;
+  return {{"experiment", record.experiment.name},
+          {"scale", record.experiment.scale},
+          {"cpu", record.machine.cpu},
+          {"revision", program.revision + (program.is_dirty ? "+" + program.changes : "")},
+          {"ended_at", record.ended_at},
+          {"warnings", fmt::format("{}", fmt::join(warnings_of(record), "; "))}};
+}
+
+// Adds the entries of `fields` by their paths, "workload.name".
+void flatten(const Fields& fields, const std::string& prefix, Fields& out) {
+  for (const auto& [name, value] : fields) {
+    if (value.is_fields()) {
+      flatten(value.fields(), prefix + name + ".", out);
+    } else {
+      out[prefix + name] = value;
+    }
+  }
 }
 
 std::string not_shown(const std::vector<std::string>& metrics, size_t shown) {
@@ -374,6 +408,36 @@ TableFormat parse_table_format(const std::string& name) {
   return static_cast<TableFormat>(found - names.begin());
 }
 
+std::string exported_rows(const results::ResultsFolder& folder, const TableOptions& options) {
+  const TableFormat format = parse_table_format(options.format);
+  if (format != TableFormat::kCsv && format != TableFormat::kJson)
+    raise("--format {}: rows for other programs are csv or json", options.format);
+  const std::vector<std::string> metrics =
+      wanted_metrics(folder, options.metrics.empty() ? "all" : options.metrics);
+  const auto papers = results::papers_beside(folder);
+  if (format == TableFormat::kJson) return json_rows(folder, metrics, papers, origin_of);
+  std::map<std::string, Fields> rows;  // by point
+  std::set<std::string> settings;
+  for (const Record& record : folder.records) {
+    Fields& row = rows[record.point] = origin_of(record);
+    Fields flat;
+    flatten(record.settings.requested, "", flat);
+    for (const auto& [name, value] : flat) settings.insert(name);
+    row.merge(flat);
+    row["label"] = setting_text(record, "method");
+    row["point"] = record.point;
+  }
+  std::vector<std::string> keys = {"experiment", "scale",    "label",    "point",
+                                   "cpu",        "revision", "ended_at", "warnings"};
+  keys.insert(keys.end(), settings.begin(), settings.end());
+  const auto cell = [&](const Record& record, const std::string& key) {
+    const Fields& row = rows.at(record.point);
+    const auto found = row.find(key);
+    return found == row.end() ? "" : cell_text(found->second);
+  };
+  return csv_of(folder, keys, cell, metrics, papers);
+}
+
 RecordTable record_table(const results::ResultsFolder& folder, const TableOptions& options) {
   const TableFormat format = parse_table_format(options.format);
   const std::vector<std::string> keys = key_columns(folder.records, folder.run);
@@ -383,9 +447,9 @@ RecordTable record_table(const results::ResultsFolder& folder, const TableOption
   std::vector<std::string> shown = metrics;
   std::string spread_note;
   if (format == TableFormat::kCsv) {
-    out.data = csv_of(folder, keys, metrics, papers);
+    out.data = csv_of(folder, keys, setting_text, metrics, papers);
   } else if (format == TableFormat::kJson) {
-    out.data = json_rows(folder, metrics, papers);
+    out.data = json_rows(folder, metrics, papers, [](const Record&) { return Fields(); });
   } else if (format == TableFormat::kMarkdown) {
     out.data = columns_of(folder, keys, metrics, papers, /*has_spread=*/true).table.markdown();
   } else {

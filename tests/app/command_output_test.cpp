@@ -65,6 +65,7 @@ TEST_F(Output, FullDiskIsAnErrorOfEveryCommandThatPrints) {
            {"list", "--help"},
            {"probe", "--json", "--threads", "1"},
            {"plot", (dir_ / "out").string()},
+           {"export", (dir_ / "out").string()},
            run_command({"--no-plot"}),
            run_command({"--dry-run"}),
            {"generate", "--model", "quickstart", "--prompt", "Once", "--max-new-tokens", "2"},
@@ -212,6 +213,36 @@ TEST_F(Output, ReaderOfTheResultsAloneMayLeaveOnceItHasThem) {
   EXPECT_EQ(plotted.status, 0) << plotted.err;
   EXPECT_EQ(plotted.out.find("figure:"), std::string::npos) << plotted.out;
   EXPECT_NE(plotted.err.find("figure: "), std::string::npos) << plotted.err;
+}
+
+TEST_F(Output, ExportedRowsStandAloneAndNothingIsDrawn) {
+  ASSERT_EQ(reprise(run_command({"--no-plot"})).status, 0);
+  const std::string folder = (dir_ / "out").string();
+  const Outcome rows = reprise({"export", folder});
+  ASSERT_EQ(rows.status, 0) << rows.err;
+  EXPECT_FALSE(fs::exists(dir_ / "out" / "figures"));
+  std::istringstream lines(rows.out);
+  std::string header, first, second, rest;
+  ASSERT_TRUE(std::getline(lines, header) && std::getline(lines, first) &&
+              std::getline(lines, second));
+  EXPECT_FALSE(std::getline(lines, rest)) << rest;
+  for (const char* column : {"experiment,", ",revision,", ",model,", ",dtype,", ",threads,",
+                             ",seeds.prompts,", ",prompt_tokens,", ",ttft_ms,ttft_ms_q1,"})
+    EXPECT_NE(header.find(column), std::string::npos) << column << " in " << header;
+  for (const std::string& row : {first, second})
+    EXPECT_NE(row.find(model()), std::string::npos) << row;
+  EXPECT_EQ(std::count(header.begin(), header.end(), ','),
+            std::count(first.begin(), first.end(), ','));
+
+  const Json json = Json::parse(reprise({"export", folder, "--format", "json"}).out);
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[1]["experiment"], "small");
+  EXPECT_EQ(json[1]["settings"]["threads"], 1);
+  const Outcome one = reprise({"export", folder, "--metrics", "ttft_ms"});
+  EXPECT_NE(one.out.find(",workload.name,ttft_ms,ttft_ms_q1,ttft_ms_q3,noisy\r"), std::string::npos)
+      << one.out;
+  expect_refused({"export", folder, "--format", "table"}, {"csv or json"});
+  expect_refused({"export", folder, "--metrics", "ttfd_ms"}, {"did you mean \"ttft_ms\""});
 }
 
 TEST_F(Output, ClosedStandardOutputDoesNotMixWithFiles) {

@@ -45,6 +45,7 @@ if { $wants_torch || $wants_models; } && ! python3 -m pip --version >/dev/null 2
 fi
 if $wants_tools; then
   packages+=(clang clang-format clang-tidy)
+  packages_where_known+=(libclang-rt-dev)   # libFuzzer; in Ubuntu 22.04 it comes with clang
 fi
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

@@ -27,12 +27,13 @@ void account(int64_t change) {
 
 constexpr size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-[[noreturn]] void refuse(size_t bytes) {
+[[noreturn]] void refuse(size_t bytes, int code) {
+  const AvailableMemory memory = available_memory();
   const std::string text = fmt::format(
-      "cannot allocate {:.3f} GiB ({}); {:.3f} GiB are available: use a smaller model, batch, "
+      "cannot allocate {:.3f} GiB ({}); {:.3f} GiB are available{}: use a smaller model, batch, "
       "context or dtype",
-      static_cast<double>(bytes) / 0x1p30, std::strerror(errno),
-      static_cast<double>(available_bytes()) / 0x1p30);
+      static_cast<double>(bytes) / 0x1p30, std::strerror(code),
+      static_cast<double>(memory.bytes) / 0x1p30, memory.limit);
   throw MemoryError(text, static_cast<double>(bytes));
 }
 
@@ -40,29 +41,24 @@ constexpr size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1)
 
 AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
-  if (bytes > PTRDIFF_MAX / 2) {
-    errno = ENOMEM;
-    refuse(bytes);
-  }
+  if (bytes > PTRDIFF_MAX / 2) refuse(bytes, ENOMEM);
   if (bytes < kHugePageBytes) {
     const size_t rounded = round_up(bytes, kAlignment);
     data_ = std::aligned_alloc(kAlignment, rounded);
-    if (data_ == nullptr) refuse(bytes);
+    if (data_ == nullptr) refuse(bytes, ENOMEM);
     std::memset(data_, 0, rounded);
   } else {
     // Linux overcommits: a mapping larger than the memory succeeds, and the first touch kills the
     // process. So ask before.
-    if (static_cast<int64_t>(bytes) > available_bytes() && available_bytes() > 0) {
-      errno = ENOMEM;
-      refuse(bytes);
-    }
+    const int64_t available = available_bytes();
+    if (static_cast<int64_t>(bytes) > available && available > 0) refuse(bytes, ENOMEM);
     // Map one huge page more than needed and give the unaligned ends back. A rest that fills no
     // huge page lies on small ones: a model of many matrices would else take a megabyte more for
     // each.
     const size_t wanted = round_up(bytes, static_cast<size_t>(getpagesize()));
     void* raw = mmap(nullptr, wanted + kHugePageBytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (raw == MAP_FAILED) refuse(bytes);
+    if (raw == MAP_FAILED) refuse(bytes, errno);
     const auto start = reinterpret_cast<uintptr_t>(raw);
     const size_t before = round_up(start, kHugePageBytes) - start;
     char* aligned = static_cast<char*>(raw) + before;

@@ -1,9 +1,12 @@
 #include "core/device/memory.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
 #include <string>
+#include <string_view>
 
 namespace reprise {
 namespace {
@@ -35,12 +38,25 @@ int64_t peak_resident_bytes() { return kib_line("/proc/self/status", "VmHWM:"); 
 
 int64_t resident_bytes() { return kib_line("/proc/self/status", "VmRSS:"); }
 
-int64_t available_bytes() {
-  int64_t available = kib_line("/proc/meminfo", "MemAvailable:");
+AvailableMemory available_memory() {
+  AvailableMemory memory = {.bytes = kib_line("/proc/meminfo", "MemAvailable:"), .limit = ""};
+  const auto limit_to = [&](int64_t limit, int64_t used, std::string_view name) {
+    const int64_t left = std::max<int64_t>(0, limit - used);
+    if (left < memory.bytes)
+      memory = {.bytes = left,
+                .limit = fmt::format(" of the {:.3f} GiB that {} allows",
+                                     static_cast<double>(limit) / 0x1p30, name)};
+  };
   const int64_t limit = number_in("/sys/fs/cgroup/memory.max");
   const int64_t used = number_in("/sys/fs/cgroup/memory.current");
-  if (limit > 0 && used >= 0) available = std::min(available, std::max<int64_t>(0, limit - used));
-  return available;
+  if (limit > 0 && used >= 0) limit_to(limit, used, "the control group");
+  rlimit addresses = {};
+  if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur < RLIM_INFINITY)
+    limit_to(static_cast<int64_t>(addresses.rlim_cur), kib_line("/proc/self/status", "VmSize:"),
+             "ulimit -v");
+  return memory;
 }
+
+int64_t available_bytes() { return available_memory().bytes; }
 
 }  // namespace reprise

@@ -22,8 +22,14 @@ class MemoryError : public Error {
 int64_t peak_resident_bytes();
 // The resident set now, in bytes.
 int64_t resident_bytes();
-// Bytes that can be allocated without swapping: MemAvailable, or what the cgroup's limit leaves if
-// that is less.
+// What can be allocated without swapping.
+struct AvailableMemory {
+  int64_t bytes = 0;
+  std::string limit;  // "" if it is the machine's; else " of the 2.000 GiB that ulimit -v allows"
+};
+
+// The least of MemAvailable and what the limits of the control group and of `ulimit -v` leave.
+AvailableMemory available_memory();
 int64_t available_bytes();
 
 }  // namespace reprise

@@ -1,6 +1,7 @@
 #include "core/device/buffer.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -91,6 +92,27 @@ TEST(AlignedBuffer, AbsurdSizesAreRefusedReadably) {
   }
   EXPECT_EQ(AlignedBuffer::live_bytes(), before);
 }
+
+// AddressSanitizer's own mappings need room beside the buffer.
+#ifndef __SANITIZE_ADDRESS__
+TEST(AlignedBuffer, TheLimitThatRefusesIsNamed) {
+  rlimit usual = {};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &usual), 0);
+  rlimit limited = usual;
+  limited.rlim_cur = static_cast<rlim_t>(resident_bytes()) + (rlim_t{1} << 30);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &limited), 0);
+  std::string text;
+  try {
+    errno = ENOENT;  // of some earlier call
+    AlignedBuffer buffer(size_t{2} << 30);
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &usual), 0);
+  EXPECT_NE(text.find("GiB that ulimit -v allows"), std::string::npos) << text;
+  EXPECT_NE(text.find("(Cannot allocate memory)"), std::string::npos) << text;
+}
+#endif
 
 TEST(Memory, FactsArePlausible) {
   AlignedBuffer buffer(size_t{8} << 20);

@@ -65,8 +65,9 @@ void Engine::submit(Request request) {
   if (s.options.shaper != nullptr) s.options.shaper->shape(request);
   const bool is_of_prefill_alone =
       s.options.policy != nullptr && s.options.policy->is_of_prefill_alone();
-  std::string refusal = refusal_of(request, s.executor->config(),
-                                   s.options.limits.max_sequence_tokens, is_of_prefill_alone);
+  std::string refusal =
+      refusal_of(fmt::format("request {}", request.id), request, s.executor->config(),
+                 s.options.limits.max_sequence_tokens, is_of_prefill_alone);
   if (refusal.empty()) {
     s.sequences.add(std::move(request), now_ns);
     return;
@@ -102,9 +103,9 @@ void Engine::declare_prefix(const std::string& name, std::vector<int32_t> tokens
   const bool is_imported = s.options.shaper != nullptr && s.options.shaper->imports_prefixes();
   Request request{.id = s.prefixes.next_id(), .prompt = tokens, .max_new_tokens = 0};
   const std::string refusal = refusal_of(
-      request, s.executor->config(),
+      fmt::format("prefix \"{}\"", name), request, s.executor->config(),
       is_imported ? std::numeric_limits<int32_t>::max() : s.options.limits.max_sequence_tokens);
-  if (!refusal.empty()) raise("prefix \"{}\": {}", name, refusal);
+  if (!refusal.empty()) raise("{}", refusal);
   const RequestId id = request.id;
   const bool is_kept = !is_imported && s.prefix_keeper != nullptr;
   if (is_kept) s.prefix_keeper->declare_prefix(id, tokens);

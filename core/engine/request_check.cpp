@@ -6,58 +6,59 @@
 namespace reprise::engine {
 namespace {
 
-void check_size(const Request& request, int32_t max_sequence_tokens) {
+void check_size(const std::string& subject, const Request& request, int32_t max_sequence_tokens) {
   const auto prompt_tokens = static_cast<int64_t>(request.prompt.size());
-  if (prompt_tokens == 0)
-    raise("request {} has an empty prompt: give at least one token", request.id);
+  if (prompt_tokens == 0) raise("{} has an empty prompt: give at least one token", subject);
   if (request.max_new_tokens < 0)
-    raise("request {} asks for {} new tokens: ask for 0 (the prompt alone) or more", request.id,
+    raise("{} asks for {} new tokens: ask for 0 (the prompt alone) or more", subject,
           request.max_new_tokens);
   if (prompt_tokens + request.max_new_tokens > max_sequence_tokens)
-    raise("request {} needs {} prompt + {} new tokens, the engine was made for sequences of {}",
-          request.id, prompt_tokens, request.max_new_tokens, max_sequence_tokens);
+    raise("{} needs {} prompt + {} new tokens, the engine was made for sequences of {}", subject,
+          prompt_tokens, request.max_new_tokens, max_sequence_tokens);
 }
 
 // With such a policy only one token can be generated, since it is drawn in the prompt's own step.
-void check_new_tokens(const Request& request, bool is_of_prefill_alone) {
+void check_new_tokens(const std::string& subject, const Request& request,
+                      bool is_of_prefill_alone) {
   if (is_of_prefill_alone && request.max_new_tokens > 1)
     raise(
-        "request {} asks for {} new tokens, and the engine's layer policy leaves out keys that "
+        "{} asks for {} new tokens, and the engine's layer policy leaves out keys that "
         "decoding reads: ask for 1 at most, or run without the policy",
-        request.id, request.max_new_tokens);
+        subject, request.max_new_tokens);
 }
 
-void check_shareable(const Request& request) {
+void check_shareable(const std::string& subject, const Request& request) {
   if (request.shareable_tokens < 0)
-    raise("request {}: shareable_tokens is {}, it must be at least 0", request.id,
-          request.shareable_tokens);
+    raise("{}: shareable_tokens is {}, it must be at least 0", subject, request.shareable_tokens);
 }
 
-void check_tokens(const Request& request, const model::ModelConfig& config) {
+void check_tokens(const std::string& subject, const Request& request,
+                  const model::ModelConfig& config) {
   for (size_t i = 0; i < request.prompt.size(); ++i)
     if (const int32_t id = request.prompt[i]; id < 0 || id >= config.vocab)
-      raise("request {}: token id {}, entry {} of the prompt, is outside {}'s vocabulary of {}",
-            request.id, id, i + 1, config.name, config.vocab);
+      raise("{}: token id {}, entry {} of the prompt, is outside {}'s vocabulary of {}", subject,
+            id, i + 1, config.name, config.vocab);
   if (!request.positions.empty() && request.positions.size() != request.prompt.size())
-    raise("request {} has {} tokens and {} positions: give one for each token, or none", request.id,
+    raise("{} has {} tokens and {} positions: give one for each token, or none", subject,
           request.prompt.size(), request.positions.size());
   // From 2^24 on, f32 no longer holds every integer (ALiBi distances).
   constexpr int32_t kLastPosition = (1 << 24) - 1;
   for (int32_t position : request.positions)
     if (position < 0 || position > kLastPosition - request.max_new_tokens)
-      raise("request {}: position {} is outside [0, {}]", request.id, position,
+      raise("{}: position {} is outside [0, {}]", subject, position,
             kLastPosition - request.max_new_tokens);
 }
 
 }  // namespace
 
-std::string refusal_of(const Request& request, const model::ModelConfig& config,
-                       int32_t max_sequence_tokens, bool is_of_prefill_alone) {
+std::string refusal_of(const std::string& subject, const Request& request,
+                       const model::ModelConfig& config, int32_t max_sequence_tokens,
+                       bool is_of_prefill_alone) {
   try {
-    check_size(request, max_sequence_tokens);
-    check_tokens(request, config);
-    check_shareable(request);
-    check_new_tokens(request, is_of_prefill_alone);
+    check_size(subject, request, max_sequence_tokens);
+    check_tokens(subject, request, config);
+    check_shareable(subject, request);
+    check_new_tokens(subject, request, is_of_prefill_alone);
     validate(request.sampling);
   } catch (const Error& error) {
     return error.what();

@@ -10,8 +10,10 @@
 namespace reprise::engine {
 
 // Returns why the request cannot be served, naming the value found and those accepted; "" if it
-// can. `is_of_prefill_alone` comes from model::LayerPolicy.
-[[nodiscard]] std::string refusal_of(const Request& request, const model::ModelConfig& config,
-                                     int32_t max_sequence_tokens, bool is_of_prefill_alone = false);
+// can. The sentence begins with `subject`, "request 7". `is_of_prefill_alone` comes from
+// model::LayerPolicy.
+[[nodiscard]] std::string refusal_of(const std::string& subject, const Request& request,
+                                     const model::ModelConfig& config, int32_t max_sequence_tokens,
+                                     bool is_of_prefill_alone = false);
 
 }  // namespace reprise::engine

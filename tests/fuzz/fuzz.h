@@ -46,13 +46,14 @@ void expect_read_or_refused(std::string_view input, Read&& read) {
   canary(input);
 }
 
-// A file that is overwritten for each input, for readers that take a path.
+// A file that is overwritten for each input, for readers that take a path. It stays if the target
+// is ended: run.sh removes the folder that it gives as TMPDIR.
 class ScratchFile {
  public:
   // The file's name ends in `ending`, such as "tokenizer.json".
   explicit ScratchFile(const std::string& ending) {
-    const char* shared = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
-    folder_ = std::filesystem::path(shared) / ("reprise_fuzz_" + std::to_string(::getpid()));
+    folder_ =
+        std::filesystem::temp_directory_path() / ("reprise_fuzz_" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder_);
     path_ = folder_ / ending;
   }

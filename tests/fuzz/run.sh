@@ -15,6 +15,9 @@ if [ ${#targets[@]} -eq 0 ]; then
     targets+=("${name%_fuzz}")
   done
 fi
+TMPDIR=$(mktemp -d --tmpdir="$([ -d /dev/shm ] && echo /dev/shm || echo /tmp)" reprise_fuzz.XXXXXX)
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
 rm -rf "$build/seeds"
 "$build/bin/make_seeds" "$build/seeds"
 

@@ -116,11 +116,11 @@ std::string limit_text(const results::Metrics& metrics) {
 
 class Bench {
  public:
-  Bench(const BenchCommand& command, const Context& context)
+  Bench(const BenchCommand& command, const Context& context, const CommonOptions& common)
       : command_(command), context_(context), chosen_(choose_model(command.model, context.device)) {
     (void)make_chosen_method(command.model,
                              context.device);  // refuses it before anything is measured
-    machine_ = measured_machine(context);
+    machine_ = measured_machine(context, common);
     for (const char* heading : {"model", "dtype", "method", "test"}) table_.column(heading);
     for (const char* heading : {"tokens/s", "of this machine's limit"})
       table_.column(heading, results::Table::Align::kRight);
@@ -175,7 +175,7 @@ class Bench {
 
 void run(const BenchCommand& command, const CommonOptions& common) {
   const std::atomic<bool>& stop = watch_interrupts();
-  Bench bench(command, make_context(common));
+  Bench bench(command, make_context(common), common);
   try {
     for (const Test& test : tests_of(command)) bench.run(test, stop);
   } catch (const experiments::Interrupted&) {
@@ -212,7 +212,7 @@ void add_bench_command(CLI::App& app) {
       ->check(integer_within(1, 1000));
   command->add_option("--format", options->format, "table, csv or markdown (default: table)")
       ->check(one_of("format", {"table", "csv", "markdown"}));
-  const auto common = add_common_options(*command);
+  const auto common = add_computing_options(*command);
   command->callback([options, common] { run(*options, *common); });
 }
 

@@ -25,6 +25,13 @@ std::shared_ptr<CommonOptions> add_common_options(CLI::App& command) {
   return options;
 }
 
+std::shared_ptr<CommonOptions> add_computing_options(CLI::App& command) {
+  auto options = add_common_options(command);
+  command.add_flag("--fresh-calibration", options->fresh_calibration,
+                   "measure again how far ahead to prefetch on this machine");
+  return options;
+}
+
 Context make_context(const CommonOptions& options) {
   if (options.device != "cpu" && options.device != "cuda")
     raise("--device {}: {}", options.device,

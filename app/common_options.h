@@ -1,4 +1,4 @@
-// The options that every command that computes takes: --threads, --isa, --device.
+// The options of commands that compute: --threads, --isa, --device, --fresh-calibration.
 #pragma once
 
 #include <memory>
@@ -17,9 +17,12 @@ struct CommonOptions {
   int threads = 0;  // 0: all cores this process may run on
   std::string isa;  // "": the best one that this processor has
   std::string device = "cpu";
+  bool fresh_calibration = false;
 };
 
 std::shared_ptr<CommonOptions> add_common_options(CLI::App& command);
+// The same and --fresh-calibration, for commands whose context is calibrated().
+std::shared_ptr<CommonOptions> add_computing_options(CLI::App& command);
 
 // Throws Error for an instruction set that the processor lacks, a device that this build or machine
 // lacks, and a number of threads that is out of range.

@@ -6,6 +6,7 @@
 #include "app/commands.h"
 #include "app/common_options.h"
 #include "app/embed_lines.h"
+#include "app/kept_calibration.h"
 #include "app/method_embedder.h"
 #include "app/model_options.h"
 #include "app/number_option.h"
@@ -95,7 +96,7 @@ void print_summary(const EmbedCount& count, const sentence::Embedder& embedder,
 
 void run(const EmbedCommand& command, const CommonOptions& common) {
   check(command);
-  const Context context = make_context(common);
+  Context context = make_context(common);
   const std::string folder = experiments::resolve_model(command.model.model);
   ModelOptions options = command.model;
   options.model = sentence::model_folder_of(folder);
@@ -103,6 +104,7 @@ void run(const EmbedCommand& command, const CommonOptions& common) {
   const sentence::EmbedSettings settings = settings_of(command, folder, chosen.config);
   auto method = make_prefill_method(options, context.device);
   const auto tokenizer = load_tokenizer(chosen.place);
+  context = calibrated(std::move(context), common);
   const auto model = load_chosen(chosen, options, context);
   sentence::Embedder embedder(*model, *tokenizer, settings);
   MethodEmbedder reader = prepared(command, std::move(method), embedder, *model, context);
@@ -157,7 +159,7 @@ void add_embed_command(CLI::App& app) {
                    "file of texts that the method may learn from, in the form of the input; "
                    "docs/embed.md says which method uses them")
       ->check(not_empty());
-  const auto common = add_common_options(*command);
+  const auto common = add_computing_options(*command);
   command->footer(kFooter);
   command->callback([options, common] { run(*options, *common); });
 }

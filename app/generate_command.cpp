@@ -7,6 +7,7 @@
 #include "app/exit_status.h"
 #include "app/generation.h"
 #include "app/interrupt.h"
+#include "app/kept_calibration.h"
 #include "app/model_options.h"
 #include "app/number_option.h"
 #include "app/output.h"
@@ -79,7 +80,7 @@ engine::Request request_of(const GenerateCommand& command, const methods::Method
 
 void run(const GenerateCommand& command, const CommonOptions& common) {
   check(command);
-  const Context context = make_context(common);
+  Context context = make_context(common);
   const ChosenModel chosen = choose_model(command.model, context.device);
   const auto method = make_chosen_method(command.model, context.device);
   std::unique_ptr<Tokenizer> tokenizer;
@@ -91,6 +92,7 @@ void run(const GenerateCommand& command, const CommonOptions& common) {
   engine::Request request;
   const auto read = [&] { request = request_of(command, *method, tokenizer.get(), chosen.config); };
   if (!markup) read();
+  context = calibrated(std::move(context), common);
   const auto decoder = load_chosen(chosen, command.model, context);
   method->prepare(methods::generation_setup(
       *decoder, context, chosen.kv_dtype, command.generation.prefill_chunk,
@@ -141,7 +143,7 @@ void add_generate_command(CLI::App& app) {
   add_schema_option(*command, options->model);
   add_prompt_options(*command, *options);
   add_generation_options(*command, options->generation);
-  const auto common = add_common_options(*command);
+  const auto common = add_computing_options(*command);
   command->callback([options, common] { run(*options, *common); });
 }
 

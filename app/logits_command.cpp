@@ -7,6 +7,7 @@
 #include "app/common_options.h"
 #include "app/exit_status.h"
 #include "app/interrupt.h"
+#include "app/kept_calibration.h"
 #include "app/model_options.h"
 #include "app/number_option.h"
 #include "app/output.h"
@@ -91,11 +92,12 @@ void write_logits(const LogitsCommand& command, engine::Request request, engine:
 }
 
 void run(const LogitsCommand& command, const CommonOptions& common) {
-  const Context context = make_context(common);
+  Context context = make_context(common);
   const ChosenModel chosen = choose_model(command.model, context.device);
   engine::Request request = request_of(command, chosen.config);
   const size_t rows = command.last ? 1 : request.prompt.size();
   const auto method = make_chosen_method(command.model, context.device);
+  context = calibrated(std::move(context), common);
   const auto decoder = load_chosen(chosen, command.model, context);
   engine::EngineOptions options;
   options.limits.max_sequence_tokens = static_cast<int32_t>(request.prompt.size()) + 1;
@@ -124,7 +126,7 @@ void add_logits_command(CLI::App& app) {
   command->add_option("--chunk", options->chunk, "most tokens in one step (default: 512)")
       ->check(integer_within(1, int64_t{1} << 20));
   command->add_flag("--last", options->last, "logits of the last token alone: f32 [1, vocab]");
-  const auto common = add_common_options(*command);
+  const auto common = add_computing_options(*command);
   command->callback([options, common] { run(*options, *common); });
 }
 

@@ -3,18 +3,18 @@
 #include <optional>
 #include <utility>
 
+#include "app/kept_calibration.h"
 #include "core/device/machine_probe.h"
 #include "core/device/memory.h"
-#include "core/kernels/attention/fetch_calibration.h"
 #include "core/kernels/device/measure_device.h"
 
 namespace reprise::app {
 
-Machine measured_machine(Context context) {
+Machine measured_machine(Context context, const CommonOptions& options) {
   const std::optional<MachineDevice> device = kernels::measure_device(context.runtime);
   context = on_cpu(std::move(context));
   Machine machine = machine_of(context, machine_limits(context));
-  machine.fetch = kernels::calibrate_fetch(context);
+  machine.fetch = kept_calibration(context, options);
   machine.device = device;
   return machine;
 }

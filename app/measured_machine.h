@@ -3,14 +3,15 @@
 
 #include <cstdint>
 
+#include "app/common_options.h"
 #include "core/device/context.h"
 #include "core/device/machine.h"
 
 namespace reprise::app {
 
-// Measures the limits of the device, if one computes, and of the processor and its memory, and
-// calibrates the attention's prefetches. Takes about four seconds.
-[[nodiscard]] Machine measured_machine(Context context);
+// Measures the limits of the device, if one computes, and of the processor and its memory, which
+// takes about four seconds; with the kept_calibration().
+[[nodiscard]] Machine measured_machine(Context context, const CommonOptions& options);
 
 // Bytes that points may take: of the device's memory, if one computes, else of the system's.
 [[nodiscard]] int64_t available_bytes_for(const Context& context);

@@ -14,6 +14,7 @@
 #include "app/exit_status.h"
 #include "app/generation.h"
 #include "app/interrupt.h"
+#include "app/kept_calibration.h"
 #include "app/model_options.h"
 #include "app/number_option.h"
 #include "app/output.h"
@@ -121,7 +122,7 @@ void note_ttft(const cache::ModuleUse& use, const Generation& outcome) {
 }
 
 void run(const PmlRunCommand& command, const CommonOptions& common) {
-  const Context context = make_context(common);
+  Context context = make_context(common);
   const ChosenModel chosen = choose_model(command.model, context.device);
   const auto method = make_chosen_method(command.model, context.device);
   if (!method->info().is_cache)
@@ -131,6 +132,7 @@ void run(const PmlRunCommand& command, const CommonOptions& common) {
   PmlFiles files = command.files;
   files.model = command.model.model;
   const CompiledPml compiled = compile(files);
+  context = calibrated(std::move(context), common);
   const auto decoder = load_chosen(chosen, command.model, context);
 
   engine::EngineOptions options;
@@ -213,7 +215,7 @@ void add_pml_run(CLI::App& pml) {
                    "compute the whole prompt: gapped (positions of the schema) or compact")
       ->check(one_of("layout", {"gapped", "compact"}));
   add_generation_options(*command, options->generation);
-  const auto common = add_common_options(*command);
+  const auto common = add_computing_options(*command);
   command->callback([options, common] { run(*options, *common); });
 }
 

@@ -4,11 +4,11 @@
 
 #include "app/commands.h"
 #include "app/common_options.h"
+#include "app/kept_calibration.h"
 #include "app/output.h"
 #include "core/base/fields.h"
 #include "core/base/json.h"
 #include "core/device/machine_probe.h"
-#include "core/kernels/attention/fetch_calibration.h"
 #include "core/kernels/device/measure_device.h"
 #include "results/table.h"
 
@@ -59,19 +59,27 @@ void print_device(const MachineDevice& device) {
   print("{}\n", table.text());
 }
 
-// Prints the bandwidth that attention of few rows over keys in memory reached.
-void print_fetch(const Context& context) {
-  for (const DType dtype : {DType::kBF16, DType::kF32}) {
-    const kernels::FetchCalibration found = kernels::calibrate_fetch(dtype, context);
-    results::Table table;
-    table.column(fmt::format("fetching {} keys ahead", name_of(dtype)));
-    table.column("read", results::Table::Align::kRight);
-    table.column("unit");
-    for (const kernels::FetchTrial& trial : found.trials)
-      table.row({text_of(trial.setting), results::short_number(trial.read_gb_s), "GB/s"});
-    print("\n{}chosen: {} ({})\n", found.trials.empty() ? "" : table.text() + "\n",
-          text_of(found.chosen), found.reason);
-  }
+// Prints the rates at which kernels read with each setting of a prefetch.
+void print_choice(const std::string& what, const FetchChoice& choice) {
+  results::Table table;
+  table.column(what);
+  table.column("read", results::Table::Align::kRight);
+  table.column("unit");
+  for (const FetchChoice::Trial& trial : choice.trials)
+    table.row({trial.setting, results::short_number(trial.read_gb_s), "GB/s"});
+  print("\n{}chosen: {} ({})\n", choice.trials.empty() ? what + "\n" : table.text() + "\n",
+        choice.chosen, choice.reason);
+}
+
+void print_choices(const FetchChoices& choices) {
+  print_choice("fetching bf16 keys ahead", choices.bf16);
+  print_choice("fetching f32 keys ahead", choices.f32);
+  const std::pair<const char*, const std::optional<FetchChoice>&> of_weights[] = {
+      {"bf16 weights", choices.weights_bf16},
+      {"f32 weights", choices.weights_f32},
+      {"weights as codes", choices.weights_codes}};
+  for (const auto& [what, choice] : of_weights)
+    if (choice) print_choice(fmt::format("fetching {} ahead", what), *choice);
 }
 
 }  // namespace
@@ -81,7 +89,7 @@ void add_probe_command(CLI::App& app) {
       "probe", "Measure this machine's limits: memory bandwidth and arithmetic rate");
   auto is_json = std::make_shared<bool>(false);
   command->add_flag("--json", *is_json, "print the facts and limits as records keep them");
-  const auto common = add_common_options(*command);
+  const auto common = add_computing_options(*command);
   command->callback([is_json, common] {
     Context context = make_context(*common);
     const std::optional<MachineDevice> device = kernels::measure_device(context.runtime);
@@ -89,13 +97,13 @@ void add_probe_command(CLI::App& app) {
     const MachineLimits limits = probe_machine(context);
     if (*is_json) {
       Machine machine = machine_of(context, limits);
-      machine.fetch = kernels::calibrate_fetch(context);
+      machine.fetch = kept_calibration(context, *common);
       machine.device = device;
       write_output(json_text(written_fields(machine), /*indent=*/2) + "\n");
     } else {
       if (device) print_device(*device);
       print_facts(context, limits);
-      print_fetch(context);
+      print_choices(kept_calibration(context, *common));
     }
   });
 }

@@ -50,7 +50,7 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .fresh = chosen.fresh,
       .mix = chosen.mix,
       .settings = {.context = context, .device = context.device},
-      .measure_machine = [&] { return measured_machine(context); },
+      .measure_machine = [&] { return measured_machine(context, common); },
       .sources = experiments::sources_of(experiment),
       .shard = shard,
       .available_bytes = [&] { return available_bytes_for(context); }};
@@ -76,7 +76,7 @@ void add_run_command(CLI::App& app) {
       ->check(not_empty());
   command->add_flag("--dry-run", options->dry_run,
                     "check and print the points, and measure nothing");
-  const auto common = add_common_options(*command);
+  const auto common = add_computing_options(*command);
   command->callback([options, common] { run(*options, *common); });
 }
 

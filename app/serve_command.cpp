@@ -8,6 +8,7 @@
 #include "app/commands.h"
 #include "app/common_options.h"
 #include "app/interrupt.h"
+#include "app/kept_calibration.h"
 #include "app/output.h"
 #include "app/serve_options.h"
 #include "app/unit_option.h"
@@ -205,7 +206,7 @@ void run(ServeOptions options, const CommonOptions& common) {
   if (!options.kv_budget.empty()) (void)parse_bytes(options.kv_budget, "--kv-budget");
   const engine::SwapOptions swap = swap_options(options);
   fit_connections(serving.http);
-  const Context context = make_context(common);
+  Context context = make_context(common);
   const ChosenModel chosen = choose_model(options.model, context.device);
   default_method(chosen.config, options);
   const auto method = make_chosen_method(options.model, context.device);
@@ -215,6 +216,7 @@ void run(ServeOptions options, const CommonOptions& common) {
   if (!options.served_name.empty()) model.name = options.served_name;
   model.max_sequence_tokens = sequence_tokens(options, chosen.config);
   const std::vector<NamedPrefix> prefixes = prefixes_of(options, model, chosen.config);
+  context = calibrated(std::move(context), common);
   const auto decoder = load_chosen(chosen, options.model, context);
   const std::vector<methods::Prefix> shared = shared_by_prompts(prefixes);
   const std::optional<methods::Markup> markup = chosen_markup(options.model, chosen, *tokenizer);
@@ -239,7 +241,7 @@ void add_serve_command(CLI::App& app) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* command = app.add_subcommand("serve", "Serve a model to OpenAI's clients, by HTTP");
   add_serve_options(*command, *options);
-  const auto common = add_common_options(*command);
+  const auto common = add_computing_options(*command);
   command->callback([options, common, command] {
     options->has_chosen_method =
         command->count("--method") + command->count("--method-options") > 0;

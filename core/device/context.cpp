@@ -8,21 +8,33 @@
 #include "core/base/error.h"
 
 namespace reprise {
+namespace {
+
+template <typename Setting>
+std::optional<Setting> given_by(const char* variable, Setting (*parse)(std::string_view)) {
+  const char* given = std::getenv(variable);
+  if (given == nullptr || *given == '\0') return std::nullopt;
+  try {
+    return parse(given);
+  } catch (const Error& error) {
+    raise("{}: {}", variable, error.what());
+  }
+}
+
+}  // namespace
 
 Context Context::machine() {
   Context context{.threads = std::max(1, cpu_facts().logical_cores), .isa = best_isa()};
   if (const auto given = given_fetch()) context.fetch_bf16 = context.fetch_f32 = *given;
+  if (const auto given = given_weight_fetch())
+    context.weights_bf16 = context.weights_f32 = context.weights_codes = *given;
   return context;
 }
 
-std::optional<FetchSetting> given_fetch() {
-  const char* given = std::getenv("REPRISE_FETCH");
-  if (given == nullptr || *given == '\0') return std::nullopt;
-  try {
-    return parse_fetch(given);
-  } catch (const Error& error) {
-    raise("REPRISE_FETCH: {}", error.what());
-  }
+std::optional<FetchSetting> given_fetch() { return given_by("REPRISE_FETCH", parse_fetch); }
+
+std::optional<WeightFetch> given_weight_fetch() {
+  return given_by("REPRISE_WEIGHT_FETCH", parse_weight_fetch);
 }
 
 bool wake_threads(const Context& context) {

@@ -25,11 +25,13 @@ struct Context {
   // Prefetch settings of attention with few query rows (decode): for bf16 keys, and for all other
   // keys.
   FetchSetting fetch_bf16, fetch_f32;
+  // Prefetches of products of few rows with weights in bf16, in f32, and as codes.
+  WeightFetch weights_bf16, weights_f32 = {.bytes = 0}, weights_codes;
   std::shared_ptr<DeviceRuntime> runtime;  // runtime of `device`; null for the CPU
 
-  // All cores that this process may run on, the best instruction set, and the prefetch setting of
-  // the environment variable REPRISE_FETCH (or the default). Throws Error if REPRISE_FETCH is
-  // malformed.
+  // All cores that this process may run on, the best instruction set, and the prefetches that the
+  // environment variables REPRISE_FETCH and REPRISE_WEIGHT_FETCH give (or the defaults). Throws
+  // Error if one is malformed.
   static Context machine();
 };
 
@@ -40,8 +42,10 @@ inline Context on_cpu(Context context) {
   return context;
 }
 
-// The setting of REPRISE_FETCH, used for both dtypes; nothing if it is unset or empty.
+// The settings of REPRISE_FETCH, used for both dtypes, and of REPRISE_WEIGHT_FETCH, used for all
+// weights; nothing if the variable is unset or empty.
 std::optional<FetchSetting> given_fetch();
+std::optional<WeightFetch> given_weight_fetch();
 
 // Calls fn(item, worker) once for each item of [0, items), worker in [0, context.threads). Items
 // are handed out one by one, so results must not depend on which worker takes which. A nested call

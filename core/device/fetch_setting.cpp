@@ -31,20 +31,26 @@ bool parse_bytes(std::string_view text, int* value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+const char* name_of(FetchSetting::Level level) {
+  return level == FetchSetting::Level::kL1 ? "l1" : "l2";
+}
+
+bool parse_level(std::string_view text, FetchSetting::Level* level) {
+  *level = text == "l1" ? FetchSetting::Level::kL1 : FetchSetting::Level::kL2;
+  return text == "l1" || text == "l2";
+}
+
 }  // namespace
 
 std::string text_of(const FetchSetting& setting) {
-  return fmt::format("{}:{}:{}{}", setting.level == FetchSetting::Level::kL1 ? "l1" : "l2",
-                     setting.far_bytes, setting.near_bytes,
+  return fmt::format("{}:{}:{}{}", name_of(setting.level), setting.far_bytes, setting.near_bytes,
                      setting.near == FetchSetting::Near::kPrefetch ? ":twice" : "");
 }
 
 FetchSetting parse_fetch(std::string_view text) {
   std::string_view rest = text;
   FetchSetting setting;
-  const std::string_view level = next_part(&rest);
-  if (level != "l1" && level != "l2") refuse(text);
-  setting.level = level == "l1" ? FetchSetting::Level::kL1 : FetchSetting::Level::kL2;
+  if (!parse_level(next_part(&rest), &setting.level)) refuse(text);
   const std::string_view far = next_part(&rest);
   constexpr std::string_view kTwice = ":twice";
   if (rest.ends_with(kTwice)) {
@@ -58,6 +64,22 @@ FetchSetting parse_fetch(std::string_view text) {
       setting.near_bytes > setting.far_bytes)
     refuse(text);
   return setting;
+}
+
+std::string text_of(const WeightFetch& fetch) {
+  return fmt::format("{}:{}", name_of(fetch.level), fetch.bytes);
+}
+
+WeightFetch parse_weight_fetch(std::string_view text) {
+  std::string_view rest = text;
+  WeightFetch fetch;
+  if (!parse_level(next_part(&rest), &fetch.level) || !parse_bytes(rest, &fetch.bytes) ||
+      fetch.bytes < 0 || fetch.bytes > kMostBytes)
+    raise(
+        "\"{}\" is no way to fetch weights ahead. Give level:bytes, such as l2:4096: the cache (l1 "
+        "or l2) and the bytes to prefetch ahead (0 to {})",
+        text, kMostBytes);
+  return fetch;
 }
 
 }  // namespace reprise

@@ -9,8 +9,8 @@
 namespace reprise {
 
 // No value is best everywhere: processors differ in how many misses a core keeps in flight, for L1
-// and for L2. Calibration measures it (core/kernels/attention/fetch_calibration.h); the defaults
-// below hold where it did not run.
+// and for L2. Calibration measures it (core/kernels/calibration); the defaults below
+// hold where it did not run.
 struct FetchSetting {
   enum class Level : uint8_t { kL1, kL2 };
   enum class Near : uint8_t { kLoad, kPrefetch };
@@ -27,11 +27,26 @@ struct FetchSetting {
   bool operator==(const FetchSetting&) const = default;
 };
 
+// Prefetch of weights that products of few rows stream: into which cache, how many bytes ahead. The
+// hardware's streamer stops at every 4 KiB of linear address, even on huge pages; prefetching
+// brings the next page in time.
+struct WeightFetch {
+  FetchSetting::Level level = FetchSetting::Level::kL1;
+  int bytes = 4 << 10;
+
+  bool operator==(const WeightFetch&) const = default;
+};
+
 // "level:far_bytes:near_bytes", such as "l1:6144:2048"; with ":twice" behind it if the near request
 // is a prefetch.
 std::string text_of(const FetchSetting& setting);
 // Throws Error that says what is accepted: level l1 or l2, far 64 to 65536 bytes, near 0 to far (at
 // least 64 with ":twice").
 FetchSetting parse_fetch(std::string_view text);
+
+// "level:bytes", such as "l2:4096". parse_weight_fetch() throws Error for another level than l1 and
+// l2 and for more than 65536 bytes.
+std::string text_of(const WeightFetch& fetch);
+WeightFetch parse_weight_fetch(std::string_view text);
 
 }  // namespace reprise

@@ -11,8 +11,8 @@
 
 namespace reprise {
 
-// How far ahead attention fetches keys of one dtype, chosen by a calibration.
-// core/kernels/attention/fetch.h says what the settings' texts mean.
+// How far ahead a kernel prefetches, chosen by a calibration. core/device/fetch_setting.h says what
+// the settings' texts mean.
 struct FetchChoice {
   struct Trial {
     std::string setting;
@@ -44,12 +44,17 @@ struct FetchChoice {
 };
 
 struct FetchChoices {
-  FetchChoice bf16, f32;
+  FetchChoice bf16, f32;  // keys, for attention with few rows
+  // Weights, for products of few rows; records of older programs do not have them.
+  std::optional<FetchChoice> weights_bf16, weights_f32, weights_codes;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& visitor) {
     visitor.required("bf16", self.bf16);
     visitor.required("f32", self.f32);
+    visitor.optional("weights_bf16", self.weights_bf16);
+    visitor.optional("weights_f32", self.weights_f32);
+    visitor.optional("weights_codes", self.weights_codes);
   }
 };
 

@@ -1,13 +1,10 @@
 #include "core/kernels/attention/fetch_calibration.h"
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <utility>
+#include <vector>
 
-#include "core/base/error.h"
-#include "core/device/memory.h"
 #include "core/kernels/attention/attention.h"
 #include "core/kv/block_pool.h"
 
@@ -16,18 +13,9 @@ namespace {
 
 constexpr int32_t kSequences = 8, kBlockTokens = 64, kBlocks = 16;  // kBlocks: of each sequence
 constexpr int64_t kKvHeads = 8, kHeadDim = 128;
-// All candidates take part in the first rounds. The default and the fastest ones take part in
-// further rounds, because several are closer than the rounds' variation.
-constexpr int kRounds = 5, kFinalRounds = 15;
-constexpr size_t kFinalists = 4;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // All settings: far prefetch into either cache, with no near request, with loads, or with a second
@@ -51,15 +39,6 @@ std::vector<FetchSetting> all_settings() {
 int64_t layer_bytes(DType dtype) {
   return int64_t{2} * kSequences * kBlocks * kBlockTokens * kKvHeads * kHeadDim *
          static_cast<int64_t>(size_of(dtype));
-}
-
-// Enough layers that a layer's keys have left all caches when it is read again; an L3 does not
-// evict in order. (Zen 5: with only twice the L3, some settings seem 1.28 times as fast as in
-// memory.)
-int64_t layers_for(DType dtype) {
-  const CpuFacts& cpu = cpu_facts();
-  const int64_t wanted = 6 * std::max<int64_t>(cpu.l3_bytes * cpu.l3_instances, 32 << 20);
-  return std::min(wanted, available_bytes() / 8) / layer_bytes(dtype);
 }
 
 // One decode step, run layer by layer.
@@ -117,125 +96,20 @@ Context with(Context context, DType dtype, const FetchSetting& setting) {
   return context;
 }
 
-struct Candidate {
-  FetchSetting setting;
-  std::vector<double> rates, speedups;  // [rounds]
-
-  [[nodiscard]] double speedup() const { return median_of(speedups); }
-};
-
-// Runs the candidates in turn, the default first, so that each round compares like with like.
-class Contest {
- public:
-  Contest(DType dtype, int64_t layers, const Context& context)
-      : dtype_(dtype), layers_(layers), context_(context), step_(dtype, layers) {
-    for (const FetchSetting& setting : all_settings()) candidates_.push_back({.setting = setting});
-  }
-
-  // Returns all candidates, the default first, then by speed.
-  std::vector<Candidate> run() {
-    (void)rate_of(candidates_.front());  // grows the buffers
-    play(kRounds, candidates_.size());
-    const auto by_speed = [](const Candidate& a, const Candidate& b) {
-      return a.speedup() > b.speedup();
-    };
-    std::stable_sort(candidates_.begin() + 1, candidates_.end(), by_speed);
-    play(kFinalRounds, std::min(1 + kFinalists, candidates_.size()));
-    return std::move(candidates_);
-  }
-
- private:
-  void play(int rounds, size_t count) {
-    for (int round = 0; round < rounds; ++round) {
-      double of_default = 0;
-      for (size_t i = 0; i < count; ++i) {
-        const double rate = rate_of(candidates_[i]);
-        if (i == 0) of_default = rate;
-        candidates_[i].rates.push_back(rate);
-        candidates_[i].speedups.push_back(rate / of_default);
-      }
-    }
-  }
-
-  double rate_of(const Candidate& candidate) {
-    layer_ = (layer_ + 1) % layers_;
-    return step_.read_gb_s(layer_, with(context_, dtype_, candidate.setting));
-  }
-
-  DType dtype_;
-  int64_t layers_;
-  const Context& context_;
-  Step step_;
-  int64_t layer_ = 0;
-  std::vector<Candidate> candidates_;
-};
-
-FetchChoice choice_of(const FetchCalibration& calibration) {
-  FetchChoice choice{.chosen = text_of(calibration.chosen),
-                     .reason = calibration.reason,
-                     .trials = {},
-                     .elapsed_s = calibration.elapsed_s};
-  for (const FetchTrial& trial : calibration.trials)
-    choice.trials.push_back({.setting = text_of(trial.setting),
-                             .read_gb_s = trial.read_gb_s,
-                             .speedup = trial.speedup,
-                             .rounds = trial.rounds});
-  return choice;
-}
-
-FetchSetting setting_of(const FetchChoice& choice, const char* dtype) {
-  try {
-    return parse_fetch(choice.chosen);
-  } catch (const Error& error) {
-    raise("the machine's facts and limits (machine.json): \"fetch.{}.chosen\": {}", dtype,
-          error.what());
-  }
-}
-
 }  // namespace
 
-FetchCalibration calibrate_fetch(DType kv_dtype, const Context& context) {
+Calibration<FetchSetting> calibrate_fetch(DType kv_dtype, const Context& context) {
   if (const auto given = given_fetch())
-    return {.chosen = *given, .trials = {}, .reason = "REPRISE_FETCH says so", .elapsed_s = 0};
-  const auto start = std::chrono::steady_clock::now();
-  const int64_t layers = layers_for(kv_dtype);
-  FetchCalibration calibration;
-  if (layers < 2) {
-    calibration.reason = "the default: too little memory to measure";
-    return calibration;
-  }
-  for (const Candidate& one : Contest(kv_dtype, layers, context).run())
-    calibration.trials.push_back({.setting = one.setting,
-                                  .read_gb_s = median_of(one.rates),
-                                  .speedup = one.speedup(),
-                                  .rounds = static_cast<int>(one.rates.size())});
-  const auto finalists_end =
-      calibration.trials.begin() +
-      static_cast<int64_t>(std::min(1 + kFinalists, calibration.trials.size()));
-  const auto best = std::max_element(
-      calibration.trials.begin(), finalists_end,
-      [](const FetchTrial& a, const FetchTrial& b) { return a.speedup < b.speedup; });
-  if (best->speedup > kLeastGain) {
-    calibration.chosen = best->setting;
-    calibration.reason = fmt::format("{:.2f} times as fast as the default", best->speedup);
-  } else {
-    calibration.reason =
-        fmt::format("the default: none is more than {:.0f} % faster", 100 * (kLeastGain - 1));
-  }
-  calibration.elapsed_s = seconds_since(start);
-  return calibration;
-}
-
-FetchChoices calibrate_fetch(const Context& context) {
-  return {.bf16 = choice_of(calibrate_fetch(DType::kBF16, context)),
-          .f32 = choice_of(calibrate_fetch(DType::kF32, context))};
-}
-
-Context with_calibration(Context context, const Machine& machine) {
-  if (!machine.fetch) return context;
-  context.fetch_bf16 = setting_of(machine.fetch->bf16, "bf16");
-  context.fetch_f32 = setting_of(machine.fetch->f32, "f32");
-  return context;
+    return {.chosen = *given, .trials = {}, .reason = "REPRISE_FETCH says so"};
+  const int64_t layers = bytes_beyond_caches() / layer_bytes(kv_dtype);
+  if (layers < 2)
+    return {.chosen = {}, .trials = {}, .reason = "the default: too little memory to measure"};
+  Step step(kv_dtype, layers);
+  int64_t layer = 0;
+  return hold_contest(all_settings(), [&](const FetchSetting& setting) {
+    layer = (layer + 1) % layers;
+    return step.read_gb_s(layer, with(context, kv_dtype, setting));
+  });
 }
 
 }  // namespace reprise::kernels

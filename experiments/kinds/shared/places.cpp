@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/base/cache_folder.h"
 #include "core/base/error.h"
 #include "core/model/config/config.h"
 #include "results/data_dir.h"
@@ -44,11 +45,8 @@ std::vector<fs::path> shipped_models() {
 }
 
 fs::path fetched_models_dir() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return fs::path(cache) / "reprise" / "models";
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0') return {};
-  return fs::path(home) / ".cache" / "reprise" / "models";
+  const fs::path folder = cache_folder();
+  return folder.empty() ? folder : folder / "models";
 }
 
 std::string resolve_model(const std::string& name) {

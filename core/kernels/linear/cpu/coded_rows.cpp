@@ -66,6 +66,7 @@ CodedRows::CodedRows(const LinearCall& call, const CodedShape& shape, LinearWork
       workspace_(workspace),
       inputs_(shape.inputs),
       isa_(context.isa),
+      fetch_(context.weights_codes),
       has_bf16_dot_(takes_many_coded_rows(shape.type.input, context)),
       rows_(rows_of_task(call.m, has_bf16_dot_)),
       dtype_(has_bf16_dot_ ? DType::kBF16 : DType::kF32),
@@ -95,7 +96,8 @@ void CodedRows::run(int64_t index, const Outputs& outputs, const QuantizedPanel&
                               size_of(call_.out_dtype),
                    .out_dtype = call_.out_dtype,
                    .out_stride = stride,
-                   .accumulate = call_.accumulate},
+                   .accumulate = call_.accumulate,
+                   .fetch = fetch_},
         .x_sums = groups_ > 0 ? workspace_.input_sums.data() + row * groups_ : nullptr};
     if (has_bf16_dot_) {
       quantized_panel_avx512_bf16(task);

@@ -38,6 +38,7 @@ class CodedRows {
   const LinearWorkspace& workspace_;
   int64_t inputs_;
   Isa isa_;
+  WeightFetch fetch_;
   bool has_bf16_dot_;
   int64_t rows_;        // rows of each task
   DType dtype_;         // dtype of the kernel's input

@@ -13,19 +13,16 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// Prefetch distance in the panel. The hardware's streamer stops at every 4 KiB of linear address,
-// even on huge pages; prefetching brings the next page in time.
-constexpr int64_t kPrefetchWords = 16 * 64;
-
 inline __m512bh as_bh(__m512i bits) { return reinterpret_cast<__m512bh>(bits); }
 
-template <int kRows>
+template <int kRows, int kLocality>
 void panel(const LinearTask& task) {
   // With one or two rows, two sets of sums keep enough independent chains in flight to hide the
   // latency.
   constexpr int kSets = kRows <= 2 ? 2 : 1;
   const auto* w = static_cast<const uint32_t*>(task.panel);
   const auto* x = static_cast<const uint32_t*>(task.x);
+  const int64_t words_ahead = task.fetch.bytes / 4;
   __m512 sum[kSets][kRows][4];
   for (auto& set : sum)
     for (auto& row : set)
@@ -37,7 +34,7 @@ void panel(const LinearTask& task) {
       __m512bh columns[4];
 #pragma GCC unroll 4
       for (int c = 0; c < 4; ++c) {
-        _mm_prefetch(reinterpret_cast<const char*>(at + kPrefetchWords + 16 * c), _MM_HINT_T0);
+        fetch_lines<kLocality, 1>(at + words_ahead + 16 * c);
         columns[c] = as_bh(_mm512_load_si512(at + 16 * c));
       }
 #pragma GCC unroll 6
@@ -64,8 +61,11 @@ void panel(const LinearTask& task) {
 }  // namespace
 
 void linear_panel_avx512_bf16(const LinearTask& task) {
-  with_constant<1, 2, 3, 4, 5, 6>(task.rows,
-                                  [&](auto rows) { panel<decltype(rows)::value>(task); });
+  with_locality(task.fetch, [&](auto locality) {
+    with_constant<1, 2, 3, 4, 5, 6>(task.rows, [&](auto rows) {
+      panel<decltype(rows)::value, decltype(locality)::value>(task);
+    });
+  });
 }
 
 }  // namespace reprise::kernels::cpu

@@ -19,14 +19,16 @@ using Vec = hn::Vec<Tag>;
 constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
 constexpr int kVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
-template <int kRows, bool kBf16>
+template <int kRows, bool kBf16, int kLocality>
 HWY_INLINE void columns(const LinearTask& task, int column, float (*sums)[64]) {
   const Tag d;
   Vec sum[kRows][kVectors];
   for (int r = 0; r < kRows; ++r)
     for (int c = 0; c < kVectors; ++c) sum[r][c] = hn::Zero(d);
   const auto* w = static_cast<const float*>(task.panel) + column;
+  const char* ahead = reinterpret_cast<const char*>(w) + task.fetch.bytes;
   for (int64_t k = 0; k < task.words; ++k) {
+    for (int c = 0; c < kVectors * kN; c += 16) fetch_lines<kLocality, 1>(ahead + 4 * (k * 64 + c));
     if constexpr (kBf16) {
       const hn::Rebind<uint32_t, Tag> du;
       const auto* x = static_cast<const bf16*>(task.x);
@@ -55,22 +57,25 @@ HWY_INLINE void columns(const LinearTask& task, int column, float (*sums)[64]) {
     for (int c = 0; c < kVectors; ++c) hn::Store(sum[r][c], d, sums[r] + column + kN * c);
 }
 
-template <int kRows>
+template <int kRows, int kLocality>
 void panel(const LinearTask& task) {
   alignas(64) float sums[kRows][64];
   for (int column = 0; column < 64; column += kVectors * kN) {
     if (task.dtype == DType::kBF16) {
-      columns<kRows, true>(task, column, sums);
+      columns<kRows, true, kLocality>(task, column, sums);
     } else {
-      columns<kRows, false>(task, column, sums);
+      columns<kRows, false, kLocality>(task, column, sums);
     }
   }
   for (int r = 0; r < kRows; ++r) store_outputs(task, r, sums[r]);
 }
 
 void LinearPanel(const LinearTask& task) {
-  with_constant<1, 2, 3, 4, 5, 6>(task.rows,
-                                  [&](auto rows) { panel<decltype(rows)::value>(task); });
+  with_locality(task.fetch, [&](auto locality) {
+    with_constant<1, 2, 3, 4, 5, 6>(task.rows, [&](auto rows) {
+      panel<decltype(rows)::value, decltype(locality)::value>(task);
+    });
+  });
 }
 
 }  // namespace reprise::kernels::cpu::HWY_NAMESPACE

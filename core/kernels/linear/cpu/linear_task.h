@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "core/base/dtype.h"
 #include "core/device/cpu.h"
+#include "core/device/fetch_setting.h"
 
 namespace reprise::kernels::cpu {
 
@@ -31,7 +33,32 @@ struct LinearTask {
   // The panel that this thread will probably take next; linear_rows_avx512_bf16() prefetches its
   // beginning. The same panel if there is no next one.
   const void* next_panel = nullptr;
+  WeightFetch fetch;  // used with few rows
 };
+
+// Calls fn with the locality of __builtin_prefetch() as a constant: 3 for the L1, 2 for the L2. -1:
+// no prefetch.
+template <typename Fn>
+void with_locality(const WeightFetch& fetch, Fn&& fn) {
+  if (fetch.bytes == 0) {
+    fn(std::integral_constant<int, -1>{});
+  } else if (fetch.level == FetchSetting::Level::kL1) {
+    fn(std::integral_constant<int, 3>{});
+  } else {
+    fn(std::integral_constant<int, 2>{});
+  }
+}
+
+// Prefetches kLines lines from `address` on.
+template <int kLocality, int64_t kLines>
+[[gnu::always_inline]] inline void fetch_lines(const void* address) {
+  if constexpr (kLocality >= 0) {
+    const char* at = static_cast<const char*>(address);
+#pragma GCC unroll 8
+    for (int64_t line = 0; line < kLines; ++line)
+      __builtin_prefetch(at + 64 * line, /*rw=*/0, kLocality);
+  }
+}
 
 void linear_panel_avx512_bf16(const LinearTask& task);   // bf16 weights, AVX512-BF16
 void linear_rows_avx512_bf16(const LinearTask& task);    // the same, many rows

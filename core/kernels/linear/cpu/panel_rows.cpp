@@ -39,6 +39,7 @@ PanelRows::PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWo
       dtype_(dtype),
       words_(panel_words(cols, dtype)),
       isa_(context.isa),
+      fetch_(dtype == DType::kBF16 ? context.weights_bf16 : context.weights_f32),
       has_bf16_dot_(dtype == DType::kBF16 && context.isa == Isa::kAvx512Bf16),
       takes_many_(has_bf16_dot_ && call.m > LinearCall::kStreamedRows),
       input_(padded_rows(call, static_cast<size_t>(cols) * size_of(dtype),
@@ -65,7 +66,8 @@ void PanelRows::run(int64_t index, const Outputs& outputs, const void* weights,
         .out_dtype = call_.out_dtype,
         .out_stride = stride,
         .accumulate = call_.accumulate,
-        .next_panel = next};
+        .next_panel = next,
+        .fetch = fetch_};
     if (takes_many_) {
       linear_rows_avx512_bf16(task);
     } else if (has_bf16_dot_) {

@@ -68,6 +68,7 @@ class PanelRows {
   DType dtype_;
   int64_t words_;
   Isa isa_;
+  WeightFetch fetch_;
   bool has_bf16_dot_, takes_many_;
   const char* input_;  // [m, words]
 };

@@ -207,22 +207,21 @@ inline Scaling scaling_of(const QuantizedTask& task, int64_t group, int64_t grou
 }
 
 // Multiplies with the codes as they are read.
-template <int kRows, typename Codes>
+template <int kRows, typename Codes, int kLocality>
 void stream(const QuantizedTask& task) {
   const QuantizedPanel& panel = task.panel;
   Codes codes(panel.format);
   const char* at = static_cast<const char*>(panel.codes);
   const auto* x = static_cast<const uint32_t*>(task.linear.x);
   const int64_t stride = panel.steps * kPairs, groups = panel.groups();
+  const int64_t bytes_ahead = task.linear.fetch.bytes;
   alignas(64) float totals[kRows][64] = {};
   int64_t step = 0;
   for (int64_t group = 0; group < groups; ++group) {
     Sums<kRows> sum;
     set_zero<kRows>(sum);
     for (const int64_t end = std::min(step + panel.group_steps, panel.steps); step < end; ++step) {
-#pragma GCC unroll 8
-      for (int64_t line = 0; line < Codes::kStepBytes; line += 64)
-        _mm_prefetch(at + kFetchBytes + line, _MM_HINT_T0);
+      fetch_lines<kLocality, Codes::kStepBytes / 64>(at + bytes_ahead);
       codes.begin(at);
       multiply_step<kRows>(codes, x + step * kPairs, stride, sum);
       at += Codes::kStepBytes;
@@ -393,8 +392,11 @@ void stage(const QuantizedTask& task) {
 template <typename Codes>
 void multiply(const QuantizedTask& task) {
   if (task.linear.rows > LinearCall::kStreamedRows) return stage<Codes>(task);
-  with_constant<1, 2, 3, 4>(task.linear.rows,
-                            [&](auto rows) { stream<decltype(rows)::value, Codes>(task); });
+  with_locality(task.linear.fetch, [&](auto locality) {
+    with_constant<1, 2, 3, 4>(task.linear.rows, [&](auto rows) {
+      stream<decltype(rows)::value, Codes, decltype(locality)::value>(task);
+    });
+  });
 }
 
 }  // namespace

@@ -113,11 +113,16 @@ HWY_INLINE void multiply_group(const QuantizedTask& task, int64_t first_step, in
   constexpr bool kIsBytes = Step<kFormat>::kIsBytes;
   const int64_t stride = task.panel.steps * kStepInputs;
   const auto* x = static_cast<const float*>(task.linear.x);
+  const bool is_to_l1 = task.linear.fetch.level == FetchSetting::Level::kL1;
+  const int64_t bytes_ahead = task.linear.fetch.bytes;
   for (int64_t step = first_step; step < end_step; ++step) {
     const uint8_t* codes = codes_of<kFormat>(task.panel, step, column);
-    if (column == 0)
-      for (int line = 0; line < (kIsBytes ? 8 : 4); ++line)
-        hwy::Prefetch(codes + kFetchBytes + line * 64);
+    if (column == 0) {
+      if (is_to_l1)
+        fetch_lines<3, kIsBytes ? 8 : 4>(codes + bytes_ahead);
+      else
+        fetch_lines<2, kIsBytes ? 8 : 4>(codes + bytes_ahead);
+    }
     for (int v = 0; v < kVectors; ++v)
       multiply_inputs<0>(Step<kFormat>(codes + (kIsBytes ? 1 : 4) * kN * v), x + step * kStepInputs,
                          stride, v, sum);

@@ -8,11 +8,15 @@
 #include "core/base/fields.h"
 #include "core/kernels/attention/attention.h"
 #include "core/kernels/attention/fetch_calibration.h"
+#include "core/kernels/calibration/calibration.h"
 #include "tests/core/kernels/attention/attention_cases.h"
+#include "tests/support/environment.h"
 #include "tests/support/kernels.h"
 
 namespace reprise::kernels {
 namespace {
+
+using reprise::testing::EnvironmentVariable;
 
 std::vector<FetchSetting> extremes() {
   std::vector<FetchSetting> all;
@@ -22,15 +26,6 @@ std::vector<FetchSetting> extremes() {
     all.push_back(parse_fetch(text));
   return all;
 }
-
-class EnvironmentVariable {
- public:
-  EnvironmentVariable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~EnvironmentVariable() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
 
 std::string error_of(const char* text) {
   try {
@@ -90,7 +85,7 @@ TEST(Fetch, TheEnvironmentDecidesForEveryContextAndIsNotMeasured) {
   const EnvironmentVariable given("REPRISE_FETCH", "l2:4096:128");
   EXPECT_EQ(Context::machine().fetch_bf16, parse_fetch("l2:4096:128"));
   EXPECT_EQ(Context::machine().fetch_f32, parse_fetch("l2:4096:128"));
-  const FetchChoices chosen = calibrate_fetch(Context{.threads = 1});
+  const FetchChoices chosen = calibrate(Context{.threads = 1});
   EXPECT_EQ(chosen.bf16.chosen, "l2:4096:128");
   EXPECT_TRUE(chosen.f32.trials.empty());
 }
@@ -107,15 +102,15 @@ TEST(Fetch, NonsenseInTheEnvironmentIsNamed) {
 
 TEST(Fetch, CalibrationChoosesAmongWhatItTried) {
   const Context context{.threads = 2, .isa = best_isa()};
-  const FetchCalibration found = calibrate_fetch(DType::kBF16, context);
+  const Calibration<FetchSetting> found = calibrate_fetch(DType::kBF16, context);
   ASSERT_FALSE(found.trials.empty()) << found.reason;
   EXPECT_EQ(found.trials[0].setting, FetchSetting{});
   EXPECT_EQ(found.trials[0].speedup, 1);
   int most_rounds = 0;
-  for (const FetchTrial& trial : found.trials) most_rounds = std::max(most_rounds, trial.rounds);
+  for (const auto& trial : found.trials) most_rounds = std::max(most_rounds, trial.rounds);
   double best = 0;  // best time among those measured in all rounds
   bool is_tried = false;
-  for (const FetchTrial& trial : found.trials) {
+  for (const auto& trial : found.trials) {
     EXPECT_GT(trial.read_gb_s, 0);
     EXPECT_GT(trial.rounds, 0);
     if (trial.rounds == most_rounds) best = std::max(best, trial.speedup);
@@ -138,18 +133,25 @@ Machine machine_with(const std::string& bf16, const std::string& f32) {
 }
 
 TEST(Fetch, ARecordsMachineDecidesForAContext) {
-  const Context context = with_calibration({.threads = 3}, machine_with("l2:8192:0", "l1:64:0"));
+  Machine machine = machine_with("l2:8192:0", "l1:64:0");
+  machine.fetch->weights_bf16 = FetchChoice{.chosen = "l2:2048"};
+  const Context context = with_calibration({.threads = 3}, machine);
   EXPECT_EQ(context.threads, 3);
   EXPECT_EQ(text_of(context.fetch_bf16), "l2:8192:0");
   EXPECT_EQ(text_of(context.fetch_f32), "l1:64:0");
+  EXPECT_EQ(text_of(context.weights_bf16), "l2:2048");
+  EXPECT_EQ(context.weights_codes, WeightFetch{}) << "a record of an older program";
   EXPECT_EQ(with_calibration({}, Machine{}).fetch_bf16, FetchSetting{});
 }
 
 // It is read from a file, which may have been changed.
 TEST(Fetch, AMachinesChoiceThatIsNoneIsNamed) {
+  Machine of_weights = machine_with("l2:8192:0", "l1:64:0");
+  of_weights.fetch->weights_codes = FetchChoice{.chosen = "l2:8192:0"};
   for (const auto& [machine, named] :
        {std::pair{machine_with("l9:1:1", "l1:64:0"), "\"fetch.bf16.chosen\""},
-        std::pair{machine_with("l2:8192:0", "l2:8192"), "\"fetch.f32.chosen\""}}) {
+        std::pair{machine_with("l2:8192:0", "l2:8192"), "\"fetch.f32.chosen\""},
+        std::pair{of_weights, "\"fetch.weights_codes.chosen\""}}) {
     try {
       (void)with_calibration({}, machine);
       ADD_FAILURE() << "no error for " << named;

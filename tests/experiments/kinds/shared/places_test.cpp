@@ -3,10 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <optional>
-
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/environment.h"
 
 namespace reprise::experiments {
 namespace {
@@ -16,14 +14,7 @@ using model::expect_error;
 // XDG_CACHE_HOME is a folder of its own for as long as the test runs.
 class FetchedModels : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (const char* before = std::getenv(kVariable)) before_ = before;
-    ::setenv(kVariable, cache_.path().c_str(), 1);
-    std::filesystem::create_directories(models());
-  }
-  void TearDown() override {
-    before_ ? ::setenv(kVariable, before_->c_str(), 1) : ::unsetenv(kVariable);
-  }
+  void SetUp() override { std::filesystem::create_directories(models()); }
   [[nodiscard]] std::filesystem::path models() const {
     return cache_.path() / "reprise" / "models";
   }
@@ -33,9 +24,8 @@ class FetchedModels : public ::testing::Test {
     cache_.write("reprise/models/" + name + "/" + file, "{}");
   }
 
-  static constexpr const char* kVariable = "XDG_CACHE_HOME";
   model::TempDir cache_;
-  std::optional<std::string> before_;
+  reprise::testing::EnvironmentVariable variable_{"XDG_CACHE_HOME", cache_.path()};
 };
 
 TEST_F(FetchedModels, AreFoundByTheirFoldersNames) {

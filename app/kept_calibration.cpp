@@ -1,0 +1,112 @@
+#include "app/kept_calibration.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "app/output.h"
+#include "core/base/atomic_file.h"
+#include "core/base/cache_folder.h"
+#include "core/base/error.h"
+#include "core/base/fields.h"
+#include "core/base/json.h"
+#include "core/device/machine_probe.h"
+#include "core/kernels/calibration/calibration.h"
+#include "results/hash.h"
+#include "results/provenance.h"
+
+namespace reprise::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Kept {
+  Fields of;  // what the calibration depends on
+  FetchChoices fetch;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor.required("of", self.of);
+    visitor.required("fetch", self.fetch);
+  }
+};
+
+Fields dependencies(const Context& context) {
+  const Machine machine = machine_of(context, {});
+  const results::Provenance program = results::provenance();
+  return {{"cpu", machine.cpu},
+          {"l2_bytes", machine.l2_bytes},
+          {"l3_bytes", machine.l3_bytes},
+          {"l3_instances", machine.l3_instances},
+          {"threads", machine.threads},
+          {"isa", machine.isa},
+          {"page_bytes", int64_t{getpagesize()}},
+          {"transparent_huge_pages", machine.transparent_huge_pages},
+          {"revision", program.revision},
+          {"changes", program.changes},
+          {"compiler", program.compiler},
+          {"build_type", program.build_type}};
+}
+
+std::optional<FetchChoices> read_kept(const fs::path& path, const Fields& of) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
+  try {
+    const Kept kept = read_fields<Kept>(parse_json(read_file(path), path.string()));
+    (void)kernels::with_calibration({}, kept.fetch);  // refuses malformed settings
+    if (kept.of == of) return kept.fetch;
+  } catch (const Error& problem) {
+    note("calibration: {}; measuring anew\n", problem.what());
+  } catch (const FieldFault& fault) {
+    note("calibration: {}: {}; measuring anew\n", path.string(), fault.text);
+  }
+  return std::nullopt;
+}
+
+void keep(const fs::path& path, const Kept& kept, double elapsed_s) {
+  try {
+    fs::create_directories(path.parent_path());
+    AtomicFile file(path);
+    file.write(json_text(written_fields(kept), /*indent=*/2) + "\n");
+    file.commit();
+    note("calibration of prefetching: {:.1f} s, once for this machine and build; kept in {}\n",
+         elapsed_s, path.string());
+  } catch (const std::exception& problem) {
+    note(
+        "calibration of prefetching: {:.1f} s, and again in the next command, since it cannot be "
+        "kept ({}). Set XDG_CACHE_HOME to a folder that can be written.\n",
+        elapsed_s, problem.what());
+  }
+}
+
+bool was_measured(const FetchChoices& choices) {
+  return !choices.bf16.trials.empty() && choices.weights_bf16 &&
+         !choices.weights_bf16->trials.empty();
+}
+
+}  // namespace
+
+FetchChoices kept_calibration(const Context& context, const CommonOptions& options) {
+  if (given_fetch() || given_weight_fetch()) return kernels::calibrate(context);
+  const fs::path folder = cache_folder();
+  const Fields of = dependencies(context);
+  const fs::path path = folder / "calibration" / (results::hash_of(of) + ".json");
+  if (!options.fresh_calibration && !folder.empty())
+    if (const auto kept = read_kept(path, of)) return *kept;
+  const auto start = std::chrono::steady_clock::now();
+  Kept kept{.of = of, .fetch = kernels::calibrate(context)};
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  if (!folder.empty() && was_measured(kept.fetch)) keep(path, kept, elapsed.count());
+  return std::move(kept.fetch);
+}
+
+Context calibrated(Context context, const CommonOptions& options) {
+  if (context.device != Device::kCpu) return context;
+  const FetchChoices choices = kept_calibration(context, options);
+  return kernels::with_calibration(std::move(context), choices);
+}
+
+}  // namespace reprise::app

@@ -1,0 +1,51 @@
+#include "core/kernels/calibration/calibration.h"
+
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/kernels/attention/fetch_calibration.h"
+#include "core/kernels/linear/weight_calibration.h"
+
+namespace reprise::kernels {
+namespace {
+
+// Reads `choice` into `setting`, with parse().
+template <typename Setting>
+void take(const std::optional<FetchChoice>& choice, const char* key,
+          Setting (*parse)(std::string_view), Setting& setting) {
+  if (!choice) return;
+  try {
+    setting = parse(choice->chosen);
+  } catch (const Error& error) {
+    raise("the machine's facts and limits (machine.json): \"fetch.{}.chosen\": {}", key,
+          error.what());
+  }
+}
+
+}  // namespace
+
+FetchChoices calibrate(const Context& context) {
+  const auto weights = [&](WeightFormat format) {
+    return choice_of(calibrate_weights(format, context));
+  };
+  return {.bf16 = choice_of(calibrate_fetch(DType::kBF16, context)),
+          .f32 = choice_of(calibrate_fetch(DType::kF32, context)),
+          .weights_bf16 = weights(WeightFormat::kBF16),
+          .weights_f32 = weights(WeightFormat::kF32),
+          .weights_codes = weights(WeightFormat::kInt8)};
+}
+
+Context with_calibration(Context context, const FetchChoices& choices) {
+  take(choices.bf16, "bf16", parse_fetch, context.fetch_bf16);
+  take(choices.f32, "f32", parse_fetch, context.fetch_f32);
+  take(choices.weights_bf16, "weights_bf16", parse_weight_fetch, context.weights_bf16);
+  take(choices.weights_f32, "weights_f32", parse_weight_fetch, context.weights_f32);
+  take(choices.weights_codes, "weights_codes", parse_weight_fetch, context.weights_codes);
+  return context;
+}
+
+Context with_calibration(Context context, const Machine& machine) {
+  return machine.fetch ? with_calibration(std::move(context), *machine.fetch) : context;
+}
+
+}  // namespace reprise::kernels

@@ -16,15 +16,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// GB/s at which each thread reads `bytes_per_thread` bytes of its own, `passes` times, all threads
-// together.
-double read_rate(const Context& context, const AlignedBuffer& buffer, size_t bytes_per_thread,
-                 int passes) {
+// GB/s at which each thread reads `bytes_per_thread` bytes of its own from `data` on, `passes`
+// times, all threads together.
+double read_rate(const Context& context, const char* data, size_t bytes_per_thread, int passes) {
   constexpr size_t kPage = 4096;
   const size_t share = bytes_per_thread / kPage * kPage;
   const auto start = std::chrono::steady_clock::now();
   parallel_for(context, context.threads, [&](int64_t item, int) {
-    const char* mine = buffer.as<char>() + static_cast<size_t>(item) * share;
+    const char* mine = data + static_cast<size_t>(item) * share;
     volatile float kept = 0.0f;
     for (int pass = 0; pass < passes; ++pass) kept = cpu::read_all(mine, share, context.isa);
     (void)kept;
@@ -60,13 +59,20 @@ size_t threads_of(const Context& context) {
   return static_cast<size_t>(std::max(1, context.threads));
 }
 
-// Six times all L3 and at least 128 MiB, but no more than a quarter of the available memory (or 64
-// MiB).
+// A quarter of the available memory, at least 64 MiB.
+size_t most_bytes() {
+  return std::max(static_cast<size_t>(std::max<int64_t>(0, available_bytes() / 4)), 64 * kMiB);
+}
+
+// Six times all L3 and at least 128 MiB, but no more than most_bytes().
 size_t dram_bytes_per_thread(const Context& context) {
   const size_t all_l3 = l3_bytes() * static_cast<size_t>(cpu_facts().l3_instances);
-  const auto spare = static_cast<size_t>(std::max<int64_t>(0, available_bytes() / 4));
-  return std::min(std::max(6 * all_l3, 128 * kMiB), std::max(spare, 64 * kMiB)) /
-         threads_of(context);
+  return std::min(std::max(6 * all_l3, 128 * kMiB), most_bytes()) / threads_of(context);
+}
+
+size_t trials_within(size_t bytes_of_one) {
+  constexpr size_t kMost = 4;
+  return std::clamp<size_t>(most_bytes() / bytes_of_one, 1, kMost);
 }
 
 }  // namespace
@@ -74,9 +80,11 @@ size_t dram_bytes_per_thread(const Context& context) {
 MachineProbe::MachineProbe(const Context& context)
     : context_(context),
       dram_bytes_(dram_bytes_per_thread(context)),
-      buffer_(dram_bytes_ * threads_of(context)) {
-  parallel_for(context_, context_.threads, [&](int64_t item, int) {
-    std::fill_n(buffer_.as<char>() + static_cast<size_t>(item) * dram_bytes_, dram_bytes_, char{1});
+      trials_(trials_within(dram_bytes_ * threads_of(context))),
+      buffer_(trials_ * dram_bytes_ * threads_of(context)) {
+  const auto parts = static_cast<int64_t>(trials_ * threads_of(context));
+  parallel_for(context_, parts, [&](int64_t part, int) {
+    std::fill_n(buffer_.as<char>() + static_cast<size_t>(part) * dram_bytes_, dram_bytes_, char{1});
   });
 }
 
@@ -91,19 +99,22 @@ double MachineProbe::measure(Limit limit, double budget_s) const {
 double MachineProbe::sample(Limit limit) const {
   constexpr int64_t kRounds = 500'000;
   const auto f32 = [&] { return cpu::multiply_add_f32(kRounds, context_.isa); };
+  const char* data = buffer_.as<char>();
   switch (limit) {
-    case Limit::kDramRead:
-      return read_rate(context_, buffer_, dram_bytes_, 1);
+    case Limit::kDramRead: {
+      const size_t trial = trial_.fetch_add(1) % trials_;
+      return read_rate(context_, data + trial * dram_bytes_ * threads_of(context_), dram_bytes_, 1);
+    }
     case Limit::kL3Read:
       // Half of a thread's share of L3, so that other tenants' lines do not matter much; below,
       // half of its L2. Both are capped at the thread's share of the buffer, which is less than 2
       // L2 with about 200 threads.
       return read_rate(
-          context_, buffer_,
+          context_, data,
           std::min(dram_bytes_, std::max(2 * l2_bytes(), l3_bytes() / 2 / threads_of(context_))),
           8);
     case Limit::kL2Read:
-      return read_rate(context_, buffer_, std::min(dram_bytes_, l2_bytes() / 2), 200);
+      return read_rate(context_, data, std::min(dram_bytes_, l2_bytes() / 2), 200);
     case Limit::kF32:
       return flop_rate(context_, f32);
     case Limit::kBf16:

@@ -1,6 +1,7 @@
 // Measures what this machine can do at most: the denominator of every "fraction of the limit".
 #pragma once
 
+#include <atomic>
 #include <string_view>
 
 #include "core/device/buffer.h"
@@ -35,22 +36,26 @@ double value_of(const MachineLimits& limits, Limit limit);  // GB/s or GFLOP/s, 
 // and clock rates than the work that is compared with the limit.
 class MachineProbe {
  public:
-  // Fills a buffer of six times all L3, at most a quarter of the available memory (hundreds of MiB,
-  // about 0.1 s).
+  // Fills a buffer of 24 times all L3, at most a quarter of the available memory (hundreds of MiB,
+  // some tenths of a second).
   explicit MachineProbe(const Context& context);
   // The limit in GB/s or GFLOP/s: the best of all trials that begin within `budget_s`, at least
   // three. Not for limits of a GPU.
   [[nodiscard]] double measure(Limit limit, double budget_s) const;
   // One trial of some milliseconds, which may be disturbed. Take one beside each piece of work and
-  // use the median of the ratios. A trial of kDramRead also evicts everything else from the caches,
-  // so that the work that follows finds its data in memory, as a model's layer does.
+  // use the median of the ratios. A trial of kDramRead reads the next quarter of the buffer: one
+  // that read the same bytes again found a part of them in an L3 (Zen 5, six times the L3 that the
+  // system tells: 1.36 times memory's rate). It also evicts everything else from the caches, so
+  // that the work that follows finds its data in memory, as a model's layer does.
   [[nodiscard]] double sample(Limit limit) const;
   [[nodiscard]] size_t buffer_bytes() const { return buffer_.bytes(); }
 
  private:
   Context context_;
-  size_t dram_bytes_;  // buffer bytes of one thread
-  AlignedBuffer buffer_;
+  size_t dram_bytes_;                     // bytes that a thread reads in one trial
+  size_t trials_;                         // whose bytes fit into the buffer
+  AlignedBuffer buffer_;                  // [trials, threads, dram_bytes]
+  mutable std::atomic<size_t> trial_{0};  // the next one of kDramRead
 };
 
 // Measures all limits of the CPU in less than 3 s. Each is the best of several short trials, since

@@ -52,22 +52,25 @@ Fields dependencies(const Context& context) {
 }
 
 std::optional<FetchChoices> read_kept(const fs::path& path, const Fields& of) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return std::nullopt;
+  if (std::error_code code; !fs::exists(path, code)) return std::nullopt;
+  std::string problem;
   try {
-    const Kept kept = read_fields<Kept>(parse_json(read_file(path), path.string()));
+    const Kept kept = read_fields<Kept>(parse_json(read_file(path), "the file"));
     (void)kernels::with_calibration({}, kept.fetch);  // refuses malformed settings
     if (kept.of == of) return kept.fetch;
-  } catch (const Error& problem) {
-    note("calibration: {}; measuring anew\n", problem.what());
+    problem = "it is of another machine or build";
+  } catch (const Error& error) {
+    problem = error.what();
   } catch (const FieldFault& fault) {
-    note("calibration: {}: {}; measuring anew\n", path.string(), fault.text);
+    problem = fault.text;
   }
+  note("calibration in {}: {}; measuring anew\n", path.string(), problem);
   return std::nullopt;
 }
 
 void keep(const fs::path& path, const Kept& kept, double elapsed_s) {
   try {
+    if (!path.is_absolute()) raise("neither XDG_CACHE_HOME nor HOME is set to a full path");
     fs::create_directories(path.parent_path());
     AtomicFile file(path);
     file.write(json_text(written_fields(kept), /*indent=*/2) + "\n");
@@ -91,15 +94,14 @@ bool was_measured(const FetchChoices& choices) {
 
 FetchChoices kept_calibration(const Context& context, const CommonOptions& options) {
   if (given_fetch() || given_weight_fetch()) return kernels::calibrate(context);
-  const fs::path folder = cache_folder();
   const Fields of = dependencies(context);
-  const fs::path path = folder / "calibration" / (results::hash_of(of) + ".json");
-  if (!options.fresh_calibration && !folder.empty())
+  const fs::path path = cache_folder() / "calibration" / (results::hash_of(of) + ".json");
+  if (!options.fresh_calibration && path.is_absolute())
     if (const auto kept = read_kept(path, of)) return *kept;
   const auto start = std::chrono::steady_clock::now();
   Kept kept{.of = of, .fetch = kernels::calibrate(context)};
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  if (!folder.empty() && was_measured(kept.fetch)) keep(path, kept, elapsed.count());
+  if (was_measured(kept.fetch)) keep(path, kept, elapsed.count());
   return std::move(kept.fetch);
 }
 

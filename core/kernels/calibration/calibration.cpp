@@ -17,8 +17,7 @@ void take(const std::optional<FetchChoice>& choice, const char* key,
   try {
     setting = parse(choice->chosen);
   } catch (const Error& error) {
-    raise("the machine's facts and limits (machine.json): \"fetch.{}.chosen\": {}", key,
-          error.what());
+    raise("\"fetch.{}.chosen\": {}", key, error.what());
   }
 }
 
@@ -45,7 +44,12 @@ Context with_calibration(Context context, const FetchChoices& choices) {
 }
 
 Context with_calibration(Context context, const Machine& machine) {
-  return machine.fetch ? with_calibration(std::move(context), *machine.fetch) : context;
+  if (!machine.fetch) return context;
+  try {
+    return with_calibration(std::move(context), *machine.fetch);
+  } catch (const Error& error) {
+    raise("the machine's facts and limits (machine.json): {}", error.what());
+  }
 }
 
 }  // namespace reprise::kernels

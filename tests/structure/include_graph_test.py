@@ -31,6 +31,7 @@ KERNEL_ROOMS = {
     "attention": ["kv_write", "shared"],
     "attention_map": ["attention", "linear", "shared"],
     "disentangled": ["attention", "shared"],
+    "calibration": ["attention", "linear", "shared"],
     "device": ["activation", "attention", "attention_map", "clip", "embedding", "kv_write", "linear", "norm", "rotary",
                "routing", "rows", "sampling", "shared"],
 }

@@ -6,7 +6,7 @@
 
 #include "core/base/dtype.h"
 #include "core/device/context.h"
-#include "core/kernels/calibration/contest.h"
+#include "core/kernels/shared/contest.h"
 
 namespace reprise::kernels {
 

@@ -4,7 +4,7 @@
 
 #include "core/base/weight_format.h"
 #include "core/device/context.h"
-#include "core/kernels/calibration/contest.h"
+#include "core/kernels/shared/contest.h"
 
 namespace reprise::kernels {
 

@@ -1,4 +1,5 @@
-// The options of commands that compute: --threads, --isa, --device, --fresh-calibration.
+// The options of commands that compute: --threads, --isa and --device, and for those that run a
+// model --fresh-calibration.
 #pragma once
 
 #include <memory>
@@ -21,7 +22,7 @@ struct CommonOptions {
 };
 
 std::shared_ptr<CommonOptions> add_common_options(CLI::App& command);
-// The same and --fresh-calibration, for commands whose context is calibrated().
+// Adds --fresh-calibration to add_common_options(), for commands that use the kept calibration.
 std::shared_ptr<CommonOptions> add_computing_options(CLI::App& command);
 
 // Throws Error for an instruction set that the processor lacks, a device that this build or machine

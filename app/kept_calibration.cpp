@@ -70,17 +70,18 @@ std::optional<FetchChoices> read_kept(const fs::path& path, const Fields& of) {
 
 void keep(const fs::path& path, const Kept& kept, double elapsed_s) {
   try {
-    if (!path.is_absolute()) raise("neither XDG_CACHE_HOME nor HOME is set to a full path");
+    if (!path.is_absolute())
+      raise("the cache folder \"{}\" is no full path", cache_folder().string());
     fs::create_directories(path.parent_path());
     AtomicFile file(path);
     file.write(json_text(written_fields(kept), /*indent=*/2) + "\n");
     file.commit();
-    note("calibration of prefetching: {:.1f} s, once for this machine and build; kept in {}\n",
+    note("measured how far ahead to prefetch ({:.1f} s); kept for this machine and build in {}\n",
          elapsed_s, path.string());
   } catch (const std::exception& problem) {
     note(
-        "calibration of prefetching: {:.1f} s, and again in the next command, since it cannot be "
-        "kept ({}). Set XDG_CACHE_HOME to a folder that can be written.\n",
+        "measured how far ahead to prefetch ({:.1f} s); the next command measures again, since it "
+        "cannot be kept ({}). Set XDG_CACHE_HOME to a folder that can be written.\n",
         elapsed_s, problem.what());
   }
 }

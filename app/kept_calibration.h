@@ -9,9 +9,9 @@ namespace reprise::app {
 
 // Reads the calibration that an earlier command kept for this processor, its memory's pages, these
 // threads and this instruction set, and this build. If there is none, or with --fresh-calibration,
-// measures it, which takes about a second, keeps it and says so. What REPRISE_FETCH or
-// REPRISE_WEIGHT_FETCH decides is neither read nor kept. A file that cannot be read or written is
-// told in a note, and costs only that second.
+// measures it, which takes about a second, keeps it and says so. If REPRISE_FETCH or
+// REPRISE_WEIGHT_FETCH is set, no file is read or written. A file that cannot be read or written is
+// named in a note, and costs only that second.
 [[nodiscard]] FetchChoices kept_calibration(const Context& context, const CommonOptions& options);
 
 // The context with its kept calibration; unchanged for another device than the CPU.

@@ -9,8 +9,8 @@
 
 namespace reprise::app {
 
-// Measures the limits of the device, if one computes, and of the processor and its memory, which
-// takes about four seconds; with the kept_calibration().
+// Measures the limits of the device, if one computes, and of the processor and its memory (about
+// four seconds), and adds the kept_calibration().
 [[nodiscard]] Machine measured_machine(Context context, const CommonOptions& options);
 
 // Bytes that points may take: of the device's memory, if one computes, else of the system's.

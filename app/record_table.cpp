@@ -290,6 +290,7 @@ Fields origin_of(const Record& record) {
   const results::Provenance& program = record.provenance;
   return {{"experiment", record.experiment.name},
           {"scale", record.experiment.scale},
+          {"label", setting_text(record, "method")},
           {"cpu", record.machine.cpu},
           {"revision", program.revision + (program.is_dirty ? "+" + program.changes : "")},
           {"ended_at", record.ended_at},
@@ -424,7 +425,6 @@ std::string exported_rows(const results::ResultsFolder& folder, const TableOptio
     flatten(record.settings.requested, "", flat);
     for (const auto& [name, value] : flat) settings.insert(name);
     row.merge(flat);
-    row["label"] = setting_text(record, "method");
     row["point"] = record.point;
   }
   std::vector<std::string> keys = {"experiment", "scale",    "label",    "point",

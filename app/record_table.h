@@ -50,8 +50,8 @@ struct RecordTable {
 
 // The records as rows that stand alone, in the format csv or json: each has its experiment, its
 // machine and revision, and every setting, also those that are the same in all rows. Metrics are
-// all that any record has, or those that `options` names. Throws as record_table(), and for another
-// format.
+// all that any record has, or those that `options` names. Throws Error for an unknown metric and
+// for any other format.
 std::string exported_rows(const results::ResultsFolder& folder, const TableOptions& options);
 
 // The table of a results folder and its notes. Throws Error for a metric that no record has, with

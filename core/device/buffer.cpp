@@ -33,7 +33,7 @@ constexpr size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1)
       "cannot allocate {:.3f} GiB ({}); {:.3f} GiB are available{}: use a smaller model, batch, "
       "context or dtype",
       static_cast<double>(bytes) / 0x1p30, std::strerror(code),
-      static_cast<double>(memory.bytes) / 0x1p30, memory.limit);
+      static_cast<double>(memory.bytes) / 0x1p30, memory.limit_text);
   throw MemoryError(text, static_cast<double>(bytes));
 }
 
@@ -52,9 +52,8 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
     // process. So ask before.
     const int64_t available = available_bytes();
     if (static_cast<int64_t>(bytes) > available && available > 0) refuse(bytes, ENOMEM);
-    // Map one huge page more than needed and give the unaligned ends back. A rest that fills no
-    // huge page lies on small ones: a model of many matrices would else take a megabyte more for
-    // each.
+    // Map one huge page more than needed and give the unaligned ends back. The last partial huge
+    // page is left on small pages: rounding up cost about 1 MB a matrix.
     const size_t wanted = round_up(bytes, static_cast<size_t>(getpagesize()));
     void* raw = mmap(nullptr, wanted + kHugePageBytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

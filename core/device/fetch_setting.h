@@ -9,8 +9,8 @@
 namespace reprise {
 
 // No value is best everywhere: processors differ in how many misses a core keeps in flight, for L1
-// and for L2. Calibration measures it (core/kernels/calibration); the defaults below
-// hold where it did not run.
+// and for L2. Calibration measures it (core/kernels/calibration); the defaults below hold where it
+// did not run.
 struct FetchSetting {
   enum class Level : uint8_t { kL1, kL2 };
   enum class Near : uint8_t { kLoad, kPrefetch };
@@ -32,7 +32,7 @@ struct FetchSetting {
 // brings the next page in time.
 struct WeightFetch {
   FetchSetting::Level level = FetchSetting::Level::kL1;
-  int bytes = 4 << 10;
+  int bytes = 4 << 10;  // 0: no prefetch but the hardware's
 
   bool operator==(const WeightFetch&) const = default;
 };

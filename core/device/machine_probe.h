@@ -36,16 +36,16 @@ double value_of(const MachineLimits& limits, Limit limit);  // GB/s or GFLOP/s, 
 // and clock rates than the work that is compared with the limit.
 class MachineProbe {
  public:
-  // Fills a buffer of 24 times all L3, at most a quarter of the available memory (hundreds of MiB,
-  // some tenths of a second).
+  // Fills a buffer of 24 times all L3 and at least 512 MiB, as far as a quarter of the available
+  // memory holds it. Takes some tenths of a second.
   explicit MachineProbe(const Context& context);
   // The limit in GB/s or GFLOP/s: the best of all trials that begin within `budget_s`, at least
   // three. Not for limits of a GPU.
   [[nodiscard]] double measure(Limit limit, double budget_s) const;
   // One trial of some milliseconds, which may be disturbed. Take one beside each piece of work and
-  // use the median of the ratios. A trial of kDramRead reads the next quarter of the buffer: one
-  // that read the same bytes again found a part of them in an L3 (Zen 5, six times the L3 that the
-  // system tells: 1.36 times memory's rate). It also evicts everything else from the caches, so
+  // use the median of the ratios. Each trial of kDramRead reads another part of the buffer:
+  // with the same part each time, an L3 larger than the system tells kept some of it, and the rate
+  // was up to 1.36 times too high (Zen 5). A trial also evicts everything else from the caches, so
   // that the work that follows finds its data in memory, as a model's layer does.
   [[nodiscard]] double sample(Limit limit) const;
   [[nodiscard]] size_t buffer_bytes() const { return buffer_.bytes(); }
@@ -53,7 +53,7 @@ class MachineProbe {
  private:
   Context context_;
   size_t dram_bytes_;                     // bytes that a thread reads in one trial
-  size_t trials_;                         // whose bytes fit into the buffer
+  size_t trials_;                         // 1 to 4 parts of the buffer; each trial reads one
   AlignedBuffer buffer_;                  // [trials, threads, dram_bytes]
   mutable std::atomic<size_t> trial_{0};  // the next one of kDramRead
 };

@@ -39,13 +39,13 @@ int64_t peak_resident_bytes() { return kib_line("/proc/self/status", "VmHWM:"); 
 int64_t resident_bytes() { return kib_line("/proc/self/status", "VmRSS:"); }
 
 AvailableMemory available_memory() {
-  AvailableMemory memory = {.bytes = kib_line("/proc/meminfo", "MemAvailable:"), .limit = ""};
+  AvailableMemory memory = {.bytes = kib_line("/proc/meminfo", "MemAvailable:"), .limit_text = ""};
   const auto limit_to = [&](int64_t limit, int64_t used, std::string_view name) {
     const int64_t left = std::max<int64_t>(0, limit - used);
     if (left < memory.bytes)
       memory = {.bytes = left,
-                .limit = fmt::format(" of the {:.3f} GiB that {} allows",
-                                     static_cast<double>(limit) / 0x1p30, name)};
+                .limit_text = fmt::format(" of the {:.3f} GiB that {} allows",
+                                          static_cast<double>(limit) / 0x1p30, name)};
   };
   const int64_t limit = number_in("/sys/fs/cgroup/memory.max");
   const int64_t used = number_in("/sys/fs/cgroup/memory.current");

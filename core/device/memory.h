@@ -22,14 +22,16 @@ class MemoryError : public Error {
 int64_t peak_resident_bytes();
 // The resident set now, in bytes.
 int64_t resident_bytes();
-// What can be allocated without swapping.
+// Bytes that can be allocated without swapping, and the limit that decides it.
 struct AvailableMemory {
   int64_t bytes = 0;
-  std::string limit;  // "" if it is the machine's; else " of the 2.000 GiB that ulimit -v allows"
+  // For the end of a sentence: " of the 2.000 GiB that ulimit -v allows"; "" if the machine's
+  // memory decides.
+  std::string limit_text;
 };
 
 // The least of MemAvailable and what the limits of the control group and of `ulimit -v` leave.
 AvailableMemory available_memory();
-int64_t available_bytes();
+int64_t available_bytes();  // of available_memory()
 
 }  // namespace reprise

@@ -32,6 +32,14 @@ void check_shareable(const std::string& subject, const Request& request) {
     raise("{}: shareable_tokens is {}, it must be at least 0", subject, request.shareable_tokens);
 }
 
+void check_sampling(const std::string& subject, const Request& request) {
+  try {
+    validate(request.sampling);
+  } catch (const Error& error) {
+    raise("{}: {}", subject, error.what());
+  }
+}
+
 void check_tokens(const std::string& subject, const Request& request,
                   const model::ModelConfig& config) {
   for (size_t i = 0; i < request.prompt.size(); ++i)
@@ -59,7 +67,7 @@ std::string refusal_of(const std::string& subject, const Request& request,
     check_tokens(subject, request, config);
     check_shareable(subject, request);
     check_new_tokens(subject, request, is_of_prefill_alone);
-    validate(request.sampling);
+    check_sampling(subject, request);
   } catch (const Error& error) {
     return error.what();
   }

@@ -10,7 +10,7 @@
 namespace reprise::engine {
 
 // Returns why the request cannot be served, naming the value found and those accepted; "" if it
-// can. The sentence begins with `subject`, "request 7". `is_of_prefill_alone` comes from
+// can. The sentence begins with `subject`, such as "request 7". `is_of_prefill_alone` comes from
 // model::LayerPolicy.
 [[nodiscard]] std::string refusal_of(const std::string& subject, const Request& request,
                                      const model::ModelConfig& config, int32_t max_sequence_tokens,

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares prefill and decode at batch 1 with llama.cpp's llama-bench: in turn, the first of a round alternating, and the
-median of the ratios, round by round. Both compute a shipped shape in bf16, with random weights and keys and values in bf16.
+"""Compares prefill and decode at batch 1 with llama.cpp's llama-bench. Each round runs both, and rounds alternate which
+goes first. Prints the median of Reprise's rate over llama.cpp's. Both compute a shipped shape in bf16, with random weights.
 
-    V/bin/python experiments/peers/llama_bench.py --llama-bench PROGRAM --gguf FILE --rounds 8 --out FILE
+    V/bin/python experiments/peers/llama_bench.py --llama-bench PROGRAM --gguf MODEL --rounds 8 --out FILE
 
-V is an environment with gguf and numpy. Where FILE does not exist, it is made: 2.2 GB for the shape of TinyLlama. PROGRAM
+V is an environment with gguf and numpy. If MODEL does not exist, it is written: 2.2 GB for the shape of TinyLlama. PROGRAM
 is built from llama.cpp's sources for this processor (-DGGML_NATIVE=ON); PyPI's llama-cpp-python holds them below vendor.
 """
 import argparse
@@ -62,7 +62,7 @@ def make_gguf(path, shape, seed):
 
 
 def peer(options):
-    """Tokens per second by what was timed, as "pp512" and "tg128", and the commit of llama.cpp."""
+    """Returns tokens per second by test ("pp512", "tg128"), and llama.cpp's commit."""
     text = subprocess.run([options.llama_bench, "-m", options.gguf, "-t", str(options.threads), "-ctk", "bf16", "-ctv", "bf16",
                            "-p", ",".join(map(str, options.prompts)), "-n", str(options.new), "-r", str(options.repetitions),
                            "-o", "json"], check=True, capture_output=True, text=True).stdout
@@ -72,9 +72,9 @@ def peer(options):
 
 
 def ours(options):
-    """The same, and each rate's share of this machine's limit."""
+    """Returns Reprise's tokens per second and share of this machine's limit, by test."""
     text = subprocess.run([options.build / "bin" / "reprise", "bench", "--model", options.shape, "--random-weights", "--dtype",
-                           "bf16", "--threads", str(options.threads), "-p", *map(str, options.prompts), "-n", str(options.new),
+                           "bf16", "--threads", str(options.threads), "-p", ",".join(map(str, options.prompts)), "-n", str(options.new),
                            "-r", str(options.repetitions), "--format", "csv"],
                           check=True, capture_output=True, text=True).stdout
     rows = list(csv.DictReader(io.StringIO(text)))

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using reprise::testing::EnvironmentVariable;
 
-constexpr const char* kMeasured = "calibration of prefetching: ";
+constexpr const char* kMeasured = "measured how far ahead to prefetch";
 
 class KeptCalibration : public CommandLine {
  protected:

@@ -46,8 +46,8 @@ void expect_read_or_refused(std::string_view input, Read&& read) {
   canary(input);
 }
 
-// A file that is overwritten for each input, for readers that take a path. It stays if the target
-// is ended: run.sh removes the folder that it gives as TMPDIR.
+// A file that is overwritten for each input, for readers that take a path. A target
+// that is ended leaves the file; run.sh deletes its whole TMPDIR.
 class ScratchFile {
  public:
   // The file's name ends in `ending`, such as "tokenizer.json".

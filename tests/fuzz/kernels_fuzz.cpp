@@ -1,5 +1,5 @@
 // The CPU's kernels on drawn shapes: every instruction set against the definition, and so against
-// each other. What differs, or leaves its buffers, ends the target.
+// each other. A difference, or an access outside a buffer, ends the target.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,7 +20,7 @@ using namespace reprise;
 using kernels::testing::Variant;
 using reprise::testing::random_values;
 
-// Draws numbers from the input's bytes, two for each; the least once they are used up.
+// Draws numbers from the input, two bytes each; the least number once no bytes are left.
 class Draws {
  public:
   explicit Draws(std::string_view bytes) : bytes_(bytes) {}

@@ -153,11 +153,11 @@ void add_replies(Seeds& seeds) {
   seeds.add("sse_reply", "\x01{\"error\": {\"message\": \"busy\", \"code\": 429}}");
 }
 
-// Numbers of two bytes, of which the first chooses the kernel.
+// Random numbers of two bytes; the first one chooses the kernel.
 void add_kernels(Seeds& seeds) {
   std::mt19937_64 random(2);
-  for (char kernel = 0; kernel < 7; ++kernel)
-    for (int i = 0; i < 4; ++i) {
+  for (char kernel = 0; kernel < 16; ++kernel)
+    for (int i = 0; i < 2; ++i) {
       std::string bytes = {0, kernel};
       while (bytes.size() < 400) bytes += static_cast<char>(random());
       seeds.add("kernels", bytes);

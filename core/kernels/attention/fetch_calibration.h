@@ -10,8 +10,8 @@
 
 namespace reprise::kernels {
 
-// Takes a few tenths of a second. If the free memory holds fewer than two layers, measures nothing
-// and keeps the default. If REPRISE_FETCH is set, returns it without measuring.
+// Takes a few tenths of a second. If an eighth of the free memory holds fewer than two layers,
+// keeps the default unmeasured. If REPRISE_FETCH is set, returns it without measuring.
 Calibration<FetchSetting> calibrate_fetch(DType kv_dtype, const Context& context);
 
 }  // namespace reprise::kernels

@@ -50,8 +50,9 @@ Calibration<WeightFetch> calibrate_weights(WeightFormat format, const Context& u
   const WeightType type(format, format == WeightFormat::kF32 ? DType::kF32 : DType::kBF16);
   std::vector<Weight> matrices;
   const int64_t most = bytes_beyond_caches();
-  for (int64_t bytes = 0; bytes < most; bytes += static_cast<int64_t>(matrices.back().bytes()))
+  for (int64_t bytes = 0; bytes <= most; bytes += static_cast<int64_t>(matrices.back().bytes()))
     matrices.push_back(make_matrix(type, context));
+  matrices.pop_back();  // the one beyond the most
   if (matrices.size() < 2)
     return {.chosen = fetch, .trials = {}, .reason = "the default: too little memory to measure"};
   const AlignedBuffer x(kInputs * size_of(type.input));

@@ -1,5 +1,5 @@
-// Finds the prefetch with which a product of one row reads weights fastest on this machine: of each
-// format in turn, matrices in memory, another one each time.
+// Finds the prefetch with which a product of one row reads weights of one format fastest. The
+// settings take turns, each on another matrix in memory.
 #pragma once
 
 #include "core/base/weight_format.h"
@@ -8,8 +8,8 @@
 
 namespace reprise::kernels {
 
-// Takes a few tenths of a second. If the free memory holds fewer than two matrices of 8 million
-// weights, measures nothing and keeps the default. If REPRISE_WEIGHT_FETCH is set, returns it
+// Takes a few tenths of a second. If an eighth of the free memory holds fewer than two matrices of
+// 8 million weights, keeps the default unmeasured. If REPRISE_WEIGHT_FETCH is set, returns it
 // without measuring.
 Calibration<WeightFetch> calibrate_weights(WeightFormat format, const Context& context);
 

@@ -35,9 +35,9 @@ struct Calibration {
 // The default stays unless another setting is faster by more than this.
 inline constexpr double kLeastGain = 1.01;
 
-// Bytes that leave no data in a cache when they are read in a circle; an L3 does not evict in
-// order. (Zen 5: with only twice the L3, some settings seem 1.28 times as fast as in memory.) At
-// most an eighth of the free memory.
+// Bytes that, read round and round, are hardly found in a cache: an L3 does not evict in order.
+// (Zen 5: with only twice the L3, some settings seem 1.28 times as fast as in memory.) At most an
+// eighth of the free memory.
 inline int64_t bytes_beyond_caches() {
   const CpuFacts& cpu = cpu_facts();
   const int64_t wanted = 6 * std::max<int64_t>(cpu.l3_bytes * cpu.l3_instances, 32 << 20);
@@ -102,7 +102,7 @@ Calibration<Setting> hold_contest(const std::vector<Setting>& settings, RateOf&&
   return found;
 }
 
-// As records keep it.
+// Converts a calibration to the form that records keep.
 template <typename Setting>
 FetchChoice choice_of(const Calibration<Setting>& calibration) {
   FetchChoice choice{.chosen = text_of(calibration.chosen),

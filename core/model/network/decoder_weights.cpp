@@ -66,7 +66,8 @@ void require_memory(const ModelConfig& config, const WeightType& type, const Con
         "model{}",
         config.name, static_cast<double>(need) / 0x1p30, name_of(type.format),
         static_cast<double>(have) / 0x1p30,
-        is_host ? available_memory().limit : fmt::format(" on device {}", name_of(context.device)),
+        is_host ? available_memory().limit_text
+                : fmt::format(" on device {}", name_of(context.device)),
         smaller_format(config, type, have, is_host));
 }
 

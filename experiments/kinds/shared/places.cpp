@@ -1,7 +1,6 @@
 #include "experiments/kinds/shared/places.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "core/base/cache_folder.h"
 #include "core/base/error.h"

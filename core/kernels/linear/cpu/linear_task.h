@@ -36,8 +36,8 @@ struct LinearTask {
   WeightFetch fetch;  // used with few rows
 };
 
-// Calls fn with the locality of __builtin_prefetch() as a constant: 3 for the L1, 2 for the L2. -1:
-// no prefetch.
+// Calls fn with the locality of __builtin_prefetch() as a constant: 3 for the L1, 2 for the L2; or
+// with -1 if nothing is prefetched.
 template <typename Fn>
 void with_locality(const WeightFetch& fetch, Fn&& fn) {
   if (fetch.bytes == 0) {

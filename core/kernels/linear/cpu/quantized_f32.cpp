@@ -117,7 +117,7 @@ HWY_INLINE void multiply_group(const QuantizedTask& task, int64_t first_step, in
   const int64_t bytes_ahead = task.linear.fetch.bytes;
   for (int64_t step = first_step; step < end_step; ++step) {
     const uint8_t* codes = codes_of<kFormat>(task.panel, step, column);
-    if (column == 0) {
+    if (column == 0 && bytes_ahead > 0) {
       if (is_to_l1)
         fetch_lines<3, kIsBytes ? 8 : 4>(codes + bytes_ahead);
       else

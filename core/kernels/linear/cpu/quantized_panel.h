@@ -14,7 +14,7 @@ namespace reprise::kernels::cpu {
 inline constexpr int64_t kStepInputs = 8, kUnitSteps = 4;
 // Groups of a panel whose 4 * 64 scales share a step, in nf4-double.
 inline constexpr int64_t kScaleBlockGroups = 4;
-// Distance at which codes are prefetched where computing is the limit.
+// Prefetch distance in bytes with many rows, where arithmetic is the limit and any page ahead does.
 inline constexpr int64_t kFetchBytes = 4096;
 
 struct QuantizedPanel {

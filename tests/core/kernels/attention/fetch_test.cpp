@@ -1,7 +1,6 @@
 // Fetching ahead changes when memory is read, and nothing else.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 
 #include "core/base/error.h"

@@ -1,4 +1,4 @@
-// Disentangled attention of drawn texts, and its comparison with the definition.
+// Compares disentangled attention of texts of given lengths with its definition.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ inline std::vector<float> run_disentangled(const DisentangledCall& call, int64_t
   return reprise::testing::values_of(out);
 }
 
-// Scores are sums of three products of head_dim numbers, at most some 20 in magnitude here, and an
+// Scores are sums of three products of head_dim numbers, at most some 20 in magnitude, and an
 // error in one is one in its weight.
 inline void expect_disentangled(const std::vector<float>& got, const std::vector<double>& want,
                                 double unit, const std::string& what) {

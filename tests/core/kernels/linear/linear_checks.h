@@ -70,7 +70,7 @@ inline std::vector<double> bounds(const std::vector<double>& want, const std::ve
   return bound;
 }
 
-// What a product of `m` rows reads besides the weights, drawn from a seed.
+// Input rows, bias and previous output of a product, drawn from a seed.
 struct ProductInputs {
   std::vector<float> x, bias, before;
 

@@ -16,9 +16,6 @@ namespace {
 
 using reprise::testing::available_isas;
 using reprise::testing::expect_within;
-using reprise::testing::kSmallestNormal;
-using reprise::testing::kUnitBf16;
-using reprise::testing::kUnitF32;
 using reprise::testing::random_values;
 using reprise::testing::tensor_of;
 using reprise::testing::values_of;

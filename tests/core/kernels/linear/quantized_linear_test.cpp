@@ -18,7 +18,6 @@ using reprise::testing::available_isas;
 using reprise::testing::Coded;
 using reprise::testing::expect_within;
 using reprise::testing::kCodeFormats;
-using reprise::testing::kSmallestNormal;
 using reprise::testing::kUnitBf16;
 using reprise::testing::kUnitF32;
 using reprise::testing::random_values;

@@ -1,10 +1,14 @@
 // Prefetches of weights: their texts, that they change no result, and their calibration.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
 #include "core/base/error.h"
 #include "core/kernels/linear/linear.h"
 #include "core/kernels/linear/weight_calibration.h"
-#include "tests/support/coded_weight.h"
 #include "tests/support/environment.h"
 #include "tests/support/kernels.h"
 
@@ -32,7 +36,7 @@ TEST(WeightFetch, TextsAreReadBackAndNonsenseIsNamed) {
   }
 }
 
-// The farthest prefetch leaves the matrix, which is smaller.
+// The farthest prefetch points beyond this small matrix, which must be harmless.
 TEST(WeightFetch, NoSettingChangesABit) {
   constexpr int64_t kRows = 70, kCols = 90;
   for (const WeightFormat format : kFormats) {

@@ -12,7 +12,6 @@ namespace reprise::kernels {
 namespace {
 
 using reprise::testing::available_isas;
-using reprise::testing::expect_within;
 using reprise::testing::random_values;
 using reprise::testing::values_of;
 

@@ -10,7 +10,6 @@ namespace reprise::kernels {
 namespace {
 
 using reprise::testing::available_isas;
-using reprise::testing::expect_within;
 using reprise::testing::kUnitF32;
 using reprise::testing::random_values;
 

@@ -22,8 +22,7 @@ inline std::string_view text_of(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// True for one in a hundred inputs, chosen by a hash of the bytes. make_seeds fails if a seed is
-// one.
+// True for one in a hundred inputs, chosen by a hash of the bytes. make_seeds leaves them out.
 inline bool is_canary(std::string_view bytes) {
   return XXH3_64bits(bytes.data(), bytes.size()) % 101 == 10;
 }

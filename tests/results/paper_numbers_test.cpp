@@ -4,11 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <tuple>
@@ -17,6 +15,7 @@
 #include "core/base/error.h"
 #include "results/statistics.h"
 #include "tests/support/data.h"
+#include "tests/support/environment.h"
 #include "tests/support/json.h"
 
 namespace reprise::results {
@@ -113,26 +112,18 @@ TEST(PaperNumbers, FaultsNameFileAndKey) {
 class DataFolder {
  public:
   DataFolder(const char* file, const char* text) {
-    if (const char* given = std::getenv("REPRISE_DATA")) before_ = given;
     std::filesystem::create_directories(dir_);
     std::ofstream(dir_ / file) << text;
-    ::setenv("REPRISE_DATA", dir_.c_str(), 1);
   }
   DataFolder(const DataFolder&) = delete;
   DataFolder& operator=(const DataFolder&) = delete;
-  ~DataFolder() {
-    remove();
-    if (before_)
-      ::setenv("REPRISE_DATA", before_->c_str(), 1);
-    else
-      ::unsetenv("REPRISE_DATA");
-  }
+  ~DataFolder() { remove(); }
   void remove() const { std::filesystem::remove_all(dir_); }
 
  private:
   std::filesystem::path dir_ =
       std::filesystem::temp_directory_path() / fmt::format("reprise_paper_{}", ::getpid());
-  std::optional<std::string> before_;
+  reprise::testing::EnvironmentVariable variable_{"REPRISE_DATA", dir_.string()};
 };
 
 TEST(PaperNumbers, CsvIsReadBelowTheDataFolderOrNamedAsMissing) {

@@ -12,6 +12,10 @@
 
 namespace reprise::testing {
 
+inline constexpr kernels::ActivationKind kActivations[] = {kernels::ActivationKind::kSilu,
+                                                           kernels::ActivationKind::kGelu,
+                                                           kernels::ActivationKind::kGeluTanh};
+
 // f32 roundings are u = 2^-24 each. An exponential e^-z has the rounding of its argument (z, three
 // roundings on the way to it) and 4 u of its own; below 2^-126 it is 0. So
 //   silu       z = |x|:           |y| (3 |x| + 10) u       + |x| 2^-126

@@ -12,8 +12,8 @@
 
 namespace reprise::kernels::testing {
 
-inline constexpr ActivationKind kActivations[] = {ActivationKind::kSilu, ActivationKind::kGelu,
-                                                  ActivationKind::kGeluTanh};
+using reprise::testing::kActivations;
+
 inline const char* name_of(ActivationKind kind) {
   return kind == ActivationKind::kSilu   ? "silu"
          : kind == ActivationKind::kGelu ? "gelu"

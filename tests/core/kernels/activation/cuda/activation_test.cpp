@@ -17,11 +17,10 @@ namespace {
 using cuda_on_cpu::DeviceNumbers;
 using reprise::testing::activation_bounds;
 using reprise::testing::expect_within;
+using reprise::testing::kActivations;
 using reprise::testing::random_values;
 using reprise::testing::tensor_of;
 
-constexpr ActivationKind kKinds[] = {ActivationKind::kSilu, ActivationKind::kGelu,
-                                     ActivationKind::kGeluTanh};
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Case {
@@ -61,7 +60,7 @@ void check(const Case& c, const std::vector<float>& x) {
 }
 
 TEST(CudaActivation, EveryWidthMatchesTheReference) {
-  for (ActivationKind kind : kKinds)
+  for (ActivationKind kind : kActivations)
     for (bool is_gated : {false, true})
       for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16})
         for (int64_t cols : {1, 5, 85, 86, 172})
@@ -72,7 +71,7 @@ TEST(CudaActivation, EveryWidthMatchesTheReference) {
 }
 
 TEST(CudaActivation, WholeRangeMatchesTheReference) {
-  for (ActivationKind kind : kKinds)
+  for (ActivationKind kind : kActivations)
     for (DType dtype : {DType::kF32, DType::kBF16}) {
       std::vector<float> x;
       for (int i = -1000; i <= 1000; ++i) x.push_back(static_cast<float>(i) / 8.0f);  // +-125
@@ -88,7 +87,7 @@ TEST(CudaActivation, WholeRangeMatchesTheReference) {
 
 TEST(CudaActivation, NanStaysNanAndTouchesNothingElse) {
   constexpr size_t kCols = 37;
-  for (ActivationKind kind : kKinds)
+  for (ActivationKind kind : kActivations)
     for (bool is_gated : {false, true})
       for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16})
         for (size_t at = 0; at < (is_gated ? 2 : 1) * kCols; at += 6) {
@@ -102,11 +101,11 @@ TEST(CudaActivation, NanStaysNanAndTouchesNothingElse) {
 
 TEST(CudaActivation, PositiveInfinityStaysInfinite) {
   const std::vector<float> x(19, std::numeric_limits<float>::infinity());
-  for (ActivationKind kind : kKinds) EXPECT_EQ(run({kind, false, DType::kF32, 1, 19}, x), x);
+  for (ActivationKind kind : kActivations) EXPECT_EQ(run({kind, false, DType::kF32, 1, 19}, x), x);
 }
 
 TEST(CudaActivation, PlainOutputMayReplaceTheInput) {
-  for (ActivationKind kind : kKinds) {
+  for (ActivationKind kind : kActivations) {
     const std::vector<float> x = random_values(3 * 121, 1);
     const DeviceNumbers in_place(x, DType::kF32);
     cuda::activation(

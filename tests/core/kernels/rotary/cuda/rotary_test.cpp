@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/kernels/rotary/reference/rotary.h"
+#include "tests/core/kernels/rotary/rotary_bounds.h"
 #include "tests/cuda_on_cpu/device_array.h"
 #include "tests/support/kernels.h"
 
@@ -13,16 +14,8 @@ namespace {
 
 using cuda_on_cpu::DeviceArray;
 using reprise::testing::expect_within;
-using reprise::testing::kUnitF32;
 using reprise::testing::random_values;
-
-std::vector<float> frequencies(int64_t half, double theta = 10000.0) {
-  std::vector<float> values;
-  for (int64_t c = 0; c < half; ++c)
-    values.push_back(
-        static_cast<float>(std::pow(theta, -static_cast<double>(c) / static_cast<double>(half))));
-  return values;
-}
+using testing::frequencies;
 
 struct Angles {
   std::vector<float> cos, sin;  // [rows, half]
@@ -42,13 +35,8 @@ Angles angles_of(const std::vector<int32_t>& positions, const std::vector<float>
   return {cos.values(), sin.values()};
 }
 
-struct Heads {
-  int64_t heads, head_dim, half, row_stride;
-};
-
-// cos and sin are rounded once; a product, a product and a sum follow: four roundings of at most
-// |a| + |b|. What is not rotated must be untouched.
-void check(const Heads& h, const std::vector<int32_t>& positions, const std::string& what) {
+void check(const testing::RotatedHeads& h, const std::vector<int32_t>& positions,
+           const std::string& what) {
   const int64_t rows = std::ssize(positions);
   const std::vector<float> inverse = frequencies(h.half);
   std::vector<float> data = random_values(rows * h.row_stride, 7);
@@ -65,17 +53,7 @@ void check(const Heads& h, const std::vector<int32_t>& positions, const std::str
   cuda::rotary(call, nullptr);
   call.data = data.data();
   const std::vector<double> want = reference::rotary(call, positions, inverse);
-  std::vector<double> bound(want.size(), 0.0);
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t head = 0; head < h.heads; ++head)
-      for (int64_t c = 0; c < h.half; ++c) {
-        const auto a = static_cast<size_t>(row * h.row_stride + head * h.head_dim + c);
-        const size_t b = a + static_cast<size_t>(h.half);
-        bound[a] = bound[b] =
-            4 * kUnitF32 *
-            (std::abs(static_cast<double>(data[a])) + std::abs(static_cast<double>(data[b])));
-      }
-  expect_within(device.values(), want, bound, what);
+  expect_within(device.values(), want, testing::rotary_bounds(h, rows, data), what);
 }
 
 TEST(CudaRotary, EveryHeadSizeMatchesTheReference) {

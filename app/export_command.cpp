@@ -18,12 +18,7 @@ void add_export_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "export",
       "Print results as rows for other programs, each with all its settings; draw nothing");
-  command
-      ->add_option(
-          "results", options->results,
-          "folder that `reprise run` wrote, or one of its records*.jsonl, packed (.gz) or not")
-      ->required()
-      ->check(not_empty());
+  add_results_argument(*command, options->results);
   command->add_option("--format", options->table.format, "csv or json (default: csv)");
   command
       ->add_option("--metrics", options->table.metrics, "metrics to print, as a,b (default: all)")

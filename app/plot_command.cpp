@@ -45,12 +45,7 @@ void add_plot_command(CLI::App& app) {
   auto options = std::make_shared<PlotCommand>();
   CLI::App* command = app.add_subcommand(
       "plot", "Print and draw (PDF, PNG) the results in a folder, or in a file of records, again");
-  command
-      ->add_option(
-          "results", options->results,
-          "folder that `reprise run` wrote, or one of its records*.jsonl, packed (.gz) or not")
-      ->required()
-      ->check(not_empty());
+  add_results_argument(*command, options->results);
   command
       ->add_option("--out", options->out,
                    "folder of the figures (default: figures in the folder, NAME-figures beside "

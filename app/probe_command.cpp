@@ -5,6 +5,7 @@
 #include "app/commands.h"
 #include "app/common_options.h"
 #include "app/kept_calibration.h"
+#include "app/measured_machine.h"
 #include "app/output.h"
 #include "core/base/fields.h"
 #include "core/base/json.h"
@@ -91,20 +92,14 @@ void add_probe_command(CLI::App& app) {
   command->add_flag("--json", *is_json, "print the facts and limits as records keep them");
   const auto common = add_computing_options(*command);
   command->callback([is_json, common] {
-    Context context = make_context(*common);
-    const std::optional<MachineDevice> device = kernels::measure_device(context.runtime);
-    context = on_cpu(std::move(context));  // whose limits come next
-    const MachineLimits limits = probe_machine(context);
-    if (*is_json) {
-      Machine machine = machine_of(context, limits);
-      machine.fetch = kept_calibration(context, *common);
-      machine.device = device;
-      write_output(json_text(written_fields(machine), /*indent=*/2) + "\n");
-    } else {
-      if (device) print_device(*device);
-      print_facts(context, limits);
-      print_choices(kept_calibration(context, *common));
-    }
+    const Context context = make_context(*common);
+    if (*is_json)
+      return write_output(
+          json_text(written_fields(measured_machine(context, *common)), /*indent=*/2) + "\n");
+    if (const auto device = kernels::measure_device(context.runtime)) print_device(*device);
+    const Context cpu = on_cpu(context);
+    print_facts(cpu, probe_machine(cpu));
+    print_choices(kept_calibration(cpu, *common));
   });
 }
 

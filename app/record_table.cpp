@@ -32,8 +32,8 @@ using results::Record;
 using results::short_number;
 using results::Table;
 
-// What a reader of the record's numbers must know: that its method was less exact than it promises,
-// that the run is INVALID.
+// Sentences that a reader of the record's numbers must know: its method was less exact than it
+// promises, or the run is INVALID.
 std::vector<std::string> warnings_of(const Record& record) {
   std::vector<std::string> warnings = {results::inexact_remark(record.metrics),
                                        results::invalid_remark(record.answers)};
@@ -285,7 +285,7 @@ std::string json_rows(const results::ResultsFolder& folder, const std::vector<st
   return json_text(rows, /*indent=*/2) + "\n";
 }
 
-// Where a record comes from, for rows that stand alone.
+// Names the experiment, program and machine that a record comes from, for rows that stand alone.
 Fields origin_of(const Record& record) {
   const results::Provenance& program = record.provenance;
   return {{"experiment", record.experiment.name},

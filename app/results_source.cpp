@@ -1,8 +1,10 @@
 #include "app/results_source.h"
 
+#include <CLI/CLI.hpp>
 #include <optional>
 
 #include "app/experiment_files.h"
+#include "app/number_option.h"
 #include "app/output.h"
 #include "core/base/error.h"
 #include "experiments/framework/record_manifest.h"
@@ -61,6 +63,15 @@ results::ResultsFolder read_records_alone(const fs::path& file) {
 }
 
 }  // namespace
+
+void add_results_argument(CLI::App& command, std::string& path) {
+  command
+      .add_option(
+          "results", path,
+          "folder that `reprise run` wrote, or one of its records*.jsonl, packed (.gz) or not")
+      ->required()
+      ->check(not_empty());
+}
 
 results::ResultsFolder read_results(const fs::path& path) {
   return is_file(path) ? read_records_alone(path) : results::read_folder(path);

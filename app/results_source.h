@@ -1,4 +1,4 @@
-// Reads the input of `reprise plot` and `reprise report`: a results folder, or one file of records.
+// The input of `reprise plot`, `export` and `report`: a results folder, or one file of records.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,15 @@
 
 #include "results/folder.h"
 
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
+class App;
+}
+
 namespace reprise::app {
+
+// Adds the argument RESULTS of commands that take one, read into `path`, which must outlive the
+// command line.
+void add_results_argument(CLI::App& command, std::string& path);
 
 // Reads a results folder, or a file of records. For a file, the manifest comes from the shipped
 // experiment of the same name or else from the records; a note tells which. Throws Error as

@@ -27,7 +27,9 @@ Context Context::machine() {
   Context context{.threads = std::max(1, cpu_facts().logical_cores), .isa = best_isa()};
   if (const auto given = given_fetch()) context.fetch_bf16 = context.fetch_f32 = *given;
   if (const auto given = given_weight_fetch())
-    context.weights_bf16 = context.weights_f32 = context.weights_codes = *given;
+    for (WeightFetch* fetch : {&context.weights_bf16, &context.weights_f32, &context.weights_codes,
+                               &context.batch_bf16, &context.large_batch_bf16})
+      *fetch = *given;
   return context;
 }
 

@@ -28,6 +28,8 @@ struct Context {
   // Prefetch of weights in products of few rows, by format. None in f32, where one row took 1.06
   // times as long with the other formats' default (Zen 5, 32 MiB matrices from memory).
   WeightFetch weights_bf16, weights_f32 = {.bytes = 0}, weights_codes;
+  // The same for products of more rows on AVX512-BF16: up to 18, and up to 64.
+  WeightFetch batch_bf16 = {.bytes = 8 << 10}, large_batch_bf16 = {.bytes = 32 << 10};
   std::shared_ptr<DeviceRuntime> runtime;  // runtime of `device`; null for the CPU
 
   // All cores that this process may run on, the best instruction set, and the prefetches that the

@@ -45,8 +45,9 @@ struct FetchChoice {
 
 struct FetchChoices {
   FetchChoice bf16, f32;  // keys, for attention with few rows
-  // Weights, for products of few rows; records of older programs do not have them.
-  std::optional<FetchChoice> weights_bf16, weights_f32, weights_codes;
+  // Weights, for products of few rows, and bf16 weights for those of up to 18 and up to 64 rows.
+  // Records of older programs do not have them.
+  std::optional<FetchChoice> weights_bf16, weights_f32, weights_codes, batch_bf16, large_batch_bf16;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& visitor) {
@@ -55,6 +56,8 @@ struct FetchChoices {
     visitor.optional("weights_bf16", self.weights_bf16);
     visitor.optional("weights_f32", self.weights_f32);
     visitor.optional("weights_codes", self.weights_codes);
+    visitor.optional("batch_bf16", self.batch_bf16);
+    visitor.optional("large_batch_bf16", self.large_batch_bf16);
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/attention/fetch_calibration.h"
+#include "core/kernels/linear/cpu/panel_rows.h"
 #include "core/kernels/linear/weight_calibration.h"
 
 namespace reprise::kernels {
@@ -24,14 +25,20 @@ void take(const std::optional<FetchChoice>& choice, const char* key,
 }  // namespace
 
 FetchChoices calibrate(const Context& context) {
+  FetchChoices choices{.bf16 = choice_of(calibrate_fetch(DType::kBF16, context)),
+                       .f32 = choice_of(calibrate_fetch(DType::kF32, context))};
   const auto weights = [&](WeightFormat format) {
-    return choice_of(calibrate_weights(format, context));
+    return choice_of(WeightCalibration(format, context).run(1));
   };
-  return {.bf16 = choice_of(calibrate_fetch(DType::kBF16, context)),
-          .f32 = choice_of(calibrate_fetch(DType::kF32, context)),
-          .weights_bf16 = weights(WeightFormat::kBF16),
-          .weights_f32 = weights(WeightFormat::kF32),
-          .weights_codes = weights(WeightFormat::kInt8)};
+  choices.weights_f32 = weights(WeightFormat::kF32);
+  choices.weights_codes = weights(WeightFormat::kInt8);
+  WeightCalibration bf16(WeightFormat::kBF16, context);
+  choices.weights_bf16 = choice_of(bf16.run(1));
+  if (cpu::streams_batches(DType::kBF16, context)) {
+    choices.batch_bf16 = choice_of(bf16.run(12));
+    choices.large_batch_bf16 = choice_of(bf16.run(32));
+  }
+  return choices;
 }
 
 Context with_calibration(Context context, const FetchChoices& choices) {
@@ -40,6 +47,8 @@ Context with_calibration(Context context, const FetchChoices& choices) {
   take(choices.weights_bf16, "weights_bf16", parse_weight_fetch, context.weights_bf16);
   take(choices.weights_f32, "weights_f32", parse_weight_fetch, context.weights_f32);
   take(choices.weights_codes, "weights_codes", parse_weight_fetch, context.weights_codes);
+  take(choices.batch_bf16, "batch_bf16", parse_weight_fetch, context.batch_bf16);
+  take(choices.large_batch_bf16, "large_batch_bf16", parse_weight_fetch, context.large_batch_bf16);
   return context;
 }
 

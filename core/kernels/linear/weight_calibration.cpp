@@ -4,6 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "core/kernels/linear/cpu/linear_task.h"
+#include "core/kernels/linear/cpu/panel_rows.h"
 #include "core/kernels/linear/linear.h"
 
 namespace reprise::kernels {
@@ -11,17 +13,20 @@ namespace {
 
 constexpr int64_t kOutputs = 4096, kInputs = 2048;
 
-// The setting of a context that products with this format use.
-WeightFetch& setting_of(Context& context, WeightFormat format) {
-  if (is_quantized(format)) return context.weights_codes;
-  return format == WeightFormat::kBF16 ? context.weights_bf16 : context.weights_f32;
+WeightFetch Context::*setting_of(WeightFormat format, int64_t rows) {
+  if (is_quantized(format)) return &Context::weights_codes;
+  return cpu::plain_fetch(source_dtype(format), rows);
 }
 
-std::vector<WeightFetch> all_settings(const WeightFetch& usual) {
+// With more rows, products have more time for what they request.
+std::vector<WeightFetch> all_settings(const WeightFetch& usual, int64_t rows) {
   using Level = FetchSetting::Level;
+  std::vector<int> distances = {32, 64};  // KiB
+  if (rows <= cpu::kBatchRows) distances = {4, 8, 16, 32};
+  if (rows == 1) distances = {0, 2, 4, 8, 16};
   std::vector<WeightFetch> all = {usual};
   for (const Level level : {Level::kL1, Level::kL2})
-    for (const int kib : {0, 2, 4, 8, 16}) {
+    for (const int kib : distances) {
       const WeightFetch one{.level = level, .bytes = kib << 10};
       if (one != usual && (kib > 0 || level == Level::kL1)) all.push_back(one);
     }
@@ -39,31 +44,37 @@ Weight make_matrix(WeightType type, const Context& context) {
           context};
 }
 
+WeightType type_of(WeightFormat format) {
+  return {format, format == WeightFormat::kF32 ? DType::kF32 : DType::kBF16};
+}
+
 }  // namespace
 
-Calibration<WeightFetch> calibrate_weights(WeightFormat format, const Context& usual) {
+WeightCalibration::WeightCalibration(WeightFormat format, const Context& context)
+    : format_(format), context_(context) {
+  if (given_weight_fetch()) return;
+  const int64_t most = bytes_beyond_caches();
+  for (int64_t bytes = 0; bytes <= most; bytes += static_cast<int64_t>(matrices_.back().bytes()))
+    matrices_.push_back(make_matrix(type_of(format), context));
+  matrices_.pop_back();  // the one beyond the most
+}
+
+Calibration<WeightFetch> WeightCalibration::run(int64_t rows) {
   if (const auto given = given_weight_fetch())
     return {.chosen = *given, .trials = {}, .reason = "REPRISE_WEIGHT_FETCH says so"};
-  Context defaults, context = usual;
-  WeightFetch& fetch = setting_of(context, format);
-  fetch = setting_of(defaults, format);
-  const WeightType type(format, format == WeightFormat::kF32 ? DType::kF32 : DType::kBF16);
-  std::vector<Weight> matrices;
-  const int64_t most = bytes_beyond_caches();
-  for (int64_t bytes = 0; bytes <= most; bytes += static_cast<int64_t>(matrices.back().bytes()))
-    matrices.push_back(make_matrix(type, context));
-  matrices.pop_back();  // the one beyond the most
-  if (matrices.size() < 2)
+  WeightFetch& fetch = context_.*setting_of(format_, rows);
+  fetch = Context{}.*setting_of(format_, rows);
+  if (matrices_.size() < 2)
     return {.chosen = fetch, .trials = {}, .reason = "the default: too little memory to measure"};
-  const AlignedBuffer x(kInputs * size_of(type.input));
-  AlignedBuffer out(kOutputs * sizeof(float));
+  const AlignedBuffer x(static_cast<size_t>(rows * kInputs) * size_of(type_of(format_).input));
+  AlignedBuffer out(static_cast<size_t>(rows * kOutputs) * sizeof(float));
   LinearWorkspace workspace;
   size_t turn = 0;
-  return hold_contest(all_settings(fetch), [&](const WeightFetch& setting) {
+  return hold_contest(all_settings(fetch, rows), [&](const WeightFetch& setting) {
     fetch = setting;
-    const Weight& w = matrices[++turn % matrices.size()];
+    const Weight& w = matrices_[++turn % matrices_.size()];
     const auto start = std::chrono::steady_clock::now();
-    LinearCall{.x = x.data(), .m = 1, .out = out.data()}.run(w, workspace, context);
+    LinearCall{.x = x.data(), .m = rows, .out = out.data()}.run(w, workspace, context_);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     return 1e-9 * static_cast<double>(w.bytes()) / elapsed.count();
   });

@@ -165,7 +165,8 @@ void MapProducts::multiply_rows(const MapProduct& product, int64_t first, int64_
                        .out = out + static_cast<size_t>(p * 64) * size_of(product.out_dtype),
                        .out_dtype = product.out_dtype,
                        .out_stride = product.out_stride,
-                       .next_panel = panel};
+                       .next_panel = panel,
+                       .fetch = {.bytes = 0}};
     if (is_scaled) {
       task.out = sums_.data() + p * 64;
       task.out_dtype = DType::kF32;

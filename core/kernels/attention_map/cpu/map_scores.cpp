@@ -50,7 +50,8 @@ void MapScores::multiply(const QueryView& q, int64_t head, int64_t first_row, in
                         .out = scores + (row - first_row) * stride + k,
                         .out_dtype = DType::kF32,
                         .out_stride = stride,
-                        .next_panel = panel},
+                        .next_panel = panel,
+                        .fetch = {.bytes = 0}},
                        isa);
     }
   }

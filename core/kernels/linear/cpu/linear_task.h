@@ -14,8 +14,8 @@ namespace reprise::kernels::cpu {
 // rows, except for linear_rows_avx512_bf16(), which takes kManyLinearRows.
 inline constexpr int kLinearRows = 6;
 inline constexpr int kManyLinearRows = 64;
-// Part of a panel's depth that linear_rows_avx512_bf16() takes at once: 24 KiB of weights.
-inline constexpr int64_t kLinearBlockWords = 96;
+// linear_rows_avx512_bf16() expects that memory limits products of up to so many rows.
+inline constexpr int kBatchRows = 18;
 
 struct LinearTask {
   const void* panel = nullptr;  // [words][64] f32, or [words][64][2] bf16
@@ -30,10 +30,10 @@ struct LinearTask {
   DType out_dtype = DType::kF32;
   int64_t out_stride = 0;  // elements between rows
   bool accumulate = false;
-  // The panel that this thread will probably take next; linear_rows_avx512_bf16() prefetches its
-  // beginning. The same panel if there is no next one.
+  // The panel that this thread will probably take next; linear_rows_avx512_bf16() prefetches from
+  // it. The same panel if there is no next one.
   const void* next_panel = nullptr;
-  WeightFetch fetch;  // used with few rows
+  WeightFetch fetch;
 };
 
 // Calls fn with the locality of __builtin_prefetch() as a constant: 3 for the L1, 2 for the L2; or

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/kernels/linear/cpu/linear_task.h"
+#include "core/kernels/linear/cpu/product_onednn.h"
 
 namespace reprise::kernels::cpu {
 
@@ -33,13 +34,24 @@ const char* padded_rows(const LinearCall& call, size_t x_bytes, size_t row_bytes
   return padded;
 }
 
+bool streams_batches(DType dtype, const Context& context) {
+  // A product that uses AMX is faster than ours for any number of rows.
+  return dtype == DType::kBF16 && context.isa == Isa::kAvx512Bf16 && !product_uses_amx();
+}
+
+WeightFetch Context::*plain_fetch(DType dtype, int64_t m) {
+  if (dtype != DType::kBF16) return &Context::weights_f32;
+  if (m <= LinearCall::kStreamedRows) return &Context::weights_bf16;
+  return m <= kBatchRows ? &Context::batch_bf16 : &Context::large_batch_bf16;
+}
+
 PanelRows::PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWorkspace& workspace,
                      const Context& context)
     : call_(call),
       dtype_(dtype),
       words_(panel_words(cols, dtype)),
       isa_(context.isa),
-      fetch_(dtype == DType::kBF16 ? context.weights_bf16 : context.weights_f32),
+      fetch_(context.*plain_fetch(dtype, call.m)),
       has_bf16_dot_(dtype == DType::kBF16 && context.isa == Isa::kAvx512Bf16),
       takes_many_(has_bf16_dot_ && call.m > LinearCall::kStreamedRows),
       input_(padded_rows(call, static_cast<size_t>(cols) * size_of(dtype),

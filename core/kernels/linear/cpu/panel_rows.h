@@ -48,6 +48,12 @@ void for_panels(const Context& context, const Outputs& outputs, int64_t run, int
 // end together.
 [[nodiscard]] int64_t panels_per_run(const Context& context, const Outputs& outputs);
 
+// True if our kernels stream plain weights for up to 64 rows, not only for
+// LinearCall::kStreamedRows.
+[[nodiscard]] bool streams_batches(DType dtype, const Context& context);
+// The prefetch of plain weights in a product of m rows.
+[[nodiscard]] WeightFetch Context::*plain_fetch(DType dtype, int64_t m);
+
 class PanelRows {
  public:
   // The call's x [m, cols] is in `dtype`; if panels are deeper than cols, a padded copy is made in
@@ -55,9 +61,6 @@ class PanelRows {
   PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWorkspace& workspace,
             const Context& context);
 
-  // True if up to 64 rows at once, more than LinearCall::kStreamedRows, are multiplied as the
-  // weights are read.
-  [[nodiscard]] bool takes_many() const { return takes_many_; }
   // Writes, for all rows, the wanted outputs that belong to panel `index`. `weights` is this panel,
   // [words][64] f32 or [words][64][2] bf16; `next` the one that this thread will probably take
   // next.

@@ -74,15 +74,10 @@ void Panels::read_block(int64_t first_row, int64_t end_row, int64_t first_col, i
   }
 }
 
-bool Panels::has_many_rows(const Context& context) const {
-  return format() == WeightFormat::kBF16 && context.isa == Isa::kAvx512Bf16;
-}
-
 void Panels::apply(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
                    const Context& context) const {
-  // A product that uses AMX is faster than ours for any number of rows.
   const int64_t ours =
-      has_many_rows(context) && !product_uses_amx() ? kManyLinearRows : LinearCall::kStreamedRows;
+      streams_batches(input_dtype(), context) ? kManyLinearRows : LinearCall::kStreamedRows;
   if (call.m > ours && multiply(call, first, end, workspace, context)) return;
   stream(call, first, end, workspace, context);
 }
@@ -109,13 +104,13 @@ bool Panels::multiply(const LinearCall& call, int64_t first, int64_t end,
 
 void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
                     const Context& context) const {
-  // Up to kMemoryBoundRows rows, memory is the limit. With more, computing is, and threads end
+  // If memory is the limit, consecutive panels are read fastest. If computing is, threads end
   // together if they take panels one by one.
-  constexpr int64_t kMemoryBoundRows = 24;
   const Outputs outputs{.first = first, .end = end};
   const PanelRows rows(call, cols(), input_dtype(), workspace, context);
-  const int64_t run =
-      rows.takes_many() && call.m <= kMemoryBoundRows ? panels_per_run(context, outputs) : 1;
+  const int64_t run = call.m > LinearCall::kStreamedRows && call.m <= kBatchRows
+                          ? panels_per_run(context, outputs)
+                          : 1;
   for_panels(context, outputs, run, call.m * (end - first) * cols(), [&](int64_t index, int) {
     const int64_t next = index + (run > 1 ? 1 : context.threads);
     rows.run(index, outputs, panel(index), panel(std::min(next, outputs.end_panel() - 1)));

@@ -32,8 +32,6 @@ class Panels final : public WeightStore {
              const Context& context) const override;
 
  private:
-  // True if our kernel takes up to kManyLinearRows rows at once.
-  [[nodiscard]] bool has_many_rows(const Context& context) const;
   void stream(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
               const Context& context) const;
   [[nodiscard]] bool multiply(const LinearCall& call, int64_t first, int64_t end,

@@ -50,7 +50,7 @@ TEST(WeightFetch, NoSettingChangesABit) {
                       static_cast<size_t>(end - first) * row);
         },
         {.threads = 1, .isa = best_isa()});
-    for (const int64_t m : {1, 2, 4, 6})
+    for (const int64_t m : {1, 2, 4, 6, 18, 19})
       for (const Isa isa : available_isas()) {
         const Tensor x = reprise::testing::tensor_of(random_values(m * kCols, 2), w.input_dtype());
         std::vector<float> usual;
@@ -63,7 +63,9 @@ TEST(WeightFetch, NoSettingChangesABit) {
                                                                     .isa = isa,
                                                                     .weights_bf16 = fetch,
                                                                     .weights_f32 = fetch,
-                                                                    .weights_codes = fetch});
+                                                                    .weights_codes = fetch,
+                                                                    .batch_bf16 = fetch,
+                                                                    .large_batch_bf16 = fetch});
           if (usual.empty()) usual = out;
           EXPECT_EQ(out, usual) << name_of(format) << " " << name_of(isa) << " " << text;
         }
@@ -73,16 +75,18 @@ TEST(WeightFetch, NoSettingChangesABit) {
 
 TEST(WeightFetch, CalibrationChoosesAmongWhatItTried) {
   for (const WeightFormat format : {WeightFormat::kF32, WeightFormat::kBF16, WeightFormat::kInt8}) {
-    const Calibration<WeightFetch> found =
-        calibrate_weights(format, {.threads = 2, .isa = best_isa()});
-    ASSERT_GT(found.trials.size(), 5u) << found.reason;
-    EXPECT_EQ(found.trials[0].speedup, 1);
-    const auto chosen =
-        std::find_if(found.trials.begin(), found.trials.end(),
-                     [&](const auto& trial) { return trial.setting == found.chosen; });
-    ASSERT_NE(chosen, found.trials.end());
-    EXPECT_TRUE(chosen->speedup > kLeastGain || chosen == found.trials.begin());
-    for (const auto& trial : found.trials) EXPECT_GT(trial.read_gb_s, 0);
+    WeightCalibration calibration(format, {.threads = 2, .isa = best_isa()});
+    for (const int64_t rows : {1, 12, 32}) {
+      const Calibration<WeightFetch> found = calibration.run(rows);
+      ASSERT_GT(found.trials.size(), 3u) << found.reason;
+      EXPECT_EQ(found.trials[0].speedup, 1);
+      const auto chosen =
+          std::find_if(found.trials.begin(), found.trials.end(),
+                       [&](const auto& trial) { return trial.setting == found.chosen; });
+      ASSERT_NE(chosen, found.trials.end());
+      EXPECT_TRUE(chosen->speedup > kLeastGain || chosen == found.trials.begin());
+      for (const auto& trial : found.trials) EXPECT_GT(trial.read_gb_s, 0);
+    }
   }
 }
 
@@ -92,7 +96,9 @@ TEST(WeightFetch, TheEnvironmentDecidesAndIsNotMeasured) {
   EXPECT_EQ(text_of(context.weights_bf16), "l2:2048");
   EXPECT_EQ(text_of(context.weights_f32), "l2:2048");
   EXPECT_EQ(text_of(context.weights_codes), "l2:2048");
-  const Calibration<WeightFetch> found = calibrate_weights(WeightFormat::kBF16, context);
+  EXPECT_EQ(text_of(context.batch_bf16), "l2:2048");
+  EXPECT_EQ(text_of(context.large_batch_bf16), "l2:2048");
+  const Calibration<WeightFetch> found = WeightCalibration(WeightFormat::kBF16, context).run(1);
   EXPECT_EQ(text_of(found.chosen), "l2:2048");
   EXPECT_TRUE(found.trials.empty());
 }

@@ -16,25 +16,6 @@ int64_t rows_of_task(int64_t m, bool has_bf16_dot) {
   return (m + parts - 1) / parts;
 }
 
-// The call's x [m, cols] converted to `to`, in rows of shape.inputs with zeros beyond cols.
-const char* converted_rows(const LinearCall& call, const CodedShape& shape, DType to,
-                           LinearWorkspace& workspace) {
-  const DType from = shape.type.input;
-  const size_t x_bytes = static_cast<size_t>(shape.cols) * size_of(from);
-  const size_t row_bytes = static_cast<size_t>(shape.inputs) * size_of(to);
-  if (from == to) return padded_rows(call, x_bytes, row_bytes, workspace);
-  const size_t needed = static_cast<size_t>(call.m) * row_bytes;
-  if (workspace.padded_input.bytes() < needed) workspace.padded_input = AlignedBuffer(needed);
-  char* target = workspace.padded_input.as<char>();
-  const size_t filled = static_cast<size_t>(shape.cols) * size_of(to);
-  for (int64_t row = 0; row < call.m; ++row, target += row_bytes) {
-    convert(static_cast<const char*>(call.x) + static_cast<size_t>(row) * x_bytes, from, target, to,
-            static_cast<size_t>(shape.cols));
-    std::memset(target + filled, 0, row_bytes - filled);
-  }
-  return workspace.padded_input.as<char>();
-}
-
 // Sum of a multiple of 16 values; compilers vectorize the 16 lanes.
 template <typename T>
 float sum_of(const T* values, int64_t count) {
@@ -70,7 +51,10 @@ CodedRows::CodedRows(const LinearCall& call, const CodedShape& shape, LinearWork
       has_bf16_dot_(takes_many_coded_rows(shape.type.input, context)),
       rows_(rows_of_task(call.m, has_bf16_dot_)),
       dtype_(has_bf16_dot_ ? DType::kBF16 : DType::kF32),
-      input_(converted_rows(call, shape, dtype_, workspace)) {
+      input_(input_rows(
+          call,
+          {.cols = shape.cols, .inputs = shape.inputs, .from = shape.type.input, .to = dtype_},
+          workspace, context)) {
   if (shape.type.format != WeightFormat::kInt4) return;
   groups_ = (shape.inputs + shape.group_inputs - 1) / shape.group_inputs;
   visit_dtype(dtype_, [&](auto zero) {

@@ -1,10 +1,17 @@
-// Multiplies a few input rows with one panel in f32 arithmetic, for every instruction set and both
-// weight dtypes.
+// Multiplies input rows with one panel in f32 arithmetic, for every instruction set and both weight
+// dtypes.
+//
+// A few rows take the weights from the panel as they stream in. Many rows take them from a copy of
+// a part of the panel in f32, which stays in L1 while all rows are multiplied with it. Each output
+// has one sum, added to in the order of the inputs, so a row's bits do not depend on how many rows
+// there are.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/linear/cpu/linear_f32.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
+
+#include <algorithm>
 
 #include "core/base/constant.h"
 #include "core/device/cpu/tag-inl.h"
@@ -15,67 +22,286 @@ namespace reprise::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using Tag = reprise::cpu::HWY_NAMESPACE::WholeTag<float>;
+using WordTag = hn::Rebind<uint32_t, Tag>;
 using Vec = hn::Vec<Tag>;
 constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
-constexpr int kVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+// Sums that the registers hold beside the operands.
+constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
+constexpr int kOutputs = 64;
 
-template <int kRows, bool kBf16, int kLocality>
-HWY_INLINE void columns(const LinearTask& task, int column, float (*sums)[64]) {
+// The two values of each word of bf16 weights.
+HWY_INLINE Vec even_of(hn::Vec<WordTag> words) {
+  return hn::BitCast(Tag(), hn::ShiftLeft<16>(words));
+}
+HWY_INLINE Vec odd_of(hn::Vec<WordTag> words) {
+  return hn::BitCast(Tag(), hn::And(words, hn::Set(WordTag(), 0xffff0000u)));
+}
+
+// ---- results ----
+
+// Rounds to the nearest bf16, halfway cases to even; a NaN stays one. The bits are in the lower
+// half of each word.
+HWY_INLINE hn::Vec<WordTag> to_bf16(Vec value) {
+  const WordTag d;
+  const auto word = hn::BitCast(d, value);
+  const auto upper = hn::ShiftRight<16>(word);
+  const auto is_odd = hn::And(upper, hn::Set(d, 1u));
+  const auto nearest = hn::ShiftRight<16>(hn::Add(hn::Add(word, hn::Set(d, 0x7fffu)), is_odd));
+  const auto is_nan = hn::RebindMask(d, hn::Ne(value, value));
+  return hn::IfThenElse(is_nan, hn::Or(upper, hn::Set(d, 0x40u)), nearest);
+}
+
+// store_outputs(), a vector at a time if all outputs of the panel are wanted.
+void store_row(const LinearTask& task, int row, const float* sums) {
+  if (task.outputs != kOutputs) return store_outputs(task, row, sums);
+  const Tag d;
+  const int64_t first = row * task.out_stride;
+  for (int i = 0; i < kOutputs; i += kN) {
+    Vec value = hn::Load(d, sums + i);
+    if (task.bias != nullptr) value = hn::Add(value, hn::LoadU(d, task.bias + i));
+    if (task.out_dtype == DType::kF32) {
+      float* out = static_cast<float*>(task.out) + first + i;
+      hn::StoreU(task.accumulate ? hn::Add(hn::LoadU(d, out), value) : value, d, out);
+    } else {
+      const hn::Rebind<uint16_t, Tag> d16;
+      uint16_t* out = static_cast<uint16_t*>(task.out) + first + i;
+      hn::StoreU(hn::TruncateTo(d16, to_bf16(value)), d16, out);
+    }
+  }
+}
+
+// ---- a few rows ----
+
+// Rows that are multiplied with weights as these stream in. Each block of rows widens them anew,
+// which costs little beside the products of four rows.
+constexpr int kStreamedRows = 12, kBlockRows = 4;
+// Outputs of a block of sums: six rows of them fill the registers.
+constexpr int kBlockVectors = kAccumulators / kLinearRows;
+constexpr int kBlockOutputs = kBlockVectors * kN;
+constexpr int64_t kRowBytes = kOutputs * int64_t{sizeof(float)};
+// Slices of outputs narrower than the panel take turns at so many words, which stay in L1.
+constexpr int64_t kTurnWords = 32;
+constexpr int64_t kTurnBytes = kTurnWords * kRowBytes;
+
+// Vectors of outputs that are computed together: as many as the registers hold sums of.
+constexpr int slice_vectors(int rows) {
+  int vectors = std::max(1, kOutputs / kN);
+  while (vectors > kBlockVectors && vectors * rows > kAccumulators) vectors /= 2;
+  return vectors;
+}
+
+// Words [begin, end) of a panel times the rows from `row` on, for the outputs of a slice.
+struct Slice {
+  int64_t begin, end;
+  int row, column;
+};
+
+template <int kRows, int kVectors, bool kBf16, int kLocality>
+HWY_INLINE void stream_slice(const LinearTask& task, const Slice& slice, float (*sums)[kOutputs]) {
+  constexpr int kTogether = std::min(kVectors, 2);
   const Tag d;
   Vec sum[kRows][kVectors];
   for (int r = 0; r < kRows; ++r)
-    for (int c = 0; c < kVectors; ++c) sum[r][c] = hn::Zero(d);
-  const auto* w = static_cast<const float*>(task.panel) + column;
-  const char* ahead = reinterpret_cast<const char*>(w) + task.fetch.bytes;
-  for (int64_t k = 0; k < task.words; ++k) {
-    for (int c = 0; c < kVectors * kN; c += 16) fetch_lines<kLocality, 1>(ahead + 4 * (k * 64 + c));
-    if constexpr (kBf16) {
-      const hn::Rebind<uint32_t, Tag> du;
-      const auto* x = static_cast<const bf16*>(task.x);
-      Vec even[kVectors], odd[kVectors];
-      for (int c = 0; c < kVectors; ++c) {
-        const auto words = hn::BitCast(du, hn::Load(d, w + k * 64 + kN * c));
-        even[c] = hn::BitCast(d, hn::ShiftLeft<16>(words));
-        odd[c] = hn::BitCast(d, hn::And(words, hn::Set(du, 0xffff0000u)));
+    for (int c = 0; c < kVectors; ++c)
+      sum[r][c] = hn::Load(d, sums[slice.row + r] + slice.column + kN * c);
+  const int64_t stride = task.words * (kBf16 ? 2 : 1);
+  const auto* w = static_cast<const float*>(task.panel) + slice.column;
+  const auto* x = static_cast<const float*>(task.x) + slice.row * stride;
+  // The slices of a turn fetch the lines of a later one, in the order of memory.
+  constexpr int64_t kSliceBytes = int64_t{kVectors} * kN * sizeof(float);
+  const int64_t distance =
+      kVectors * kN < kOutputs ? std::max<int64_t>(task.fetch.bytes, kTurnBytes) : task.fetch.bytes;
+  const char* ahead = static_cast<const char*>(task.panel) + slice.begin * kRowBytes + distance +
+                      (slice.end - slice.begin) * slice.column * int64_t{sizeof(float)};
+  for (int64_t k = slice.begin; k < slice.end; ++k) {
+    fetch_lines<kLocality, std::max<int64_t>(1, kSliceBytes / 64)>(ahead);
+    ahead += kSliceBytes;
+    for (int c = 0; c < kVectors; c += kTogether) {
+      Vec even[kTogether], odd[kTogether];
+      for (int i = 0; i < kTogether; ++i) {
+        even[i] = hn::Load(d, w + k * kOutputs + kN * (c + i));
+        if constexpr (kBf16) {
+          const auto words = hn::BitCast(WordTag(), even[i]);
+          even[i] = even_of(words);
+          odd[i] = odd_of(words);
+        }
       }
       for (int r = 0; r < kRows; ++r) {
-        const Vec x0 = hn::Set(d, static_cast<float>(x[2 * (r * task.words + k)]));
-        const Vec x1 = hn::Set(d, static_cast<float>(x[2 * (r * task.words + k) + 1]));
-        for (int c = 0; c < kVectors; ++c)
-          sum[r][c] = hn::MulAdd(x1, odd[c], hn::MulAdd(x0, even[c], sum[r][c]));
-      }
-    } else {
-      Vec values[kVectors];
-      for (int c = 0; c < kVectors; ++c) values[c] = hn::Load(d, w + k * 64 + kN * c);
-      for (int r = 0; r < kRows; ++r) {
-        const Vec x0 = hn::Set(d, static_cast<const float*>(task.x)[r * task.words + k]);
-        for (int c = 0; c < kVectors; ++c) sum[r][c] = hn::MulAdd(x0, values[c], sum[r][c]);
+        const float* at = x + r * stride + (kBf16 ? 2 * k : k);
+        const Vec first = hn::Set(d, at[0]);
+        for (int i = 0; i < kTogether; ++i)
+          sum[r][c + i] = hn::MulAdd(first, even[i], sum[r][c + i]);
+        if constexpr (kBf16) {
+          const Vec second = hn::Set(d, at[1]);
+          for (int i = 0; i < kTogether; ++i)
+            sum[r][c + i] = hn::MulAdd(second, odd[i], sum[r][c + i]);
+        }
       }
     }
   }
   for (int r = 0; r < kRows; ++r)
-    for (int c = 0; c < kVectors; ++c) hn::Store(sum[r][c], d, sums[r] + column + kN * c);
+    for (int c = 0; c < kVectors; ++c)
+      hn::Store(sum[r][c], d, sums[slice.row + r] + slice.column + kN * c);
 }
 
-template <int kRows, int kLocality>
-void panel(const LinearTask& task) {
-  alignas(64) float sums[kRows][64];
-  for (int column = 0; column < 64; column += kVectors * kN) {
-    if (task.dtype == DType::kBF16) {
-      columns<kRows, true, kLocality>(task, column, sums);
-    } else {
-      columns<kRows, false, kLocality>(task, column, sums);
+// Less rows than a block.
+template <int kRows, bool kBf16, int kLocality>
+void stream_few(const LinearTask& task) {
+  constexpr int kVectors = slice_vectors(kRows), kWidth = kVectors * kN;
+  alignas(64) float sums[kRows][kOutputs] = {};
+  const int64_t turn = kWidth < kOutputs ? kTurnWords : task.words;
+  for (int64_t first = 0; first < task.words; first += turn)
+    for (int column = 0; column < kOutputs; column += kWidth)
+      stream_slice<kRows, kVectors, kBf16, kLocality>(
+          task,
+          {.begin = first, .end = std::min(first + turn, task.words), .row = 0, .column = column},
+          sums);
+  for (int r = 0; r < kRows; ++r) store_row(task, r, sums[r]);
+}
+
+// Blocks of rows, of which the first one fetches.
+template <bool kBf16, int kLocality>
+void stream_blocks(const LinearTask& task) {
+  alignas(64) float sums[kStreamedRows][kOutputs] = {};
+  const int blocks = (task.rows + kBlockRows - 1) / kBlockRows;
+  for (int64_t first = 0; first < task.words; first += kTurnWords)
+    for (int column = 0; column < kOutputs; column += kBlockOutputs) {
+      Slice slice{.begin = first,
+                  .end = std::min(first + kTurnWords, task.words),
+                  .row = 0,
+                  .column = column};
+      for (int left = blocks; left > 0; --left) {
+        const int height = (task.rows - slice.row + left - 1) / left;
+        with_constant<2, 3, 4>(height, [&](auto rows) {
+          constexpr int kRows = decltype(rows)::value;
+          if (slice.row == 0) {
+            stream_slice<kRows, kBlockVectors, kBf16, kLocality>(task, slice, sums);
+          } else {
+            stream_slice<kRows, kBlockVectors, kBf16, -1>(task, slice, sums);
+          }
+        });
+        slice.row += height;
+      }
+    }
+  for (int r = 0; r < task.rows; ++r) store_row(task, r, sums[r]);
+}
+
+// ---- many rows ----
+
+// Inputs of a part: its weights for a block's outputs take at most 16 KiB, the half of a small L1.
+constexpr int64_t kPartInputs = std::min(256, (16 << 10) / 4 / kBlockOutputs);
+// The blocks of rows that fetch the next part; there are no fewer.
+constexpr int kFetchBlocks = 2;
+constexpr int64_t kFetchInputs = 4;
+
+// Copies inputs [first, end) of a panel as [blocks of outputs][inputs][kBlockOutputs].
+template <bool kBf16>
+void unpack(const LinearTask& task, int64_t first, int64_t end, float* out) {
+  const Tag d;
+  constexpr int kPerWord = kBf16 ? 2 : 1;
+  for (int64_t k = first / kPerWord; k < end / kPerWord; ++k) {
+    const auto* w = static_cast<const float*>(task.panel) + k * kOutputs;
+    float* target = out + (k * kPerWord - first) * kBlockOutputs;
+    for (int c = 0; c < kOutputs; c += kN) {
+      float* at = target + c / kBlockOutputs * kPartInputs * kBlockOutputs + c % kBlockOutputs;
+      const Vec values = hn::Load(d, w + c);
+      if constexpr (kBf16) {
+        const auto words = hn::BitCast(WordTag(), values);
+        hn::Store(even_of(words), d, at);
+        hn::Store(odd_of(words), d, at + kBlockOutputs);
+      } else {
+        hn::Store(values, d, at);
+      }
     }
   }
-  for (int r = 0; r < kRows; ++r) store_outputs(task, r, sums[r]);
+}
+
+// Adds the products of `inputs` inputs of kRows rows with a block's weights to its sums, and
+// fetches kLines lines from `ahead` on for each kFetchInputs inputs.
+template <int kRows, int64_t kLines>
+HWY_INLINE void multiply_block(const float* HWY_RESTRICT x, int64_t stride,
+                               const float* HWY_RESTRICT weights, int64_t inputs,
+                               float* HWY_RESTRICT sums, const char* ahead) {
+  const Tag d;
+  Vec sum[kRows][kBlockVectors];
+  for (int r = 0; r < kRows; ++r)
+    for (int c = 0; c < kBlockVectors; ++c) sum[r][c] = hn::Load(d, sums + r * kOutputs + kN * c);
+  for (int64_t k = 0; k < inputs; k += kFetchInputs) {
+    fetch_lines<2, kLines>(ahead);
+    ahead += 64 * kLines;
+    for (int64_t input = k; input < k + kFetchInputs; ++input) {
+      Vec values[kBlockVectors];
+      for (int c = 0; c < kBlockVectors; ++c)
+        values[c] = hn::Load(d, weights + input * kBlockOutputs + kN * c);
+      for (int r = 0; r < kRows; ++r) {
+        const Vec value = hn::Set(d, x[r * stride + input]);
+        for (int c = 0; c < kBlockVectors; ++c) sum[r][c] = hn::MulAdd(value, values[c], sum[r][c]);
+      }
+    }
+  }
+  for (int r = 0; r < kRows; ++r)
+    for (int c = 0; c < kBlockVectors; ++c) hn::Store(sum[r][c], d, sums + r * kOutputs + kN * c);
+}
+
+// Multiplies all rows with the copy of a part. The first kFetchBlocks blocks of rows fetch the
+// lines of the next part.
+template <bool kBf16>
+void multiply_part(const LinearTask& task, const float* weights, int64_t first, int64_t end,
+                   float* sums) {
+  constexpr int64_t kLines = std::max(1, 8 * kBlockOutputs / kOutputs / (kBf16 ? 2 : 1));
+  const int64_t stride = task.words * (kBf16 ? 2 : 1);
+  const char* ahead = end < stride
+                          ? static_cast<const char*>(task.panel) + end / (kBf16 ? 2 : 1) * kRowBytes
+                          : static_cast<const char*>(task.next_panel);
+  for (int column = 0; column < kOutputs; column += kBlockOutputs) {
+    // Blocks of nearly equal heights: a low block has too few sums to hide the latency.
+    const int blocks = (task.rows + kLinearRows - 1) / kLinearRows;
+    for (int row = 0, block = 0; block < blocks; ++block) {
+      const int height = (task.rows - row + blocks - block - 1) / (blocks - block);
+      const float* x = static_cast<const float*>(task.x) + row * stride + first;
+      const float* of_block = weights + column * kPartInputs;
+      float* of_rows = sums + row * kOutputs + column;
+      with_constant<1, 2, 3, 4, 5, 6>(height, [&](auto rows) {
+        constexpr int kRows = decltype(rows)::value;
+        if (block < kFetchBlocks) {
+          multiply_block<kRows, kLines>(x, stride, of_block, end - first, of_rows, ahead);
+          ahead += (end - first) / kFetchInputs * 64 * kLines;
+        } else {
+          multiply_block<kRows, 0>(x, stride, of_block, end - first, of_rows, ahead);
+        }
+      });
+      row += height;
+    }
+  }
+}
+
+template <bool kBf16>
+void multiply(const LinearTask& task) {
+  alignas(64) float weights[kOutputs * kPartInputs];
+  alignas(64) float sums[kMostRowsF32 * kOutputs];
+  std::fill_n(sums, task.rows * kOutputs, 0.0f);
+  const int64_t inputs = task.words * (kBf16 ? 2 : 1);
+  for (int64_t first = 0; first < inputs; first += kPartInputs) {
+    const int64_t end = std::min(first + kPartInputs, inputs);
+    unpack<kBf16>(task, first, end, weights);
+    multiply_part<kBf16>(task, weights, first, end, sums);
+  }
+  for (int r = 0; r < task.rows; ++r) store_row(task, r, sums + r * kOutputs);
+}
+
+template <bool kBf16>
+void take_rows(const LinearTask& task) {
+  if (task.rows > kStreamedRows) return multiply<kBf16>(task);
+  with_locality(task.fetch, [&](auto locality) {
+    constexpr int kLocality = decltype(locality)::value;
+    if (task.rows >= kBlockRows) return stream_blocks<kBf16, kLocality>(task);
+    with_constant<1, 2, 3>(
+        task.rows, [&](auto rows) { stream_few<decltype(rows)::value, kBf16, kLocality>(task); });
+  });
 }
 
 void LinearPanel(const LinearTask& task) {
-  with_locality(task.fetch, [&](auto locality) {
-    with_constant<1, 2, 3, 4, 5, 6>(task.rows, [&](auto rows) {
-      panel<decltype(rows)::value, decltype(locality)::value>(task);
-    });
-  });
+  task.dtype == DType::kBF16 ? take_rows<true>(task) : take_rows<false>(task);
 }
 
 }  // namespace reprise::kernels::cpu::HWY_NAMESPACE

@@ -10,10 +10,12 @@
 
 namespace reprise::kernels::cpu {
 
-// Rows whose sums stay in registers: 6 * 4 accumulators use 24 of 32. A task has at most this many
-// rows, except for linear_rows_avx512_bf16(), which takes kManyLinearRows.
+// Rows whose sums stay in registers: 6 * 4 accumulators use 24 of 32.
 inline constexpr int kLinearRows = 6;
+// Most rows of a task of linear_rows_avx512_bf16(), and of linear_panel_f32(), which then copies
+// each panel in a few per cent of the task's time.
 inline constexpr int kManyLinearRows = 64;
+inline constexpr int kMostRowsF32 = 128;
 // linear_rows_avx512_bf16() expects that memory limits products of up to so many rows.
 inline constexpr int kBatchRows = 18;
 
@@ -21,8 +23,10 @@ struct LinearTask {
   const void* panel = nullptr;  // [words][64] f32, or [words][64][2] bf16
   DType dtype = DType::kF32;
   int64_t words = 0;
-  const void* x = nullptr;      // [rows][words] f32, or [rows][words][2] bf16; zero beyond cols
-  int rows = 0;                 // <= kLinearRows, or kManyLinearRows
+  // One value for each input, two for a word of bf16: [rows][inputs], zero beyond cols. In bf16 for
+  // the kernels of AVX512-BF16, else in f32.
+  const void* x = nullptr;
+  int rows = 0;                 // as many as the kernel takes
   const float* bias = nullptr;  // bias of the first wanted output, or null
   int skipped = 0;              // outputs of this panel before the wanted ones
   int outputs = 0;              // number of wanted outputs; skipped + outputs <= 64
@@ -60,9 +64,11 @@ template <int kLocality, int64_t kLines>
   }
 }
 
-void linear_panel_avx512_bf16(const LinearTask& task);   // bf16 weights, AVX512-BF16
-void linear_rows_avx512_bf16(const LinearTask& task);    // the same, many rows
-void linear_panel_f32(const LinearTask& task, Isa isa);  // f32 arithmetic, any weights
+// bf16 weights, AVX512-BF16: up to kLinearRows, and up to kManyLinearRows.
+void linear_panel_avx512_bf16(const LinearTask& task);
+void linear_rows_avx512_bf16(const LinearTask& task);
+// f32 arithmetic, any weights, up to kMostRowsF32.
+void linear_panel_f32(const LinearTask& task, Isa isa);
 
 // Adds the bias, accumulates and writes the wanted of a row's 64 sums.
 inline void store_outputs(const LinearTask& task, int row, const float* sums) {

@@ -7,6 +7,15 @@
 #include "core/kernels/linear/cpu/product_onednn.h"
 
 namespace reprise::kernels::cpu {
+namespace {
+
+// Rows of parts of nearly equal size, at most `most`.
+int64_t equal_parts(int64_t rows, int64_t most) {
+  const int64_t parts = (rows + most - 1) / most;
+  return (rows + parts - 1) / parts;
+}
+
+}  // namespace
 
 int64_t panel_words(int64_t cols, DType dtype) {
   const int64_t per_word = dtype == DType::kF32 ? 1 : 2;
@@ -19,19 +28,28 @@ int64_t panels_per_run(const Context& context, const Outputs& outputs) {
   return std::max<int64_t>(1, outputs.panels() / (kRunsPerThread * std::max(1, context.threads)));
 }
 
-const char* padded_rows(const LinearCall& call, size_t x_bytes, size_t row_bytes,
-                        LinearWorkspace& workspace) {
-  const char* input = static_cast<const char*>(call.x);
-  if (row_bytes == x_bytes) return input;
+const char* input_rows(const LinearCall& call, const InputRows& rows, LinearWorkspace& workspace,
+                       const Context& context) {
+  if (rows.from == rows.to && rows.cols == rows.inputs) return static_cast<const char*>(call.x);
+  const size_t x_bytes = static_cast<size_t>(rows.cols) * size_of(rows.from);
+  const size_t row_bytes = static_cast<size_t>(rows.inputs) * size_of(rows.to);
   const size_t needed = static_cast<size_t>(call.m) * row_bytes;
   if (workspace.padded_input.bytes() < needed) workspace.padded_input = AlignedBuffer(needed);
-  char* padded = workspace.padded_input.as<char>();
-  for (int64_t row = 0; row < call.m; ++row) {
-    char* target = padded + static_cast<size_t>(row) * row_bytes;
-    std::memcpy(target, input + static_cast<size_t>(row) * x_bytes, x_bytes);
-    std::memset(target + x_bytes, 0, row_bytes - x_bytes);
+  const auto copy = [&](int64_t row, int) {
+    char* target = workspace.padded_input.as<char>() + static_cast<size_t>(row) * row_bytes;
+    const size_t filled = static_cast<size_t>(rows.cols) * size_of(rows.to);
+    convert(static_cast<const char*>(call.x) + static_cast<size_t>(row) * x_bytes, rows.from,
+            target, rows.to, static_cast<size_t>(rows.cols));
+    std::memset(target + filled, 0, row_bytes - filled);
+  };
+  // Below, a thread takes less than a fork.
+  constexpr int64_t kSerialValues = 1 << 16;
+  if (call.m * rows.inputs > kSerialValues) {
+    parallel_for(context, call.m, copy);
+  } else {
+    for (int64_t row = 0; row < call.m; ++row) copy(row, 0);
   }
-  return padded;
+  return workspace.padded_input.as<char>();
 }
 
 bool streams_batches(DType dtype, const Context& context) {
@@ -54,39 +72,42 @@ PanelRows::PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWo
       fetch_(context.*plain_fetch(dtype, call.m)),
       has_bf16_dot_(dtype == DType::kBF16 && context.isa == Isa::kAvx512Bf16),
       takes_many_(has_bf16_dot_ && call.m > LinearCall::kStreamedRows),
-      input_(padded_rows(call, static_cast<size_t>(cols) * size_of(dtype),
-                         static_cast<size_t>(words_) * sizeof(uint32_t), workspace)) {}
+      part_rows_(equal_parts(call.m, takes_many_     ? kManyLinearRows
+                                     : has_bf16_dot_ ? kLinearRows
+                                                     : kMostRowsF32)),
+      input_dtype_(has_bf16_dot_ ? DType::kBF16 : DType::kF32),
+      inputs_(words_ * (dtype == DType::kF32 ? 1 : 2)),
+      input_(input_rows(call, {.cols = cols, .inputs = inputs_, .from = dtype, .to = input_dtype_},
+                        workspace, context)) {}
 
-void PanelRows::run(int64_t index, const Outputs& outputs, const void* weights,
+void PanelRows::run(int64_t part, int64_t index, const Outputs& outputs, const void* weights,
                     const void* next) const {
-  const int64_t most_rows = takes_many_ ? kManyLinearRows : kLinearRows;
   // first wanted output of this panel
   const int64_t begin = std::max(outputs.first, index * kPanelOutputs);
   const int64_t stride = outputs.end - outputs.first;
-  for (int64_t row = 0; row < call_.m; row += most_rows) {
-    const LinearTask task{
-        .panel = weights,
-        .dtype = dtype_,
-        .words = words_,
-        .x = input_ + static_cast<size_t>(row * words_) * sizeof(uint32_t),
-        .rows = static_cast<int>(std::min<int64_t>(most_rows, call_.m - row)),
-        .bias = call_.bias != nullptr ? call_.bias + (begin - outputs.first) : nullptr,
-        .skipped = static_cast<int>(begin - index * kPanelOutputs),
-        .outputs = static_cast<int>(std::min((index + 1) * kPanelOutputs, outputs.end) - begin),
-        .out = static_cast<char*>(call_.out) +
-               static_cast<size_t>(row * stride + begin - outputs.first) * size_of(call_.out_dtype),
-        .out_dtype = call_.out_dtype,
-        .out_stride = stride,
-        .accumulate = call_.accumulate,
-        .next_panel = next,
-        .fetch = fetch_};
-    if (takes_many_) {
-      linear_rows_avx512_bf16(task);
-    } else if (has_bf16_dot_) {
-      linear_panel_avx512_bf16(task);
-    } else {
-      linear_panel_f32(task, isa_);
-    }
+  const int64_t row = part * part_rows_;
+  const LinearTask task{
+      .panel = weights,
+      .dtype = dtype_,
+      .words = words_,
+      .x = input_ + static_cast<size_t>(row * inputs_) * size_of(input_dtype_),
+      .rows = static_cast<int>(std::min(part_rows_, call_.m - row)),
+      .bias = call_.bias != nullptr ? call_.bias + (begin - outputs.first) : nullptr,
+      .skipped = static_cast<int>(begin - index * kPanelOutputs),
+      .outputs = static_cast<int>(std::min((index + 1) * kPanelOutputs, outputs.end) - begin),
+      .out = static_cast<char*>(call_.out) +
+             static_cast<size_t>(row * stride + begin - outputs.first) * size_of(call_.out_dtype),
+      .out_dtype = call_.out_dtype,
+      .out_stride = stride,
+      .accumulate = call_.accumulate,
+      .next_panel = next,
+      .fetch = fetch_};
+  if (takes_many_) {
+    linear_rows_avx512_bf16(task);
+  } else if (has_bf16_dot_) {
+    linear_panel_avx512_bf16(task);
+  } else {
+    linear_panel_f32(task, isa_);
   }
 }
 

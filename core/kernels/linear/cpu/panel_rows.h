@@ -61,10 +61,13 @@ class PanelRows {
   PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWorkspace& workspace,
             const Context& context);
 
-  // Writes, for all rows, the wanted outputs that belong to panel `index`. `weights` is this panel,
-  // [words][64] f32 or [words][64][2] bf16; `next` the one that this thread will probably take
-  // next.
-  void run(int64_t index, const Outputs& outputs, const void* weights, const void* next) const;
+  // The rows are divided into so many parts, by their number only.
+  [[nodiscard]] int64_t parts() const { return (call_.m + part_rows_ - 1) / part_rows_; }
+  // Writes, for the rows of a part, the wanted outputs that belong to panel `index`. `weights` is
+  // this panel, [words][64] f32 or [words][64][2] bf16; `next` the one that this thread will
+  // probably take next.
+  void run(int64_t part, int64_t index, const Outputs& outputs, const void* weights,
+           const void* next) const;
 
  private:
   const LinearCall& call_;
@@ -73,12 +76,20 @@ class PanelRows {
   Isa isa_;
   WeightFetch fetch_;
   bool has_bf16_dot_, takes_many_;
-  const char* input_;  // [m, words]
+  int64_t part_rows_;
+  DType input_dtype_;  // dtype of the kernel's input
+  int64_t inputs_;     // cols plus padding
+  const char* input_;  // [m, inputs]
 };
 
-// The rows of a call, padded with zeros to `row_bytes` in `workspace`; the call's own rows if they
-// have that size.
-[[nodiscard]] const char* padded_rows(const LinearCall& call, size_t x_bytes, size_t row_bytes,
-                                      LinearWorkspace& workspace);
+// How a kernel takes the inputs of a call whose x is [m, cols]: in rows of `inputs` values, zero
+// beyond cols.
+struct InputRows {
+  int64_t cols = 0, inputs = 0;
+  DType from = DType::kF32, to = DType::kF32;
+};
+// The call's own rows if they are like that, else a copy in `workspace`.
+[[nodiscard]] const char* input_rows(const LinearCall& call, const InputRows& rows,
+                                     LinearWorkspace& workspace, const Context& context);
 
 }  // namespace reprise::kernels::cpu

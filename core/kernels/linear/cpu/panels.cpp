@@ -111,9 +111,14 @@ void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWo
   const int64_t run = call.m > LinearCall::kStreamedRows && call.m <= kBatchRows
                           ? panels_per_run(context, outputs)
                           : 1;
+  if (rows.parts() > 1)
+    return parallel_for(context, outputs.panels() * rows.parts(), [&](int64_t item, int) {
+      const int64_t index = outputs.first_panel() + item / rows.parts();
+      rows.run(item % rows.parts(), index, outputs, panel(index), panel(index));
+    });
   for_panels(context, outputs, run, call.m * (end - first) * cols(), [&](int64_t index, int) {
     const int64_t next = index + (run > 1 ? 1 : context.threads);
-    rows.run(index, outputs, panel(index), panel(std::min(next, outputs.end_panel() - 1)));
+    rows.run(0, index, outputs, panel(index), panel(std::min(next, outputs.end_panel() - 1)));
   });
 }
 

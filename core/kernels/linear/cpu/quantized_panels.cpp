@@ -77,7 +77,8 @@ void QuantizedPanels::expand(const LinearCall& call, const Outputs& outputs,
     AlignedBuffer& weights = workspace.expanded[static_cast<size_t>(worker)];
     if (weights.bytes() < panel_bytes) weights = AlignedBuffer(panel_bytes);
     expand_to(index, weights.data(), context.isa);
-    rows.run(index, outputs, weights.data(), weights.data());
+    for (int64_t part = 0; part < rows.parts(); ++part)
+      rows.run(part, index, outputs, weights.data(), weights.data());
   };
   for_panels(context, outputs, /*run=*/1, call.m * (outputs.end - outputs.first) * cols(),
              run_panel);

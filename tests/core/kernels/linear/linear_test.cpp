@@ -65,7 +65,7 @@ TEST(Linear, EveryNumberOfRowsUpToMoreThanOneTaskTakesMatchesTheReference) {
   const Weights w(130, 515, DType::kBF16, 7);
   for (int64_t m = 5; m <= 70; ++m)
     check(w, m, {.has_bias = m % 2 == 0, .accumulate = m % 3 == 0}, 8);
-  check(w, 200, {}, 8);
+  for (int64_t m : {128, 129, 200, 257}) check(w, m, {}, 8);
 }
 
 // The product library keeps what it made for a shape of call: another shape must not get it.
@@ -150,21 +150,36 @@ TEST(Linear, StreamedRowsGiveTheBitsOfEachRowAlone) {
 }
 
 // The sums of a row run over the weights in one order, however many rows are beside it.
+// The first `rows` rows of a product of m rows, whose other rows differ with m.
+std::vector<float> first_rows(const Weights& w, int64_t rows, int64_t m, Isa isa) {
+  const Tensor x = tensor_of(random_values(m * w.cols, 5, w.dtype), w.dtype);
+  std::vector<float> out(static_cast<size_t>(m * w.rows));
+  LinearWorkspace workspace;
+  LinearCall{.x = x.data(), .m = m, .out = out.data()}.run(w.packed, workspace,
+                                                           {.threads = 2, .isa = isa});
+  out.resize(static_cast<size_t>(rows * w.rows));
+  return out;
+}
+
 TEST(Linear, OneOfManyBf16RowsHasTheSameBitsInEveryBatch) {
   if (best_isa() != Isa::kAvx512Bf16 || cpu::product_uses_amx())
     GTEST_SKIP() << "oneDNN computes them on this processor";
   const Weights w(130, 700, DType::kBF16, 4);
-  const Tensor x = tensor_of(random_values(64 * w.cols, 5, DType::kBF16), DType::kBF16);
-  const auto first_rows = [&](int64_t m) {
-    std::vector<float> out(static_cast<size_t>(m * w.rows));
-    LinearWorkspace workspace;
-    LinearCall{.x = x.data(), .m = m, .out = out.data()}.run(w.packed, workspace,
-                                                             {.threads = 2, .isa = best_isa()});
-    out.resize(static_cast<size_t>(5 * w.rows));
-    return out;
-  };
-  const std::vector<float> want = first_rows(64);
-  for (int64_t m = 5; m < 64; ++m) EXPECT_EQ(first_rows(m), want) << m << " rows";
+  const std::vector<float> want = first_rows(w, 5, 64, best_isa());
+  for (int64_t m = 5; m < 64; ++m) EXPECT_EQ(first_rows(w, 5, m, best_isa()), want) << m << " rows";
+}
+
+// One row, a few, blocks of them, and several parts.
+TEST(Linear, RowsInF32ArithmeticHaveTheSameBitsInEveryBatch) {
+  for (const Isa isa : available_isas())
+    for (const DType dtype : kWeightDtypes) {
+      if (isa > Isa::kAvx2 && (dtype == DType::kF32 || isa == Isa::kAvx512Bf16)) continue;
+      const Weights w(130, 700, dtype, 4);
+      const std::vector<float> want = first_rows(w, 1, 1, isa);
+      for (int64_t m : {2, 3, 4, 5, 7, 8, 12, 13, 18, 19, 64, 128, 129, 300})
+        EXPECT_EQ(first_rows(w, 1, m, isa), want)
+            << m << " rows, " << name_of(dtype) << ", " << name_of(isa);
+    }
 }
 
 TEST(Linear, NothingBeyondTheOutputsIsWritten) {

@@ -3,13 +3,18 @@
 //
 // Organized like attention_avx512_bf16.cpp: with many lanes each key element is broadcast against
 // the queries packed [dimension][lane]; with few lanes, scores are dot products along head_dim.
-// Rows that are not f32, or whose width is not a whole number of vectors, are first copied to
-// padded f32 scratch; all lanes use the copy of a tile.
+// Few lanes read f32 and bf16 rows as they lie: of each word of bf16 the even and the odd dimension
+// are computed apart, so queries and sums have first all even dimensions, then all odd ones. All
+// other rows, and those whose width is not a whole number of vectors, are first copied to padded
+// f32 scratch; all lanes use the copy of a tile.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/attention/cpu/attention_f32.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
+
+#include <algorithm>
+#include <bit>
 
 #include "core/base/constant.h"
 #include "core/device/cpu/tag-inl.h"
@@ -28,18 +33,29 @@ constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
 constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
 constexpr int kMostVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
+// Few lanes read rows of bf16 directly if they are whole vectors of words.
+bool splits_words(const AttentionTask& task) {
+  return task.kv_dtype == DType::kBF16 && task.unit_lanes() <= kFewLanes &&
+         task.head_dim % (2 * kN) == 0;
+}
+// The place of dimension c among the split ones.
+constexpr int split_place(int c, int head_dim) { return c / 2 + c % 2 * (head_dim / 2); }
+
 // Packs queries, scaled to log2 units: [tile][dimension][lane] for many lanes, [lane][padded_dim]
-// for few.
+// for few, perhaps with split dimensions.
 void pack_queries(const AttentionTask& task, const TileScratch& scratch, bool few) {
   auto* q = static_cast<float*>(scratch.q);
   const int width = few ? task.lanes : (task.lanes + 15) / 16 * 16;
   const int dim = few ? scratch.padded_dim : task.head_dim;
+  const bool is_split = splits_words(task);
   for (int lane = 0; lane < width; ++lane) {
     const float* row = lane < task.lanes ? query_of(task, lane) : nullptr;
     float* tile = q + lane / kLaneTile * kLaneTile * task.head_dim + lane % kLaneTile;
     for (int c = 0; c < dim; ++c) {
-      const float value = row != nullptr && c < task.head_dim ? row[c] * task.scale_log2 : 0.0f;
-      (few ? q[lane * scratch.padded_dim + c] : tile[c * kLaneTile]) = value;
+      const bool is_real = row != nullptr && c < task.head_dim;
+      const float value = is_real ? row[c] * task.scale_log2 : 0.0f;
+      const int place = is_split && is_real ? split_place(c, task.head_dim) : c;
+      (few ? q[lane * scratch.padded_dim + place] : tile[c * kLaneTile]) = value;
     }
   }
 }
@@ -72,7 +88,7 @@ void convert_bf16_rows(const RowGroups& rows, int count, int dim, int padded_dim
 }
 
 bool needs_widening(const AttentionTask& task) {
-  return task.kv_dtype != DType::kF32 || task.head_dim % kN != 0;
+  return !splits_words(task) && (task.kv_dtype != DType::kF32 || task.head_dim % kN != 0);
 }
 
 // Makes the tile's rows padded f32 in whole groups, by copying them if they are not.
@@ -106,7 +122,7 @@ const float* row_at(const RowGroups& rows, int j) {
   return reinterpret_cast<const float*>(rows.row(j));
 }
 
-// ---- scores ----
+// ---- scores of many lanes ----
 
 template <int kVectors>
 HWY_INLINE void score_block(const float* HWY_RESTRICT q, int dim, const RowGroups& keys, int first,
@@ -150,6 +166,23 @@ void score_tile(const TileScratch& scratch, const float* q, int dim, int width, 
   });
 }
 
+// ---- scores of few lanes ----
+
+// Scores and weights of few lanes: [keys][spread_of(lanes)].
+constexpr int spread_of(int lanes) {
+  return static_cast<int>(std::bit_ceil(static_cast<unsigned>(lanes)));
+}
+
+// The rows of a tile as few lanes read them: of words if they are split, else of f32.
+struct RowShape {
+  bool is_split = false;
+  int vectors = 0;  // of a row
+};
+RowShape row_shape(const AttentionTask& task, const TileScratch& scratch) {
+  if (splits_words(task)) return {.is_split = true, .vectors = task.head_dim / (2 * kN)};
+  return {.vectors = (task.head_dim % kN == 0 ? task.head_dim : scratch.padded_dim) / kN};
+}
+
 // Chooses the prefetch of few lanes: none if rows are converted, because these have been read
 // already.
 template <typename Use>
@@ -166,81 +199,129 @@ HWY_INLINE void fetch_line(const FetchAhead& ahead, size_t row_byte, int c) {
   ahead.line<kFetch>(row_byte + static_cast<size_t>(c) * kN * sizeof(float));
 }
 
-// One lane with rows of kVectors vectors; the query stays in registers if they suffice. A row must
-// take few instructions, because a core that waits for lines looks ahead no further than its
-// instruction buffer. (Two threads of a Xeon, rows of 128, compared with a loop that computes
+// A vector of a row: of f32 as it is, or the even and the odd dimensions of words.
+template <bool kSplit>
+struct RowVector {
+  HWY_INLINE explicit RowVector(const float* at) : even(hn::LoadU(Tag(), at)), odd(even) {
+    if constexpr (kSplit) {
+      const hn::Rebind<uint32_t, Tag> d32;
+      const auto words = hn::BitCast(d32, even);
+      even = hn::BitCast(Tag(), hn::ShiftLeft<16>(words));
+      odd = hn::BitCast(Tag(), hn::And(words, hn::Set(d32, 0xffff0000u)));
+    }
+  }
+  Vec even, odd;
+};
+
+// Sums that are added up together.
+constexpr int kSums = 8;
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+// Halves two vectors of four sums' parts: those of a and b alternate.
+template <class D, class V>
+HWY_INLINE V halve(D d, V a, V b) {
+  return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
+}
+// The sums of the elements of eight vectors of eight: 21 operations instead of 48.
+template <class D, class V>
+HWY_INLINE V sums_of_eight(D d, const V* v) {
+  const V low = halve(d, halve(d, v[0], v[2]), halve(d, v[1], v[3]));
+  const V high = halve(d, halve(d, v[4], v[6]), halve(d, v[5], v[7]));
+  return hn::Add(hn::ConcatLowerLower(d, high, low), hn::ConcatUpperUpper(d, high, low));
+}
+#endif
+
+// Writes the sum of each vector's elements.
+HWY_INLINE void store_sums(const Vec* sums, float* out) {
+#if HWY_TARGET == HWY_AVX3
+  const hn::Half<Tag> d;
+  hn::Vec<decltype(d)> halves[kSums];
+  for (int i = 0; i < kSums; ++i)
+    halves[i] = hn::Add(hn::LowerHalf(d, sums[i]), hn::UpperHalf(d, sums[i]));
+  hn::StoreU(sums_of_eight(d, halves), d, out);
+#elif HWY_TARGET == HWY_AVX2
+  hn::StoreU(sums_of_eight(Tag(), sums), Tag(), out);
+#else
+  for (int i = 0; i < kSums; ++i) out[i] = hn::GetLane(hn::SumOfLanes(Tag(), sums[i]));
+#endif
+}
+
+// Scores of kLanes lanes with rows of kVectors vectors (0: known at run time only). One lane waits
+// for memory, so it takes row after row; more have the rows in caches already. A row must take
+// few instructions, because a core that waits for lines looks ahead no further than its instruction
+// buffer. (One lane, two threads of a Xeon, rows of 128 f32, compared with a loop that computes
 // addresses and widths for each row: 1.00 against 0.88 of the rate of reading without computing;
 // with AVX2 0.94 against 0.86.)
-template <int kVectors, Fetch kFetch>
-void score_lane(const TileScratch& scratch, const float* query, int keys, float* scores) {
+template <int kLanes, bool kSplit, int kVectors, Fetch kFetch>
+void score_keys(const TileScratch& scratch, int vectors, int keys) {
+  constexpr int kSpread = spread_of(kLanes), kKeys = kSums / kSpread;
+  const int count = kVectors > 0 ? kVectors : vectors;
+  const size_t row_bytes =
+      kVectors > 0 ? size_t{kVectors} * kN * sizeof(float) : scratch.keys.row_bytes;
+  const int odd = kSplit ? count * kN : 0;
+  const auto* q = static_cast<const float*>(scratch.q);
+  // One lane reads the values at the pace of the keys. Several lanes read them repeatedly, so all
+  // values are fetched by then.
+  Ahead distance = groups_ahead(scratch.fetch, row_bytes);
+  if (kLanes > 1) distance.far = kKeyTile / kRowGroup;
   const Tag d;
-  constexpr size_t kRowBytes = size_t{kVectors} * kN * sizeof(float);
-  const Ahead distance = groups_ahead(scratch.fetch, kRowBytes);
-  Vec q[kVectors];
-  for (int c = 0; c < kVectors; ++c) q[c] = hn::Load(d, query + kN * c);
   for (int j = 0; j < keys; j += kRowGroup) {
-    const auto* rows = reinterpret_cast<const float*>(scratch.keys.row(j));
+    const char* rows = scratch.keys.row(j);
     const FetchAhead ahead =
         kFetch == Fetch::kNone ? FetchAhead{} : scratch.fetch_from_keys(j / kRowGroup, distance);
-    for (int r = 0; r < kRowGroup; ++r, rows += kVectors * kN) {
-      Vec sum[2] = {hn::Zero(d), hn::Zero(d)};
-      for (int c = 0; c < kVectors; ++c) {
-        fetch_line<kFetch>(ahead, static_cast<size_t>(r) * kRowBytes, c);
-        sum[c % 2] = hn::MulAdd(hn::LoadU(d, rows + kN * c), q[c], sum[c % 2]);
+    for (int r = 0; r < kRowGroup; r += kKeys) {
+      Vec sum[kSums];
+      for (int i = 0; i < kSums; ++i) sum[i] = hn::Zero(d);
+      const auto add = [&](int key, int c) HWY_ATTR {
+        const size_t row_byte = static_cast<size_t>(r + key) * row_bytes;
+        fetch_line<kFetch>(ahead, row_byte, c);
+        const RowVector<kSplit> k(reinterpret_cast<const float*>(rows + row_byte) + kN * c);
+        for (int lane = 0; lane < kLanes; ++lane) {
+          const float* query = q + lane * scratch.padded_dim + kN * c;
+          Vec& to = sum[key * kSpread + lane];
+          to = hn::MulAdd(k.even, hn::Load(d, query), to);
+          if constexpr (kSplit) to = hn::MulAdd(k.odd, hn::LoadU(d, query + odd), to);
+        }
+      };
+      if constexpr (kLanes == 1) {
+        for (int key = 0; key < kKeys; ++key)
+          for (int c = 0; c < count; ++c) add(key, c);
+      } else {
+        for (int c = 0; c < count; ++c)
+          for (int key = 0; key < kKeys; ++key) add(key, c);
       }
-      scores[j + r] = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum[0], sum[1])));
+      store_sums(sum, scratch.scores + (j + r) * kSpread);
     }
   }
 }
 
-// Few lanes, or rows of any width.
-template <Fetch kFetch>
-void score_lanes_by_row(const TileScratch& scratch, int lanes, int dim, int keys) {
-  const Tag d;
-  const size_t row_bytes = scratch.keys.row_bytes;
-  // One lane reads the values at the pace of the keys. Several lanes read them repeatedly, so all
-  // values are prefetched by then.
-  Ahead distance = rows_ahead(scratch.fetch, row_bytes);
-  if (lanes > 1) distance.far = kKeyTile;
-  for (int j = 0; j < keys; ++j) {
-    const float* k = row_at(scratch.keys, j);
-    if (kFetch != Fetch::kNone) {
-      const FetchAhead ahead = scratch.fetch_from_row(j, distance);
-      for (size_t byte = 0; byte < row_bytes; byte += 64) ahead.line<kFetch>(byte);
-    }
-    for (int lane = 0; lane < lanes; ++lane) {
-      const float* q = static_cast<const float*>(scratch.q) + lane * scratch.padded_dim;
-      Vec s0 = hn::Zero(d), s1 = hn::Zero(d);
-      int c = 0;
-      for (; c + 2 * kN <= dim; c += 2 * kN) {
-        s0 = hn::MulAdd(hn::LoadU(d, k + c), hn::Load(d, q + c), s0);
-        s1 = hn::MulAdd(hn::LoadU(d, k + c + kN), hn::Load(d, q + c + kN), s1);
-      }
-      if (c < dim) s0 = hn::MulAdd(hn::LoadU(d, k + c), hn::Load(d, q + c), s0);
-      scratch.scores[lane * kKeyTile + j] = hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
-    }
-  }
+template <bool kSplit>
+void score_lanes(const TileScratch& scratch, int lanes, int vectors, int keys, bool fetches) {
+  if (lanes > 1)
+    return with_constant<2, 3, 4, 5, 6, 7, 8>(lanes, [&](auto count) {
+      constexpr int kLanes = decltype(count)::value;
+      if (!fetches) return score_keys<kLanes, kSplit, 0, Fetch::kNone>(scratch, vectors, keys);
+      if (scratch.fetch.level == FetchSetting::Level::kL2)
+        return score_keys<kLanes, kSplit, 0, Fetch::kToL2>(scratch, vectors, keys);
+      score_keys<kLanes, kSplit, 0, Fetch::kToL1>(scratch, vectors, keys);
+    });
+  const bool has_gaps = scratch.keys.row_bytes != static_cast<size_t>(vectors) * kN * sizeof(float);
+  const bool is_common = !has_gaps && (vectors == 4 || vectors == 8 || vectors == 16);
+  with_fetch(scratch, fetches, [&](auto fetch) {
+    constexpr Fetch kFetch = decltype(fetch)::value;
+    with_constant<0, 4, 8, 16>(is_common ? vectors : 0, [&](auto count) {
+      score_keys<1, kSplit, decltype(count)::value, kFetch>(scratch, vectors, keys);
+    });
+  });
 }
 
 void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys, bool fetches) {
-  const int dim = task.head_dim % kN == 0 ? task.head_dim : scratch.padded_dim;
-  const int lanes = task.unit_lanes();
-  with_fetch(scratch, fetches, [&](auto fetch) {
-    constexpr Fetch kFetch = decltype(fetch)::value;
-    const auto* q = static_cast<const float*>(scratch.q);
-    if (lanes > 1 || scratch.keys.row_bytes != static_cast<size_t>(dim) * sizeof(float))
-      return score_lanes_by_row<kFetch>(scratch, lanes, dim, keys);
-    switch (dim / kN) {
-      case 4:
-        return score_lane<4, kFetch>(scratch, q, keys, scratch.scores);
-      case 8:
-        return score_lane<8, kFetch>(scratch, q, keys, scratch.scores);
-      case 16:
-        return score_lane<16, kFetch>(scratch, q, keys, scratch.scores);
-      default:
-        return score_lanes_by_row<kFetch>(scratch, 1, dim, keys);
-    }
-  });
+  const RowShape rows = row_shape(task, scratch);
+  if (rows.is_split) {
+    score_lanes<true>(scratch, task.unit_lanes(), rows.vectors, keys, fetches);
+  } else {
+    score_lanes<false>(scratch, task.unit_lanes(), rows.vectors, keys, fetches);
+  }
 }
 
 // ---- softmax, in place ----
@@ -288,103 +369,161 @@ void softmax_tile(const TileScratch& scratch, int first_lane, int width, int key
   }
 }
 
-void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int first, int keys) {
-  const Tag d;
-  const int padded = (keys + kN - 1) / kN * kN;
+// Adds biases to the scores of few lanes and masks what a lane does not see.
+void mask_rows(const AttentionTask& task, const TileScratch& scratch, int first, int keys,
+               int padded) {
+  const int spread = spread_of(task.unit_lanes());
+  const float factor = task.has_alibi ? task.alibi_factor(scratch.unit) : 0.0f;
   for (int lane = 0; lane < task.unit_lanes(); ++lane) {
-    float* row = scratch.scores + lane * kKeyTile;
-    const bool is_whole = !task.has_alibi && padded == keys && scratch.low[lane] <= first &&
-                          scratch.high[lane] >= first + keys;
-    for (int j = 0; j < padded && !is_whole; ++j) {
-      const int key = first + j;
-      if (j >= keys || key < scratch.low[lane] || key >= scratch.high[lane]) {
-        row[j] = kMinusInfinity;
+    const int low = scratch.low[lane], high = std::min(scratch.high[lane], first + keys);
+    for (int j = 0; j < padded; ++j) {
+      float& score = scratch.scores[j * spread + lane];
+      if (first + j < low || first + j >= high) {
+        score = kMinusInfinity;
       } else if (task.has_alibi) {
-        row[j] += task.alibi_factor(scratch.unit) * (scratch.alibi_k[j] - scratch.alibi_q[lane]);
+        score += factor * (scratch.alibi_k[j] - scratch.alibi_q[lane]);
       }
     }
-    Vec top = hn::Set(d, scratch.m[lane]);
-    for (int j = 0; j < padded; j += kN) top = hn::Max(top, hn::Load(d, row + j));
-    const float m_new = hn::GetLane(hn::MaxOfLanes(d, top));
-    const Vec m_safe = hn::Set(d, m_new == kMinusInfinity ? 0.0f : m_new);
-    const float corr =
-        hn::GetLane(exp2_nonpositive(d, hn::Sub(hn::Set(d, scratch.m[lane]), m_safe)));
-    Vec sum = hn::Zero(d);
-    for (int j = 0; j < padded; j += kN) {
-      const Vec p = exp2_nonpositive(d, hn::Sub(hn::Load(d, row + j), m_safe));
-      sum = hn::Add(sum, p);
-      hn::Store(p, d, row + j);
-    }
+  }
+}
+
+// Online softmax of few lanes. A vector holds several keys of all lanes, or part of the lanes of a
+// key: element i of a pattern of kPattern belongs to lane i % spread.
+void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int first, int keys) {
+  constexpr int kPattern = std::max(kN, kFewLanes);
+  const Tag d;
+  const int lanes = task.unit_lanes(), spread = spread_of(lanes);
+  const int padded = (keys + 15) / 16 * 16, elements = padded * spread;
+  const bool is_whole = !task.has_alibi && padded == keys &&
+                        *std::max_element(scratch.low, scratch.low + lanes) <= first &&
+                        *std::min_element(scratch.high, scratch.high + lanes) >= first + keys;
+  if (!is_whole) mask_rows(task, scratch, first, keys, padded);
+  alignas(64) float top[kPattern], total[kPattern];
+  for (int i = 0; i < kPattern; ++i) top[i] = i % spread < lanes ? scratch.m[i % spread] : 0.0f;
+  for (int at = 0; at < kPattern; at += kN) {
+    Vec highest = hn::Load(d, top + at);
+    for (int i = at; i < elements; i += kPattern)
+      highest = hn::Max(highest, hn::Load(d, scratch.scores + i));
+    hn::Store(highest, d, top + at);
+  }
+  alignas(64) float m_safe[kPattern] = {}, m_old[kPattern] = {}, corr[kPattern] = {};
+  for (int lane = 0; lane < lanes; ++lane) {
+    float m_new = top[lane];
+    for (int i = lane; i < kPattern; i += spread) m_new = std::max(m_new, top[i]);
+    m_old[lane] = scratch.m[lane];
     scratch.m[lane] = m_new;
-    scratch.n[lane] = scratch.n[lane] * corr + hn::GetLane(hn::SumOfLanes(d, sum));
-    scratch.corr[lane] = corr;
+    m_safe[lane] = m_new == kMinusInfinity ? 0.0f : m_new;
+  }
+  for (int at = 0; at < kPattern; at += kN)
+    hn::Store(exp2_nonpositive(d, hn::Sub(hn::Load(d, m_old + at), hn::Load(d, m_safe + at))), d,
+              corr + at);
+  for (int i = spread; i < kPattern; ++i) m_safe[i] = m_safe[i % spread];
+  for (int at = 0; at < kPattern; at += kN) {
+    const Vec reference = hn::Load(d, m_safe + at);
+    Vec sum = hn::Zero(d);
+    for (int i = at; i < elements; i += kPattern) {
+      const Vec p = exp2_nonpositive(d, hn::Sub(hn::Load(d, scratch.scores + i), reference));
+      sum = hn::Add(sum, p);
+      hn::Store(p, d, scratch.scores + i);
+    }
+    hn::Store(sum, d, total + at);
+  }
+  for (int lane = 0; lane < lanes; ++lane) {
+    float sum = 0.0f;
+    for (int i = lane; i < kPattern; i += spread) sum += total[i];
+    scratch.n[lane] = scratch.n[lane] * corr[lane] + sum;
+    scratch.corr[lane] = corr[lane];
   }
 }
 
 // ---- values ----
 
-// o[kLanes][kN * kVectors] = o * corr + p v. kByKey: p[key][lane], else p[lane][key].
-template <int kLanes, int kVectors, bool kByKey>
-HWY_INLINE void value_block(const float* HWY_RESTRICT p, const RowGroups& v, int keys, int column,
-                            int padded_dim, const float* corr, float* HWY_RESTRICT o) {
-  constexpr int kKeyStep = kByKey ? kLaneTile : 1, kLaneStep = kByKey ? 1 : kKeyTile;
+// o[kLanes][kN * kVectors] = o * corr + p v with p[key][key_stride], and with split words the same
+// for the odd dimensions, whose sums lie `odd` further on.
+template <int kLanes, int kVectors, bool kSplit>
+HWY_INLINE void value_block(const float* HWY_RESTRICT p, int key_stride, const RowGroups& v,
+                            int keys, int column, int padded_dim, int odd, const float* corr,
+                            float* HWY_RESTRICT o) {
+  constexpr int kHalves = kSplit ? 2 : 1;
   const Tag d;
-  Vec sum[kLanes][kVectors];
+  const auto at = [&](int r, int c, int half) { return o + r * padded_dim + kN * c + half * odd; };
+  Vec sum[kLanes][kVectors][kHalves];
   for (int r = 0; r < kLanes; ++r)
     for (int c = 0; c < kVectors; ++c)
-      sum[r][c] = hn::Mul(hn::Load(d, o + r * padded_dim + kN * c), hn::Set(d, corr[r]));
-  for (int j = 0; j < keys; ++j) {
-    const float* row = row_at(v, j) + column;
-    Vec values[kVectors];
-    for (int c = 0; c < kVectors; ++c) values[c] = hn::LoadU(d, row + kN * c);
-    for (int r = 0; r < kLanes; ++r) {
-      const Vec weight = hn::Set(d, p[j * kKeyStep + r * kLaneStep]);
-      for (int c = 0; c < kVectors; ++c) sum[r][c] = hn::MulAdd(weight, values[c], sum[r][c]);
+      for (int half = 0; half < kHalves; ++half)
+        sum[r][c][half] = hn::Mul(hn::LoadU(d, at(r, c, half)), hn::Set(d, corr[r]));
+  for (int j = 0; j < keys; j += kRowGroup) {
+    const char* row = v.row(j) + static_cast<size_t>(column) * sizeof(float);
+    const int end = std::min(keys, j + kRowGroup);
+    for (int key = j; key < end; ++key, row += v.row_bytes) {
+      Vec values[kVectors][kHalves];
+      for (int c = 0; c < kVectors; ++c) {
+        const RowVector<kSplit> vector(reinterpret_cast<const float*>(row) + kN * c);
+        values[c][0] = vector.even;
+        if constexpr (kSplit) values[c][1] = vector.odd;
+      }
+      for (int r = 0; r < kLanes; ++r) {
+        const Vec weight = hn::Set(d, p[key * key_stride + r]);
+        for (int c = 0; c < kVectors; ++c)
+          for (int half = 0; half < kHalves; ++half)
+            sum[r][c][half] = hn::MulAdd(weight, values[c][half], sum[r][c][half]);
+      }
     }
   }
   for (int r = 0; r < kLanes; ++r)
-    for (int c = 0; c < kVectors; ++c) hn::Store(sum[r][c], d, o + r * padded_dim + kN * c);
+    for (int c = 0; c < kVectors; ++c)
+      for (int half = 0; half < kHalves; ++half) hn::StoreU(sum[r][c][half], d, at(r, c, half));
 }
 
-template <int kVectors, bool kByKey>
-void value_columns(const TileScratch& scratch, float* o, int lanes, int keys, int column,
-                   RowsAhead& ahead, int rows_per_block) {
-  constexpr int kLaneStep = kByKey ? 1 : kKeyTile;
-  cut_lanes(lanes, [&](auto height, int lane) {
-    ahead.take(rows_per_block);
-    value_block<decltype(height)::value, kVectors, kByKey>(
-        scratch.scores + lane * kLaneStep, scratch.values, keys, column, scratch.padded_dim,
-        scratch.corr + lane, o + lane * scratch.padded_dim + column);
+// What the blocks of a tile's output share.
+struct ValueTile {
+  int lanes = 0, keys = 0;
+  int key_stride = 0;          // of p
+  int vectors = 0;             // of a row of values
+  float* o = nullptr;          // of the first lane
+  RowsAhead* ahead = nullptr;  // rows to prefetch meanwhile
+  int rows_ahead = 0;
+};
+
+template <int kVectors, bool kSplit>
+void value_columns(const TileScratch& scratch, const ValueTile& tile, int column,
+                   int rows_per_block) {
+  cut_lanes(tile.lanes, [&](auto height, int lane) {
+    tile.ahead->take(rows_per_block);
+    value_block<decltype(height)::value, kVectors, kSplit>(
+        scratch.scores + lane, tile.key_stride, scratch.values, tile.keys, column,
+        scratch.padded_dim, tile.vectors * kN, scratch.corr + lane,
+        tile.o + lane * scratch.padded_dim + column);
   });
 }
 
-// Updates all columns of o for `lanes` lanes; meanwhile prefetches `rows_ahead` rows.
-template <bool kByKey>
-void value_tile(const TileScratch& scratch, float* o, int lanes, int dim, int keys,
-                RowsAhead& ahead, int rows_ahead) {
-  const int padded = (dim + kN - 1) / kN * kN;
-  constexpr int kWide = kMostVectors * kN;
-  const int blocks = (padded / kWide + padded % kWide / kN) * lane_blocks(lanes);
-  const int share = (rows_ahead + blocks - 1) / blocks;
-  int column = 0;
-  for (; column + kWide <= padded; column += kWide)
-    value_columns<kMostVectors, kByKey>(scratch, o, lanes, keys, column, ahead, share);
-  for (; column < padded; column += kN)
-    value_columns<1, kByKey>(scratch, o, lanes, keys, column, ahead, share);
+// Updates all columns of o for the tile's lanes; meanwhile prefetches rows.
+template <bool kSplit>
+void value_tile(const TileScratch& scratch, const ValueTile& tile) {
+  constexpr int kMost = kSplit ? kMostVectors / 2 : kMostVectors;
+  const int blocks = (tile.vectors / kMost + tile.vectors % kMost) * lane_blocks(tile.lanes);
+  const int share = (tile.rows_ahead + blocks - 1) / blocks;
+  int c = 0;
+  for (; c + kMost <= tile.vectors; c += kMost)
+    value_columns<kMost, kSplit>(scratch, tile, kN * c, share);
+  for (; c < tile.vectors; ++c) value_columns<1, kSplit>(scratch, tile, kN * c, share);
 }
 
-// One lane: o[kN * kVectors] = o * corr + p v over keys [first, end), where `first` begins a group.
-// The pass that prefetches does so for whole rows.
-template <int kVectors, Fetch kFetch>
-HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, int column,
+// One lane: o[kN * kVectors] = o * corr + p v over keys [first, end), where `first` begins a group;
+// with split words also the odd dimensions. The pass that prefetches does so for whole rows.
+template <int kVectors, bool kSplit, Fetch kFetch>
+HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, int column, int odd,
                                 float corr) {
+  constexpr int kHalves = kSplit ? 2 : 1;
   const Tag d;
   constexpr size_t kBlockBytes = size_t{kVectors} * kN * sizeof(float);
   const size_t row_bytes = scratch.values.row_bytes;
   const Ahead distance = groups_ahead(scratch.fetch, row_bytes);
   float* o = scratch.o + column;
-  Vec sum[kVectors];
-  for (int c = 0; c < kVectors; ++c) sum[c] = hn::Mul(hn::Load(d, o + kN * c), hn::Set(d, corr));
+  Vec sum[kVectors][kHalves];
+  for (int c = 0; c < kVectors; ++c)
+    for (int half = 0; half < kHalves; ++half)
+      sum[c][half] = hn::Mul(hn::LoadU(d, o + kN * c + half * odd), hn::Set(d, corr));
   for (int j = first; j < end; j += kRowGroup) {
     const char* rows = scratch.values.row(j);
     const FetchAhead ahead =
@@ -396,45 +535,56 @@ HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, 
       const Vec weight = hn::Set(d, scratch.scores[j + r]);
       for (int c = 0; c < kVectors; ++c) {
         fetch_line<kFetch>(ahead, row_byte, c);
-        sum[c] = hn::MulAdd(weight, hn::LoadU(d, row + kN * c), sum[c]);
+        const RowVector<kSplit> values(row + kN * c);
+        sum[c][0] = hn::MulAdd(weight, values.even, sum[c][0]);
+        if constexpr (kSplit) sum[c][1] = hn::MulAdd(weight, values.odd, sum[c][1]);
       }
       if (kFetch == Fetch::kNone) continue;
       for (size_t byte = kBlockBytes; byte < row_bytes; byte += 64)
         ahead.line<kFetch>(row_byte + byte);
     }
   }
-  for (int c = 0; c < kVectors; ++c) hn::Store(sum[c], d, o + kN * c);
+  for (int c = 0; c < kVectors; ++c)
+    for (int half = 0; half < kHalves; ++half) hn::StoreU(sum[c][half], d, o + kN * c + half * odd);
 }
 
 // One lane: updates all columns of o, a few keys at a time so that they are still in L1 for later
 // columns.
-template <Fetch kFetch>
-void value_row(const TileScratch& scratch, int dim, int keys) {
-  constexpr int kVectors = 8;
-  const int padded = (dim + kN - 1) / kN * kN;
-  const int step = padded <= kVectors * kN ? kKeyTile : 32;  // a single pass needs no L1
+template <bool kSplit, Fetch kFetch>
+void value_row(const TileScratch& scratch, int vectors, int keys) {
+  constexpr int kVectors = kSplit ? 4 : 8;
+  const int step = vectors <= kVectors ? kKeyTile : 32;  // a single pass needs no L1
   for (int first = 0; first < keys; first += step) {
     const int end = std::min(first + step, keys);
     const float corr = first == 0 ? scratch.corr[0] : 1.0f;
-    const auto block = [&](auto vectors, int column) {
-      constexpr int kCount = decltype(vectors)::value;
-      if (column == 0) {
-        value_row_block<kCount, kFetch>(scratch, first, end, column, corr);
+    const auto block = [&](auto count, int c) {
+      constexpr int kCount = decltype(count)::value;
+      if (c == 0) {
+        value_row_block<kCount, kSplit, kFetch>(scratch, first, end, 0, kN * vectors, corr);
       } else {
-        value_row_block<kCount, Fetch::kNone>(scratch, first, end, column, corr);
+        value_row_block<kCount, kSplit, Fetch::kNone>(scratch, first, end, kN * c, kN * vectors,
+                                                      corr);
       }
     };
-    int column = 0;
-    for (; column + kVectors * kN <= padded; column += kVectors * kN)
-      block(std::integral_constant<int, kVectors>{}, column);
-    for (; column + 4 * kN <= padded; column += 4 * kN)
-      block(std::integral_constant<int, 4>{}, column);
-    for (; column < padded; column += kN) block(std::integral_constant<int, 1>{}, column);
+    int c = 0;
+    for (; c + kVectors <= vectors; c += kVectors)
+      block(std::integral_constant<int, kVectors>{}, c);
+    for (; c + 4 <= vectors; c += 4) block(std::integral_constant<int, 4>{}, c);
+    for (; c < vectors; ++c) block(std::integral_constant<int, 1>{}, c);
   }
 }
 
+// Puts the split dimensions of a lane's sums into the order of memory.
+void join_words(const AttentionTask& task, float* o) {
+  alignas(64) float joined[kMaxHeadDim];
+  for (int c = 0; c < task.head_dim; ++c) joined[c] = o[split_place(c, task.head_dim)];
+  std::copy_n(joined, task.head_dim, o);
+}
+
 void store_results(const AttentionTask& task, const TileScratch& scratch) {
+  const bool is_split = splits_words(task);
   for (int lane = 0; lane < task.lanes; ++lane) {
+    if (is_split) join_words(task, scratch.o + lane * scratch.padded_dim);
     if (task.partial_o != nullptr) {
       store_partial(task, scratch, lane);
       continue;
@@ -454,13 +604,23 @@ void store_results(const AttentionTask& task, const TileScratch& scratch) {
 
 // o = o * corr + p v, where p has replaced the scores.
 void add_values(const AttentionTask& task, const TileScratch& lanes, int keys, bool fetches) {
+  const RowShape rows = row_shape(task, lanes);
   if (task.unit_lanes() == 1)
     return with_fetch(lanes, fetches, [&](auto fetch) {
-      value_row<decltype(fetch)::value>(lanes, task.head_dim, keys);
+      constexpr Fetch kFetch = decltype(fetch)::value;
+      rows.is_split ? value_row<true, kFetch>(lanes, rows.vectors, keys)
+                    : value_row<false, kFetch>(lanes, rows.vectors, keys);
     });
   const int rows_ahead = fetches ? keys : 0;
   RowsAhead next_keys(lanes.next, 0, rows_ahead);
-  value_tile<false>(lanes, lanes.o, task.unit_lanes(), task.head_dim, keys, next_keys, rows_ahead);
+  const ValueTile tile{.lanes = task.unit_lanes(),
+                       .keys = keys,
+                       .key_stride = spread_of(task.unit_lanes()),
+                       .vectors = rows.vectors,
+                       .o = lanes.o,
+                       .ahead = &next_keys,
+                       .rows_ahead = rows_ahead};
+  rows.is_split ? value_tile<true>(lanes, tile) : value_tile<false>(lanes, tile);
 }
 
 void few_lanes(const AttentionTask& task, TileScratch& scratch) {
@@ -469,7 +629,7 @@ void few_lanes(const AttentionTask& task, TileScratch& scratch) {
   visit_unit_tiles(task, scratch, !fetches, [&](int first, int keys, bool is_regular) {
     if (is_regular && task.units_together() > 1)
       return visit_runs(
-          task, scratch, q_bytes, first, keys,
+          task, scratch, q_bytes, first, keys, spread_of(task.unit_lanes()),
           RunStages{
               .score = [&](const TileScratch& lanes,
                            int count) { score_rows(task, lanes, count, true); },
@@ -512,8 +672,13 @@ void many_lanes(const AttentionTask& task, TileScratch& scratch) {
         softmax_tile(scratch, tile.first, width, keys);
         const int rows_ahead = is_first && loaded == kKeyTile ? kKeyTile : 0;
         RowsAhead next_keys(scratch.keys, loaded, loaded + rows_ahead);
-        value_tile<true>(scratch, scratch.o + tile.first * scratch.padded_dim, tile.lanes,
-                         task.head_dim, keys, next_keys, rows_ahead);
+        value_tile<false>(scratch, {.lanes = tile.lanes,
+                                    .keys = keys,
+                                    .key_stride = kLaneTile,
+                                    .vectors = (task.head_dim + kN - 1) / kN,
+                                    .o = scratch.o + tile.first * scratch.padded_dim,
+                                    .ahead = &next_keys,
+                                    .rows_ahead = rows_ahead});
         is_first = false;
       });
 }

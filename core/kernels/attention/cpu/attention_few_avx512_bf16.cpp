@@ -440,7 +440,7 @@ void attention_few_avx512_bf16(const AttentionTask& task, void* memory) {
   visit_unit_tiles(task, scratch, /*each_unit=*/false, [&](int first, int keys, bool is_regular) {
     if (is_regular && task.units_together() > 1)
       return visit_runs(
-          task, scratch, q_bytes, first, keys,
+          task, scratch, q_bytes, first, keys, /*spread=*/0,
           RunStages{
               .score = [&](const TileScratch& lanes, int count) { score_rows(task, lanes, count); },
               .weigh = [&](const TileScratch& lanes) { softmax_rows(task, lanes, first, keys); },

@@ -205,9 +205,10 @@ struct TileScratch {
   void* k = nullptr;             // converted or padded keys [keys][padded_dim]
   void* v = nullptr;             // converted, padded or interleaved values [keys][padded_dim]
   // For the lane tile and the key tile.
-  float* scores = nullptr;  // many: [keys][64]; few: [64][128], lanes of the units read together
-  void* p = nullptr;        // bf16 weights in key pairs: many [pairs][64], few [64][64 pairs]
-  float* corr = nullptr;    // [64] exp2(m_old - m_new) of the lanes read together
+  // Many: [keys][64]; few: of the units that are read together, [lanes][128] or [128][spread].
+  float* scores = nullptr;
+  void* p = nullptr;      // bf16 weights in key pairs: many [pairs][64], few [64][64 pairs]
+  float* corr = nullptr;  // [64] exp2(m_old - m_new) of the lanes read together
 
   int padded_dim = 0;  // head_dim rounded up to 16
   FetchSetting fetch;
@@ -232,7 +233,8 @@ struct TileScratch {
     carve(alibi_k, 4, kKeyTile + 16);
     carve(k, 4, kKeyTile * width);
     carve(v, 4, kKeyTile * width);
-    carve(scores, 4, static_cast<size_t>(kKeyTile + kGroupSlack * kRowGroup) * kLaneTile);
+    // The spread of a unit's lanes may be twice as many, less one.
+    carve(scores, 4, static_cast<size_t>(kKeyTile + kGroupSlack * kRowGroup) * kLaneTile * 2);
     carve(p, 4, static_cast<size_t>(kKeyTile) / 2 * kLaneTile);
     carve(corr, 4, kLaneTile);
   }

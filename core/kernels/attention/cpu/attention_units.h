@@ -118,12 +118,14 @@ struct RunStages {
 // on. (Two threads of a Zen 5, rows of 256 bytes in blocks of 64, one unit after the other: 0.91 of
 // the rate of long runs, as f32 has in blocks of 32; in blocks of 128, or f32 in blocks of 64: 0.95
 // to 0.97.)
+// A lane has a row of scores and of weights. If `spread` is not 0, each unit has instead `spread`
+// side by side for each key.
 //   stages.score(of_lanes, keys)   scores of the first `keys` keys of of_lanes
 //   stages.weigh(of_lanes)         the tile's scores become weights; updates m, n and corr
 //   stages.add(of_lanes, keys)     o = o * corr + p v with the first `keys` values
 template <typename Stages>
 void visit_runs(const AttentionTask& task, TileScratch& scratch, size_t q_bytes, int first,
-                int keys, const Stages& stages) {
+                int keys, int spread, const Stages& stages) {
   // The correction of o for later parts of a tile.
   alignas(64) static constexpr float kOnes[kFewLanes] = {1, 1, 1, 1, 1, 1, 1, 1};
   const TileParts parts = parts_of_tile(task, first, keys);
@@ -146,7 +148,7 @@ void visit_runs(const AttentionTask& task, TileScratch& scratch, size_t q_bytes,
     // Each unit has scores and weights of its own.
     const auto of_unit = [&](int unit) {
       TileScratch view = scratch.from_lane((first_unit + unit) * lanes, q_bytes);
-      view.scores += unit * lanes * kKeyTile;
+      view.scores += unit * (spread > 0 ? spread : lanes) * kKeyTile;
       view.p = static_cast<uint32_t*>(scratch.p) + unit * lanes * (kKeyTile / 2);
       view.corr += unit * lanes;
       view.keys = all_keys;
@@ -162,7 +164,7 @@ void visit_runs(const AttentionTask& task, TileScratch& scratch, size_t q_bytes,
         for (int unit = 0; unit < units; ++unit, group += parts.parts[i].groups()) {
           TileScratch view = of_unit(unit);
           view.groups = parts.parts[i].groups();
-          view.scores += parts.parts[i].begin;
+          view.scores += parts.parts[i].begin * std::max(spread, 1);
           view.p = static_cast<uint32_t*>(view.p) + parts.parts[i].begin / 2;
           use(view, parts.parts[i], group);
         }

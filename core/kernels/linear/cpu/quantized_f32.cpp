@@ -25,7 +25,16 @@ using WordTag = hn::Rebind<uint32_t, Tag>;
 using Vec = hn::Vec<Tag>;
 using Words = hn::Vec<WordTag>;
 constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
-constexpr int kVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+// Sums that the registers hold beside the operands.
+constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
+constexpr int kOutputs = 64;
+
+// Vectors of outputs that are computed together: as many as the registers hold sums of.
+constexpr int slice_vectors(int rows) {
+  int vectors = std::max(1, kOutputs / kN);
+  while (vectors > 1 && vectors * rows > kAccumulators) vectors /= 2;
+  return vectors;
+}
 
 // The values of eight inputs of kN outputs each, one input after the other.
 template <WeightFormat kFormat>
@@ -95,7 +104,7 @@ HWY_INLINE Vec scales_of(const QuantizedPanel& panel, int64_t group, int column)
 }
 
 // Adds the products of inputs kInput to 7 of a step to the sums of one vector of outputs.
-template <int kInput, WeightFormat kFormat, int kRows>
+template <int kInput, WeightFormat kFormat, int kRows, int kVectors>
 HWY_INLINE void multiply_inputs(const Step<kFormat>& values, const float* x, int64_t stride, int v,
                                 Vec (&sum)[kRows][kVectors]) {
   if constexpr (kInput < kStepInputs) {
@@ -107,21 +116,29 @@ HWY_INLINE void multiply_inputs(const Step<kFormat>& values, const float* x, int
 }
 
 // Adds a group's unscaled products for kVectors vectors of outputs.
-template <WeightFormat kFormat, int kRows>
+template <WeightFormat kFormat, int kRows, int kVectors>
 HWY_INLINE void multiply_group(const QuantizedTask& task, int64_t first_step, int64_t end_step,
                                int column, Vec (&sum)[kRows][kVectors]) {
   constexpr bool kIsBytes = Step<kFormat>::kIsBytes;
   const int64_t stride = task.panel.steps * kStepInputs;
   const auto* x = static_cast<const float*>(task.linear.x);
-  const bool is_to_l1 = task.linear.fetch.level == FetchSetting::Level::kL1;
-  const int64_t bytes_ahead = task.linear.fetch.bytes;
-  for (int64_t step = first_step; step < end_step; ++step) {
+  // The slices of a group share the lines of a later one, in the order of memory.
+  constexpr int64_t kStepBytes = kIsBytes ? kStepInputs * kOutputs : 4 * kOutputs;
+  constexpr int64_t kShare = std::max<int64_t>(64, kStepBytes * kVectors * kN / kOutputs);
+  const int64_t group_bytes = (end_step - first_step) * kStepBytes;
+  const WeightFetch& fetch = task.linear.fetch;
+  const int64_t distance =
+      kVectors * kN < kOutputs ? std::max<int64_t>(fetch.bytes, group_bytes) : fetch.bytes;
+  const uint8_t* ahead =
+      codes_of<kFormat>(task.panel, first_step, 0) + distance + group_bytes * column / kOutputs;
+  const bool is_to_l1 = fetch.level == FetchSetting::Level::kL1;
+  for (int64_t step = first_step; step < end_step; ++step, ahead += kShare) {
     const uint8_t* codes = codes_of<kFormat>(task.panel, step, column);
-    if (column == 0 && bytes_ahead > 0) {
+    if (fetch.bytes > 0) {
       if (is_to_l1)
-        fetch_lines<3, kIsBytes ? 8 : 4>(codes + bytes_ahead);
+        fetch_lines<3, kShare / 64>(ahead);
       else
-        fetch_lines<2, kIsBytes ? 8 : 4>(codes + bytes_ahead);
+        fetch_lines<2, kShare / 64>(ahead);
     }
     for (int v = 0; v < kVectors; ++v)
       multiply_inputs<0>(Step<kFormat>(codes + (kIsBytes ? 1 : 4) * kN * v), x + step * kStepInputs,
@@ -129,38 +146,40 @@ HWY_INLINE void multiply_group(const QuantizedTask& task, int64_t first_step, in
   }
 }
 
-// Adds the scaled sums of all groups of a panel, for kVectors vectors of outputs, to `sums`.
+// Adds the scaled sums of a group, for a slice of the outputs, to `sums`.
 template <WeightFormat kFormat, int kRows>
-HWY_INLINE void columns(const QuantizedTask& task, int column, float (*sums)[64]) {
+HWY_INLINE void add_group(const QuantizedTask& task, int64_t group, int column,
+                          float (*sums)[kOutputs]) {
+  constexpr int kVectors = slice_vectors(kRows);
   const Tag d;
   const QuantizedPanel& panel = task.panel;
   const int64_t groups = panel.groups();
-  for (int64_t group = 0; group < groups; ++group) {
-    Vec sum[kRows][kVectors];
-    for (int r = 0; r < kRows; ++r)
-      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
-    const int64_t first = group * panel.group_steps;
-    multiply_group<kFormat, kRows>(task, first, std::min(first + panel.group_steps, panel.steps),
-                                   column, sum);
-    for (int v = 0; v < kVectors; ++v) {
-      const int at = column + kN * v;
-      const Vec scale = scales_of(panel, group, at);
-      for (int r = 0; r < kRows; ++r) {
-        Vec total = hn::MulAdd(scale, sum[r][v], hn::LoadU(d, sums[r] + at));
-        if constexpr (kFormat == WeightFormat::kInt4)
-          total = hn::MulAdd(hn::LoadU(d, panel.minimums + group * 64 + at),
-                             hn::Set(d, task.x_sums[r * groups + group]), total);
-        hn::StoreU(total, d, sums[r] + at);
-      }
+  Vec sum[kRows][kVectors];
+  for (int r = 0; r < kRows; ++r)
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
+  const int64_t first = group * panel.group_steps;
+  multiply_group<kFormat, kRows, kVectors>(
+      task, first, std::min(first + panel.group_steps, panel.steps), column, sum);
+  for (int v = 0; v < kVectors; ++v) {
+    const int at = column + kN * v;
+    const Vec scale = scales_of(panel, group, at);
+    for (int r = 0; r < kRows; ++r) {
+      Vec total = hn::MulAdd(scale, sum[r][v], hn::LoadU(d, sums[r] + at));
+      if constexpr (kFormat == WeightFormat::kInt4)
+        total = hn::MulAdd(hn::LoadU(d, panel.minimums + group * kOutputs + at),
+                           hn::Set(d, task.x_sums[r * groups + group]), total);
+      hn::StoreU(total, d, sums[r] + at);
     }
   }
 }
 
+// The slices of a group follow one another, so that its codes are still in L1 for the later ones.
 template <WeightFormat kFormat, int kRows>
 void multiply(const QuantizedTask& task) {
-  alignas(64) float sums[kRows][64] = {};
-  for (int column = 0; column < 64; column += kVectors * kN)
-    columns<kFormat, kRows>(task, column, sums);
+  alignas(64) float sums[kRows][kOutputs] = {};
+  for (int64_t group = 0; group < task.panel.groups(); ++group)
+    for (int column = 0; column < kOutputs; column += slice_vectors(kRows) * kN)
+      add_group<kFormat, kRows>(task, group, column, sums);
   for (int r = 0; r < kRows; ++r) store_outputs(task.linear, r, sums[r]);
 }
 

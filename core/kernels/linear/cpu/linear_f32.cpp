@@ -14,61 +14,13 @@
 #include <algorithm>
 
 #include "core/base/constant.h"
-#include "core/device/cpu/tag-inl.h"
+#include "core/kernels/linear/cpu/linear_panel-inl.h"
 #include "core/kernels/linear/cpu/linear_task.h"
+#include "core/kernels/shared/cpu/bf16_words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-using Tag = reprise::cpu::HWY_NAMESPACE::WholeTag<float>;
-using WordTag = hn::Rebind<uint32_t, Tag>;
-using Vec = hn::Vec<Tag>;
-constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
-// Sums that the registers hold beside the operands.
-constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
-constexpr int kOutputs = 64;
-
-// The two values of each word of bf16 weights.
-HWY_INLINE Vec even_of(hn::Vec<WordTag> words) {
-  return hn::BitCast(Tag(), hn::ShiftLeft<16>(words));
-}
-HWY_INLINE Vec odd_of(hn::Vec<WordTag> words) {
-  return hn::BitCast(Tag(), hn::And(words, hn::Set(WordTag(), 0xffff0000u)));
-}
-
-// ---- results ----
-
-// Rounds to the nearest bf16, halfway cases to even; a NaN stays one. The bits are in the lower
-// half of each word.
-HWY_INLINE hn::Vec<WordTag> to_bf16(Vec value) {
-  const WordTag d;
-  const auto word = hn::BitCast(d, value);
-  const auto upper = hn::ShiftRight<16>(word);
-  const auto is_odd = hn::And(upper, hn::Set(d, 1u));
-  const auto nearest = hn::ShiftRight<16>(hn::Add(hn::Add(word, hn::Set(d, 0x7fffu)), is_odd));
-  const auto is_nan = hn::RebindMask(d, hn::Ne(value, value));
-  return hn::IfThenElse(is_nan, hn::Or(upper, hn::Set(d, 0x40u)), nearest);
-}
-
-// store_outputs(), a vector at a time if all outputs of the panel are wanted.
-void store_row(const LinearTask& task, int row, const float* sums) {
-  if (task.outputs != kOutputs) return store_outputs(task, row, sums);
-  const Tag d;
-  const int64_t first = row * task.out_stride;
-  for (int i = 0; i < kOutputs; i += kN) {
-    Vec value = hn::Load(d, sums + i);
-    if (task.bias != nullptr) value = hn::Add(value, hn::LoadU(d, task.bias + i));
-    if (task.out_dtype == DType::kF32) {
-      float* out = static_cast<float*>(task.out) + first + i;
-      hn::StoreU(task.accumulate ? hn::Add(hn::LoadU(d, out), value) : value, d, out);
-    } else {
-      const hn::Rebind<uint16_t, Tag> d16;
-      uint16_t* out = static_cast<uint16_t*>(task.out) + first + i;
-      hn::StoreU(hn::TruncateTo(d16, to_bf16(value)), d16, out);
-    }
-  }
-}
 
 // ---- a few rows ----
 
@@ -82,13 +34,6 @@ constexpr int64_t kRowBytes = kOutputs * int64_t{sizeof(float)};
 // Slices of outputs narrower than the panel take turns at so many words, which stay in L1.
 constexpr int64_t kTurnWords = 32;
 constexpr int64_t kTurnBytes = kTurnWords * kRowBytes;
-
-// Vectors of outputs that are computed together: as many as the registers hold sums of.
-constexpr int slice_vectors(int rows) {
-  int vectors = std::max(1, kOutputs / kN);
-  while (vectors > kBlockVectors && vectors * rows > kAccumulators) vectors /= 2;
-  return vectors;
-}
 
 // Words [begin, end) of a panel times the rows from `row` on, for the outputs of a slice.
 struct Slice {
@@ -121,9 +66,8 @@ HWY_INLINE void stream_slice(const LinearTask& task, const Slice& slice, float (
       for (int i = 0; i < kTogether; ++i) {
         even[i] = hn::Load(d, w + k * kOutputs + kN * (c + i));
         if constexpr (kBf16) {
-          const auto words = hn::BitCast(WordTag(), even[i]);
-          even[i] = even_of(words);
-          odd[i] = odd_of(words);
+          odd[i] = odd_of(d, even[i]);
+          even[i] = even_of(d, even[i]);
         }
       }
       for (int r = 0; r < kRows; ++r) {
@@ -144,7 +88,7 @@ HWY_INLINE void stream_slice(const LinearTask& task, const Slice& slice, float (
       hn::Store(sum[r][c], d, sums[slice.row + r] + slice.column + kN * c);
 }
 
-// Less rows than a block.
+// Fewer rows than a block has.
 template <int kRows, bool kBf16, int kLocality>
 void stream_few(const LinearTask& task) {
   constexpr int kVectors = slice_vectors(kRows), kWidth = kVectors * kN;
@@ -190,7 +134,7 @@ void stream_blocks(const LinearTask& task) {
 
 // Inputs of a part: its weights for a block's outputs take at most 16 KiB, the half of a small L1.
 constexpr int64_t kPartInputs = std::min(256, (16 << 10) / 4 / kBlockOutputs);
-// The blocks of rows that fetch the next part; there are no fewer.
+// So many blocks of rows fetch the next part. More than kStreamedRows rows make at least as many.
 constexpr int kFetchBlocks = 2;
 constexpr int64_t kFetchInputs = 4;
 
@@ -206,9 +150,8 @@ void unpack(const LinearTask& task, int64_t first, int64_t end, float* out) {
       float* at = target + c / kBlockOutputs * kPartInputs * kBlockOutputs + c % kBlockOutputs;
       const Vec values = hn::Load(d, w + c);
       if constexpr (kBf16) {
-        const auto words = hn::BitCast(WordTag(), values);
-        hn::Store(even_of(words), d, at);
-        hn::Store(odd_of(words), d, at + kBlockOutputs);
+        hn::Store(even_of(d, values), d, at);
+        hn::Store(odd_of(d, values), d, at + kBlockOutputs);
       } else {
         hn::Store(values, d, at);
       }

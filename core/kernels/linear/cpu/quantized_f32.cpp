@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "core/base/constant.h"
-#include "core/device/cpu/tag-inl.h"
+#include "core/kernels/linear/cpu/linear_panel-inl.h"
 #include "core/kernels/linear/cpu/quantize.h"
 #include "core/kernels/linear/cpu/quantized_panel.h"
 
@@ -19,22 +19,9 @@ HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = reprise::cpu::HWY_NAMESPACE::WholeTag<float>;
 using IntTag = hn::Rebind<int32_t, Tag>;
 using WordTag = hn::Rebind<uint32_t, Tag>;
-using Vec = hn::Vec<Tag>;
 using Words = hn::Vec<WordTag>;
-constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
-// Sums that the registers hold beside the operands.
-constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
-constexpr int kOutputs = 64;
-
-// Vectors of outputs that are computed together: as many as the registers hold sums of.
-constexpr int slice_vectors(int rows) {
-  int vectors = std::max(1, kOutputs / kN);
-  while (vectors > 1 && vectors * rows > kAccumulators) vectors /= 2;
-  return vectors;
-}
 
 // The values of eight inputs of kN outputs each, one input after the other.
 template <WeightFormat kFormat>
@@ -180,7 +167,7 @@ void multiply(const QuantizedTask& task) {
   for (int64_t group = 0; group < task.panel.groups(); ++group)
     for (int column = 0; column < kOutputs; column += slice_vectors(kRows) * kN)
       add_group<kFormat, kRows>(task, group, column, sums);
-  for (int r = 0; r < kRows; ++r) store_outputs(task.linear, r, sums[r]);
+  for (int r = 0; r < kRows; ++r) store_row(task.linear, r, sums[r]);
 }
 
 template <WeightFormat kFormat>

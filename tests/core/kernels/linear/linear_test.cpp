@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -180,6 +182,24 @@ TEST(Linear, RowsInF32ArithmeticHaveTheSameBitsInEveryBatch) {
         EXPECT_EQ(first_rows(w, 1, m, isa), want)
             << m << " rows, " << name_of(dtype) << ", " << name_of(isa);
     }
+}
+
+// Rounding must not carry a NaN whose bits are all set into zero.
+TEST(Linear, ANanStaysOneInEveryOutputDtype) {
+  const Weights w(64, 16, DType::kF32, 6);
+  for (const Isa isa : available_isas())
+    for (int64_t m : {1, 4, 13})
+      for (DType out_dtype : {DType::kF32, DType::kBF16}) {
+        Tensor x = tensor_of(random_values(m * w.cols, 5, DType::kF32), DType::kF32);
+        x.as<float>()[0] = std::bit_cast<float>(0x7fffffffu);
+        Tensor out(out_dtype, {m, w.rows});
+        LinearWorkspace workspace;
+        LinearCall{.x = x.data(), .m = m, .out = out.data(), .out_dtype = out_dtype}.run(
+            w.packed, workspace, {.threads = 2, .isa = isa});
+        const std::vector<float> got = values_of(out);
+        for (size_t i = 0; i < 64; ++i)
+          ASSERT_TRUE(std::isnan(got[i])) << name_of(isa) << ", " << m << " rows, output " << i;
+      }
 }
 
 TEST(Linear, NothingBeyondTheOutputsIsWritten) {

@@ -1,0 +1,33 @@
+// Words of two bf16 as vectors of f32: the even and the odd elements apart, so nothing is shuffled.
+#if defined(REPRISE_BF16_WORDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef REPRISE_BF16_WORDS_INL_H_
+#undef REPRISE_BF16_WORDS_INL_H_
+#else
+#define REPRISE_BF16_WORDS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace reprise::kernels::cpu::HWY_NAMESPACE {
+
+// `words` are the bits of an f32 vector. The element in a word's lower half, widened exactly.
+template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
+HWY_INLINE V even_of(D d, V words) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::Rebind<uint32_t, D> d32;
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::BitCast(d32, words)));
+}
+// The element in the upper half.
+template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
+HWY_INLINE V odd_of(D d, V words) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::Rebind<uint32_t, D> d32;
+  return hn::BitCast(d, hn::And(hn::BitCast(d32, words), hn::Set(d32, 0xffff0000u)));
+}
+
+}  // namespace reprise::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // per target

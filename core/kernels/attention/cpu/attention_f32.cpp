@@ -20,6 +20,7 @@
 #include "core/device/cpu/tag-inl.h"
 #include "core/kernels/attention/cpu/attention_tile.h"
 #include "core/kernels/attention/cpu/attention_units.h"
+#include "core/kernels/shared/cpu/bf16_words-inl.h"
 #include "core/kernels/shared/cpu/exp2-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -204,10 +205,8 @@ template <bool kSplit>
 struct RowVector {
   HWY_INLINE explicit RowVector(const float* at) : even(hn::LoadU(Tag(), at)), odd(even) {
     if constexpr (kSplit) {
-      const hn::Rebind<uint32_t, Tag> d32;
-      const auto words = hn::BitCast(d32, even);
-      even = hn::BitCast(Tag(), hn::ShiftLeft<16>(words));
-      odd = hn::BitCast(Tag(), hn::And(words, hn::Set(d32, 0xffff0000u)));
+      even = even_of(Tag(), odd);
+      odd = odd_of(Tag(), odd);
     }
   }
   Vec even, odd;
@@ -296,7 +295,7 @@ void score_keys(const TileScratch& scratch, int vectors, int keys) {
 }
 
 template <bool kSplit>
-void score_lanes(const TileScratch& scratch, int lanes, int vectors, int keys, bool fetches) {
+void score_few(const TileScratch& scratch, int lanes, int vectors, int keys, bool fetches) {
   if (lanes > 1)
     return with_constant<2, 3, 4, 5, 6, 7, 8>(lanes, [&](auto count) {
       constexpr int kLanes = decltype(count)::value;
@@ -318,9 +317,9 @@ void score_lanes(const TileScratch& scratch, int lanes, int vectors, int keys, b
 void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys, bool fetches) {
   const RowShape rows = row_shape(task, scratch);
   if (rows.is_split) {
-    score_lanes<true>(scratch, task.unit_lanes(), rows.vectors, keys, fetches);
+    score_few<true>(scratch, task.unit_lanes(), rows.vectors, keys, fetches);
   } else {
-    score_lanes<false>(scratch, task.unit_lanes(), rows.vectors, keys, fetches);
+    score_few<false>(scratch, task.unit_lanes(), rows.vectors, keys, fetches);
   }
 }
 
@@ -475,7 +474,7 @@ HWY_INLINE void value_block(const float* HWY_RESTRICT p, int key_stride, const R
       for (int half = 0; half < kHalves; ++half) hn::StoreU(sum[r][c][half], d, at(r, c, half));
 }
 
-// What the blocks of a tile's output share.
+// The blocks into which a tile's output is divided all take these.
 struct ValueTile {
   int lanes = 0, keys = 0;
   int key_stride = 0;          // of p

@@ -247,10 +247,6 @@ struct TileScratch {
   [[nodiscard]] FetchAhead fetch_from_values(int index, Ahead ahead) const {
     return fetch_of(values_in_order(index + ahead.far), values_in_order(index + ahead.near));
   }
-  // The rows to fetch while row `row` of the keys is computed.
-  [[nodiscard]] FetchAhead fetch_from_row(int row, Ahead ahead) const {
-    return fetch_of(row_in_order(row + ahead.far), row_in_order(row + ahead.near));
-  }
 
   // A view of this scratch for lanes from `lane` on; a lane's queries take `q_bytes`.
   [[nodiscard]] TileScratch from_lane(int lane, size_t q_bytes) const {
@@ -271,9 +267,6 @@ struct TileScratch {
   }
   [[nodiscard]] const char* values_in_order(int index) const {
     return index < values_left ? values.group(index) : next.group(index - values_left);
-  }
-  [[nodiscard]] const char* row_in_order(int row) const {
-    return keys_in_order(row / kRowGroup) + static_cast<size_t>(row % kRowGroup) * keys.row_bytes;
   }
   [[nodiscard]] FetchAhead fetch_of(const char* far, const char* near) const {
     return {.far = far, .near = near, .to_l2 = fetch.level == FetchSetting::Level::kL2};

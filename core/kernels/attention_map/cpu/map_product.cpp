@@ -34,7 +34,7 @@ constexpr std::array<uint16_t, 256> bf16_of_bytes() {
 }
 constexpr std::array<uint16_t, 256> kByteAsBf16 = bf16_of_bytes();
 
-// Copies the first `count` weights of a row in the panel's dtype; bytes without their scale.
+// Copies the first `count` weights of a row in `dtype`; bytes without their scale.
 void copy_weights(const MapView& map, int64_t at, int64_t count, DType dtype, void* out) {
   if (map.row_scales == nullptr) {
     const auto* from =
@@ -122,26 +122,25 @@ void MapProducts::pack_bf16(std::span<const KeyRun> runs, int64_t layer, int64_t
 }
 
 void MapProducts::multiply(const MapProduct& product, Isa isa) {
-  const bool has_many_rows = dtype_ == DType::kBF16 && isa == Isa::kAvx512Bf16;
-  const int64_t tile = has_many_rows ? kTileRows : kLinearRows;
+  const int64_t tile = multiplies_bf16(isa) ? kTileRows : kLinearRows;
   const int64_t rows = std::ssize(product.seen);
   for (int64_t first = 0; first < rows; first += tile)
     multiply_rows(product, first, std::min(tile, rows - first), isa);
 }
 
-void MapProducts::take_weights(const MapProduct& product, int64_t first, int64_t rows,
-                               int64_t words) {
+void MapProducts::take_weights(const MapProduct& product, int64_t first, int64_t rows, int64_t keys,
+                               DType dtype) {
   const MapView& map = *product.map;
-  grow(weights_, static_cast<size_t>(kTileRows * words_) * sizeof(uint32_t));
-  const int64_t width = dtype_ == DType::kBF16 ? 2 * words : words;
+  const size_t element = size_of(dtype);
+  grow(weights_, static_cast<size_t>(kTileRows * (keys_ + 1)) * sizeof(float));
   for (int64_t r = 0; r < rows; ++r) {
-    char* row = weights_.as<char>() + static_cast<size_t>(r * words) * sizeof(uint32_t);
+    char* row = weights_.as<char>() + static_cast<size_t>(r * keys) * element;
     const int64_t seen = product.seen[static_cast<size_t>(first + r)];
     const int64_t at =
         product.head * map.head_stride + (product.first_row + first + r) * map.row_stride;
-    copy_weights(map, at, seen, dtype_, row);
-    std::memset(row + static_cast<size_t>(seen) * size_of(dtype_), 0,
-                static_cast<size_t>(width - seen) * size_of(dtype_));
+    copy_weights(map, at, seen, dtype, row);
+    std::memset(row + static_cast<size_t>(seen) * element, 0,
+                static_cast<size_t>(keys - seen) * element);
   }
 }
 
@@ -149,7 +148,8 @@ void MapProducts::multiply_rows(const MapProduct& product, int64_t first, int64_
   const int64_t seen =
       *std::max_element(product.seen.begin() + first, product.seen.begin() + first + rows);
   const int64_t words = dtype_ == DType::kBF16 ? (seen + 1) / 2 : seen;
-  take_weights(product, first, rows, words);
+  const int64_t keys = dtype_ == DType::kBF16 ? 2 * words : words;
+  take_weights(product, first, rows, keys, multiplies_bf16(isa) ? DType::kBF16 : DType::kF32);
   const bool is_scaled = product.map->row_scales != nullptr;
   if (is_scaled) sums_.resize(static_cast<size_t>(kTileRows * head_dim_));
   char* out = static_cast<char*>(product.out) +
@@ -172,7 +172,7 @@ void MapProducts::multiply_rows(const MapProduct& product, int64_t first, int64_
       task.out_dtype = DType::kF32;
       task.out_stride = head_dim_;
     }
-    if (dtype_ == DType::kBF16 && isa == Isa::kAvx512Bf16)
+    if (multiplies_bf16(isa))
       linear_rows_avx512_bf16(task);
     else
       linear_panel_f32(task, isa);

@@ -38,15 +38,20 @@ class MapProducts {
  private:
   void pack_f32(std::span<const KeyRun> runs, int64_t layer, int64_t head);
   void pack_bf16(std::span<const KeyRun> runs, int64_t layer, int64_t head);
-  void take_weights(const MapProduct& product, int64_t first, int64_t rows, int64_t words);
+  // Takes rows [first, first + rows) of the map, with zeros up to `keys` keys.
+  void take_weights(const MapProduct& product, int64_t first, int64_t rows, int64_t keys,
+                    DType dtype);
   void multiply_rows(const MapProduct& product, int64_t first, int64_t rows, Isa isa);
   void scale_and_store(const MapProduct& product, int64_t first, int64_t rows) const;
+  [[nodiscard]] bool multiplies_bf16(Isa isa) const {
+    return dtype_ == DType::kBF16 && isa == Isa::kAvx512Bf16;
+  }
   [[nodiscard]] int64_t panels() const { return (head_dim_ + 63) / 64; }
 
   DType dtype_ = DType::kF32;
   int64_t keys_ = 0, words_ = 0, head_dim_ = 0;  // a word is one key in f32, two in bf16
   AlignedBuffer panel_;                          // [panels, words, 64] f32, or pairs of bf16
-  AlignedBuffer weights_;                        // [rows of a tile, words]  f32, or pairs of bf16
+  AlignedBuffer weights_;                        // [rows of a tile, keys] f32 or bf16
   std::vector<float> sums_;                      // [rows of a tile, head_dim], for maps in bytes
 };
 

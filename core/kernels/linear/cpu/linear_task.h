@@ -67,7 +67,8 @@ template <int kLocality, int64_t kLines>
 // bf16 weights, AVX512-BF16: up to kLinearRows, and up to kManyLinearRows.
 void linear_panel_avx512_bf16(const LinearTask& task);
 void linear_rows_avx512_bf16(const LinearTask& task);
-// f32 arithmetic, any weights, up to kMostRowsF32.
+// f32 arithmetic, any weights, up to kMostRowsF32. The inputs of more than 12 rows are a multiple
+// of 4.
 void linear_panel_f32(const LinearTask& task, Isa isa);
 
 // Adds the bias, accumulates and writes the wanted of a row's 64 sums.

@@ -1,5 +1,6 @@
 #include "results/folder.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -16,11 +17,15 @@ std::string method_label(const PlannedMethod& method) {
   return method.options.empty() ? method.name : method.name + " " + json_text(method.options);
 }
 
-// The places of a sweep: every combination of the settings' lists except the methods.
+// The places of a sweep: every combination of the settings' lists except the methods, as far as one
+// of the cases has it.
 class Places {
  public:
   explicit Places(const PlannedSettings& settings)
-      : axes_(settings.axes), models_(settings.models), dtypes_(settings.dtypes) {
+      : axes_(settings.axes),
+        cases_(settings.cases),
+        models_(settings.models),
+        dtypes_(settings.dtypes) {
     if (models_.empty()) models_.emplace_back();
     if (dtypes_.empty()) dtypes_.emplace_back();
   }
@@ -45,7 +50,10 @@ class Places {
   template <typename Fn>
   void descend(Axes::const_iterator axis, const Fields& requested, const std::string& label,
                Fn& fn) const {
-    if (axis == axes_.end()) return fn(requested, label);
+    if (axis == axes_.end()) {
+      if (is_planned(requested)) fn(requested, label);
+      return;
+    }
     for (const Value& value : axis->second) {
       Fields more = requested;
       more[axis->first] = value;
@@ -56,7 +64,17 @@ class Places {
     }
   }
 
+  [[nodiscard]] bool is_planned(const Fields& requested) const {
+    const auto is_case = [&](const Fields& one) {
+      return std::all_of(one.begin(), one.end(), [&](const auto& field) {
+        return field_of(requested, field.first) == field.second;
+      });
+    };
+    return cases_.empty() || std::any_of(cases_.begin(), cases_.end(), is_case);
+  }
+
   const Axes& axes_;
+  const std::vector<Fields>& cases_;
   std::vector<PlannedModel> models_;
   std::vector<std::string> dtypes_;
 };

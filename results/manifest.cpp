@@ -55,10 +55,12 @@ void check_settings(const PlannedSettings& settings) {
   const auto count = [](const auto& list) {
     return static_cast<double>(std::max<size_t>(1, list.size()));
   };
-  double points = count(settings.models) * count(settings.dtypes) * count(settings.methods);
+  require_most(settings.cases.size(), kMostAxisValues, "settings.cases");
+  double points = count(settings.models) * count(settings.dtypes) * count(settings.methods) *
+                  count(settings.cases);
   for (const auto& [name, values] : settings.axes) {
     check_axis(name, values);
-    points *= count(values);
+    if (settings.cases.empty() || !settings.cases[0].contains(name)) points *= count(values);
   }
   if (points > static_cast<double>(kMostPlannedPoints))
     throw FieldFault{fmt::format("settings spans {:.0f} points, at most {} are allowed", points,

@@ -49,6 +49,7 @@ struct PlannedSettings {
   std::vector<PlannedMethod> methods;
   Fields workload;
   std::map<std::string, Values> axes;  // values of each: numbers or words
+  std::vector<Fields> cases;           // values of the axes that change together; often none
   std::optional<int64_t> repetitions, warmup;
   std::map<std::string, int64_t> seeds;
   std::string interleave;  // "points" or "methods"
@@ -67,6 +68,7 @@ struct PlannedSettings {
     visitor.defaulted("methods", self.methods);
     visitor.optional("workload", self.workload);
     visitor.defaulted("axes", self.axes);
+    visitor.optional("cases", self.cases);
     visitor.optional("repetitions", self.repetitions);
     visitor.optional("warmup", self.warmup);
     visitor.optional("seeds", self.seeds);

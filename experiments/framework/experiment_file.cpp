@@ -78,10 +78,10 @@ class Parser {
   Experiment parse(const std::string& scale) {
     experiment_.scale = scale;
     // Checked first, so that a misspelt key is reported as unknown, not as missing.
-    file_.allow({"name",          "paper",         "figure",   "title",   "note",   "kind",
-                 "models",        "dtypes",        "kv_dtype", "methods", "series", "workload",
-                 "compared_with", "settings",      "sweep",    "metrics", "warmup", "repetitions",
-                 "interleave",    "paper_numbers", "seeds",    "plot"});
+    file_.allow({"name",          "paper",      "figure",        "title",   "note",    "kind",
+                 "models",        "dtypes",     "kv_dtype",      "methods", "series",  "workload",
+                 "compared_with", "settings",   "sweep",         "cases",   "metrics", "warmup",
+                 "repetitions",   "interleave", "paper_numbers", "seeds",   "plot"});
     file_.reject_unknown();
     read_caption();  // also the kind, which all later checks need
     Problems problems;
@@ -363,14 +363,63 @@ class Parser {
     return values;
   }
 
+  // Returns the axes of one case. `where` is its place in the file.
+  AxisValues read_case(const Value& entry, const std::string& where) const {
+    JsonObject object(entry, source_, where);
+    AxisValues values;
+    for (const Axis& axis : experiment_.kind.axes)
+      if (object.has(axis.name))
+        values.emplace(axis.name, axis.read(object.at(axis.name), object.where(axis.name)));
+    object.reject_unknown();
+    return values;
+  }
+
+  void read_cases() {
+    const Values& list = list_at(file_, "cases");
+    experiment_.cases.clear();
+    const auto names = [](const AxisValues& axes) {
+      std::vector<std::string> found;
+      for (const auto& [name, value] : axes) found.push_back(name);
+      return found;
+    };
+    for (size_t i = 0; i < list.size(); ++i) {
+      const std::string where = fmt::format("cases.{}", i);
+      AxisValues values = read_case(list[i], where);
+      if (values.empty()) raise("{}: {} sets no axis", source_, where);
+      if (i > 0 && names(values) != names(experiment_.cases[0]))
+        raise("{}: {} sets {}, but the first case {}: all cases set the same axes", source_, where,
+              fmt::join(names(values), ", "), fmt::join(names(experiment_.cases[0]), ", "));
+      if (std::find(experiment_.cases.begin(), experiment_.cases.end(), values) !=
+          experiment_.cases.end())
+        raise("{}: {} is there twice", source_, where);
+      experiment_.cases.push_back(std::move(values));
+    }
+  }
+
+  // The distinct values that the cases give an axis, in the order of the cases.
+  std::vector<AxisValue> values_in_cases(const Axis& axis) const {
+    std::vector<AxisValue> values;
+    for (const AxisValues& one : experiment_.cases)
+      if (std::find(values.begin(), values.end(), one.at(axis.name)) == values.end())
+        values.push_back(one.at(axis.name));
+    return values;
+  }
+
   void read_axes() {
     const Fields none;
     JsonObject settings =
         file_.has("settings") ? file_.object("settings") : JsonObject(none, source_, "settings");
     JsonObject sweep =
         file_.has("sweep") ? file_.object("sweep") : JsonObject(none, source_, "sweep");
-    for (const Axis& axis : experiment_.kind.axes)
-      experiment_.axis_values.push_back(read_axis(axis, settings, sweep));
+    if (file_.has("cases")) read_cases();
+    for (const Axis& axis : experiment_.kind.axes) {
+      const bool is_in_cases = experiment_.cases[0].contains(axis.name);
+      for (JsonObject* other : {&settings, &sweep})
+        if (is_in_cases && other->has(axis.name))
+          raise("{} is in \"cases\" too; keep one of them", other->where(axis.name));
+      experiment_.axis_values.push_back(is_in_cases ? values_in_cases(axis)
+                                                    : read_axis(axis, settings, sweep));
+    }
     settings.reject_unknown();
     sweep.reject_unknown();
   }

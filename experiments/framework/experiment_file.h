@@ -3,8 +3,11 @@
 // Keys: name, title and kind are required, methods or series (or both, where the kind has both),
 // and models if the kind takes any. Optional are paper, figure, note, compared_with ("methods" or
 // "series"), dtypes, kv_dtype, workload, settings (one value per axis), sweep (a list per axis),
-// metrics, repetitions, warmup, interleave ("points" or "methods"), seeds, paper_numbers, plot (one
-// or a list) and scales.
+// cases (a list of objects with one value per axis), metrics, repetitions, warmup, interleave
+// ("points" or "methods"), seeds, paper_numbers, plot (one or a list) and scales.
+//
+// A sweep takes every combination of its lists. Axes that change together stand in cases: each case
+// sets the same axes, and is combined with the sweep of the others.
 //
 // The points of a group are the methods and then the series, each as listed, or the other way round
 // with "compared_with": "series". The others are compared with the first.
@@ -58,6 +61,9 @@ struct Experiment {
   std::vector<results::LeftOut> left_out;
   Workload workload;
   std::vector<std::vector<AxisValue>> axis_values;  // values per axis of the kind, none empty
+  // Values of the axes that change together; one case without axes if there are none. Their
+  // axis_values are the distinct values of all cases.
+  std::vector<AxisValues> cases = {{}};
   // Columns of the table, metrics or percentiles; default: all metrics.
   std::vector<std::string> metrics;
   int64_t repetitions = 5, warmup = 1;

@@ -100,6 +100,16 @@ void add_points(Group& group, const Experiment& experiment, const RunSettings& s
   group.label = label_of(group, experiment);
 }
 
+// Values per axis of the kind: those of one case, and all of the axes that it does not set.
+std::vector<std::vector<AxisValue>> axis_values_in(const AxisValues& one_case,
+                                                   const Experiment& experiment) {
+  std::vector<std::vector<AxisValue>> values = experiment.axis_values;
+  for (size_t a = 0; a < values.size(); ++a)
+    if (const auto found = one_case.find(experiment.kind.axes[a].name); found != one_case.end())
+      values[a] = {found->second};
+  return values;
+}
+
 // Advances `at` to the next combination, the last axis fastest; false after the last.
 bool advance(std::vector<size_t>& at, const std::vector<std::vector<AxisValue>>& values) {
   for (size_t a = at.size(); a-- > 0;) {
@@ -124,13 +134,36 @@ std::vector<std::string> asked_for(const Experiment& experiment) {
   return asked;
 }
 
+// Adds the groups of a model and dtype, which `like` has, for every combination of axis values.
+void add_groups(const Group& like, const std::vector<std::vector<AxisValue>>& axis_values,
+                const Experiment& experiment, const RunSettings& settings,
+                std::vector<Group>& groups) {
+  std::vector<size_t> at(axis_values.size(), 0);
+  do {
+    Group group = like;
+    group.kv_dtype = experiment.kv_dtype == "same" ? group.dtype : parse_dtype(experiment.kv_dtype);
+    group.workload = experiment.workload;
+    group.repetitions = experiment.repetitions;
+    group.warmup = experiment.warmup;
+    group.seeds = experiment.seeds;
+    group.asked_for = asked_for(experiment);
+    for (size_t a = 0; a < at.size(); ++a)
+      group.axes[experiment.kind.axes[a].name] = axis_values[a][at[a]];
+    add_points(group, experiment, settings);
+    groups.push_back(std::move(group));
+  } while (advance(at, axis_values));
+}
+
 void check_size(const Experiment& experiment) {
   double points = static_cast<double>(experiment.models.size() * experiment.dtypes.size() *
-                                      experiment.methods.size());
-  for (const auto& values : experiment.axis_values) points *= static_cast<double>(values.size());
+                                      experiment.methods.size() * experiment.cases.size());
+  for (const auto& values : axis_values_in(experiment.cases[0], experiment))
+    points *= static_cast<double>(values.size());
   if (points > static_cast<double>(kMostPoints))
-    raise("experiment {} has {:.0f} points, at most {} are allowed; shorten a list of \"sweep\"",
-          experiment.name, points, kMostPoints);
+    raise(
+        "experiment {} has {:.0f} points, at most {} are allowed; shorten \"cases\" or a list of "
+        "\"sweep\"",
+        experiment.name, points, kMostPoints);
 }
 
 results::PlannedSettings planned_settings(const Experiment& experiment,
@@ -148,6 +181,11 @@ results::PlannedSettings planned_settings(const Experiment& experiment,
   for (size_t a = 0; a < experiment.axis_values.size(); ++a)
     for (const AxisValue& value : experiment.axis_values[a])
       planned.axes[experiment.kind.axes[a].name].push_back(value.value());
+  for (const AxisValues& one_case : experiment.cases) {
+    Fields fields;
+    for (const auto& [name, value] : one_case) fields[name] = value.value();
+    if (!fields.empty()) planned.cases.push_back(std::move(fields));
+  }
   planned.repetitions = experiment.repetitions;
   planned.warmup = experiment.warmup;
   planned.seeds = named_seeds(experiment.seeds);
@@ -165,32 +203,11 @@ results::PlannedSettings planned_settings(const Experiment& experiment,
 std::vector<Group> expand(const Experiment& experiment, const RunSettings& settings) {
   check_size(experiment);
   std::vector<Group> groups;
-  for (const ModelChoice& model : experiment.models) {
-    for (const DType dtype : experiment.dtypes) {
-      std::vector<size_t> at(experiment.axis_values.size(), 0);
-      do {
-        Group group{
-            .model = model,
-            .dtype = dtype,
-            .kv_dtype = experiment.kv_dtype == "same" ? dtype : parse_dtype(experiment.kv_dtype),
-            .workload = experiment.workload,
-            .axes = {},
-            .repetitions = experiment.repetitions,
-            .warmup = experiment.warmup,
-            .seeds = experiment.seeds,
-            .id = "",
-            .label = "",
-            .methods = {},
-            .asked_for = asked_for(experiment),
-            .point_ids = {},
-            .requested = {}};
-        for (size_t a = 0; a < at.size(); ++a)
-          group.axes[experiment.kind.axes[a].name] = experiment.axis_values[a][at[a]];
-        add_points(group, experiment, settings);
-        groups.push_back(std::move(group));
-      } while (advance(at, experiment.axis_values));
-    }
-  }
+  for (const ModelChoice& model : experiment.models)
+    for (const DType dtype : experiment.dtypes)
+      for (const AxisValues& one_case : experiment.cases)
+        add_groups({.model = model, .dtype = dtype}, axis_values_in(one_case, experiment),
+                   experiment, settings, groups);
   return groups;
 }
 

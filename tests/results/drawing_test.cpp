@@ -50,6 +50,14 @@ TEST(FiguresDocument, FillsTitlesFromThePointsThatAreDrawn) {
   EXPECT_FALSE(document["records"][0].contains("samples"));
 }
 
+TEST(FiguresDocument, PlacesThatNoCaseHasAreNotMissing) {
+  ResultsFolder folder = two_points();
+  folder.run.settings.cases = {{{"prompt_tokens", 8}}, {{"prompt_tokens", 16}}};
+  EXPECT_EQ(json_of(figures_document(folder))["missing"], 0);
+  folder.run.settings.cases = {{{"prompt_tokens", 8}}, {{"prompt_tokens", 32}}};
+  EXPECT_EQ(json_of(figures_document(folder))["missing"], 1);
+}
+
 TEST(FiguresDocument, IsOfFoldersWhoseNamesAreNoText) {
   ResultsFolder folder = two_points();
   folder.source = "results/\xff";

@@ -283,6 +283,36 @@ TEST(ExperimentFile, AxisCannotBeSetAndSwept) {
   expect_refused("/settings/prompt_tokens", 8, "keep one of them");
 }
 
+TEST(ExperimentFile, CasesSetTheSameAxesAndNothingElseSetsThese) {
+  const auto message = [](const Json& cases) {
+    Json file = sample_file();
+    file.erase("scales");
+    file["cases"] = cases;
+    return parse_message(file);
+  };
+  const auto one = [](const char* axis, int value) { return Json{{axis, value}}; };
+  EXPECT_EQ(message(Json::array({one("shared_tokens", 8), one("shared_tokens", 4)})), "");
+  EXPECT_NE(message(Json::array({one("prompt_tokens", 8)}))
+                .find("\"sweep.prompt_tokens\" is in \"cases\" too"),
+            std::string::npos);
+  EXPECT_NE(message(Json::array({one("new_tokens", 8)}))
+                .find("\"settings.new_tokens\" is in \"cases\" too"),
+            std::string::npos);
+  EXPECT_NE(message(Json::array({one("shared_tokens", 8), one("prefill_chunk", 8)}))
+                .find("cases.1 sets prefill_chunk, but the first case shared_tokens"),
+            std::string::npos);
+  EXPECT_NE(message(Json::array({one("shared_tokens", 8), one("shared_tokens", 8)}))
+                .find("is there twice"),
+            std::string::npos);
+  EXPECT_NE(message(Json::array()).find("nothing would be measured"), std::string::npos);
+  EXPECT_NE(message(Json::array({Json::object()})).find("cases.0 sets no axis"), std::string::npos);
+  EXPECT_NE(message(Json::array({one("shared_token", 8)})).find("shared_tokens"),
+            std::string::npos);
+  EXPECT_NE(message(Json::array({one("shared_tokens", -1)})).find("cases.0.shared_tokens"),
+            std::string::npos);
+  EXPECT_NE(message(Json::array({7})).find("cases.0"), std::string::npos);
+}
+
 TEST(ExperimentFile, TextWorkloadNeedsItsFile) {
   expect_refused("/workload", "text_prompts", "\"workload.file\" is missing");
   Json file = sample_file();

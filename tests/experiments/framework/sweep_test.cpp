@@ -52,6 +52,32 @@ TEST(Sweep, LastAxisRunsFastestAndLabelsNameWhatVaries) {
   EXPECT_EQ(groups[1].label, "models/a f32 prompt_tokens=8 new_tokens=2");
 }
 
+TEST(Sweep, AxesOfACaseChangeTogetherAndOthersAreCombinedWithThem) {
+  Json file = sample_file();
+  file.erase("scales");
+  file["settings"] = Json::object();
+  file["cases"] = {{{"prompt_tokens", 32}, {"shared_tokens", 16}},
+                   {{"prompt_tokens", 8}, {"shared_tokens", 0}}};
+  file["sweep"] = {{"new_tokens", {1, 2}}};
+  const Experiment experiment = parse_sample(file);
+  const auto groups = expand(experiment, settings());
+  ASSERT_EQ(groups.size(), 2u * 2 * 2 * 2);
+  for (const auto& [at, prompt, shared, generated] :
+       {std::tuple{0, 32, 16, 1}, {1, 32, 16, 2}, {2, 8, 0, 1}, {3, 8, 0, 2}}) {
+    const Group& group = groups[static_cast<size_t>(at)];
+    EXPECT_EQ(group.axes.at("prompt_tokens"), AxisValue(prompt)) << at;
+    EXPECT_EQ(group.axes.at("shared_tokens"), AxisValue(shared)) << at;
+    EXPECT_EQ(group.axes.at("new_tokens"), AxisValue(generated)) << at;
+  }
+  EXPECT_EQ(groups[3].label, "models/a f32 prompt_tokens=8 new_tokens=2 shared_tokens=0");
+  const results::Manifest made = manifest(experiment, settings(), groups);
+  EXPECT_EQ(made.settings.cases.size(), 2u);
+  EXPECT_EQ(made.settings.axes.at("prompt_tokens"), (Values{32, 8}));
+  EXPECT_EQ(made.points, 32);
+  const results::Manifest read = results::read_manifest(written_fields(made), "run.json");
+  EXPECT_EQ(read.settings.cases, made.settings.cases);
+}
+
 TEST(Sweep, IdsDependOnSettingsNotOnPlaceInTheFile) {
   const auto all = ids_of(expand(parse_sample(sample_file()), settings()));
   EXPECT_EQ(all, ids_of(expand(parse_sample(sample_file()), settings())));

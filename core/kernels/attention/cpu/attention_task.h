@@ -160,5 +160,6 @@ size_t attention_scratch_bytes(int head_dim);
 void attention_avx512_bf16(const AttentionTask& task, void* scratch);
 void attention_few_avx512_bf16(const AttentionTask& task, void* scratch);  // lanes <= kFewLanes
 void attention_f32(const AttentionTask& task, void* scratch, Isa isa);
+void attention_few_f32(const AttentionTask& task, void* scratch, Isa isa);  // lanes <= kFewLanes
 
 }  // namespace reprise::kernels::cpu

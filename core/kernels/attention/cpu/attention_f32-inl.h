@@ -1,0 +1,219 @@
+// What the two attention kernels in f32 arithmetic share: rows in f32, the products of weights and
+// values, and the results.
+#if defined(REPRISE_ATTENTION_F32_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef REPRISE_ATTENTION_F32_INL_H_
+#undef REPRISE_ATTENTION_F32_INL_H_
+#else
+#define REPRISE_ATTENTION_F32_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "core/base/constant.h"
+#include "core/device/cpu/tag-inl.h"
+#include "core/kernels/attention/cpu/attention_tile.h"
+#include "core/kernels/attention/cpu/attention_units.h"
+#include "core/kernels/shared/cpu/bf16_words-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace reprise::kernels::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag = reprise::cpu::HWY_NAMESPACE::WholeTag<float>;
+using Vec = hn::Vec<Tag>;
+constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
+// Accumulators of a block: 24 with 32 registers, 12 with 16.
+constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
+constexpr int kMostVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+
+// Few lanes read rows of bf16 directly if they are whole vectors of words.
+inline bool splits_words(const AttentionTask& task) {
+  return task.kv_dtype == DType::kBF16 && task.unit_lanes() <= kFewLanes &&
+         task.head_dim % (2 * kN) == 0;
+}
+// The place of dimension c among the split ones.
+constexpr int split_place(int c, int head_dim) { return c / 2 + c % 2 * (head_dim / 2); }
+
+// Copies rows into padded f32 scratch.
+template <typename T>
+inline void convert_rows(const RowGroups& rows, int count, int dim, int padded_dim, float* out) {
+  for (int j = 0; j < count; ++j) {
+    const T* in = reinterpret_cast<const T*>(rows.row(j));
+    float* row = out + j * padded_dim;
+    for (int c = 0; c < dim; ++c) row[c] = static_cast<float>(in[c]);
+    for (int c = dim; c < padded_dim; ++c) row[c] = 0.0f;
+  }
+}
+
+inline void convert_bf16_rows(const RowGroups& rows, int count, int dim, int padded_dim,
+                              float* out) {
+  const hn::Rebind<uint16_t, Tag> d16;
+  const hn::Rebind<uint32_t, Tag> d32;
+  const Tag d;
+  for (int j = 0; j < count; ++j) {
+    const auto* in = reinterpret_cast<const uint16_t*>(rows.row(j));
+    float* row = out + j * padded_dim;
+    int c = 0;
+    for (; c + kN <= dim; c += kN)
+      hn::Store(hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, hn::LoadU(d16, in + c)))), d,
+                row + c);
+    for (; c < padded_dim; ++c)
+      row[c] = c < dim ? static_cast<float>(reinterpret_cast<const bf16*>(in)[c]) : 0.0f;
+  }
+}
+
+inline bool needs_widening(const AttentionTask& task) {
+  return !splits_words(task) && (task.kv_dtype != DType::kF32 || task.head_dim % kN != 0);
+}
+
+// Makes the tile's rows padded f32 in whole groups, by copying them if they are not.
+inline void widen_rows(const AttentionTask& task, TileScratch& scratch, int keys) {
+  if (!needs_widening(task)) return;
+  const int count = (keys + kRowGroup - 1) / kRowGroup * kRowGroup;
+  const auto convert = [&](RowGroups& rows, void* out) {
+    auto* f32 = static_cast<float*>(out);
+    switch (task.kv_dtype) {
+      case DType::kF32:
+        convert_rows<float>(rows, count, task.head_dim, scratch.padded_dim, f32);
+        break;
+      case DType::kBF16:
+        convert_bf16_rows(rows, count, task.head_dim, scratch.padded_dim, f32);
+        break;
+      case DType::kF16:
+        convert_rows<f16>(rows, count, task.head_dim, scratch.padded_dim, f32);
+        break;
+    }
+    rows.row_bytes = static_cast<size_t>(scratch.padded_dim) * sizeof(float);
+    const int last = count / kRowGroup - 1;
+    for (int group = 0; group <= last + kGroupSlack; ++group)
+      rows.groups[group] = static_cast<const char*>(out) +
+                           static_cast<size_t>(std::min(group, last) * kRowGroup) * rows.row_bytes;
+  };
+  convert(scratch.keys, scratch.k);
+  convert(scratch.values, scratch.v);
+}
+
+inline const float* row_at(const RowGroups& rows, int j) {
+  return reinterpret_cast<const float*>(rows.row(j));
+}
+
+// A vector of a row: of f32 as it is, or the even and the odd dimensions of words.
+template <bool kSplit>
+struct RowVector {
+  HWY_INLINE explicit RowVector(const float* at) : even(hn::LoadU(Tag(), at)), odd(even) {
+    if constexpr (kSplit) {
+      even = even_of(Tag(), odd);
+      odd = odd_of(Tag(), odd);
+    }
+  }
+  Vec even, odd;
+};
+
+// ---- values ----
+
+// o[kLanes][kN * kVectors] = o * corr + p v with p[key][key_stride], and with split words the same
+// for the odd dimensions, whose sums lie `odd` further on.
+template <int kLanes, int kVectors, bool kSplit>
+HWY_INLINE void value_block(const float* HWY_RESTRICT p, int key_stride, const RowGroups& v,
+                            int keys, int column, int padded_dim, int odd, const float* corr,
+                            float* HWY_RESTRICT o) {
+  constexpr int kHalves = kSplit ? 2 : 1;
+  const Tag d;
+  const auto at = [&](int r, int c, int half) { return o + r * padded_dim + kN * c + half * odd; };
+  Vec sum[kLanes][kVectors][kHalves];
+  for (int r = 0; r < kLanes; ++r)
+    for (int c = 0; c < kVectors; ++c)
+      for (int half = 0; half < kHalves; ++half)
+        sum[r][c][half] = hn::Mul(hn::LoadU(d, at(r, c, half)), hn::Set(d, corr[r]));
+  for (int j = 0; j < keys; j += kRowGroup) {
+    const char* row = v.row(j) + static_cast<size_t>(column) * sizeof(float);
+    const int end = std::min(keys, j + kRowGroup);
+    for (int key = j; key < end; ++key, row += v.row_bytes) {
+      Vec values[kVectors][kHalves];
+      for (int c = 0; c < kVectors; ++c) {
+        const RowVector<kSplit> vector(reinterpret_cast<const float*>(row) + kN * c);
+        values[c][0] = vector.even;
+        if constexpr (kSplit) values[c][1] = vector.odd;
+      }
+      for (int r = 0; r < kLanes; ++r) {
+        const Vec weight = hn::Set(d, p[key * key_stride + r]);
+        for (int c = 0; c < kVectors; ++c)
+          for (int half = 0; half < kHalves; ++half)
+            sum[r][c][half] = hn::MulAdd(weight, values[c][half], sum[r][c][half]);
+      }
+    }
+  }
+  for (int r = 0; r < kLanes; ++r)
+    for (int c = 0; c < kVectors; ++c)
+      for (int half = 0; half < kHalves; ++half) hn::StoreU(sum[r][c][half], d, at(r, c, half));
+}
+
+// The blocks into which a tile's output is divided all take these.
+struct ValueTile {
+  int lanes = 0, keys = 0;
+  int key_stride = 0;          // of p
+  int vectors = 0;             // of a row of values
+  float* o = nullptr;          // of the first lane
+  RowsAhead* ahead = nullptr;  // rows to prefetch meanwhile
+  int rows_ahead = 0;
+};
+
+template <int kVectors, bool kSplit>
+void value_columns(const TileScratch& scratch, const ValueTile& tile, int column,
+                   int rows_per_block) {
+  cut_lanes(tile.lanes, [&](auto height, int lane) {
+    tile.ahead->take(rows_per_block);
+    value_block<decltype(height)::value, kVectors, kSplit>(
+        scratch.scores + lane, tile.key_stride, scratch.values, tile.keys, column,
+        scratch.padded_dim, tile.vectors * kN, scratch.corr + lane,
+        tile.o + lane * scratch.padded_dim + column);
+  });
+}
+
+// Updates all columns of o for the tile's lanes; meanwhile prefetches rows.
+template <bool kSplit>
+void value_tile(const TileScratch& scratch, const ValueTile& tile) {
+  constexpr int kMost = kSplit ? kMostVectors / 2 : kMostVectors;
+  const int blocks = (tile.vectors / kMost + tile.vectors % kMost) * lane_blocks(tile.lanes);
+  const int share = (tile.rows_ahead + blocks - 1) / blocks;
+  int c = 0;
+  for (; c + kMost <= tile.vectors; c += kMost)
+    value_columns<kMost, kSplit>(scratch, tile, kN * c, share);
+  for (; c < tile.vectors; ++c) value_columns<1, kSplit>(scratch, tile, kN * c, share);
+}
+
+// ---- results ----
+
+// Puts the split dimensions of a lane's sums into the order of memory.
+inline void join_words(const AttentionTask& task, float* o) {
+  alignas(64) float joined[kMaxHeadDim];
+  for (int c = 0; c < task.head_dim; ++c) joined[c] = o[split_place(c, task.head_dim)];
+  std::copy_n(joined, task.head_dim, o);
+}
+
+inline void store_results(const AttentionTask& task, const TileScratch& scratch) {
+  const bool is_split = splits_words(task);
+  for (int lane = 0; lane < task.lanes; ++lane) {
+    if (is_split) join_words(task, scratch.o + lane * scratch.padded_dim);
+    if (task.partial_o != nullptr) {
+      store_partial(task, scratch, lane);
+      continue;
+    }
+    const float* o = scratch.o + lane * scratch.padded_dim;
+    const float inverse = inverse_of(scratch.n[lane]);
+    const int64_t first = output_element(task, lane);
+    if (task.out_dtype == DType::kF32) {
+      float* out = static_cast<float*>(task.out) + first;
+      for (int c = 0; c < task.head_dim; ++c) out[c] = o[c] * inverse;
+    } else {
+      bf16* out = static_cast<bf16*>(task.out) + first;
+      for (int c = 0; c < task.head_dim; ++c) out[c] = bf16(o[c] * inverse);
+    }
+  }
+}
+
+}  // namespace reprise::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

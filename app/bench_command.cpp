@@ -178,7 +178,7 @@ void run(const BenchCommand& command, const CommonOptions& common) {
   Bench bench(command, make_context(common), common);
   try {
     for (const Test& test : tests_of(command)) bench.run(test, stop);
-  } catch (const experiments::Interrupted&) {
+  } catch (const Interrupted&) {
     bench.print_table();
     throw ExitStatus{kInterruptedStatus};
   }

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,8 +14,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "core/base/error.h"
+#include "core/base/pipe.h"
 
 extern char** environ;
 
@@ -22,31 +25,9 @@ namespace reprise {
 namespace {
 
 constexpr size_t kMostOutput = size_t{64} << 20;
+constexpr size_t kMostKept = size_t{1} << 16;  // bytes of standard error kept of a dialogue
 // The lowest real-time priorities, so that other real-time programs keep theirs above us.
 constexpr int kOurPriority = 2, kChildPriority = 1;
-
-// A pipe whose ends are closed by the destructor and in every program that is started.
-class Pipe {
- public:
-  Pipe() {
-    if (pipe2(ends_.data(), O_CLOEXEC) != 0) raise("cannot make a pipe: {}", std::strerror(errno));
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  ~Pipe() {
-    for (int& end : ends_) close_end(end);
-  }
-  [[nodiscard]] int read_end() const { return ends_[0]; }
-  [[nodiscard]] int write_end() const { return ends_[1]; }
-  void close_write_end() { close_end(ends_[1]); }
-
- private:
-  static void close_end(int& end) {
-    if (end >= 0) ::close(end);
-    end = -1;
-  }
-  std::array<int, 2> ends_ = {-1, -1};
-};
 
 // Appends the bytes that can be read now; returns false at the end of the stream.
 bool read_some(int file, std::string& text) {
@@ -148,6 +129,77 @@ void use_realtime_priority() {
         "--realtime: the system does not allow real-time priority ({}). Run as root, or give the "
         "program CAP_SYS_NICE, or leave --realtime out.",
         std::strerror(errno));
+}
+
+// Its standard input is a socket, because writing to one can be told to raise no SIGPIPE.
+struct ChildDialogue::Ends {
+  std::array<int, 2> in = {-1, -1};  // ours, the program's
+  Pipe out, err;
+  std::optional<ChildProcess> child;
+
+  explicit Ends(const std::vector<std::string>& command) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0)
+      raise("cannot make a socket: {}", std::strerror(errno));
+    try {
+      child.emplace(command,
+                    ChildStreams{.in = in[1], .out = out.write_end(), .err = err.write_end()});
+    } catch (...) {
+      close_input();
+      throw;
+    }
+    Pipe::close_end(in[1]);
+    out.close_write_end();
+    err.close_write_end();
+  }
+  Ends(const Ends&) = delete;
+  Ends& operator=(const Ends&) = delete;
+  ~Ends() { close_input(); }
+
+ private:
+  void close_input() {
+    for (int& end : in) Pipe::close_end(end);
+  }
+};
+
+ChildDialogue::ChildDialogue(const std::vector<std::string>& command)
+    : name_(command[0]), ends_(std::make_unique<Ends>(command)) {}
+
+ChildDialogue::~ChildDialogue() = default;
+
+std::string ChildDialogue::ask(const std::string& line, const std::atomic<bool>& stop) {
+  unwritten_ += line + '\n';
+  return next_line(stop);
+}
+
+std::string ChildDialogue::next_line(const std::atomic<bool>& stop) {
+  constexpr int kTick_ms = 50;  // how late an interrupt may be seen
+  std::array<pollfd, 3> files = {pollfd{ends_->out.read_end(), POLLIN, 0},
+                                 pollfd{ends_->err.read_end(), POLLIN, 0},
+                                 pollfd{ends_->in[0], POLLOUT, 0}};
+  for (size_t seen = 0;;) {
+    if (const size_t end = out_.find('\n', seen); end != std::string::npos) {
+      std::string line = out_.substr(0, end);
+      out_.erase(0, end + 1);
+      return line;
+    }
+    seen = out_.size();
+    if (seen > kMostOutput) raise("{} printed a line of more than {} MiB", name_, seen >> 20);
+    if (unwritten_.empty()) files[2].fd = -1;
+    if (poll(files.data(), files.size(), kTick_ms) < 0 && errno != EINTR)
+      raise("cannot wait for {}: {}", name_, std::strerror(errno));
+    if (stop) throw Interrupted{};
+    if (files[1].revents != 0 && !read_some(files[1].fd, err_)) files[1].fd = -1;
+    if (err_.size() > kMostKept) err_.erase(0, err_.size() - kMostKept / 2);
+    if (files[0].revents != 0 && !read_some(files[0].fd, out_))
+      raise("{} ended without an answer. {}", name_, last_words(err_));
+    if (files[2].fd >= 0 && files[2].revents != 0) {
+      const ssize_t count =
+          ::send(files[2].fd, unwritten_.data(), unwritten_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (count > 0) unwritten_.erase(0, static_cast<size_t>(count));
+      // Of a program that has ended, the end of its output tells more.
+      if (count < 0 && errno != EAGAIN && errno != EINTR) unwritten_.clear();
+    }
+  }
 }
 
 ChildResult run_child(const std::vector<std::string>& command, const std::atomic<bool>& stop) {

@@ -4,13 +4,13 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
-namespace reprise {
+#include "core/base/interrupted.h"
 
-// Thrown when the caller asked to stop. It is not an error.
-struct Interrupted {};
+namespace reprise {
 
 // Gives this process and the programs that it starts from now on real-time priority (SCHED_FIFO),
 // above all programs of ordinary priority. The started programs run one step below this process, so
@@ -49,6 +49,28 @@ class ChildProcess {
 
  private:
   pid_t pid_ = 0;  // 0 after wait()
+};
+
+// A program that is asked line by line. The destructor kills it.
+class ChildDialogue {
+ public:
+  // Starts the program. Throws Error as ChildProcess does.
+  explicit ChildDialogue(const std::vector<std::string>& command);
+  ~ChildDialogue();
+
+  // Writes `line` and a newline to its standard input, and returns the next line of its standard
+  // output.
+  std::string ask(const std::string& line, const std::atomic<bool>& stop);
+  // Returns the next line of its standard output without the newline. Throws Error with the
+  // program's name and the end of its standard error if it ends before, or prints a line of more
+  // than 64 MiB. Once `stop` is true, throws Interrupted.
+  std::string next_line(const std::atomic<bool>& stop);
+
+ private:
+  struct Ends;
+  std::string name_;
+  std::unique_ptr<Ends> ends_;
+  std::string unwritten_, out_, err_;  // what is to be written; read and not yet returned
 };
 
 struct ChildResult {

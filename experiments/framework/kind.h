@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/interrupted.h"
 #include "core/base/json.h"
 #include "core/base/look.h"
 #include "core/base/metric_info.h"
@@ -184,9 +185,6 @@ struct MemoryNeed {
   std::string of_what;  // e.g. "2.10 GiB for weights and ..."
 };
 
-// Thrown by measure() if `stop` was raised; the group in progress is abandoned.
-struct Interrupted {};
-
 class Kind {
  public:
   virtual ~Kind() = default;
@@ -205,6 +203,7 @@ class Kind {
   // Called for groups that passed check(). A group that needs more memory than there is is skipped.
   [[nodiscard]] virtual MemoryNeed memory_need(const Group& group) = 0;
   // Returns one measurement per method of the group. `machine` has the machine's measured limits.
+  // Throws Interrupted if `stop` was raised; the group in progress is abandoned.
   virtual std::vector<Measurement> measure(const Group& group, const Machine& machine,
                                            const std::atomic<bool>& stop) = 0;
   // Like measure(), for several groups: repetition r of each group comes before repetition r + 1 of

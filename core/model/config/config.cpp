@@ -47,16 +47,25 @@ void merge_generation_config(const std::filesystem::path& path, ModelConfig& con
       config.eos_ids.push_back(id);
 }
 
-ModelConfig load_shape(const std::string& name) {
-  for (const ShippedShape& shape : shape_texts()) {
-    if (name != shape.name) continue;
-    const std::string source = "shape " + name;
-    ModelConfig config = parse_config(parse_json(shape.json, source), source);
-    config.name = name;
-    return config;
-  }
+const ShippedShape& shape_named(const std::string& name) {
+  for (const ShippedShape& shape : shape_texts())
+    if (name == shape.name) return shape;
   raise("\"{}\" is neither a folder with a config.json, nor a config.json, nor a known shape: {}",
         name, unknown_name("shape", name, shipped_shapes()));
+}
+
+ModelConfig load_shape(const std::string& name) {
+  const std::string source = "shape " + name;
+  ModelConfig config = parse_config(parse_json(shape_named(name).json, source), source);
+  config.name = name;
+  return config;
+}
+
+// The config.json that a folder or a path means; empty for a shipped shape.
+std::filesystem::path config_file(const std::filesystem::path& dir_or_name) {
+  std::error_code error;
+  if (std::filesystem::is_directory(dir_or_name, error)) return dir_or_name / "config.json";
+  return std::filesystem::is_regular_file(dir_or_name, error) ? dir_or_name : "";
 }
 
 }  // namespace
@@ -101,16 +110,20 @@ ModelConfig parse_config(const Value& json, const std::string& source) {
 
 ModelConfig load_config(const std::filesystem::path& dir_or_name) {
   namespace fs = std::filesystem;
-  std::error_code error;
-  const bool is_dir = fs::is_directory(dir_or_name, error);
-  if (!is_dir && !fs::is_regular_file(dir_or_name, error)) return load_shape(dir_or_name.string());
-  const fs::path file = is_dir ? dir_or_name / "config.json" : dir_or_name;
+  const fs::path file = config_file(dir_or_name);
+  if (file.empty()) return load_shape(dir_or_name.string());
   ModelConfig config =
       parse_config(parse_json(read_file(file, kMaxConfigBytes), file.string()), file.string());
   const fs::path folder = fs::absolute(file).lexically_normal().parent_path();
   config.name = folder.filename().string();
   merge_generation_config(folder / "generation_config.json", config);
   return config;
+}
+
+std::string config_text(const std::filesystem::path& dir_or_name) {
+  const std::filesystem::path file = config_file(dir_or_name);
+  return file.empty() ? std::string(shape_named(dir_or_name.string()).json)
+                      : read_file(file, kMaxConfigBytes);
 }
 
 bool ModelConfig::has_experts(int64_t layer) const {

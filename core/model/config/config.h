@@ -182,6 +182,8 @@ ModelConfig parse_config(const Value& json, const std::string& source);
 // ("llama-2-7b"); an existing path takes precedence. eos_ids also get those of a
 // generation_config.json beside the file. `name` is set to the folder's or the shape's name.
 ModelConfig load_config(const std::filesystem::path& dir_or_name);
+// The JSON of the config that load_config() reads. Throws Error if there is none.
+std::string config_text(const std::filesystem::path& dir_or_name);
 // Names of the shipped shapes (models/shapes/), sorted.
 std::vector<std::string> shipped_shapes();
 

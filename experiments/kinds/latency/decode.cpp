@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
-#include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/device/machine_probe.h"
 #include "experiments/framework/shared_info.h"
 #include "experiments/framework/undisturbed.h"
+#include "experiments/kinds/latency/rates_beside.h"
 #include "experiments/kinds/shared/costs.h"
 #include "experiments/kinds/shared/method_report.h"
 #include "results/statistics.h"
@@ -30,6 +28,15 @@ const MetricInfo kStreamedBytes = {
 const MetricInfo kStreamedGbS = {"streamed_gb_s", "GB/s",
                                  "what a step must read at least, weights and distinct keys and "
                                  "values once, over its time"};
+const MetricInfo kPrefillBesideRatio = {"prefill_beside_ratio", "ratio",
+                                        "the least time of computing the tokens that are not "
+                                        "shared, at the machine's rates right after "
+                                        "a batch, over prefill_ms"};
+const MetricInfo kPrefillOverFirst = {"prefill_over_first", "ratio",
+                                      "prefill_ms over the first method's, batch by batch"};
+const MetricInfo kStepOverFirst = {
+    "step_over_first", "ratio",
+    "a batch's median step_ms over that of the first method, batch by batch"};
 // A metric of models with experts.
 const MetricInfo kTouchedExperts = {
     "touched_experts", "experts",
@@ -62,17 +69,17 @@ struct DecodeAxes : RequestAxes {
 
 struct Samples {
   std::vector<double> step_ms, prefill_ms, touched_experts;
-  std::vector<double> beside_gb_s, steps_beside_gb_s;  // of each batch, of each step; or none
-  std::vector<int32_t> tokens;                         // of all repetitions, by request
+  std::vector<double> median_step_ms;  // of each batch; 0 if it has no step
+  std::vector<int64_t> steps;          // of each batch
+  std::vector<int32_t> tokens;         // of all repetitions, by request
   Undisturbed taking;
 };
 
 // The times of one batch, from its submission to its last token.
 struct Timed {
-  int64_t submitted_ns;
+  int64_t submitted_ns = 0;
   std::vector<engine::TokenEvent> events;
   int64_t touched_experts = 0;  // by the last step
-  double beside_gb_s = 0;       // 0: not measured
 };
 
 double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
@@ -91,84 +98,112 @@ Timed run_batch(engine::Engine& engine, const model::Decoder& decoder, const Gro
 }
 
 void add(Timed run, int64_t batch, Samples* samples) {
-  auto& [submitted_ns, events, touched_experts, beside_gb_s] = run;
+  auto& [submitted_ns, events, touched_experts] = run;
   samples->touched_experts.push_back(static_cast<double>(touched_experts));
   const TimedBatch timed = split_steps(submitted_ns, events, batch);
   samples->prefill_ms.push_back(timed.prefill_ms);
   samples->step_ms.insert(samples->step_ms.end(), timed.step_ms.begin(), timed.step_ms.end());
-  if (beside_gb_s > 0) {
-    samples->beside_gb_s.push_back(beside_gb_s);
-    samples->steps_beside_gb_s.resize(samples->step_ms.size(), beside_gb_s);
-  }
+  samples->steps.push_back(std::ssize(timed.step_ms));
+  samples->median_step_ms.push_back(
+      timed.step_ms.empty() ? 0 : results::summarize(timed.step_ms).median);
   std::stable_sort(events.begin(), events.end(),
                    [](const auto& a, const auto& b) { return a.request < b.request; });
-  for (const engine::TokenEvent& event : events) samples->tokens.push_back(event.token);
+  for (const engine::TokenEvent& event : events)
+    if (event.has_token()) samples->tokens.push_back(event.token);
 }
 
-Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, const Group& group,
-                           const model::Decoder& decoder, const Machine& machine) {
-  engine::Engine& engine = *lane.engine;
+DecodeStep step_of(const DecodeAxes& axes) {
+  return {
+      .batch = axes.batch,
+      .context = static_cast<double>(axes.prompt_tokens) + static_cast<double>(axes.new_tokens) / 2,
+      .shared = axes.shared_tokens};
+}
+
+// Adds the shares of the rates that the machine had right after each batch.
+void add_beside(const Samples& samples, const Group& group, const model::ModelConfig& config,
+                double bytes, const std::vector<Rates>& beside, Measurement& out) {
+  if (beside.empty()) return;
   const auto axes = group.axes_as<DecodeAxes>();
-  const int64_t batch = axes.batch, prompt_tokens = axes.prompt_tokens;
-  Measurement out;
-  out.metrics = method_metrics(
-      engine, axes, (group.repetitions + group.warmup + samples.taking.retaken()) * batch);
+  const PrefillWork work{.sequences = axes.batch,
+                         .reused = axes.shared_tokens,
+                         .tokens = axes.prompt_tokens - axes.shared_tokens};
+  std::vector<double> gb_s, of_steps, of_prefills;
+  size_t step = 0;
+  for (size_t r = 0; r < beside.size(); ++r) {
+    gb_s.push_back(beside[r].gb_s);
+    for (int64_t left = samples.steps[r]; left > 0; --left)
+      of_steps.push_back(bytes / (samples.step_ms[step++] * 1e6) / beside[r].gb_s);
+    if (work.tokens > 0 && config.experts.count == 0)
+      of_prefills.push_back(prefill_limit_ms(group, config, work, beside[r]) /
+                            samples.prefill_ms[r]);
+  }
+  out.summarize(kReadBesideGbS, gb_s);
+  out.summarize_timed(kMemoryBesideRatio, of_steps);
+  if (!of_prefills.empty()) out.summarize_timed(kPrefillBesideRatio, of_prefills);
+}
+
+// Adds the times of one method or peer and the rates that follow from them.
+void add_times(const Samples& samples, const Group& group, const model::ModelConfig& config,
+               const Machine& machine, const std::vector<Rates>& beside, Measurement& out) {
+  const auto axes = group.axes_as<DecodeAxes>();
   if (samples.step_ms.empty())
     raise(
         "no decode step was seen with all {} sequences at once; generate more with --set "
         "settings.new_tokens={}",
-        batch, 2 * axes.new_tokens);
-  const double context =
-      static_cast<double>(prompt_tokens) + static_cast<double>(axes.new_tokens) / 2;
+        axes.batch, 2 * axes.new_tokens);
+  DecodeStep step = step_of(axes);
   const double touched_experts = results::summarize(samples.touched_experts).median;
-  const double bytes = decode_bytes(decoder.config(), group.weight_type(), group.kv_dtype,
-                                    {.batch = batch,
-                                     .context = context,
-                                     .shared = axes.shared_tokens,
-                                     .touched_experts = std::llround(touched_experts)});
+  step.touched_experts = std::llround(touched_experts);
+  const double bytes = decode_bytes(config, group.weight_type(), group.kv_dtype, step);
   const MemoryLimit limit = memory_limit(machine, bytes);
 
   samples.taking.add_to(out);
   out.sample(kStepMs, samples.step_ms);
   out.sample(kPrefillMs, samples.prefill_ms);
-  out.set(kPrefixMs, lane.prefix_ms);
   if (touched_experts > 0) out.set(kTouchedExperts, touched_experts);
   out.derive(kDecodeTokensPerS, kStepMs,
-             [&](double step_ms) { return static_cast<double>(batch) / (step_ms * 1e-3); });
+             [&](double step_ms) { return static_cast<double>(axes.batch) / (step_ms * 1e-3); });
   out.derive(kPrefillTokensPerS, kPrefillMs, [&](double prefill_ms) {
-    return static_cast<double>(batch * prompt_tokens) / (prefill_ms * 1e-3);
+    return static_cast<double>(axes.batch * axes.prompt_tokens) / (prefill_ms * 1e-3);
   });
   out.set(kStreamedBytes, bytes);
   out.derive(kStreamedGbS, kStepMs, [&](double step_ms) { return bytes / (step_ms * 1e6); });
   if (limit.gb_s > 0)
     out.derive(kMemoryLimitRatio, kStreamedGbS, [&](double gb_s) { return gb_s / limit.gb_s; });
-  if (!samples.beside_gb_s.empty()) {
-    std::vector<double> ratios;
-    for (size_t step = 0; step < samples.step_ms.size(); ++step)
-      ratios.push_back(bytes / (samples.step_ms[step] * 1e6) / samples.steps_beside_gb_s[step]);
-    out.summarize(kReadBesideGbS, samples.beside_gb_s);
-    out.summarize_timed(kMemoryBesideRatio, ratios);
-  }
-  const double flop = decode_flop(decoder.config(), batch, context);
+  add_beside(samples, group, config, bytes, beside, out);
+  const double flop = decode_flop(config, axes.batch, step.context);
   if (const double most = gflop_limit(machine, group.dtype); most > 0)
     out.derive(kComputeLimitRatio, kStepMs,
                [&](double step_ms) { return flop / (step_ms * 1e6) / most; });
-  add_report(*lane.method, out);
-  update(out.resolved, resolved_settings(engine, decoder, lane.method->exactness()));
   out.resolved["memory_limit_level"] = limit.level;
-  out.memory = memory_of(engine);
-  return out;
 }
 
-// True if a step reads more than the caches hold. Otherwise reading memory after each batch would
-// evict the model from the caches.
-bool reads_memory(const Group& group, const model::ModelConfig& config, const Machine& machine) {
+// Adds the counts and settings of one of our methods.
+void add_method(const Samples& samples, const Bench::Lane& lane, const Group& group,
+                const model::Decoder& decoder, Measurement& out) {
+  engine::Engine& engine = *lane.engine;
   const auto axes = group.axes_as<DecodeAxes>();
-  const double bytes = decode_bytes(config, group.weight_type(), group.kv_dtype,
-                                    {.batch = axes.batch,
-                                     .context = static_cast<double>(axes.prompt_tokens),
-                                     .shared = axes.shared_tokens});
-  return std::string_view(memory_limit(machine, bytes).level) == "dram";
+  out.metrics.merge(method_metrics(
+      engine, axes, (group.repetitions + group.warmup + samples.taking.retaken()) * axes.batch));
+  out.set(kPrefixMs, lane.prefix_ms);
+  add_report(*lane.method, out);
+  update(out.resolved, resolved_settings(engine, decoder, lane.method->exactness()));
+  out.memory = memory_of(engine);
+}
+
+void add_over_first(const Samples& first, const Samples& samples, Measurement& out) {
+  std::vector<double> steps, prefills;
+  for (size_t r = 0; r < std::min(first.prefill_ms.size(), samples.prefill_ms.size()); ++r) {
+    prefills.push_back(samples.prefill_ms[r] / first.prefill_ms[r]);
+    if (first.median_step_ms[r] > 0 && samples.median_step_ms[r] > 0)
+      steps.push_back(samples.median_step_ms[r] / first.median_step_ms[r]);
+  }
+  const auto add = [&](const MetricInfo& metric, const std::vector<double>& ratios) {
+    out.sample(metric, ratios);
+    if (!ratios.empty()) samples.taking.mark_comparison(first.taking, metric, out);
+  };
+  add(kStepOverFirst, steps);
+  add(kPrefillOverFirst, prefills);
 }
 
 }  // namespace
@@ -202,16 +237,35 @@ KindInfo DecodeKind::info() {
       .axes = list_axes<DecodeAxes>(),
       .metrics = {kStepMs, kDecodeTokensPerS, kPrefillMs, kPrefixMs, kPrefillTokensPerS,
                   kStreamedGbS, kReadBesideGbS, kMemoryLimitRatio, kMemoryBesideRatio,
-                  kComputeLimitRatio, kKvMb}};
+                  kComputeLimitRatio, kPrefillBesideRatio, kStepOverFirst, kPrefillOverFirst,
+                  kKvMb},
+      .series = peer_series()};
   add_method_metrics(MethodUse::kGeneration, /*takes_turns=*/false, info.metrics);
   return info;
 }
 
-void DecodeKind::check(const Group& group) { bench_.check(group, group.axes_as<DecodeAxes>()); }
+std::string DecodeKind::missing(const MethodChoice& method) const {
+  return is_peer(method) ? missing_peer(method) : "";
+}
+
+void DecodeKind::check(const Group& group) {
+  check_peers(group, bench_.context());
+  bench_.check(without_peers(group), group.axes_as<DecodeAxes>());
+}
 
 MemoryNeed DecodeKind::memory_need(const Group& group) {
   const auto axes = group.axes_as<DecodeAxes>();
-  return memory_of_prompts(group, axes, axes.batch);
+  const Group own = without_peers(group);
+  MemoryNeed need = memory_of_prompts(own, axes, axes.batch);
+  if (const size_t peers = group.methods.size() - own.methods.size(); peers > 0) {
+    const int64_t tokens = axes.shared_tokens +
+                           axes.batch * (axes.prompt_tokens + axes.new_tokens - axes.shared_tokens);
+    need.bytes +=
+        static_cast<double>(peers) *
+        memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype, tokens).bytes;
+    need.of_what += ", and about as much for each peer";
+  }
+  return need;
 }
 
 std::vector<Measurement> DecodeKind::measure(const Group& group, const Machine& machine,
@@ -219,37 +273,60 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Machine& 
   const auto axes = group.axes_as<DecodeAxes>();
   const int64_t batch = axes.batch;
   bench_.use_calibration(machine);
-  const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, axes, batch, stop);
+  const Group own = without_peers(group);  // the first methods of the group
+  const std::vector<Bench::Lane> lanes = bench_.make_lanes(own, axes, batch, stop);
   const model::Decoder& decoder = bench_.decoder(group);
-  std::vector<Samples> samples(lanes.size());
+  const std::vector<std::unique_ptr<Peer>> peers = make_peers(group, stop);
+  std::vector<Samples> samples(group.methods.size());
   for (Samples& of_method : samples)
     of_method.taking = Undisturbed(group.repetitions, bench_.context());
-  std::optional<MachineProbe> probe;
-  if (reads_memory(group, decoder.config(), machine)) probe.emplace(bench_.context());
+  const double bytes =
+      decode_bytes(decoder.config(), group.weight_type(), group.kv_dtype, step_of(axes));
+  RatesBeside beside(group, bytes, bench_.context(), machine);
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const bool is_warmup = r < 0;
     const int64_t item = is_warmup ? group.repetitions - r : r;
-    std::vector<std::vector<int32_t>> prompts;
+    PeerBatch asked{.shared_tokens = axes.shared_tokens, .new_tokens = axes.new_tokens};
     for (int64_t b = 0; b < batch; ++b)
-      prompts.push_back(bench_.prompt(group, axes, item * batch + b));
-    for (size_t m = 0; m < lanes.size(); ++m) {
+      asked.prompts.push_back(bench_.prompt(group, axes, item * batch + b));
+    for (size_t m = 0; m < samples.size(); ++m) {
       begin_turn(group, r, m, stop);
       const auto run = [&] {
-        return run_batch(*lanes[m].engine, decoder, group, axes.new_tokens, prompts);
+        if (m >= lanes.size()) return Timed{.events = peers[m - lanes.size()]->run(asked, stop)};
+        return run_batch(*lanes[m].engine, decoder, group, axes.new_tokens, asked.prompts);
       };
       if (is_warmup) {
         run();
       } else {
-        Timed timed = samples[m].taking.take([] {}, run);
-        if (probe) timed.beside_gb_s = probe->sample(Limit::kDramRead);
-        add(std::move(timed), batch, &samples[m]);
+        add(samples[m].taking.take([] {}, run), batch, &samples[m]);
+        beside.take(m);
       }
     }
   }
 
   return measurements_of(group, samples, [&](size_t m) {
-    return measurement_of(samples[m], lanes[m], group, decoder, machine);
+    Measurement out;
+    add_times(samples[m], group, decoder.config(), machine, beside.of(m), out);
+    if (m > 0) add_over_first(samples[0], samples[m], out);
+    if (m < lanes.size())
+      add_method(samples[m], lanes[m], group, decoder, out);
+    else
+      out.resolved["peer"] = peers[m - lanes.size()]->about();
+    return out;
   });
+}
+
+std::vector<std::unique_ptr<Peer>> DecodeKind::make_peers(const Group& group,
+                                                          const std::atomic<bool>& stop) {
+  const auto axes = group.axes_as<DecodeAxes>();
+  const PeerRoom room{.batch = axes.batch, .tokens = axes.prompt_tokens + axes.new_tokens};
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (const MethodChoice& method : group.methods) {
+    if (!is_peer(method)) continue;
+    tell("starting " + method.name);
+    peers.push_back(std::make_unique<Peer>(method, group, room, bench_.context(), stop));
+  }
+  return peers;
 }
 
 }  // namespace reprise::experiments

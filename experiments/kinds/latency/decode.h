@@ -2,23 +2,31 @@
 // that a step reaches.
 #pragma once
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "experiments/framework/kind.h"
+#include "experiments/kinds/latency/peer.h"
 #include "experiments/kinds/shared/bench.h"
 
 namespace reprise::experiments {
 
 // A step is the time in which every sequence of the batch gets one token. Steps begin when the last
-// sequence has its first token. Methods take turns as in "ttft".
+// sequence has its first token. Methods, and peers as its series, take turns as in "ttft".
 class DecodeKind : public Kind {
  public:
   explicit DecodeKind(const Context& context) : bench_(context) {}
   static KindInfo info();
+  [[nodiscard]] std::string missing(const MethodChoice& method) const override;
   void check(const Group& group) override;
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
   std::vector<Measurement> measure(const Group& group, const Machine& machine,
                                    const std::atomic<bool>& stop) override;
 
  private:
+  std::vector<std::unique_ptr<Peer>> make_peers(const Group& group, const std::atomic<bool>& stop);
+
   Bench bench_;
 };
 

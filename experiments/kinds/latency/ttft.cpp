@@ -1,13 +1,11 @@
 #include "experiments/kinds/latency/ttft.h"
 
 #include <algorithm>
-#include <optional>
-#include <string_view>
 
 #include "core/base/error.h"
-#include "core/device/machine_probe.h"
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/latency/prompt_lengths.h"
+#include "experiments/kinds/latency/rates_beside.h"
 #include "experiments/kinds/latency/timed_request.h"
 #include "experiments/kinds/shared/costs.h"
 
@@ -33,18 +31,8 @@ const MetricInfo kOverBeside = {
 
 TtftAxes axes_of(const Group& group) { return with_lengths(group.axes_as<TtftAxes>()); }
 
-struct Rates {
-  double gflop_s = 0, gb_s = 0;
-};
-
-// The least time for computing all but `reused` tokens of a prompt.
-double limit_ms(const Group& group, const model::ModelConfig& config, int64_t reused,
-                const Rates& rates) {
-  const int64_t tokens = axes_of(group).prompt_tokens - reused;
-  const double flop = prefill_flop(config, reused, tokens);
-  const double bytes = static_cast<double>(streamed_weight_bytes(config, group.weight_type(), 0) +
-                                           reused * kv_bytes_per_token(config, group.kv_dtype));
-  return 1e-6 * std::max(flop / rates.gflop_s, bytes / rates.gb_s);
+PrefillWork work_of(const Group& group, int64_t reused) {
+  return {.reused = reused, .tokens = axes_of(group).prompt_tokens - reused};
 }
 
 // `beside` has the machine's rates after each sample, or is empty.
@@ -54,39 +42,15 @@ void add_limit(Measurement& out, const Group& group, const model::ModelConfig& c
   const Rates probe{.gflop_s = gflop_limit(machine, group.dtype), .gb_s = dram_limit(machine)};
   // The experts that a prompt's tokens are routed to are not known in advance.
   if (config.experts.count > 0 || probe.gflop_s <= 0 || probe.gb_s <= 0) return;
-  const double limit = limit_ms(group, config, reused, probe);
+  const PrefillWork work = work_of(group, reused);
+  const double limit = prefill_limit_ms(group, config, work, probe);
   out.set(kTtftLimitMs, limit);
   out.derive(kOverLimit, kTtftMs, [&](double ttft_ms) { return ttft_ms / limit; });
   std::vector<double> ratios;
   for (size_t r = 0; r < beside.size(); ++r)
-    ratios.push_back(samples.ttft_ms[r] / limit_ms(group, config, reused, beside[r]));
+    ratios.push_back(samples.ttft_ms[r] / prefill_limit_ms(group, config, work, beside[r]));
   if (!ratios.empty()) out.summarize_timed(kOverBeside, ratios);
 }
-
-// The machine's rates right after a sample. Rates measured at the start may differ, because of
-// other programs or another clock rate.
-class RatesBeside {
- public:
-  // `lanes` is the number of methods that take turns.
-  RatesBeside(const Group& group, const model::ModelConfig& config, const Context& context,
-              const Machine& machine, size_t lanes)
-      : arithmetic_(group.dtype == DType::kBF16 ? Limit::kBf16 : Limit::kF32), rates_(lanes) {
-    // A model that fits into the caches would be evicted by reading memory.
-    const auto weights = static_cast<double>(streamed_weight_bytes(config, group.weight_type(), 0));
-    if (std::string_view(memory_limit(machine, weights).level) == "dram") probe_.emplace(context);
-  }
-  void take(size_t lane) {
-    if (probe_)
-      rates_[lane].push_back(
-          {.gflop_s = probe_->sample(arithmetic_), .gb_s = probe_->sample(Limit::kDramRead)});
-  }
-  [[nodiscard]] const std::vector<Rates>& of(size_t lane) const { return rates_[lane]; }
-
- private:
-  Limit arithmetic_;
-  std::optional<MachineProbe> probe_;
-  std::vector<std::vector<Rates>> rates_;  // [lanes][samples]
-};
 
 // Adds rates that follow from the TTFT.
 void add_rates(Measurement& out, const Group& group, const model::ModelConfig& config,
@@ -158,7 +122,9 @@ std::vector<Measurement> TtftKind::measure(const Group& group, const Machine& ma
   const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, axes, /*max_batch=*/1, stop);
   const model::Decoder& decoder = bench_.decoder(group);
   std::vector<RequestSamples> samples = samples_for(group, bench_.context());
-  RatesBeside beside(group, decoder.config(), bench_.context(), machine, lanes.size());
+  const auto weights =
+      static_cast<double>(streamed_weight_bytes(decoder.config(), group.weight_type(), 0));
+  RatesBeside beside(group, weights, bench_.context(), machine);
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const int64_t request = r < 0 ? group.repetitions - r : r;
     const std::vector<int32_t> prompt = bench_.prompt(group, axes, request);

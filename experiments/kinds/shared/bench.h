@@ -107,7 +107,7 @@ Fields answers_of(const Group& group, size_t index,
                   const std::vector<std::vector<int32_t>>& tokens_of_methods);
 
 // One measurement for each method: measure_one(m) with the answers added. `samples` have the tokens
-// of each method as `.tokens`.
+// of each method as `.tokens`; without tokens there are no answers.
 template <typename Samples, typename MeasureOne>
 std::vector<Measurement> measurements_of(const Group& group, const std::vector<Samples>& samples,
                                          MeasureOne&& measure_one) {
@@ -116,7 +116,7 @@ std::vector<Measurement> measurements_of(const Group& group, const std::vector<S
   std::vector<Measurement> measurements;
   for (size_t m = 0; m < samples.size(); ++m) {
     measurements.push_back(measure_one(m));
-    measurements.back().answers = answers_of(group, m, tokens);
+    if (!tokens[m].empty()) measurements.back().answers = answers_of(group, m, tokens);
   }
   return measurements;
 }

@@ -93,5 +93,36 @@ TEST(RunChild, StopsWithItsChildWhenAsked) {
   EXPECT_THROW((void)run_child({"true"}, stop), Interrupted);
 }
 
+TEST(ChildDialogue, AnswersLineByLineHoweverLong) {
+  ChildDialogue dialogue({"sh", "-c", "echo ready; while read -r line; do echo \"$line!\"; done"});
+  EXPECT_EQ(dialogue.next_line(kGoOn), "ready");
+  for (const size_t bytes : {0u, 1u, 1u << 20})
+    EXPECT_EQ(dialogue.ask(std::string(bytes, 'x'), kGoOn), std::string(bytes, 'x') + "!");
+}
+
+TEST(ChildDialogue, AnEndIsToldWithItsLastWords) {
+  ChildDialogue dialogue({"sh", "-c", "echo one; yes much | head -n 100000 >&2; echo last >&2"});
+  EXPECT_EQ(dialogue.next_line(kGoOn), "one");
+  try {
+    (void)dialogue.ask(std::string(1 << 20, 'x'), kGoOn);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("ended without an answer"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("last"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(ChildDialogue({"/nowhere/peer"}), Error);
+}
+
+TEST(ChildDialogue, StopsWithItsChildWhenAsked) {
+  std::atomic<bool> stop = false;
+  ChildDialogue dialogue({"sleep", "60"});
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    stop = true;
+  });
+  EXPECT_THROW((void)dialogue.next_line(stop), Interrupted);
+  stopper.join();
+}
+
 }  // namespace
 }  // namespace reprise

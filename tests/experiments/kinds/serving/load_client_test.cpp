@@ -267,7 +267,7 @@ TEST(LoadClient, AnInterruptEndsWhatIsUnderWayAtOnce) {
   LoadOptions options = options_for(server);
   options.place.silence_timeout_s = 60;
   EXPECT_THROW((void)run_even(options, {.model = "echo"}, 3, 0, {.stop = &stop}),
-               experiments::Interrupted);
+               Interrupted);
   user.join();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }

@@ -1,0 +1,47 @@
+// The machine's rates beside timed work, and the least time that a prefill takes at given rates.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/device/context.h"
+#include "core/device/machine_probe.h"
+#include "core/model/config/config.h"
+#include "experiments/framework/kind.h"
+
+namespace reprise::experiments {
+
+struct Rates {
+  double gflop_s = 0, gb_s = 0;
+};
+
+// The machine's rates right after each sample. Rates measured at the start may differ, because of
+// other programs or another clock rate.
+class RatesBeside {
+ public:
+  // `bytes` are what a sample reads at least. If they fit into the caches nothing is measured,
+  // because reading memory would evict them.
+  RatesBeside(const Group& group, double bytes, const Context& context, const Machine& machine);
+  // Measures after a sample of the group's method `method`.
+  void take(size_t method);
+  // One entry per sample of the method; empty if nothing is measured.
+  [[nodiscard]] const std::vector<Rates>& of(size_t method) const { return rates_[method]; }
+
+ private:
+  Limit arithmetic_;
+  std::optional<MachineProbe> probe_;
+  std::vector<std::vector<Rates>> rates_;  // [methods][samples]
+};
+
+// What a prefill computes: `tokens` positions of each sequence behind `reused` ones, which all
+// sequences have in common.
+struct PrefillWork {
+  int64_t sequences = 1, reused = 0, tokens = 0;
+};
+
+// The least time in milliseconds: the larger of the arithmetic and of reading the weights and the
+// reused keys and values once, at these rates (both above 0).
+[[nodiscard]] double prefill_limit_ms(const Group& group, const model::ModelConfig& config,
+                                      const PrefillWork& work, const Rates& rates);
+
+}  // namespace reprise::experiments

@@ -84,7 +84,7 @@ class Team {
       helpers_.push_back(start_thread("to compute with", [this, worker] { serve(worker); }));
     }
     call_ = &call;
-    gate_.store(kOpen);
+    gate_.fetch_or(kOpen);  // helpers that came too late for the call before may still be counted
     announce();
     call.work(0);
     gate_.fetch_and(~kOpen);
@@ -126,11 +126,12 @@ class Team {
   }
 
   // Returns false if the call is over; `call_` may be destroyed then. A thread inside keeps it
-  // alive.
+  // alive. All helpers come at once: each changes the gate in one step, and none tries again
+  // because another was faster, so entering takes time that grows with their number, not with its
+  // square.
   bool enter() {
-    uint32_t inside = gate_.load();
-    while ((inside & kOpen) != 0)
-      if (gate_.compare_exchange_weak(inside, inside + 1)) return true;
+    if ((gate_.fetch_add(1) & kOpen) != 0) return true;
+    leave();
     return false;
   }
 

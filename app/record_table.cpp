@@ -328,12 +328,24 @@ std::vector<std::string> split_metrics(const std::string& names) {
 std::string paper_notes(const results::Manifest& manifest, const std::vector<PaperPoints>& papers,
                         const std::vector<std::string>& metrics) {
   std::string text;
-  for (const results::PaperNumbers& paper : results::paper_numbers_of(manifest))
-    if (!paper.missing().empty())
+  std::map<std::string, std::string> labels_without;  // numbers of no point, by source
+  for (const results::PaperNumbers& paper : results::paper_numbers_of(manifest)) {
+    const auto is_of_paper = [&](const PaperPoints& points) {
+      return points.source == paper.source() && points.label == paper.label();
+    };
+    if (!paper.missing().empty()) {
       text += fmt::format(
           "the paper's numbers are in {} below the folder that REPRISE_DATA names, which is not "
           "there\n",
           paper.missing());
+    } else if (std::none_of(papers.begin(), papers.end(), is_of_paper)) {
+      std::string& labels = labels_without[paper.source()];
+      labels += (labels.empty() ? "" : ", ") + paper.label();
+    }
+  }
+  for (const auto& [source, labels] : labels_without)
+    text += fmt::format("{}: no number of {} has the model and settings of these points\n", labels,
+                        source);
   std::map<std::string, std::pair<std::string, std::string>> sources;  // labels and hardware
   for (const PaperPoints& paper : papers) {
     if (std::none_of(metrics.begin(), metrics.end(),

@@ -174,10 +174,12 @@ void PaperNumbers::add_speedups(JsonObject baseline) {
 }
 
 const PaperNumbers::Row* PaperNumbers::find(const Fields& settings) const {
-  // A paper names a model; a point has the folder of its checkpoint.
+  // A paper names a model and a data set; a point has their paths.
   Fields named = settings;
   if (const Value& model = field_of(settings, "model"); model.is_text())
     named["model"] = short_model_name(model.text());
+  if (const Value& file = field_of(field_of(settings, "workload"), "file"); file.is_text())
+    named["workload"].fields()["file"] = short_model_name(file.text());
   const auto found = std::find_if(rows_.begin(), rows_.end(),
                                   [&](const Row& row) { return has_all(named, row.settings); });
   return found == rows_.end() ? nullptr : &*found;

@@ -5,8 +5,8 @@
 //   label     (optional) heading of a table's column and legend entry, e.g. "A40"; default "paper"
 //   hardware  the machine it was measured on
 //   fixed     {setting: value}, valid for all rows
-//   columns   names of settings and metrics, one per cell of a row; "model" is the last part of a
-//             checkpoint's path
+//   columns   names of settings and metrics, one per cell of a row; "model", and "file" of a
+//             workload, are the last part of the path
 //   metrics   {metric: unit}: the columns that are metrics; the others are settings
 //   rows      [[cell, ...], ...], null if the paper gives no value. An object such as {"copies":
 //             true} for method_options matches settings that contain these members

@@ -164,14 +164,45 @@ TEST(PaperNumbers, CsvLinesMayEndWithACarriageReturn) {
   EXPECT_EQ(PaperNumbers(file, "paper.json").at({{"prompt_tokens", 4}}).at("latency_us").value, 5);
 }
 
+Fields llama(int64_t layers, int64_t hidden, int64_t kv_heads) {
+  return {{"type", "llama"}, {"layers", layers},     {"hidden", hidden},
+          {"heads", 32},     {"kv_heads", kv_heads}, {"vocab", 32000}};
+}
+
 TEST(PaperNumbers, OfPromptCachesFigure5AreFoundInThePublishedFile) {
   REPRISE_NEEDS_DATA();
   for (const char* name : {"cpu", "4090", "a40"})
     for (const char* method : {"contiguous", "prompt_cache"}) {
       const Metrics found = load_paper_numbers(std::string("prompt_cache_fig5_") + name)
-                                .at({{"method", method}, {"prompt_tokens", 1024}});
+                                .at({{"method", method},
+                                     {"prompt_tokens", 1024},
+                                     {"model_shape", llama(32, 4096, 32)}});
       EXPECT_TRUE(found.contains("ttft_ms")) << name << " " << method;
     }
+}
+
+TEST(PaperNumbers, OfPromptCachesLatencyStandBesideTheirModelAlone) {
+  const PaperNumbers paper = load_paper_numbers("prompt_cache_fig3_a40");
+  Fields point = {{"dataset", "musique"}, {"method", "contiguous"}, {"context_limit", 3500}};
+  EXPECT_FALSE(paper.at(point).contains("ttft_ms"));
+  point["model_shape"] = llama(32, 4096, 32);
+  EXPECT_EQ(paper.at(point).at("ttft_ms").value, 1386.5);
+  for (const Fields& other : {llama(22, 2048, 4), llama(2, 4096, 32), llama(32, 4096, 8)}) {
+    point["model_shape"] = other;
+    EXPECT_FALSE(paper.at(point).contains("ttft_ms"));
+  }
+}
+
+TEST(PaperNumbers, ADataSetIsKnownWhereverItsFolderLies) {
+  const PaperNumbers paper = load_paper_numbers("attn_cache_table2");
+  for (const char* file : {"sts/sts12", "/data/sets/sts12/", "sts12"}) {
+    const Fields point = {{"model", "models/llama-2-7b"},
+                          {"workload", Fields{{"name", "sts"}, {"file", file}}},
+                          {"method", "compute"},
+                          {"method_options", Fields()}};
+    EXPECT_EQ(paper.at(point).at("score").value, 0.6088) << file;
+  }
+  EXPECT_TRUE(paper.at({{"workload", Fields{{"file", 12}}}}).empty());
 }
 
 TEST(PaperNumbers, ShippedFilesAreSound) {
@@ -230,7 +261,8 @@ TEST(PaperNumbers, OfPromptCachesFigures3And4AreMediansOfThePublishedTimes) {
       const Metrics found = paper.at({{"dataset", dataset},
                                       {"method", is_cached ? "prompt_cache" : "contiguous"},
                                       {"method_options", Fields{{"copies", is_cached}}},
-                                      {"context_limit", 3500}});
+                                      {"context_limit", 3500},
+                                      {"model_shape", llama(32, 4096, 32)}});
       const auto value = [&](const char* metric) { return found.at(metric).value; };
       const double kRounded = 0.0501;  // numbers are rounded to a tenth
       ASSERT_TRUE(found.contains("ttft_ms")) << name << " " << dataset;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "core/base/error.h"
+#include "core/tokenizer/shared_text.h"
 #include "core/tokenizer/tokenizer.h"
 #include "workloads/questions/mmlu.h"
 #include "workloads/serving/draws.h"
@@ -76,6 +78,7 @@ class Asker {
         subjects_(load_subjects(options)) {
     for (size_t s = 0; s < subjects_.size(); ++s)
       for (size_t q = 0; q < subjects_[s].questions.size(); ++q) places_.push_back({s, q});
+    prefixes_.resize(subjects_.size());
   }
 
   std::unique_ptr<Entries> ask() {
@@ -98,8 +101,7 @@ class Asker {
 
   bool take(int64_t place) {
     const auto [s, q] = places_[static_cast<size_t>(place)];
-    std::vector<int32_t> tokens =
-        tokenizer_->encode(subjects_[s].prefix + subjects_[s].questions[q]);
+    std::vector<int32_t> tokens = prefix_of(s).encode(subjects_[s].questions[q]);
     if (options_.too_long == "drop" && is_too_long(options_, std::ssize(tokens), output_tokens_)) {
       entries_->leave_out_too_long();
       return false;
@@ -108,17 +110,23 @@ class Asker {
     return true;
   }
 
+  SharedText& prefix_of(size_t subject) {
+    std::optional<SharedText>& prefix = prefixes_[subject];
+    if (!prefix) prefix.emplace(*tokenizer_, subjects_[subject].prefix);
+    return *prefix;
+  }
+
   // The prefix is the tokens that all questions of the subject begin with, within the prefix's
   // text.
   void add_subject(size_t subject) {
-    std::vector<int32_t> prefix = tokenizer_->encode(subjects_[subject].prefix);
+    std::vector<int32_t> prefix = prefix_of(subject).tokens();
     for (const Asked& asked : asked_[subject]) {
       const auto end =
           std::mismatch(prefix.begin(), prefix.end(), asked.tokens.begin(), asked.tokens.end());
       prefix.erase(end.first, prefix.end());
     }
     const std::ptrdiff_t shared = std::ssize(prefix);
-    const int32_t number = shared > 0 ? prefixes_++ : -1;
+    const int32_t number = shared > 0 ? next_prefix_++ : -1;
     for (const Asked& asked : asked_[subject])
       entries_->add({.place = asked.place, .prefix = number, .output_tokens = output_tokens_},
                     {asked.tokens.begin() + shared, asked.tokens.end()});
@@ -129,10 +137,11 @@ class Asker {
   int64_t output_tokens_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<Subject> subjects_;
-  std::vector<Place> places_;              // [questions]
-  std::vector<std::vector<Asked>> asked_;  // [subjects]
+  std::vector<std::optional<SharedText>> prefixes_;  // [subjects], made when asked for
+  std::vector<Place> places_;                        // [questions]
+  std::vector<std::vector<Asked>> asked_;            // [subjects]
   std::unique_ptr<TextEntries> entries_ = std::make_unique<TextEntries>();
-  int32_t prefixes_ = 0;
+  int32_t next_prefix_ = 0;
 };
 
 }  // namespace

@@ -1,0 +1,56 @@
+#include "core/tokenizer/shared_text.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
+namespace reprise {
+namespace {
+
+// Bytes of the last lines, at least. Longer than any token of a text, so that the tokens at their
+// beginning, which an added space or a cut word may change, are followed by some that are as in the
+// whole text.
+constexpr size_t kTailBytes = 128;
+// Tokens in a row by which the two tokenizations are joined.
+constexpr size_t kJoin = 8;
+
+}  // namespace
+
+SharedText::SharedText(const Tokenizer& tokenizer, std::string text, EncodeOptions options)
+    : tokenizer_(tokenizer),
+      text_(std::move(text)),
+      options_(options),
+      tokens_(tokenizer.encode(text_, options)) {
+  if (text_.size() < 2 * kTailBytes) return;
+  const size_t line_end = text_.rfind('\n', text_.size() - kTailBytes);
+  if (line_end == std::string::npos) return;
+  tail_begin_ = line_end + 1;
+  tail_ = tokenizer_.encode(std::string_view(text_).substr(tail_begin_), options_);
+  const auto ends = std::mismatch(tokens_.rbegin(), tokens_.rend(), tail_.rbegin(), tail_.rend());
+  alike_ = static_cast<size_t>(ends.first - tokens_.rbegin());
+  if (alike_ < 2 * kJoin) tail_.clear();
+}
+
+std::vector<int32_t> SharedText::encode(std::string_view behind) const {
+  if (!tail_.empty()) {
+    std::string lines = text_.substr(tail_begin_);
+    lines += behind;
+    const std::vector<int32_t> end = tokenizer_.encode(lines, options_);
+    // Where the tokens alike begin, in the lines' tokens.
+    const auto at = static_cast<std::ptrdiff_t>(tail_.size() - alike_);
+    const auto join_end = at + static_cast<std::ptrdiff_t>(kJoin);
+    if (std::ssize(end) >= join_end &&
+        std::equal(tail_.begin(), tail_.begin() + join_end, end.begin())) {
+      std::vector<int32_t> tokens(tokens_.begin(),
+                                  tokens_.end() - static_cast<std::ptrdiff_t>(alike_));
+      tokens.insert(tokens.end(), end.begin() + at, end.end());
+      return tokens;
+    }
+  }
+  std::string whole = text_;
+  whole += behind;
+  return tokenizer_.encode(whole, options_);
+}
+
+}  // namespace reprise

@@ -266,8 +266,7 @@ TEST(LoadClient, AnInterruptEndsWhatIsUnderWayAtOnce) {
   const auto begin = std::chrono::steady_clock::now();
   LoadOptions options = options_for(server);
   options.place.silence_timeout_s = 60;
-  EXPECT_THROW((void)run_even(options, {.model = "echo"}, 3, 0, {.stop = &stop}),
-               Interrupted);
+  EXPECT_THROW((void)run_even(options, {.model = "echo"}, 3, 0, {.stop = &stop}), Interrupted);
   user.join();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }

@@ -109,7 +109,7 @@ class Layout {
 
   void add(const Gap& gap, int32_t module) {
     finish_run(module);
-    is_beginning_ = false;
+    if (gap.length > 0) is_beginning_ = false;
     take(gap.length, gap.place);
   }
 

@@ -85,7 +85,9 @@ class SchemaReader {
 
   void element(pugi::xml_node node, const Around& around, std::vector<Node>& out) {
     const std::string tag = node.name();
-    if (tag == "module") {
+    if (tag == "module" && !node.attribute("name")) {
+      anonymous_module(node, around, out);
+    } else if (tag == "module") {
       out.push_back({module(node, around)});
     } else if (tag == "union") {
       out.push_back({make_union(node, around)});
@@ -139,7 +141,8 @@ class SchemaReader {
         report_.add(cache->second.place,
                     fmt::format("cache=\"{}\"; known are true and false", cache->second.value));
     }
-    if (const auto src = given.find("src"); src != given.end()) read_src_into(out, src->second);
+    if (const auto src = given.find("src"); src != given.end())
+      read_src_into(out.children, src->second);
     Scope scope{.path_bytes = around.scope.path_bytes + out.name.size() + 1};
     if (scope.path_bytes > limits_.path_bytes)
       problem(node,
@@ -151,9 +154,25 @@ class SchemaReader {
     return out;
   }
 
-  void read_src_into(Module& module, const AttributeValue& src) {
+  // A module without a name is always included: its content belongs to the module around it, or to
+  // the schema. [Prompt Cache §3.2.1]
+  void anonymous_module(pugi::xml_node node, const Around& around, std::vector<Node>& out) {
+    const Attributes given = file_.attributes(node, {"name", "src", "cache"});
+    if (const auto cache = given.find("cache"); cache != given.end())
+      report_.add(cache->second.place,
+                  "a module without a name is part of what is around it, so cache= has no effect; "
+                  "name it, or leave cache= out");
+    const Gap border{.place = file_.place_of(node), .length = 0};
+    out.push_back({border});
+    if (const auto src = given.find("src"); src != given.end()) read_src_into(out, src->second);
+    std::vector<Node> inside = children(node, {.scope = around.scope, .chat = around.chat});
+    std::move(inside.begin(), inside.end(), std::back_inserter(out));
+    out.push_back({border});
+  }
+
+  void read_src_into(std::vector<Node>& children, const AttributeValue& src) {
     try {
-      module.children.push_back({Text{
+      children.push_back({Text{
           .place = src.place, .text = read_src(source_, src.value, src_budget_), .is_file = true}});
     } catch (const Error& error) {
       report_.add(src.place, error.what());

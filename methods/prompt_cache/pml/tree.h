@@ -42,7 +42,9 @@ struct Parameter {
   std::string scaffold;  // text that stands for the argument while the module is encoded
 };
 
-// <gap len=> leaves positions free, which a prompt's text may take. [§3.4]
+// <gap len=> leaves positions free, which a prompt's text may take. [§3.4] Gaps without positions
+// stand around the content of a module without a name, so that its texts are tokenized by
+// themselves.
 struct Gap {
   Place place;
   int64_t length = 0;

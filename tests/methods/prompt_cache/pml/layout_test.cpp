@@ -45,6 +45,13 @@ TEST(PmlLayout, NestedModulesStandWhereTheirParentHasThem) {
             (Lines{". 0 4", "a 0 4", "a#1 0 1", "a#2 3 4", "a/b 1 3", "a/b#1 1 3"}));
 }
 
+// [Prompt Cache §3.2.1]: without an identifier a module is anonymous, and always included.
+TEST(PmlLayout, AModuleWithoutANameBelongsToWhatIsAroundIt) {
+  EXPECT_EQ(layout_of("a<module>b c<module name=\"x\">d<module>e</module></module></module> f"),
+            (Lines{". 0 6", "#1 0 1", "#2 1 3", "#3 5 6", "x 3 5", "x#1 3 4", "x#2 4 5"}));
+  EXPECT_EQ(bytes_of("\n<module>\n a b\n</module>\n c"), bytes_of("a b<gap len=\"1\"/> c"));
+}
+
 TEST(PmlLayout, AGapTakesPositionsWithoutTokens) {
   EXPECT_EQ(layout_of("a <gap len=\"5\"/> b <module name=\"m\">c<gap length=\"2\"/></module>"),
             (Lines{". 0 10", "#1 0 1", "#2 6 7", "m 7 10", "m#1 7 8"}));

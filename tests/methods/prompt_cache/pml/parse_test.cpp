@@ -103,8 +103,8 @@ TEST(PmlSchema, ModulesNeedGoodNames) {
                   {"s.xml:1:1: <schema> has no name; write <schema name=\"...\">"});
   expect_problems("<prompt schema=\"s\"/>",
                   {"s.xml:1:1: the root is <prompt>; a schema's is <schema name=\"...\">"});
-  expect_inside("<module>a</module>",
-                {"s.xml:2:1: <module> has no name; write <module name=\"...\">"});
+  expect_inside("<union><module>a</module></union>",
+                {"s.xml:2:8: <module> has no name; write <module name=\"...\">"});
   expect_inside("<module name=\"\">a</module>",
                 {"s.xml:2:9: <module> has no name; write <module name=\"...\">"});
   expect_inside("<module name=\"1a\"/>",
@@ -127,6 +127,20 @@ TEST(PmlSchema, ModulesNeedGoodNames) {
       schema_of(in_schema("<module name=\"unit.py\"><module name=\"unit.py\"/></module>")));
 }
 
+TEST(PmlSchema, AModuleWithoutANameIsNoPlaceForScaffoldsAndNothingToKeepApart) {
+  expect_inside(
+      "<module cache=\"false\">a</module>",
+      {"s.xml:2:9: a module without a name is part of what is around it, so cache= has no "
+       "effect; name it, or leave cache= out"});
+  expect_inside(
+      "<module name=\"a\"/><module name=\"b\"/>\n<module><scaffold modules=\"a b\"/>"
+      "</module>",
+      {"s.xml:3:9: <scaffold> stands inside another element; put it directly into "
+       "<schema>"});
+  expect_inside("<module name=\"a\"/>\n<module><module name=\"a\"/></module>",
+                {"s.xml:3:17: a second module \"a\" beside that of line 2; name it otherwise"});
+}
+
 TEST(PmlSchema, UnknownElementsAndAttributesGetTheNearest) {
   expect_inside(
       "<modul name=\"a\"/>",
@@ -135,8 +149,7 @@ TEST(PmlSchema, UnknownElementsAndAttributesGetTheNearest) {
   expect_inside(
       "<module nam=\"a\"/>",
       {"s.xml:2:9: <module>: unknown attribute \"nam\", did you mean \"name\"? Known: name, "
-       "src, cache",
-       "s.xml:2:1: <module> has no name; write <module name=\"...\">"});
+       "src, cache"});
   expect_inside("<module name=\"a\" name=\"b\"/>",
                 {"s.xml:2:18: attribute \"name\" of <module> comes twice; keep one"});
 }
@@ -238,8 +251,8 @@ TEST(PmlSchema, ScaffoldsAreSetsThatAPromptCanImport) {
 
 TEST(PmlSchema, AllProblemsOfAFileAreTold) {
   expect_inside(
-      "<module/>\n<param name=\"p\" len=\"3\"/>\n<unknown/>\n<union/>",
-      {"s.xml:2:1: <module> has no name; write <module name=\"...\">",
+      "<module name=\"\"/>\n<param name=\"p\" len=\"3\"/>\n<unknown/>\n<union/>",
+      {"s.xml:2:9: <module> has no name; write <module name=\"...\">",
        "s.xml:3:1: parameter \"p\" is in no module, so that no prompt can give its argument; "
        "put it into a module",
        "s.xml:4:1: unknown element \"unknown\". Known: module, union, param, parameter, gap, "

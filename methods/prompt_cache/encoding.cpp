@@ -35,12 +35,20 @@ std::vector<int32_t> pieces_of(const CompiledSchema& schema, const std::vector<i
 class Builder {
  public:
   explicit Builder(const CompiledSchema& schema) : schema_(schema) {
-    encoding_.unit_of_module.assign(schema.modules.size(), -1);
+    encoding_.unit_of_piece.assign(schema.pieces.size(), -1);
     encoding_.unit_of_scaffold.assign(schema.scaffolds.size(), -1);
   }
 
+  // The schema's own texts are modules without a name, each by itself.
   void isolated() {
-    for (const CompiledModule& module : schema_.modules) add_pass({module.id}, {module.id});
+    for (const int32_t piece : schema_.modules[0].pieces) {
+      const pml::Piece& text = schema_.pieces[static_cast<size_t>(piece)];
+      const int32_t unit = add_unit("module " + schema_.name_of(text), {piece});
+      use(unit);
+      if (unit >= 0) encoding_.passes.push_back({.pieces = {piece}, .units = {unit}});
+    }
+    for (size_t module = 1; module < schema_.modules.size(); ++module)
+      add_pass({schema_.modules[module].id}, {schema_.modules[module].id});
   }
 
   void scaffolds() {
@@ -108,7 +116,7 @@ class Builder {
     for (const int32_t module : kept) {
       const CompiledModule& of = schema_.modules[static_cast<size_t>(module)];
       const int32_t unit = add_unit("module " + of.path, pieces_of(schema_, {module}));
-      encoding_.unit_of_module[static_cast<size_t>(module)] = unit;
+      use(unit);
       if (unit >= 0) pass.units.push_back(unit);
     }
     if (!pass.units.empty()) encoding_.passes.push_back(std::move(pass));
@@ -127,6 +135,13 @@ class Builder {
     if (unit.pieces.empty()) return -1;
     encoding_.units.push_back(std::move(unit));
     return static_cast<int32_t>(encoding_.units.size()) - 1;
+  }
+
+  // Prompts take the texts of the unit from it, unless a scaffold overrides them. -1: no unit.
+  void use(int32_t unit) {
+    if (unit < 0) return;
+    for (const int32_t piece : encoding_.units[static_cast<size_t>(unit)].pieces)
+      encoding_.unit_of_piece[static_cast<size_t>(piece)] = unit;
   }
 
   const CompiledSchema& schema_;
@@ -162,14 +177,11 @@ Encoding encoding_of(const CompiledSchema& schema, Mode mode) {
 
 std::vector<ImportedRun> imported_runs(const CompiledSchema& schema, const Encoding& encoding,
                                        const pml::CompiledPrompt& prompt) {
-  // The unit of each module. Scaffolds override modules.
-  std::vector<int32_t> units = encoding.unit_of_module;
-  for (const int32_t scaffold : prompt.scaffolds) {
-    const int32_t unit = encoding.unit_of_scaffold[static_cast<size_t>(scaffold)];
-    if (unit < 0) continue;
-    for (const int32_t module : schema.scaffolds[static_cast<size_t>(scaffold)].modules)
-      units[static_cast<size_t>(module)] = unit;
-  }
+  std::vector<int32_t> units = encoding.unit_of_piece;
+  for (const int32_t scaffold : prompt.scaffolds)
+    if (const int32_t unit = encoding.unit_of_scaffold[static_cast<size_t>(scaffold)]; unit >= 0)
+      for (const int32_t piece : encoding.units[static_cast<size_t>(unit)].pieces)
+        units[static_cast<size_t>(piece)] = unit;
   const auto first_in = [&](const StateUnit& unit, const pml::Piece& piece) {
     const auto found = std::lower_bound(
         unit.pieces.begin(), unit.pieces.end(), piece.first, [&](int32_t held, int64_t first) {
@@ -182,7 +194,7 @@ std::vector<ImportedRun> imported_runs(const CompiledSchema& schema, const Encod
   std::vector<ImportedRun> runs;
   for (const int32_t index : prompt.pieces) {
     const pml::Piece& piece = schema.pieces[static_cast<size_t>(index)];
-    const int32_t unit = units[static_cast<size_t>(piece.module)];
+    const int32_t unit = units[static_cast<size_t>(index)];
     const ImportedRun run{.unit = unit,
                           .first = first_in(encoding.units[static_cast<size_t>(unit)], piece),
                           .tokens = static_cast<int32_t>(piece.tokens.size()),

@@ -12,7 +12,8 @@
 namespace reprise::prompt_cache {
 
 enum class Mode : uint8_t {
-  // A module's tokens see only the tokens of the module. [Prompt Cache §3.3]
+  // A module's tokens see only the tokens of the module. Each text of the schema outside of modules
+  // is an anonymous module, and is computed by itself. [Prompt Cache §3.2.1, §3.3]
   kIsolated,
   // As in the released code: one causal pass over the whole schema, and one more for each union
   // member that is not the default. A module's states depend on everything before it, imported or
@@ -33,9 +34,10 @@ enum class Mode : uint8_t {
 Mode mode_named(std::string_view name);
 
 // Texts whose states are kept as one segment, one after another: those of a module or of a
-// scaffold.
+// scaffold, or one of the schema's own texts.
 struct StateUnit {
-  std::string name;             // "module /travel-plan", "scaffold 0": part of the segment's key
+  // "module travel-plan", "module #1", "scaffold 0": part of the segment's key
+  std::string name;
   std::vector<int32_t> pieces;  // indices in CompiledSchema::pieces, by position; no placeholders
   std::vector<int32_t> firsts;  // [pieces]  first token of each piece in the segment
   int32_t tokens = 0;
@@ -50,7 +52,8 @@ struct EncodingPass {
 struct Encoding {
   std::vector<StateUnit> units;
   std::vector<EncodingPass> passes;
-  std::vector<int32_t> unit_of_module;    // [modules]    -1: no text is kept
+  // [pieces]  the unit that keeps a text unless a scaffold overrides it; -1: it is not kept
+  std::vector<int32_t> unit_of_piece;
   std::vector<int32_t> unit_of_scaffold;  // [scaffolds]  -1: no text is kept
 };
 

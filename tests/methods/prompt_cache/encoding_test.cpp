@@ -50,10 +50,39 @@ TEST(Encoding, IsolatedComputesEachModuleByItself) {
   const auto schema = pml::compiled(kNested, pml::word_encoder());
   const Encoding encoding = encoding_of(schema, Mode::kIsolated);
   EXPECT_EQ(passes_of(schema, encoding),
-            (Lines{"1 2 | module .", "3 4 6 | module a", "5 | module a/b", "7 8 | module c",
+            (Lines{"1 2 | module #1", "3 4 6 | module a", "5 | module a/b", "7 8 | module c",
                    "9 | module d", "? ? 10 | module e"}));
   EXPECT_EQ(units_of(schema, encoding).back(), "module e: 10") << "placeholders are not kept";
   EXPECT_EQ(units_of(schema, encoding_of(schema, Mode::kRepair)), units_of(schema, encoding));
+}
+
+// [Prompt Cache §3.2.1]: texts outside of modules are anonymous modules.
+TEST(Encoding, IsolatedComputesEachTextOfTheSchemaByItself) {
+  const auto encoder = pml::word_encoder();
+  const auto schema = pml::compiled(
+      R"(<schema name="s">1<module name="a">2</module>3 <module>4</module>5
+<scaffold modules=". a"/></schema>)",
+      encoder);
+  EXPECT_EQ(
+      passes_of(schema, encoding_of(schema, Mode::kIsolated)),
+      (Lines{"1 | module #1", "3 | module #2", "4 | module #3", "5 | module #4", "2 | module a"}));
+  EXPECT_EQ(passes_of(schema, encoding_of(schema, Mode::kJoint)),
+            (Lines{"1 2 3 4 5 | module . | module a"}));
+  const auto prompt =
+      pml::compile_prompt(pml::prompt_of("<prompt schema=\"s\">9</prompt>"), schema, encoder);
+  const auto units = [&](Mode mode, const pml::CompiledPrompt& of) {
+    Lines names;
+    const Encoding encoding = encoding_of(schema, mode);
+    for (const ImportedRun& run : imported_runs(schema, encoding, of))
+      names.push_back(encoding.units[static_cast<size_t>(run.unit)].name);
+    return names;
+  };
+  const Lines apart = {"module #1", "module #2", "module #3", "module #4"};
+  EXPECT_EQ(units(Mode::kIsolated, prompt), apart);
+  EXPECT_EQ(units(Mode::kScaffold, prompt), apart);
+  const auto all =
+      pml::compile_prompt(pml::prompt_of("<prompt schema=\"s\"><a/>9</prompt>"), schema, encoder);
+  EXPECT_EQ(units(Mode::kScaffold, all), Lines{"scaffold 0"});
 }
 
 TEST(Encoding, JointComputesTheSchemaAndOncePerMemberThatIsNoDefault) {

@@ -42,6 +42,7 @@ std::vector<double> by_definition(const model::Decoder& decoder, const Prepared&
                                   const pml::CompiledPrompt& prompt) {
   const model::ModelConfig& config = decoder.config();
   testing::ReferenceDecoder reference(config, *model::random_weights(config, 1));
+  constexpr int32_t kTexts = 1000;  // above all modules' numbers
   PlacedTokens placed;
   size_t new_tokens = 0;
   const auto add = [&](const std::vector<int32_t>& tokens, int64_t first, int32_t module) {
@@ -53,7 +54,8 @@ std::vector<double> by_definition(const model::Decoder& decoder, const Prepared&
   };
   for (const int32_t index : prompt.pieces) {
     const pml::Piece& piece = prepared.schema.pieces[static_cast<size_t>(index)];
-    add(piece.tokens, piece.first, piece.module);
+    // A text of the schema is a module by itself.
+    add(piece.tokens, piece.first, piece.module == 0 ? kTexts + index : piece.module);
   }
   for (const pml::NewRun& run : prompt.new_runs) {
     add(run.tokens, run.first, -1);
@@ -67,9 +69,10 @@ std::vector<double> by_definition(const model::Decoder& decoder, const Prepared&
 TEST_P(PromptCacheStates, IsolatedIsTheDefinitionWithTheMaskOfModules) {
   // The schema has no parameter, so that all tokens seen by a module's tokens are imported.
   const std::string schema = "<schema name=\"s\">" + ids_text(some_ids(3, 1)) +
-                             module_text("a", some_ids(11, 2)) + "<gap len=\"3\"/><union>" +
-                             module_text("b", some_ids(9, 3)) + module_text("d", some_ids(4, 4)) +
-                             "</union>" + module_text("c", some_ids(1, 5)) + "</schema>";
+                             module_text("a", some_ids(11, 2)) + ids_text(some_ids(5, 6)) +
+                             "<gap len=\"3\"/><union>" + module_text("b", some_ids(9, 3)) +
+                             module_text("d", some_ids(4, 4)) + "</union>" +
+                             module_text("c", some_ids(1, 5)) + "</schema>";
   Prepared prepared(*decoder_, schema, Mode::kIsolated);
   for (const char* imports : {"<a/><b/><c/>", "<a/><d/><c/>", "<c/>", "<b/>", ""}) {
     const std::string text = fmt::format("<prompt schema=\"s\">{}61 62 63 64 65</prompt>", imports);

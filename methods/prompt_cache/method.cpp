@@ -186,7 +186,7 @@ class PromptCacheMethod final : public Method {
       for (const std::vector<int32_t>& piece : prefix)
         tokens.insert(tokens.end(), piece.begin(), piece.end());
       if (!tokens.empty())
-        all.push_back({.schema = prompt_cache::plain_schema({}, prefix), .tokens = tokens});
+        all.push_back({.schema = prompt_cache::plain_schema(prefix), .tokens = tokens});
     }
     return all;
   }

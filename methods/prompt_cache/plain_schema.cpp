@@ -26,11 +26,10 @@ void add_module(pml::CompiledSchema& schema, pml::CompiledModule module,
 
 }  // namespace
 
-pml::CompiledSchema plain_schema(const std::vector<int32_t>& own,
-                                 const std::vector<std::vector<int32_t>>& modules) {
+pml::CompiledSchema plain_schema(const std::vector<std::vector<int32_t>>& modules) {
   pml::CompiledSchema schema;
   schema.name = "plain";
-  add_module(schema, {.name = ".", .path = "."}, own);
+  add_module(schema, {.name = ".", .path = "."}, /*tokens=*/{});
   for (const std::vector<int32_t>& tokens : modules) {
     REPRISE_CHECK(!tokens.empty(), "module {} is empty", schema.modules.size());
     const std::string name = std::to_string(schema.modules.size());
@@ -39,10 +38,6 @@ pml::CompiledSchema plain_schema(const std::vector<int32_t>& own,
   }
   schema.modules[0].first = 0;
   schema.modules[0].end = schema.length;
-  pml::CompiledScaffold all{.id = 0};
-  all.modules.resize(schema.modules.size());
-  std::iota(all.modules.begin(), all.modules.end(), 0);
-  schema.scaffolds.push_back(std::move(all));
   return schema;
 }
 
@@ -53,7 +48,6 @@ pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<
   std::iota(prompt.modules.begin(), prompt.modules.end(), 0);
   prompt.pieces.resize(schema.pieces.size());
   std::iota(prompt.pieces.begin(), prompt.pieces.end(), 0);
-  prompt.scaffolds = {0};
   prompt.cached_tokens = schema.length;
   prompt.new_tokens = static_cast<int64_t>(text.size());
   prompt.end = schema.length + prompt.new_tokens;

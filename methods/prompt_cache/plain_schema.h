@@ -9,10 +9,9 @@
 
 namespace reprise::prompt_cache {
 
-// A schema with its own text, followed by modules named "1", "2", ..., and one scaffold of all of
-// them and that text. No module may be empty; `own` may.
-pml::CompiledSchema plain_schema(const std::vector<int32_t>& own,
-                                 const std::vector<std::vector<int32_t>>& modules);
+// A schema of modules named "1", "2", ..., without text of its own and without scaffolds. No module
+// may be empty.
+pml::CompiledSchema plain_schema(const std::vector<std::vector<int32_t>>& modules);
 
 // A prompt that imports all modules, followed by `text`, which must not be empty.
 pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<int32_t> text);

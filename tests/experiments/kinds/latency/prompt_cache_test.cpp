@@ -65,6 +65,19 @@ TEST_F(PromptCacheKind, OneModuleInFrontIsAPrefixAndGivesTheSameTokens) {
   }
 }
 
+// No scaffold is declared for the modules of plain tokens, so that the paper's mode keeps them
+// apart. [Prompt Cache §3.3]
+TEST_F(PromptCacheKind, WithoutAScaffoldItsModeIsIsolated) {
+  TtftKind kind(context_);
+  const Group one = group({{"prompt_tokens", 40}, {"shared_tokens", 33}, {"modules", 4}},
+                          {copying("isolated"), copying("scaffold"), copying("joint")});
+  kind.check(one);
+  const auto measured = measured_json(kind.measure(one, Machine(), stop_));
+  EXPECT_EQ(measured[1].answers["equal_token_ratio"], 1.0);
+  EXPECT_EQ(measured[1].metrics["module_mb"]["value"], measured[0].metrics["module_mb"]["value"]);
+  EXPECT_EQ(measured[1].resolved["exactness"], "approximate");
+}
+
 TEST_F(PromptCacheKind, SeveralModulesAreMarkedApproximateAndRepairIsCounted) {
   TtftKind kind(context_);
   const Group one =
@@ -99,8 +112,8 @@ TEST_F(PromptCacheKind, PromptsThatAreSharedWholeOrNotAtAllGiveTheSameTokens) {
   }
 }
 
-// All lanes hold their modules at once: in memory, once more where a scaffold is encoded too, and
-// once more where a request copies them; in files they take none.
+// All lanes hold their modules at once: in memory, and once more where a request copies them; in
+// files they take none.
 TEST_F(PromptCacheKind, MemoryNeedCountsTheModulesOfEveryLane) {
   TtftKind kind(context_);
   const auto need = [&](const Json& methods) {
@@ -113,7 +126,7 @@ TEST_F(PromptCacheKind, MemoryNeedCountsTheModulesOfEveryLane) {
                  Bench::config(group(Json::object(), {"contiguous"})), DType::kF32));
   EXPECT_EQ(need({"contiguous", "prompt_cache"}), without + modules);
   EXPECT_EQ(need({"contiguous", copying("isolated")}), without + 2 * modules);
-  EXPECT_EQ(need({"contiguous", copying("scaffold")}), without + 3 * modules);
+  EXPECT_EQ(need({"contiguous", copying("scaffold")}), without + 2 * modules);
   EXPECT_EQ(need({"prompt_cache", copying("isolated")}), without + 3 * modules);
   EXPECT_EQ(need({"contiguous", disk}), without);
 }

@@ -193,6 +193,19 @@ TEST(PaperNumbers, OfPromptCachesLatencyStandBesideTheirModelAlone) {
   }
 }
 
+TEST(PaperNumbers, OfPromptCachesTable1StandBesideThePapersReadingAndTheCodes) {
+  const PaperNumbers paper = load_paper_numbers("prompt_cache_table1");
+  for (const char* method : {"isolated", "joint"})
+    EXPECT_EQ(paper
+                  .at({{"model", "checkpoints/llama-2-7b"},
+                       {"task", "2wikimqa"},
+                       {"method", method},
+                       {"grouping", "whole"}})
+                  .at("score")
+                  .value,
+              0.1395);
+}
+
 TEST(PaperNumbers, ADataSetIsKnownWhereverItsFolderLies) {
   const PaperNumbers paper = load_paper_numbers("attn_cache_table2");
   for (const char* file : {"sts/sts12", "/data/sets/sts12/", "sts12"}) {

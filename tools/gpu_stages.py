@@ -125,7 +125,7 @@ def models_stage(build):
     return Stage("4", "whole models", 540, [
         experiment(build, "prompt_cache/ttft", *half, most_s=120),
         experiment(build, "shared_prefix/end_to_end", *half, most_s=150),
-        experiment(build, "relay_attention/fig8", *half, most_s=150),
+        experiment(build, "relay_attention/fig8", *half, "--set", 'cases=[{"user_tokens":64,"output_tokens":128}]', most_s=150),
         experiment(build, "chunk_attention/table4", *half, *few, most_s=120),
     ])
 

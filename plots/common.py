@@ -263,8 +263,21 @@ def method_name(record):
     return f"{setting(record, 'method')} ({words})" if words else setting(record, "method")
 
 
-def varying_settings(records, axes):
-    keys = ["method", "model", "dtype", "weight_format"] + sorted(axes)
+def tied_axes(run, spec):
+    """Returns the axes that change together with the figure's panels: each panel has one value of them."""
+    cases, panels = run["settings"].get("cases", []), spec.get("panels")
+    if not cases or panels not in cases[0]:
+        return []
+
+    def is_tied(axis):
+        values = {(json.dumps(case[panels]), json.dumps(case[axis])) for case in cases}
+        return len(values) == len({of_panel for of_panel, _ in values})
+    return [axis for axis in sorted(cases[0]) if axis != panels and is_tied(axis)]
+
+
+def varying_settings(records, run, spec):
+    tied = tied_axes(run, spec)
+    keys = ["method", "model", "dtype", "weight_format"] + [axis for axis in sorted(run["settings"]["axes"]) if axis not in tied]
     return [key for key in keys if len({json.dumps(setting(record, key)) for record in records}) > 1]
 
 
@@ -319,13 +332,18 @@ def panels_of(records, run, spec):
     return [(value, [r for r in records if setting(r, spec["panels"]) == value]) for value in values]
 
 
-def title_panel(plot, spec, value):
+def title_panel(plot, run, spec, value):
     if value is not None:
-        plot.set_title(f"{name_of(spec['panels'])}: {panel_name(spec, value)}", fontsize=9)
+        plot.set_title(f"{name_of(spec['panels'])}: {panel_name(run, spec, value)}", fontsize=9)
 
 
-def panel_name(spec, value):
-    return short(value) if spec["panels"] == "model" else value
+def panel_name(run, spec, value):
+    """Returns the panel's value, and those of the axes that change with it."""
+    name = short(value) if spec["panels"] == "model" else f"{value}"
+    for axis in tied_axes(run, spec):
+        of_axis = next((case[axis] for case in run["settings"]["cases"] if case[spec["panels"]] == value), None)
+        name += f", {name_of(axis)}: {of_axis}"
+    return name
 
 
 def is_drawn(paper, spec):

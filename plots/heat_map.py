@@ -151,10 +151,10 @@ def draw(document, spec):
     for column, (value, _) in enumerate(panels):
         for line, name in enumerate(others or names):
             image = draw_values(plots[line][column], grids[column][name], norm)
-            title_map(plots[line][column], spec, name, value, width)
+            title_map(plots[line][column], run, spec, name, value, width)
         if others:
             draw_fastest(plots[-1][column], grids[column], names)
-            title_map(plots[-1][column], spec, "fastest", value, width)
+            title_map(plots[-1][column], run, spec, "fastest", value, width)
         for line in range(len(plots)):
             label_axes(plots[line][column], run, spec, columns, rows, column == 0, line == len(plots) - 1)
     bar = figure.colorbar(image, ax=plots, shrink=0.6, pad=0.02)
@@ -177,7 +177,7 @@ def remark_on(grids, names, has_fastest):
     return " ".join(sentences)
 
 
-def title_map(plot, spec, name, value, width):
+def title_map(plot, run, spec, name, value, width):
     """Writes the method and the panel's value, wrapped to the map's width."""
-    title = name if value is None else f"{name}, {common.name_of(spec['panels'])} {common.panel_name(spec, value)}"
+    title = name if value is None else f"{name}, {common.name_of(spec['panels'])} {common.panel_name(run, spec, value)}"
     plot.set_title(textwrap.fill(title, int(15 * width)), fontsize=8)

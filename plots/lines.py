@@ -178,7 +178,7 @@ def moved_series(records, spec, varying):
 def draw(document, spec):
     records, run = document["records"], document["run"]
     # Settings that vary in the whole figure, so that a series has the same name in all panels.
-    varying = common.varying_settings(records, run["settings"]["axes"])
+    varying = common.varying_settings(records, run, spec)
 
     def ours(record):
         return common.metric_of(record, spec["y"])
@@ -204,7 +204,7 @@ def draw(document, spec):
         if spec.get("reference"):
             draw_reference(plot, inside, spec, words, varying)
         scale_axes(plot, spec, common.values_of(inside, run, spec["x"]), words)
-        common.title_panel(plot, spec, value)
+        common.title_panel(plot, run, spec, value)
         plot.set_xlabel(common.label_of(spec["x"], run.get("axis_units", {}).get(spec["x"], "")),
                         fontsize=10 if len(panels) == 1 else 8)
         plot.grid(True, which="major", linewidth=0.4, alpha=0.6)

@@ -33,7 +33,7 @@ def front_text(front, spec, name_of):
 
 def draw(document, spec):
     records, run = document["records"], document["run"]
-    varying = common.varying_settings(records, run["settings"]["axes"])
+    varying = common.varying_settings(records, run, spec)
 
     def name_of(record):
         return common.series_name(record, spec, varying)
@@ -64,7 +64,7 @@ def draw(document, spec):
             has_invalid = True
         lines.scale_axes(plot, spec, [], [])
         plot.set_xlim(left=0)
-        common.title_panel(plot, spec, value)
+        common.title_panel(plot, run, spec, value)
         plot.set_xlabel(common.metric_label(shown, spec["against"]), fontsize=10 if len(panels) == 1 else 8)
         plot.grid(True, which="major", linewidth=0.4, alpha=0.6)
         plot.spines[["top", "right"]].set_visible(False)

@@ -10,7 +10,7 @@ def draw(document, spec):
     shown = [record for record in records if sum(name in record["metrics"] for name in spec["stack"]) > 1]
     if not shown:
         return None
-    varying = common.varying_settings(shown, run["settings"]["axes"])
+    varying = common.varying_settings(shown, run, spec)
 
     def name_of(record):
         return common.series_name(record, spec, varying)
@@ -40,7 +40,7 @@ def draw(document, spec):
         if value is None:
             plot.set_xlabel("above: " + common.label_of(spec["x"], run.get("axis_units", {}).get(spec["x"], "")), fontsize=8)
         else:
-            plot.set_xlabel(f"{common.name_of(spec['panels'])} {common.panel_name(spec, value)}; above: {common.name_of(spec['x'])}", fontsize=8)
+            plot.set_xlabel(f"{common.name_of(spec['panels'])} {common.panel_name(run, spec, value)}; above: {common.name_of(spec['x'])}", fontsize=8)
         plot.grid(True, axis="y", linewidth=0.4, alpha=0.6)
         plot.spines[["top", "right"]].set_visible(False)
     units = {common.unit_of(shown, metric) for metric in spec["stack"]} - {""}

@@ -117,6 +117,23 @@ class PlotTest(unittest.TestCase):
                     low, high = panel.get_ylim()
                     self.assertTrue(low < 1 and high > 10, (higher, log_y, low, high))
 
+    def test_axes_that_change_with_the_panels_name_these_and_no_series(self):
+        import lines
+        records = [attention_record(0, "paged", batch, shared, heads) for batch, heads in ((8, 32), (16, 4))
+                   for shared in (64, 512)]
+        run = attention_manifest()
+
+        def names(cases):
+            run["settings"]["cases"] = cases
+            figure, _ = lines.draw(document(records, run), run["plots"][0])
+            legend = [text.get_text() for text in figure.axes[-1].get_legend().get_texts()]
+            return [panel.get_title() for panel in figure.axes], legend
+        tied = [{"batch": 8, "kv_heads": 32}, {"batch": 16, "kv_heads": 4}]
+        heads, batch = "heads of keys and values", "sequences in the batch"
+        self.assertEqual(names(tied), ([f"{heads}: 4, {batch}: 16", f"{heads}: 32, {batch}: 8"], ["paged"]))
+        free = tied + [{"batch": 8, "kv_heads": 4}]
+        self.assertEqual(names(free), ([f"{heads}: 4", f"{heads}: 32"], ["paged, batch=8", "paged, batch=16"]))
+
     def test_the_caption_names_the_papers_that_are_drawn(self):
         from common import caption_of
         papers = [{"source": "A paper", "hardware": f"one {label}", "label": label, "points": {

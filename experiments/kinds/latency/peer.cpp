@@ -23,7 +23,7 @@ struct Program {
 
 const std::vector<Program>& programs() {
   static const std::vector<Program> all = {
-      {"llama_cpp", "llama.cpp, through llama-cpp-python", {"#8C564B", "P"}},
+      {"llama_cpp", "llama.cpp, through its Python binding", {"#8C564B", "P"}},
       {"openvino", "OpenVINO GenAI's continuous batching", {"#7B5CB8", "X"}},
       {"transformers", "Hugging Face transformers on PyTorch", {"#7F7F7F", "<"}}};
   return all;

@@ -70,9 +70,10 @@ TEST_F(CudaPrefillKind, StoredTextsHitAndAreComputedAsInFull) {
   const auto got = measure(file), want = measure(file, false);
   ASSERT_EQ(got.size(), want.size());
   for (size_t m = 1; m < got.size(); ++m) {
-    // Both round to bf16, in different orders; what a method changes is of the same size.
+    // The device rounds to bf16, twice for a difference: 2^-8 of outputs below 8. So does the CPU
+    // with AVX512-BF16, in another order. What a method changes is of the same size.
     EXPECT_NEAR(value_of(got[m], "max_difference"), value_of(want[m], "max_difference"),
-                0.02 + 0.05 * value_of(want[m], "max_difference"))
+                0x1p-8 * 8 + 0.05 * value_of(want[m], "max_difference"))
         << m;
     EXPECT_GT(value_of(got[m], "attention_ms"), 0) << m;
   }

@@ -15,9 +15,12 @@ RatesBeside::RatesBeside(const Group& group, double bytes, const Context& contex
 }
 
 void RatesBeside::take(size_t method) {
-  if (probe_)
-    rates_[method].push_back(
-        {.gflop_s = probe_->sample(arithmetic_), .gb_s = probe_->sample(Limit::kDramRead)});
+  if (!probe_) return;
+  // While another program computes, a peer, our threads sleep and cores may slow down: the first
+  // sample then measures their waking.
+  (void)probe_->sample(arithmetic_);
+  rates_[method].push_back(
+      {.gflop_s = probe_->sample(arithmetic_), .gb_s = probe_->sample(Limit::kDramRead)});
 }
 
 double prefill_limit_ms(const Group& group, const model::ModelConfig& config,

@@ -52,12 +52,13 @@ TEST_F(PmlCommand, CheckTellsWhatIsInGoodFiles) {
 }
 
 TEST_F(PmlCommand, CheckTellsAllProblemsOfAllFiles) {
-  const std::string broken = write("b.xml", "<schema name=\"b\">\n<module/>\n<union/></schema>");
+  const std::string broken =
+      write("b.xml", "<schema name=\"b\">\n<module name=\"\"/>\n<union/></schema>");
   const std::string stray = write("c.xml", "<schema name=\"c\">a < b</schema>");
   const std::string prompt = write("p.xml", "<prompt schema=\"trip\"><miam/>x</prompt>");
   const std::string schema = write("s.xml", kSchema);
   expect_refused({"pml", "check", broken, stray, prompt, schema, "nothing.xml"},
-                 {"5 problems", broken + ":2:1: <module> has no name",
+                 {"5 problems", broken + ":2:9: <module> has no name",
                   broken + ":3:1: <union> has no", stray + ":1:20: \"<\" begins no tag",
                   prompt + ":1:23: unknown module \"miam\"", "nothing.xml"});
   const std::string again = write("t.xml", kSchema);

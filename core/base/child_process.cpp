@@ -14,7 +14,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/pipe.h"
@@ -131,33 +130,15 @@ void use_realtime_priority() {
         std::strerror(errno));
 }
 
-// Its standard input is a socket, because writing to one can be told to raise no SIGPIPE.
 struct ChildDialogue::Ends {
-  std::array<int, 2> in = {-1, -1};  // ours, the program's
-  Pipe out, err;
-  std::optional<ChildProcess> child;
+  Pipe in{Pipe::Kind::kSockets}, out, err;
+  ChildProcess child;
 
-  explicit Ends(const std::vector<std::string>& command) {
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0)
-      raise("cannot make a socket: {}", std::strerror(errno));
-    try {
-      child.emplace(command,
-                    ChildStreams{.in = in[1], .out = out.write_end(), .err = err.write_end()});
-    } catch (...) {
-      close_input();
-      throw;
-    }
-    Pipe::close_end(in[1]);
+  explicit Ends(const std::vector<std::string>& command)
+      : child(command, {.in = in.read_end(), .out = out.write_end(), .err = err.write_end()}) {
+    in.close_read_end();
     out.close_write_end();
     err.close_write_end();
-  }
-  Ends(const Ends&) = delete;
-  Ends& operator=(const Ends&) = delete;
-  ~Ends() { close_input(); }
-
- private:
-  void close_input() {
-    for (int& end : in) Pipe::close_end(end);
   }
 };
 
@@ -175,7 +156,7 @@ std::string ChildDialogue::next_line(const std::atomic<bool>& stop) {
   constexpr int kTick_ms = 50;  // how late an interrupt may be seen
   std::array<pollfd, 3> files = {pollfd{ends_->out.read_end(), POLLIN, 0},
                                  pollfd{ends_->err.read_end(), POLLIN, 0},
-                                 pollfd{ends_->in[0], POLLOUT, 0}};
+                                 pollfd{ends_->in.write_end(), POLLOUT, 0}};
   for (size_t seen = 0;;) {
     if (const size_t end = out_.find('\n', seen); end != std::string::npos) {
       std::string line = out_.substr(0, end);
@@ -196,7 +177,7 @@ std::string ChildDialogue::next_line(const std::atomic<bool>& stop) {
       const ssize_t count =
           ::send(files[2].fd, unwritten_.data(), unwritten_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (count > 0) unwritten_.erase(0, static_cast<size_t>(count));
-      // Of a program that has ended, the end of its output tells more.
+      // If the program has ended, the end of its output will tell more than this error.
       if (count < 0 && errno != EAGAIN && errno != EINTR) unwritten_.clear();
     }
   }

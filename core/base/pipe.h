@@ -1,11 +1,13 @@
-// A pipe whose ends close by themselves.
+// Pipes and pairs of sockets whose ends close by themselves.
 #pragma once
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 #include "core/base/error.h"
@@ -15,9 +17,16 @@ namespace reprise {
 // The destructor closes both ends. A program that is started inherits neither.
 class Pipe {
  public:
+  enum class Kind : uint8_t {
+    kPipe,
+    kSockets  // writing to one can be told to raise no SIGPIPE
+  };
   // Throws Error if the system has no more files.
-  Pipe() {
-    if (pipe2(ends_.data(), O_CLOEXEC) != 0) raise("cannot make a pipe: {}", std::strerror(errno));
+  explicit Pipe(Kind kind = Kind::kPipe) {
+    const int status = kind == Kind::kPipe
+                           ? pipe2(ends_.data(), O_CLOEXEC)
+                           : socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_.data());
+    if (status != 0) raise("cannot make a pipe: {}", std::strerror(errno));
   }
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
@@ -26,14 +35,15 @@ class Pipe {
   }
   [[nodiscard]] int read_end() const { return ends_[0]; }
   [[nodiscard]] int write_end() const { return ends_[1]; }
+  void close_read_end() { close_end(ends_[0]); }
   void close_write_end() { close_end(ends_[1]); }
-  // Closes a file descriptor and sets it to -1; does nothing with -1.
+
+ private:
   static void close_end(int& end) {
     if (end >= 0) ::close(end);
     end = -1;
   }
 
- private:
   std::array<int, 2> ends_ = {-1, -1};
 };
 

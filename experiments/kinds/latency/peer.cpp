@@ -56,6 +56,13 @@ std::vector<std::string> command_of(const MethodChoice& method, const Group& gro
   return command;
 }
 
+// Reads a line that a peer printed.
+Fields answer_in(const std::string& line) {
+  const Value value = parse_json(line, "its answer");
+  if (!value.is_fields()) raise("it answered {}", shown(value));
+  return value.fields();
+}
+
 }  // namespace
 
 std::vector<Series> peer_series() {
@@ -83,11 +90,10 @@ std::string missing_peer(const MethodChoice& method) {
   command.emplace_back("--check");
   const std::atomic<bool> goes_on = false;
   try {
-    const Value answer = parse_json(run_child(command, goes_on).out, command[1]);
-    return text_of(answer.fields(), "unable");
+    return text_of(answer_in(run_child(command, goes_on).out), "unable");
   } catch (const Error& error) {
-    return fmt::format("{}. Set REPRISE_PEERS_PYTHON to a Python that has its libraries",
-                       error.what());
+    return fmt::format("{}: {}. Set REPRISE_PEERS_PYTHON to a Python that has its libraries",
+                       command[0], error.what());
   }
 }
 
@@ -141,10 +147,7 @@ std::vector<engine::TokenEvent> Peer::run(const PeerBatch& batch, const std::ato
 
 Fields Peer::ask(const std::string& line, const std::atomic<bool>& stop) {
   try {
-    const std::string answer = line.empty() ? program_.next_line(stop) : program_.ask(line, stop);
-    const Value value = parse_json(answer, "its answer");
-    if (!value.is_fields()) raise("it answered {}", shown(value));
-    return value.fields();
+    return answer_in(line.empty() ? program_.next_line(stop) : program_.ask(line, stop));
   } catch (const Error& error) {
     raise("{}: {}", name_, error.what());
   }

@@ -52,6 +52,8 @@ class Peer {
   [[nodiscard]] const Fields& about() const { return about_; }
 
  private:
+  // Returns the answer to a line; with an empty one, what the program says by itself. Errors name
+  // the peer.
   Fields ask(const std::string& line, const std::atomic<bool>& stop);
 
   std::string name_;

@@ -33,7 +33,7 @@ class RatesBeside {
   std::vector<std::vector<Rates>> rates_;  // [methods][samples]
 };
 
-// What a prefill computes: `tokens` positions of each sequence behind `reused` ones, which all
+// A prefill computes `tokens` positions of each sequence behind `reused` ones, which all
 // sequences have in common.
 struct PrefillWork {
   int64_t sequences = 1, reused = 0, tokens = 0;

@@ -41,23 +41,18 @@ class Builder {
 
   // The schema's own texts are modules without a name, each by itself.
   void isolated() {
-    for (const int32_t piece : schema_.modules[0].pieces) {
-      const pml::Piece& text = schema_.pieces[static_cast<size_t>(piece)];
-      const int32_t unit = add_unit("module " + schema_.name_of(text), {piece});
-      use(unit);
-      if (unit >= 0) encoding_.passes.push_back({.pieces = {piece}, .units = {unit}});
-    }
+    for (const int32_t piece : schema_.modules[0].pieces)
+      use(add_alone("module " + schema_.name_of(schema_.pieces[static_cast<size_t>(piece)]),
+                    {piece}));
     for (size_t module = 1; module < schema_.modules.size(); ++module)
-      add_pass({schema_.modules[module].id}, {schema_.modules[module].id});
+      use(add_alone("module " + schema_.modules[module].path,
+                    pieces_of(schema_, {schema_.modules[module].id})));
   }
 
   void scaffolds() {
-    for (const pml::CompiledScaffold& scaffold : schema_.scaffolds) {
-      const std::vector<int32_t> pieces = pieces_of(schema_, scaffold.modules);
-      const int32_t unit = add_unit(fmt::format("scaffold {}", scaffold.id), pieces);
-      encoding_.unit_of_scaffold[static_cast<size_t>(scaffold.id)] = unit;
-      if (unit >= 0) encoding_.passes.push_back({.pieces = pieces, .units = {unit}});
-    }
+    for (const pml::CompiledScaffold& scaffold : schema_.scaffolds)
+      encoding_.unit_of_scaffold[static_cast<size_t>(scaffold.id)] =
+          add_alone(fmt::format("scaffold {}", scaffold.id), pieces_of(schema_, scaffold.modules));
   }
 
   // Each pass computes the schema's text with one member chosen from each union: the default one,
@@ -120,6 +115,14 @@ class Builder {
       if (unit >= 0) pass.units.push_back(unit);
     }
     if (!pass.units.empty()) encoding_.passes.push_back(std::move(pass));
+  }
+
+  // Adds a pass that computes and keeps nothing but the pieces. Returns their unit, or -1 if none
+  // of them is kept.
+  int32_t add_alone(std::string name, std::vector<int32_t> pieces) {
+    const int32_t unit = add_unit(std::move(name), pieces);
+    if (unit >= 0) encoding_.passes.push_back({.pieces = std::move(pieces), .units = {unit}});
+    return unit;
   }
 
   // Returns -1 if none of the pieces is kept.

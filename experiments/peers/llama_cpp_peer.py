@@ -4,10 +4,6 @@ of a Llama's shape. All sequences share one KV cache; a shared prefix is compute
 
     python3 -m pip install llama-cpp-python gguf
 """
-import hashlib
-import json
-import tempfile
-
 import peer
 
 STEP_TOKENS = 2048  # of a prefill step
@@ -68,9 +64,7 @@ def gguf_of(options):
             head_dim * shape["num_attention_heads"] != shape["hidden_size"]):
         raise peer.Unable("random weights for llama.cpp are made of a plain Llama's shape alone: no scaled rotary embeddings, no "
                           "biases, heads that divide the hidden size")
-    name = hashlib.sha256(json.dumps([shape, options.dtype, options.seed], sort_keys=True).encode()).hexdigest()[:16]
-    return peer.made_once(options.cache or tempfile.gettempdir(), f"llama-cpp-{name}.gguf",
-                          lambda path: write_gguf(path, shape, options.dtype, options.seed))
+    return peer.made_once(options, "llama-cpp-{}.gguf", lambda path: write_gguf(path, shape, options.dtype, options.seed))
 
 
 class LlamaCpp:

@@ -4,12 +4,9 @@ weights. optimum-intel exports the model.
 
     python3 -m pip install openvino-genai optimum-intel torch transformers
 """
-import hashlib
-import json
 import os
 import subprocess
 import sys
-import tempfile
 
 import peer
 
@@ -30,9 +27,6 @@ def export(shape, dtype, seed, folder):
 
 
 def exported(options):
-    text = json.dumps([options.shape, options.dtype, options.seed], sort_keys=True)
-    name = f"openvino-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-
     def make(folder):
         # In a process of its own, whose memory is gone afterwards.
         call = f"import openvino_peer; openvino_peer.export({options.shape!r}, {options.dtype!r}, {options.seed}, {str(folder)!r})"
@@ -41,7 +35,7 @@ def exported(options):
         if ran.returncode != 0:
             raise peer.Unable(f"optimum-intel cannot export the model: {ran.stderr.strip()[-400:]}")
 
-    return peer.made_once(options.cache or tempfile.gettempdir(), name, make)
+    return peer.made_once(options, "openvino-{}", make)
 
 
 class OpenVino:

@@ -15,6 +15,7 @@ says what failed. A peer that cannot begin prints {"unable": TEXT} instead of it
 these lines.
 """
 import argparse
+import hashlib
 import importlib
 import importlib.metadata
 import json
@@ -56,13 +57,15 @@ def versions_of(packages):
     return {name: importlib.metadata.version(name) for name in packages}
 
 
-def made_once(folder, name, make):
-    """Returns the path of a file or folder in the cache. Where it does not exist, make(path) makes it."""
-    folder = pathlib.Path(folder)
-    path = folder / name
+def made_once(options, name, make):
+    """Returns the path of the shape's model in the cache, a file or a folder. Where it does not exist, make(path) makes it. In
+    `name`, {} stands for the hash of all that the model depends on."""
+    text = json.dumps([options.shape, options.dtype, options.seed], sort_keys=True)
+    name = name.format(hashlib.sha256(text.encode()).hexdigest()[:16])
+    path = options.cache / name
     if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        scratch = pathlib.Path(tempfile.mkdtemp(dir=folder))
+        options.cache.mkdir(parents=True, exist_ok=True)
+        scratch = pathlib.Path(tempfile.mkdtemp(dir=options.cache))
         try:
             make(scratch / name)
             os.replace(scratch / name, path)
@@ -79,7 +82,7 @@ def parsed():
     parser.add_argument("--kv-dtype", choices=["f32", "bf16"])
     for name in ("threads", "batch", "tokens", "seed"):
         parser.add_argument(f"--{name}", type=int)
-    parser.add_argument("--cache", type=pathlib.Path)
+    parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()))
     return parser.parse_args()
 
 

@@ -37,7 +37,7 @@ std::vector<int32_t> SharedText::encode(std::string_view behind) const {
     std::string lines = text_.substr(tail_begin_);
     lines += behind;
     const std::vector<int32_t> end = tokenizer_.encode(lines, options_);
-    // Where the tokens alike begin, in the lines' tokens.
+    // The tokens alike begin at this one of the lines' tokens.
     const auto at = static_cast<std::ptrdiff_t>(tail_.size() - alike_);
     const auto join_end = at + static_cast<std::ptrdiff_t>(kJoin);
     if (std::ssize(end) >= join_end &&

@@ -1,4 +1,4 @@
-// What the two attention kernels in f32 arithmetic share: rows in f32, the products of weights and
+// The two attention kernels in f32 arithmetic share this: rows in f32, the products of weights and
 // values, and the results.
 #if defined(REPRISE_ATTENTION_F32_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef REPRISE_ATTENTION_F32_INL_H_

@@ -1,4 +1,4 @@
-// What the kernels in f32 arithmetic share: how a panel is divided, and how its sums are written.
+// The kernels in f32 arithmetic share this: how a panel is divided, and how its sums are written.
 #if defined(REPRISE_LINEAR_PANEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef REPRISE_LINEAR_PANEL_INL_H_
 #undef REPRISE_LINEAR_PANEL_INL_H_

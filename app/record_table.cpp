@@ -53,6 +53,25 @@ std::string marked_lines(const std::vector<Record>& records, const std::vector<s
   return text;
 }
 
+// A line for each reservation about VALID runs, with the settings of the rows that it is about if
+// that is not all.
+std::string reservation_lines(const std::vector<Record>& records,
+                              const std::vector<std::string>& keys) {
+  std::map<std::string, std::vector<std::string>> rows;
+  for (const Record& record : records)
+    for (const std::string& reservation : results::run_validity(record).reservations) {
+      std::vector<std::string> row;
+      for (const std::string& key : keys) row.push_back(setting_text(record, key));
+      rows[reservation].push_back(fmt::format("{}", fmt::join(row, " ")));
+    }
+  std::string text;
+  for (const auto& [reservation, those] : rows)
+    text += fmt::format(
+        "{} ({})\n", reservation,
+        those.size() == records.size() ? "all points" : fmt::format("{}", fmt::join(those, "; ")));
+  return text;
+}
+
 // A line for each percentile that has too few samples in some of the records.
 std::string too_few_lines(const std::vector<Record>& records,
                           const std::vector<std::string>& metrics) {
@@ -473,9 +492,10 @@ RecordTable record_table(const results::ResultsFolder& folder, const TableOption
   }
   out.notes = results::wrapped(
       not_shown(metrics, shown.size()) + spread_note + marked_lines(folder.records, keys) +
-          results::mixed_note(folder.records) + footnotes(folder.records, shown) +
-          left_out_note(folder.run) + skipped_note(folder.skipped) +
-          missing_note(results::missing_points(folder)) + paper_notes(folder.run, papers, shown),
+          reservation_lines(folder.records, keys) + results::mixed_note(folder.records) +
+          footnotes(folder.records, shown) + left_out_note(folder.run) +
+          skipped_note(folder.skipped) + missing_note(results::missing_points(folder)) +
+          paper_notes(folder.run, papers, shown),
       options.columns);
   return out;
 }

@@ -8,9 +8,9 @@
 // Quartiles are left out if one metric is too wide with them. CSV and JSON have medians and
 // quartiles apart and every metric of the experiment.
 //
-// The notes list each method that is less exact than it promises, each INVALID run, the meaning of
-// the star, the methods that were left out, the missing points, and the sources of the papers'
-// numbers.
+// The notes list each method that is less exact than it promises, each INVALID run, the
+// reservations about VALID ones, the meaning of the star, the methods that were left out, the
+// missing points, and the sources of the papers' numbers.
 #pragma once
 
 #include <cstdint>

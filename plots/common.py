@@ -407,6 +407,12 @@ def origin_of(records, taken):
             f"{taken}; seeds: {seeds}; revision {revision}.")
 
 
+def reservations_of(records):
+    """Returns a sentence for each reservation about VALID runs, with the number of points that it is about."""
+    texts = [text for record in records for text in record.get("reservations", [])]
+    return [f"{text[:1].upper()}{text[1:]}: {texts.count(text)} of {len(records)} points." for text in sorted(set(texts))]
+
+
 def gaps_of(document, spec):
     """Returns sentences on points that the figure omits, or shows although they do not count."""
     records, run = document["records"], document["run"]
@@ -415,6 +421,7 @@ def gaps_of(document, spec):
         sentences.append(f"Left out for want of samples: {few} of {len(records)} points.")
     if invalid := sum(bool(invalid_reason(record)) for record in records):
         sentences.append(f"INVALID by their own rules, and crossed out: {invalid} of {len(records)} points.")
+    sentences += reservations_of(records)
     left_out = ", ".join(method["method"] for method in run.get("left_out", []))
     if left_out:
         sentences.append(f"Not measured, for want of a library: {left_out}.")

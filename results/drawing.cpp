@@ -64,13 +64,14 @@ std::string marked(std::string title, const Manifest& run) {
 }
 
 // The record as figures and pages need it: without samples, and with the reason why it does not
-// count.
+// count, or counts with reservations.
 Fields drawn_fields(Record record) {
   const RunValidity validity = run_validity(record);
   record.samples.clear();
   Fields fields = written_fields(record);
   fields.erase("samples");
   if (!validity.is_valid) fields["invalid"] = validity.reason;
+  if (!validity.reservations.empty()) fields["reservations"] = validity.reservations;
   return fields;
 }
 

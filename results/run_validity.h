@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "results/record.h"
 
@@ -12,10 +13,15 @@ struct RunValidity {
   bool is_judged = false;  // the record has a verdict
   bool is_valid = true;    // also true without a verdict
   std::string reason;      // reason for an invalid run; never empty for one
+  // Of a valid run: by which lowered limits it is, or what makes its numbers doubtful all the same.
+  std::vector<std::string> reservations;
 };
 
-// Reads {"verdict": "VALID" or another text, "reasons": [texts]} in a record's answers.
+// Reads {"verdict": "VALID" or another text, "reasons": [texts], "reservations": [texts]} in a
+// record's answers.
 [[nodiscard]] RunValidity run_validity(const Record& record);
+// The reservations about a valid run, from the answers alone.
+[[nodiscard]] std::vector<std::string> run_reservations(const Fields& answers);
 // Returns "INVALID: " and the reasons, from the answers alone; "" for a valid run.
 [[nodiscard]] std::string invalid_remark(const Fields& answers);
 

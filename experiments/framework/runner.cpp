@@ -307,6 +307,8 @@ class Run {
     std::vector<std::string> remarks = results::remarks_on(measured.metrics);
     if (const std::string invalid = results::invalid_remark(measured.answers); !invalid.empty())
       remarks.insert(remarks.begin(), invalid);
+    for (const std::string& reservation : results::run_reservations(measured.answers))
+      remarks.push_back(reservation);
     if (!store_.difference().empty())
       remarks.push_back("mixed with results of another run: " + store_.difference());
     return remarks;

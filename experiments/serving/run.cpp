@@ -99,7 +99,9 @@ RunResult run(Target& target, const workloads::RequestSource& source,
   check_log(result.log,
             result.stop_reason.empty() ? source.size() : std::ssize(result.log.requests));
   if (options.reuse && result.stop_reason.empty()) check_reuse(result.log, source, options);
-  result.verdict = judge(result.log, options.rules, result.stop_reason);
+  ValidityRules rules = options.rules;
+  rules.is_open_loop = schedule.most_in_flight == 0;
+  result.verdict = judge(result.log, rules, result.stop_reason);
   return result;
 }
 

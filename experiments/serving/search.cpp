@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "experiments/serving/queue_growth.h"
 
 namespace reprise::experiments::serving {
 namespace {
@@ -82,11 +83,23 @@ class Search {
 
 }  // namespace
 
+namespace {
+
+// One burst makes the queue of few requests grow.
+bool is_unstable(const Verdict& verdict) {
+  constexpr int64_t kEnough = 60;
+  return verdict.queue_grew && verdict.ended >= kEnough;
+}
+
+}  // namespace
+
 RateTrial trial_of(const Verdict& verdict) {
   const size_t reasons = verdict.reasons.size() - (verdict.is_too_small ? 1 : 0);
   return {.requests = verdict.ended,
           .over_slo = verdict.over_slo,
-          .invalid_reason = reasons == 0 ? "" : verdict.reasons.front()};
+          .invalid_reason = reasons > 0            ? verdict.reasons.front()
+                            : is_unstable(verdict) ? kQueueGrew
+                                                   : ""};
 }
 
 SearchResult search(const std::function<RateTrial(double rate_rps, int64_t trial)>& trial,

@@ -1,9 +1,12 @@
 #include "experiments/serving/validity.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 
 #include "core/base/error.h"
+#include "experiments/serving/queue_growth.h"
 
 namespace reprise::experiments::serving {
 namespace {
@@ -78,6 +81,28 @@ void judge_slo(const Counts& counts, const ValidityRules& rules, Verdict& verdic
                     100 * rule.percentile, rule.least_requests(0)));
 }
 
+// Which limits are below the defaults, so that VALID says less than it does elsewhere.
+std::string lowered_limits(const ValidityRules& rules) {
+  const ValidityRules defaults;
+  std::vector<std::string> limits;
+  if (rules.least_requests < defaults.least_requests)
+    limits.push_back(
+        fmt::format("{} requests instead of {}", rules.least_requests, defaults.least_requests));
+  if (rules.least_duration_s < defaults.least_duration_s)
+    limits.push_back(
+        fmt::format("{:g} s instead of {:g}", rules.least_duration_s, defaults.least_duration_s));
+  return limits.empty()
+             ? ""
+             : fmt::format("a run is VALID by lowered limits: {}", fmt::join(limits, " and "));
+}
+
+void state_reservations(const RequestLog& log, const ValidityRules& rules, Verdict& verdict) {
+  if (const std::string limits = lowered_limits(rules); !limits.empty())
+    verdict.reservations.push_back(limits);
+  verdict.queue_grew = rules.is_open_loop && queue_grew(log);
+  if (verdict.queue_grew) verdict.reservations.push_back(kQueueGrew);
+}
+
 }  // namespace
 
 double duration_s(const RequestLog& log) {
@@ -97,12 +122,14 @@ Verdict judge(const RequestLog& log, const ValidityRules& rules, const std::stri
   judge_size(counts, duration_s(log), rules, verdict);
   judge_load(counts, rules, verdict);
   judge_slo(counts, rules, verdict);
+  state_reservations(log, rules, verdict);
   return verdict;
 }
 
 Fields Verdict::fields() const {
   Fields fields = {
       {"verdict", is_valid() ? "VALID" : "INVALID"}, {"reasons", reasons}, {"slo", name_of(slo)}};
+  if (!reservations.empty()) fields["reservations"] = reservations;
   if (slo == SloOutcome::kNone) return fields;
   fields["over_slo"] = over_slo;
   fields["over_slo_allowed"] = over_allowed;

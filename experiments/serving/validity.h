@@ -22,6 +22,7 @@ struct ValidityRules {
   double most_late_s = 0.1;
   double most_late_share = 0.01;
   double most_error_share = 0;  // of all requests: refused, failed, expired
+  bool is_open_loop = true;     // only then a queue can grow without end
   // The service level. Its share is the percentile; if it is set, there must be enough requests to
   // bound that.
   Slo slo;
@@ -35,6 +36,9 @@ struct ValidityRules {
 
 struct Verdict {
   std::vector<std::string> reasons;  // of an INVALID run; empty: VALID
+  // Sentences that a reader of a VALID run's numbers should know: limits below the defaults, a
+  // queue that grew to the end.
+  std::vector<std::string> reservations;
   // Independent of validity: a run that misses the service level is VALID (unlike in LoadGen), so
   // that curves continue beyond the rate that meets it.
   SloOutcome slo = SloOutcome::kNone;
@@ -42,10 +46,11 @@ struct Verdict {
   int64_t over_slo = 0;       // of these, requests not within the service level
   int64_t over_allowed = -1;  // by early stopping; -1: too few ended to allow any
   bool is_too_small = false;  // the last reason: too few ended to bound the percentile
+  bool queue_grew = false;    // queue_grew() of the log
 
   [[nodiscard]] bool is_valid() const { return reasons.empty(); }
-  // {verdict: "VALID" or "INVALID", reasons, slo, and over_slo, over_slo_allowed if there is a
-  // service level}
+  // {verdict: "VALID" or "INVALID", reasons, slo, reservations if there are any, and over_slo,
+  // over_slo_allowed if there is a service level}
   [[nodiscard]] Fields fields() const;
 };
 

@@ -100,6 +100,17 @@ TEST(RecordTable, NamesTheMethodThatIsNotExact) {
   EXPECT_EQ(text.find("(recompute)"), std::string::npos) << text;
 }
 
+TEST(RecordTable, NamesTheReservationsAboutValidRuns) {
+  std::vector<Json> records = {record("recompute", 8, 1.5), record("contiguous", 8, 2.5)};
+  for (Json& record : records)
+    record["answers"] = {{"verdict", "VALID"}, {"reservations", {"by lowered limits"}}};
+  records[1]["answers"]["reservations"].push_back("the queue grew");
+  const std::string text =
+      text_of_table(folder_of(records, Json::object(), {"rate"}), {.columns = 200});
+  EXPECT_NE(text.find("\nby lowered limits (all points)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nthe queue grew (contiguous)\n"), std::string::npos) << text;
+}
+
 TEST(RecordTable, SaysWhatWasNotMeasuredAndWhy) {
   results::ResultsFolder folder =
       folder_of({record("recompute", 8, 1.5)}, Json::object(), {"rate"});

@@ -525,12 +525,17 @@ class PlotTest(unittest.TestCase):
             return one
         records = [served("paged", 1, 5.0), served("paged", 2, 9.0), served("relay_attention", 2, 4.0),
                    served("relay_attention", 4, 2.0, invalid="too short")]
+        for one in records[:3]:
+            one["reservations"] = ["a run is VALID by lowered limits: 20 requests instead of 100"]
+        records[1]["reservations"].append("the queue grew to the last arrival")
         run = manifest(family="pareto", x="rate_rps", against="throughput_rps", name="front", log_x=False, panels="")
         run["settings"]["axes"] = {"rate_rps": [1, 2, 4]}
         one, = self.page_figures(records, run)
         self.assertIn("On the front, by request rate: relay_attention at 2", one["caption"])
         self.assertNotIn("at 4", one["caption"])  # INVALID
         self.assertIn("crossed out: 1 of 4 points", one["caption"])
+        self.assertIn("lowered limits: 20 requests instead of 100: 3 of 4 points.", one["caption"])
+        self.assertIn("The queue grew to the last arrival: 1 of 4 points.", one["caption"])
         text = "".join(ElementTree.fromstring(one["svg"]).itertext())
         for word in ("INVALID", "Pareto front", "throughput [1/s]"):
             self.assertIn(word, text)

@@ -38,5 +38,16 @@ TEST(RunValidity, OnlyTheWordValidIsValid) {
   }
 }
 
+TEST(RunValidity, ReservationsAreThoseOfAValidRun) {
+  Record record;
+  record.answers = {{"verdict", "VALID"}, {"reservations", Values{"few", "grew", 3}}};
+  EXPECT_TRUE(run_validity(record).is_valid);
+  EXPECT_EQ(run_validity(record).reservations, (std::vector<std::string>{"few", "grew"}));
+  EXPECT_EQ(run_reservations(record.answers), run_validity(record).reservations);
+  record.answers["verdict"] = "INVALID";
+  EXPECT_TRUE(run_reservations(record.answers).empty());
+  EXPECT_TRUE(run_reservations({}).empty());
+}
+
 }  // namespace
 }  // namespace reprise::results

@@ -62,5 +62,56 @@ TEST(QueueGrowth, AShortQueueMayGrowAndTheRuleCanBeTurnedOff) {
   }
 }
 
+// `requests` requests to a server of `lanes` lanes that is offered `load` of what it can serve;
+// gaps and work are exponential.
+RequestLog log_of(double load, int64_t requests, uint64_t seed, size_t lanes = 4) {
+  RequestLog log;
+  std::vector<double> free_s(lanes, 0.0);
+  double now = 0;
+  for (int64_t i = 0; i < requests; ++i) {
+    const auto item = static_cast<uint64_t>(i);
+    now -= std::log(1 - random_unit(seed, item, 0));
+    const auto lane = std::min_element(free_s.begin(), free_s.end());
+    const double begin = std::max(*lane, now);
+    *lane = begin - load * static_cast<double>(lanes) * std::log(1 - random_unit(seed, item, 1));
+    log.requests.push_back(
+        {.index = i, .intended_s = now, .sent_s = now, .admitted_s = begin, .done_s = *lane});
+  }
+  return log;
+}
+
+int64_t grown(double load, int64_t requests) {
+  constexpr uint64_t kSeeds = 500;
+  int64_t count = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) count += queue_grew(log_of(load, requests, seed));
+  return 100 * count / static_cast<int64_t>(kSeeds);
+}
+
+TEST(QueueGrew, TellsOverloadFromLoad) {
+  EXPECT_GE(grown(2, 60), 90);  // percent
+  EXPECT_GE(grown(1.5, 200), 90);
+  EXPECT_LE(grown(0.5, 16), 6);  // that few may well meet one burst
+  EXPECT_LE(grown(0.5, 60), 2);
+  EXPECT_LE(grown(0.7, 60), 5);
+  EXPECT_EQ(grown(0.7, 1000), 0);
+}
+
+TEST(QueueGrew, CountsRequestsUntilTheyEndWhereTheEngineDoesNotTell) {
+  RequestLog log = log_of(2, 100, 3);
+  for (RequestEntry& entry : log.requests) entry.admitted_s = -1;
+  EXPECT_TRUE(queue_grew(log));
+  log = log_of(0.5, 100, 3);
+  for (RequestEntry& entry : log.requests) entry.admitted_s = -1;
+  EXPECT_FALSE(queue_grew(log));
+}
+
+TEST(QueueGrew, FewRequestsOrAllAtOnceSayNothing) {
+  EXPECT_FALSE(queue_grew({}));
+  EXPECT_FALSE(queue_grew(log_of(9, 15, 1)));
+  RequestLog log = log_of(2, 100, 3);
+  for (RequestEntry& entry : log.requests) entry.intended_s = 0;
+  EXPECT_FALSE(queue_grew(log));
+}
+
 }  // namespace
 }  // namespace reprise::experiments::serving

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "experiments/serving/queue_growth.h"
 #include "tests/experiments/serving/sample_log.h"
 #include "workloads/arrivals.h"
 
@@ -112,6 +113,13 @@ TEST(Search, ARunThatIsTooSmallByItselfIsATrialAllTheSame) {
   rules.least_duration_s = 1000;
   EXPECT_EQ(trial_of(judge(served_log(100), rules)).invalid_reason,
             "it lasted 101 s, 1000 s are needed");
+}
+
+TEST(Search, ARateAtWhichTheQueueGrewDoesNotPass) {
+  const Verdict grew = {.ended = 100, .queue_grew = true};
+  EXPECT_EQ(trial_of(grew).invalid_reason, kQueueGrew);
+  EXPECT_EQ(trial_of({.ended = 100}).invalid_reason, "");
+  EXPECT_EQ(trial_of({.ended = 20, .queue_grew = true}).invalid_reason, "") << "one burst";
 }
 
 TEST(Search, EndsAtTheEndsOfItsRange) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "experiments/serving/queue_growth.h"
 #include "tests/experiments/serving/sample_log.h"
 #include "tests/support/json.h"
 
@@ -92,6 +93,35 @@ TEST(Validity, TooFewToBoundThePercentileIsInvalidButWhereTheyMissItAnyway) {
   rules.slo.ttft_s = 0.4;
   EXPECT_EQ(reason(served_log(100), rules), "");
   EXPECT_EQ(judge(served_log(100), rules).slo, SloOutcome::kMissed);
+}
+
+TEST(Validity, LimitsBelowTheDefaultsAreNamed) {
+  const auto said = [](const ValidityRules& rules) {
+    return judge(served_log(100), rules).reservations;
+  };
+  EXPECT_EQ(said({}), std::vector<std::string>());
+  EXPECT_EQ(
+      said({.least_requests = 20}),
+      std::vector<std::string>{"a run is VALID by lowered limits: 20 requests instead of 100"});
+  EXPECT_EQ(said({.least_duration_s = 0.5, .least_requests = 20}),
+            std::vector<std::string>{"a run is VALID by lowered limits: 20 requests instead of 100 "
+                                     "and 0.5 s instead of 60"});
+}
+
+TEST(Validity, AQueueThatGrewToTheEndIsSaidUnlessTheLoopIsClosed) {
+  RequestLog log = served_log(100);  // one a second; each takes 0.2 s more than the one before
+  for (RequestEntry& entry : log.requests) {
+    entry.done_s += 0.2 * static_cast<double>(entry.index);
+    entry.token_s.back() = entry.done_s;
+  }
+  const Verdict verdict = judge(log, rules_for_100());
+  EXPECT_TRUE(verdict.is_valid());
+  EXPECT_TRUE(verdict.queue_grew);
+  EXPECT_EQ(verdict.reservations, std::vector<std::string>{kQueueGrew});
+  EXPECT_EQ(field_of(verdict.fields(), "reservations"), Value(Values{kQueueGrew}));
+  ValidityRules closed = rules_for_100();
+  closed.is_open_loop = false;
+  EXPECT_TRUE(judge(log, closed).reservations.empty());
 }
 
 }  // namespace

@@ -36,7 +36,6 @@ if(REPRISE_SANITIZE)
 endif()
 
 if(REPRISE_FUZZ)
-  # Coverage for libFuzzer, which only the targets of tests/fuzz link.
   target_compile_options(reprise_options INTERFACE -fsanitize-coverage=trace-pc,trace-cmp)
 endif()
 
@@ -83,37 +82,69 @@ function(reprise_method name)
   set_property(GLOBAL APPEND PROPERTY REPRISE_METHODS ${name})
 endfunction()
 
-# reprise_test(name SOURCES ... LINK ... [LABELS ...]): one GoogleTest program, which is one ctest
+# reprise_test(name SOURCES ... LINK ... [LABELS ...] [TIMEOUT seconds]): one GoogleTest program, which is one ctest
 # entry. The tests find the real data through the environment variable REPRISE_DATA; without it,
 # they are skipped. The labels asan and tsan choose the tests that `make sanitize` builds and runs: asan for what reads
 # files or input that others wrote, or does arithmetic with pointers; tsan for what several threads share.
 function(reprise_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
-  endif()
+  reprise_test_program(${name} SOURCES ${ARG_SOURCES} LINK GTest::gtest_main ${ARG_LINK} LABELS ${ARG_LABELS})
+  reprise_test_entry(${name} COMMAND ${name} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# reprise_tests(program SOURCES a_test.cpp ... [ALONE b_test.cpp ...] LINK ... [PREFIX p_] [LABELS ...]
+# [TIMEOUT seconds]): one program of several sources, with an entry in ctest for each of them: p_a_test, p_b_test. The
+# sources are compiled in batches, because most of the time goes into headers that the tests of a folder have in common.
+# Those of ALONE define names that others define too.
+function(reprise_tests program)
+  cmake_parse_arguments(ARG "" "PREFIX;TIMEOUT" "SOURCES;ALONE;LINK;LABELS" ${ARGN})
+  reprise_test_program(${program} SOURCES ${ARG_SOURCES} ${ARG_ALONE} LINK reprise_source_main ${ARG_LINK}
+                       LABELS ${ARG_LABELS})
+  set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  foreach(source IN LISTS ARG_SOURCES ARG_ALONE)
+    cmake_path(GET source FILENAME file)
+    cmake_path(GET source STEM LAST_ONLY name)
+    reprise_test_entry(${ARG_PREFIX}${name} COMMAND ${program} --source=${file} LABELS ${ARG_LABELS}
+                       TIMEOUT ${ARG_TIMEOUT})
+  endforeach()
+endfunction()
+
+# The program of both.
+function(reprise_test_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE reprise_options ${ARG_LINK} GTest::gtest_main GTest::gtest)
+  target_link_libraries(${name} PRIVATE reprise_options ${ARG_LINK} GTest::gtest)
+  target_compile_definitions(${name} PRIVATE REPRISE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   if(REPRISE_BATCHES)
     reprise_compile_lightly(${name})
     reprise_compile_in_batches(${name})
   endif()
-  add_test(NAME ${name} COMMAND ${name})
   if("gpu" IN_LIST ARG_LABELS)
     add_dependencies(gpu ${name})
   endif()
   if(REPRISE_SANITIZE)
-    math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
-    target_compile_options(${name} PRIVATE -O0)  # 4.6 seconds to compile prefix_tree_cache_test.cpp instead of 7.8 with -O1
+    # Two thirds of the time to compile: what undefined behaviour is looked for in is the tree, not its tests.
+    target_compile_options(${name} PRIVATE -O0 -fno-sanitize=undefined)
     if(REPRISE_SANITIZED_LABEL IN_LIST ARG_LABELS)
       add_dependencies(sanitized_tests ${name})
     endif()
   endif()
+endfunction()
+
+# The entry in ctest of both.
+function(reprise_test_entry name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "COMMAND;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  if(REPRISE_SANITIZE)
+    math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
+  endif()
+  add_test(NAME ${name} COMMAND ${ARG_COMMAND})
   # Keeps libtorch's OpenMP teams (in the baselines' tests) from spinning beside other tests.
   set(environment "OMP_WAIT_POLICY=passive" ${REPRISE_SANITIZER_ENVIRONMENT})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
                        ENVIRONMENT "${environment}")
-  target_compile_definitions(${name} PRIVATE REPRISE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 endfunction()
 
 # reprise_benchmark(name SOURCES ... LINK ... [LABELS gpu]): one Google Benchmark program.

@@ -13,43 +13,44 @@ namespace {
 using model::expect_error;
 using testing::Arrival;
 
-ChunkAttentionOptions read(const Json& json) {
+ChunkAttentionOptions read_chunk(const Json& json) {
   return reuse::read_options<ChunkAttentionOptions>(fields_of(json), "options");
 }
 
 TEST(ChunkAttention, PresetsAreDefaultsThatOptionsReplace) {
-  EXPECT_EQ(read(Json::object()).tree.chunk_tokens, 64);
-  EXPECT_EQ(read(Json::object()).share_threshold, 1);
-  EXPECT_FALSE(read({{"preset", "compressed"}}).item_per_shared_chunk);
-  EXPECT_TRUE(read({{"preset", "as_published"}}).item_per_shared_chunk);
-  EXPECT_FALSE(read({{"preset", "as_published"}}).item_per_private_chunk);
-  EXPECT_TRUE(read({{"preset", "as_coded"}}).item_per_private_chunk);
-  EXPECT_EQ(read({{"preset", "as_coded"}}).share_threshold, 0);
-  EXPECT_EQ(read({{"preset", "as_coded"}, {"share_threshold", 3}}).share_threshold, 3);
+  EXPECT_EQ(read_chunk(Json::object()).tree.chunk_tokens, 64);
+  EXPECT_EQ(read_chunk(Json::object()).share_threshold, 1);
+  EXPECT_FALSE(read_chunk({{"preset", "compressed"}}).item_per_shared_chunk);
+  EXPECT_TRUE(read_chunk({{"preset", "as_published"}}).item_per_shared_chunk);
+  EXPECT_FALSE(read_chunk({{"preset", "as_published"}}).item_per_private_chunk);
+  EXPECT_TRUE(read_chunk({{"preset", "as_coded"}}).item_per_private_chunk);
+  EXPECT_EQ(read_chunk({{"preset", "as_coded"}}).share_threshold, 0);
+  EXPECT_EQ(read_chunk({{"preset", "as_coded"}, {"share_threshold", 3}}).share_threshold, 3);
 }
 
 // The paper's prefix lookup avoids computing shared keys and values again [§3.2]; the released code
 // is given those of whole prompts.
 TEST(ChunkAttention, ThePaperReusesInPrefillAndTheReleasedCodeDoesNot) {
-  EXPECT_TRUE(read({{"preset", "as_published"}}).tree.reuse_prefill);
-  EXPECT_FALSE(read({{"preset", "as_coded"}}).tree.reuse_prefill);
-  EXPECT_FALSE(read({{"preset", "as_published"}, {"reuse_prefill", false}}).tree.reuse_prefill);
-  EXPECT_TRUE(read({{"preset", "as_published"}, {"retain", true}}).tree.retain);
+  EXPECT_TRUE(read_chunk({{"preset", "as_published"}}).tree.reuse_prefill);
+  EXPECT_FALSE(read_chunk({{"preset", "as_coded"}}).tree.reuse_prefill);
+  EXPECT_FALSE(
+      read_chunk({{"preset", "as_published"}, {"reuse_prefill", false}}).tree.reuse_prefill);
+  EXPECT_TRUE(read_chunk({{"preset", "as_published"}, {"retain", true}}).tree.retain);
 }
 
 TEST(ChunkAttention, MistakesNameTheOptionAndTheRemedy) {
   expect_error(
       [] {
-        read({{"chunk_tokens", 40}});
+        read_chunk({{"chunk_tokens", 40}});
       },
       {"chunk_tokens", "40", "multiple of 16", "32"});
-  expect_error([] { read({{"chunk_tokens", 0}}); }, {"chunk_tokens", "16"});
+  expect_error([] { read_chunk({{"chunk_tokens", 0}}); }, {"chunk_tokens", "16"});
   expect_error(
       [] {
-        read({{"preset", "as_publised"}});
+        read_chunk({{"preset", "as_publised"}});
       },
       {"preset", "did you mean \"as_published\"?"});
-  expect_error([] { read({{"retain", true}}); }, {"retain", "reuse_prefill"});
+  expect_error([] { read_chunk({{"retain", true}}); }, {"retain", "reuse_prefill"});
 }
 
 // Compares expected and observed reuse of four requests with 40 common and 8 own tokens, in chunks

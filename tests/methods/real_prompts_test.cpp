@@ -39,7 +39,7 @@ Texts system_prompts(size_t before, size_t after) {
 }
 
 // The fields of a CSV line, without quotes.
-Texts fields_of(const std::string& line) {
+Texts columns_of(const std::string& line) {
   Texts fields(1);
   bool is_quoted = false;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -63,7 +63,7 @@ std::vector<std::string> questions(const std::string& split, bool with_answer, s
   std::getline(file, line);
   Texts texts;
   while (texts.size() < count && std::getline(file, line)) {
-    const Texts fields = fields_of(line);
+    const Texts fields = columns_of(line);
     std::string text = fields.at(0);
     for (size_t choice = 0; choice < 4; ++choice)
       text += std::string("\n") + static_cast<char>('A' + choice) + ". " + fields.at(choice + 1);
@@ -85,7 +85,7 @@ Texts five_shot_prompts(size_t most_bytes) {
   return texts;
 }
 
-struct Scene {
+struct TextScene {
   Tokens prefix;  // common to the requests of a kind, as a user would declare it
   std::vector<Arrival> arrivals;
 };
@@ -96,8 +96,8 @@ Tokens common_head(const Tokens& a, const Tokens& b) {
 }
 
 template <typename Encode>
-Scene make_scene(const Texts& texts, int32_t new_tokens, Encode&& encode) {
-  Scene scene;
+TextScene make_scene(const Texts& texts, int32_t new_tokens, Encode&& encode) {
+  TextScene scene;
   for (size_t i = 0; i < texts.size(); ++i) {
     engine::Request request{.id = static_cast<reuse::RequestId>(i) + 1,
                             .prompt = encode(texts[i]),
@@ -119,7 +119,7 @@ Tokens bytes_of(const std::string& text) {
 
 using Generated = std::map<reuse::RequestId, Tokens>;
 
-Generated generate(model::Decoder& decoder, const MethodUnderTest& method, const Scene& scene,
+Generated generate(model::Decoder& decoder, const MethodUnderTest& method, const TextScene& scene,
                    const Context& context, DType kv_dtype, int32_t batch) {
   const testing::BatchRun run = testing::run_requests(decoder, method, scene.arrivals, batch, 100,
                                                       context, kv_dtype, {scene.prefix});
@@ -143,7 +143,7 @@ const std::vector<MethodUnderTest>& shortlist() {
   return methods;
 }
 
-std::vector<Scene> scenes_for(const std::string& model) {
+std::vector<TextScene> scenes_for(const std::string& model) {
   if (model == "quickstart") {
     const auto tokenizer =
         load_tokenizer(std::filesystem::path(REPRISE_SOURCE_DIR) / "models" / "quickstart");
@@ -168,7 +168,7 @@ class RealPrompts : public ::testing::TestWithParam<std::string> {
 
 TEST_P(RealPrompts, SameTokensAsContiguousInF32) {
   auto decoder = model::load_decoder(folder_of(GetParam()), {.dtype = DType::kF32}, context_);
-  for (const Scene& scene : scenes_for(GetParam())) {
+  for (const TextScene& scene : scenes_for(GetParam())) {
     const Generated want = generate(*decoder, {"contiguous"}, scene, context_, DType::kF32, 1);
     for (const MethodUnderTest& method : shortlist())
       EXPECT_EQ(generate(*decoder, method, scene, context_, DType::kF32, 4), want)
@@ -224,7 +224,7 @@ TEST_P(RealPrompts, Bf16PartsFromContiguousAtNearTiesOnly) {
   auto f32 = model::load_decoder(folder_of(GetParam()), {.dtype = DType::kF32}, context_);
   auto bf16 = model::load_decoder(folder_of(GetParam()), {.dtype = DType::kBF16}, context_);
   Bf16Judge judge(*f32, *bf16);
-  for (const Scene& scene : scenes_for(GetParam())) {
+  for (const TextScene& scene : scenes_for(GetParam())) {
     const Generated want = generate(*bf16, {"contiguous"}, scene, context_, DType::kBF16, 1);
     for (const MethodUnderTest& method : shortlist()) {
       const Generated got = generate(*bf16, method, scene, context_, DType::kBF16, 4);

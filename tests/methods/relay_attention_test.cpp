@@ -14,21 +14,26 @@ using model::expect_error;
 using testing::Arrival;
 using Tokens = std::vector<int32_t>;
 
-RelayAttentionOptions read(const Json& json) {
+RelayAttentionOptions read_relay(const Json& json) {
   return reuse::read_options<RelayAttentionOptions>(fields_of(json), "options");
 }
 
 TEST(RelayAttention, AsCodedIsOnePrefixInABufferOfTheLongestLength) {
-  EXPECT_EQ(read(Json::object()).most_prefixes, 0);
-  EXPECT_EQ(read({{"preset", "as_coded"}}).most_prefixes, 1);
-  EXPECT_EQ(read({{"preset", "as_coded"}}).prefix_buffer_tokens, 4096);
-  EXPECT_EQ(read({{"preset", "as_coded"}, {"prefix_buffer_tokens", 2048}}).prefix_buffer_tokens,
-            2048);
+  EXPECT_EQ(read_relay(Json::object()).most_prefixes, 0);
+  EXPECT_EQ(read_relay({{"preset", "as_coded"}}).most_prefixes, 1);
+  EXPECT_EQ(read_relay({{"preset", "as_coded"}}).prefix_buffer_tokens, 4096);
+  EXPECT_EQ(
+      read_relay({{"preset", "as_coded"}, {"prefix_buffer_tokens", 2048}}).prefix_buffer_tokens,
+      2048);
 }
 
 TEST(RelayAttention, MistakesNameTheOption) {
-  expect_error([] { read({{"preset", "as_code"}}); }, {"preset", "did you mean \"as_coded\"?"});
-  expect_error([] { read({{"block_tokens", 4}}); }, {"block_tokens", "8 to 1024"});
+  expect_error(
+      [] {
+        read_relay({{"preset", "as_code"}});
+      },
+      {"preset", "did you mean \"as_coded\"?"});
+  expect_error([] { read_relay({{"block_tokens", 4}}); }, {"block_tokens", "8 to 1024"});
 }
 
 Tokens counting(int32_t first, int32_t count) {

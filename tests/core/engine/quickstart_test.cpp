@@ -8,21 +8,21 @@
 namespace reprise {
 namespace {
 
-const std::filesystem::path kFolder =
+const std::filesystem::path kQuickstart =
     std::filesystem::path(REPRISE_SOURCE_DIR) / "models/quickstart";
 
 class Quickstart : public ::testing::Test {
  protected:
-  Json golden_ = read_json(kFolder / "golden.json");
+  Json golden_ = read_json(kQuickstart / "golden.json");
   Context context_ = Context::machine();
 };
 
 TEST_F(Quickstart, TokenizesAsItWasTrained) {
-  testing::expect_golden_tokens(*load_tokenizer(kFolder), golden_);
+  testing::expect_golden_tokens(*load_tokenizer(kQuickstart), golden_);
 }
 
 TEST_F(Quickstart, LogitsAndContinuationMatchInF32) {
-  auto decoder = model::load_decoder(kFolder, {.dtype = DType::kF32}, context_);
+  auto decoder = model::load_decoder(kQuickstart, {.dtype = DType::kF32}, context_);
   testing::expect_golden_logits(*decoder, golden_, context_);
 }
 

@@ -14,11 +14,11 @@
 namespace reprise {
 namespace {
 
-const std::filesystem::path kFolder = std::filesystem::path(REPRISE_SOURCE_DIR) / "models/recall";
+const std::filesystem::path kRecall = std::filesystem::path(REPRISE_SOURCE_DIR) / "models/recall";
 
 // The items of models/recall/items.jsonl.
 std::vector<Json> read_items() {
-  std::ifstream file(kFolder / "items.jsonl");
+  std::ifstream file(kRecall / "items.jsonl");
   std::vector<Json> items;
   for (std::string line; std::getline(file, line);) items.push_back(parse_json(line, "items"));
   return items;
@@ -40,7 +40,7 @@ std::string prompt_of(const Json& item) {
 
 class Recall : public ::testing::TestWithParam<const char*> {
  protected:
-  std::filesystem::path folder_ = kFolder / GetParam();
+  std::filesystem::path folder_ = kRecall / GetParam();
   Json golden_ = read_json(folder_ / "golden.json");
   std::unique_ptr<Tokenizer> tokenizer_ = load_tokenizer(folder_);
 };

@@ -41,9 +41,10 @@ set(attention ${kernels}/attention/cuda)
 reprise_library(reprise_attention_plans
   SOURCES ${attention}/roofline.cpp ${attention}/schedule.cpp ${attention}/schedule_upload.cpp ${attention}/tiles.cpp
   LINK reprise_kernels)
-foreach(name roofline step_schedule steps tiles)
-  reprise_test(cuda_attention_${name}_test SOURCES attention/cuda/attention_${name}_test.cpp LINK reprise_attention_plans)
-endforeach()
+reprise_tests(cuda_attention_plans_tests
+  SOURCES attention/cuda/attention_roofline_test.cpp attention/cuda/attention_step_schedule_test.cpp
+          attention/cuda/attention_steps_test.cpp attention/cuda/attention_tiles_test.cpp
+  PREFIX cuda_ LINK reprise_attention_plans)
 add_executable(cuda_attention_roofline_table attention/cuda/attention_roofline_table.cpp)
 target_link_libraries(cuda_attention_roofline_table PRIVATE reprise_options reprise_attention_plans)
 if(TARGET reprise_row_kernels_on_cpu)

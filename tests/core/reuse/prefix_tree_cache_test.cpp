@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/reuse/plan_builder.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/core/reuse/counting.h"
 
 namespace reprise::reuse {
 namespace {
@@ -23,12 +24,6 @@ class TestMethod final : public PrefixTreeCache {
 kv::BlockPool pool_of(int32_t blocks) {
   return kv::BlockPool(
       {.layers = 1, .kv_heads = 1, .head_dim = 1, .block_tokens = 4, .num_blocks = blocks});
-}
-
-Tokens counting(int32_t first, int32_t count) {
-  Tokens tokens;
-  for (int32_t i = 0; i < count; ++i) tokens.push_back(first + i);
-  return tokens;
 }
 
 std::map<std::string, double> metrics_of(const SequenceCache& method) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "tests/core/reuse/counting.h"
 
 namespace reprise::reuse {
 namespace {
@@ -20,12 +21,6 @@ kv::BlockPool pool_of(int32_t blocks, int32_t block_tokens) {
                         .head_dim = 1,
                         .block_tokens = block_tokens,
                         .num_blocks = blocks});
-}
-
-Tokens counting(int32_t first, int32_t count) {
-  Tokens tokens;
-  for (int32_t i = 0; i < count; ++i) tokens.push_back(first + i);
-  return tokens;
 }
 
 // Joins with what match() finds.

@@ -12,7 +12,7 @@
 namespace reprise::kv {
 namespace {
 
-constexpr uint64_t kSeed = 99;
+constexpr uint64_t kValuesSeed = 99;
 
 struct Head {
   int64_t tokens, head_dim;
@@ -68,12 +68,12 @@ Head random_head(int64_t tokens, int64_t head_dim, DType dtype, uint64_t seed) {
 // |x - q * scale| <= scale / 2, beside what f32 rounds: the quotient by 127 * 2^-24 of a scale, the
 // product by as much; and what the dtype rounds of the result, half its spacing.
 TEST(Int8Channels, TheErrorIsAtMostHalfAScale) {
-  SCOPED_TRACE(kSeed);
+  SCOPED_TRACE(kValuesSeed);
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16})
     for (const int64_t tokens : {1, 2, 3, 7, 64, 129})
       for (const int64_t head_dim : {1, 5, 64, 80}) {
-        const Head head = random_head(tokens, head_dim, dtype,
-                                      kSeed + static_cast<uint64_t>(tokens * 1000 + head_dim));
+        const Head head = random_head(
+            tokens, head_dim, dtype, kValuesSeed + static_cast<uint64_t>(tokens * 1000 + head_dim));
         const Restored restored = round_trip(head, dtype);
         ASSERT_TRUE(restored.is_held);
         for (int64_t c = 0; c < head_dim; ++c) {

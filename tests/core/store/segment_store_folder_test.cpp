@@ -16,17 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const int64_t kBytes = kSmallSegment.bytes();
-
 TEST(SegmentStoreFolder, SurvivesARestartAndFindsTheFilesOfOthers) {
   const model::TempDir folder;
   SegmentStore other({.directory = folder.path()});
   {
-    SegmentStore store({.host_bytes = 10 * kBytes, .directory = folder.path()});
+    SegmentStore store({.host_bytes = 10 * kSmallSegmentBytes, .directory = folder.path()});
     store.put("a", segment_of(1));
   }
   EXPECT_TRUE(acquires(other, "a", 1)) << "written after `other` looked at the folder";
-  SegmentStore again({.host_bytes = 10 * kBytes, .directory = folder.path()});
+  SegmentStore again({.host_bytes = 10 * kSmallSegmentBytes, .directory = folder.path()});
   EXPECT_EQ(again.keys(), std::vector<SegmentKey>{"a"});
   EXPECT_TRUE(acquires(again, "a", 1));
   EXPECT_EQ(again.stats().disk_bytes, other.stats().disk_bytes);
@@ -130,7 +128,7 @@ TEST(SegmentStoreFolder, NeverGivesASegmentOfAnotherIdentity) {
   others.push_back(
       {.model = "model at", .tokenizer = "okenizer a", .schema = "schema a", .dtype = "bf16"});
   {
-    SegmentStore store({.host_bytes = 3 * kBytes, .directory = folder.path()});
+    SegmentStore store({.host_bytes = 3 * kSmallSegmentBytes, .directory = folder.path()});
     store.put({ours, "module"}, segment_of(1));
     for (const StoreIdentity& other : others) EXPECT_FALSE(store.acquire({other, "module"}));
     EXPECT_FALSE(store.acquire({ours, "modul"}));
@@ -209,8 +207,9 @@ TEST(SegmentStoreFolder, ALayerIsCheckedWhenItIsUsed) {
   std::string content = content_of(path);
   content.back() = static_cast<char>(content.back() ^ 1);  // a byte of the last layer's values
   write_content(path, content);
-  SegmentStore store(
-      {.host_bytes = 4 * kBytes, .directory = folder.path(), .verify = Verify::kHeader});
+  SegmentStore store({.host_bytes = 4 * kSmallSegmentBytes,
+                      .directory = folder.path(),
+                      .verify = Verify::kHeader});
   {
     const auto handle = store.acquire("a");
     ASSERT_TRUE(handle);

@@ -17,10 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const int64_t kBytes = kSmallSegment.bytes();
-
 TEST(SegmentStore, KeepsSegmentsByTheirKeys) {
-  SegmentStore store({.host_bytes = 10 * kBytes});
+  SegmentStore store({.host_bytes = 10 * kSmallSegmentBytes});
   store.put("a", segment_of(1));
   store.put("b", segment_of(2));
   EXPECT_TRUE(acquires(store, "a", 1));
@@ -28,14 +26,14 @@ TEST(SegmentStore, KeepsSegmentsByTheirKeys) {
   EXPECT_FALSE(store.acquire("c"));
   EXPECT_EQ(store.keys(), (std::vector<SegmentKey>{"a", "b"}));
   const SegmentStoreStats stats = store.stats();
-  EXPECT_EQ(stats.host_bytes, 2 * kBytes);
+  EXPECT_EQ(stats.host_bytes, 2 * kSmallSegmentBytes);
   EXPECT_EQ(stats.host_segments, 2);
   EXPECT_EQ(stats.host_hits, 2);
   EXPECT_EQ(stats.misses, 1);
 }
 
 TEST(SegmentStore, TheOldestUseGoesFirst) {
-  SegmentStore store({.host_bytes = 2 * kBytes});
+  SegmentStore store({.host_bytes = 2 * kSmallSegmentBytes});
   store.put("a", segment_of(1));
   store.put("b", segment_of(2));
   EXPECT_TRUE(acquires(store, "a", 1));
@@ -44,11 +42,11 @@ TEST(SegmentStore, TheOldestUseGoesFirst) {
   EXPECT_TRUE(store.contains("a"));
   EXPECT_TRUE(acquires(store, "c", 3));
   EXPECT_EQ(store.stats().host_evictions, 1);
-  EXPECT_EQ(store.stats().host_bytes, 2 * kBytes);
+  EXPECT_EQ(store.stats().host_bytes, 2 * kSmallSegmentBytes);
 }
 
 TEST(SegmentStore, WhatIsHeldIsNotDropped) {
-  SegmentStore store({.host_bytes = 2 * kBytes});
+  SegmentStore store({.host_bytes = 2 * kSmallSegmentBytes});
   store.put("a", segment_of(1));
   store.put("b", segment_of(2));
   {
@@ -58,11 +56,12 @@ TEST(SegmentStore, WhatIsHeldIsNotDropped) {
       store.put("c", segment_of(3));
       FAIL() << "there was no room";
     } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(std::to_string(kBytes)), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find(std::to_string(kSmallSegmentBytes)),
+                std::string::npos);
     }
     EXPECT_TRUE(holds(a->view(), 1));
     EXPECT_FALSE(store.contains("c"));
-    EXPECT_EQ(store.stats().host_bytes, 2 * kBytes);
+    EXPECT_EQ(store.stats().host_bytes, 2 * kSmallSegmentBytes);
   }
   store.put("c", segment_of(3));
   EXPECT_TRUE(acquires(store, "c", 3));
@@ -71,12 +70,13 @@ TEST(SegmentStore, WhatIsHeldIsNotDropped) {
 TEST(SegmentStore, AHandleOutlivesReplacementErasureAndStore) {
   std::optional<SegmentHandle> old, erased;
   {
-    SegmentStore store({.host_bytes = 10 * kBytes});
+    SegmentStore store({.host_bytes = 10 * kSmallSegmentBytes});
     store.put("a", segment_of(1));
     old = store.acquire("a");
     store.put("a", segment_of(2));
     EXPECT_TRUE(acquires(store, "a", 2));
-    EXPECT_EQ(store.stats().host_bytes, 2 * kBytes) << "the held one still takes memory";
+    EXPECT_EQ(store.stats().host_bytes, 2 * kSmallSegmentBytes)
+        << "the held one still takes memory";
     erased = store.acquire("a");
     EXPECT_TRUE(store.erase("a"));
     EXPECT_FALSE(store.erase("a"));
@@ -88,7 +88,7 @@ TEST(SegmentStore, AHandleOutlivesReplacementErasureAndStore) {
 
 TEST(SegmentStore, TheDiskKeepsWhatTheHostDrops) {
   const model::TempDir folder;
-  SegmentStore store({.host_bytes = kBytes, .directory = folder.path()});
+  SegmentStore store({.host_bytes = kSmallSegmentBytes, .directory = folder.path()});
   for (uint64_t i = 0; i < 4; ++i) store.put(std::to_string(i), segment_of(i));
   EXPECT_EQ(store.stats().disk_segments, 4);
   EXPECT_EQ(store.stats().host_segments, 1);
@@ -108,7 +108,7 @@ TEST(SegmentStore, AStoreThatCannotKeepAnythingIsRefused) {
 }
 
 TEST(SegmentStore, RefusesCostsThatCannotBe) {
-  SegmentStore store({.host_bytes = 4 * kBytes});
+  SegmentStore store({.host_bytes = 4 * kSmallSegmentBytes});
   for (const double cost_s :
        {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
     EXPECT_THROW(store.put("a", segment_of(1), cost_s), Error);
@@ -119,7 +119,7 @@ TEST(SegmentStore, RefusesCostsThatCannotBe) {
 
 TEST(SegmentStore, PrefetchBringsToTheHost) {
   const model::TempDir folder;
-  SegmentStore store({.host_bytes = kBytes, .directory = folder.path()});
+  SegmentStore store({.host_bytes = kSmallSegmentBytes, .directory = folder.path()});
   store.put("a", segment_of(1));
   store.put("b", segment_of(2));
   store.prefetch("a");
@@ -137,7 +137,7 @@ TEST(SegmentStore, PrefetchBringsToTheHost) {
 
 TEST(SegmentStore, ASetIsBroughtByPriorityAndGivesUpNoneOfItsOwn) {
   const model::TempDir folder;
-  SegmentStore store({.host_bytes = 3 * kBytes, .directory = folder.path()});
+  SegmentStore store({.host_bytes = 3 * kSmallSegmentBytes, .directory = folder.path()});
   for (uint64_t i = 0; i < 8; ++i) store.put(std::to_string(i), segment_of(i));
   // The host holds 5, 6, 7. Segment 5 of the set is already there and the oldest; it must not be
   // evicted.
@@ -152,24 +152,25 @@ TEST(SegmentStore, ASetIsBroughtByPriorityAndGivesUpNoneOfItsOwn) {
                                                                            {"6", Tier::kDisk},
                                                                            {"7", Tier::kDisk}})
     EXPECT_EQ(store.acquire(key)->tier(), tier) << key;
-  EXPECT_EQ(store.stats().host_bytes, 3 * kBytes);
+  EXPECT_EQ(store.stats().host_bytes, 3 * kSmallSegmentBytes);
   // Another request may take their places.
   store.prefetch_all({"6", "7"});
   store.wait_for_prefetches();
   EXPECT_EQ(store.acquire("6")->tier(), Tier::kHost);
   EXPECT_EQ(store.acquire("7")->tier(), Tier::kHost);
-  EXPECT_EQ(store.stats().host_bytes, 3 * kBytes);
+  EXPECT_EQ(store.stats().host_bytes, 3 * kSmallSegmentBytes);
 }
 
 TEST(SegmentStore, ASetInEightBitsIsBroughtTheSameWay) {
   const model::TempDir folder;
-  SegmentStore store(
-      {.host_bytes = 2 * kBytes, .directory = folder.path(), .form = SegmentForm::kInt8});
+  SegmentStore store({.host_bytes = 2 * kSmallSegmentBytes,
+                      .directory = folder.path(),
+                      .form = SegmentForm::kInt8});
   for (uint64_t i = 0; i < 5; ++i) store.put(std::to_string(i), finite_segment_of(i));
   store.prefetch_all({"0", "1", "2"});
   store.wait_for_prefetches();
   EXPECT_EQ(store.stats().prefetched, 2);
-  EXPECT_EQ(store.stats().host_bytes, 2 * kBytes);
+  EXPECT_EQ(store.stats().host_bytes, 2 * kSmallSegmentBytes);
   for (uint64_t i = 0; i < 2; ++i) {
     const auto handle = store.acquire(std::to_string(i));
     EXPECT_TRUE(equals(handle->view(), in_eight_bits(finite_segment_of(i))));
@@ -225,7 +226,7 @@ TEST(SegmentStore, WhatWasBroughtFromEightBitsCanBeGivenUpOnDisk) {
   const model::TempDir folder;
   const SegmentFileOptions form = {.form = SegmentForm::kInt8};
   const int64_t file_bytes = segment_file_bytes("a", finite_segment_of(1), form);
-  const SegmentStoreOptions options = {.host_bytes = 4 * kBytes,
+  const SegmentStoreOptions options = {.host_bytes = 4 * kSmallSegmentBytes,
                                        .directory = folder.path(),
                                        .disk_bytes = 2 * file_bytes,
                                        .form = SegmentForm::kInt8};
@@ -242,10 +243,11 @@ TEST(SegmentStore, WhatWasBroughtFromEightBitsCanBeGivenUpOnDisk) {
 }
 
 TEST(SegmentStore, EightBitsTakeAFolderAndFiniteStates) {
-  EXPECT_THROW(SegmentStore({.host_bytes = kBytes, .form = SegmentForm::kInt8}), Error);
+  EXPECT_THROW(SegmentStore({.host_bytes = kSmallSegmentBytes, .form = SegmentForm::kInt8}), Error);
   const model::TempDir folder;
-  SegmentStore store(
-      {.host_bytes = 4 * kBytes, .directory = folder.path(), .form = SegmentForm::kInt8});
+  SegmentStore store({.host_bytes = 4 * kSmallSegmentBytes,
+                      .directory = folder.path(),
+                      .form = SegmentForm::kInt8});
   store.put("a", finite_segment_of(1));
   SegmentBuffer bad = finite_segment_of(2);
   bad.keys.as<float>()[0] = std::numeric_limits<float>::quiet_NaN();
@@ -259,7 +261,7 @@ TEST(SegmentStore, EightBitsTakeAFolderAndFiniteStates) {
 // Threads that put, acquire, prefetch and erase at once always read what some put wrote whole.
 TEST(SegmentStore, ThreadsNeverSeeHalfASegment) {
   const model::TempDir folder;
-  SegmentStore store({.host_bytes = 3 * kBytes, .directory = folder.path()});
+  SegmentStore store({.host_bytes = 3 * kSmallSegmentBytes, .directory = folder.path()});
   std::vector<std::thread> threads;
   std::atomic<int> wrong = 0, read = 0;
   for (uint64_t t = 0; t < 4; ++t)

@@ -20,6 +20,8 @@ inline constexpr SegmentShape kSmallSegment = {
     .layers = 2, .kv_heads = 3, .tokens = 5, .head_dim = 8, .dtype = DType::kF32};
 
 // Keys and values that depend on `seed` alone: any bits.
+inline const int64_t kSmallSegmentBytes = kSmallSegment.bytes();
+
 inline SegmentBuffer segment_of(uint64_t seed, const SegmentShape& shape = kSmallSegment) {
   SegmentBuffer segment(shape);
   uint64_t index = 0;

@@ -22,19 +22,19 @@ std::string shown(const std::vector<std::string>& stops, const std::string& text
 }
 
 TEST(StopText, CutsAtTheFirstWholeStopHoweverTheTextComes) {
-  struct Case {
+  struct Given {
     std::vector<std::string> stops;
     std::string text, shown, found;
   };
-  for (const Case& one :
-       std::vector<Case>{{{"end"}, "the end of it", "the ", "end"},
-                         {{"end"}, "the en", "the en", ""},
-                         {{"aab"}, "aaaab", "aa", "aab"},             // its beginning repeats
-                         {{"abab", "abac"}, "xababac", "x", "abab"},  // whole first
-                         {{"abc", "b"}, "xabc", "xa", "b"},  // whole before the longer one is
-                         {{"c", "bc"}, "abc", "a", "bc"},  // the longest of those that end together
-                         {{"\n\n"}, "a\nb\n\nc", "a\nb", "\n\n"},
-                         {{}, "all of it", "all of it", ""}})
+  for (const Given& one : std::vector<Given>{
+           {{"end"}, "the end of it", "the ", "end"},
+           {{"end"}, "the en", "the en", ""},
+           {{"aab"}, "aaaab", "aa", "aab"},             // its beginning repeats
+           {{"abab", "abac"}, "xababac", "x", "abab"},  // whole first
+           {{"abc", "b"}, "xabc", "xa", "b"},           // whole before the longer one is
+           {{"c", "bc"}, "abc", "a", "bc"},             // the longest of those that end together
+           {{"\n\n"}, "a\nb\n\nc", "a\nb", "\n\n"},
+           {{}, "all of it", "all of it", ""}})
     for (size_t piece = 1; piece <= one.text.size(); ++piece) {
       std::string found;
       EXPECT_EQ(shown(one.stops, one.text, piece, found), one.shown) << one.text << " by " << piece;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "tests/core/model/network/two_layers.h"
 #include "tests/support/json.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/reference_decoder.h"
@@ -23,12 +24,6 @@ using reprise::testing::random_decoder;
 using reprise::testing::ReferenceDecoder;
 using reprise::testing::scaled_down;
 
-std::vector<int32_t> some_ids(int32_t count, int32_t seed = 3) {
-  std::vector<int32_t> ids;
-  for (int32_t i = 0; i < count; ++i) ids.push_back((i * i * 7 + seed) % 97);
-  return ids;
-}
-
 ReferenceDecoder reference_of(const ModelConfig& config, uint64_t seed = 1) {
   return {config, *random_weights(config, seed)};
 }
@@ -43,10 +38,6 @@ std::vector<double> rows_of(const std::vector<double>& all, const std::vector<in
   return picked;
 }
 
-// Logits have magnitude ~4. Two layers of about six operations, each a sum of at most 400 terms
-// with roundings of 2^-24 that add like a random walk: 12 * 4 * 20 * 2^-24 = 6e-5 at most.
-constexpr double kBound = 6e-5;
-
 class Family : public ::testing::TestWithParam<std::string> {
  protected:
   Context context_ = Context::machine();
@@ -57,7 +48,8 @@ TEST_P(Family, LogitsMatchTheReferenceWholeAndInChunks) {
   const std::vector<int32_t> ids = some_ids(23);
   const std::vector<double> want = reference_of(decoder->config()).logits(ids, counted(23));
   for (int32_t chunk : {23, 1, 7})
-    EXPECT_LE(max_difference(all_logits(*decoder, ids, chunk), want), kBound) << "chunk " << chunk;
+    EXPECT_LE(max_difference(all_logits(*decoder, ids, chunk), want), kTwoLayersBound)
+        << "chunk " << chunk;
 }
 
 TEST_P(Family, EveryInstructionSetMatchesTheReference) {
@@ -66,7 +58,7 @@ TEST_P(Family, EveryInstructionSetMatchesTheReference) {
     auto decoder = random_decoder(scaled_down(GetParam()), {.threads = 2, .isa = isa});
     const std::vector<int32_t> ids = some_ids(11);
     const std::vector<double> want = reference_of(decoder->config()).logits(ids, counted(11));
-    EXPECT_LE(max_difference(all_logits(*decoder, ids, 11), want), kBound) << name_of(isa);
+    EXPECT_LE(max_difference(all_logits(*decoder, ids, 11), want), kTwoLayersBound) << name_of(isa);
   }
 }
 
@@ -111,7 +103,7 @@ TEST_P(Family, ExplicitPositionsMatchTheReference) {
   const std::vector<double> want = reference_of(decoder->config()).logits(ids, positions);
   for (int32_t chunk : {12, 5, 1})
     EXPECT_LE(max_difference(all_logits(*decoder, ids, chunk, DType::kF32, positions), want),
-              kBound)
+              kTwoLayersBound)
         << "chunk " << chunk;
 }
 
@@ -153,8 +145,8 @@ TEST_P(Family, HiddenStatesMatchTheReferenceWhicheverLogitsAreWanted) {
       step.hidden_rows = hidden_rows;
       std::vector<float> logits(logit_rows.size() * 97), states(hidden_rows.size() * hidden);
       decoder->forward(step, {.logits = logits, .hidden = states});
-      EXPECT_LE(max_difference(logits, rows_of(want_logits, logit_rows, 97)), kBound);
-      EXPECT_LE(max_difference(states, rows_of(want_hidden, hidden_rows, hidden)), kBound);
+      EXPECT_LE(max_difference(logits, rows_of(want_logits, logit_rows, 97)), kTwoLayersBound);
+      EXPECT_LE(max_difference(states, rows_of(want_hidden, hidden_rows, hidden)), kTwoLayersBound);
     }
 }
 
@@ -185,7 +177,7 @@ TEST(Decoder, ExpertsOfAnyNumberMatchTheReference) {
     const std::vector<int32_t> ids = some_ids(31);
     const std::vector<double> want = reference_of(decoder->config()).logits(ids, counted(31));
     for (int32_t chunk : {31, 1, 7})
-      EXPECT_LE(max_difference(all_logits(*decoder, ids, chunk), want), kBound)
+      EXPECT_LE(max_difference(all_logits(*decoder, ids, chunk), want), kTwoLayersBound)
           << patch << " chunk " << chunk;
   }
 }
@@ -227,7 +219,7 @@ TEST(Decoder, DynamicScalingMatchesTheReferenceBeyondTheTrainedLength) {
   for (int32_t tokens : {16, 17, 40}) {
     const std::vector<int32_t> ids = some_ids(tokens);
     const auto want = reference_of(decoder->config()).logits(ids, counted(tokens));
-    EXPECT_LE(max_difference(all_logits(*decoder, ids, tokens), want), kBound) << tokens;
+    EXPECT_LE(max_difference(all_logits(*decoder, ids, tokens), want), kTwoLayersBound) << tokens;
   }
 }
 

@@ -271,17 +271,17 @@ class Definition {
   const Tensors& tensors_;
 };
 
-std::vector<int32_t> some_ids(int32_t count) {
+std::vector<int32_t> ids_below_vocab(int32_t count) {
   std::vector<int32_t> ids;
   for (int32_t i = 0; i < count; ++i) ids.push_back((i * i * 5 + 11 * i + 2) % kVocab);
   return ids;
 }
 
-// Logits of magnitude 4, four layers: twice the roundings of decoder_test.cpp's two.
-constexpr double kBound = 1.2e-4;
+// Logits of magnitude 4, four layers: twice the roundings of two_layers.h.
+constexpr double kFourLayersBound = 1.2e-4;
 
 TEST(Deepseek, LogitsAreThoseOfTheDefinition) {
-  const std::vector<int32_t> ids = some_ids(27);
+  const std::vector<int32_t> ids = ids_below_vocab(27);
   uint64_t seed = 1;
   for (const Shape& shape :
        {Shape{}, Shape{.normalized = true}, Shape{.per_token = 1, .normalized = true},
@@ -294,7 +294,7 @@ TEST(Deepseek, LogitsAreThoseOfTheDefinition) {
     const auto decoder = load_decoder(dir.path(), {}, Context::machine());
     const std::vector<double> want = Definition(shape, tensors).logits(ids);
     for (const int32_t chunk : {27, 5, 1})
-      EXPECT_LE(max_difference(all_logits(*decoder, ids, chunk), want), kBound)
+      EXPECT_LE(max_difference(all_logits(*decoder, ids, chunk), want), kFourLayersBound)
           << config_of(shape) << " chunk " << chunk;
   }
 }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "tests/core/model/network/two_layers.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/reference_decoder.h"
 #include "tests/support/run_model.h"
@@ -20,9 +21,6 @@ using reprise::testing::OneSequence;
 using reprise::testing::random_decoder;
 using reprise::testing::ReferenceDecoder;
 using reprise::testing::scaled_down;
-
-// decoder_test derives this bound.
-constexpr double kBound = 6e-5;
 
 // ---- a whole policy: one layer does something else ----
 class OneLayer final : public LayerPolicy {
@@ -95,12 +93,6 @@ class Share final : public LayerPolicy {
   }
 };
 
-std::vector<int32_t> some_ids(int32_t count) {
-  std::vector<int32_t> ids;
-  for (int32_t i = 0; i < count; ++i) ids.push_back((i * i * 7 + 3) % 97);
-  return ids;
-}
-
 template <typename BeforeStep>
 std::vector<float> logits_with(Decoder& decoder, const std::vector<int32_t>& ids, int32_t chunk,
                                BeforeStep&& before_step) {
@@ -143,7 +135,8 @@ TEST_P(Policies, SkippingMatchesTheReference) {
       const std::vector<double> want = reference.logits(ids_, counted(13));
       OneLayer policy(layer, action);
       for (int32_t chunk : {13, 4, 1})
-        EXPECT_LE(max_difference(logits_with(*decoder_, ids_, chunk, with(&policy)), want), kBound)
+        EXPECT_LE(max_difference(logits_with(*decoder_, ids_, chunk, with(&policy)), want),
+                  kTwoLayersBound)
             << "layer " << layer << " action " << static_cast<int>(action) << " chunk " << chunk;
     }
 }
@@ -159,7 +152,8 @@ TEST_P(Policies, ReusingItsOwnMapsChangesNothing) {
   for (int32_t chunk : {13, 4, 1}) {
     const std::vector<float> want = logits_with(*decoder_, ids_, chunk, with(nullptr));
     Capture capture;
-    EXPECT_LE(max_difference(logits_with(*decoder_, ids_, chunk, with(&capture)), want), kBound);
+    EXPECT_LE(max_difference(logits_with(*decoder_, ids_, chunk, with(&capture)), want),
+              kTwoLayersBound);
     // bf16 moves each weight by up to 2^-9 of itself, at random: an attended value of up to 4 by
     // less than 2^-8, and a logit, a sum of `hidden` such values with weights of 1 / sqrt(hidden),
     // by less than twice that in each of two layers. A tied head's weights are the embedding's,
@@ -168,7 +162,7 @@ TEST_P(Policies, ReusingItsOwnMapsChangesNothing) {
     const double head_scale =
         config.tied_embeddings ? std::sqrt(static_cast<double>(config.hidden)) : 1.0;
     for (const auto& [dtype, bound] :
-         {std::pair{DType::kF32, kBound}, {DType::kBF16, 0x1p-6 * head_scale}}) {
+         {std::pair{DType::kF32, kTwoLayersBound}, {DType::kBF16, 0x1p-6 * head_scale}}) {
       Reuse reuse(capture, decoder_->config().heads, {{0, 0}, {1, 1}}, dtype);
       const auto got = logits_with(*decoder_, ids_, chunk, [&](size_t number, StepInput& step) {
         reuse.step = number;
@@ -185,8 +179,9 @@ TEST_P(Policies, SharingIsReusingTheEarlierLayersMap) {
   Reuse reuse(capture, decoder_->config().heads, {{1, 0}});
   Share share;
   const std::vector<float> shared = logits_with(*decoder_, ids_, 13, with(&share));
-  EXPECT_LE(max_difference(shared, logits_with(*decoder_, ids_, 13, with(&reuse))), kBound);
-  EXPECT_GT(max_difference(shared, own), 100 * kBound);  // another map makes a difference
+  EXPECT_LE(max_difference(shared, logits_with(*decoder_, ids_, 13, with(&reuse))),
+            kTwoLayersBound);
+  EXPECT_GT(max_difference(shared, own), 100 * kTwoLayersBound);  // another map makes a difference
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Policies, ::testing::ValuesIn(shipped_shapes()),
@@ -281,7 +276,7 @@ TEST(ScoreBias, IsAddedToTheScoresOfEveryLayer) {
     for (int32_t chunk : {13, 4}) {
       const auto got = logits_with(*decoder, ids, chunk,
                                    [&](size_t, StepInput& step) { step.score_bias = &bias; });
-      EXPECT_LE(max_difference(got, want), kBound) << shape << " chunk " << chunk;
+      EXPECT_LE(max_difference(got, want), kTwoLayersBound) << shape << " chunk " << chunk;
     }
   }
 }

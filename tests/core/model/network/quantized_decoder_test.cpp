@@ -14,6 +14,7 @@
 #include "core/model/network/encoder.h"
 #include "core/model/network/transformer.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/core/model/network/two_layers.h"
 #include "tests/support/data.h"
 #include "tests/support/json.h"
 #include "tests/support/max_difference.h"
@@ -32,12 +33,6 @@ using reprise::testing::scaled_down;
 
 constexpr WeightFormat kFormats[] = {WeightFormat::kInt8, WeightFormat::kInt4, WeightFormat::kNf4,
                                      WeightFormat::kNf4Double};
-
-std::vector<int32_t> some_ids(int32_t count) {
-  std::vector<int32_t> ids;
-  for (int32_t i = 0; i < count; ++i) ids.push_back((i * i * 7 + 3) % 97);
-  return ids;
-}
 
 // The weights of another source as a format holds them; quantized_linear_test.cpp compares them
 // with the format's rule.
@@ -208,10 +203,10 @@ TEST(QuantizedDecoder, FewerBitsTakeLessMemoryAndSayHowMuch) {
 
 // Tensor by tensor, 64 rows at a time of each thread: what does not fit in bf16 loads as codes.
 TEST(QuantizedDecoder, LoadingTakesLittleBesideTheCodes) {
-  constexpr int64_t kHidden = 1024, kWide = 2816, kThreads = 2;
+  constexpr int64_t kWidth = 1024, kWide = 2816, kThreads = 2;
   const TempDir dir;
   Json json = scaled_down("llama-2-7b");
-  json.update({{"hidden_size", kHidden},
+  json.update({{"hidden_size", kWidth},
                {"intermediate_size", kWide},
                {"num_hidden_layers", 4},
                {"num_attention_heads", 16},
@@ -221,7 +216,7 @@ TEST(QuantizedDecoder, LoadingTakesLittleBesideTheCodes) {
   EXPECT_NEAR(static_cast<double>(plain), 103e6, 1e6);
   // Each thread needs 64 rows in f32 and as bytes; nf4-double also needs the scales of one matrix
   // in f32.
-  constexpr int64_t kBeside = kThreads * 64 * kWide * 5 + 2 * kWide * kHidden / 64 * 4;
+  constexpr int64_t kBeside = kThreads * 64 * kWide * 5 + 2 * kWide * kWidth / 64 * 4;
   for (const WeightFormat format : kFormats) {
     AlignedBuffer::reset_peak();
     const int64_t before = AlignedBuffer::live_bytes();

@@ -260,7 +260,7 @@ TEST(PmlSchema, AllProblemsOfAFileAreTold) {
        "s.xml:5:1: <union> has no modules; put in those to choose from"});
 }
 
-class Src : public testing::Test {
+class Src : public ::testing::Test {
  protected:
   void SetUp() override {
     outside_.write("secret.txt", "secret");

@@ -37,7 +37,7 @@ Lines parts_of(const CompiledPrompt& prompt, const CompiledSchema& schema) {
   return lines;
 }
 
-class Trip : public testing::Test {
+class Trip : public ::testing::Test {
  protected:
   CompiledPrompt derive(const std::string& inside, int64_t max_positions = 0) const {
     return compile_prompt(prompt_of("<prompt schema=\"trip\">\n" + inside + "</prompt>"), schema_,

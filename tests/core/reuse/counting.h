@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace reprise::reuse {
+
+// Tokens first, first + 1, ...
+inline std::vector<int32_t> counting(int32_t first, int32_t count) {
+  std::vector<int32_t> tokens;
+  for (int32_t i = 0; i < count; ++i) tokens.push_back(first + i);
+  return tokens;
+}
+
+}  // namespace reprise::reuse

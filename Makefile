@@ -24,7 +24,7 @@ run: program
 	$(BUILD)/bin/reprise run experiments/quickstart.json --fresh
 
 test: all
-	ctest --preset $(PRESET)
+	ctest --preset $(PRESET) -j $(JOBS)
 
 # The tests labelled asan under the address and undefined-behaviour sanitizers, and those labelled tsan under the thread
 # sanitizer; `make test PRESET=asan` runs all tests. The sanitizers' own memory has fixed addresses, which some kernels
@@ -39,9 +39,9 @@ asan tsan:
 # (./setup.sh --tools).
 FUZZ_SECONDS ?= 60
 fuzz:
-	cmake --preset fuzz
-	cmake --build --preset fuzz -j $(JOBS) --target fuzzers
-	$$(! setarch -R true 2>/dev/null || echo setarch -R) tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
+	cmake --preset asan -DREPRISE_FUZZ=ON
+	cmake --build --preset asan -j $(JOBS) --target fuzzers
+	$$(! setarch -R true 2>/dev/null || echo setarch -R) tests/fuzz/run.sh build/asan $(FUZZ_SECONDS)
 
 bench: all
 	for program in $(BUILD)/bin/*_bench; do $$program || exit 1; done

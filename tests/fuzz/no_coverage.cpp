@@ -1,17 +1,18 @@
-// For make_seeds, which uses libraries that report coverage, and has nobody who reads it.
+// For programs that are no fuzzers, and use libraries that report coverage. In a fuzzer,
+// libFuzzer's own functions take the place of these.
 #include <cstdint>
 
 extern "C" {
-void __sanitizer_cov_trace_pc() {}
-void __sanitizer_cov_trace_cmp1(uint8_t, uint8_t) {}
-void __sanitizer_cov_trace_cmp2(uint16_t, uint16_t) {}
-void __sanitizer_cov_trace_cmp4(uint32_t, uint32_t) {}
-void __sanitizer_cov_trace_cmp8(uint64_t, uint64_t) {}
-void __sanitizer_cov_trace_const_cmp1(uint8_t, uint8_t) {}
-void __sanitizer_cov_trace_const_cmp2(uint16_t, uint16_t) {}
-void __sanitizer_cov_trace_const_cmp4(uint32_t, uint32_t) {}
-void __sanitizer_cov_trace_const_cmp8(uint64_t, uint64_t) {}
-void __sanitizer_cov_trace_cmpf(float, float) {}
-void __sanitizer_cov_trace_cmpd(double, double) {}
-void __sanitizer_cov_trace_switch(uint64_t, void*) {}
+[[gnu::weak]] void __sanitizer_cov_trace_pc() {}
+[[gnu::weak]] void __sanitizer_cov_trace_cmp1(uint8_t, uint8_t) {}
+[[gnu::weak]] void __sanitizer_cov_trace_cmp2(uint16_t, uint16_t) {}
+[[gnu::weak]] void __sanitizer_cov_trace_cmp4(uint32_t, uint32_t) {}
+[[gnu::weak]] void __sanitizer_cov_trace_cmp8(uint64_t, uint64_t) {}
+[[gnu::weak]] void __sanitizer_cov_trace_const_cmp1(uint8_t, uint8_t) {}
+[[gnu::weak]] void __sanitizer_cov_trace_const_cmp2(uint16_t, uint16_t) {}
+[[gnu::weak]] void __sanitizer_cov_trace_const_cmp4(uint32_t, uint32_t) {}
+[[gnu::weak]] void __sanitizer_cov_trace_const_cmp8(uint64_t, uint64_t) {}
+[[gnu::weak]] void __sanitizer_cov_trace_cmpf(float, float) {}
+[[gnu::weak]] void __sanitizer_cov_trace_cmpd(double, double) {}
+[[gnu::weak]] void __sanitizer_cov_trace_switch(uint64_t, void*) {}
 }

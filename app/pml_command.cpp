@@ -18,6 +18,7 @@
 #include "core/base/problems.h"
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/kinds/shared/places.h"
+#include "methods/prompt_cache/pml/markup.h"
 #include "methods/prompt_cache/pml/parse.h"
 #include "methods/prompt_cache/pml/prompt.h"
 
@@ -35,8 +36,11 @@ struct ReadFiles {
   std::vector<pml::Prompt> prompts;
 };
 
-void read_pml(const std::string& file, ReadFiles& files) {
-  const pml::Source source = pml::Source::read(file);
+void read_pml(const std::string& file, bool is_lenient, ReadFiles& files) {
+  std::vector<std::string> notes;
+  const pml::Source source =
+      is_lenient ? pml::read_leniently(file, notes) : pml::Source::read(file);
+  for (const std::string& text : notes) note("note: {}\n", text);
   if (pml::is_prompt(source))
     files.prompts.push_back(pml::parse_prompt(source));
   else
@@ -63,10 +67,11 @@ void check_prompt(const pml::Prompt& prompt, const ReadFiles& files) {
         schema != nullptr ? "" : ", which is in none of these files: its imports are not checked");
 }
 
-void check(const std::vector<std::string>& names) {
+void check(const std::vector<std::string>& names, bool is_lenient) {
   ReadFiles files;
   Problems problems;
-  for (const std::string& name : names) problems.collect([&] { read_pml(name, files); });
+  for (const std::string& name : names)
+    problems.collect([&] { read_pml(name, is_lenient, files); });
   for (const pml::CompiledSchema& schema : files.schemas)
     print("{}: schema \"{}\" with {}, {}, {}\n", schema.file, schema.name,
           counted(schema.modules.size() - 1, "module"), counted(schema.unions.size(), "union"),
@@ -99,10 +104,12 @@ void layout(const LayoutArguments& arguments) {
 
 void add_check(CLI::App& pml) {
   auto files = std::make_shared<std::vector<std::string>>();
+  auto is_lenient = std::make_shared<bool>(false);
   CLI::App* command = pml.add_subcommand(
       "check", "Check schemas and prompts: form, names, and imports where the schema is given too");
   command->add_option("FILE", *files, "schemas and prompts")->required()->check(not_empty());
-  command->callback([files] { check(*files); });
+  add_lenient(*command, *is_lenient);
+  command->callback([files, is_lenient] { check(*files, *is_lenient); });
 }
 
 void add_layout(CLI::App& pml) {

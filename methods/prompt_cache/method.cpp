@@ -7,6 +7,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "methods/prompt_cache/module_shaper.h"
 #include "methods/prompt_cache/plain_schema.h"
+#include "methods/prompt_cache/pml/markup.h"
 #include "methods/prompt_cache/pml/parse.h"
 #include "methods/prompt_cache/schema_file.h"
 #include "methods/registry.h"
@@ -174,8 +175,11 @@ class PromptCacheMethod final : public Method {
                                         *markup.tokenizer);
   }
   [[nodiscard]] pml::CompiledSchema compiled(const Markup& markup) const {
-    return pml::compile_schema(pml::parse_schema(pml::Source::read(markup.schema)),
-                               pml::encoder_of(*markup.tokenizer), layout(markup));
+    std::vector<std::string> notes;  // compile_pml() has told them
+    const pml::Source source = markup.is_lenient ? pml::read_leniently(markup.schema, notes)
+                                                 : pml::Source::read(markup.schema);
+    return pml::compile_schema(pml::parse_schema(source), pml::encoder_of(*markup.tokenizer),
+                               layout(markup));
   }
   // The schema of the markup, followed by one schema for each prefix.
   [[nodiscard]] std::vector<prompt_cache::SharedSchema> schemas(const Use& use) const {

@@ -66,6 +66,21 @@ TEST_F(PmlCommand, CheckTellsAllProblemsOfAllFiles) {
                  {prompt + ":1:1: schema \"trip\" is in " + again + " and in " + schema});
 }
 
+TEST_F(PmlCommand, LenientReadsAStrayCharacterWithANote) {
+  const std::string file = write("stray.xml",
+                                 "<schema name=\"s\">\n<module name=\"m\">a <= b &lt; c"
+                                 "</module>\n</schema>\n");
+  EXPECT_NE(reprise({"pml", "check", file}).status, 0);
+  const Outcome read = reprise({"pml", "check", file, "--lenient"});
+  EXPECT_EQ(read.status, 0) << read.err;
+  EXPECT_NE(
+      read.err.find("note: " + file + ":2:20: \"<\" begins no tag; it is read as the character"),
+      std::string::npos)
+      << read.err;
+  const std::string broken = write("broken.xml", "<schema name=\"s\"> 1 < 2 <module></schema>");
+  EXPECT_NE(reprise({"pml", "check", broken, "--lenient"}).status, 0);
+}
+
 TEST_F(PmlCommand, LayoutPrintsThePositionMap) {
   const std::string schema = write("s.xml", kSchema);
   const Outcome outcome = layout({schema});

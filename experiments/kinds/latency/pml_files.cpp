@@ -1,6 +1,7 @@
 #include "experiments/kinds/latency/pml_files.h"
 
 #include "experiments/kinds/shared/places.h"
+#include "methods/prompt_cache/pml/markup.h"
 #include "methods/prompt_cache/pml/parse.h"
 #include "methods/prompt_cache/schema_file.h"
 
@@ -11,18 +12,24 @@ methods::Markup markup_of(const PmlFiles& files, const Tokenizer& tokenizer) {
           .model = resolve_model(files.model),
           .chat_template = files.chat_template,
           .has_random_weights = files.has_random_weights,
+          .is_lenient = files.is_lenient,
           .tokenizer = &tokenizer};
 }
 
 CompiledPml compile_pml(const PmlFiles& files) {
-  const pml::Schema schema = pml::parse_schema(pml::Source::read(files.schema));
+  std::vector<std::string> notes;
+  const auto source_of = [&](const std::string& file) {
+    return files.is_lenient ? pml::read_leniently(file, notes) : pml::Source::read(file);
+  };
+  const pml::Schema schema = pml::parse_schema(source_of(files.schema));
   std::optional<pml::Prompt> prompt;
-  if (!files.prompt.empty()) prompt = pml::parse_prompt(pml::Source::read(files.prompt));
+  if (!files.prompt.empty()) prompt = pml::parse_prompt(source_of(files.prompt));
   const std::string place = resolve_model(files.model);
   CompiledPml out{
       .tokenizer = load_tokenizer(files.tokenizer.empty() ? place : resolve_model(files.tokenizer)),
       .schema = {},
-      .prompt = {}};
+      .prompt = {},
+      .notes = std::move(notes)};
   const pml::LayoutOptions options =
       prompt_cache::layout_options({.model = place,
                                     .chat_template = files.chat_template,

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/tokenizer/tokenizer.h"
 #include "methods/method.h"
@@ -17,6 +18,7 @@ struct PmlFiles {
   std::string tokenizer;       // the same, whose tokenizer is taken in its place; "": the model's
   std::string chat_template;   // "": the one of the model's architecture
   bool is_as_coded = false;
+  bool is_lenient = false;  // both files are read by pml::read_leniently()
   // Random weights prefer no position, so the schema may have any length.
   bool has_random_weights = false;
 };
@@ -25,6 +27,7 @@ struct CompiledPml {
   std::unique_ptr<Tokenizer> tokenizer;
   pml::CompiledSchema schema;
   std::optional<pml::CompiledPrompt> prompt;  // where a file was given
+  std::vector<std::string> notes;             // of lenient reading
 };
 
 // The schema's file in the form that methods take. `tokenizer` must outlive it.

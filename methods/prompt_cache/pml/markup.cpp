@@ -47,8 +47,10 @@ std::optional<size_t> first_broken_byte(std::string_view text) {
 
 class Scan {
  public:
-  Scan(const Source& source, const Limits& limits, Report& report)
-      : source_(source), text_(source.text()), limits_(limits), report_(report) {}
+  // `strays`: null, or gets the offset of each "<" that begins no tag, which then is no problem.
+  Scan(const Source& source, const Limits& limits, Report& report,
+       std::vector<size_t>* strays = nullptr)
+      : source_(source), text_(source.text()), limits_(limits), report_(report), strays_(strays) {}
 
   void run() {
     if (const auto broken = first_broken_byte(text_)) {
@@ -150,9 +152,12 @@ class Scan {
   }
 
   void stray() {
-    problem(at_,
-            "\"<\" begins no tag; write &lt; for the character itself, or put the text into "
-            "<![CDATA[ ... ]]>");
+    if (strays_ != nullptr)
+      strays_->push_back(at_);
+    else
+      problem(at_,
+              "\"<\" begins no tag; write &lt; for the character itself, or put the text into "
+              "<![CDATA[ ... ]]>");
     ++at_;
   }
 
@@ -295,6 +300,7 @@ class Scan {
   const std::string_view text_;
   const Limits& limits_;
   Report& report_;
+  std::vector<size_t>* strays_;
   size_t at_ = 0, begin_ = 0;
   std::vector<Open> open_;
   int64_t elements_ = 0;
@@ -305,6 +311,27 @@ class Scan {
 
 void check_markup(const Source& source, const Limits& limits, Report& report) {
   Scan(source, limits, report).run();
+}
+
+Source read_leniently(const std::filesystem::path& path, std::vector<std::string>& notes,
+                      const Limits& limits) {
+  Source source = Source::read(path, limits);
+  Report report(source.name());
+  std::vector<size_t> strays;
+  try {
+    Scan(source, limits, report, &strays).run();
+  } catch (const ProblemsError&) {  // the parser tells all others
+  }
+  std::string text;
+  size_t from = 0;
+  for (const size_t stray : strays) {
+    notes.push_back(fmt::format("{}: \"<\" begins no tag; it is read as the character",
+                                at(source.name(), source.place_of(stray))));
+    text += source.text().substr(from, stray - from) + "&lt;";
+    from = stray + 1;
+  }
+  text += source.text().substr(from);
+  return {source.name(), std::move(text), source.folder()};
 }
 
 }  // namespace reprise::pml

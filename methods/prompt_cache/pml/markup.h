@@ -14,4 +14,10 @@ namespace reprise::pml {
 // nesting and element counts beyond the limits.
 void check_markup(const Source& source, const Limits& limits, Report& report);
 
+// Source::read() for files of other authors: a "<" that begins no tag is read as the character, and
+// a note "FILE:LINE:COLUMN: sentence" is added. Further columns of its line are those of the text
+// with &lt; in its place.
+Source read_leniently(const std::filesystem::path& path, std::vector<std::string>& notes,
+                      const Limits& limits = {});
+
 }  // namespace reprise::pml

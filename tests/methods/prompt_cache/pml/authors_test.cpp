@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/tokenizer/tokenizer.h"
+#include "methods/prompt_cache/pml/markup.h"
 #include "tests/methods/prompt_cache/pml/pml_testing.h"
 #include "tests/support/data.h"
 
@@ -58,6 +59,18 @@ TEST(PmlPublished, TheMalformedOneIsRefusedWhereItIs) {
   EXPECT_EQ(problems_of([] { read("examples__code_generation_game.xml"); }),
             (Lines{file + ":167:19" + stray, file + ":167:34" + stray, file + ":168:19" + stray,
                    file + ":168:34" + stray, file + ":198:25" + stray}));
+}
+
+TEST(PmlPublished, TheMalformedOneIsReadLeniently) {
+  REPRISE_NEEDS_DATA();
+  const std::string file = published("examples__code_generation_game.xml").string();
+  std::vector<std::string> notes;
+  const Schema schema = parse_schema(read_leniently(file, notes));
+  const std::string said = ": \"<\" begins no tag; it is read as the character";
+  EXPECT_EQ(notes, (Lines{file + ":167:19" + said, file + ":167:34" + said, file + ":168:19" + said,
+                          file + ":168:34" + said, file + ":198:25" + said}));
+  const CompiledSchema compiled = compile_schema(schema, word_encoder(), {});
+  EXPECT_EQ(compiled.modules.size() - 1, 5u);
 }
 
 TEST(PmlPublished, ThePromptImportsAndBringsNothing) {

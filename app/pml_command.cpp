@@ -38,8 +38,7 @@ struct ReadFiles {
 
 void read_pml(const std::string& file, bool is_lenient, ReadFiles& files) {
   std::vector<std::string> notes;
-  const pml::Source source =
-      is_lenient ? pml::read_leniently(file, notes) : pml::Source::read(file);
+  const pml::Source source = pml::read_source(file, is_lenient, notes);
   for (const std::string& text : notes) note("note: {}\n", text);
   if (pml::is_prompt(source))
     files.prompts.push_back(pml::parse_prompt(source));

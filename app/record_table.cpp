@@ -41,15 +41,19 @@ std::vector<std::string> warnings_of(const Record& record) {
   return warnings;
 }
 
+// The settings that tell a record's row apart.
+std::string row_text(const Record& record, const std::vector<std::string>& keys) {
+  std::vector<std::string> row;
+  for (const std::string& key : keys) row.push_back(setting_text(record, key));
+  return fmt::format("{}", fmt::join(row, " "));
+}
+
 // A line for each warning, with the settings that tell its row apart.
 std::string marked_lines(const std::vector<Record>& records, const std::vector<std::string>& keys) {
   std::string text;
-  for (const Record& record : records) {
-    std::vector<std::string> row;
-    for (const std::string& key : keys) row.push_back(setting_text(record, key));
+  for (const Record& record : records)
     for (const std::string& warning : warnings_of(record))
-      text += fmt::format("{} ({})\n", warning, fmt::join(row, " "));
-  }
+      text += fmt::format("{} ({})\n", warning, row_text(record, keys));
   return text;
 }
 
@@ -59,11 +63,8 @@ std::string reservation_lines(const std::vector<Record>& records,
                               const std::vector<std::string>& keys) {
   std::map<std::string, std::vector<std::string>> rows;
   for (const Record& record : records)
-    for (const std::string& reservation : results::run_validity(record).reservations) {
-      std::vector<std::string> row;
-      for (const std::string& key : keys) row.push_back(setting_text(record, key));
-      rows[reservation].push_back(fmt::format("{}", fmt::join(row, " ")));
-    }
+    for (const std::string& reservation : results::run_validity(record).reservations)
+      rows[reservation].push_back(row_text(record, keys));
   std::string text;
   for (const auto& [reservation, those] : rows)
     text += fmt::format(

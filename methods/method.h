@@ -74,7 +74,7 @@ struct Markup {
   std::string chat_template;  // "": the template of the model's family
   // Random weights prefer no position, so the schema may have any length.
   bool has_random_weights = false;
-  bool is_lenient = false;               // the file is read by pml::read_leniently()
+  bool is_lenient = false;               // see pml::read_source()
   const Tokenizer* tokenizer = nullptr;  // not null; outlives the method
 };
 

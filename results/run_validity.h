@@ -13,7 +13,8 @@ struct RunValidity {
   bool is_judged = false;  // the record has a verdict
   bool is_valid = true;    // also true without a verdict
   std::string reason;      // reason for an invalid run; never empty for one
-  // Of a valid run: by which lowered limits it is, or what makes its numbers doubtful all the same.
+  // A valid run may be so by lowered limits only, or have doubtful numbers all the same. These
+  // sentences say which; an invalid run has none.
   std::vector<std::string> reservations;
 };
 

@@ -176,8 +176,7 @@ class PromptCacheMethod final : public Method {
   }
   [[nodiscard]] pml::CompiledSchema compiled(const Markup& markup) const {
     std::vector<std::string> notes;  // compile_pml() has told them
-    const pml::Source source = markup.is_lenient ? pml::read_leniently(markup.schema, notes)
-                                                 : pml::Source::read(markup.schema);
+    const pml::Source source = pml::read_source(markup.schema, markup.is_lenient, notes);
     return pml::compile_schema(pml::parse_schema(source), pml::encoder_of(*markup.tokenizer),
                                layout(markup));
   }

@@ -19,7 +19,7 @@ methods::Markup markup_of(const PmlFiles& files, const Tokenizer& tokenizer) {
 CompiledPml compile_pml(const PmlFiles& files) {
   std::vector<std::string> notes;
   const auto source_of = [&](const std::string& file) {
-    return files.is_lenient ? pml::read_leniently(file, notes) : pml::Source::read(file);
+    return pml::read_source(file, files.is_lenient, notes);
   };
   const pml::Schema schema = pml::parse_schema(source_of(files.schema));
   std::optional<pml::Prompt> prompt;

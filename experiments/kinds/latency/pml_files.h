@@ -18,7 +18,7 @@ struct PmlFiles {
   std::string tokenizer;       // the same, whose tokenizer is taken in its place; "": the model's
   std::string chat_template;   // "": the one of the model's architecture
   bool is_as_coded = false;
-  bool is_lenient = false;  // both files are read by pml::read_leniently()
+  bool is_lenient = false;  // see pml::read_source()
   // Random weights prefer no position, so the schema may have any length.
   bool has_random_weights = false;
 };

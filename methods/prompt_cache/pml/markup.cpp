@@ -334,4 +334,9 @@ Source read_leniently(const std::filesystem::path& path, std::vector<std::string
   return {source.name(), std::move(text), source.folder()};
 }
 
+Source read_source(const std::filesystem::path& path, bool is_lenient,
+                   std::vector<std::string>& notes) {
+  return is_lenient ? read_leniently(path, notes) : Source::read(path);
+}
+
 }  // namespace reprise::pml

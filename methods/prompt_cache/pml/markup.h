@@ -19,5 +19,8 @@ void check_markup(const Source& source, const Limits& limits, Report& report);
 // with &lt; in its place.
 Source read_leniently(const std::filesystem::path& path, std::vector<std::string>& notes,
                       const Limits& limits = {});
+// Source::read(), or read_leniently() if `is_lenient`.
+Source read_source(const std::filesystem::path& path, bool is_lenient,
+                   std::vector<std::string>& notes);
 
 }  // namespace reprise::pml

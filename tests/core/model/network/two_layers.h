@@ -1,4 +1,4 @@
-// What the tests of decoders with two layers compute, and how exact it is.
+// Tests of decoders with two layers take their token ids and the bound on their logits from here.
 #pragma once
 
 #include <cstdint>

@@ -45,6 +45,8 @@ AttnCachePolicy::AttnCachePolicy(std::shared_ptr<Database> database, AttnCacheOp
     : database_(std::move(database)),
       options_(std::move(options)),
       layers_(model.layers),
+      is_causal_(model.is_causal),
+      lengths_(database_->maps().lengths()),
       context_(context),
       clock_ns_(clock_ns ? std::move(clock_ns) : steady_now_ns),
       times_(static_cast<size_t>(model.layers)),
@@ -139,6 +141,7 @@ int64_t AttnCachePolicy::judge(int64_t layer, const StepPrompt& prompt, const Ve
                                const Neighbour& nearest, double& similarity) {
   similarity = -std::numeric_limits<double>::infinity();
   ++counts_.lookups;
+  if (index == nullptr && database_->index().entries() > 0) return miss_by_length(prompt);
   if (index == nullptr || nearest.entry < 0) {
     ++counts_.empty;
     return kNone;
@@ -148,30 +151,47 @@ int64_t AttnCachePolicy::judge(int64_t layer, const StepPrompt& prompt, const Ve
     ++counts_.other_layer;
     return kNone;
   }
-  if (database_->maps().groups()[static_cast<size_t>(entry.group)].tokens != prompt.tokens) {
-    ++counts_.other_length;
-    return kNone;
-  }
+  const bool is_other_length =
+      database_->maps().groups()[static_cast<size_t>(entry.group)].tokens != prompt.tokens;
+  if (is_other_length && options_.lengths_kind() != Lengths::kFit) return miss_by_length(prompt);
   similarity = options_.similarity_of(nearest.squared_distance);
   if (!(similarity >= options_.threshold)) {
     ++counts_.below_threshold;
     return kNone;
   }
   ++counts_.hits;
+  counts_.fitted_hits += is_other_length ? 1 : 0;
   return entry.group;
+}
+
+int64_t AttnCachePolicy::miss_by_length(const StepPrompt& prompt) {
+  const bool is_stored = std::binary_search(lengths_.begin(), lengths_.end(), prompt.tokens);
+  ++(is_stored ? counts_.other_length : counts_.no_length);
+  return kNone;
 }
 
 model::LayerChoice AttnCachePolicy::reuse(int64_t layer) {
   const Stopwatch watch(clock_ns_, times_[static_cast<size_t>(layer)].loading_ns);
   maps_.clear();
+  fitted_.resize(std::max(fitted_.size(), prompts_.size()));
   for (size_t i = 0; i < prompts_.size(); ++i) {
     database_->maps().check_layers(found_[i], layer, layer + 1);
-    maps_.push_back(
-        {.first_row = prompts_[i].first_row, .map = database_->maps().map(found_[i], layer)});
+    maps_.push_back({.first_row = prompts_[i].first_row,
+                     .map = map_for(prompts_[i], found_[i], layer, fitted_[i])});
     counts_.loaded_bytes += std::ssize(database_->maps().layer_bytes(found_[i], layer));
   }
   counts_.reused_layers += std::ssize(prompts_);
   return {.action = model::LayerAction::kReuseMap, .maps = maps_};
+}
+
+kernels::MapView AttnCachePolicy::map_for(const StepPrompt& prompt, int64_t group, int64_t layer,
+                                          std::vector<float>& fitted) const {
+  const kernels::MapView stored = database_->maps().map(group, layer);
+  const int64_t tokens = prompt.tokens;
+  if (stored.rows == tokens) return stored;
+  fitted.resize(static_cast<size_t>(stored.heads * tokens * tokens));
+  fit_map(stored, options_.map_alignment(), tokens, is_causal_, fitted);
+  return kernels::contiguous_map(fitted.data(), DType::kF32, stored.heads, tokens, tokens);
 }
 
 void AttnCachePolicy::reset() {

@@ -24,13 +24,16 @@ struct AttnCacheCounts {
   int64_t lookups = 0;
   int64_t hits = 0;  // lookups that found maps to reuse
   // Lookups that found no maps to reuse, by the first reason that applied.
-  int64_t empty = 0;         // no vector of the layer or length is stored
-  int64_t other_layer = 0;   // the nearest vector is of another layer
-  int64_t other_length = 0;  // the nearest prompt has another number of tokens
+  int64_t empty = 0;        // nothing is stored
+  int64_t other_layer = 0;  // the nearest vector is of another layer
+  int64_t no_length = 0;    // no stored prompt has the prompt's number of tokens, as is required
+  // The nearest prompt has another number of tokens, though some stored prompt has this one.
+  int64_t other_length = 0;
   int64_t below_threshold = 0;
   // Hits whose maps were not used because another prompt of the step had no hit: a layer reuses
   // maps for all rows of a step, or for none.
   int64_t unused_hits = 0;
+  int64_t fitted_hits = 0;    // hits whose maps are of another length and were fitted
   int64_t reused_layers = 0;  // (prompt, layer) pairs computed with stored maps
   int64_t loaded_bytes = 0;   // bytes of these maps
 };
@@ -81,12 +84,18 @@ class AttnCachePolicy final : public model::LayerPolicy {
   // The nearest stored prompt whose maps may be reused, or kNone.
   int64_t judge(int64_t layer, const StepPrompt& prompt, const VectorIndex* index,
                 const Neighbour& nearest, double& similarity);
+  int64_t miss_by_length(const StepPrompt& prompt);
   model::LayerChoice reuse(int64_t layer);
+  // The stored map, or `fitted` with what it became for a prompt of another length.
+  kernels::MapView map_for(const StepPrompt& prompt, int64_t group, int64_t layer,
+                           std::vector<float>& fitted) const;
   [[nodiscard]] bool begins_group(int64_t layer) const;
 
   std::shared_ptr<Database> database_;
   AttnCacheOptions options_;
   int64_t layers_;
+  bool is_causal_;
+  std::vector<int64_t> lengths_;  // of stored prompts, ascending
   Context context_;
   std::function<int64_t()> clock_ns_;
 
@@ -101,6 +110,7 @@ class AttnCachePolicy final : public model::LayerPolicy {
   std::vector<float> features_;
   std::vector<Neighbour> nearest_;
   std::vector<kernels::RowMap> maps_;
+  std::vector<std::vector<float>> fitted_;  // of each prompt
 
   AttnCacheCounts counts_;
   std::vector<AttnCacheTimes> times_;

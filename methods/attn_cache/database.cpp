@@ -55,7 +55,7 @@ void write_index(const std::filesystem::path& folder, const AttnCacheOptions& op
                       {.store = maps.id(),
                        .projector = projector.fingerprint(),
                        .by_layer = options.indexed_layers == "searched",
-                       .by_length = options.index_by_length},
+                       .by_length = options.lengths_kind() == Lengths::kSame},
                       options.index_options(), features, tokens);
 }
 

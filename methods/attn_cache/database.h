@@ -25,6 +25,7 @@ inline constexpr const char* kProjectorFile = "projector.safetensors";
 struct ModelFacts {
   std::string fingerprint;  // core/model/checkpoint/fingerprint.h
   int64_t layers = 0, heads = 0, hidden = 0;
+  bool is_causal = true;
 };
 
 class Database {

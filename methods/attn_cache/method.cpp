@@ -14,7 +14,6 @@
 #include "methods/attn_cache/calibrate.h"
 #include "methods/attn_cache/collect.h"
 #include "methods/attn_cache/method_options.h"
-#include "methods/attn_cache/padding.h"
 #include "methods/attn_cache/train.h"
 #include "methods/registry.h"
 
@@ -31,13 +30,26 @@ const MetricInfo kThreshold = {.name = "threshold_used",
                                .help = "of attn_cache: the similarity that maps are reused from",
                                .is_signed = true};
 
+const MetricInfo kOtherLength = {
+    "other_length_share", "ratio",
+    "of lookups: the nearest stored text has another number of tokens, which ruled it out"};
+const MetricInfo kNoLength = {"no_length_share", "ratio",
+                              "of lookups: no stored text has the number of tokens"};
+const MetricInfo kFitted = {"fitted_share", "ratio",
+                            "of hits: the stored text has another number of tokens"};
+
+double share(int64_t part, int64_t of) {
+  return of == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(of);
+}
+
 using Prompts = std::vector<std::vector<int32_t>>;
 
 attn_cache::ModelFacts facts_of(const Setup& setup) {
   return {.fingerprint = setup.model,
           .layers = setup.config.layers,
           .heads = setup.config.heads,
-          .hidden = setup.config.hidden};
+          .hidden = setup.config.hidden,
+          .is_causal = setup.config.is_causal};
 }
 
 // Wraps a policy that the caller keeps, for a chain.
@@ -45,16 +57,16 @@ std::shared_ptr<model::LayerPolicy> borrowed(model::LayerPolicy& policy) {
   return {std::shared_ptr<void>(), &policy};
 }
 
-// Pads each prompt to one length.
-class Padding final : public engine::RequestShaper {
+// Cuts prompts to the length that they count as padded to.
+class Cutting final : public engine::RequestShaper {
  public:
-  Padding(int32_t tokens, int32_t pad_id) : tokens_(tokens), pad_id_(pad_id) {}
+  explicit Cutting(int32_t tokens) : tokens_(static_cast<size_t>(tokens)) {}
   void shape(engine::Request& request) override {
-    request.prompt = attn_cache::pad_prompt(request.prompt, tokens_, pad_id_);
+    request.prompt.resize(std::min(request.prompt.size(), tokens_));
   }
 
  private:
-  int32_t tokens_, pad_id_;
+  size_t tokens_;
 };
 
 class AttnCacheMethod final : public Method {
@@ -74,7 +86,6 @@ class AttnCacheMethod final : public Method {
           "attn_cache has no texts to learn from: give some (training_share of kind \"sentences\", "
           "training_texts of kind \"prefill\", --training of `reprise embed`), or take a projector "
           "that is not trained (preset \"raw\", projector_from) and no loss_bound");
-    pad_id_ = setup.config.eos_ids.empty() ? 0 : static_cast<int32_t>(setup.config.eos_ids.front());
     if (!options_.beside.empty()) {
       beside_ = make_method(options_.beside, options_.beside_options);
       beside_->prepare(setup);
@@ -94,7 +105,7 @@ class AttnCacheMethod final : public Method {
   [[nodiscard]] Parts parts() override {
     Parts parts{.policy = joined_};
     if (options_.padded_tokens > 0)
-      parts.shaper = std::make_shared<Padding>(options_.padded_tokens, pad_id_);
+      parts.shaper = std::make_shared<Cutting>(options_.padded_tokens);
     return parts;
   }
   [[nodiscard]] bool looks_up() const override { return true; }
@@ -121,12 +132,18 @@ class AttnCacheMethod final : public Method {
     sink.metric(kStoreMb, static_cast<double>(database_->maps().bytes()) * 1e-6);
     sink.metric(kStoredTexts, static_cast<double>(database_->maps().groups().size()));
     sink.metric(kThreshold, options_.threshold);
+    sink.metric(kOtherLength, share(counts.other_length, counts.lookups));
+    sink.metric(kNoLength, share(counts.no_length, counts.lookups));
+    sink.metric(kFitted, share(counts.fitted_hits, counts.hits));
     Fields settings = {{"projector", database_->projector().origin().how},
                        {"projector_fingerprint", database_->projector().fingerprint()},
                        {"learning_texts", learning_texts_},
                        {"lookups", counts.lookups},
                        {"hits", counts.hits},
-                       {"no_text_of_that_length", counts.empty + counts.other_length},
+                       {"hits_of_another_length", counts.fitted_hits},
+                       {"nothing_stored", counts.empty},
+                       {"no_text_of_that_length", counts.no_length},
+                       {"nearest_has_another_length", counts.other_length},
                        {"nearest_is_another_layer", counts.other_layer},
                        {"below_threshold", counts.below_threshold},
                        {"hits_beside_misses", counts.unused_hits},
@@ -139,7 +156,8 @@ class AttnCacheMethod final : public Method {
  private:
   [[nodiscard]] std::vector<int32_t> formed(std::span<const int32_t> ids) const {
     if (options_.padded_tokens == 0) return {ids.begin(), ids.end()};
-    return attn_cache::pad_prompt(ids, options_.padded_tokens, pad_id_);
+    const auto kept = std::min(ids.size(), static_cast<size_t>(options_.padded_tokens));
+    return {ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(kept)};
   }
   // True if the other method skips layers; it then comes before AttnCache in the chain.
   [[nodiscard]] bool skips_layers_beside() const {
@@ -240,7 +258,6 @@ class AttnCacheMethod final : public Method {
 
   MethodInfo info_;
   AttnCacheMethodOptions options_;
-  int32_t pad_id_ = 0;
   int64_t learning_texts_ = 0;
   Fields training_;                 // empty: nothing was trained
   std::unique_ptr<Method> beside_;  // null: none
@@ -261,7 +278,7 @@ MethodEntry attn_cache_method() {
                .exactness = Exactness::kApproximate,
                .look = {},
                .cannot_generate = "a layer that takes a stored map leaves no keys to decode with",
-               .metrics = {kStoreMb, kStoredTexts, kThreshold},
+               .metrics = {kStoreMb, kStoredTexts, kThreshold, kOtherLength, kNoLength, kFitted},
                .turn_parts = {kRetrievalMs, kLoadingMs},
                .uses_prompts = true}};
   entry.resolve_options = resolve_attn_cache_options;

@@ -9,6 +9,8 @@ namespace {
 
 constexpr const char* kSquared = "squared_distance";
 constexpr const char* kAllLayers = "all";
+constexpr const char* kFit = "fit";
+constexpr const char* kSame = "same";
 
 void visit_lookup(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
   visitor.real({"threshold", "", "maps are reused from this similarity on; above 1: never"},
@@ -18,7 +20,15 @@ void visit_lookup(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
   visitor.integer({"layer_group", "layers",
                    "neighbouring layers that one lookup decides, 0: all; 1 is AttnCache-f"},
                   {0, 1 << 14}, o.layer_group);
-  visitor.integer({"padded_tokens", "tokens", "pad or cut all prompts to this length, 0: do not"},
+  visitor.word({"lengths", "",
+                "the nearest prompt of any length, whose maps are fitted; the nearest of the same "
+                "length; or the nearest of any length, a miss if its length differs"},
+               {kFit, kSame, "nearest"}, o.lengths);
+  visitor.word({"alignment", "", "fit: the tokens of two lengths are counted from here"},
+               alignment_names(), o.alignment);
+  visitor.integer({"padded_tokens", "tokens",
+                   "cut prompts to this length and count them as padded on the left to it, masked; "
+                   "0: do not"},
                   {0, 1 << 16}, o.padded_tokens);
 }
 
@@ -34,8 +44,6 @@ void visit_database(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
   visitor.word({"indexed_layers", "",
                 "one index for each layer that is searched, or one with the vectors of all layers"},
                {"searched", kAllLayers}, o.indexed_layers);
-  visitor.boolean({"index_by_length", "", "an index of its own for each length of prompts"},
-                  o.index_by_length);
   visitor.word({"map_form", "", "how stored maps hold their weights"}, map_form_names(),
                o.map_form);
   visitor.real({"budget_mib", "MiB", "most that stored maps may take, 0: as much as there is"},
@@ -54,6 +62,8 @@ void visit_projector(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
                   {1, 4096}, o.pooled_rows);
   visitor.integer({"width", "", "values between the layers"}, {1, 1 << 16}, o.width);
   visitor.integer({"features", "", "dimensions of a feature vector"}, {1, 1 << 16}, o.features);
+  visitor.word({"map_norm", "", "training: norm of the difference of two rows of maps"},
+               map_norm_names(), o.map_norm);
   visitor.real({"map_weight", "", "training: factor of the maps' distance"}, {0.0, 1e6},
                o.map_weight);
   visitor.real({"length_weight", "", "training: factor of the lengths' difference (alpha)"},
@@ -79,6 +89,9 @@ void AttnCacheOptions::check(const JsonObject& given) const {
   if (projector == "pooled_linear" && padded_tokens < 2)
     raise("{}: a pooled_linear projector takes prompts of one length: give padded_tokens too",
           given.where("projector"));
+  if (padded_tokens > 0 && given.has("alignment") && map_alignment() != parse_alignment(alignment))
+    raise("{}: prompts padded on the left are aligned at the end: leave it out",
+          given.where("alignment"));
   if (when_full == "evict" && budget_mib == 0.0)
     raise("{}: without a budget nothing is full: give budget_mib too", given.where("when_full"));
 }
@@ -94,20 +107,45 @@ std::vector<reuse::Preset<AttnCacheOptions>> AttnCacheOptions::presets() {
         .index = "ivf_flat",
         .indexed_layers = kAllLayers,
         .projector = "pooled_linear",
-        .map_weight = 0.5,
         .length_weight = 1.0,
         .batch = 32,
         .epochs = 3}},
+      {"as_run",
+       "the released code for STS: padded to 128 tokens with the padding in the labels, no length "
+       "in the training, two epochs",
+       {.padded_tokens = 128,
+        .index = "ivf_flat",
+        .indexed_layers = kAllLayers,
+        .projector = "pooled_linear",
+        .length_weight = 0.0,
+        .epochs = 2}},
       {"attn_cache_f",
        "the paper's AttnCache-f: a lookup in every layer, no length in the training",
        {.layer_group = 1, .length_weight = 0.0}},
       {"raw",
        "beyond the paper, without training: similarity is the cosine of mean hidden states",
-       {.index = "flat", .index_by_length = true, .projector = "raw", .pooled_rows = 1}}};
+       {.lengths = kSame, .index = "flat", .projector = "raw", .pooled_rows = 1}}};
 }
 
 Similarity AttnCacheOptions::similarity_kind() const {
   return similarity == kSquared ? Similarity::kSquaredDistance : Similarity::kDistance;
+}
+
+Lengths AttnCacheOptions::lengths_kind() const {
+  if (lengths == kFit) return Lengths::kFit;
+  return lengths == kSame ? Lengths::kSame : Lengths::kNearest;
+}
+
+Alignment AttnCacheOptions::map_alignment() const {
+  return padded_tokens > 0 ? Alignment::kEnd : parse_alignment(alignment);
+}
+
+LabelRule AttnCacheOptions::label_rule() const {
+  return {.norm = parse_map_norm(map_norm),
+          .map = map_weight,
+          .length = length_weight,
+          .alignment = map_alignment(),
+          .padded_tokens = padded_tokens};
 }
 
 IndexOptions AttnCacheOptions::index_options() const {

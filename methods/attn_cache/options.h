@@ -7,6 +7,7 @@
 
 #include "core/reuse/options.h"
 #include "methods/attn_cache/map_form.h"
+#include "methods/attn_cache/pair_label.h"
 #include "methods/attn_cache/projector.h"
 #include "methods/attn_cache/vector_index.h"
 
@@ -15,21 +16,30 @@ namespace reprise::attn_cache {
 // The similarity that is compared with the threshold, for the distance d of two vectors.
 enum class Similarity : uint8_t { kDistance, kSquaredDistance };  // 1 - d, 1 - d^2
 
+// What a lookup does about stored prompts of another length than the prompt's.
+enum class Lengths : uint8_t {
+  kFit,     // takes the nearest prompt of any length, and fits its maps: fit_map()
+  kSame,    // searches only the prompts of the same length
+  kNearest  // takes the nearest prompt of any length; a miss if its length differs
+};
+
 struct AttnCacheOptions {
   // Lookup.
   double threshold = 0.99;
   std::string similarity = "squared_distance";
   // Number of neighbouring layers that one lookup, at the first of them, decides; 0: all layers.
   int32_t layer_group = 0;
-  int32_t padded_tokens =
-      0;  // prompts are padded or cut to this, see pad_prompt(); 0: they are not
+  std::string lengths = "fit", alignment = "begin";
+  // Above 0, prompts are cut to this length, and count as padded on the left to it, with the
+  // padding masked. Masked padding changes nothing for the other tokens, so it is not computed: the
+  // projector sees zeros, labels see LabelRule::padded_tokens, and maps are aligned at the end.
+  int32_t padded_tokens = 0;
 
   // Database.
   std::string index = "hnsw";
   int32_t neighbours = 32, build_candidates = 40, candidates = 64;
   int32_t lists = 128, probes = 1;
   std::string indexed_layers = "searched";
-  bool index_by_length = false;
   std::string map_form = "bf16";
   double budget_mib = 0.0;
   std::string when_full = "refuse";
@@ -37,7 +47,8 @@ struct AttnCacheOptions {
   // Projector and its training.
   std::string projector = "mlp";
   int32_t pooled_rows = 16, width = 128, features = 128;
-  double map_weight = 1.0, length_weight = 0.2;
+  std::string map_norm = "l1";
+  double map_weight = 0.5, length_weight = 0.2;
   int32_t batch = 64, epochs = 30;
   double learning_rate = 0.1, momentum = 0.9;
 
@@ -46,10 +57,13 @@ struct AttnCacheOptions {
   static std::vector<reuse::Preset<AttnCacheOptions>> presets();
 
   [[nodiscard]] Similarity similarity_kind() const;
+  [[nodiscard]] Lengths lengths_kind() const;
+  // How maps of another length are fitted.
+  [[nodiscard]] Alignment map_alignment() const;
+  [[nodiscard]] LabelRule label_rule() const;
   [[nodiscard]] IndexOptions index_options() const;
   [[nodiscard]] MapFormat map_format(int64_t heads) const;
-  // The projector's shape for a model's hidden size. pooled_linear takes prompts of
-  // `padded_tokens`.
+  // The projector's shape for a model's hidden size. pooled_linear sees `padded_tokens` rows.
   [[nodiscard]] ProjectorShape projector_shape(int64_t hidden) const;
   // The first layers of the groups that a lookup decides.
   [[nodiscard]] std::vector<int64_t> searched_layers(int64_t layers) const;

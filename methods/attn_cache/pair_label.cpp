@@ -1,65 +1,121 @@
 #include "methods/attn_cache/pair_label.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
-#include "core/base/dtype.h"
 #include "core/base/error.h"
 
 namespace reprise::attn_cache {
 namespace {
 
-// Weights [keys] of one row of a stored map as f32.
-void read_row(const kernels::MapView& view, int64_t head, int64_t row, std::span<float> out) {
-  const int64_t at = head * view.head_stride + row * view.row_stride;
-  if (view.row_scales != nullptr) {
-    const float scale = view.row_scales[head * view.scale_head_stride + row];
-    for (size_t k = 0; k < out.size(); ++k)
-      out[k] = scale * static_cast<const uint8_t*>(view.data)[at + static_cast<int64_t>(k)];
-    return;
-  }
-  convert(static_cast<const char*>(view.data) + static_cast<size_t>(at) * size_of(view.dtype),
-          view.dtype, out.data(), DType::kF32, out.size());
-}
+constexpr std::array kNorms = {MapNorm::kL1, MapNorm::kL2};
 
-double map_distance(const MapStore& maps, const IndexEntry& a, const IndexEntry& b, int64_t rows) {
-  const int64_t heads = maps.identity().format.heads;
+// Sums differences of weights by a norm.
+class Difference {
+ public:
+  explicit Difference(MapNorm norm) : norm_(norm) {}
+  void add(float difference, double times = 1.0) {
+    const double d = difference;
+    sum_ += times * (norm_ == MapNorm::kL1 ? std::abs(d) : d * d);
+  }
+  [[nodiscard]] double value() const { return norm_ == MapNorm::kL1 ? sum_ : std::sqrt(sum_); }
+
+ private:
+  MapNorm norm_;
+  double sum_ = 0.0;
+};
+
+// The maps of a pair's layers, the longer prompt's first.
+struct MapPair {
+  kernels::MapView longer, shorter;
+  std::vector<float> longer_row, shorter_row;
+
+  MapPair(kernels::MapView a, kernels::MapView b) : longer(a), shorter(b) {
+    if (longer.rows < shorter.rows) std::swap(longer, shorter);
+    longer_row.resize(static_cast<size_t>(longer.keys));
+    shorter_row.resize(static_cast<size_t>(shorter.keys));
+  }
+
+  // The norm of row `row` of the shorter map less the same row of the longer one, which lies
+  // `shift` tokens further back. Only keys from `first_key` to the shorter's last one count.
+  double of_common_row(int64_t head, int64_t row, int64_t shift, int64_t first_key, MapNorm norm) {
+    read_row(shorter, head, row, shorter_row);
+    read_row(longer, head, row + shift, longer_row);
+    Difference difference(norm);
+    for (int64_t k = first_key; k < shorter.keys; ++k)
+      difference.add(longer_row[static_cast<size_t>(k + shift)] -
+                     (k < 0 ? 0.0f : shorter_row[static_cast<size_t>(k)]));
+    return difference.value();
+  }
+
+  // The norm of a row of the longer map less a padded row.
+  double of_padded_row(int64_t head, int64_t row, int64_t padded_tokens, MapNorm norm) {
+    read_row(longer, head, row, longer_row);
+    const float equal = 1.0f / static_cast<float>(padded_tokens);
+    Difference difference(norm);
+    for (const float weight : longer_row) difference.add(weight - equal);
+    difference.add(equal, static_cast<double>(padded_tokens - longer.keys));
+    return difference.value();
+  }
+};
+
+double map_distance(const MapStore& maps, const IndexEntry& a, const IndexEntry& b,
+                    const LabelRule& rule) {
   maps.check_layers(a.group, a.layer, a.layer + 1);
   maps.check_layers(b.group, b.layer, b.layer + 1);
-  const kernels::MapView map_a = maps.map(a.group, a.layer), map_b = maps.map(b.group, b.layer);
-  std::vector<float> row_a(static_cast<size_t>(rows)), row_b(row_a.size());
+  MapPair pair(maps.map(a.group, a.layer), maps.map(b.group, b.layer));
+  const bool is_padded = rule.padded_tokens > 0;
+  REPRISE_CHECK(!is_padded || pair.longer.rows <= rule.padded_tokens, "{} tokens, padded to {}",
+                pair.longer.rows, rule.padded_tokens);
+  const int64_t more = pair.longer.rows - pair.shorter.rows;
+  const int64_t shift = is_padded || rule.alignment == Alignment::kEnd ? more : 0;
   double sum = 0.0;
-  for (int64_t head = 0; head < heads; ++head)
-    for (int64_t row = 0; row < rows; ++row) {
-      read_row(map_a, head, row, row_a);
-      read_row(map_b, head, row, row_b);
-      float row_sum = 0.0f;
-      for (size_t k = 0; k < row_a.size(); ++k) row_sum += std::abs(row_a[k] - row_b[k]);
-      sum += row_sum;
-    }
-  return sum / static_cast<double>(heads * rows);
+  for (int64_t head = 0; head < pair.longer.heads; ++head) {
+    for (int64_t row = 0; row < pair.shorter.rows; ++row)
+      sum += pair.of_common_row(head, row, shift, is_padded ? -shift : 0, rule.norm);
+    for (int64_t row = 0; is_padded && row < more; ++row)
+      sum += pair.of_padded_row(head, row, rule.padded_tokens, rule.norm);
+  }
+  const int64_t rows = is_padded ? rule.padded_tokens : pair.shorter.rows;
+  return sum / static_cast<double>(pair.longer.heads * rows);
 }
 
 }  // namespace
 
-double pair_label(const MapStore& maps, const IndexEntry& a, const IndexEntry& b,
-                  const LabelWeights& weights) {
-  const int64_t tokens_a = maps.groups().at(static_cast<size_t>(a.group)).tokens;
-  const int64_t tokens_b = maps.groups().at(static_cast<size_t>(b.group)).tokens;
-  return weights.map * map_distance(maps, a, b, std::min(tokens_a, tokens_b)) +
-         weights.length * static_cast<double>(std::abs(tokens_a - tokens_b));
+std::string_view name_of(MapNorm norm) { return norm == MapNorm::kL1 ? "l1" : "l2"; }
+
+std::vector<std::string> map_norm_names() {
+  std::vector<std::string> names;
+  for (const MapNorm norm : kNorms) names.emplace_back(name_of(norm));
+  return names;
 }
 
-void label_pairs(const MapStore& maps, std::span<const IndexEntry> entries,
-                 const LabelWeights& weights, std::span<float> labels, const Context& context) {
+MapNorm parse_map_norm(std::string_view name) {
+  for (const MapNorm norm : kNorms)
+    if (name == name_of(norm)) return norm;
+  raise("{}", unknown_name("norm of attention maps", name, map_norm_names()));
+}
+
+double pair_label(const MapStore& maps, const IndexEntry& a, const IndexEntry& b,
+                  const LabelRule& rule) {
+  const int64_t tokens_a = maps.groups().at(static_cast<size_t>(a.group)).tokens;
+  const int64_t tokens_b = maps.groups().at(static_cast<size_t>(b.group)).tokens;
+  return rule.map * map_distance(maps, a, b, rule) +
+         rule.length * static_cast<double>(std::abs(tokens_a - tokens_b));
+}
+
+void label_pairs(const MapStore& maps, std::span<const IndexEntry> entries, const LabelRule& rule,
+                 std::span<float> labels, const Context& context) {
   const int64_t n = std::ssize(entries);
   REPRISE_CHECK(std::ssize(labels) == n * n, "{} labels for {} samples", labels.size(), n);
   parallel_for(context, n * n, [&](int64_t pair, int) {
     const int64_t a = pair / n, b = pair % n;
     if (a < b)
-      labels[static_cast<size_t>(pair)] = static_cast<float>(pair_label(
-          maps, entries[static_cast<size_t>(a)], entries[static_cast<size_t>(b)], weights));
+      labels[static_cast<size_t>(pair)] = static_cast<float>(
+          pair_label(maps, entries[static_cast<size_t>(a)], entries[static_cast<size_t>(b)], rule));
   });
 }
 

@@ -4,28 +4,47 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/device/context.h"
+#include "methods/attn_cache/fitted_map.h"
 #include "methods/attn_cache/map_store.h"
 #include "methods/attn_cache/vector_index.h"
 
 namespace reprise::attn_cache {
 
-struct LabelWeights {
-  double map = 1.0;     // the released code: 1/2
-  double length = 0.2;  // alpha; the released code: 1, AttnCache-f: 0
+// The norm of the difference of two rows of maps.
+enum class MapNorm : uint8_t { kL1, kL2 };
+
+std::string_view name_of(MapNorm norm);  // "l1", "l2"
+// Throws Error with the nearest name.
+MapNorm parse_map_norm(std::string_view name);
+std::vector<std::string> map_norm_names();
+
+// How a pair's label is computed. What is legible of equation 2 admits both norms and both factors;
+// its text names L1. L1 with 1/2 is the total variation distance, and the released code's.
+struct LabelRule {
+  MapNorm norm = MapNorm::kL1;
+  double map = 0.5;
+  double length = 0.2;  // alpha; the released code: 1 for MMLU, 0 for STS; AttnCache-f: 0
+  Alignment alignment = Alignment::kBegin;
+  // Above 0, prompts count as padded on the left to this length, with the padding masked. A row of
+  // the padding weighs all keys equally, so two of them are equal.
+  int64_t padded_tokens = 0;
 };
 
 // The label of a pair of maps A, A' of one layer each, of prompts with s, s' tokens:
-//   y = map * 1/heads 1/rows sum_h sum_p ||A[h, p, :] - A'[h, p, :]||_1  +  length * |s - s'|
-// [AttnCache eq. 2; the mean over rows is the released code's.] If the lengths differ, only the
-// rows and keys that both maps have count. Reads and checks the maps in place; thread-safe.
+//   y = map * 1/heads 1/rows sum_h sum_p ||A[h, p, :] - A'[h, p, :]||  +  length * |s - s'|
+// [AttnCache eq. 2; the mean over rows is the released code's.] Rows are those of padded_tokens, or
+// else those that both prompts have; without padding only the keys of these rows count. Reads and
+// checks the maps in place; thread-safe.
 double pair_label(const MapStore& maps, const IndexEntry& a, const IndexEntry& b,
-                  const LabelWeights& weights);
+                  const LabelRule& rule);
 
 // Labels all pairs of `entries`. Writes only the part of labels [n, n] above the diagonal.
-void label_pairs(const MapStore& maps, std::span<const IndexEntry> entries,
-                 const LabelWeights& weights, std::span<float> labels, const Context& context);
+void label_pairs(const MapStore& maps, std::span<const IndexEntry> entries, const LabelRule& rule,
+                 std::span<float> labels, const Context& context);
 
 }  // namespace reprise::attn_cache

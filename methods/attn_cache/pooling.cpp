@@ -32,14 +32,19 @@ void mean_of_parts(const T* hidden, int64_t tokens, int64_t cols, int64_t parts,
   }
 }
 
+// The image has padded_tokens rows, of which the last ones are the prompt's and the others zeros.
 template <typename T>
-void maximum_of_tiles(const T* hidden, int64_t tokens, int64_t cols, int64_t rows, float* x) {
-  const int64_t together = rows_together(tokens), pooled_cols = cols / 2;
-  std::fill_n(x, rows * pooled_cols, -std::numeric_limits<float>::infinity());
-  for (int64_t t = 0; t < rows * together; ++t) {
-    float* row = x + t / together * pooled_cols;
-    for (int64_t c = 0; c < 2 * pooled_cols; ++c)
-      row[c / 2] = std::max(row[c / 2], static_cast<float>(hidden[t * cols + c]));
+void maximum_of_tiles(const T* hidden, int64_t tokens, int64_t padded_tokens, int64_t cols,
+                      int64_t rows, float* x) {
+  const int64_t together = rows_together(padded_tokens), pooled_cols = cols / 2;
+  const int64_t padding = padded_tokens - tokens;
+  for (int64_t pooled = 0; pooled < rows; ++pooled) {
+    float* row = x + pooled * pooled_cols;
+    const int64_t first = pooled * together, end = first + together;
+    std::fill_n(row, pooled_cols, first < padding ? 0.0f : -std::numeric_limits<float>::infinity());
+    for (int64_t t = std::max(first, padding); t < end; ++t)
+      for (int64_t c = 0; c < 2 * pooled_cols; ++c)
+        row[c / 2] = std::max(row[c / 2], static_cast<float>(hidden[(t - padding) * cols + c]));
   }
 }
 
@@ -89,13 +94,13 @@ void pool_hidden(const ProjectorShape& shape, const TensorView& hidden, std::spa
     raise_shape("hidden states {} for a projector of {} values: it is of another model",
                 hidden.shape.to_string(), shape.hidden);
   const bool is_image = shape.kind == ProjectorKind::kPooledLinear;
-  if (is_image && tokens != shape.tokens)
-    raise_shape("a prompt of {} tokens for a pooled_linear projector of {}: pad prompts to that",
+  if (is_image && tokens > shape.tokens)
+    raise_shape("a prompt of {} tokens for a pooled_linear projector of {}: cut prompts to that",
                 tokens, shape.tokens);
   visit_dtype(hidden.dtype, [&](auto zero) {
     const auto* values = static_cast<const decltype(zero)*>(hidden.data);
     if (is_image)
-      maximum_of_tiles(values, tokens, cols, shape.pooled_rows, x.data());
+      maximum_of_tiles(values, tokens, shape.tokens, cols, shape.pooled_rows, x.data());
     else
       mean_of_parts(values, tokens, cols, shape.pooled_rows, x.data());
   });

@@ -22,7 +22,8 @@ enum class ProjectorKind : uint8_t {
   kMlp,
   // The released code. It treats the prompt's hidden states as an image and takes the maximum of
   // each 2 x 2, and then of each 2 x 1 until there are at most 128 rows. f = W2 bn(W1 bn(x) + b1) +
-  // b2, without an activation. All prompts must have one length.
+  // b2, without an activation. All prompts count as padded on the left to one length; the padding's
+  // rows are zeros.
   kPooledLinear,
   // Beyond the paper, without weights: f is x of kMlp, divided by sqrt(2) of its length, so that 1
   // less the squared distance of two vectors is the cosine of the prompts' pooled hidden states.
@@ -37,7 +38,7 @@ struct ProjectorShape {
   ProjectorKind kind = ProjectorKind::kMlp;
   int64_t hidden = 0;       // hidden size of the model
   int64_t pooled_rows = 0;  // kPooledLinear: rows after pooling; otherwise parts of a prompt
-  int64_t tokens = 0;       // kPooledLinear: length of every prompt; otherwise 0
+  int64_t tokens = 0;       // kPooledLinear: length to which prompts are padded; otherwise 0
   int64_t width = 128;      // size between the layers; kRaw: 0
   int64_t features = 128;   // size of the vector
 
@@ -56,7 +57,7 @@ ProjectorShape pooled_linear_shape(int64_t hidden, int64_t tokens, int64_t width
 ProjectorShape raw_shape(int64_t hidden, int64_t pooled_rows);
 
 // Pools a prompt's hidden states [tokens, hidden], f32 or bf16, into x [inputs] f32. Throws
-// ShapeError if they do not have the shape's hidden size or, for kPooledLinear, its length.
+// ShapeError if they do not have the shape's hidden size or, for kPooledLinear, are longer.
 void pool_hidden(const ProjectorShape& shape, const TensorView& hidden, std::span<float> x);
 
 // The trained weights. Comments give the tensors' names in the file.

@@ -25,7 +25,7 @@ const TorchModule& train_module() {
 struct Labels {
   const SampleSet& samples;
   const MapStore& maps;
-  LabelWeights weights;
+  LabelRule rule;
   Context context;
   const std::function<void()>& between;
   std::vector<IndexEntry> entries = {};  // entries of the batch
@@ -36,14 +36,16 @@ struct Labels {
     self.entries.clear();
     for (int64_t i = 0; i < n; ++i)
       self.entries.push_back(self.samples.entries[static_cast<size_t>(batch[i])]);
-    label_pairs(self.maps, self.entries, self.weights, {labels, static_cast<size_t>(n * n)},
+    label_pairs(self.maps, self.entries, self.rule, {labels, static_cast<size_t>(n * n)},
                 self.context);
   }
 };
 
 std::string settings_of(const AttnCacheOptions& options, uint64_t seed, int64_t samples) {
-  return json_text(Fields{{"map_weight", options.map_weight},
+  return json_text(Fields{{"map_norm", options.map_norm},
+                          {"map_weight", options.map_weight},
                           {"length_weight", options.length_weight},
+                          {"padded_tokens", options.padded_tokens},
                           {"batch", options.batch},
                           {"epochs", options.epochs},
                           {"learning_rate", options.learning_rate},
@@ -158,7 +160,7 @@ TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
   std::vector<TrainedTensor> tensors = tensors_to_train(named);
   Labels labels{.samples = samples,
                 .maps = maps,
-                .weights = {.map = options.map_weight, .length = options.length_weight},
+                .rule = options.label_rule(),
                 .context = context,
                 .between = between};
   const bool is_mlp = samples.shape.kind == ProjectorKind::kMlp;
@@ -177,8 +179,7 @@ TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
                        .epochs = options.epochs,
                        .learning_rate = options.learning_rate,
                        .momentum = options.momentum,
-                       .seed = seed,
-                       .threads = context.threads});
+                       .seed = seed});
   if (is_mlp) fold(standard, &weights);
   ProjectorOrigin origin{.how = "trained",
                          .model = maps.identity().model,

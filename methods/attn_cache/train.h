@@ -1,6 +1,6 @@
 // Trains a projector on collected prompts, by libtorch.
 //
-// The options give the label weights, batch, epochs, learning rate and momentum. [AttnCache §3.1,
+// The options give the labels' rule, batch, epochs, learning rate and momentum. [AttnCache §3.1,
 // equations 1 to 3; figure 4, step 2] kMlp is trained on states with mean 0 and one deviation,
 // scaled so that distances begin about as large as the labels: at the states' own scale, one
 // learning rate does not fit all models. The returned weights take unscaled states.

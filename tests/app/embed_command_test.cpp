@@ -256,12 +256,12 @@ TEST_F(EmbedCommand, StoredTextsHitOneByOne) {
 
 TEST_F(EmbedCommand, TextsAreFormedAsTheMethodWantsThem) {
   bert_.write("stored.jsonl", "{\"text\": \"a b c\"}\n");
-  auto words = attn_cache_words(R"({"preset": "raw", "padded_tokens": 9, "threshold": -1000})",
+  auto words = attn_cache_words(R"({"preset": "raw", "padded_tokens": 3, "threshold": -1000})",
                                 (bert_.path() / "stored.jsonl").string());
   words.emplace_back("--json-lines");
   const Outcome outcome = embed("\"d\"\n\"e f g h\"\n", words);
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  // Both texts have the length of the only stored one, so its maps fit them.
+  // All texts are cut to three tokens, so the only stored one's maps fit both.
   EXPECT_NE(outcome.err.find("2 of 2 texts hit"), std::string::npos) << outcome.err;
 }
 

@@ -168,6 +168,14 @@ SentenceSet load_mmlu(const std::string& path, const SentenceChoice& choice) {
   return set;
 }
 
+SentenceSet load_as_given(const Workload& workload, const SentenceChoice& choice) {
+  const std::string path = resolve_path(workload.file);
+  if (workload.name == "sentence_pairs") return load_pairs(path, choice);
+  if (workload.name == "sentiment") return load_labelled(path, choice);
+  if (workload.name == "mmlu") return load_mmlu(path, choice);
+  raise("{}", unknown_name("workload of sentences", workload.name, names_of(sentence_workloads())));
+}
+
 SentenceScore score_pairs(const SentenceSet& set, std::span<const float> vectors, size_t width,
                           uint64_t seed) {
   std::vector<double> cosines;
@@ -234,12 +242,27 @@ std::vector<workloads::WorkloadInfo> sentence_workloads() {
            .takes_file = true}};
 }
 
+std::string edited_text(std::string text) {
+  constexpr std::string_view kEnds = ".?\"'";
+  if (!text.empty() && kEnds.find(text.back()) == std::string_view::npos) text += '.';
+  std::replace(text.begin(), text.end(), '"', '\'');
+  if (!text.empty() && text.back() == '?') text.back() = '.';
+  return text;
+}
+
 SentenceSet load_sentences(const Workload& workload, const SentenceChoice& choice) {
-  const std::string path = resolve_path(workload.file);
-  if (workload.name == "sentence_pairs") return load_pairs(path, choice);
-  if (workload.name == "sentiment") return load_labelled(path, choice);
-  if (workload.name == "mmlu") return load_mmlu(path, choice);
-  raise("{}", unknown_name("workload of sentences", workload.name, names_of(sentence_workloads())));
+  SentenceSet set = load_as_given(workload, choice);
+  if (choice.edits_texts)
+    for (std::vector<std::string>* texts : {&set.texts, &set.database, &set.training})
+      for (std::string& text : *texts) text = edited_text(std::move(text));
+  if (!choice.stores_asked) return set;
+  const size_t apart = set.scores.empty() ? 1 : 2;
+  set.database.clear();
+  for (size_t text = 0; text < set.texts.size(); text += apart)
+    set.database.push_back(set.texts[text]);
+  set.splits.push_back(
+      fmt::format("{} stored texts are asked too: contamination", set.database.size()));
+  return set;
 }
 
 SentenceScore score_sentences(const SentenceSet& set, std::span<const float> vectors, int64_t width,

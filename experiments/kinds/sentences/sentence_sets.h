@@ -21,7 +21,15 @@ struct SentenceChoice {
   double database_share = 0;  // share of the items that methods may store
   double training_share = 0;  // share of the items that methods learn from before
   uint64_t seed = 1;          // of the splits
+  // Contamination: methods store the asked texts themselves (of pairs, the first of each) in place
+  // of those of database_share. [AttnCache's released code for STS]
+  bool stores_asked = false;
+  bool edits_texts = false;  // edited_text() of all texts
 };
+
+// A text as PromptEOL's evaluation puts it into its prompt, which AttnCache's authors took: it ends
+// in a full stop, also in place of a question mark, and has no double quotes.
+[[nodiscard]] std::string edited_text(std::string text);
 
 // Texts, and people's judgement of them: the similarity of the two texts of each pair, a label of
 // each text, or the right one of some continuations.

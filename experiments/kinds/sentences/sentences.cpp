@@ -37,6 +37,10 @@ const MetricInfo kGamma =
 constexpr const char* kTextSpeedupName = "text_speedup";
 
 constexpr const char* kOfFolder = "folder";
+constexpr const char* kApart = "apart";
+constexpr const char* kAsked = "asked";
+constexpr const char* kAsGiven = "as_given";
+constexpr const char* kPromptEol = "prompteol";
 
 std::vector<std::string> mmlu_tasks() {
   std::vector<std::string> tasks = {"all"};
@@ -52,6 +56,8 @@ struct SentencesAxes : TextAxes {
   int64_t shots = 5;
   double database_share = 0;
   double training_share = 0;
+  std::string database_from = kApart;
+  std::string edits = kAsGiven;
   int64_t texts_per_step = 0;  // 0: all
   double threshold = 0;        // 0: as the method's options say
 
@@ -65,6 +71,11 @@ struct SentencesAxes : TextAxes {
                   "else the mean of an encoder's and a decoder's last"},
                  {{kOfFolder, "mean", "cls", "last"}}, pooling);
     visit_prompt(visitor);
+    visitor.word(
+        {"edits", "",
+         "texts as they are given, or with PromptEOL's edits: a full stop at the end, also "
+         "for a question mark, and no double quotes"},
+        {{kAsGiven, kPromptEol}}, edits);
     visitor.word({"task", "", "of mmlu: a group of subjects, or all of them"}, {mmlu_tasks()},
                  task);
     visitor.integer({"shots", "examples", "of mmlu: worked examples before each question"}, {0, 5},
@@ -87,6 +98,10 @@ struct SentencesAxes : TextAxes {
     visitor.real({"training_share", "ratio",
                   "of the items, set apart for methods that learn before they store"},
                  {0, 0.9}, training_share);
+    visitor.word({"database_from", "",
+                  "what methods store: texts set apart; or, as contamination, the texts that are "
+                  "asked (of pairs the first ones), in place of those"},
+                 {{kApart, kAsked}}, database_from);
   }
 };
 
@@ -103,7 +118,9 @@ SentenceSet set_of(const Group& group, const SentencesAxes& axes) {
                                          .shots = axes.shots,
                                          .database_share = axes.database_share,
                                          .training_share = axes.training_share,
-                                         .seed = group.seeds.prompts});
+                                         .seed = group.seeds.prompts,
+                                         .stores_asked = axes.database_from == kAsked,
+                                         .edits_texts = axes.edits == kPromptEol});
 }
 
 // What makes numbers of the set's texts: vectors, or choices' logits.

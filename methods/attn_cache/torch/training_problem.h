@@ -36,7 +36,6 @@ struct TrainingProblem {
   int64_t batch = 64, epochs = 3;
   double learning_rate = 0.1, momentum = 0.9;
   uint64_t seed = 1;  // seed of the samples' order
-  int threads = 1;
 };
 
 // Trains. Writes the mean loss of each epoch to losses [epochs], and the loss of predicting a

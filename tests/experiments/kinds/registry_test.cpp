@@ -57,7 +57,7 @@ class KindRegistry : public KindOnTinyModel {
             {"compute",
              "maps",
              {{"name", "attn_cache"},
-              {"options", {{"preset", "raw"}, {"padded_tokens", 12}, {"threshold", -1e6}}}}}},
+              {"options", {{"preset", "raw"}, {"lengths", "fit"}, {"threshold", -1e6}}}}}},
            {"workload", {{"name", "sentence_pairs"}, {"file", (dir_ / "pairs.tsv").string()}}},
            {"settings", {{"database_share", 0.5}, {"texts_per_step", 1}}},
            {"repetitions", 2}});

@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 #include "core/model/network/layer_times.h"
 #include "core/model/network/policy_chain.h"
-#include "methods/attn_cache/padding.h"
 #include "methods/layer_policies/layer_rules.h"
 #include "tests/methods/attn_cache/database_testing.h"
 #include "tests/support/json.h"
@@ -68,16 +67,16 @@ TEST_P(OnModels, BelowAnySimilarityOtherPromptsMapsAreReused) {
 TEST_P(OnModels, AThresholdAboveAnySimilarityChangesNoBit) {
   const auto prompts = some_prompts(4, 12);
   for (const int32_t layer_group : {0, 2, 1}) {
-    const AttnCacheOptions options{.threshold = 2.0, .layer_group = layer_group};
+    const AttnCacheOptions options{
+        .threshold = 2.0, .layer_group = layer_group, .lengths = "nearest"};
     AttnCachePolicy policy(fixture_.build(options, prompts), options, fixture_.facts,
                            fixture_.context);
     for (const auto& query : {prompts[1], some_prompt(12, 9), some_prompt(7, 3)})
       EXPECT_EQ(fixture_.run(query, &policy), fixture_.run(query));
     EXPECT_EQ(policy.counts().hits, 0);
     EXPECT_EQ(policy.counts().reused_layers, 0);
-    EXPECT_EQ(policy.counts().below_threshold + policy.counts().other_length,
-              policy.counts().lookups);
-    EXPECT_GT(policy.counts().other_length, 0);
+    EXPECT_EQ(policy.counts().below_threshold + policy.counts().no_length, policy.counts().lookups);
+    EXPECT_GT(policy.counts().no_length, 0);
   }
 }
 
@@ -151,45 +150,82 @@ TEST(LayerGroups, OfOneIndexForAllLayersOtherLayersVectorsAreMisses) {
   RecordProperty("other_layer", static_cast<int>(other));
 }
 
-TEST(Lengths, MapsOfALongerPromptAreNotReused) {
+TEST(Lengths, AMissByLengthSaysWhetherTheLengthIsStored) {
   Fixture fixture(tiny_llama());
   const std::vector<int32_t> longer = some_prompt(16, 1);
   const std::vector<int32_t> beginning(longer.begin(), longer.begin() + 9);
-  const AttnCacheOptions options{.threshold = -1e6};
+  const AttnCacheOptions options{.threshold = -1e6, .lengths = "nearest", .index = "flat"};
   AttnCachePolicy policy(fixture.build(options, {longer}), options, fixture.facts, fixture.context);
   EXPECT_EQ(fixture.run(beginning, &policy), fixture.run(beginning));
-  EXPECT_EQ(policy.counts().other_length, 1);
+  EXPECT_EQ(policy.counts().no_length, 1);
+  EXPECT_EQ(policy.counts().other_length, 0);
+  // With prompts of both lengths the nearest is sometimes of the other one.
+  auto both = some_prompts(6, 9);
+  for (const auto& prompt : some_prompts(6, 12)) both.push_back(prompt);
+  AttnCachePolicy mixed(fixture.build(options, both), options, fixture.facts, fixture.context);
+  for (int32_t salt = 20; salt < 60; ++salt) (void)fixture.run(some_prompt(9, salt), &mixed);
+  EXPECT_EQ(mixed.counts().no_length, 0);
+  EXPECT_GT(mixed.counts().other_length, 0);
+  EXPECT_EQ(mixed.counts().other_length + mixed.counts().hits, 40);
+}
+
+// The first tokens of a prompt have the same maps in a causal model, so cropping is exact there.
+TEST(Lengths, TheCroppedMapsOfALongerPromptAreThoseOfItsBeginning) {
+  for (const std::string form : {"f32", "u8"}) {
+    Fixture fixture(tiny_llama());
+    const std::vector<int32_t> longer = some_prompt(16, 1);
+    const std::vector<int32_t> beginning(longer.begin(), longer.begin() + 9);
+    const AttnCacheOptions options{.threshold = -1e6, .map_form = form};
+    AttnCachePolicy policy(fixture.build(options, {longer}), options, fixture.facts,
+                           fixture.context);
+    EXPECT_LE(max_difference(fixture.run(beginning, &policy), fixture.run(beginning)),
+              form == "f32" ? kBound : 0.1);
+    EXPECT_EQ(policy.counts().hits, 1);
+    EXPECT_EQ(policy.counts().fitted_hits, 1);
+  }
+}
+
+TEST(Lengths, ShorterPromptsMapsServeLongerOnes) {
+  for (const Json& config : {tiny_llama(), tiny_bert()})
+    for (const std::string alignment : {"begin", "end"}) {
+      Fixture fixture(config);
+      const AttnCacheOptions options{.threshold = -1e6, .alignment = alignment};
+      AttnCachePolicy policy(fixture.build(options, some_prompts(2, 5)), options, fixture.facts,
+                             fixture.context);
+      const std::vector<int32_t> query = some_prompt(11, 1);
+      const std::vector<float> got = fixture.run(query, &policy);
+      EXPECT_EQ(policy.counts().fitted_hits, 1);
+      EXPECT_NE(got, fixture.run(query));
+      for (const float value : got) ASSERT_TRUE(std::isfinite(value));
+    }
 }
 
 TEST(Lengths, AnIndexForEachLengthFindsTheNearestThatFits) {
   Fixture fixture(tiny_llama());
   std::vector<std::vector<int32_t>> prompts = some_prompts(3, 12);
   for (const auto& prompt : some_prompts(3, 8)) prompts.push_back(prompt);
-  AttnCacheOptions options{.threshold = -1e6, .index_by_length = true, .map_form = "f32"};
+  AttnCacheOptions options{.threshold = -1e6, .lengths = "same", .map_form = "f32"};
   AttnCachePolicy policy(fixture.build(options, prompts), options, fixture.facts, fixture.context);
   for (const int32_t tokens : {8, 12}) (void)fixture.run(some_prompt(tokens, 20), &policy);
   EXPECT_EQ(policy.counts().hits, 2);
   (void)fixture.run(some_prompt(9, 20), &policy);
-  EXPECT_EQ(policy.counts().empty, 1);
+  EXPECT_EQ(policy.counts().no_length, 1);
+  EXPECT_EQ(policy.counts().empty, 0);
 }
 
-// Options of the released code: all prompts have one length, its projector is used, and one index
-// serves all layers.
+// Options of the released code: all prompts count as of one length, its projector is used, and one
+// index serves all layers. The padding is masked, so a prompt is computed as without it.
 TEST(AsCoded, PaddedPromptsAreFoundByTheReleasedCodesProjector) {
   Fixture fixture(tiny_llama());
   const Json given = {{"preset", "as_coded"}, {"padded_tokens", 14}, {"map_form", "f32"}};
   const auto options = reuse::read_options<AttnCacheOptions>(fields_of(given), "test");
   std::vector<std::vector<int32_t>> prompts;
-  for (const int32_t tokens : {5, 14, 20})
-    prompts.push_back(pad_prompt(some_prompt(tokens, tokens), 14, 0));
-  EXPECT_EQ(prompts[0][8], 0);
-  EXPECT_EQ(prompts[0][9], some_prompt(5, 5)[0]);
-  EXPECT_EQ(prompts[2].back(), some_prompt(20, 20)[13]);  // the end is cut
+  for (const int32_t tokens : {5, 13, 14}) prompts.push_back(some_prompt(tokens, tokens));
   AttnCachePolicy policy(fixture.build(options, prompts), options, fixture.facts, fixture.context);
   for (const auto& prompt : prompts)
     EXPECT_LE(max_difference(fixture.run(prompt, &policy), fixture.run(prompt)), kBound);
   EXPECT_EQ(policy.counts().hits, 3);
-  expect_error([&] { (void)fixture.run(some_prompt(9, 1), &policy); }, {"9 tokens", "pad"});
+  expect_error([&] { (void)fixture.run(some_prompt(15, 1), &policy); }, {"15 tokens", "cut"});
 }
 
 // ---- several prompts in a step ----

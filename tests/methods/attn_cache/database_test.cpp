@@ -143,12 +143,22 @@ TEST(Options, PresetsAreThePapersAndTheCodes) {
   EXPECT_EQ(paper.index, "hnsw");
   EXPECT_EQ(paper.length_weight, 0.2);
   EXPECT_EQ(paper.batch, 64);
+  EXPECT_EQ(paper.map_norm, "l1");
+  EXPECT_EQ(paper.map_weight, 0.5);
+  EXPECT_EQ(paper.lengths_kind(), Lengths::kFit);
   const AttnCacheOptions code = read({{"preset", "as_coded"}});
   EXPECT_EQ(code.threshold, 0.995);
   EXPECT_EQ(code.index_options().kind, IndexKind::kIvfFlat);
   EXPECT_EQ(code.index_options().lists, 128);
   EXPECT_EQ(code.index_options().probes, 1);
   EXPECT_EQ(code.batch, 32);
+  EXPECT_EQ(code.map_weight, 0.5);
+  EXPECT_EQ(code.label_rule().padded_tokens, 189);
+  const AttnCacheOptions run = read({{"preset", "as_run"}});
+  EXPECT_EQ(run.length_weight, 0.0);
+  EXPECT_EQ(run.map_weight, 0.5);
+  EXPECT_EQ(run.epochs, 2);
+  EXPECT_EQ(run.map_alignment(), Alignment::kEnd);
   EXPECT_EQ(code.projector_shape(3072).inputs(), 144384);
   EXPECT_EQ(code.searched_layers(28), (std::vector<int64_t>{0}));
   EXPECT_EQ(code.layers_in_index(28).size(), 28u);
@@ -165,6 +175,7 @@ TEST(Options, PresetsAreThePapersAndTheCodes) {
   expect_error([&] { read({{"index", "hsnw"}}); }, {"hsnw", "hnsw"});
   expect_error([&] { read({{"projector", "pooled_linear"}}); }, {"padded_tokens"});
   expect_error([&] { read({{"when_full", "evict"}}); }, {"budget_mib"});
+  expect_error([&] { read({{"preset", "as_run"}, {"alignment", "begin"}}); }, {"alignment", "end"});
 }
 
 TEST(Labels, AreEquationTwoOfTheStoredMaps) {
@@ -176,7 +187,7 @@ TEST(Labels, AreEquationTwoOfTheStoredMaps) {
                                                        some_prompt(9, 3)};
     const auto database = fixture.build(options, prompts);
     const MapStore& maps = database->maps();
-    const LabelWeights weights{.map = 1.0, .length = 0.2};
+    const LabelRule weights{.map = 1.0, .length = 0.2};
     EXPECT_EQ(pair_label(maps, {0, 2}, {0, 2}, weights), 0.0);
     const double same_length = pair_label(maps, {0, 2}, {1, 2}, weights);
     EXPECT_GT(same_length, 0.0);
@@ -199,7 +210,50 @@ TEST(Labels, AreEquationTwoOfTheStoredMaps) {
   for (int64_t i = 0; i < 4 * 6 * 6; ++i)
     sum += std::abs(double{static_cast<const float*>(a.data)[i]} -
                     static_cast<const float*>(b.data)[i]);
-  EXPECT_NEAR(pair_label(database->maps(), {0, 0}, {1, 0}, {}), sum / 4 / 6, 1e-6);
+  EXPECT_NEAR(pair_label(database->maps(), {0, 0}, {1, 0}, {}), 0.5 * sum / 4 / 6, 1e-6);
+}
+
+// The map of a prompt as padding on the left makes it: rows of the padding weigh all keys equally.
+std::vector<float> padded_map(const kernels::MapView& map, int64_t tokens) {
+  const int64_t padding = tokens - map.rows;
+  std::vector<float> all(static_cast<size_t>(map.heads * tokens * tokens), 0.0f);
+  for (int64_t head = 0; head < map.heads; ++head)
+    for (int64_t row = 0; row < tokens; ++row) {
+      float* out = all.data() + (head * tokens + row) * tokens;
+      if (row < padding)
+        std::fill_n(out, tokens, 1.0f / static_cast<float>(tokens));
+      else
+        std::copy_n(static_cast<const float*>(map.data) + head * map.head_stride +
+                        (row - padding) * map.row_stride,
+                    map.keys, out + padding);
+    }
+  return all;
+}
+
+TEST(Labels, OfPaddedPromptsCountAllRows) {
+  Fixture fixture(tiny_llama());
+  const AttnCacheOptions options{.map_form = "f32"};
+  const auto database =
+      fixture.build(options, {some_prompt(12, 1), some_prompt(7, 2), some_prompt(1, 3)});
+  constexpr int64_t kTokens = 14;
+  for (const auto& [first, second] : {std::pair{0, 1}, {1, 0}, {2, 0}, {1, 2}, {1, 1}})
+    for (const MapNorm norm : {MapNorm::kL1, MapNorm::kL2}) {
+      const auto a = padded_map(database->maps().map(first, 3), kTokens);
+      const auto b = padded_map(database->maps().map(second, 3), kTokens);
+      double total = 0.0;
+      for (size_t row = 0; row < a.size() / kTokens; ++row) {
+        double sum = 0.0;
+        for (size_t k = row * kTokens; k < (row + 1) * kTokens; ++k) {
+          const double apart = std::abs(double{a[k]} - b[k]);
+          sum += norm == MapNorm::kL1 ? apart : apart * apart;
+        }
+        total += norm == MapNorm::kL1 ? sum : std::sqrt(sum);
+      }
+      EXPECT_NEAR(pair_label(database->maps(), {first, 3}, {second, 3},
+                             {.norm = norm, .map = 0.5, .length = 0.0, .padded_tokens = kTokens}),
+                  0.5 * total / 4 / kTokens, 1e-6)
+          << first << " " << second;
+    }
 }
 
 TEST(Samples, TheirFileGivesThemBackForTheirMapsAlone) {
@@ -242,8 +296,7 @@ double distance_error(Projector& projector, const SampleSet& samples, const MapS
       }
       distances.push_back(std::sqrt(sum));
       labels.push_back(pair_label(maps, samples.entries[static_cast<size_t>(a)],
-                                  samples.entries[static_cast<size_t>(b)],
-                                  {.map = options.map_weight, .length = options.length_weight}));
+                                  samples.entries[static_cast<size_t>(b)], options.label_rule()));
     }
   const double mean =
       std::accumulate(labels.begin(), labels.end(), 0.0) / static_cast<double>(labels.size());

@@ -49,6 +49,13 @@ TEST(Pooling, OfTheReleasedCodeTakesMaximaOfTiles) {
             (std::vector<float>{8, 4, -6, 2}));
 }
 
+// The padding of shorter prompts is rows of zeros in front.
+TEST(Pooling, OfAShorterPromptPadsOnTheLeft) {
+  const ProjectorShape shape = pooled_linear_shape(2, 6, 3, 3);
+  EXPECT_EQ(pooled(shape, {-1, -2, -3, -4, -5, -6}), (std::vector<float>{0, 0, -3}));
+  EXPECT_EQ(pooled(shape, {-1, -2, -3, -4}), (std::vector<float>{0, 0, -1}));
+}
+
 // The input sizes that the released code lists for a hidden size of 3072.
 TEST(Pooling, OfTheReleasedCodeHasItsSizes) {
   EXPECT_EQ(pooled_linear_shape(3072, 189, 128, 128).inputs(), 144384);
@@ -227,8 +234,8 @@ TEST(Projector, StatesOfOtherShapesAreErrors) {
   std::vector<float> states(12), feature(3);
   Projector mlp = Projector::random(mlp_shape(4, 2, 3, 3), 1, "m", context);
   EXPECT_THROW(mlp.project(states_of(states, 6), feature), ShapeError);
-  Projector linear = Projector::random(pooled_linear_shape(4, 4, 3, 3), 1, "m", context);
-  expect_error([&] { linear.project(states_of(states, 4), feature); }, {"3 tokens", "pad"});
+  Projector linear = Projector::random(pooled_linear_shape(4, 2, 3, 3), 1, "m", context);
+  expect_error([&] { linear.project(states_of(states, 4), feature); }, {"3 tokens", "cut"});
 }
 
 }  // namespace

@@ -54,6 +54,36 @@ TEST(LoadSentences, ADatabaseIsSetApartWithAnyOfItsTexts) {
             set.database);
 }
 
+// The same pairs are asked whether what is stored is set apart or contaminated.
+TEST(LoadSentences, TheAskedTextsThemselvesMayBeStored) {
+  const TempDir dir;
+  const std::string file = dir.write("a.tsv", pair_lines(20)).string();
+  SentenceChoice choice{.database_share = 0.4, .seed = 3};
+  const SentenceSet apart = load_sentences({"sentence_pairs", file}, choice);
+  choice.stores_asked = true;
+  const SentenceSet asked = load_sentences({"sentence_pairs", file}, choice);
+  EXPECT_EQ(asked.texts, apart.texts);
+  ASSERT_EQ(asked.database.size(), asked.scores.size());
+  for (size_t pair = 0; pair < asked.scores.size(); ++pair)
+    EXPECT_EQ(asked.database[pair], asked.texts[2 * pair]);
+  EXPECT_NE(asked.splits.back().find("contamination"), std::string::npos);
+}
+
+TEST(LoadSentences, TextsAreEditedAsPromptEolDoes) {
+  EXPECT_EQ(edited_text("A cat"), "A cat.");
+  EXPECT_EQ(edited_text("Is it?"), "Is it.");
+  EXPECT_EQ(edited_text("He said \"no\""), "He said 'no'");
+  EXPECT_EQ(edited_text("Done."), "Done.");
+  EXPECT_EQ(edited_text("What?!"), "What?!.");
+  EXPECT_EQ(edited_text(""), "");
+  const TempDir dir;
+  const std::string file = dir.write("a.tsv", pair_lines(20)).string();
+  const SentenceSet set =
+      load_sentences({"sentence_pairs", file}, {.database_share = 0.4, .edits_texts = true});
+  for (const auto* texts : {&set.texts, &set.database})
+    for (const std::string& text : *texts) EXPECT_EQ(text.back(), '.') << text;
+}
+
 TEST(LoadSentences, WhatMethodsLearnFromIsNeitherStoredNorAsked) {
   const TempDir dir;
   const std::string file = dir.write("a.tsv", pair_lines(100)).string();

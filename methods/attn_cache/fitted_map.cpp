@@ -1,0 +1,80 @@
+#include "methods/attn_cache/fitted_map.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/dtype.h"
+#include "core/base/error.h"
+
+namespace reprise::attn_cache {
+namespace {
+
+constexpr std::array kAlignments = {Alignment::kBegin, Alignment::kEnd};
+
+// Moves the stored weights [s] by `shift` into row [tokens], and returns their sum.
+float move_row(std::span<const float> stored, int64_t shift, std::span<float> row) {
+  std::fill(row.begin(), row.end(), 0.0f);
+  const int64_t first = std::max<int64_t>(0, shift);
+  const int64_t end = std::min(std::ssize(row), std::ssize(stored) + shift);
+  float sum = 0.0f;
+  for (int64_t k = first; k < end; ++k)
+    sum += row[static_cast<size_t>(k)] = stored[static_cast<size_t>(k - shift)];
+  return sum;
+}
+
+}  // namespace
+
+std::string_view name_of(Alignment alignment) {
+  return alignment == Alignment::kBegin ? "begin" : "end";
+}
+
+std::vector<std::string> alignment_names() {
+  std::vector<std::string> names;
+  for (const Alignment alignment : kAlignments) names.emplace_back(name_of(alignment));
+  return names;
+}
+
+Alignment parse_alignment(std::string_view name) {
+  for (const Alignment alignment : kAlignments)
+    if (name == name_of(alignment)) return alignment;
+  raise("{}", unknown_name("alignment of maps", name, alignment_names()));
+}
+
+void read_row(const kernels::MapView& stored, int64_t head, int64_t row, std::span<float> out) {
+  const int64_t at = head * stored.head_stride + row * stored.row_stride;
+  if (stored.row_scales != nullptr) {
+    const float scale = stored.row_scales[head * stored.scale_head_stride + row];
+    for (size_t k = 0; k < out.size(); ++k)
+      out[k] = scale * static_cast<const uint8_t*>(stored.data)[at + static_cast<int64_t>(k)];
+    return;
+  }
+  convert(static_cast<const char*>(stored.data) + static_cast<size_t>(at) * size_of(stored.dtype),
+          stored.dtype, out.data(), DType::kF32, out.size());
+}
+
+void fit_map(const kernels::MapView& stored, Alignment alignment, int64_t tokens, bool is_causal,
+             std::span<float> out) {
+  REPRISE_CHECK(std::ssize(out) == stored.heads * tokens * tokens, "room for {} weights of {}",
+                out.size(), stored.heads * tokens * tokens);
+  const int64_t shift = alignment == Alignment::kEnd ? tokens - stored.rows : 0;
+  std::vector<float> weights(static_cast<size_t>(stored.keys));
+  for (int64_t head = 0; head < stored.heads; ++head)
+    for (int64_t p = 0; p < tokens; ++p) {
+      const auto row = out.subspan(static_cast<size_t>((head * tokens + p) * tokens),
+                                   static_cast<size_t>(tokens));
+      float sum = 0.0f;
+      if (p - shift >= 0 && p - shift < stored.rows) {
+        read_row(stored, head, p - shift, weights);
+        sum = move_row(weights, shift, row);
+      }
+      if (sum > 0.0f) {
+        for (float& weight : row) weight /= sum;
+      } else {
+        const auto seen = static_cast<size_t>(is_causal ? p + 1 : tokens);
+        std::fill(row.begin(), row.end(), 0.0f);
+        std::fill_n(row.begin(), seen, 1.0f / static_cast<float>(seen));
+      }
+    }
+}
+
+}  // namespace reprise::attn_cache

@@ -2,8 +2,10 @@
 // engine uses: a cache with plan contributors, a layer policy and a request shaper.
 #pragma once
 
+#include <any>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -87,6 +89,10 @@ struct Use {
   bool has_model = true;             // false: steps are modelled, and nothing can be computed
 };
 
+// What preparations made that took long, by a text of all that it depends on, so that later ones
+// take it from here. A sweep prepares the same method at each of its points.
+using Keepsakes = std::map<std::string, std::any>;
+
 // The model that a method prepares itself for, and the prompts that it may store or learn from.
 struct Setup {
   // Computes one prompt, whole, in a step of its own, and returns what comes out: a vector, or the
@@ -112,6 +118,7 @@ struct Setup {
   // Called between pieces of a long preparation that runs no prompt, such as batches of training.
   // May throw, which ends prepare(). Empty: nothing is called.
   std::function<void()> between = {};
+  Keepsakes* kept = nullptr;  // null: nothing is kept
 
   // Prompts to choose layers by: the training prompts, or the database's if there are none.
   [[nodiscard]] std::span<const std::vector<int32_t>> calibration() const {

@@ -44,6 +44,14 @@ double share(int64_t part, int64_t of) {
 
 using Prompts = std::vector<std::vector<int32_t>>;
 
+// A trained projector in a file, and what a record says of its training.
+struct Training {
+  std::shared_ptr<const std::filesystem::path> folder;
+  Fields facts;
+
+  [[nodiscard]] std::filesystem::path file() const { return *folder / attn_cache::kProjectorFile; }
+};
+
 attn_cache::ModelFacts facts_of(const Setup& setup) {
   return {.fingerprint = setup.model,
           .layers = setup.config.layers,
@@ -198,6 +206,38 @@ class AttnCacheMethod final : public Method {
     if (!options_.projector_file.empty()) return read_projector(shape, setup.context);
     if (!options_.trains())
       return attn_cache::Projector::random(shape, setup.seed, facts.fingerprint, setup.context);
+    const Training training = trained(setup, facts, learned);
+    training_ = training.facts;
+    return attn_cache::Projector::load(training.file(), setup.context);
+  }
+
+  // All that a trained projector depends on.
+  [[nodiscard]] std::string training_key(const Setup& setup, const attn_cache::ModelFacts& facts,
+                                         const Prompts& learned) const {
+    Fields all = reuse::options_fields(options_);
+    for (const char* other : {"threshold", "lengths", "index", "indexed_layers", "loading",
+                              "loss_bound", "layer_group"})
+      all.erase(other);
+    Values prompts;
+    for (const std::vector<int32_t>& ids : learned)
+      prompts.emplace_back(attn_cache::hash_of_prompt(ids));
+    return json_text(Fields{{"options", all},
+                            {"beside", options_.beside},
+                            {"beside_options", options_.beside_options},
+                            {"model", facts.fingerprint},
+                            {"seed", setup.seed},
+                            {"prompts", prompts}});
+  }
+
+  Training trained(const Setup& setup, const attn_cache::ModelFacts& facts,
+                   const Prompts& learned) {
+    if (setup.kept == nullptr) return train(setup, facts, learned);
+    std::any& kept = (*setup.kept)[training_key(setup, facts, learned)];
+    if (!kept.has_value()) kept = train(setup, facts, learned);
+    return std::any_cast<const Training&>(kept);
+  }
+
+  Training train(const Setup& setup, const attn_cache::ModelFacts& facts, const Prompts& learned) {
     const auto folder = make_temporary_folder("training-maps");
     // Trains on the states and maps of all layers, whichever are looked up. [AttnCache §5.4]
     attn_cache::AttnCacheOptions of_all_layers = options_;
@@ -207,11 +247,13 @@ class AttnCacheMethod final : public Method {
     attn_cache::TrainedProjector trained =
         attn_cache::train_projector(samples, attn_cache::MapStore(*folder / attn_cache::kMapsFile),
                                     options_, setup.seed, setup.context, setup.between);
-    training_ = {{"samples", samples.entries.size()},
-                 {"first_loss", trained.losses.front()},
-                 {"last_loss", trained.losses.back()},
-                 {"loss_over_flat", trained.loss_over_flat()}};
-    return std::move(trained.projector);
+    Training training = {.folder = make_temporary_folder("projector"),
+                         .facts = {{"samples", samples.entries.size()},
+                                   {"first_loss", trained.losses.front()},
+                                   {"last_loss", trained.losses.back()},
+                                   {"loss_over_flat", trained.loss_over_flat()}}};
+    trained.projector.save(training.file());
+    return training;
   }
 
   // Reads a projector that fits the options. The user is responsible for its being of this model.

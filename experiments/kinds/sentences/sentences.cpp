@@ -166,7 +166,8 @@ class SentenceRun {
   }
 
   // Methods store and learn from the texts that are set apart. `tell` is told how far that is.
-  void prepare(const Context& context, const std::atomic<bool>& stop, const Tell& tell) {
+  void prepare(const Context& context, methods::Keepsakes& kept, const std::atomic<bool>& stop,
+               const Tell& tell) {
     reader_->call_before_steps([&stop] {
       if (stop) throw Interrupted{};
     });
@@ -183,6 +184,7 @@ class SentenceRun {
       if (stop) throw Interrupted{};
       tell(fmt::format("{} is prepared: it learns from {} texts", name, training.size()));
     };
+    setup.kept = &kept;
     setup.database = database;
     setup.training = training;
     for (const MethodChoice& method : group_.methods) {
@@ -350,7 +352,7 @@ std::vector<Measurement> SentencesKind::measure(const Group& group, const Machin
   const Group with_folder = with_model_folder(group);
   const auto tokenizer = load_tokenizer(with_folder.model.model);
   SentenceRun run(group, bench_.decoder(with_folder), *tokenizer);
-  run.prepare(bench_.context(), stop, [this](const std::string& what) { tell(what); });
+  run.prepare(bench_.context(), kept_, stop, [this](const std::string& what) { tell(what); });
   for (int64_t r = -group.warmup; r < group.repetitions; ++r)
     for (size_t m = 0; m < group.methods.size(); ++m) {
       begin_turn(group, r, m, stop);

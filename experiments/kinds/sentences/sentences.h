@@ -28,6 +28,7 @@ class SentencesKind : public Kind {
 
  private:
   Bench bench_;
+  methods::Keepsakes kept_;
 };
 
 }  // namespace reprise::experiments

@@ -204,20 +204,25 @@ class ReusedSentences : public KindOnTinyModel {
     }
     bert_.write("pairs.tsv", pairs);
   }
-  std::vector<Measured> measure(const Json& methods, const Json& settings) {
+  Group group(const Json& methods, const Json& settings) const {
     Json all = {{"database_share", 0.5}, {"texts_per_step", 1}};
     all.update(settings);
-    const Group one =
-        group_of({{"kind", "sentences"},
-                  {"models", {{{"model", bert_.path().string()}, {"weights", "random"}}}},
-                  {"methods", methods},
-                  {"workload",
-                   {{"name", "sentence_pairs"}, {"file", (bert_.path() / "pairs.tsv").string()}}},
-                  {"settings", all},
-                  {"repetitions", 2}});
-    SentencesKind kind(context_);
+    return group_of(
+        {{"kind", "sentences"},
+         {"models", {{{"model", bert_.path().string()}, {"weights", "random"}}}},
+         {"methods", methods},
+         {"workload",
+          {{"name", "sentence_pairs"}, {"file", (bert_.path() / "pairs.tsv").string()}}},
+         {"settings", all},
+         {"repetitions", 2}});
+  }
+  std::vector<Measured> measure(SentencesKind& kind, const Group& one) {
     kind.check(one);
     return measured_json(kind.measure(one, Machine(), stop_));
+  }
+  std::vector<Measured> measure(const Json& methods, const Json& settings) {
+    SentencesKind kind(context_);
+    return measure(kind, group(methods, settings));
   }
 
   model::TempDir bert_;
@@ -275,6 +280,25 @@ TEST_F(ReusedSentences, ABoundOfTheLossChoosesTheThreshold) {
   EXPECT_GE(value_of(measured[1], "threshold_used"), value_of(measured[2], "threshold_used"));
   EXPECT_GE(value_of(measured[2], "hit_rate"), value_of(measured[1], "hit_rate"));
   EXPECT_GT(value_of(measured[2], "hit_rate"), 0);
+}
+
+// A sweep trains once for all its thresholds, and a projector that is taken again is the one that
+// training anew makes.
+TEST_F(ReusedSentences, ASweepTrainsOnceForTheSameTexts) {
+  if (!attn_cache::training_absence().empty()) GTEST_SKIP() << attn_cache::training_absence();
+  const auto at = [&](SentencesKind& kind, double threshold, double map_weight) {
+    Json options = {{"threshold", threshold}, {"map_weight", map_weight}, {"epochs", 2}};
+    const auto measured = measure(
+        kind, group({"compute", method("attn_cache", options)}, {{"training_share", 0.25}}));
+    return measured[1].resolved["attn_cache"];
+  };
+  SentencesKind kind(context_), fresh(context_);
+  const Json first = at(kind, 2.0, 0.5), second = at(kind, -1.0, 0.5);
+  EXPECT_EQ(second["training"], first["training"]);
+  EXPECT_EQ(second["projector_fingerprint"], first["projector_fingerprint"]);
+  EXPECT_GT(second["hits"].get<int>(), first["hits"].get<int>());
+  EXPECT_EQ(at(fresh, -1.0, 0.5)["projector_fingerprint"], first["projector_fingerprint"]);
+  EXPECT_NE(at(kind, 2.0, 3.0)["projector_fingerprint"], first["projector_fingerprint"]);
 }
 
 // A decoder's questions, whose lengths differ and whose maps are fitted.

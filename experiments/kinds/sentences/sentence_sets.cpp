@@ -127,7 +127,11 @@ SentenceSet load_labelled(const std::string& path, const SentenceChoice& choice)
     items.is_asked.resize(texts.size(), asked[f]);
   }
   items.count = texts.size();
-  for (const sets::Split& part : parts_of(choice, items, {{"probe", 0.8}, {kQueries, 0.2}}, set)) {
+  set.has_head = choice.has_head;
+  const std::vector<sets::SplitShare> others =
+      choice.has_head ? std::vector<sets::SplitShare>{{kQueries, 1}}
+                      : std::vector<sets::SplitShare>{{"probe", 0.8}, {kQueries, 0.2}};
+  for (const sets::Split& part : parts_of(choice, items, others, set)) {
     std::vector<std::string>* apart = set_apart(set, part);
     for (const size_t item : part.items) {
       if (apart != nullptr) {
@@ -221,7 +225,18 @@ SentenceScore score_answers(const SentenceSet& set, std::span<const float> logit
   return share_of(right, std::ssize(set.answers));
 }
 
+// Of two equal logits label 0 counts.
+SentenceScore score_head(const SentenceSet& set, std::span<const float> logits) {
+  int64_t right = 0;
+  for (const size_t text : set.queries) {
+    const bool is_positive = logits[2 * text + 1] > logits[2 * text];
+    right += is_positive == (set.labels[text] != 0) ? 1 : 0;
+  }
+  return share_of(right, std::ssize(set.queries));
+}
+
 SentenceScore score_labels(const SentenceSet& set, std::span<const float> vectors, size_t width) {
+  if (set.has_head) return score_head(set, vectors);
   const Chosen probe(set, vectors, width, set.probe), queries(set, vectors, width, set.queries);
   const int64_t right = sentence::LinearProbe::fit(probe.data).right(queries.data);
   return share_of(right, std::ssize(set.queries));
@@ -235,7 +250,9 @@ std::vector<workloads::WorkloadInfo> sentence_workloads() {
                       "STS.input.*.txt; Spearman's correlation of cosine and score",
            .takes_file = true},
           {.name = "sentiment",
-           .summary = "sentences with a label, 0 or 1 (SST-2); right answers of a linear probe",
+           .summary =
+               "sentences with a label, 0 or 1 (SST-2); right answers of the model's own head, or "
+               "of a linear probe where it has none",
            .takes_file = true},
           {.name = "mmlu",
            .summary = "a folder of SUBJECT_test.csv; questions whose likeliest letter is right",

@@ -25,6 +25,8 @@ struct SentenceChoice {
   // of those of database_share. [AttnCache's released code for STS]
   bool stores_asked = false;
   bool edits_texts = false;  // edited_text() of all texts
+  // Of labelled texts: the model scores labels itself, so no text is spent on a probe.
+  bool has_head = false;
 };
 
 // A text as PromptEOL's evaluation puts it into its prompt, which AttnCache's authors took: it ends
@@ -40,7 +42,8 @@ struct SentenceSet {
   std::vector<size_t> answers;        // of questions: the right choice, as many as texts
   std::vector<std::string> choices;   // of all questions, as they stand behind a text
   std::vector<size_t> probe;          // of labelled texts: those that a probe learns from, and
-  std::vector<size_t> queries;        // that the probe is tested on; 4/5 and 1/5
+  std::vector<size_t> queries;        // that the probe is tested on; 4/5 and 1/5; of a head: all
+  bool has_head = false;              // of labelled texts: SentenceChoice::has_head
   std::vector<std::string> database;  // texts that methods may store; none is scored
   std::vector<std::string> training;  // texts that methods learn from; none is scored
   std::vector<std::string> splits;    // descriptions of all parts; see split_by_text()
@@ -60,8 +63,8 @@ struct SentenceScore {
   results::Interval interval;  // of 95 %: the bootstrap's; or Wilson's
 };
 
-// `vectors` [texts, width]; for questions the choices' logits. `seed` draws the bootstrap's
-// samples.
+// `vectors` [texts, width]; for questions the choices' logits, and of a head the labels'. `seed`
+// draws the bootstrap's samples.
 SentenceScore score_sentences(const SentenceSet& set, std::span<const float> vectors, int64_t width,
                               uint64_t seed);
 

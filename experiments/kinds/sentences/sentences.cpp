@@ -1,6 +1,7 @@
 #include "experiments/kinds/sentences/sentences.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/base/error.h"
@@ -9,6 +10,7 @@
 #include "core/device/memory.h"
 #include "core/sentence/choice_reader.h"
 #include "core/sentence/cosine.h"
+#include "core/sentence/task_head.h"
 #include "experiments/kinds/sentences/prefill_lane.h"
 #include "experiments/kinds/sentences/text_model.h"
 #include "methods/prompt_setup.h"
@@ -24,13 +26,14 @@ MetricInfo signed_ratio(const char* name, const char* help) {
 const MetricInfo kScore = signed_ratio(
     "score",
     "Spearman's correlation of cosine and people's score; of sentiment, the share of right answers "
-    "of a linear probe, of mmlu that of questions whose likeliest letter is right");
+    "of the model's own head or of a linear probe, of mmlu that of questions whose likeliest "
+    "letter is right");
 const MetricInfo kScoreLow = signed_ratio("score_low", "lower end of its 95 % interval");
 const MetricInfo kScoreHigh = signed_ratio("score_high", "upper end of its 95 % interval");
 const MetricInfo kLoss = signed_ratio("score_loss", "the first method's score less this one's");
-const MetricInfo kAgreement = signed_ratio(
-    "vector_cosine",
-    "of this method's vector (of mmlu, its logits) and the first method's: mean over texts");
+const MetricInfo kAgreement = signed_ratio("vector_cosine",
+                                           "of this method's vector (of mmlu and a head, its "
+                                           "logits) and the first method's: mean over texts");
 const MetricInfo kGamma =
     signed_ratio("speedup_degradation",
                  "score_loss over text_speedup - 1, of methods that are faster [AttnCache eq. 6]");
@@ -112,6 +115,17 @@ sentence::EmbedSettings settings_of(const Group& group, const SentencesAxes& axe
   return settings;
 }
 
+// The checkpoint's own classifier, for labelled texts.
+std::optional<sentence::TaskHead> head_of(const Group& group) {
+  if (group.workload.name != "sentiment" || group.model.random_weights) return std::nullopt;
+  const Group with_folder = with_model_folder(group);
+  auto head = sentence::read_task_head(with_folder.model.model, Bench::config(with_folder));
+  if (head && head->labels != 2)
+    raise("{} has a classifier of {} labels: sentiment takes one of two", group.model.model,
+          head->labels);
+  return head;
+}
+
 SentenceSet set_of(const Group& group, const SentencesAxes& axes) {
   return load_sentences(group.workload, {.items = axes.items,
                                          .group = axes.task,
@@ -120,16 +134,21 @@ SentenceSet set_of(const Group& group, const SentencesAxes& axes) {
                                          .training_share = axes.training_share,
                                          .seed = group.seeds.prompts,
                                          .stores_asked = axes.database_from == kAsked,
-                                         .edits_texts = axes.edits == kPromptEol});
+                                         .edits_texts = axes.edits == kPromptEol,
+                                         .has_head = head_of(group).has_value()});
 }
 
-// What makes numbers of the set's texts: vectors, or choices' logits.
+// What makes numbers of the set's texts: vectors, or the logits of choices or labels.
 std::unique_ptr<sentence::TextReader> reader_of(const Group& group, const SentencesAxes& axes,
                                                 const SentenceSet& set, model::Decoder& decoder,
                                                 const Tokenizer& tokenizer) {
   if (!set.choices.empty())
     return std::make_unique<sentence::ChoiceReader>(decoder, tokenizer, set.choices);
-  return std::make_unique<sentence::Embedder>(decoder, tokenizer, settings_of(group, axes));
+  sentence::EmbedSettings settings = settings_of(group, axes);
+  if (set.has_head)
+    return std::make_unique<sentence::LabelReader>(decoder, tokenizer, std::move(settings.form),
+                                                   head_of(group).value());
+  return std::make_unique<sentence::Embedder>(decoder, tokenizer, std::move(settings));
 }
 
 // One method's turns at the texts, as it wants them.
@@ -289,6 +308,7 @@ class SentenceRun {
                   {"weight_bytes", decoder_.weight_bytes()},
                   {"weight_format", name_of(decoder_.weight_format())}};
     if (!set_.choices.empty()) return all;
+    if (!set_.labels.empty()) all["scored_by"] = set_.has_head ? "head" : "linear probe";
     const sentence::EmbedSettings settings = settings_of(group_, axes_);
     update(all,
            {{"pooling", settings.pooling.text()},

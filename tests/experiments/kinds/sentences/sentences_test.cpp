@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/core/sentence/sentence_testing.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
@@ -100,6 +102,25 @@ TEST_F(Sentences, SentimentIsALinearProbe) {
   EXPECT_EQ(measured[0].resolved["splits"].size(), 2u);
   EXPECT_GE(value_of(measured[0], "score"), 0);
   EXPECT_EQ(value_of(measured[0], "score"), value_of(measured[1], "score"));
+}
+
+// A checkpoint with a classifier answers for itself, about all texts; random weights have none.
+TEST_F(Sentences, SentimentIsTheModelsOwnHeadWhereItHasOne) {
+  std::filesystem::copy(
+      std::filesystem::path(REPRISE_SOURCE_DIR) / "tests/core/sentence/task_heads/bert",
+      bert_.path() / "classifier", std::filesystem::copy_options::recursive);
+  bert_.write("classifier/tokenizer.json", sentence::bert_tokenizer_json());
+  Json model = {{"model", file_of("classifier")}};
+  const Json sentiment = {{"name", "sentiment"}, {"file", file_of("labels.txt")}};
+  const auto measured = measure(group({{"models", {model}}, {"workload", sentiment}}));
+  EXPECT_EQ(measured[0].resolved["scored_by"], "head");
+  EXPECT_EQ(value_of(measured[0], "texts"), 10);
+  EXPECT_EQ(measured[0].resolved["splits"].size(), 1u);
+  EXPECT_EQ(value_of(measured[0], "score"), value_of(measured[1], "score"));
+  EXPECT_NEAR(value_of(measured[1], "vector_cosine"), 1, 1e-6);
+  model["weights"] = "random";
+  EXPECT_EQ(measure(group({{"models", {model}}, {"workload", sentiment}}))[0].resolved["scored_by"],
+            "linear probe");
 }
 
 // Uses the shipped decoder, which knows no answers. All questions must be asked, and the two ways

@@ -82,6 +82,13 @@ bool is_space(char32_t code) {
 
 bool is_decimal(char32_t code) { return category(code) == UTF8PROC_CATEGORY_ND; }
 
+bool is_upper(char32_t code) {
+  const auto kind = category(code);
+  // Circled letters and Roman numerals have a case and are no letters.
+  return kind == UTF8PROC_CATEGORY_LU ||
+         (kind != UTF8PROC_CATEGORY_LT && simple_lower(code) != code);
+}
+
 bool is_word(char32_t code) {
   if (code == U'_' || tokenizer::is_number(code)) return true;
   const auto kind = category(code);

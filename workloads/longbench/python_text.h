@@ -14,6 +14,7 @@ std::string utf8(std::u32string_view text);
 
 bool is_space(char32_t code);    // str.isspace(): White_Space, and U+001C to U+001F
 bool is_decimal(char32_t code);  // \d: category Nd
+bool is_upper(char32_t code);    // str.isupper() of one character
 bool is_word(char32_t code);     // \w: categories L* and N*, and the underscore; not marks
 
 // str.lower(): full case mappings, including the sigma at the end of a word.

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "workloads/longbench/documents.h"
+#include "workloads/longbench/python_text.h"
 
 namespace reprise::workloads::questions {
 namespace {
@@ -46,6 +47,12 @@ std::string words_of(std::string_view text) {
   return out;
 }
 
+std::string first_capital(std::string_view text) {
+  const std::u32string codes = longbench::code_points(text);
+  const auto found = std::find_if(codes.begin(), codes.end(), longbench::is_upper);
+  return found == codes.end() ? "" : longbench::utf8({&*found, 1});
+}
+
 bool contains_words(const std::string& text, const std::string& words) {
   return (" " + text + " ").find(" " + words + " ") != std::string::npos;
 }
@@ -66,6 +73,8 @@ std::string judged_text(const Item& item, std::string_view generated) {
       return last_number(generated);
     case Judgement::kContains:
       return words_of(generated);
+    case Judgement::kFirstCapital:
+      return first_capital(generated);
     case Judgement::kLongBench:
       return std::string(generated);
   }
@@ -77,6 +86,7 @@ bool is_right(const Item& item, std::string_view generated) {
   return std::any_of(item.answers.begin(), item.answers.end(), [&](const std::string& answer) {
     switch (item.judgement) {
       case Judgement::kFirstLine:
+      case Judgement::kFirstCapital:
         return text == answer;
       case Judgement::kLastNumber:
         return !text.empty() && text == last_number(answer);

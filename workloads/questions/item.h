@@ -18,6 +18,8 @@ enum class Judgement : uint8_t {
   kLastNumber,
   // An answer's words occur in it in a row, regardless of case and punctuation.
   kContains,
+  // Its first capital letter, of any script, equals an answer (RelayAttention's MMLU).
+  kFirstCapital,
   // It is scored from 0 to 1 as LongBench scores the dataset named by `task`.
   kLongBench
 };
@@ -51,7 +53,8 @@ struct Item {
 
 // Returns the part of a generated text that counts. kFirstLine: the first line without surrounding
 // white space. kLastNumber: the number without leading zeros, "" for none. kContains: all of it in
-// lower case, words separated by single spaces. kLongBench: all of it.
+// lower case, words separated by single spaces. kFirstCapital: the letter, "" for none; throws
+// Error for invalid UTF-8. kLongBench: all of it.
 [[nodiscard]] std::string judged_text(const Item& item, std::string_view generated);
 // For items that are right or wrong. kLongBench items are scored by judge.h instead (CHECK).
 [[nodiscard]] bool is_right(const Item& item, std::string_view generated);

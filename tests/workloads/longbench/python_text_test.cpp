@@ -45,6 +45,13 @@ TEST(SplitAt, KeepsEmptyParts) {
   EXPECT_EQ(split_at(U"", U'.'), Parts{U""});
 }
 
+TEST(PythonText, KnowsCapitals) {
+  for (const char32_t code : {U'A', U'Z', U'\u00c9', U'\u0416', U'\u24b6', U'\u2160'})
+    EXPECT_TRUE(is_upper(code)) << static_cast<uint32_t>(code);
+  for (const char32_t code : {U'a', U'1', U' ', U'\u00df', U'\u01c5', U'\u4e00', U'\u2170'})
+    EXPECT_FALSE(is_upper(code)) << static_cast<uint32_t>(code);
+}
+
 TEST(Classes, AreThoseOfRegularExpressions) {
   EXPECT_TRUE(is_decimal(U'7') && is_decimal(U'\u0667'));
   EXPECT_FALSE(is_decimal(U'\u00b2') || is_decimal(U'\u2167') || is_decimal(U'\u4e00'));

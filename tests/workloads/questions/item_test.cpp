@@ -48,6 +48,20 @@ TEST(Contains, LooksForTheWordsInARow) {
   EXPECT_FALSE(is_right(accented, "Un caf\u00e9s!"));
 }
 
+// As RelayAttention's program judges: a capital of a word that leads up to the letter counts.
+TEST(FirstCapital, IsTheFirstLetterThatIsUpperCase) {
+  const Item item = item_of(Judgement::kFirstCapital, {"B"});
+  EXPECT_TRUE(is_right(item, "\nB\n\nThere is"));
+  EXPECT_TRUE(is_right(item, "it is (B), not A"));
+  EXPECT_TRUE(is_right(item, "Because of"));
+  EXPECT_FALSE(is_right(item, "The answer is B"));
+  EXPECT_FALSE(is_right(item, "\u00c9 B"));
+  EXPECT_FALSE(is_right(item, "b"));
+  EXPECT_FALSE(is_right(item, ""));
+  EXPECT_EQ(judged_text(item, "caf\u00e9 \u00c9t\u00e9"), "\u00c9");
+  EXPECT_EQ(judged_text(item, "none"), "");
+}
+
 TEST(Choice, IsTheLikeliestAndOfEqualOnesTheFirst) {
   const Item item{.answers = {"B"}, .choices = {"A", "B", "C"}};
   EXPECT_TRUE(is_right_choice(item, std::vector<double>{-3, -1, -2}));

@@ -84,11 +84,12 @@ bool is_data(const fs::path& file) {
          workloads::sentences::role_of(file) != workloads::sentences::FileRole::kAny;
 }
 
-// The data files of a folder and of its subfolders "test" and "dev", where MMLU has its files.
+// The data files of a folder and of its subfolders "test", "val" and "dev", where MMLU has its
+// files.
 Fields folder_sources(const fs::path& folder) {
   Fields files;
   std::error_code error;
-  for (const char* below : {"", "test", "dev"})
+  for (const char* below : {"", "test", "val", "dev"})
     for (const auto& entry : fs::directory_iterator(folder / below, error))
       if (entry.is_regular_file(error) && is_data(entry.path()))
         files[(below / entry.path().filename()).string()] = file_source(entry.path());

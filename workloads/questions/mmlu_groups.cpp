@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "workloads/questions/mmlu.h"
+#include "workloads/questions/mmlu_files.h"
 
 namespace reprise::workloads::questions {
 namespace {
@@ -78,19 +78,6 @@ constexpr Subject kSubjects[] = {{"abstract_algebra", "math"},
                                  {"virology", "health"},
                                  {"world_religions", "philosophy"}};
 
-// Returns the SUBJECT_test.csv files, sorted by name.
-std::vector<fs::path> test_files(const fs::path& folder) {
-  std::error_code error;
-  const fs::path below = folder / "test";
-  const fs::path place = fs::is_directory(below, error) ? below : folder;
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(place, error))
-    if (entry.path().filename().string().ends_with("_test.csv")) files.push_back(entry.path());
-  if (error) raise("cannot read the folder {}: {}", place.string(), error.message());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 void check_group(std::string_view group) {
   std::vector<std::string> names(std::begin(kGroups), std::end(kGroups));
   names.insert(names.begin(), "all");
@@ -102,14 +89,6 @@ void check_group(std::string_view group) {
 
 std::span<const std::string_view> mmlu_groups() { return kGroups; }
 
-std::string mmlu_subject_of(const fs::path& file) {
-  constexpr std::string_view kEnd = "_test.csv";
-  const std::string name = file.filename().string();
-  if (!name.ends_with(kEnd) || name.size() == kEnd.size())
-    raise("{}: a file of questions is named SUBJECT_test.csv, after its subject", file.string());
-  return name.substr(0, name.size() - kEnd.size());
-}
-
 std::string_view mmlu_group_of(std::string_view subject) {
   std::vector<std::string> names;
   for (const Subject& known : kSubjects) {
@@ -119,18 +98,20 @@ std::string_view mmlu_group_of(std::string_view subject) {
   raise("{}", unknown_name("subject of MMLU", subject, names));
 }
 
-std::vector<Item> load_mmlu_group(const fs::path& folder, std::string_view group, int64_t shots) {
+std::vector<Item> load_mmlu_group(const fs::path& folder, std::string_view group,
+                                  const MmluOptions& options) {
   check_group(group);
   std::vector<Item> items;
-  for (const fs::path& file : test_files(folder)) {
-    const std::string_view of = mmlu_group_of(mmlu_subject_of(file));
+  for (const MmluFile& file : find_mmlu_files(folder, options.split)) {
+    const std::string_view of = mmlu_group_of(file.subject);
     if (group != "all" && of != group) continue;
-    for (Item& item : load_mmlu(file, shots)) {
+    for (Item& item : load_mmlu(file.path, options)) {
       item.task = of;
       items.push_back(std::move(item));
     }
   }
-  if (items.empty()) raise("{} has no SUBJECT_test.csv of group {}", folder.string(), group);
+  if (items.empty())
+    raise("{} has no SUBJECT_{}.csv of group {}", folder.string(), options.split, group);
   return items;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "workloads/questions/item.h"
+#include "workloads/questions/mmlu.h"
 
 namespace reprise::workloads::questions {
 
@@ -19,15 +20,11 @@ std::span<const std::string_view> mmlu_groups();
 // nearest name for an unknown one.
 std::string_view mmlu_group_of(std::string_view subject);
 
-// Returns e.g. "anatomy" for "test/anatomy_test.csv". Throws Error for a file not named
-// SUBJECT_test.csv.
-std::string mmlu_subject_of(const std::filesystem::path& file);
-
-// Calls load_mmlu() for every SUBJECT_test.csv of the group (or of all groups, for "all") in
-// `folder` or its subfolder "test", sorted by subject; the items' task is their group. Throws Error
-// for an unknown group, for a folder without such a file, and as load_mmlu() and mmlu_group_of()
-// do.
+// Calls load_mmlu() for every file of the split (find_mmlu_files()) whose subject is of the group,
+// or of all groups for "all", sorted by subject; the items' task is their group. Throws Error for
+// an unknown group, for a folder without a subject of it, and as load_mmlu(), find_mmlu_files() and
+// mmlu_group_of() do.
 std::vector<Item> load_mmlu_group(const std::filesystem::path& folder, std::string_view group,
-                                  int64_t shots = 5);
+                                  const MmluOptions& options = {});
 
 }  // namespace reprise::workloads::questions

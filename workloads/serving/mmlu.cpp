@@ -8,6 +8,7 @@
 #include "core/tokenizer/shared_text.h"
 #include "core/tokenizer/tokenizer.h"
 #include "workloads/questions/mmlu.h"
+#include "workloads/questions/mmlu_files.h"
 #include "workloads/serving/draws.h"
 #include "workloads/serving/text_entries.h"
 
@@ -16,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kEnd = "_test.csv";
 constexpr int64_t kOutputTokens = 32;  // [RelayAttention §4.1, table 1]
 
 struct Subject {
@@ -25,34 +25,21 @@ struct Subject {
   std::vector<std::string> questions;  // questions and their cues
 };
 
-Subject load_subject(const fs::path& file, int64_t shots) {
-  const std::vector<questions::Item> items = questions::load_mmlu(file, shots);
+Subject load_subject(const fs::path& file, const questions::MmluOptions& options) {
+  const std::vector<questions::Item> items = questions::load_mmlu(file, options);
   Subject subject{.name = items.front().task, .prefix = items.front().preamble};
   for (const std::string& example : items.front().documents) subject.prefix += example;
   for (const questions::Item& item : items) subject.questions.push_back(item.question + item.cue);
   return subject;
 }
 
-// Returns one file or the files of a folder, by name.
-std::map<std::string, fs::path> find_files(const fs::path& place) {
-  std::map<std::string, fs::path> files;
-  const auto add = [&](const fs::path& file) {
-    const std::string name = file.filename().string();
-    if (name.ends_with(kEnd)) files[name.substr(0, name.size() - kEnd.size())] = file;
-  };
-  if (fs::is_directory(place))
-    for (const fs::directory_entry& entry : fs::directory_iterator(place)) add(entry.path());
-  else
-    add(place);
-  if (files.empty())
-    raise("{} is neither a SUBJECT_test.csv nor a folder that holds one", place.string());
-  return files;
-}
-
 std::vector<Subject> load_subjects(const SourceOptions& options) {
-  std::map<std::string, fs::path> files = find_files(options.file);
+  std::map<std::string, fs::path> files;
   std::vector<std::string> names, wanted;
-  for (const auto& [name, file] : files) names.push_back(name);
+  for (const questions::MmluFile& file : questions::find_mmlu_files(options.file, options.split)) {
+    files[file.subject] = file.path;
+    names.push_back(file.subject);
+  }
   for (size_t begin = 0; !options.subjects.empty() && begin <= options.subjects.size();) {
     const size_t end = std::min(options.subjects.find(',', begin), options.subjects.size());
     wanted.push_back(options.subjects.substr(begin, end - begin));
@@ -62,9 +49,12 @@ std::vector<Subject> load_subjects(const SourceOptions& options) {
       raise("source \"mmlu\": subject \"{}\" is asked for twice", wanted.back());
     begin = end + 1;
   }
+  const questions::MmluOptions asked{.shots = options.shots,
+                                     .split = options.split,
+                                     .question_template = options.question_template};
   std::vector<Subject> subjects;
   for (const std::string& name : wanted.empty() ? names : wanted)
-    subjects.push_back(load_subject(files.at(name), options.shots));
+    subjects.push_back(load_subject(files.at(name), asked));
   return subjects;
 }
 
@@ -150,8 +140,8 @@ SourceInfo mmlu_info() {
   return {.name = "mmlu",
           .summary = "MMLU's questions behind worked examples, which are a prefix by subject",
           .file = FileUse::kNeeded,
-          .fields = {"requests", "order", "output_tokens", "subjects", "shots",
-                     "most_prompt_tokens", "most_output_tokens", "too_long"}};
+          .fields = {"requests", "order", "output_tokens", "subjects", "shots", "split",
+                     "question_template", "most_prompt_tokens", "most_output_tokens", "too_long"}};
 }
 
 std::unique_ptr<Entries> make_mmlu(const SourceOptions& options) { return Asker(options).ask(); }

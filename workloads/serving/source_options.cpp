@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "workloads/questions/mmlu.h"
+#include "workloads/questions/mmlu_files.h"
+#include "workloads/questions/mmlu_template.h"
 
 namespace reprise::workloads {
 namespace {
@@ -28,6 +31,11 @@ SourceField real(Name name, double Options::*member, double low, double high, Na
 SourceField word(Name name, std::string Options::*member, std::vector<std::string> words,
                  Name help) {
   return {.name = name, .member = member, .words = std::move(words), .help = help};
+}
+
+SourceField later(SourceField field) {
+  field.came_later = true;
+  return field;
 }
 
 // The list of all fields.
@@ -66,6 +74,9 @@ std::vector<SourceField> all_fields() {
       word("output_column", &Options::output_column, {}, "by its heading; empty: the second"),
       word("subjects", &Options::subjects, {}, "with commas between them; empty: all"),
       count("shots", &Options::shots, 0, 5, "worked examples before each question"),
+      later(word("split", &Options::split, questions::mmlu_splits(), questions::kMmluSplitHelp)),
+      later(word("question_template", &Options::question_template, questions::mmlu_template_names(),
+                 questions::kMmluTemplateHelp)),
       real("window_start_s", &Options::window_start_s, 0, kSeconds, "s",
            "of the recorded time, from its start; the run begins there"),
       real("window_s", &Options::window_s, 0, kSeconds, "s",

@@ -49,6 +49,7 @@ struct SourceOptions {
   std::string prompt_column, output_column;
   std::string subjects;
   int64_t shots = 5;
+  std::string split = "test", question_template = "hendrycks";
   double window_start_s = 0, window_s = 0;
   std::string unsorted_times = "refuse";
   double length_divisor = 1;
@@ -65,6 +66,7 @@ struct SourceField {
   std::vector<std::string> words;  // accepted values of a text; empty: any
   std::string_view unit;           // "" if it has none
   std::string_view help;
+  bool came_later = false;  // records made before it existed stay valid (experiments' Axis)
 };
 
 // The fields in the order of the struct.

@@ -41,7 +41,7 @@ std::vector<Item> items_of(const Group& group, const AccuracyAxes& axes,
                            questions::Grouping grouping) {
   return load_questions(group.workload, {.task = axes.task,
                                          .items = axes.items,
-                                         .shots = axes.shots,
+                                         .mmlu = axes.mmlu,
                                          .answer_tokens = axes.most_answer_tokens,
                                          .cuts_documents = grouping != questions::Grouping::kWhole,
                                          .documents = axes.documents,
@@ -159,7 +159,8 @@ void AccuracyAxes::visit_questions(AxisVisitor& visitor) {
   visitor.integer({"documents", "documents", "lines or topics of a question that is made up"},
                   {1, 4096}, documents);
   visitor.integer({"shots", "examples", "worked examples of mmlu, a module each"}, {0, 1000},
-                  shots);
+                  mmlu.shots);
+  visit_wording(visitor);
 }
 
 void AccuracyAxes::visit_lengths(AxisVisitor& visitor) {

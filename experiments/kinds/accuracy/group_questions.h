@@ -13,18 +13,18 @@
 #include "experiments/framework/kind.h"
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/accuracy/item_prompt.h"
+#include "experiments/kinds/shared/mmlu_axes.h"
 #include "workloads/questions/item.h"
 
 namespace reprise::experiments {
 
 // The axes of kind "accuracy". QuestionChoice and ItemLayout say what the words and the zeros mean.
-struct AccuracyAxes : StepAxes {
+struct AccuracyAxes : StepAxes, MmluAxes {
   std::string task = "all";
   int64_t items = 0;
   std::string grouping = "documents";
   std::string scaffold = "all";
   int64_t documents = 20;
-  int64_t shots = 5;
   int64_t most_prompt_tokens = 0;  // 0: none is cut
   std::string truncation = "official";
   int64_t most_answer_tokens = 0;

@@ -26,8 +26,8 @@ constexpr int64_t kMadeUp = 50;  // as many as LongEval has of each length
 std::vector<Item> load_mmlu(const std::string& path, const QuestionChoice& choice) {
   std::error_code error;
   return std::filesystem::is_directory(path, error)
-             ? questions::load_mmlu_group(path, choice.task, choice.shots)
-             : questions::load_mmlu(path, choice.shots);
+             ? questions::load_mmlu_group(path, choice.task, choice.mmlu)
+             : questions::load_mmlu(path, choice.mmlu);
 }
 
 std::vector<Item> load_all(const Workload& workload, const QuestionChoice& choice) {
@@ -62,7 +62,8 @@ std::vector<workloads::WorkloadInfo> question_workloads() {
        .takes_file = true,
        .takes_templates = true},
       {.name = "mmlu",
-       .summary = "SUBJECT_test.csv of MMLU, examples from SUBJECT_dev.csv; or a folder of them, "
+       .summary = "SUBJECT_test.csv of MMLU (or another split), examples from SUBJECT_dev.csv; or "
+                  "a folder of them, "
                   "whose tasks are the 17 groups of subjects",
        .takes_file = true},
       {.name = "line_retrieval",

@@ -7,6 +7,7 @@
 
 #include "experiments/framework/kind.h"
 #include "workloads/questions/item.h"
+#include "workloads/questions/mmlu.h"
 
 namespace reprise::experiments {
 
@@ -18,9 +19,9 @@ namespace reprise::experiments {
 [[nodiscard]] std::vector<std::string> task_names();
 
 struct QuestionChoice {
-  std::string task = "all";    // of the items, or all of them
-  int64_t items = 0;           // takes the first items only; 0: all, or 50 if items are made up
-  int64_t shots = 5;           // of mmlu
+  std::string task = "all";  // of the items, or all of them
+  int64_t items = 0;         // takes the first items only; 0: all, or 50 if items are made up
+  workloads::questions::MmluOptions mmlu = {};
   int64_t answer_tokens = 0;   // generated at most; 0: as each item says
   bool cuts_documents = true;  // of longbench: into the documents that a context was made of
   int64_t documents = 20;      // lines or topics of an item that is made up

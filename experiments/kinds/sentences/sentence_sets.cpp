@@ -146,15 +146,17 @@ SentenceSet load_labelled(const std::string& path, const SentenceChoice& choice)
   return set;
 }
 
-// Each text is a complete prompt: examples, question, "Answer:".
+// Each text is a complete prompt, after which the letter of a choice follows.
 SentenceSet load_mmlu(const std::string& path, const SentenceChoice& choice) {
   SentenceSet set;
-  auto items = workloads::questions::load_mmlu_group(path, choice.group, choice.shots);
+  auto items = workloads::questions::load_mmlu_group(path, choice.group, choice.mmlu);
   keep_first(items, choice.items);
   for (const std::string& letter : items.front().choices)
     set.choices.push_back(items.front().lead + letter);
+  // A space is part of the letter's token. A line break is not: the letter follows it.
+  const std::string lead = items.front().lead == " " ? "" : items.front().lead;
   std::vector<std::string> texts;
-  for (const auto& item : items) texts.push_back(item.text());
+  for (const auto& item : items) texts.push_back(item.text() + lead);
   const Items all{.count = texts.size(), .texts_of = [&](size_t item) {
                     return std::vector<std::string_view>{texts[item]};
                   }};

@@ -8,6 +8,7 @@
 
 #include "experiments/framework/kind.h"
 #include "results/proportion.h"
+#include "workloads/questions/mmlu.h"
 
 namespace reprise::experiments {
 
@@ -17,7 +18,7 @@ namespace reprise::experiments {
 struct SentenceChoice {
   int64_t items = 0;          // pairs or labelled texts of each file, questions: the first; 0: all
   std::string group = "all";  // of mmlu: of subjects
-  int64_t shots = 5;          // of mmlu: worked examples before each question
+  workloads::questions::MmluOptions mmlu = {};
   double database_share = 0;  // share of the items that methods may store
   double training_share = 0;  // share of the items that methods learn from before
   uint64_t seed = 1;          // of the splits

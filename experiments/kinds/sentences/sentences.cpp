@@ -13,6 +13,7 @@
 #include "core/sentence/task_head.h"
 #include "experiments/kinds/sentences/prefill_lane.h"
 #include "experiments/kinds/sentences/text_model.h"
+#include "experiments/kinds/shared/mmlu_axes.h"
 #include "methods/prompt_setup.h"
 #include "methods/registry.h"
 #include "workloads/questions/mmlu_groups.h"
@@ -52,11 +53,10 @@ std::vector<std::string> mmlu_tasks() {
   return tasks;
 }
 
-struct SentencesAxes : TextAxes {
+struct SentencesAxes : TextAxes, MmluAxes {
   int64_t items = 0;  // 0: all
   std::string pooling = kOfFolder;
   std::string task = "all";
-  int64_t shots = 5;
   double database_share = 0;
   double training_share = 0;
   std::string database_from = kApart;
@@ -82,7 +82,8 @@ struct SentencesAxes : TextAxes {
     visitor.word({"task", "", "of mmlu: a group of subjects, or all of them"}, {mmlu_tasks()},
                  task);
     visitor.integer({"shots", "examples", "of mmlu: worked examples before each question"}, {0, 5},
-                    shots);
+                    mmlu.shots);
+    visit_wording(visitor);
     visit_shares(visitor);
     visitor.integer({"texts_per_step", "texts",
                      "that the model computes together; 0: as many as `reprise embed` does. "
@@ -129,7 +130,7 @@ std::optional<sentence::TaskHead> head_of(const Group& group) {
 SentenceSet set_of(const Group& group, const SentencesAxes& axes) {
   return load_sentences(group.workload, {.items = axes.items,
                                          .group = axes.task,
-                                         .shots = axes.shots,
+                                         .mmlu = axes.mmlu,
                                          .database_share = axes.database_share,
                                          .training_share = axes.training_share,
                                          .seed = group.seeds.prompts,

@@ -18,7 +18,7 @@ constexpr const char* kTrace = "trace";
 constexpr const char* kDeclared = "declared";
 
 void show(AxisVisitor& visitor, const SourceField& field, SourceOptions& options) {
-  const AxisText text = {field.name, field.unit, field.help};
+  const AxisText text = {field.name, field.unit, field.help, field.came_later};
   if (const auto* integer = std::get_if<int64_t SourceOptions::*>(&field.member))
     visitor.integer(text, {static_cast<int64_t>(field.low), static_cast<int64_t>(field.high)},
                     options.*(*integer));

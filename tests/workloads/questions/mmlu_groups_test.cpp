@@ -33,30 +33,48 @@ TEST(LoadMmluGroup, TakesTheSubjectsOfAGroupAndCallsItTheTask) {
     dir.write(std::string("test/") + subject + "_test.csv", question);
     dir.write(std::string("dev/") + subject + "_dev.csv", question);
   }
-  const auto health = load_mmlu_group(dir.path(), "health", 1);
+  const auto health = load_mmlu_group(dir.path(), "health", {.shots = 1});
   ASSERT_EQ(health.size(), 2u);
   EXPECT_EQ(health[0].id, "anatomy-1");
   EXPECT_EQ(health[1].id, "virology-1");
   EXPECT_EQ(health[1].task, "health");
   EXPECT_EQ(health[1].documents.size(), 1u);
-  EXPECT_EQ(load_mmlu_group(dir.path() / "test", "all", 0).size(), 3u);
-  expect_error([&] { (void)load_mmlu_group(dir.path(), "math", 0); },
+  EXPECT_EQ(load_mmlu_group(dir.path() / "test", "all", {.shots = 0}).size(), 3u);
+  expect_error([&] { (void)load_mmlu_group(dir.path(), "math", {.shots = 0}); },
                {"no SUBJECT_test.csv", "math"});
-  expect_error([&] { (void)load_mmlu_group(dir.path(), "helth", 0); }, {"did you mean \"health\""});
-  expect_error([&] { (void)load_mmlu_group(dir.path() / "none", "all", 0); }, {"cannot read"});
+  expect_error([&] { (void)load_mmlu_group(dir.path(), "helth", {.shots = 0}); },
+               {"did you mean \"health\""});
+  expect_error([&] { (void)load_mmlu_group(dir.path() / "none", "all", {.shots = 0}); },
+               {"cannot read"});
   dir.write("test/alchemy_test.csv", question);
-  expect_error([&] { (void)load_mmlu_group(dir.path(), "all", 0); }, {"\"alchemy\""});
+  expect_error([&] { (void)load_mmlu_group(dir.path(), "all", {.shots = 0}); }, {"\"alchemy\""});
+}
+
+TEST(LoadMmluGroup, AsksTheSplitThatIsNamed) {
+  const TempDir dir;
+  for (const char* split : {"dev", "val", "test"})
+    std::filesystem::create_directories(dir.path() / split);
+  dir.write("dev/anatomy_dev.csv", "D?,a,b,c,d,A\n");
+  dir.write("val/anatomy_val.csv", "V?,a,b,c,d,B\nW?,a,b,c,d,B\n");
+  dir.write("test/anatomy_test.csv", "T?,a,b,c,d,C\n");
+  const auto asked = [&](const char* split, int64_t shots) {
+    return load_mmlu_group(dir.path(), "health", {.shots = shots, .split = split});
+  };
+  EXPECT_EQ(asked("val", 1).size(), 2u);
+  EXPECT_TRUE(asked("val", 1).at(0).question.starts_with("V?"));
+  EXPECT_EQ(asked("val", 1).at(0).documents, asked("test", 1).at(0).documents);
+  EXPECT_TRUE(asked("dev", 0).at(0).question.starts_with("D?"));
 }
 
 TEST(LoadMmluGroup, GroupsAreAllThereIs) {
   REPRISE_NEEDS_DATA();
   std::map<std::string, int64_t> questions;
   const auto folder = testing::data_dir() / "datasets" / "mmlu";
-  const std::vector<Item> all = load_mmlu_group(folder, "all", 0);
+  const std::vector<Item> all = load_mmlu_group(folder, "all", {.shots = 0});
   for (const Item& item : all) ++questions[item.task];
   EXPECT_EQ(all.size(), 14042u);
   EXPECT_EQ(questions.size(), 17u);
-  EXPECT_EQ(std::ssize(load_mmlu_group(folder, "law", 2)), questions["law"]);
+  EXPECT_EQ(std::ssize(load_mmlu_group(folder, "law", {.shots = 2})), questions["law"]);
   EXPECT_EQ(questions["engineering"], 145);
 }
 

@@ -20,8 +20,8 @@ constexpr const char* kDev = "One?,a,b,c,d,C\n\"Two, or\n2?\",e,f,g,h,A\n";
 TEST(LoadMmlu, WritesTheOfficialPrompt) {
   const TempDir dir;
   dir.write("high_school_art_dev.csv", kDev);
-  const auto items =
-      load_mmlu(dir.write("high_school_art_test.csv", "Three?,i,j,k,l,D\nFour?,m,n,o,p,B\n"), 2);
+  const auto items = load_mmlu(
+      dir.write("high_school_art_test.csv", "Three?,i,j,k,l,D\nFour?,m,n,o,p,B\n"), {.shots = 2});
   ASSERT_EQ(items.size(), 2u);
   EXPECT_EQ(items[0].id, "high_school_art-1");
   EXPECT_EQ(items[0].task, "high_school_art");
@@ -37,12 +37,41 @@ TEST(LoadMmlu, WritesTheOfficialPrompt) {
   EXPECT_TRUE(is_right(items[1], " B"));
 }
 
+// As the authors' program asks: an instruction before each question, the letter on a line of its
+// own.
+TEST(LoadMmlu, WritesThePromptOfRelayAttentionsAuthors) {
+  const TempDir dir;
+  dir.write("high_school_art_dev.csv", "\"One\r\nor 1?\",a,b,c,d,C\n");
+  const std::string asks =
+      "There is a single choice question about high school art. Answer the question by replying A, "
+      "B, C or D.\nQuestion: ";
+  const auto items = load_mmlu(dir.write("high_school_art_test.csv", "Three?,i,j,k,l,D\n"),
+                               {.shots = 1, .question_template = "relay_attention"});
+  EXPECT_EQ(items.at(0).text(), asks + "One\nor 1?\nA. a\nB. b\nC. c\nD. d\nAnswer: \nC\n\n" +
+                                    asks + "Three?\nA. i\nB. j\nC. k\nD. l\nAnswer: ");
+  EXPECT_EQ(items[0].lead, "\n");
+  EXPECT_TRUE(is_right(items[0], "\nD\n\nThere is a single choice question"));
+  EXPECT_FALSE(is_right(items[0], "The answer is D"));
+  expect_error(
+      [&] {
+        (void)load_mmlu(dir.path() / "high_school_art_test.csv", {.question_template = "hendrics"});
+      },
+      {"did you mean \"hendrycks\"?", "relay_attention"});
+}
+
+TEST(LoadMmlu, RefusesExamplesBeforeThemselves) {
+  const TempDir dir;
+  const auto file = dir.write("art_dev.csv", kDev);
+  expect_error([&] { (void)load_mmlu(file, {.shots = 1, .split = "dev"}); },
+               {"art_dev.csv", "set shots to 0"});
+}
+
 TEST(LoadMmlu, ReadsFilesWithAHeadingToo) {
   const TempDir dir;
   const auto items =
       load_mmlu(dir.write("art_test.csv",
                           "question,choice0,choice1,choice2,choice3,answer\nThree?,i,j,k,l,3\n"),
-                0);
+                {.shots = 0});
   ASSERT_EQ(items.size(), 1u);
   EXPECT_TRUE(items[0].documents.empty());
   EXPECT_EQ(items[0].answers, Texts{"D"});
@@ -53,7 +82,8 @@ TEST(LoadMmlu, NamesFileAndLineOfWhatIsWrong) {
   dir.write("art_dev.csv", kDev);
   const auto refused = [&](const char* text, int64_t shots,
                            std::initializer_list<std::string> parts) {
-    expect_error([&] { (void)load_mmlu(dir.write("art_test.csv", text), shots); }, parts);
+    expect_error([&] { (void)load_mmlu(dir.write("art_test.csv", text), {.shots = shots}); },
+                 parts);
   };
   refused("A?,a,b,c,d,A\nB?,a,b,c,B\n", 0, {"art_test.csv:2", "5 fields"});
   refused("A?,a,b,c,d,E\n", 0, {"art_test.csv:1", "\"E\"", "A to D"});
@@ -63,8 +93,10 @@ TEST(LoadMmlu, NamesFileAndLineOfWhatIsWrong) {
           {"art_test.csv:2", "0 to 3"});
   refused("question,choice0,choice1,choice2,choice3,answer\n", 0, {"no question"});
   refused("A?,a,b,c,d,A\n", 3, {"art_dev.csv", "2 examples", "3 are asked for"});
-  expect_error([&] { (void)load_mmlu(dir.write("art.csv", kDev), 0); }, {"SUBJECT_test.csv"});
-  expect_error([&] { (void)load_mmlu(dir.write("bees_test.csv", kDev), 1); }, {"bees_dev.csv"});
+  expect_error([&] { (void)load_mmlu(dir.write("art.csv", kDev), {.shots = 0}); },
+               {"SUBJECT_test.csv"});
+  expect_error([&] { (void)load_mmlu(dir.write("bees_test.csv", kDev), {.shots = 1}); },
+               {"bees_dev.csv"});
 }
 
 TEST(LoadMmlu, ReadsAllSubjects) {

@@ -228,7 +228,7 @@ TEST(Mmlu, PromptsHaveTheTokensOfTheWholeText) {
   const auto file = dir.write("art_test.csv", "Three?,i,j,k,l,D\nFour?,m,n,o,p,B\n");
   for (const int64_t shots : {0, 1, 2}) {
     const auto source = make_of_texts("mmlu", {.file = file, .order = "recorded", .shots = shots});
-    const std::vector<questions::Item> items = questions::load_mmlu(file, shots);
+    const std::vector<questions::Item> items = questions::load_mmlu(file, {.shots = shots});
     ASSERT_EQ(source->size(), 2);
     for (int64_t i = 0; i < 2; ++i) {
       const ServingRequest request = source->request(i);
@@ -269,6 +269,40 @@ TEST(Mmlu, SubjectsAreChosenByName) {
                {"2 examples"});
   const TempDir empty;
   expect_error([&] { (void)make_of_texts("mmlu", {.file = empty.path()}); }, {"SUBJECT_test.csv"});
+}
+
+TEST(Mmlu, AsksASplitInAWording) {
+  const TempDir dir;
+  dir.write("art_dev.csv", kDev);
+  dir.write("art_val.csv", "Five?,i,j,k,l,D\n");
+  const auto file = dir.write("art_test.csv", "Three?,i,j,k,l,D\nFour?,m,n,o,p,B\n");
+  const SourceOptions options{
+      .file = dir.path(), .shots = 2, .split = "val", .question_template = "relay_attention"};
+  const auto items =
+      questions::load_mmlu(dir.path() / "art_val.csv",
+                           {.shots = 2, .split = "val", .question_template = "relay_attention"});
+  const auto source = make_of_texts("mmlu", options);
+  ASSERT_EQ(source->size(), 1);
+  EXPECT_EQ(source->request(0).prompt, encode(items.at(0).text()));
+  std::filesystem::remove(dir.path() / "art_val.csv");
+  expect_error([&] { (void)make_of_texts("mmlu", options); }, {"no split val", "It has dev, test"});
+  expect_error(
+      [&] {
+        (void)make_of_texts("mmlu", {.file = file, .shots = 0, .question_template = "hendricks"});
+      },
+      {"question_template", "did you mean \"hendrycks\"?"});
+}
+
+// The authors count 586 tokens before the questions of college_biology.
+TEST(Mmlu, DeclaresTheAuthorsPrefix) {
+  REPRISE_NEEDS_DATA();
+  const std::shared_ptr<const Tokenizer> tokenizer =
+      load_tokenizer(testing::data_dir() / "tokenizers" / "llama2");
+  const auto source = make_of_texts("mmlu", {.file = testing::data_dir() / "datasets" / "mmlu",
+                                             .tokenizer = [&] { return tokenizer; },
+                                             .subjects = "college_biology",
+                                             .question_template = "relay_attention"});
+  EXPECT_EQ(source->prefixes().at(0).tokens.size(), 586u);
 }
 
 // By the paper's tokenizer.

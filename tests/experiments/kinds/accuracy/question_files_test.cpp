@@ -58,8 +58,9 @@ TEST(LoadQuestions, ReadsMmluWithAsManyExamples) {
   const TempDir dir;
   dir.write("art_dev.csv", "One?,a,b,c,d,C\nTwo?,e,f,g,h,A\n");
   const std::string file = dir.write("art_test.csv", "Three?,i,j,k,l,D\n").string();
-  EXPECT_EQ(load_questions({.name = "mmlu", .file = file}, {.shots = 1}).at(0).documents.size(),
-            1u);
+  EXPECT_EQ(
+      load_questions({.name = "mmlu", .file = file}, {.mmlu = {.shots = 1}}).at(0).documents.size(),
+      1u);
 }
 
 TEST(LoadQuestions, ReadsLongBenchByDataset) {

@@ -174,13 +174,17 @@ TEST(LoadSentences, QuestionsOfAGroupAreAskedByTheirLetters) {
   dir.write("anatomy_test.csv", "One?,a,b,c,d,C\nTwo?,a,b,c,d,A\n");
   dir.write("astronomy_test.csv", "Three?,a,b,c,d,D\n");
   const Workload mmlu{"mmlu", dir.path().string()};
-  const SentenceSet set = load_sentences(mmlu, {.group = "health", .shots = 1});
+  const SentenceSet set = load_sentences(mmlu, {.group = "health", .mmlu = {.shots = 1}});
   EXPECT_EQ(set.texts.size(), 2u);
   EXPECT_EQ(set.answers, (std::vector<size_t>{2, 0}));
   EXPECT_EQ(set.choices, (std::vector<std::string>{" A", " B", " C", " D"}));
   EXPECT_TRUE(set.texts[0].ends_with("One?\nA. a\nB. b\nC. c\nD. d\nAnswer:"));
   EXPECT_NE(set.texts[0].find("Answer: B\n\n"), std::string::npos);
-  EXPECT_EQ(load_sentences(mmlu, {.shots = 0}).answers, (std::vector<size_t>{2, 0, 3}));
+  EXPECT_EQ(load_sentences(mmlu, {.mmlu = {.shots = 0}}).answers, (std::vector<size_t>{2, 0, 3}));
+  const SentenceSet relay =
+      load_sentences(mmlu, {.mmlu = {.shots = 0, .question_template = "relay_attention"}});
+  EXPECT_EQ(relay.choices.front(), "\nA");
+  EXPECT_TRUE(relay.texts[0].ends_with("D. d\nAnswer: \n"));  // a letter's token follows
 }
 
 TEST(ScoreSentences, TheLikeliestChoiceCountsAndOfEqualOnesTheFirst) {

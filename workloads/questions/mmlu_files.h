@@ -1,0 +1,32 @@
+// The files of an MMLU folder: one per subject and split, named SUBJECT_SPLIT.csv.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::workloads::questions {
+
+// "dev" (five worked examples a subject), "val" and "test".
+std::vector<std::string> mmlu_splits();
+
+struct MmluFile {
+  std::string subject;
+  std::filesystem::path path;
+};
+
+// The files of a split, sorted by subject; at least one. `place` is one file, a folder of files, or
+// a folder with subfolders "dev", "val" and "test", or one of these subfolders. Throws Error if the
+// split is unknown, if `place` cannot be read or has no file of the split (with the splits it has).
+std::vector<MmluFile> find_mmlu_files(const std::filesystem::path& place, std::string_view split);
+
+// Returns e.g. "anatomy" for "test/anatomy_test.csv" and split "test". Throws Error for other
+// names.
+std::string mmlu_subject_of(const std::filesystem::path& file, std::string_view split);
+
+// The file of a subject's worked examples: in folder "dev" beside the file's folder if that is
+// named after a split, else in the file's own folder.
+std::filesystem::path mmlu_examples_of(const std::filesystem::path& file, std::string_view subject);
+
+}  // namespace reprise::workloads::questions

@@ -36,9 +36,10 @@ Better better_of(const std::string& name, const std::string& unit) {
   if (holds_one_of(metric, std::to_array<std::string_view>({"_kl", "over_limit"})) ||
       is_one_of(metric, std::to_array<std::string_view>({"errors", "preemptions", "unexplained"})))
     return Better::kLower;
-  if (holds_one_of(metric, std::to_array<std::string_view>(
-                               {"speedup", "score", "goodput", "same_text", "same_tokens",
-                                "equal_token", "top_1", "_limit_ratio", "_beside_ratio"})))
+  if (holds_one_of(metric,
+                   std::to_array<std::string_view>({"speedup", "score", "accuracy", "goodput",
+                                                    "same_text", "same_tokens", "equal_token",
+                                                    "top_1", "_limit_ratio", "_beside_ratio"})))
     return Better::kHigher;
   if (is_one_of(unit, std::to_array<std::string_view>(
                           {"ns", "us", "ms", "s", "s/token", "bytes", "MB", "GB", "MiB", "GiB"})))

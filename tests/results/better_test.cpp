@@ -22,6 +22,7 @@ TEST(Better, FollowsFromWhatAMetricIs) {
                         Case{"goodput_share", "share", Better::kHigher},
                         Case{"speedup", "ratio", Better::kHigher},
                         Case{"score", "ratio", Better::kHigher},
+                        Case{"accuracy", "ratio", Better::kHigher},
                         Case{"memory_limit_ratio", "ratio", Better::kHigher},
                         Case{"beside_gb_s", "GB/s", Better::kUnknown},
                         Case{"offered_rps", "1/s", Better::kUnknown},

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "workloads/serving/prompt_part.h"
@@ -28,6 +30,12 @@ class Entries {
   [[nodiscard]] virtual std::vector<Prefix> prefixes() const { return {}; }
   // Index of the entry's prefix; -1: none.
   [[nodiscard]] virtual int32_t prefix(int64_t /*entry*/) const { return -1; }
+
+  // See RequestSource::is_right().
+  [[nodiscard]] virtual std::optional<bool> is_right(int64_t /*entry*/,
+                                                     std::string_view /*generated*/) const {
+    return std::nullopt;
+  }
 
   // Arrival times in seconds, by entry; empty if entries have no times.
   [[nodiscard]] virtual std::span<const double> times_s() const { return {}; }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "workloads/serving/entries.h"
 #include "workloads/serving/source_options.h"
@@ -22,6 +24,10 @@ class EntrySource final : public RequestSource {
   [[nodiscard]] ServingRequest request(int64_t index) const override;
   [[nodiscard]] Lengths lengths(int64_t index) const override;
   [[nodiscard]] std::vector<DeclaredPrefix> prefixes() const override;
+  [[nodiscard]] std::optional<bool> is_right(int64_t index,
+                                             std::string_view generated) const override {
+    return entries_->is_right(entry(index), generated);
+  }
   [[nodiscard]] std::vector<double> arrivals_s() const override;
   [[nodiscard]] Dropped dropped() const override { return dropped_; }
 

@@ -23,13 +23,17 @@ struct Subject {
   std::string name;
   std::string prefix;                  // preamble and examples
   std::vector<std::string> questions;  // questions and their cues
+  std::vector<std::string> answers;    // of the questions
 };
 
 Subject load_subject(const fs::path& file, const questions::MmluOptions& options) {
   const std::vector<questions::Item> items = questions::load_mmlu(file, options);
   Subject subject{.name = items.front().task, .prefix = items.front().preamble};
   for (const std::string& example : items.front().documents) subject.prefix += example;
-  for (const questions::Item& item : items) subject.questions.push_back(item.question + item.cue);
+  for (const questions::Item& item : items) {
+    subject.questions.push_back(item.question + item.cue);
+    subject.answers.push_back(item.answers.front());
+  }
   return subject;
 }
 
@@ -58,6 +62,25 @@ std::vector<Subject> load_subjects(const SourceOptions& options) {
   return subjects;
 }
 
+// Entries that know their answers.
+class Questions final : public TextEntries {
+ public:
+  explicit Questions(const std::vector<Subject>& subjects) {
+    for (const Subject& subject : subjects)
+      answers_.insert(answers_.end(), subject.answers.begin(), subject.answers.end());
+  }
+  // By the first capital letter in either wording [RelayAttention appendix C].
+  [[nodiscard]] std::optional<bool> is_right(int64_t entry,
+                                             std::string_view generated) const override {
+    return questions::is_right({.answers = {answers_[static_cast<size_t>(place(entry))]},
+                                .judgement = questions::Judgement::kFirstCapital},
+                               generated);
+  }
+
+ private:
+  std::vector<std::string> answers_;  // by the places of their questions
+};
+
 // Turns questions into tokens and keeps one prefix per subject.
 class Asker {
  public:
@@ -65,7 +88,8 @@ class Asker {
       : options_(options),
         output_tokens_(options.output_tokens == 0 ? kOutputTokens : options.output_tokens),
         tokenizer_(options.tokenizer()),
-        subjects_(load_subjects(options)) {
+        subjects_(load_subjects(options)),
+        entries_(std::make_unique<Questions>(subjects_)) {
     for (size_t s = 0; s < subjects_.size(); ++s)
       for (size_t q = 0; q < subjects_[s].questions.size(); ++q) places_.push_back({s, q});
     prefixes_.resize(subjects_.size());
@@ -130,7 +154,7 @@ class Asker {
   std::vector<std::optional<SharedText>> prefixes_;  // [subjects], made when asked for
   std::vector<Place> places_;                        // [questions]
   std::vector<std::vector<Asked>> asked_;            // [subjects]
-  std::unique_ptr<TextEntries> entries_ = std::make_unique<TextEntries>();
+  std::unique_ptr<TextEntries> entries_;
   int32_t next_prefix_ = 0;
 };
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace reprise::workloads {
@@ -39,6 +41,11 @@ class RequestSource {
   };
   [[nodiscard]] virtual Lengths lengths(int64_t index) const = 0;
   [[nodiscard]] virtual std::vector<DeclaredPrefix> prefixes() const { return {}; }
+  // Whether a generated text answers request `index` rightly; nullopt if requests have no answers.
+  [[nodiscard]] virtual std::optional<bool> is_right(int64_t /*index*/,
+                                                     std::string_view /*generated*/) const {
+    return std::nullopt;
+  }
   // Seconds from the start to each request, ascending, for sources recorded with their times.
   // Empty: an arrival process decides.
   [[nodiscard]] virtual std::vector<double> arrivals_s() const { return {}; }

@@ -11,7 +11,7 @@
 
 namespace reprise::workloads::serving {
 
-class TextEntries final : public Entries {
+class TextEntries : public Entries {
  public:
   // The tokens of made-up item -1.
   void add_made_up_prefix(std::string name, int64_t tokens);
@@ -34,6 +34,10 @@ class TextEntries final : public Entries {
   [[nodiscard]] std::vector<Prefix> prefixes() const override;
   [[nodiscard]] int32_t prefix(int64_t entry) const override { return kept(entry).entry.prefix; }
   [[nodiscard]] RequestSource::Dropped left_out() const override { return left_out_; }
+
+ protected:
+  // The entry's position in the file.
+  [[nodiscard]] int64_t place(int64_t entry) const { return kept(entry).entry.place; }
 
  private:
   struct Kept {

@@ -7,6 +7,7 @@
 #include "core/device/buffer.h"
 #include "core/device/memory.h"
 #include "experiments/framework/shared_info.h"
+#include "experiments/kinds/serving/answer_accuracy.h"
 #include "experiments/kinds/serving/method_run.h"
 #include "experiments/kinds/serving/rate_search.h"
 #include "experiments/kinds/serving/serving_agreement.h"
@@ -41,6 +42,14 @@ void add_rates(const std::vector<double>& rates, const std::vector<double>& firs
   out.sample(kThroughputSpeedup, speedups);
 }
 
+// The tokenizer that turns answers into text; null if requests have no answers or the model's mean
+// nothing.
+std::unique_ptr<const Tokenizer> judging_tokenizer(const Group& group,
+                                                   const RequestSource& requests) {
+  if (group.model.random_weights || !has_answers(requests)) return nullptr;
+  return load_tokenizer(resolve_model(group.model.model));
+}
+
 void check_methods(const Group& group, bool has_model, Device device) {
   Problems problems;
   for (const MethodChoice& method : group.methods)
@@ -62,8 +71,8 @@ KindInfo ServingKind::info() {
                 .metrics = serving::serving_metrics(),
                 .own_workloads = serving_workloads()};
   info.metrics.push_back(kThroughputSpeedup);
-  for (const auto& part :
-       {agreement_metrics(), method_run_metrics(), step_metrics(), rate_search_metrics()})
+  for (const auto& part : {agreement_metrics(), answer_accuracy_metrics(), method_run_metrics(),
+                           step_metrics(), rate_search_metrics()})
     info.metrics.insert(info.metrics.end(), part.begin(), part.end());
   add_method_metrics(MethodUse::kGeneration, /*takes_turns=*/false, info.metrics);
   return info;
@@ -154,6 +163,7 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine
   std::vector<Measurement> measurements;
   std::vector<std::vector<double>> rates(group.methods.size());
   std::vector<std::vector<Parting>> partings(group.methods.size());
+  const std::unique_ptr<const Tokenizer> judge = judging_tokenizer(group, requests);
   serving::RequestLog first;
   for (int64_t repetition = 0; repetition < group.repetitions; ++repetition) {
     for (size_t turn = 0; turn < group.methods.size(); ++turn) {
@@ -167,6 +177,7 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine
       if (repetition > 0) continue;
       measurements.push_back(std::move(measured));
       if (step_times_of(axes.steps)) continue;  // its tokens mean nothing
+      if (judge != nullptr) add_accuracy(result.log, requests, *judge, measurements.back());
       if (m == 0) first = std::move(result.log);
       partings[m] = add_agreement(m == 0 ? first : result.log, first, measurements.back());
     }

@@ -133,7 +133,14 @@ class KindRegistry : public KindOnTinyModel {
   // And where one group cannot have all of it, another.
   std::vector<Group> small_groups(const std::string& kind) const {
     std::vector<Group> groups = {small_group(kind)};
-    if (kind == "serving")
+    if (kind == "serving") {
+      std::ofstream(dir_ / "art_test.csv") << "Where?,a,b,c,d,A\n";
+      groups.push_back(
+          group_of({{"kind", kind},
+                    {"models", {"models/quickstart"}},
+                    {"methods", {"paged"}},
+                    {"workload", {{"name", "mmlu"}, {"file", (dir_ / "art_test.csv").string()}}},
+                    {"settings", {{"shots", 0}, {"output_tokens", 2}}}}));
       groups.push_back(group_of({{"kind", kind},
                                  {"methods", {"paged"}},
                                  {"workload", "grid"},
@@ -149,6 +156,7 @@ class KindRegistry : public KindOnTinyModel {
                                    {"search", "highest_rate"},
                                    {"search_trials", 1},
                                    {"least_duration_s", 0}}}}));
+    }
     return groups;
   }
   // The machine has little L3 cache, so that a step of a tiny model counts as one that reads

@@ -1,0 +1,24 @@
+// How many questions of a serving run were answered rightly.
+#pragma once
+
+#include <vector>
+
+#include "core/tokenizer/tokenizer.h"
+#include "experiments/framework/kind.h"
+#include "experiments/serving/request_log.h"
+#include "workloads/serving/request_source.h"
+
+namespace reprise::experiments {
+
+[[nodiscard]] std::vector<MetricInfo> answer_accuracy_metrics();
+
+// True if the source's requests are questions whose answers it can judge.
+[[nodiscard]] bool has_answers(const workloads::RequestSource& source);
+
+// Sets in `out` the share of the served questions that were answered rightly, with Wilson's
+// interval of 95 %; nothing if none was served. An answer is the text before the model's end token:
+// a request generates all its tokens, and a server that stops there would send no more.
+void add_accuracy(const serving::RequestLog& log, const workloads::RequestSource& source,
+                  const Tokenizer& tokenizer, Measurement& out);
+
+}  // namespace reprise::experiments

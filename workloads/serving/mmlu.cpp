@@ -10,14 +10,13 @@
 #include "workloads/questions/mmlu.h"
 #include "workloads/questions/mmlu_files.h"
 #include "workloads/serving/draws.h"
+#include "workloads/serving/subjects.h"
 #include "workloads/serving/text_entries.h"
 
 namespace reprise::workloads::serving {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int64_t kOutputTokens = 32;  // [RelayAttention §4.1, table 1]
 
 struct Subject {
   std::string name;
@@ -39,25 +38,16 @@ Subject load_subject(const fs::path& file, const questions::MmluOptions& options
 
 std::vector<Subject> load_subjects(const SourceOptions& options) {
   std::map<std::string, fs::path> files;
-  std::vector<std::string> names, wanted;
+  std::vector<std::string> names;
   for (const questions::MmluFile& file : questions::find_mmlu_files(options.file, options.split)) {
     files[file.subject] = file.path;
     names.push_back(file.subject);
-  }
-  for (size_t begin = 0; !options.subjects.empty() && begin <= options.subjects.size();) {
-    const size_t end = std::min(options.subjects.find(',', begin), options.subjects.size());
-    wanted.push_back(options.subjects.substr(begin, end - begin));
-    if (!files.contains(wanted.back()))
-      raise("source \"mmlu\": {}", unknown_name("subject", wanted.back(), names));
-    if (std::count(wanted.begin(), wanted.end(), wanted.back()) > 1)
-      raise("source \"mmlu\": subject \"{}\" is asked for twice", wanted.back());
-    begin = end + 1;
   }
   const questions::MmluOptions asked{.shots = options.shots,
                                      .split = options.split,
                                      .question_template = options.question_template};
   std::vector<Subject> subjects;
-  for (const std::string& name : wanted.empty() ? names : wanted)
+  for (const std::string& name : chosen_subjects("mmlu", options, names))
     subjects.push_back(load_subject(files.at(name), asked));
   return subjects;
 }
@@ -86,7 +76,7 @@ class Asker {
  public:
   explicit Asker(const SourceOptions& options)
       : options_(options),
-        output_tokens_(options.output_tokens == 0 ? kOutputTokens : options.output_tokens),
+        output_tokens_(options.output_tokens == 0 ? kMmluOutputTokens : options.output_tokens),
         tokenizer_(options.tokenizer()),
         subjects_(load_subjects(options)),
         entries_(std::make_unique<Questions>(subjects_)) {

@@ -1,6 +1,7 @@
 // MMLU questions with few-shot prompts.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "workloads/serving/entries.h"
@@ -8,10 +9,13 @@
 
 namespace reprise::workloads::serving {
 
+// Tokens that answer a question [RelayAttention §4.1, table 1].
+inline constexpr int64_t kMmluOutputTokens = 32;
+
 // `file` is one file of a subject or a folder of them (workloads/questions/mmlu_files.h). A
 // subject's preamble and examples are a declared prefix, which ends where a token reaches into the
-// question. Tokens are those of the whole text. Generates 32 tokens [RelayAttention §4.1, table 1]
-// or output_tokens. An answer is right if its first capital letter is.
+// question. Tokens are those of the whole text. Generates kMmluOutputTokens, or output_tokens. An
+// answer is right if its first capital letter is.
 SourceInfo mmlu_info();
 std::unique_ptr<Entries> make_mmlu(const SourceOptions& options);
 

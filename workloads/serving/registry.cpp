@@ -8,6 +8,7 @@
 #include "workloads/serving/groups.h"
 #include "workloads/serving/lengths.h"
 #include "workloads/serving/mmlu.h"
+#include "workloads/serving/mmlu_lengths.h"
 #include "workloads/serving/mooncake.h"
 #include "workloads/serving/servegen.h"
 #include "workloads/serving/sharegpt.h"
@@ -31,6 +32,7 @@ constexpr Entry kSources[] = {
     {serving::sharegpt_info, serving::make_sharegpt},
     {serving::lengths_info, serving::make_lengths},
     {serving::mmlu_info, serving::make_mmlu},
+    {serving::mmlu_lengths_info, serving::make_mmlu_lengths},
     {serving::system_prompts_info, serving::make_system_prompts},
     {serving::azure_info, serving::make_azure},
     {serving::mooncake_info, serving::make_mooncake},

@@ -73,6 +73,17 @@ inline constexpr const char* kServeGenLengths =
     R"({"0": {"input_tokens": "{4: 0.5, 9: 0.25, 30: 0.25}", "output_tokens": "{1: 1.0}"},
         "1200": {"input_tokens": "{7: 1}", "output_tokens": "{2: 0.5, 3: 0.5}"}})";
 
+inline constexpr size_t kMmluQuestions = 14042;  // of the test split
+
+// A list of token counts as mmlu_lengths reads them: `first`, `first` + 1, ... and again after
+// `most`.
+inline std::string mmlu_counts(size_t entries, size_t first, size_t most = 9) {
+  std::string list = "[";
+  for (size_t n = 0; n < entries; ++n)
+    list += (n == 0 ? "" : ", ") + std::to_string(first + n % (most + 1 - first));
+  return list + "]";
+}
+
 // Every source at least once. Made-up tokens are from [0, vocab): the smaller it is, the more
 // prompts begin alike by chance.
 inline std::vector<SampleSource> sample_sources(const model::TempDir& dir, int64_t vocab) {
@@ -125,6 +136,10 @@ inline std::vector<SampleSource> sample_sources(const model::TempDir& dir, int64
   dir.write("bees_test.csv", "Where?,a,b,c,d,A\nWhen?,a,b,c,d,A\n");
   add("mmlu", {.file = dir.path(), .shots = 2});
   add("mmlu", {.file = dir.path(), .subjects = "bees", .shots = 0});
+  dir.write("mmlu_5shotprefix_stat.json", mmlu_counts(57, 5));
+  dir.write("mmlu_prompt_stat.json", mmlu_counts(kMmluQuestions, 2));
+  add("mmlu_lengths", {.file = dir.path(), .requests = 60});
+  add("mmlu_lengths", {.file = dir.path(), .requests = 20, .subjects = "virology,anatomy"});
   dir.write("prompts-a.txt", "You are a helpful fox. Tell short stories, please.");
   add("system_prompts",
       {.file = dir.write("prompts-b.md", "You are a helpful hen. Tell the truth."),

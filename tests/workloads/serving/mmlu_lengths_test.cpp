@@ -1,0 +1,86 @@
+// The token counts of RelayAttention's authors: our prompts in their wording have the same, for
+// every subject and question of MMLU, and a source asks prompts of these lengths.
+#include "workloads/serving/mmlu_lengths.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/tokenizer/tokenizer.h"
+#include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/data.h"
+#include "tests/workloads/serving/sample_sources.h"
+#include "workloads/questions/mmlu.h"
+
+namespace reprise::workloads::serving {
+namespace {
+
+using model::expect_error;
+using model::TempDir;
+
+// Lists whose entry number n is `first` + n.
+std::string counts(size_t entries, size_t first) {
+  return mmlu_counts(entries, first, first + entries);
+}
+
+TEST(MmluLengths, AreThoseOfOurPromptsInTheAuthorsWording) {
+  REPRISE_NEEDS_DATA();
+  const auto tokenizer = load_tokenizer(testing::data_dir() / "tokenizers" / "llama2");
+  const auto count = [&](const std::string& text) { return std::ssize(tokenizer->encode(text)); };
+  for (const SubjectLengths& subject : read_mmlu_lengths(testing::data_dir() / "traces")) {
+    const auto file =
+        testing::data_dir() / "datasets" / "mmlu" / "test" / (subject.name + "_test.csv");
+    const std::vector<questions::Item> items =
+        questions::load_mmlu(file, {.question_template = "relay_attention"});
+    std::string prefix;
+    for (const std::string& example : items[0].documents) prefix += example;
+    EXPECT_EQ(count(prefix), subject.prefix_tokens) << subject.name;
+    ASSERT_EQ(items.size(), subject.question_tokens.size()) << subject.name;
+    for (size_t q = 0; q < items.size(); ++q)
+      EXPECT_EQ(count(items[q].question), subject.question_tokens[q]) << items[q].id;
+  }
+}
+
+// The lists are in the order of the authors' program, which begins with college_biology's 144
+// questions and has anatomy's 135 in eighth place.
+TEST(MmluLengths, ArePromptsBehindAPrefixOfEachSubject) {
+  const TempDir dir;
+  dir.write("mmlu_5shotprefix_stat.json", counts(57, 400));
+  const auto file = dir.write("mmlu_prompt_stat.json", counts(kMmluQuestions, 50));
+  const auto all = make_sample("mmlu_lengths", {.file = dir.path(), .order = "recorded"});
+  ASSERT_EQ(all->size(), static_cast<int64_t>(kMmluQuestions));
+  ASSERT_EQ(all->prefixes().size(), 57u);
+  EXPECT_EQ(all->prefixes()[0].name, "college_biology");
+  EXPECT_EQ(all->lengths(143).prompt, 400 + 50 + 143 - 1);
+  EXPECT_EQ(all->lengths(144).prompt, 401 + 50 + 144 - 1);
+  EXPECT_EQ(all->request(144).prefix, 1);
+  EXPECT_EQ(all->request(144).output_tokens, 32);
+  EXPECT_FALSE(all->is_right(0, "A").has_value());  // made-up tokens ask nothing
+
+  const auto anatomy =
+      make_sample("mmlu_lengths", {.file = file, .output_tokens = 5, .subjects = "anatomy"});
+  ASSERT_EQ(anatomy->size(), 135);
+  EXPECT_EQ(anatomy->prefixes().at(0).tokens.size(), 407u);
+  const ServingRequest request = anatomy->request(0);
+  EXPECT_EQ(request.output_tokens, 5);
+  const std::vector<int32_t> prefix = anatomy->prefixes().at(0).tokens;
+  EXPECT_TRUE(std::equal(prefix.begin(), prefix.end(), request.prompt.begin()));
+}
+
+TEST(MmluLengths, NamesTheListThatIsMissingOrWrong) {
+  const TempDir dir;
+  const auto message_has = [&](std::initializer_list<std::string> parts) {
+    expect_error([&] { (void)read_mmlu_lengths(dir.path()); }, parts);
+  };
+  message_has({"mmlu_5shotprefix_stat.json", "mmlu_prompt_stat.json", "vllm-ra"});
+  dir.write("mmlu_5shotprefix_stat.json", counts(57, 400));
+  dir.write("mmlu_prompt_stat.json", "[1, 2, 3]");
+  message_has({"mmlu_prompt_stat.json", "3 token counts", "14042"});
+  dir.write("mmlu_prompt_stat.json", "{}");
+  message_has({"mmlu_prompt_stat.json", "a list"});
+  dir.write("mmlu_prompt_stat.json", counts(kMmluQuestions, 1));
+  message_has({"mmlu_prompt_stat.json", "entry 0 is 1"});
+}
+
+}  // namespace
+}  // namespace reprise::workloads::serving

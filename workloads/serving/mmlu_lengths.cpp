@@ -1,0 +1,203 @@
+#include "workloads/serving/mmlu_lengths.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "workloads/serving/mmlu.h"
+#include "workloads/serving/subjects.h"
+
+namespace reprise::workloads::serving {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SubjectSize {
+  const char* name;
+  int64_t questions;  // of the test split
+};
+// The order of the authors' program (_scripts/mllu_bench.py), in which their lists are.
+constexpr SubjectSize kSubjects[] = {{"college_biology", 144},
+                                     {"college_chemistry", 100},
+                                     {"college_computer_science", 100},
+                                     {"college_mathematics", 100},
+                                     {"college_physics", 102},
+                                     {"electrical_engineering", 145},
+                                     {"astronomy", 152},
+                                     {"anatomy", 135},
+                                     {"abstract_algebra", 100},
+                                     {"machine_learning", 112},
+                                     {"clinical_knowledge", 265},
+                                     {"global_facts", 100},
+                                     {"management", 103},
+                                     {"nutrition", 306},
+                                     {"marketing", 234},
+                                     {"professional_accounting", 282},
+                                     {"high_school_geography", 198},
+                                     {"international_law", 121},
+                                     {"moral_scenarios", 895},
+                                     {"computer_security", 100},
+                                     {"high_school_microeconomics", 238},
+                                     {"professional_law", 1534},
+                                     {"medical_genetics", 100},
+                                     {"professional_psychology", 612},
+                                     {"jurisprudence", 108},
+                                     {"world_religions", 171},
+                                     {"philosophy", 311},
+                                     {"virology", 166},
+                                     {"high_school_chemistry", 203},
+                                     {"public_relations", 110},
+                                     {"high_school_macroeconomics", 390},
+                                     {"human_sexuality", 131},
+                                     {"elementary_mathematics", 378},
+                                     {"high_school_physics", 151},
+                                     {"high_school_computer_science", 100},
+                                     {"high_school_european_history", 165},
+                                     {"business_ethics", 100},
+                                     {"moral_disputes", 346},
+                                     {"high_school_statistics", 216},
+                                     {"miscellaneous", 783},
+                                     {"formal_logic", 126},
+                                     {"high_school_government_and_politics", 193},
+                                     {"prehistory", 324},
+                                     {"security_studies", 245},
+                                     {"high_school_biology", 310},
+                                     {"logical_fallacies", 163},
+                                     {"high_school_world_history", 237},
+                                     {"professional_medicine", 272},
+                                     {"high_school_mathematics", 270},
+                                     {"college_medicine", 173},
+                                     {"high_school_us_history", 204},
+                                     {"sociology", 201},
+                                     {"econometrics", 114},
+                                     {"high_school_psychology", 545},
+                                     {"human_aging", 223},
+                                     {"us_foreign_policy", 100},
+                                     {"conceptual_physics", 235}};
+
+// The lists as the authors name them, and under the names that say what they hold.
+constexpr std::pair<const char*, const char*> kListNames[] = {
+    {"mmlu_5shotprefix_stat.json", "mmlu_prompt_stat.json"},
+    {"mmlu_5shot_prefix_lengths.json", "mmlu_prompt_lengths.json"}};
+
+struct Lists {
+  fs::path prefixes, prompts;
+};
+
+Lists find_lists(const fs::path& place) {
+  std::error_code error;
+  const fs::path folder = fs::is_directory(place, error) ? place : place.parent_path();
+  for (const auto& [prefixes, prompts] : kListNames)
+    if (fs::exists(folder / prefixes, error) && fs::exists(folder / prompts, error))
+      return {folder / prefixes, folder / prompts};
+  raise("{} does not hold {} and {}, the lists of rayleizhu/vllm-ra (stat/dataset)",
+        folder.string(), kListNames[0].first, kListNames[0].second);
+}
+
+std::vector<int64_t> read_counts(const fs::path& path, int64_t expected) {
+  const Value json = read_json(path);
+  if (!json.is_list()) raise("{}: a list of token counts is expected", path.string());
+  if (std::ssize(json.list()) != expected)
+    raise("{}: {} token counts, expected {}", path.string(), json.list().size(), expected);
+  std::vector<int64_t> counts;
+  for (const Value& value : json.list()) {
+    // A prompt is a begin token and at least one more.
+    if (!value.is_int64() || value.integer() < 2 || value.integer() > kMostTokens)
+      raise("{}: entry {} is {}, expected a number of tokens from 2 to {}", path.string(),
+            counts.size(), shown(value), kMostTokens);
+    counts.push_back(value.integer());
+  }
+  return counts;
+}
+
+class MmluLengths final : public Entries {
+ public:
+  MmluLengths(std::vector<SubjectLengths> subjects, int64_t output_tokens)
+      : subjects_(std::move(subjects)), output_tokens_(output_tokens) {
+    for (size_t s = 0; s < subjects_.size(); ++s)
+      for (size_t q = 0; q < subjects_[s].question_tokens.size(); ++q) places_.push_back({s, q});
+  }
+
+  [[nodiscard]] int64_t size() const override { return std::ssize(places_); }
+  [[nodiscard]] RequestSource::Lengths lengths(int64_t entry) const override {
+    return {.prompt = subject_of(entry).prefix_tokens + own_tokens(entry),
+            .output = output_tokens_};
+  }
+  void add_parts(int64_t entry, std::vector<PromptPart>& out) const override {
+    out.push_back(examples_of(prefix(entry)));
+    out.push_back({.item = entry, .tokens = own_tokens(entry)});
+  }
+  [[nodiscard]] std::vector<Prefix> prefixes() const override {
+    std::vector<Prefix> prefixes;
+    for (int32_t s = 0; s < static_cast<int32_t>(subjects_.size()); ++s)
+      prefixes.push_back(
+          {.name = subjects_[static_cast<size_t>(s)].name, .parts = {examples_of(s)}});
+    return prefixes;
+  }
+  [[nodiscard]] int32_t prefix(int64_t entry) const override {
+    return static_cast<int32_t>(places_[static_cast<size_t>(entry)].subject);
+  }
+
+ private:
+  struct Place {
+    size_t subject, question;
+  };
+
+  [[nodiscard]] const SubjectLengths& subject_of(int64_t entry) const {
+    return subjects_[places_[static_cast<size_t>(entry)].subject];
+  }
+  [[nodiscard]] int64_t own_tokens(int64_t entry) const {
+    return subject_of(entry).question_tokens[places_[static_cast<size_t>(entry)].question] - 1;
+  }
+  [[nodiscard]] PromptPart examples_of(int32_t subject) const {
+    return {.item = -1 - subject, .tokens = subjects_[static_cast<size_t>(subject)].prefix_tokens};
+  }
+
+  std::vector<SubjectLengths> subjects_;
+  std::vector<Place> places_;  // [questions]
+  int64_t output_tokens_;
+};
+
+}  // namespace
+
+std::vector<SubjectLengths> read_mmlu_lengths(const fs::path& place) {
+  int64_t questions = 0;
+  for (const SubjectSize& subject : kSubjects) questions += subject.questions;
+  const Lists lists = find_lists(place);
+  const std::vector<int64_t> prefixes = read_counts(lists.prefixes, std::ssize(kSubjects));
+  const std::vector<int64_t> prompts = read_counts(lists.prompts, questions);
+  std::vector<SubjectLengths> subjects;
+  auto next = prompts.begin();
+  for (const SubjectSize& subject : kSubjects) {
+    subjects.push_back({.name = subject.name,
+                        .prefix_tokens = prefixes[subjects.size()],
+                        .question_tokens = {next, next + subject.questions}});
+    next += subject.questions;
+  }
+  return subjects;
+}
+
+SourceInfo mmlu_lengths_info() {
+  return {
+      .name = "mmlu_lengths",
+      .summary = "MMLU's 5-shot prompts as RelayAttention's authors counted them, made-up tokens",
+      .file = FileUse::kNeeded,
+      .fields = {"requests", "order", "output_tokens", "subjects", "most_prompt_tokens",
+                 "most_output_tokens", "too_long"}};
+}
+
+std::unique_ptr<Entries> make_mmlu_lengths(const SourceOptions& options) {
+  const std::vector<SubjectLengths> all = read_mmlu_lengths(options.file);
+  std::vector<std::string> names;
+  for (const SubjectLengths& subject : all) names.push_back(subject.name);
+  std::vector<SubjectLengths> chosen;
+  for (const std::string& name : chosen_subjects("mmlu_lengths", options, names))
+    chosen.push_back(*std::find_if(all.begin(), all.end(), [&](const SubjectLengths& subject) {
+      return subject.name == name;
+    }));
+  return std::make_unique<MmluLengths>(
+      std::move(chosen), options.output_tokens == 0 ? kMmluOutputTokens : options.output_tokens);
+}
+
+}  // namespace reprise::workloads::serving

@@ -1,0 +1,33 @@
+// MMLU's prompts as RelayAttention's authors counted them, with made-up tokens.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workloads/serving/entries.h"
+#include "workloads/serving/source_options.h"
+
+namespace reprise::workloads::serving {
+
+// Token counts by Llama-2's tokenizer. Each includes a begin token.
+struct SubjectLengths {
+  std::string name;
+  int64_t prefix_tokens = 0;             // of five worked examples
+  std::vector<int64_t> question_tokens;  // of the test questions, in the file's order
+};
+
+// Reads the two lists of rayleizhu/vllm-ra, stat/dataset, in `place`, or beside it if it is one of
+// them. The lists name no subject: they are in the order of the authors' program. Throws Error if a
+// list is missing, is no list of token counts or has another length.
+std::vector<SubjectLengths> read_mmlu_lengths(const std::filesystem::path& place);
+
+// A subject's examples are a declared prefix of the counted length; a question follows without its
+// begin token. Generates kMmluOutputTokens, or output_tokens. Needs neither MMLU nor a tokenizer.
+SourceInfo mmlu_lengths_info();
+std::unique_ptr<Entries> make_mmlu_lengths(const SourceOptions& options);
+
+}  // namespace reprise::workloads::serving

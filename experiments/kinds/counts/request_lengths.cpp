@@ -11,6 +11,7 @@ namespace {
 
 constexpr const char* kPrompts = "prompts";
 constexpr const char* kOutputs = "outputs";
+constexpr const char* kOwn = "own";
 constexpr const char* kShared = "shared";
 constexpr const char* kPrefixes = "prefixes";
 
@@ -47,6 +48,7 @@ KindInfo RequestLengthsKind::info() {
           .axes = list_axes<RequestLengthsAxes>(),
           .metrics = {kTokens, kMean, kLeast, kMost, kTotal, kCount},
           .series = {{kPrompts, "tokens of the prompts"},
+                     {kOwn, "tokens of the prompts behind their declared prefixes"},
                      {kOutputs, "tokens to generate"},
                      {kShared, "leading tokens that an earlier prompt or a declared prefix has"},
                      {kPrefixes, "tokens of the declared prefixes"}},
@@ -68,14 +70,18 @@ const RequestLengthsKind::Lengths& RequestLengthsKind::lengths(const Group& grou
   if (what == counted_of_) return lengths_;
   Lengths counted;
   const auto source = request_source_of(group, axes, Bench::config(group).vocab);
+  const std::vector<workloads::DeclaredPrefix> prefixes = source->prefixes();
   for (int64_t i = 0; i < source->size(); ++i) {
     if (stop) throw Interrupted{};
     const workloads::ServingRequest request = source->request(i);
     counted[kPrompts].push_back(static_cast<double>(request.prompt.size()));
+    const size_t before =
+        request.prefix < 0 ? 0 : prefixes[static_cast<size_t>(request.prefix)].tokens.size();
+    counted[kOwn].push_back(static_cast<double>(request.prompt.size() - before));
     counted[kOutputs].push_back(static_cast<double>(request.output_tokens));
     counted[kShared].push_back(static_cast<double>(request.shared_tokens));
   }
-  for (const workloads::DeclaredPrefix& prefix : source->prefixes())
+  for (const workloads::DeclaredPrefix& prefix : prefixes)
     counted[kPrefixes].push_back(static_cast<double>(prefix.tokens.size()));
   for (auto& [of_what, tokens] : counted) std::sort(tokens.begin(), tokens.end());
   lengths_ = std::move(counted);

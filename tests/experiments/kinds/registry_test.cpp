@@ -116,7 +116,7 @@ class KindRegistry : public KindOnTinyModel {
     if (kind == "request_lengths")
       return group_of(
           {{"kind", kind},
-           {"series", {"prompts", "outputs", "shared", "prefixes"}},
+           {"series", {"prompts", "own", "outputs", "shared", "prefixes"}},
            {"workload", "grid"},
            {"settings",
             {{"shared_tokens", 64}, {"user_tokens", 6}, {"output_tokens", 6}, {"requests", 4}}}});

@@ -1,0 +1,43 @@
+// Table 1 of RelayAttention, its row of MMLU, out of the lists that the authors published.
+#include "experiments/kinds/counts/request_lengths.h"
+
+#include <gtest/gtest.h>
+
+#include "results/paper_numbers.h"
+#include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/data.h"
+#include "tests/support/json.h"
+#include "tests/support/measured.h"
+
+namespace reprise::experiments {
+namespace {
+
+class RequestLengths : public KindOnTinyModel {};
+
+TEST_F(RequestLengths, OfMmluAreThoseOfThePapersTable) {
+  REPRISE_NEEDS_DATA();
+  const std::vector<std::string> series = {"prefixes", "own", "outputs"};
+  const std::string lists = (testing::data_dir() / "traces").string();
+  const Group group = group_of({{"kind", "request_lengths"},
+                                {"models", {{{"model", "llama-2-7b"}, {"weights", "random"}}}},
+                                {"series", series},
+                                {"workload", {{"name", "mmlu_lengths"}, {"file", lists}}}});
+  RequestLengthsKind kind(context_);
+  const auto measured = kind.measure(group, Machine(), stop_);
+  const results::PaperNumbers paper = results::load_paper_numbers("relay_attention_table1_mmlu");
+  for (size_t s = 0; s < series.size(); ++s) {
+    const results::Metrics printed = paper.at({{"model", "llama-2-7b"},
+                                               {"workload", Fields{{"name", "mmlu_lengths"}}},
+                                               {"method", series[s]}});
+    const double begin_token = series[s] == "own" ? 1 : 0;  // which the paper counts again
+    EXPECT_EQ(value_of(measured[s], "least_tokens"),
+              printed.at("least_tokens").value - begin_token);
+    EXPECT_EQ(value_of(measured[s], "most_tokens"), printed.at("most_tokens").value - begin_token);
+  }
+  EXPECT_EQ(value_of(measured[0], "count"), 57);
+  EXPECT_EQ(value_of(measured[1], "count"), 14042);
+}
+
+}  // namespace
+}  // namespace reprise::experiments

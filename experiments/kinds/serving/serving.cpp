@@ -87,7 +87,7 @@ void ServingKind::check(const Group& group) {
   problems.collect([&] { check_rate_search(axes); });
   problems.collect([&] { check_methods(group, has_model, bench_.context().device); });
   problems.collect([&] {
-    const RequestSource& requests = source(group);
+    const RequestSource& requests = *source(group);
     (void)schedule_of(group, axes.arrivals, requests);
     if (!group.model.random_weights)
       check_positions(Bench::config(group), extent_of(requests).longest);
@@ -98,12 +98,12 @@ void ServingKind::check(const Group& group) {
 MemoryNeed ServingKind::memory_need(const Group& group) {
   const auto axes = group.axes_as<ServingAxes>();
   if (step_times_of(axes.steps)) return {};
-  const Extent extent = extent_of(source(group));
+  const Extent extent = extent_of(*source(group));
   const model::ModelConfig config = Bench::config(group);
   int64_t tokens = axes.engine.max_batch * extent.longest + extent.prefix_tokens;
   if (const int64_t budget = kv_budget_bytes(axes.engine); budget > 0)
     tokens = std::min(tokens, budget / kv_bytes_per_token(config, group.kv_dtype));
-  const std::vector<methods::Prefix> prefixes = announced_prefixes(axes.engine, source(group));
+  const std::vector<methods::Prefix> prefixes = announced_prefixes(axes.engine, *source(group));
   int64_t held = 0;  // methods run one after another
   for (const MethodChoice& method : group.methods)
     held = std::max(
@@ -113,21 +113,27 @@ MemoryNeed ServingKind::memory_need(const Group& group) {
   return memory_of_model(config, group.weight_type(), group.kv_dtype, tokens);
 }
 
-const RequestSource& ServingKind::source(const Group& group) {
+const std::shared_ptr<const RequestSource>& ServingKind::source(const Group& group) {
+  // About 200 MB of texts of 250 tokens.
+  constexpr int64_t kMostKeptRequests = 200'000;
   const SourceAxes axes = group.axes_as<ServingAxes>().source;
-  if (std::string key = source_key(group, axes); source_ == nullptr || made_from_ != key) {
-    source_ = request_source_of(group, axes, Bench::config(group).vocab);
-    made_from_ = std::move(key);
-  }
-  return *source_;
+  const std::string key = source_key(group, axes);
+  if (const auto kept = sources_.find(key); kept != sources_.end()) return kept->second;
+  std::shared_ptr<const RequestSource> made =
+      request_source_of(group, axes, Bench::config(group).vocab);
+  int64_t requests = made->size();
+  for (const auto& [name, other] : sources_) requests += other->size();
+  if (requests > kMostKeptRequests) sources_.clear();
+  return sources_[key] = std::move(made);
 }
 
 serving::ServingPlan ServingKind::plan(const Group& group) {
   const auto axes = group.axes_as<ServingAxes>();
-  (void)source(group);
-  serving::ServingPlan plan{.source = source_,
-                            .schedule = schedule_of(group, axes.arrivals, *source_),
-                            .options = run_options_of(group, axes, *source_, Bench::config(group))};
+  const std::shared_ptr<const RequestSource>& requests = source(group);
+  serving::ServingPlan plan{
+      .source = requests,
+      .schedule = schedule_of(group, axes.arrivals, *requests),
+      .options = run_options_of(group, axes, *requests, Bench::config(group))};
   try {
     plan.tokenizer = load_tokenizer(resolve_model(group.model.model));
   } catch (const Error&) {  // a model of random weights need not have one
@@ -144,7 +150,7 @@ std::vector<Measurement> ServingKind::measure(const Group& group, const Machine&
 
 std::vector<Measurement> ServingKind::search_each(const Group& group, const Machine& machine,
                                                   const std::atomic<bool>& stop) {
-  const RequestSource& requests = source(group);
+  const RequestSource& requests = *source(group);
   std::vector<Measurement> measurements;
   for (const MethodChoice& method : group.methods) {
     if (stop) throw Interrupted{};
@@ -159,7 +165,7 @@ std::vector<Measurement> ServingKind::search_each(const Group& group, const Mach
 std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine& machine,
                                                const std::atomic<bool>& stop) {
   const auto axes = group.axes_as<ServingAxes>();
-  const RequestSource& requests = source(group);
+  const RequestSource& requests = *source(group);
   std::vector<Measurement> measurements;
   std::vector<std::vector<double>> rates(group.methods.size());
   std::vector<std::vector<Parting>> partings(group.methods.size());

@@ -2,6 +2,7 @@
 // methods.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -31,12 +32,13 @@ class ServingKind : public Kind, public serving::PlansServing {
                                        const std::atomic<bool>& stop);
   std::vector<Measurement> run_each(const Group& group, const Machine& machine,
                                     const std::atomic<bool>& stop);
-  // The source of the group's requests. Kept until a group needs another one.
-  const workloads::RequestSource& source(const Group& group);
+  // The group's requests. Every group is checked and asked for its memory before the first one is
+  // measured, and real texts take seconds to encode, so that sources are kept.
+  const std::shared_ptr<const workloads::RequestSource>& source(const Group& group);
 
   Bench bench_;
-  std::string made_from_;
-  std::shared_ptr<const workloads::RequestSource> source_;
+  std::map<std::string, std::shared_ptr<const workloads::RequestSource>>
+      sources_;  // by source_key()
 };
 
 }  // namespace reprise::experiments

@@ -74,6 +74,15 @@ class Serving : public KindOnTinyModel {
   const Json machine_ = {{"limits", {{"f32_gflop_s", 1e6}, {"dram_read_gb_s", 1e5}}}};
 };
 
+// Otherwise a sweep over MMLU encodes its texts three times for each point before the first one.
+TEST_F(Serving, RequestsAreMadeOnceForAllThatAGroupIsAsked) {
+  ServingKind kind(context_);
+  const Group one = group(), other = group({{"settings", {{"requests", 30}}}});
+  const auto requests = kind.plan(one).source;
+  EXPECT_NE(kind.plan(other).source, requests);
+  EXPECT_EQ(kind.plan(one).source, requests);
+}
+
 TEST_F(Serving, EveryMethodGivesTheSameTokens) {
   for (const Measured& run : measured()) {
     EXPECT_EQ(value_of(run, "ended_requests"), 24);

@@ -111,6 +111,20 @@ std::vector<int64_t> read_counts(const fs::path& path, int64_t expected) {
   return counts;
 }
 
+// Records name wording and examples, and the lists are of these alone.
+void check_what_was_counted(const SourceOptions& options) {
+  if (options.shots != 5)
+    raise(
+        "source \"mmlu_lengths\": shots is {}, and the lists count prompts with 5 worked examples: "
+        "set shots to 5, or take source \"mmlu\"",
+        options.shots);
+  if (options.question_template != "relay_attention")
+    raise(
+        "source \"mmlu_lengths\": question_template is \"{}\", and the lists count the wording of "
+        "their authors: set it to \"relay_attention\"",
+        options.question_template);
+}
+
 class MmluLengths final : public Entries {
  public:
   MmluLengths(std::vector<SubjectLengths> subjects, int64_t output_tokens)
@@ -183,11 +197,12 @@ SourceInfo mmlu_lengths_info() {
       .name = "mmlu_lengths",
       .summary = "MMLU's 5-shot prompts as RelayAttention's authors counted them, made-up tokens",
       .file = FileUse::kNeeded,
-      .fields = {"requests", "order", "output_tokens", "subjects", "most_prompt_tokens",
-                 "most_output_tokens", "too_long"}};
+      .fields = {"requests", "order", "output_tokens", "subjects", "shots", "question_template",
+                 "most_prompt_tokens", "most_output_tokens", "too_long"}};
 }
 
 std::unique_ptr<Entries> make_mmlu_lengths(const SourceOptions& options) {
+  check_what_was_counted(options);
   const std::vector<SubjectLengths> all = read_mmlu_lengths(options.file);
   std::vector<std::string> names;
   for (const SubjectLengths& subject : all) names.push_back(subject.name);

@@ -47,7 +47,9 @@ TEST(MmluLengths, ArePromptsBehindAPrefixOfEachSubject) {
   const TempDir dir;
   dir.write("mmlu_5shotprefix_stat.json", counts(57, 400));
   const auto file = dir.write("mmlu_prompt_stat.json", counts(kMmluQuestions, 50));
-  const auto all = make_sample("mmlu_lengths", {.file = dir.path(), .order = "recorded"});
+  const auto all = make_sample(
+      "mmlu_lengths",
+      {.file = dir.path(), .order = "recorded", .question_template = "relay_attention"});
   ASSERT_EQ(all->size(), static_cast<int64_t>(kMmluQuestions));
   ASSERT_EQ(all->prefixes().size(), 57u);
   EXPECT_EQ(all->prefixes()[0].name, "college_biology");
@@ -57,14 +59,28 @@ TEST(MmluLengths, ArePromptsBehindAPrefixOfEachSubject) {
   EXPECT_EQ(all->request(144).output_tokens, 32);
   EXPECT_FALSE(all->is_right(0, "A").has_value());  // made-up tokens ask nothing
 
-  const auto anatomy =
-      make_sample("mmlu_lengths", {.file = file, .output_tokens = 5, .subjects = "anatomy"});
+  const auto anatomy = make_sample("mmlu_lengths", {.file = file,
+                                                    .output_tokens = 5,
+                                                    .subjects = "anatomy",
+                                                    .question_template = "relay_attention"});
   ASSERT_EQ(anatomy->size(), 135);
   EXPECT_EQ(anatomy->prefixes().at(0).tokens.size(), 407u);
   const ServingRequest request = anatomy->request(0);
   EXPECT_EQ(request.output_tokens, 5);
   const std::vector<int32_t> prefix = anatomy->prefixes().at(0).tokens;
   EXPECT_TRUE(std::equal(prefix.begin(), prefix.end(), request.prompt.begin()));
+}
+
+TEST(MmluLengths, AreOfFiveExamplesInTheAuthorsWording) {
+  const TempDir dir;
+  expect_error([&] { (void)make_sample("mmlu_lengths", {.file = dir.path()}); },
+               {"question_template", "set it to \"relay_attention\""});
+  expect_error(
+      [&] {
+        (void)make_sample("mmlu_lengths",
+                          {.file = dir.path(), .shots = 3, .question_template = "relay_attention"});
+      },
+      {"shots is 3", "set shots to 5"});
 }
 
 TEST(MmluLengths, NamesTheListThatIsMissingOrWrong) {

@@ -22,7 +22,8 @@ TEST_F(RequestLengths, OfMmluAreThoseOfThePapersTable) {
   const Group group = group_of({{"kind", "request_lengths"},
                                 {"models", {{{"model", "llama-2-7b"}, {"weights", "random"}}}},
                                 {"series", series},
-                                {"workload", {{"name", "mmlu_lengths"}, {"file", lists}}}});
+                                {"workload", {{"name", "mmlu_lengths"}, {"file", lists}}},
+                                {"settings", {{"question_template", "relay_attention"}}}});
   RequestLengthsKind kind(context_);
   const auto measured = kind.measure(group, Machine(), stop_);
   const results::PaperNumbers paper = results::load_paper_numbers("relay_attention_table1_mmlu");

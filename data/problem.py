@@ -1,0 +1,34 @@
+"""The error of this tool: a sentence that names the thing and the remedy."""
+import errno
+import shutil
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Problem(Exception):
+    """Printed without a traceback."""
+
+
+def size_text(size):
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}"
+    return f"{size} bytes"
+
+
+def refuse_full_disk(folder, needed, what):
+    """Raises Problem if `needed` bytes do not fit on the folder's disk."""
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise Problem(f"{what} needs {size_text(needed)} on the disk of {folder}, where {size_text(free)} are free. Free some, "
+                      "or set REPRISE_DATA to a folder on another disk.")
+
+
+def write_problem(error, folder, what, missing):
+    """The Problem of an OSError while writing; `missing` bytes of `what` were still to be written, None if unknown."""
+    if error.errno not in FULL:
+        return Problem(f"cannot write {what} to {folder}: {error.strerror}. May you write there? REPRISE_DATA names another "
+                       "folder.")
+    more = "" if missing is None else f"; {size_text(missing)} more are needed"
+    return Problem(f"no space left for {what} in {folder}: {size_text(shutil.disk_usage(folder).free)} are free{more}. Free "
+                   "some and run the same command again, which goes on where it stopped.")

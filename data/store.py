@@ -1,0 +1,271 @@
+"""The data folders: what is there, and how an entry gets there whole or not at all.
+
+A data folder is $REPRISE_DATA, where that is set, and the cache folder ${XDG_CACHE_HOME:-~/.cache}/reprise. The program looks
+in both, in this order; new entries go into the first. In a data folder are
+  PATH                    an entry's file or folder, where experiments find it
+  .reprise/NAME.json      its manifest: where each download came from, and size and SHA-256 of each file
+  .fetching/NAME/         an entry on its way: plan.json (a manifest that grows), parts, and tree/, which becomes PATH
+The manifest is written before tree/ is renamed to PATH, and an entry counts as there if both are and the sizes agree. So there
+is no moment at which the program could find half of an entry.
+"""
+import contextlib
+import datetime
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+
+import transfer
+import unpack
+from problem import Problem, refuse_full_disk, write_problem
+
+HAVE, OWN, DAMAGED, MISSING = "yes", "own", "damaged", "no"
+
+
+def data_folders():
+    """Absolute paths, the one that is written to first."""
+    cache = os.environ.get("XDG_CACHE_HOME") or (os.environ["HOME"] + "/.cache" if os.environ.get("HOME") else None)
+    named = [os.environ.get("REPRISE_DATA"), cache and cache + "/reprise"]
+    folders = [pathlib.Path(name).absolute() for name in named if name]
+    if not folders:
+        raise Problem("there is no place for data: set REPRISE_DATA to a folder, or HOME")
+    return folders
+
+
+def digest(entry):
+    return hashlib.sha256(json.dumps(entry["sources"], sort_keys=True).encode()).hexdigest()
+
+
+def write_json(file, content):
+    """Replaces the file as a whole."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    half = file.with_name(file.name + ".half")
+    with open(half, "w", encoding="utf-8") as stream:
+        json.dump(content, stream, indent=1)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(half, file)
+
+
+class Place:
+    """One entry in one data folder."""
+
+    def __init__(self, entry, folder):
+        self.entry, self.folder = entry, folder
+        self.path = folder / entry["path"]
+        self.manifest_file = folder / ".reprise" / f"{entry['name']}.json"
+        self.staging = folder / ".fetching" / entry["name"]
+        self.tree = self.staging / "tree"
+
+    def manifest(self):
+        try:
+            return json.loads(self.manifest_file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            return {"downloads": []}  # what it said is lost: nothing of it agrees
+
+    def file_of(self, output):
+        return self.path if output["path"] == "" else self.path / output["path"]
+
+    def state(self):
+        manifest = self.manifest()
+        if manifest is None:
+            return OWN if self.path.exists() else MISSING
+        if not self.path.exists():
+            return MISSING
+        files = outputs(manifest)
+        agree = all(self.file_of(file).is_file() and self.file_of(file).stat().st_size == file["size"] for file in files)
+        return HAVE if files and agree else DAMAGED
+
+    def size(self):
+        return sum(file["size"] for file in outputs(self.manifest() or {"downloads": []}))
+
+    def faults(self):
+        """What differs from the manifest: a sentence for each file."""
+        found = []
+        for output in outputs(self.manifest()):
+            file = self.file_of(output)
+            if not file.is_file():
+                found.append(f"{file} is missing")
+            elif file.stat().st_size != output["size"]:
+                found.append(f"{file} has {file.stat().st_size} bytes, not {output['size']}")
+            elif sha256_of(file) != output["sha256"]:
+                found.append(f"{file} has another content than was fetched")
+        return found
+
+
+def outputs(manifest):
+    return [output for download in manifest["downloads"] for output in download.get("outputs", [])]
+
+
+def sha256_of(file):
+    with open(file, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else digest_of(stream)
+
+
+def digest_of(stream):  # Python 3.10
+    found = hashlib.sha256()
+    while block := stream.read(1 << 20):
+        found.update(block)
+    return found.hexdigest()
+
+
+def find(entry):
+    """The first data folder that has the entry, or else the one that new entries go into."""
+    places = [Place(entry, folder) for folder in data_folders()]
+    for place in places:
+        if place.state() != MISSING:
+            return place
+    return places[0]
+
+
+class Fetch:
+    """Brings one entry to its place. Used as: with Fetch(place) as fetch: fetch.prepare(); fetch.run()."""
+
+    def __init__(self, place, pause_s):
+        self.place, self.pause_s = place, pause_s
+        self.entry = place.entry
+        self.plan = None
+        self.locks = contextlib.ExitStack()
+
+    def __enter__(self):
+        try:
+            self.place.staging.mkdir(parents=True, exist_ok=True)
+            lock_file = self.place.staging.with_name(self.entry["name"] + ".lock")
+            lock = self.locks.enter_context(open(lock_file, "w", encoding="utf-8"))
+        except OSError as error:
+            raise write_problem(error, self.place.folder, self.entry["name"], None) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.locks.close()
+            raise Problem(f"another `reprise data get` is bringing {self.entry['name']}") from error
+        return self
+
+    def __exit__(self, *_):
+        self.locks.close()
+
+    def prepare(self):
+        """Learns what there is to bring. A plan that an earlier run left stands, so that all files are of one revision."""
+        if self.place.state() == DAMAGED:
+            self.take_back()
+        try:
+            self.plan = json.loads((self.place.staging / "plan.json").read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            self.plan = None
+        if self.plan is None or self.plan["digest"] != digest(self.entry):
+            downloads = transfer.downloads_of(self.entry, self.place.path, self.pause_s)
+            shutil.rmtree(self.place.staging, ignore_errors=True)
+            self.tree().mkdir(parents=True)
+            self.plan = {"name": self.entry["name"], "path": self.entry["path"], "digest": digest(self.entry),
+                         "downloads": downloads}
+            self.save()
+        self.tree().mkdir(parents=True, exist_ok=True)
+
+    def take_back(self):
+        """Makes what is in place a fetch that is half done; the files that are as they should be are kept."""
+        manifest = self.place.manifest()
+        shutil.rmtree(self.place.staging, ignore_errors=True)
+        self.place.staging.mkdir(parents=True)
+        if self.place.path.is_dir():
+            os.rename(self.place.path, self.tree())
+        else:
+            self.tree().mkdir()
+            if outputs(manifest):
+                os.rename(self.place.path, self.tree() / single_name(manifest))
+        for download in manifest["downloads"]:
+            files = [(self.tree() / (file["path"] or single_name(manifest)), file) for file in download.get("outputs", [])]
+            if not all(path.is_file() and sha256_of(path) == file["sha256"] for path, file in files):
+                download.pop("outputs", None)
+        for output in outputs(manifest):
+            output["path"] = output["path"] or single_name(manifest)
+        if manifest["downloads"]:
+            self.plan = manifest
+            self.save()
+        self.place.manifest_file.unlink()
+
+    def tree(self):
+        return self.place.tree
+
+    def save(self):
+        write_json(self.place.staging / "plan.json", self.plan)
+
+    def part_of(self, download):
+        index = self.plan["downloads"].index(download)
+        return self.place.staging / f"{index:03}.part"
+
+    def is_done(self, download):
+        files = [(self.tree() / output["path"], output["size"]) for output in download.get("outputs", [])]
+        return bool(files) and all(path.is_file() and path.stat().st_size == size for path, size in files)
+
+    def missing_bytes(self):
+        """How many bytes are still to be brought, as far as sizes are known."""
+        total = 0
+        for download in self.plan["downloads"]:
+            if not self.is_done(download):
+                part = self.part_of(download)
+                total += max(0, download.get("size", 0) - (part.stat().st_size if part.exists() else 0))
+        return total
+
+    def run(self, progress):
+        try:
+            for download in self.plan["downloads"]:
+                if not self.is_done(download):
+                    self.bring(download, progress)
+            self.refuse_missing_shards()
+            self.install()
+        except OSError as error:
+            raise write_problem(error, self.place.folder, self.entry["name"], self.missing_bytes()) from error
+
+    def bring(self, download, progress):
+        part = self.part_of(download)
+        sha256 = transfer.bring(download, part, progress, self.pause_s)
+        kept = download["size"] if "size" in download else part.stat().st_size
+        names = unpack.outputs_of(download, part, self.tree())
+        is_same = not ("unpack" in download or "constants" in download)
+        download["outputs"] = [{"path": name, "size": kept if is_same else (self.tree() / name).stat().st_size,
+                                "sha256": sha256 if is_same else sha256_of(self.tree() / name)} for name in names]
+        self.save()
+        part.unlink(missing_ok=True)
+
+    def refuse_missing_shards(self):
+        index = self.tree() / "model.safetensors.index.json"
+        if not index.exists():
+            return
+        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        lacking = sorted(name for name in shards if not (self.tree() / name).exists())
+        if lacking:
+            raise Problem(f"{self.entry['name']}: {index.name} names {lacking[0]}, which the repository does not have")
+
+    def install(self):
+        """Manifest first: without PATH beside it it means nothing, and PATH appears by one rename."""
+        is_file = self.is_one_file()
+        source = self.tree() / single_name(self.plan) if is_file else self.tree()
+        manifest = {**self.plan, "fetched": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
+        if is_file:
+            manifest["downloads"] = [{**self.plan["downloads"][0],
+                                      "outputs": [{**outputs(self.plan)[0], "path": ""}]}]
+        write_json(self.place.manifest_file, manifest)
+        self.place.path.parent.mkdir(parents=True, exist_ok=True)
+        os.rename(source, self.place.path)
+        shutil.rmtree(self.place.staging, ignore_errors=True)
+
+    def is_one_file(self):
+        """True for an entry whose path is a file's, such as lengths.csv."""
+        sources = self.entry["sources"]
+        return len(outputs(self.plan)) == 1 and len(sources) == 1 and pathlib.PurePath(self.entry["path"]).suffix != "" and \
+            "hub" not in sources[0]
+
+
+def single_name(manifest):
+    return outputs(manifest)[0]["path"] or pathlib.PurePath(manifest["path"]).name
+
+
+def refuse_full_disks(fetches):
+    """Before the first byte: all that is to come must fit."""
+    for folder in {fetch.place.folder for fetch in fetches}:
+        here = [fetch for fetch in fetches if fetch.place.folder == folder]
+        refuse_full_disk(folder, sum(fetch.missing_bytes() for fetch in here), ", ".join(fetch.entry["name"] for fetch in here))

@@ -49,6 +49,14 @@ fs::path place_of_model(const std::string& name) {
   }
 }
 
+fs::path place_of_file(const std::string& name) {
+  try {
+    return resolve_path(name);
+  } catch (const Error&) {  // loading it says why
+    return name;
+  }
+}
+
 Fields model_sources(const ModelChoice& choice) {
   const fs::path path = place_of_model(choice.model);
   std::error_code error;
@@ -99,7 +107,7 @@ Fields folder_sources(const fs::path& folder) {
 Fields workload_sources(const Workload& workload) {
   Fields sources;
   std::error_code error;
-  const fs::path file = resolve_path(workload.file);
+  const fs::path file = place_of_file(workload.file);
   if (fs::is_regular_file(file, error))
     sources = {{"file", workload.file}, {"hash", hash_of_file(file)}};
   else if (fs::is_directory(file, error))
@@ -107,11 +115,11 @@ Fields workload_sources(const Workload& workload) {
   if (const fs::path scores = workloads::sentences::scores_beside(file);
       fs::is_regular_file(scores, error))
     sources["scores_hash"] = hash_of_file(scores);
-  if (const fs::path prompt = resolve_path(prompt_beside(workload.file));
+  if (const fs::path prompt = place_of_file(prompt_beside(workload.file));
       fs::is_regular_file(prompt, error))
     sources["prompt_hash"] = hash_of_file(prompt);
   if (!workload.templates.empty())
-    sources["templates"] = folder_sources(resolve_path(workload.templates));
+    sources["templates"] = folder_sources(place_of_file(workload.templates));
   return sources;
 }
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "core/base/cache_folder.h"
+#include "core/base/data_folders.h"
 #include "core/base/error.h"
 #include "core/model/config/config.h"
+#include "results/catalogue.h"
 #include "results/data_dir.h"
 
 namespace reprise::experiments {
@@ -12,9 +14,6 @@ namespace reprise::experiments {
 namespace fs = std::filesystem;
 
 namespace {
-
-// The model that `./setup.sh --models` downloads.
-constexpr const char* kFetched = "all-MiniLM-L6-v2";
 
 // Folders of models in `place`, sorted; none if it does not exist.
 std::vector<fs::path> models_in(const fs::path& place) {
@@ -28,12 +27,24 @@ std::vector<fs::path> models_in(const fs::path& place) {
   return models;
 }
 
+// The existing file or folder of this name, or the name itself.
+std::string found_path(const std::string& path) {
+  std::error_code error;
+  if (fs::exists(path, error)) return path;
+  if (const fs::path shipped = results::data_dir() / path; fs::exists(shipped, error))
+    return shipped.string();
+  if (const fs::path fetched = find_data(path); !fetched.empty()) return fetched.string();
+  return path;
+}
+
 }  // namespace
 
 std::string resolve_path(const std::string& path) {
-  std::error_code error;
-  const fs::path shipped = results::data_dir() / path;
-  return !fs::exists(path, error) && fs::exists(shipped, error) ? shipped.string() : path;
+  std::string found = found_path(path);
+  if (std::error_code error; path.empty() || fs::exists(found, error)) return found;
+  if (const std::string remedy = results::how_to_fetch(path); !remedy.empty())
+    raise("{} is not here. {}", path, remedy);
+  return found;
 }
 
 std::vector<fs::path> shipped_models() {
@@ -50,7 +61,7 @@ fs::path fetched_models_dir() {
 
 std::string resolve_model(const std::string& name) {
   std::error_code error;
-  if (const std::string path = resolve_path(name); !name.empty() && fs::exists(path, error))
+  if (const std::string path = found_path(name); !name.empty() && fs::exists(path, error))
     return path;
   std::vector<std::string> names = model::shipped_shapes();
   if (std::find(names.begin(), names.end(), name) != names.end()) return name;
@@ -58,12 +69,15 @@ std::string resolve_model(const std::string& name) {
     if (model.filename() == name) return (results::data_dir() / model).string();
     names.push_back(model.filename().string());
   }
-  for (const fs::path& model : models_in(fetched_models_dir())) {
-    if (model.filename() == name) return model.string();
-    names.push_back(model.filename().string());
-  }
-  if (name == kFetched)
-    raise("{} does not come with this program: ./setup.sh --models fetches it", name);
+  for (const fs::path& folder : data_folders())
+    for (const fs::path& model : models_in(folder / "models")) {
+      if (model.filename() == name) return model.string();
+      names.push_back(model.filename().string());
+    }
+  if (const std::string remedy = results::how_to_fetch(name); !remedy.empty())
+    raise("the model {} is not here. {}", name, remedy);
+  for (const results::CatalogueEntry& entry : results::catalogue())
+    if (entry.path.starts_with("checkpoints/")) names.push_back(entry.path);
   raise("there is no folder {}, and {}", name, unknown_name("model", name, names));
 }
 

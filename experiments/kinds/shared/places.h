@@ -7,21 +7,23 @@
 
 namespace reprise::experiments {
 
-// The path itself if it exists, otherwise the path below results::data_dir() if that exists,
-// otherwise the path unchanged.
+// The path itself if it exists, otherwise the path below results::data_dir() or below a folder of
+// data_folders() if that exists, otherwise the path unchanged. Throws Error with the command that
+// fetches it if `reprise data get` knows what exists nowhere.
 std::string resolve_path(const std::string& path);
 
 // Folders of the models that come with the program, relative to results::data_dir(), sorted.
 std::vector<std::filesystem::path> shipped_models();
 
-// The folder where `./setup.sh --models` puts downloaded models:
+// The folder where `./setup.sh --models` puts downloaded models; `reprise data get` does, too, if
+// REPRISE_DATA is not set:
 // ${XDG_CACHE_HOME:-~/.cache}/reprise/models. Empty if neither variable is set.
 std::filesystem::path fetched_models_dir();
 
 // Turns a name into a path or shape for model::load_config() and load_decoder(): a folder or
 // config.json as resolve_path() finds it, the folder name of a shipped or downloaded model
-// ("quickstart", "all-MiniLM-L6-v2"), or a shipped shape. Throws Error with the nearest name for
-// any other.
+// ("quickstart", "all-MiniLM-L6-v2"), or a shipped shape. Throws Error for any other: with the
+// command that fetches it, or with the nearest name.
 std::string resolve_model(const std::string& name);
 
 }  // namespace reprise::experiments

@@ -10,6 +10,7 @@ namespace reprise::experiments {
 namespace {
 
 using model::expect_error;
+using reprise::testing::EnvironmentVariable;
 
 // XDG_CACHE_HOME is a folder of its own for as long as the test runs.
 class FetchedModels : public ::testing::Test {
@@ -25,7 +26,7 @@ class FetchedModels : public ::testing::Test {
   }
 
   model::TempDir cache_;
-  reprise::testing::EnvironmentVariable variable_{"XDG_CACHE_HOME", cache_.path()};
+  EnvironmentVariable variable_{"XDG_CACHE_HOME", cache_.path()};
 };
 
 TEST_F(FetchedModels, AreFoundByTheirFoldersNames) {
@@ -44,6 +45,32 @@ TEST_F(FetchedModels, OneThatSetupFetchesSaysSo) {
   expect_error([] { (void)resolve_model("all-MiniLM-L6-v2"); }, {"./setup.sh --models"});
   make("all-MiniLM-L6-v2", "modules.json");
   EXPECT_EQ(resolve_model("all-MiniLM-L6-v2"), (models() / "all-MiniLM-L6-v2").string());
+}
+
+TEST_F(FetchedModels, DataAndCheckpointsAreFoundByTheirNamesInBothDataFolders) {
+  const model::TempDir named;
+  const EnvironmentVariable data("REPRISE_DATA", named.path());
+  std::filesystem::create_directories(cache_.path() / "reprise" / "sts" / "stsb");
+  std::filesystem::create_directories(cache_.path() / "reprise" / "mmlu");
+  std::filesystem::create_directories(named.path() / "mmlu");
+  std::filesystem::create_directories(named.path() / "checkpoints" / "llama-2-7b");
+  std::filesystem::create_directories(named.path() / "models" / "tiny");
+  named.write("models/tiny/config.json", "{}");
+  EXPECT_EQ(resolve_path("sts/stsb"), (cache_.path() / "reprise" / "sts" / "stsb").string());
+  EXPECT_EQ(resolve_path("mmlu"), (named.path() / "mmlu").string());
+  EXPECT_EQ(resolve_model("checkpoints/llama-2-7b"),
+            (named.path() / "checkpoints" / "llama-2-7b").string());
+  EXPECT_EQ(resolve_model("tiny"), (named.path() / "models" / "tiny").string());
+}
+
+TEST_F(FetchedModels, WhatCanBeFetchedSaysHow) {
+  expect_error([] { (void)resolve_path("LongBench/data"); },
+               {"LongBench/data is not here", "Fetch it: reprise data get longbench"});
+  expect_error([] { (void)resolve_model("checkpoints/llama-2-13b"); },
+               {"checkpoints/llama-2-13b is not here", "reprise data get llama-2-13b"});
+  expect_error([] { (void)resolve_model("checkpoints/lama-2-13b"); },
+               {"did you mean \"checkpoints/llama-2-13b\""});
+  EXPECT_EQ(resolve_path("my/own.csv"), "my/own.csv");
 }
 
 TEST_F(FetchedModels, WithoutACacheThereAreNone) {

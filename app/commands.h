@@ -8,6 +8,7 @@ class App;
 
 namespace reprise::app {
 
+void add_data_command(CLI::App& app);
 void add_list_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
 void add_run_command(CLI::App& app);

@@ -96,6 +96,7 @@ int run(int argc, char** argv) {
   app::add_export_command(app);
   app::add_report_command(app);
   app::add_list_command(app);
+  app::add_data_command(app);
   app::add_generate_command(app);
   app::add_serve_command(app);
   app::add_logits_command(app);

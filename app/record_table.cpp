@@ -15,6 +15,7 @@
 #include "app/record_columns.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "results/catalogue.h"
 #include "results/drawing.h"
 #include "results/identity.h"
 #include "results/metric_name.h"
@@ -354,10 +355,10 @@ std::string paper_notes(const results::Manifest& manifest, const std::vector<Pap
       return points.source == paper.source() && points.label == paper.label();
     };
     if (!paper.missing().empty()) {
-      text += fmt::format(
-          "the paper's numbers are in {} below the folder that REPRISE_DATA names, which is not "
-          "there\n",
-          paper.missing());
+      const std::string remedy = results::how_to_fetch(paper.missing());
+      text +=
+          fmt::format("the paper's numbers are in {}, which is not here. {}\n", paper.missing(),
+                      remedy.empty() ? "Put it below the folder that REPRISE_DATA names" : remedy);
     } else if (std::none_of(papers.begin(), papers.end(), is_of_paper)) {
       std::string& labels = labels_without[paper.source()];
       labels += (labels.empty() ? "" : ", ") + paper.label();

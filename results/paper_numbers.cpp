@@ -1,11 +1,13 @@
 #include "results/paper_numbers.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
-#include <cstdlib>
 #include <map>
 #include <sstream>
+#include <string_view>
 
+#include "core/base/data_folders.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "results/data_dir.h"
@@ -45,6 +47,33 @@ bool has_all(const Value& found, const Value& wanted) {
     return found.fields().contains(field.first) &&
            has_all(field_of(found.fields(), field.first), field.second);
   });
+}
+
+const Value& file_in(const Fields& settings) {
+  return field_of(field_of(settings, "workload"), "file");
+}
+
+// The names of folders and file on the path, in the papers' spelling: SentEval's folders
+// STS12-en-test and STSBenchmark, and GLUE's STS-B, are "sts12" and "stsb" there.
+std::vector<std::string> parts_of(const std::string& path) {
+  std::vector<std::string> parts;
+  for (const fs::path& part : fs::path(path)) {
+    std::string name = part.string();
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    if (const std::string_view end = "-en-test"; name.ends_with(end))
+      name.resize(name.size() - end.size());
+    if (name == "stsbenchmark" || name == "sts-b") name = "stsb";
+    if (!name.empty()) parts.push_back(name);
+  }
+  return parts;
+}
+
+// True if the path ends in the data set's name, wherever it lies.
+bool is_same_data(const std::string& path, const std::string& name) {
+  const std::vector<std::string> parts = parts_of(path), wanted = parts_of(name);
+  return parts.size() >= wanted.size() &&
+         std::equal(wanted.rbegin(), wanted.rend(), parts.rbegin());
 }
 
 // Texts by their names.
@@ -93,9 +122,8 @@ void PaperNumbers::read_csv(JsonObject csv) {
   std::map<std::string, std::string> where;
   if (csv.has("where")) where = texts_of(csv.object("where"));
   csv.reject_unknown();
-  const char* data = std::getenv("REPRISE_DATA");
-  const fs::path path = fs::path(data == nullptr ? "" : data) / name;
-  if (data == nullptr || !fs::exists(path)) {
+  const fs::path path = find_data(name);
+  if (path.empty()) {
     missing_ = name;
     return;
   }
@@ -178,10 +206,13 @@ const PaperNumbers::Row* PaperNumbers::find(const Fields& settings) const {
   Fields named = settings;
   if (const Value& model = field_of(settings, "model"); model.is_text())
     named["model"] = short_model_name(model.text());
-  if (const Value& file = field_of(field_of(settings, "workload"), "file"); file.is_text())
-    named["workload"].fields()["file"] = short_model_name(file.text());
-  const auto found = std::find_if(rows_.begin(), rows_.end(),
-                                  [&](const Row& row) { return has_all(named, row.settings); });
+  const Value file = file_in(settings);
+  const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) {
+    const Value& wanted = file_in(row.settings);
+    if (file.is_text() && wanted.is_text())
+      named["workload"].fields()["file"] = is_same_data(file.text(), wanted.text()) ? wanted : file;
+    return has_all(named, row.settings);
+  });
   return found == rows_.end() ? nullptr : &*found;
 }
 

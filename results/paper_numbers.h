@@ -5,14 +5,14 @@
 //   label     (optional) heading of a table's column and legend entry, e.g. "A40"; default "paper"
 //   hardware  the machine it was measured on
 //   fixed     {setting: value}, valid for all rows
-//   columns   names of settings and metrics, one per cell of a row; "model", and "file" of a
-//             workload, are the last part of the path
+//   columns   names of settings and metrics, one per cell of a row; "model" is the last part of the
+//             path, "file" of a workload its end ("sts15", "sts15/images.test.tsv"), in any case
 //   metrics   {metric: unit}: the columns that are metrics; the others are settings
 //   rows      [[cell, ...], ...], null if the paper gives no value. An object such as {"copies":
 //             true} for method_options matches settings that contain these members
 //   csv       instead of rows: {file, columns: {heading: name}, values: {text: setting's value},
-//             where: {heading: text}}; the file is below the folder REPRISE_DATA, without which
-//             there are no rows. Only lines with the texts of `where` count; equal settings are
+//             where: {heading: text}}; the file is below one of data_folders(), or else there
+//             are no rows. Only lines with the texts of `where` count; equal settings are
 //             repetitions, of which the median is taken
 //   baseline  (optional) {method, time, speedup}: rows with that time get that speedup over the
 //             method's row with the same settings

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <tuple>
@@ -112,7 +114,7 @@ TEST(PaperNumbers, FaultsNameFileAndKey) {
 class DataFolder {
  public:
   DataFolder(const char* file, const char* text) {
-    std::filesystem::create_directories(dir_);
+    std::filesystem::create_directories((dir_ / file).parent_path());
     std::ofstream(dir_ / file) << text;
   }
   DataFolder(const DataFolder&) = delete;
@@ -216,6 +218,75 @@ TEST(PaperNumbers, ADataSetIsKnownWhereverItsFolderLies) {
     EXPECT_EQ(paper.at(point).at("score").value, 0.6088) << file;
   }
   EXPECT_TRUE(paper.at({{"workload", Fields{{"file", 12}}}}).empty());
+}
+
+// Folders as SentEval and GLUE name them, and as a user may.
+TEST(PaperNumbers, ADataSetIsKnownBySentEvalsAndGluesNames) {
+  const auto score = [](const char* paper, const char* model, const char* file) {
+    return load_paper_numbers(paper).at(
+        {{"model", model},
+         {"workload", Fields{{"name", "sentence_pairs"}, {"file", file}}},
+         {"weight_format", "f32"},
+         {"method", "compute"},
+         {"method_options", Fields()}});
+  };
+  for (const char* file : {"/data/STS/STSBenchmark", "/GLUE/STS-B", "sts/stsb", "/data/sts/STSB/"})
+    EXPECT_EQ(score("attn_cache_table2", "llama-2-7b", file).at("score").value, 0.7389) << file;
+  for (const char* file : {"/data/STS/STS15-en-test", "/data/STS15/", "sts/sts15"})
+    EXPECT_EQ(score("attn_cache_table8", "llama-3.2-3b", file).at("score").value, 0.7476) << file;
+  for (const char* file : {"sts/sts15/images.test.tsv", "sts15/other", "mysts15", ""})
+    EXPECT_TRUE(score("attn_cache_table8", "llama-3.2-3b", file).empty()) << file;
+}
+
+TEST(PaperNumbers, OfAttnCachesFigure6StandBesideSts15Alone) {
+  const auto hits = [](const char* file) {
+    return load_paper_numbers("attn_cache_fig6")
+        .at({{"workload", Fields{{"file", file}}},
+             {"method", "attn_cache"},
+             {"method_options", Fields{{"preset", "as_published"}}},
+             {"threshold", 0.99}});
+  };
+  EXPECT_EQ(hits("/data/sts/sts15/images.test.tsv").at("hit_rate").value, 0.3);
+  EXPECT_EQ(hits("sts/sts15").at("hit_rate").value, 0.3);
+  EXPECT_TRUE(hits("sts/sts14/images.test.tsv").empty());
+  EXPECT_TRUE(hits("experiments/attn_cache/pairs.tsv").empty());
+}
+
+// Every file fixes the model, or the shape of the one layer or operator that it is of. Only figure
+// 6 of AttnCache cannot: the paper does not name its model.
+TEST(PaperNumbers, NeverStandBesideAnotherModel) {
+  const std::filesystem::path folder =
+      std::filesystem::path(REPRISE_SOURCE_DIR) / "results" / "papers";
+  for (const std::string& name : known_paper_numbers()) {
+    std::ifstream stream(folder / (name + ".json"));
+    const Json file = Json::parse(stream);
+    std::set<std::string> settings;
+    if (file.contains("fixed"))
+      for (const auto& fixed : file["fixed"].items()) settings.insert(fixed.key());
+    if (file.contains("columns"))
+      for (const auto& column : file["columns"]) settings.insert(column.get<std::string>());
+    const bool has_model = settings.contains("model") || settings.contains("model_shape");
+    const bool has_heads = settings.contains("kv_heads") && settings.contains("head_dim");
+    EXPECT_TRUE(has_model || has_heads || name == "attn_cache_fig6") << name;
+  }
+  const Fields point = {{"method", "compute"}, {"method_options", Fields()}};
+  Fields of_paper = point, of_another = point;
+  of_paper["model"] = "llama-3-8b";
+  of_another["model"] = "mistral-7b-2-layers";
+  EXPECT_TRUE(load_paper_numbers("attn_cache_table4").at(of_paper).contains("text_ms"));
+  EXPECT_TRUE(load_paper_numbers("attn_cache_table4").at(of_another).empty());
+}
+
+TEST(PaperNumbers, CsvIsFoundInTheCacheFolderToo) {
+  const DataFolder data("reprise/op.csv", "nreqs,time\n4,80\n");
+  const std::string folder = std::getenv("REPRISE_DATA");
+  const reprise::testing::EnvironmentVariable cache("XDG_CACHE_HOME", folder);
+  const reprise::testing::EnvironmentVariable none("REPRISE_DATA", folder + "/nowhere");
+  const Json file = Json::parse(R"({
+    "source": "A paper", "hardware": "a GPU", "metrics": {"latency_us": "us"},
+    "csv": {"file": "op.csv", "columns": {"nreqs": "batch", "time": "latency_us"}, "values": {}}
+  })");
+  EXPECT_EQ(PaperNumbers(file, "paper.json").at({{"batch", 4}}).at("latency_us").value, 80);
 }
 
 TEST(PaperNumbers, ShippedFilesAreSound) {

@@ -18,6 +18,17 @@ void check_shard_name(const fs::path& index, const std::string& name) {
           quoted_name(name));
 }
 
+// Name of a weight file in PyTorch's own format, "" if there is none. That format is refused
+// because reading it runs what is in it.
+std::string pickled_weights_in(const fs::path& dir) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir, error))
+    if (const std::string name = entry.path().filename().string();
+        name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth"))
+      return name;
+  return "";
+}
+
 }  // namespace
 
 CheckpointFiles::CheckpointFiles(const fs::path& dir) : dir_(dir) {
@@ -29,6 +40,12 @@ CheckpointFiles::CheckpointFiles(const fs::path& dir) : dir_(dir) {
     add_file(single);
   } else if (fs::exists(index, error)) {
     open_shards(index);
+  } else if (const std::string pickled = pickled_weights_in(dir); !pickled.empty()) {
+    raise(
+        "{} has its weights only as {}, and reading such a file runs code that is in it. Save the "
+        "model again where that is no danger, with transformers: "
+        "model.save_pretrained(FOLDER, safe_serialization=True)",
+        dir.string(), pickled);
   } else {
     raise(
         "{} has neither model.safetensors nor model.safetensors.index.json: download the "

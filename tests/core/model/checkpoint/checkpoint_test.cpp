@@ -142,6 +142,13 @@ TEST_F(Checkpoint, AnEmptyFolderSaysWhatIsNeeded) {
                {"not a folder"});
 }
 
+TEST_F(Checkpoint, WeightsInPyTorchsOwnFormatAreRefusedWithTheRemedy) {
+  const TempDir dir;
+  dir.write("pytorch_model-00001-of-00002.bin", "x");
+  expect_error([&] { open_checkpoint(dir.path(), parse_config(config_, "c")); },
+               {"pytorch_model-00001-of-00002.bin", "runs code", "safe_serialization=True"});
+}
+
 TEST_F(Checkpoint, ShardsAreOneModel) {
   const auto source = open_index(write_shards(4));
   std::vector<float> values(16 * 8);

@@ -10,6 +10,7 @@
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
 #include "tests/support/data.h"
+#include "tests/support/environment.h"
 #include "tests/support/json.h"
 #include "tests/support/measured.h"
 
@@ -230,6 +231,8 @@ TEST_F(Accuracy, ShippedFilesCanBeRun) {
 
 // The paper's table 1 asks checkpoints that a user has; its smoke scale those that are shipped.
 TEST_F(Accuracy, Table1RunsWhereItsCheckpointsAre) {
+  const reprise::testing::EnvironmentVariable data("REPRISE_DATA", ""),
+      cache("XDG_CACHE_HOME", "/nowhere");  // whatever this user has fetched
   const auto file = results::data_dir() / "experiments" / "prompt_cache" / "table1.json";
   const auto groups = [&](const char* scale, const std::vector<std::string>& overrides) {
     return expand(load_experiment(file, scale, overrides, known_vocabulary()),
@@ -251,7 +254,7 @@ TEST_F(Accuracy, Table1RunsWhereItsCheckpointsAre) {
       [&] {
         kind.check(groups("desk", {"models=models/quickstart", "dtypes=f32"})[0]);
       },
-      {"LongBench/data", "--set workload.file="});
+      {"LongBench/data is not here", "reprise data get longbench"});
 }
 
 TEST_F(Accuracy, RaisedStopGivesTheGroupUp) {

@@ -12,7 +12,7 @@ namespace {
 using model::expect_error;
 using reprise::testing::EnvironmentVariable;
 
-// XDG_CACHE_HOME is a folder of its own for as long as the test runs.
+// XDG_CACHE_HOME is a folder of its own, and REPRISE_DATA is not set, for as long as the test runs.
 class FetchedModels : public ::testing::Test {
  protected:
   void SetUp() override { std::filesystem::create_directories(models()); }
@@ -27,6 +27,7 @@ class FetchedModels : public ::testing::Test {
 
   model::TempDir cache_;
   EnvironmentVariable variable_{"XDG_CACHE_HOME", cache_.path()};
+  EnvironmentVariable no_data_{"REPRISE_DATA", ""};
 };
 
 TEST_F(FetchedModels, AreFoundByTheirFoldersNames) {

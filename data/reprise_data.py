@@ -34,13 +34,23 @@ def listed_size(entry, place):
     return None if None in sizes else sum(sizes)
 
 
+def listed_files(entry, place):
+    """{file: size and hash}: of what is there, else of what will be downloaded, as far as the catalogue knows."""
+    if place.state() == store.HAVE:
+        return {file["path"] or entry["path"]: {"size": file["size"], "sha256": file["sha256"]}
+                for file in store.outputs(place.manifest())}
+    return {path or source["url"]: {fact: facts[fact] for fact in ("size", "sha256") if fact in facts}
+            for source in entry["sources"] if "hub" not in source
+            for path, facts in source.get("files", {"": source}).items()}
+
+
 def row_of(catalogue, entry):
     place = store.find(entry)
     state = place.state()
     users, others = catalogue.users_of(entry)
     return {"name": entry["name"], "kind": entry["kind"], "path": entry["path"], "bytes": listed_size(entry, place),
             "parameters": entry.get("parameters"), "licence": entry["licence"], "gated": entry.get("gated", False),
-            "sources": [source_of(source) for source in entry["sources"]], "here": state,
+            "sources": list(dict.fromkeys(map(source_of, entry["sources"]))), "files": listed_files(entry, place), "here": state,
             "place": None if state == store.MISSING else str(place.path), "needed_by": users, "serves": others}
 
 
@@ -51,7 +61,7 @@ def shown_size(row):
 
 
 def show(row):
-    print(f"  {row['name']:<25}{shown_size(row):>9}  {row['here']:<8}{row['licence'][:WIDTH - 44]}")
+    print(f"  {row['name']:<24}{shown_size(row):>9}  {row['here']:<8}{row['licence']}")
     facts = ["from " + " and ".join(row["sources"])]
     facts += ["gated: accept its licence there"] if row["gated"] else []
     facts += ["for " + ", ".join(row["needed_by"])] if row["needed_by"] else []
@@ -67,7 +77,7 @@ def list_all(catalogue, options):
         print(json.dumps(rows, indent=1))
         return 0
     for kind, heading in KINDS.items():
-        print(f"{heading:<27}{'size':>9}  {'here':<8}licence")
+        print(f"{heading:<26}{'size':>9}  {'here':<8}licence")
         for row in rows:
             if row["kind"] == kind:
                 show(row)
@@ -88,6 +98,8 @@ def prepared(entries, options, stack):
             continue
         try:
             fetch = stack.enter_context(store.Fetch(place, options.pause_s))
+            if state == store.DAMAGED:
+                print(f"{entry['name']} is damaged: what differs is fetched")
             if state == store.HAVE:
                 fetch.take_back()
             fetch.prepare()
@@ -124,7 +136,7 @@ def check(catalogue, options):
     bad = 0
     for entry in entries:
         places = [store.Place(entry, folder) for folder in store.data_folders()]
-        places = [place for place in places if place.path.exists() or place.manifest() is not None]
+        places = [place for place in places if place.state() != store.MISSING or place.manifest() is not None]
         for place in places:
             bad += not check_place(place)
         if not places and options.names:
@@ -136,7 +148,7 @@ def check(catalogue, options):
 def check_place(place):
     """Prints how an entry is; False if something is wrong with it."""
     name = place.entry["name"]
-    if place.manifest() is None:
+    if place.state() == store.OWN:
         print(f"{name}: {place.path} was not fetched by this program, so there is nothing to compare it with")
         return True
     faults = place.faults() or ([] if store.outputs(place.manifest()) else [f"{place.manifest_file} cannot be read"])

@@ -72,7 +72,7 @@ class Place:
 
     def state(self):
         manifest = self.manifest()
-        if manifest is None:
+        if manifest is None or self.path.is_symlink():  # a link leads to what somebody else keeps
             return OWN if self.path.exists() else MISSING
         if not self.path.exists():
             return MISSING

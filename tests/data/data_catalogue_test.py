@@ -83,6 +83,7 @@ class TheCatalogue(unittest.TestCase):
             self.assertLessEqual(set(entry), known, entry["name"])
             self.assertLessEqual({"name", "kind", "path", "licence", "sources"}, set(entry), entry["name"])
             self.assertEqual(entry["kind"], "checkpoint" if entry["path"].startswith(("checkpoints/", "models/")) else "data")
+            self.assertLessEqual(len(entry["licence"]), 35, f"{entry['name']}: a line of the list has 80 columns")
             self.assertEqual("shape" in entry, "parameters" in entry, entry["name"])
             self.assertTrue(entry.get("shape", "llama-2-7b") in SHAPES, entry["name"])
 

@@ -431,6 +431,16 @@ class Keeping(Case):
         self.assertIn("nothing to compare it with", self.run_tool("check", "tiny"))
         self.assertEqual(self.weights.read_bytes(), b"mine")
 
+    def test_a_link_in_its_place_is_ones_own(self):
+        mine = self.folder / "mine"
+        shutil.move(self.data / "checkpoints/tiny", mine)
+        (mine / "model.safetensors").write_bytes(b"mine")
+        (self.data / "checkpoints/tiny").symlink_to(mine)
+        self.assertEqual(self.listed()["here"], "own")
+        self.assertIn("left alone", self.run_tool("get", "tiny", "--again"))
+        self.assertIn("nothing to compare it with", self.run_tool("check", "tiny"))
+        self.assertEqual((mine / "model.safetensors").read_bytes(), b"mine")
+
     def test_the_cache_folder_is_searched_too(self):
         os.renames(self.data, self.folder / "cache/reprise")
         self.assertEqual(self.listed()["place"], f"{self.folder}/cache/reprise/checkpoints/tiny")
@@ -491,6 +501,7 @@ class Names(Case):
         self.assertLess(max(map(len, text.splitlines()[:-1])), 81)
         row = self.listed("pairs")
         self.assertEqual((row["needed_by"], row["bytes"], row["gated"], row["here"]), (["paper/table1"], 1, False, "no"))
+        self.assertEqual(list(row["files"].values()), [{"size": 1, "sha256": hashlib.sha256(b"1").hexdigest()}])
 
 
 unittest.main()

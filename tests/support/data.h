@@ -10,9 +10,14 @@
 
 namespace reprise::testing {
 
+// The folder that REPRISE_DATA names if it holds the reference models and texts; "" otherwise. A
+// folder that `reprise data get` filled holds none.
 inline std::filesystem::path data_dir() {
   const char* dir = std::getenv("REPRISE_DATA");
-  return dir == nullptr ? std::filesystem::path() : std::filesystem::path(dir);
+  std::error_code error;
+  if (dir == nullptr || !std::filesystem::exists(std::filesystem::path(dir) / "golden", error))
+    return {};
+  return dir;
 }
 
 // Reads a whole file of little-endian f32 values.
@@ -29,4 +34,4 @@ inline std::vector<float> read_f32(const std::filesystem::path& path) {
 
 #define REPRISE_NEEDS_DATA()                  \
   if (::reprise::testing::data_dir().empty()) \
-  GTEST_SKIP() << "REPRISE_DATA is not set: it names the folder of reference models and texts"
+  GTEST_SKIP() << "REPRISE_DATA does not name the folder of reference models and texts"

@@ -19,14 +19,18 @@
 
 namespace reprise::tokenizer {
 
-// The folder of REPRISE_DATA, "" without it.
+// The folder that REPRISE_DATA names if it has tokenizers; "" otherwise.
 inline std::filesystem::path data_folder() {
   const char* folder = std::getenv("REPRISE_DATA");
-  return folder == nullptr ? "" : folder;
+  std::error_code error;
+  if (folder == nullptr ||
+      !std::filesystem::exists(std::filesystem::path(folder) / "tokenizers", error))
+    return "";
+  return folder;
 }
 
 #define REPRISE_NEED_DATA() \
-  if (data_folder().empty()) GTEST_SKIP() << "REPRISE_DATA is not set: no real tokenizers here"
+  if (data_folder().empty()) GTEST_SKIP() << "REPRISE_DATA names no real tokenizers"
 
 // The message of the Error that `action` throws; fails the test if it throws none.
 template <typename Action>

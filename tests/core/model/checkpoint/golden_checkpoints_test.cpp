@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <vector>
@@ -10,18 +9,18 @@
 #include "core/base/error.h"
 #include "core/model/checkpoint/safetensors.h"
 #include "core/model/checkpoint/weights.h"
+#include "tests/support/data.h"
 
 namespace reprise::model {
 namespace {
 
 namespace fs = std::filesystem;
 
-class GoldenCheckpoints : public testing::Test {
+class GoldenCheckpoints : public ::testing::Test {
  protected:
   void SetUp() override {
-    const char* data = std::getenv("REPRISE_DATA");
-    if (data == nullptr) GTEST_SKIP() << "REPRISE_DATA is not set: no stored models to open";
-    root_ = fs::path(data) / "golden";
+    REPRISE_NEEDS_DATA();
+    root_ = reprise::testing::data_dir() / "golden";
   }
 
   static TensorSpec spec_of(const ModelConfig& config, const Role& role) {

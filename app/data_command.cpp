@@ -74,8 +74,8 @@ void add_data_command(CLI::App& app) {
       "HF_ENDPOINT are honoured. A fetch that was stopped goes on with the same command.");
   get_command
       ->add_option("names", options->names,
-                   "names of data sets and checkpoints, of experiments (prompt_cache/table1) or of "
-                   "papers (prompt_cache), which stand for all that they need")
+                   "names of data sets and checkpoints, of experiments (serving/traces) or of "
+                   "folders of them (serving), which stand for all that they need")
       ->required()
       ->check(not_empty());
   get_command

@@ -3,6 +3,7 @@
 
 #include "app/commands.h"
 #include "app/exit_status.h"
+#include "app/number_option.h"
 #include "app/output.h"
 #include "core/base/child_process.h"
 #include "core/base/error.h"

@@ -18,6 +18,7 @@
 #include "results/catalogue.h"
 #include "results/drawing.h"
 #include "results/identity.h"
+#include "results/means.h"
 #include "results/metric_name.h"
 #include "results/paper_numbers.h"
 #include "results/record.h"
@@ -471,7 +472,10 @@ std::string exported_rows(const results::ResultsFolder& folder, const TableOptio
   return csv_of(folder, keys, cell, metrics, papers);
 }
 
-RecordTable record_table(const results::ResultsFolder& folder, const TableOptions& options) {
+RecordTable record_table(const results::ResultsFolder& measured, const TableOptions& options) {
+  results::ResultsFolder folder = measured;
+  for (results::Record& mean : results::means_of(measured))
+    folder.records.push_back(std::move(mean));
   const TableFormat format = parse_table_format(options.format);
   const std::vector<std::string> keys = key_columns(folder.records, folder.run);
   const std::vector<std::string> metrics = wanted_metrics(folder, options.metrics);
@@ -493,10 +497,10 @@ RecordTable record_table(const results::ResultsFolder& folder, const TableOption
       spread_note = "quartiles are left out, for want of width (--format csv has them)\n";
   }
   out.notes = results::wrapped(
-      not_shown(metrics, shown.size()) + spread_note + marked_lines(folder.records, keys) +
-          reservation_lines(folder.records, keys) + results::mixed_note(folder.records) +
-          footnotes(folder.records, shown) + left_out_note(folder.run) +
-          skipped_note(folder.skipped) + missing_note(results::missing_points(folder)) +
+      not_shown(metrics, shown.size()) + spread_note + marked_lines(measured.records, keys) +
+          reservation_lines(measured.records, keys) + results::mixed_note(measured.records) +
+          footnotes(measured.records, shown) + left_out_note(folder.run) +
+          skipped_note(folder.skipped) + missing_note(results::missing_points(measured)) +
           paper_notes(folder.run, papers, shown),
       options.columns);
   return out;

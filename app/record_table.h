@@ -8,6 +8,9 @@
 // Quartiles are left out if one metric is too wide with them. CSV and JSON have medians and
 // quartiles apart and every metric of the experiment.
 //
+// If the experiment says so (mean_over), the last rows are the means over an axis, such as a
+// paper's average over its data sets.
+//
 // The notes list each method that is less exact than it promises, each INVALID run, the
 // reservations about VALID ones, the meaning of the star, the methods that were left out, the
 // missing points, and the sources of the papers' numbers.

@@ -105,10 +105,16 @@ def names_at(experiment, scale):
         elif model.get("weights") != "random":
             names.add(model["model"])
     workload = content.get("workload", {})
-    names |= {workload[key] for key in ("file", "templates") if isinstance(workload, dict) and workload.get(key)}
+    names |= {name for key in ("file", "templates") if isinstance(workload, dict) and workload.get(key)
+              for name in below(workload[key], content.get("sweep", {}).get("set"))}
     papers = content.get("paper_numbers", [])
     names |= {file for paper in ([papers] if isinstance(papers, str) else papers) for file in file_of_paper(paper)}
     return names
+
+
+def below(folder, sets):
+    """A folder of data sets that a sweep asks one by one; the folder itself without such a sweep."""
+    return [f"{folder}/{name}" for name in sets] if sets else [folder]
 
 
 def file_of_paper(paper):

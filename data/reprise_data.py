@@ -98,6 +98,9 @@ def prepared(entries, options, stack):
             continue
         try:
             fetch = stack.enter_context(store.Fetch(place, options.pause_s))
+            if state != store.HAVE and place.state() == store.HAVE:  # another process was bringing it until now
+                print(f"{entry['name']} is there: {place.path}")
+                continue
             if state == store.DAMAGED:
                 print(f"{entry['name']} is damaged: what differs is fetched")
             if state == store.HAVE:

@@ -168,6 +168,7 @@ class Fetch:
     def take_back(self):
         """Makes what is in place a fetch that is half done; the files that are as they should be are kept."""
         manifest = self.place.manifest()
+        self.refuse_foreign_files(manifest)
         shutil.rmtree(self.place.staging, ignore_errors=True)
         self.place.staging.mkdir(parents=True)
         if self.place.path.is_dir():
@@ -186,6 +187,15 @@ class Fetch:
             self.plan = manifest
             self.save()
         self.place.manifest_file.unlink()
+
+    def refuse_foreign_files(self, manifest):
+        """A fetch ends with the files of its plan alone, so the user's own files must not be among them. A manifest that
+        cannot be read does not tell whose the files are."""
+        known = {self.place.file_of(output) for output in outputs(manifest)}
+        for file in sorted(self.place.path.rglob("*")) if known and self.place.path.is_dir() else []:
+            if file.is_file() and file not in known:
+                raise Problem(f"{file} was not fetched by this program: move it out of {self.place.path}, then run the same "
+                              "command again")
 
     def tree(self):
         return self.place.tree

@@ -89,8 +89,8 @@ struct Use {
   bool has_model = true;             // false: steps are modelled, and nothing can be computed
 };
 
-// What preparations made that took long, by a text of all that it depends on, so that later ones
-// take it from here. A sweep prepares the same method at each of its points.
+// Results of long preparations, by a text of everything that they depend on but the model. A sweep
+// prepares the same method at each point, and takes them from here.
 using Keepsakes = std::map<std::string, std::any>;
 
 // The model that a method prepares itself for, and the prompts that it may store or learn from.

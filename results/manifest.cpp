@@ -146,6 +146,8 @@ void check_manifest(const Manifest& manifest, const std::string& source) {
     require_most(manifest.left_out.size(), kMostAxisValues, "left_out");
     for (const std::string& name : manifest.paper_numbers)
       require_one_of(known_paper_numbers(), "paper_numbers", name, "paper_numbers");
+    if (!manifest.mean_over.empty() && !manifest.settings.axes.contains(manifest.mean_over))
+      throw FieldFault{fmt::format("mean_over names no axis: {}", shown(manifest.mean_over))};
     check_plots(manifest);
   } catch (const FieldFault& fault) {
     raise("{}: {}", source, fault.text);

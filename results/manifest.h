@@ -138,6 +138,7 @@ struct Manifest {
   std::vector<std::string> paper_numbers;         // files of results/papers/
   std::map<std::string, std::string> axis_units;  // "": no unit
   std::vector<Plot> plots;
+  std::string mean_over;  // an axis over whose values tables have means; "": none
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& visitor) {
@@ -152,6 +153,7 @@ struct Manifest {
     visitor.defaulted("paper_numbers", self.paper_numbers);
     visitor.defaulted("axis_units", self.axis_units);
     visitor.defaulted("plots", self.plots);
+    visitor.defaulted("mean_over", self.mean_over);
   }
 };
 

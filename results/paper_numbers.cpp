@@ -49,8 +49,12 @@ bool has_all(const Value& found, const Value& wanted) {
   });
 }
 
-const Value& file_in(const Fields& settings) {
-  return field_of(field_of(settings, "workload"), "file");
+// The data of a point: the workload's file, or the set below it that the point names.
+Value file_in(const Fields& settings) {
+  const Value& file = field_of(field_of(settings, "workload"), "file");
+  const Value& set = field_of(settings, "set");
+  if (!file.is_text() || !set.is_text() || set.text().empty()) return file;
+  return (fs::path(file.text()) / set.text()).string();
 }
 
 // The names of folders and file on the path, in the papers' spelling: SentEval's folders
@@ -208,7 +212,7 @@ const PaperNumbers::Row* PaperNumbers::find(const Fields& settings) const {
     named["model"] = short_model_name(model.text());
   const Value file = file_in(settings);
   const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) {
-    const Value& wanted = file_in(row.settings);
+    const Value wanted = file_in(row.settings);
     if (file.is_text() && wanted.is_text())
       named["workload"].fields()["file"] = is_same_data(file.text(), wanted.text()) ? wanted : file;
     return has_all(named, row.settings);
@@ -255,6 +259,22 @@ bool PaperPoints::has(const std::string& metric) const {
                      [&](const auto& point) { return point.second.contains(metric); });
 }
 
+namespace {
+
+// The resolved settings, in which options of a method no longer name their preset, with the options
+// as the experiment gives them, which do.
+Fields settings_of(const Record& record) {
+  Fields settings = record.settings.resolved;
+  const Value& requested = field_of(record.settings.requested, "method_options");
+  if (!requested.is_fields()) return settings;
+  Value& options = settings["method_options"];
+  if (!options.is_fields()) options = Fields();
+  for (const auto& [name, value] : requested.fields()) options.fields()[name] = value;
+  return settings;
+}
+
+}  // namespace
+
 std::vector<PaperPoints> paper_points(const std::vector<PaperNumbers>& papers,
                                       const std::vector<Record>& records) {
   std::vector<PaperPoints> all;
@@ -262,7 +282,7 @@ std::vector<PaperPoints> paper_points(const std::vector<PaperNumbers>& papers,
     PaperPoints found{
         .source = paper.source(), .hardware = paper.hardware(), .label = paper.label()};
     for (const Record& record : records)
-      if (Metrics metrics = paper.at(record.settings.resolved); !metrics.empty())
+      if (Metrics metrics = paper.at(settings_of(record)); !metrics.empty())
         found.points[record.point] = std::move(metrics);
     if (!found.points.empty()) all.push_back(std::move(found));
   }

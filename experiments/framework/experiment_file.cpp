@@ -78,10 +78,11 @@ class Parser {
   Experiment parse(const std::string& scale) {
     experiment_.scale = scale;
     // Checked first, so that a misspelt key is reported as unknown, not as missing.
-    file_.allow({"name",          "paper",      "figure",        "title",   "note",    "kind",
-                 "models",        "dtypes",     "kv_dtype",      "methods", "series",  "workload",
-                 "compared_with", "settings",   "sweep",         "cases",   "metrics", "warmup",
-                 "repetitions",   "interleave", "paper_numbers", "seeds",   "plot"});
+    file_.allow({"name",          "paper",    "figure",        "title",       "note",
+                 "kind",          "models",   "dtypes",        "kv_dtype",    "methods",
+                 "series",        "workload", "compared_with", "settings",    "sweep",
+                 "cases",         "metrics",  "warmup",        "repetitions", "interleave",
+                 "paper_numbers", "seeds",    "plot",          "mean_over"});
     file_.reject_unknown();
     read_caption();  // also the kind, which all later checks need
     Problems problems;
@@ -112,6 +113,10 @@ class Parser {
     check_placeholders(experiment_.title, file_.where("title"));
     check_placeholders(experiment_.note, file_.where("note"));
     read_paper_numbers();
+    experiment_.mean_over = file_.string("mean_over", "");
+    if (!experiment_.mean_over.empty())
+      require_name(experiment_.kind.axis_names(), "axis", experiment_.mean_over,
+                   file_.where("mean_over"));
   }
 
   void check_placeholders(const std::string& text, const std::string& where) const {

@@ -4,7 +4,8 @@
 // and models if the kind takes any. Optional are paper, figure, note, compared_with ("methods" or
 // "series"), dtypes, kv_dtype, workload, settings (one value per axis), sweep (a list per axis),
 // cases (a list of objects with one value per axis), metrics, repetitions, warmup, interleave
-// ("points" or "methods"), seeds, paper_numbers, plot (one or a list) and scales.
+// ("points" or "methods"), seeds, paper_numbers, mean_over (an axis), plot (one or a list) and
+// scales.
 //
 // A sweep takes every combination of its lists. Axes that change together stand in cases: each case
 // sets the same axes, and is combined with the sweep of the others.
@@ -72,6 +73,7 @@ struct Experiment {
       // kind can.
       false;
   Seeds seeds;
+  std::string mean_over;                   // Manifest::mean_over
   std::vector<std::string> paper_numbers;  // files of results/papers/ shown beside our numbers
   std::vector<results::Plot> plots;
 };

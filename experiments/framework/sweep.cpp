@@ -221,7 +221,8 @@ results::Manifest manifest(const Experiment& experiment, const RunSettings& sett
                          .metrics = experiment.metrics,
                          .left_out = experiment.left_out,
                          .paper_numbers = experiment.paper_numbers,
-                         .plots = experiment.plots};
+                         .plots = experiment.plots,
+                         .mean_over = experiment.mean_over};
   made.config_hash = results::hash_of(written_fields(made.settings));
   for (const Group& group : groups) made.points += std::ssize(group.point_ids);
   for (size_t a = 0; a < experiment.axis_values.size(); ++a)

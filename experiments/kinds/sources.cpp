@@ -123,6 +123,30 @@ Fields workload_sources(const Workload& workload) {
   return sources;
 }
 
+// The data sets below the workload's file that a sweep asks one by one; none without such an axis.
+std::vector<std::string> sets_of(const Experiment& experiment) {
+  std::vector<std::string> sets;
+  for (size_t a = 0; a < experiment.axis_values.size(); ++a)
+    if (experiment.kind.axes[a].name == "set")
+      for (const AxisValue& value : experiment.axis_values[a])
+        if (!value.text().empty()) sets.push_back(value.text());
+  return sets;
+}
+
+Fields workload_sources(const Experiment& experiment) {
+  const std::vector<std::string> sets = sets_of(experiment);
+  if (sets.empty()) return workload_sources(experiment.workload);
+  Fields sources = {{"file", experiment.workload.file}};
+  Fields of_sets;
+  for (const std::string& set : sets) {
+    Workload one = experiment.workload;
+    one.file = (fs::path(one.file) / set).string();
+    of_sets[set] = workload_sources(one);
+  }
+  sources["sets"] = std::move(of_sets);
+  return sources;
+}
+
 }  // namespace
 
 Fields sources_of(const Experiment& experiment) {
@@ -132,7 +156,7 @@ Fields sources_of(const Experiment& experiment) {
     if (!choice.model.empty()) models[choice.model] = model_sources(choice);
   if (!models.empty()) sources["models"] = std::move(models);
   if (!experiment.workload.file.empty())
-    if (Fields workload = workload_sources(experiment.workload); !workload.empty())
+    if (Fields workload = workload_sources(experiment); !workload.empty())
       sources["workload"] = std::move(workload);
   return sources;
 }

@@ -190,7 +190,7 @@ kernels::MapView AttnCachePolicy::map_for(const StepPrompt& prompt, int64_t grou
   const int64_t tokens = prompt.tokens;
   if (stored.rows == tokens) return stored;
   fitted.resize(static_cast<size_t>(stored.heads * tokens * tokens));
-  fit_map(stored, options_.map_alignment(), tokens, is_causal_, fitted);
+  fit_map(stored, options_.map_alignment(), tokens, is_causal_, fitted, context_);
   return kernels::contiguous_map(fitted.data(), DType::kF32, stored.heads, tokens, tokens);
 }
 

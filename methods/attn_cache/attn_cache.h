@@ -26,7 +26,7 @@ struct AttnCacheCounts {
   // Lookups that found no maps to reuse, by the first reason that applied.
   int64_t empty = 0;        // nothing is stored
   int64_t other_layer = 0;  // the nearest vector is of another layer
-  int64_t no_length = 0;    // no stored prompt has the prompt's number of tokens, as is required
+  int64_t no_length = 0;    // no stored prompt has this number of tokens, and lengths must agree
   // The nearest prompt has another number of tokens, though some stored prompt has this one.
   int64_t other_length = 0;
   int64_t below_threshold = 0;
@@ -43,7 +43,8 @@ struct AttnCacheCounts {
 struct AttnCacheTimes {
   int64_t embedding_ns = 0;  // pooling and projector
   int64_t searching_ns = 0;
-  // Checking maps; the first time, this reads them from the disk and computes their hashes.
+  // Checking and fitting maps; the first time, this reads them from the disk and computes their
+  // hashes.
   int64_t loading_ns = 0;
 };
 

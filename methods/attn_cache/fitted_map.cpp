@@ -11,6 +11,12 @@ namespace {
 
 constexpr std::array kAlignments = {Alignment::kBegin, Alignment::kEnd};
 
+// A row of the fitted map that no stored row fills.
+void weigh_equally(size_t seen, std::span<float> row) {
+  std::fill(row.begin(), row.end(), 0.0f);
+  std::fill_n(row.begin(), seen, 1.0f / static_cast<float>(seen));
+}
+
 // Moves the stored weights [s] by `shift` into row [tokens], and returns their sum.
 float move_row(std::span<const float> stored, int64_t shift, std::span<float> row) {
   std::fill(row.begin(), row.end(), 0.0f);
@@ -53,12 +59,12 @@ void read_row(const kernels::MapView& stored, int64_t head, int64_t row, std::sp
 }
 
 void fit_map(const kernels::MapView& stored, Alignment alignment, int64_t tokens, bool is_causal,
-             std::span<float> out) {
+             std::span<float> out, const Context& context) {
   REPRISE_CHECK(std::ssize(out) == stored.heads * tokens * tokens, "room for {} weights of {}",
                 out.size(), stored.heads * tokens * tokens);
   const int64_t shift = alignment == Alignment::kEnd ? tokens - stored.rows : 0;
-  std::vector<float> weights(static_cast<size_t>(stored.keys));
-  for (int64_t head = 0; head < stored.heads; ++head)
+  parallel_for(context, stored.heads, [&](int64_t head, int) {
+    std::vector<float> weights(static_cast<size_t>(stored.keys));
     for (int64_t p = 0; p < tokens; ++p) {
       const auto row = out.subspan(static_cast<size_t>((head * tokens + p) * tokens),
                                    static_cast<size_t>(tokens));
@@ -67,14 +73,12 @@ void fit_map(const kernels::MapView& stored, Alignment alignment, int64_t tokens
         read_row(stored, head, p - shift, weights);
         sum = move_row(weights, shift, row);
       }
-      if (sum > 0.0f) {
+      if (sum > 0.0f)
         for (float& weight : row) weight /= sum;
-      } else {
-        const auto seen = static_cast<size_t>(is_causal ? p + 1 : tokens);
-        std::fill(row.begin(), row.end(), 0.0f);
-        std::fill_n(row.begin(), seen, 1.0f / static_cast<float>(seen));
-      }
+      else
+        weigh_equally(static_cast<size_t>(is_causal ? p + 1 : tokens), row);
     }
+  });
 }
 
 }  // namespace reprise::attn_cache

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/device/context.h"
 #include "core/kernels/attention_map/attention_map.h"
 
 namespace reprise::attn_cache {
@@ -26,10 +27,10 @@ void read_row(const kernels::MapView& stored, int64_t head, int64_t row, std::sp
 // A stored map [heads, s, s] as a map [heads, tokens, tokens] f32 for a prompt of `tokens` tokens:
 //   out[h, p, k] = stored[h, p - shift, k - shift] / their sum over k
 // with shift 0 (kBegin) or tokens - s (kEnd). Keys that are not stored get 0. A row that is not
-// stored, or keeps no weight, weighs the keys that it sees equally, as softmax does where all
-// scores are masked. A row of a causal map sees the keys up to its own. The paper asks that lengths
+// stored, or keeps no weight, weighs the keys that it sees equally, as softmax of equal scores
+// does. A row of a causal map sees the keys up to its own. The paper asks that lengths
 // be similar [AttnCache §3.1] and does not say how one prompt's map becomes another's.
 void fit_map(const kernels::MapView& stored, Alignment alignment, int64_t tokens, bool is_causal,
-             std::span<float> out);
+             std::span<float> out, const Context& context);
 
 }  // namespace reprise::attn_cache

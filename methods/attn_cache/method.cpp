@@ -23,8 +23,9 @@ namespace {
 const MetricInfo kStoreMb = {"store_mb", "MB", "of attn_cache: the file of stored attention maps"};
 const MetricInfo kStoredTexts = {"stored_texts", "texts", "of attn_cache: whose maps are stored"};
 const MetricInfo kRetrievalMs = {"retrieval_ms", "ms", "per text: feature vector and search"};
-const MetricInfo kLoadingMs = {"loading_ms", "ms",
-                               "per text: checking stored maps, which reads them the first time"};
+const MetricInfo kLoadingMs = {
+    "loading_ms", "ms",
+    "per text: checking stored maps, which reads them the first time, and fitting them"};
 const MetricInfo kThreshold = {.name = "threshold_used",
                                .unit = "ratio",
                                .help = "of attn_cache: the similarity that maps are reused from",

@@ -89,9 +89,9 @@ void AttnCacheOptions::check(const JsonObject& given) const {
   if (projector == "pooled_linear" && padded_tokens < 2)
     raise("{}: a pooled_linear projector takes prompts of one length: give padded_tokens too",
           given.where("projector"));
-  if (padded_tokens > 0 && given.has("alignment") && map_alignment() != parse_alignment(alignment))
-    raise("{}: prompts padded on the left are aligned at the end: leave it out",
-          given.where("alignment"));
+  if (padded_tokens > 0 && parse_alignment(alignment) != Alignment::kEnd)
+    raise("{}: prompts padded on the left are aligned at the end: give alignment \"end\" too",
+          given.where("padded_tokens"));
   if (when_full == "evict" && budget_mib == 0.0)
     raise("{}: without a budget nothing is full: give budget_mib too", given.where("when_full"));
 }
@@ -103,6 +103,7 @@ std::vector<reuse::Preset<AttnCacheOptions>> AttnCacheOptions::presets() {
        "the released code: one IVF-Flat index of all layers, pooling and two linear layers, "
        "threshold 0.995, batch 32; for its zero-shot maths prompts, which it pads to 189 tokens",
        {.threshold = 0.995,
+        .alignment = "end",
         .padded_tokens = 189,
         .index = "ivf_flat",
         .indexed_layers = kAllLayers,
@@ -113,7 +114,8 @@ std::vector<reuse::Preset<AttnCacheOptions>> AttnCacheOptions::presets() {
       {"as_run",
        "the released code for STS: padded to 128 tokens with the padding in the labels, no length "
        "in the training, two epochs",
-       {.padded_tokens = 128,
+       {.alignment = "end",
+        .padded_tokens = 128,
         .index = "ivf_flat",
         .indexed_layers = kAllLayers,
         .projector = "pooled_linear",
@@ -136,9 +138,7 @@ Lengths AttnCacheOptions::lengths_kind() const {
   return lengths == kSame ? Lengths::kSame : Lengths::kNearest;
 }
 
-Alignment AttnCacheOptions::map_alignment() const {
-  return padded_tokens > 0 ? Alignment::kEnd : parse_alignment(alignment);
-}
+Alignment AttnCacheOptions::map_alignment() const { return parse_alignment(alignment); }
 
 LabelRule AttnCacheOptions::label_rule() const {
   return {.norm = parse_map_norm(map_norm),

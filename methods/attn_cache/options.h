@@ -32,7 +32,7 @@ struct AttnCacheOptions {
   std::string lengths = "fit", alignment = "begin";
   // Above 0, prompts are cut to this length, and count as padded on the left to it, with the
   // padding masked. Masked padding changes nothing for the other tokens, so it is not computed: the
-  // projector sees zeros, labels see LabelRule::padded_tokens, and maps are aligned at the end.
+  // projector sees zeros, labels see LabelRule::padded_tokens, and alignment must be "end".
   int32_t padded_tokens = 0;
 
   // Database.

@@ -39,8 +39,8 @@ struct MapPair {
     shorter_row.resize(static_cast<size_t>(shorter.keys));
   }
 
-  // The norm of row `row` of the shorter map less the same row of the longer one, which lies
-  // `shift` tokens further back. Only keys from `first_key` to the shorter's last one count.
+  // The norm of row `row` of the shorter map less row `row + shift` of the longer one. Only keys
+  // from `first_key` to the shorter's last one count.
   double of_common_row(int64_t head, int64_t row, int64_t shift, int64_t first_key, MapNorm norm) {
     read_row(shorter, head, row, shorter_row);
     read_row(longer, head, row + shift, longer_row);

@@ -45,6 +45,7 @@ std::string settings_of(const AttnCacheOptions& options, uint64_t seed, int64_t 
   return json_text(Fields{{"map_norm", options.map_norm},
                           {"map_weight", options.map_weight},
                           {"length_weight", options.length_weight},
+                          {"alignment", options.alignment},
                           {"padded_tokens", options.padded_tokens},
                           {"batch", options.batch},
                           {"epochs", options.epochs},

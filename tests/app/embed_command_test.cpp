@@ -256,8 +256,9 @@ TEST_F(EmbedCommand, StoredTextsHitOneByOne) {
 
 TEST_F(EmbedCommand, TextsAreFormedAsTheMethodWantsThem) {
   bert_.write("stored.jsonl", "{\"text\": \"a b c\"}\n");
-  auto words = attn_cache_words(R"({"preset": "raw", "padded_tokens": 3, "threshold": -1000})",
-                                (bert_.path() / "stored.jsonl").string());
+  auto words = attn_cache_words(
+      R"({"preset": "raw", "padded_tokens": 3, "alignment": "end", "threshold": -1000})",
+      (bert_.path() / "stored.jsonl").string());
   words.emplace_back("--json-lines");
   const Outcome outcome = embed("\"d\"\n\"e f g h\"\n", words);
   ASSERT_EQ(outcome.status, 0) << outcome.err;

@@ -402,6 +402,16 @@ class Keeping(Case):
         self.run_tool("get", "tiny")
         self.assert_whole()
 
+    def test_files_of_the_users_own_are_not_lost(self):
+        own = self.weights.with_name("notes.txt")
+        own.write_text("mine")
+        self.weights.write_bytes(WEIGHTS[:-1])
+        self.assertIn(f"{own} was not fetched by this program: move it out", self.run_tool("get", "tiny", status=1))
+        self.assertEqual(own.read_text(), "mine")
+        own.unlink()
+        self.run_tool("get", "tiny")
+        self.assert_whole()
+
     def test_a_missing_file_and_a_missing_entry(self):
         self.weights.unlink()
         self.assertIn(f"{self.weights} is missing", self.run_tool("check", "tiny", status=1))

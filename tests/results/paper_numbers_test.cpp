@@ -220,6 +220,23 @@ TEST(PaperNumbers, ADataSetIsKnownWhereverItsFolderLies) {
   EXPECT_TRUE(paper.at({{"workload", Fields{{"file", 12}}}}).empty());
 }
 
+// A sweep over sets names each below the workload's folder; the paper's averages stand beside means.
+TEST(PaperNumbers, ASweptDataSetIsKnownByItsName) {
+  const auto at = [](const char* set) {
+    return load_paper_numbers("attn_cache_table2")
+        .at({{"model", "llama-2-7b"},
+             {"workload", Fields{{"name", "sentence_pairs"}, {"file", "/data/sts"}}},
+             {"set", set},
+             {"method", "san"},
+             {"method_options", Fields()}});
+  };
+  EXPECT_EQ(at("sts12").at("score").value, 0.0502);
+  EXPECT_FALSE(at("sts12").contains("text_speedup"));
+  EXPECT_EQ(at("mean").at("score").value, 0.3034);
+  EXPECT_EQ(at("mean").at("text_speedup").value, 1.45);
+  EXPECT_TRUE(at("").empty());
+}
+
 // Folders as SentEval and GLUE name them, and as a user may.
 TEST(PaperNumbers, ADataSetIsKnownBySentEvalsAndGluesNames) {
   const auto score = [](const char* paper, const char* model, const char* file) {

@@ -78,7 +78,7 @@ std::vector<MmluFile> find_mmlu_files(const fs::path& place, std::string_view sp
     raise("cannot read {}: it is neither a folder of MMLU's files nor a SUBJECT_{}.csv",
           place.string(), split);
   std::vector<MmluFile> files = files_of(plain(place), split);
-  if (files.empty()) raise_no_split(place, split);
+  if (files.empty()) raise_no_split(plain(place), split);
   return files;
 }
 

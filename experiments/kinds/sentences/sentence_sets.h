@@ -30,8 +30,9 @@ struct SentenceChoice {
   bool has_head = false;
 };
 
-// A text as PromptEOL's evaluation puts it into its prompt, which AttnCache's authors took: it ends
-// in a full stop, also in place of a question mark, and has no double quotes.
+// A text as PromptEOL's evaluation puts it into its prompt, which AttnCache's authors took: with a
+// full stop added unless it ends in . ? " or ', a final question mark turned into a full stop, and
+// single quotes for double ones.
 [[nodiscard]] std::string edited_text(std::string text);
 
 // Texts, and people's judgement of them: the similarity of the two texts of each pair, a label of
@@ -45,7 +46,7 @@ struct SentenceSet {
   std::vector<size_t> probe;          // of labelled texts: those that a probe learns from, and
   std::vector<size_t> queries;        // that the probe is tested on; 4/5 and 1/5; of a head: all
   bool has_head = false;              // of labelled texts: SentenceChoice::has_head
-  std::vector<std::string> database;  // texts that methods may store; none is scored
+  std::vector<std::string> database;  // texts that methods may store; none is scored unless they are the asked ones
   std::vector<std::string> training;  // texts that methods learn from; none is scored
   std::vector<std::string> splits;    // descriptions of all parts; see split_by_text()
   int64_t unscored = 0;               // pairs left out because nobody scored them

@@ -1,6 +1,7 @@
 #include "experiments/kinds/sentences/sentences.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -61,6 +62,7 @@ struct SentencesAxes : TextAxes, MmluAxes {
   double training_share = 0;
   std::string database_from = kApart;
   std::string edits = kAsGiven;
+  std::string set;             // "": the workload's file itself
   int64_t texts_per_step = 0;  // 0: all
   double threshold = 0;        // 0: as the method's options say
 
@@ -74,11 +76,16 @@ struct SentencesAxes : TextAxes, MmluAxes {
                   "else the mean of an encoder's and a decoder's last"},
                  {{kOfFolder, "mean", "cls", "last"}}, pooling);
     visit_prompt(visitor);
-    visitor.word(
-        {"edits", "",
-         "texts as they are given, or with PromptEOL's edits: a full stop at the end, also "
-         "for a question mark, and no double quotes"},
-        {{kAsGiven, kPromptEol}}, edits);
+    visitor.word({"edits", "",
+                  "texts as they are given, or sentences with PromptEOL's edits: a full stop at "
+                  "the end, also "
+                  "for a question mark, and no double quotes",
+                  /*came_later=*/true},
+                 {{kAsGiven, kPromptEol}}, edits);
+    visitor.text(
+        {"set", "", "data set below the workload's file; empty: that file or folder itself",
+         /*came_later=*/true},
+        {}, set);
     visitor.word({"task", "", "of mmlu: a group of subjects, or all of them"}, {mmlu_tasks()},
                  task);
     visitor.integer({"shots", "examples", "of mmlu: worked examples before each question"}, {0, 5},
@@ -104,7 +111,8 @@ struct SentencesAxes : TextAxes, MmluAxes {
                  {0, 0.9}, training_share);
     visitor.word({"database_from", "",
                   "what methods store: texts set apart; or, as contamination, the texts that are "
-                  "asked (of pairs the first ones), in place of those"},
+                  "asked (of pairs the first ones), in place of those",
+                  /*came_later=*/true},
                  {{kApart, kAsked}}, database_from);
   }
 };
@@ -128,15 +136,17 @@ std::optional<sentence::TaskHead> head_of(const Group& group) {
 }
 
 SentenceSet set_of(const Group& group, const SentencesAxes& axes) {
-  return load_sentences(group.workload, {.items = axes.items,
-                                         .group = axes.task,
-                                         .mmlu = axes.mmlu,
-                                         .database_share = axes.database_share,
-                                         .training_share = axes.training_share,
-                                         .seed = group.seeds.prompts,
-                                         .stores_asked = axes.database_from == kAsked,
-                                         .edits_texts = axes.edits == kPromptEol,
-                                         .has_head = head_of(group).has_value()});
+  Workload workload = group.workload;
+  if (!axes.set.empty()) workload.file = (std::filesystem::path(workload.file) / axes.set).string();
+  return load_sentences(workload, {.items = axes.items,
+                                   .group = axes.task,
+                                   .mmlu = axes.mmlu,
+                                   .database_share = axes.database_share,
+                                   .training_share = axes.training_share,
+                                   .seed = group.seeds.prompts,
+                                   .stores_asked = axes.database_from == kAsked,
+                                   .edits_texts = axes.edits == kPromptEol,
+                                   .has_head = head_of(group).has_value()});
 }
 
 // What makes numbers of the set's texts: vectors, or the logits of choices or labels.
@@ -164,6 +174,14 @@ MethodChoice placed(const MethodChoice& method, double threshold) {
   MethodChoice here = method;
   if (threshold > 0 && method.resolved.contains("threshold")) here.options["threshold"] = threshold;
   return here;
+}
+
+// Names the model and the way its weights are held.
+std::string held_model_of(const Group& group) {
+  const ModelChoice& model = group.model;
+  return fmt::format("{} {} {} {}", model.model, model.random_weights ? "random" : "checkpoint",
+                     model.weight_format ? name_of(*model.weight_format) : "plain",
+                     name_of(group.dtype));
 }
 
 using Tell = std::function<void(const std::string& doing)>;
@@ -354,7 +372,11 @@ void SentencesKind::check(const Group& group) {
       const MethodChoice chosen = placed(method, axes.threshold);
       (void)methods::make_method(chosen.name, chosen.options);
     });
-  problems.collect([&] { (void)set_of(group, axes); });
+  problems.collect([&] {
+    if (axes.edits != kAsGiven && group.workload.name == "mmlu")
+      raise("edits \"{}\" is of sentences: mmlu's prompts end as they are worded", axes.edits);
+    (void)set_of(group, axes);
+  });
   problems.collect([&] {
     check_text_model(group, axes, bench_.context());
     if (const auto config = Bench::config(with_model_folder(group));
@@ -372,6 +394,10 @@ std::vector<Measurement> SentencesKind::measure(const Group& group, const Machin
   bench_.use_calibration(machine);
   const Group with_folder = with_model_folder(group);
   const auto tokenizer = load_tokenizer(with_folder.model.model);
+  if (const std::string model = held_model_of(group); model != kept_of_) {
+    kept_.clear();
+    kept_of_ = model;
+  }
   SentenceRun run(group, bench_.decoder(with_folder), *tokenizer);
   run.prepare(bench_.context(), kept_, stop, [this](const std::string& what) { tell(what); });
   for (int64_t r = -group.warmup; r < group.repetitions; ++r)

@@ -28,7 +28,9 @@ class SentencesKind : public Kind {
 
  private:
   Bench bench_;
+  // What preparations made, for one model as it is held; another model clears it.
   methods::Keepsakes kept_;
+  std::string kept_of_;
 };
 
 }  // namespace reprise::experiments

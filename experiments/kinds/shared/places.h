@@ -15,9 +15,8 @@ std::string resolve_path(const std::string& path);
 // Folders of the models that come with the program, relative to results::data_dir(), sorted.
 std::vector<std::filesystem::path> shipped_models();
 
-// The folder where `./setup.sh --models` puts downloaded models; `reprise data get` does, too, if
-// REPRISE_DATA is not set:
-// ${XDG_CACHE_HOME:-~/.cache}/reprise/models. Empty if neither variable is set.
+// ${XDG_CACHE_HOME:-~/.cache}/reprise/models, where `./setup.sh --models` puts models, and
+// `reprise data get` too unless REPRISE_DATA is set. Empty if neither variable is set.
 std::filesystem::path fetched_models_dir();
 
 // Turns a name into a path or shape for model::load_config() and load_decoder(): a folder or

@@ -175,7 +175,7 @@ TEST(Options, PresetsAreThePapersAndTheCodes) {
   expect_error([&] { read({{"index", "hsnw"}}); }, {"hsnw", "hnsw"});
   expect_error([&] { read({{"projector", "pooled_linear"}}); }, {"padded_tokens"});
   expect_error([&] { read({{"when_full", "evict"}}); }, {"budget_mib"});
-  expect_error([&] { read({{"preset", "as_run"}, {"alignment", "begin"}}); }, {"alignment", "end"});
+  expect_error([&] { read({{"padded_tokens", 128}}); }, {"padded_tokens", "alignment", "end"});
 }
 
 TEST(Labels, AreEquationTwoOfTheStoredMaps) {

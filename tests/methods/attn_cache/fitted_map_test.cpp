@@ -13,7 +13,7 @@ namespace {
 std::vector<float> fitted(const std::vector<float>& map, int64_t heads, int64_t stored,
                           Alignment alignment, int64_t tokens, bool is_causal) {
   std::vector<float> out(static_cast<size_t>(heads * tokens * tokens), -1.0f);
-  fit_map(view_of_map(map, heads, stored), alignment, tokens, is_causal, out);
+  fit_map(view_of_map(map, heads, stored), alignment, tokens, is_causal, out, {.threads = 2});
   return out;
 }
 

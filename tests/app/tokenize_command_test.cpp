@@ -12,10 +12,10 @@ namespace {
 
 using tokenizer::error_of;
 
-class TokenizeCommand : public testing::Test {
+class TokenizeCommand : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
+    folder_ = std::filesystem::path(::testing::TempDir()) /
               ("reprise_tokenize_" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
     std::ofstream(folder_ / "tokenizer.json") << tokenizer::llama_json();

@@ -10,12 +10,12 @@
 
 namespace reprise::testing {
 
-// The folder that REPRISE_DATA names if it holds the reference models and texts; "" otherwise. A
-// folder that `reprise data get` filled holds none.
-inline std::filesystem::path data_dir() {
+// The folder that REPRISE_DATA names if it has the folder `wanted`; "" otherwise, such as where it
+// holds only what `reprise data get` fetched.
+inline std::filesystem::path data_dir(const char* wanted = "golden") {
   const char* dir = std::getenv("REPRISE_DATA");
   std::error_code error;
-  if (dir == nullptr || !std::filesystem::exists(std::filesystem::path(dir) / "golden", error))
+  if (dir == nullptr || !std::filesystem::exists(std::filesystem::path(dir) / wanted, error))
     return {};
   return dir;
 }

@@ -16,7 +16,7 @@ constexpr MmluTemplate kTemplates[] = {
      .has_plain_breaks = false,
      .judgement = Judgement::kFirstLine,
      .most_answer_tokens = 1},
-    {.name = "relay_attention",
+    {.name = "vllm_ra",
      .preamble = "",
      .question = "There is a single choice question about {subject}. Answer the question by "
                  "replying A, B, C or D.\nQuestion: {question}\nA. {a}\nB. {b}\nC. {c}\nD. {d}\n"

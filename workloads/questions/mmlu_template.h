@@ -39,7 +39,7 @@ struct MmluTemplate {
 };
 
 // "hendrycks": the official program's (hendrycks/test, evaluate.py), which AttnCache uses too.
-// "relay_attention": that of RelayAttention's authors (rayleizhu/vllm-ra, _scripts/mllu_bench.py),
+// "vllm_ra": that of RelayAttention's authors (rayleizhu/vllm-ra, _scripts/mllu_bench.py),
 // which repeats its instruction before every question.
 std::vector<std::string> mmlu_template_names();
 

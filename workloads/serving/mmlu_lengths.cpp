@@ -118,10 +118,10 @@ void check_what_was_counted(const SourceOptions& options) {
         "source \"mmlu_lengths\": shots is {}, and the lists count prompts with 5 worked examples: "
         "set shots to 5, or take source \"mmlu\"",
         options.shots);
-  if (options.question_template != "relay_attention")
+  if (options.question_template != "vllm_ra")
     raise(
         "source \"mmlu_lengths\": question_template is \"{}\", and the lists count the wording of "
-        "their authors: set it to \"relay_attention\"",
+        "their authors: set it to \"vllm_ra\"",
         options.question_template);
 }
 

@@ -18,15 +18,23 @@ void check_shard_name(const fs::path& index, const std::string& name) {
           quoted_name(name));
 }
 
-// Name of a weight file in PyTorch's own format, "" if there is none. That format is refused
-// because reading it runs what is in it.
+// True for the names that transformers and Meta give weights; others, such as training_args.bin,
+// hold no weights.
+bool is_pickled_weights(const std::string& name) {
+  return (name.starts_with("pytorch_model") && name.ends_with(".bin")) ||
+         (name.starts_with("consolidated") && name.ends_with(".pth"));
+}
+
+// The first name of a weight file in PyTorch's own format, "" if there is none. That format is
+// refused because reading it runs what is in it.
 std::string pickled_weights_in(const fs::path& dir) {
   std::error_code error;
+  std::string first;
   for (const auto& entry : fs::directory_iterator(dir, error))
     if (const std::string name = entry.path().filename().string();
-        name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth"))
-      return name;
-  return "";
+        is_pickled_weights(name) && (first.empty() || name < first))
+      first = name;
+  return first;
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "core/device/memory.h"
 #include "core/sentence/choice_reader.h"
 #include "core/sentence/cosine.h"
-#include "core/sentence/task_head.h"
+#include "core/sentence/label_reader.h"
 #include "experiments/kinds/sentences/prefill_lane.h"
 #include "experiments/kinds/sentences/text_model.h"
 #include "experiments/kinds/shared/mmlu_axes.h"
@@ -125,10 +125,10 @@ sentence::EmbedSettings settings_of(const Group& group, const SentencesAxes& axe
 }
 
 // The checkpoint's own classifier, for labelled texts.
-std::optional<sentence::TaskHead> head_of(const Group& group) {
+std::optional<model::TaskHead> head_of(const Group& group) {
   if (group.workload.name != "sentiment" || group.model.random_weights) return std::nullopt;
   const Group with_folder = with_model_folder(group);
-  auto head = sentence::read_task_head(with_folder.model.model, Bench::config(with_folder));
+  auto head = model::read_task_head(with_folder.model.model, Bench::config(with_folder));
   if (head && head->labels != 2)
     raise("{} has a classifier of {} labels: sentiment takes one of two", group.model.model,
           head->labels);

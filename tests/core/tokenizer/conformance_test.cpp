@@ -37,7 +37,7 @@ struct Source {
   const char* cases;
   const char* tokenizer;
 };
-class Conformance : public testing::TestWithParam<Source> {};
+class Conformance : public ::testing::TestWithParam<Source> {};
 
 TEST_P(Conformance, EncodesTheStoredCases) {
   REPRISE_NEED_DATA();
@@ -91,10 +91,10 @@ TEST_P(Conformance, DecodesWhatItEncoded) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Real, Conformance,
-                         testing::Values(Source{"llama2", "llama2/tokenizer.model"},
-                                         Source{"llama2", "tinyllama/tokenizer.json"},
-                                         Source{"llama3", "llama3"}, Source{"falcon", "falcon"},
-                                         Source{"mpt", "mpt"}, Source{"bert", "bert"}),
+                         ::testing::Values(Source{"llama2", "llama2/tokenizer.model"},
+                                           Source{"llama2", "tinyllama/tokenizer.json"},
+                                           Source{"llama3", "llama3"}, Source{"falcon", "falcon"},
+                                           Source{"mpt", "mpt"}, Source{"bert", "bert"}),
                          [](const auto& test) {
                            return std::string(test.param.tokenizer)
                                .substr(0, std::string(test.param.tokenizer).find('/'));

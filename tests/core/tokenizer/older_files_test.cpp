@@ -16,7 +16,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-class OlderFilesFolder : public testing::Test {
+class OlderFilesFolder : public ::testing::Test {
  protected:
   void SetUp() override { std::filesystem::create_directories(folder_); }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -27,7 +27,7 @@ class OlderFilesFolder : public testing::Test {
     return load_tokenizer(folder_)->encode(text);
   }
   const std::filesystem::path folder_ =
-      std::filesystem::path(testing::TempDir()) / fmt::format("reprise_older_{}", ::getpid());
+      std::filesystem::path(::testing::TempDir()) / fmt::format("reprise_older_{}", ::getpid());
 };
 
 TEST_F(OlderFilesFolder, AVocabularyOfWordPiecesIsBert) {
@@ -91,7 +91,7 @@ TEST(OlderFiles, BertsVocabularyAloneEncodesAsItsTokenizerJson) {
   REPRISE_NEED_DATA();
   const auto source = data_folder() / "tokenizers" / "bert";
   const auto folder =
-      std::filesystem::path(testing::TempDir()) / fmt::format("reprise_bert_{}", ::getpid());
+      std::filesystem::path(::testing::TempDir()) / fmt::format("reprise_bert_{}", ::getpid());
   std::filesystem::create_directories(folder);
   for (const char* name : {"vocab.txt", "tokenizer_config.json"})
     std::filesystem::copy_file(source / name, folder / name,

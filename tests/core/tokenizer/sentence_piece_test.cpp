@@ -11,7 +11,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-class SentencePiece : public testing::TestWithParam<std::tuple<const char*, const char*, bool>> {
+class SentencePiece : public ::testing::TestWithParam<std::tuple<const char*, const char*, bool>> {
  protected:
   void SetUp() override {
     const auto [type, rules, has_bytes] = GetParam();
@@ -43,10 +43,10 @@ TEST_P(SentencePiece, DecodesLikeTheLibrary) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Trained, SentencePiece,
-                         testing::Values(std::tuple("bpe", "identity", true),
-                                         std::tuple("bpe", "nmt_nfkc", true),
-                                         std::tuple("unigram", "identity", true),
-                                         std::tuple("unigram", "nmt_nfkc", false)));
+                         ::testing::Values(std::tuple("bpe", "identity", true),
+                                           std::tuple("bpe", "nmt_nfkc", true),
+                                           std::tuple("unigram", "identity", true),
+                                           std::tuple("unigram", "nmt_nfkc", false)));
 
 TEST(SentencePieceTokenizer, AddsBosAndComesBack) {
   const SentencePieceTokenizer tokenizer(train_sentence_piece("bpe"), "test.model");

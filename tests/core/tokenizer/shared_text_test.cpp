@@ -83,7 +83,7 @@ TEST(SharedText, TokensAreThoseOfTheWholeText) {
     expect_whole_for_any_text(make_tokenizer(json));
 }
 
-class SharedTextOfFiles : public testing::TestWithParam<const char*> {};
+class SharedTextOfFiles : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(SharedTextOfFiles, TokensAreThoseOfTheWholeText) {
   expect_whole_for_any_text(
@@ -91,8 +91,8 @@ TEST_P(SharedTextOfFiles, TokensAreThoseOfTheWholeText) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shipped, SharedTextOfFiles,
-                         testing::Values("models/quickstart", "models/recall/llama",
-                                         "models/recall/mpt", "models/recall/falcon"),
+                         ::testing::Values("models/quickstart", "models/recall/llama",
+                                           "models/recall/mpt", "models/recall/falcon"),
                          [](const auto& one) {
                            std::string name = one.param;
                            std::replace(name.begin(), name.end(), '/', '_');

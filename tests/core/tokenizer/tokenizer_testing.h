@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -15,19 +14,12 @@
 #include "core/tokenizer/byte_level.h"
 #include "core/tokenizer/json_tokenizer.h"
 #include "core/tokenizer/utf8.h"
+#include "tests/support/data.h"
 #include "tests/support/json.h"
 
 namespace reprise::tokenizer {
 
-// The folder that REPRISE_DATA names if it has tokenizers; "" otherwise.
-inline std::filesystem::path data_folder() {
-  const char* folder = std::getenv("REPRISE_DATA");
-  std::error_code error;
-  if (folder == nullptr ||
-      !std::filesystem::exists(std::filesystem::path(folder) / "tokenizers", error))
-    return "";
-  return folder;
-}
+inline std::filesystem::path data_folder() { return reprise::testing::data_dir("tokenizers"); }
 
 #define REPRISE_NEED_DATA() \
   if (data_folder().empty()) GTEST_SKIP() << "REPRISE_DATA names no real tokenizers"

@@ -59,7 +59,8 @@ struct Fixture {
     facts = {.fingerprint = "tiny",
              .layers = shape.layers,
              .heads = shape.heads,
-             .hidden = shape.hidden};
+             .hidden = shape.hidden,
+             .is_causal = shape.is_causal};
   }
 
   // Last hidden states of a prompt.

@@ -46,7 +46,7 @@ TEST(LoadMmlu, WritesThePromptOfRelayAttentionsAuthors) {
       "There is a single choice question about high school art. Answer the question by replying A, "
       "B, C or D.\nQuestion: ";
   const auto items = load_mmlu(dir.write("high_school_art_test.csv", "Three?,i,j,k,l,D\n"),
-                               {.shots = 1, .question_template = "relay_attention"});
+                               {.shots = 1, .question_template = "vllm_ra"});
   EXPECT_EQ(items.at(0).text(), asks + "One\nor 1?\nA. a\nB. b\nC. c\nD. d\nAnswer: \nC\n\n" +
                                     asks + "Three?\nA. i\nB. j\nC. k\nD. l\nAnswer: ");
   EXPECT_EQ(items[0].lead, "\n");
@@ -56,7 +56,7 @@ TEST(LoadMmlu, WritesThePromptOfRelayAttentionsAuthors) {
       [&] {
         (void)load_mmlu(dir.path() / "high_school_art_test.csv", {.question_template = "hendrics"});
       },
-      {"did you mean \"hendrycks\"?", "relay_attention"});
+      {"did you mean \"hendrycks\"?", "vllm_ra"});
 }
 
 TEST(LoadMmlu, RefusesExamplesBeforeThemselves) {

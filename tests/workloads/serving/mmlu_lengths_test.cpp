@@ -31,7 +31,7 @@ TEST(MmluLengths, AreThoseOfOurPromptsInTheAuthorsWording) {
     const auto file =
         testing::data_dir() / "datasets" / "mmlu" / "test" / (subject.name + "_test.csv");
     const std::vector<questions::Item> items =
-        questions::load_mmlu(file, {.question_template = "relay_attention"});
+        questions::load_mmlu(file, {.question_template = "vllm_ra"});
     std::string prefix;
     for (const std::string& example : items[0].documents) prefix += example;
     EXPECT_EQ(count(prefix), subject.prefix_tokens) << subject.name;
@@ -49,7 +49,7 @@ TEST(MmluLengths, ArePromptsBehindAPrefixOfEachSubject) {
   const auto file = dir.write("mmlu_prompt_stat.json", counts(kMmluQuestions, 50));
   const auto all = make_sample(
       "mmlu_lengths",
-      {.file = dir.path(), .order = "recorded", .question_template = "relay_attention"});
+      {.file = dir.path(), .order = "recorded", .question_template = "vllm_ra"});
   ASSERT_EQ(all->size(), static_cast<int64_t>(kMmluQuestions));
   ASSERT_EQ(all->prefixes().size(), 57u);
   EXPECT_EQ(all->prefixes()[0].name, "college_biology");
@@ -62,7 +62,7 @@ TEST(MmluLengths, ArePromptsBehindAPrefixOfEachSubject) {
   const auto anatomy = make_sample("mmlu_lengths", {.file = file,
                                                     .output_tokens = 5,
                                                     .subjects = "anatomy",
-                                                    .question_template = "relay_attention"});
+                                                    .question_template = "vllm_ra"});
   ASSERT_EQ(anatomy->size(), 135);
   EXPECT_EQ(anatomy->prefixes().at(0).tokens.size(), 407u);
   const ServingRequest request = anatomy->request(0);
@@ -74,11 +74,11 @@ TEST(MmluLengths, ArePromptsBehindAPrefixOfEachSubject) {
 TEST(MmluLengths, AreOfFiveExamplesInTheAuthorsWording) {
   const TempDir dir;
   expect_error([&] { (void)make_sample("mmlu_lengths", {.file = dir.path()}); },
-               {"question_template", "set it to \"relay_attention\""});
+               {"question_template", "set it to \"vllm_ra\""});
   expect_error(
       [&] {
         (void)make_sample("mmlu_lengths",
-                          {.file = dir.path(), .shots = 3, .question_template = "relay_attention"});
+                          {.file = dir.path(), .shots = 3, .question_template = "vllm_ra"});
       },
       {"shots is 3", "set shots to 5"});
 }

@@ -138,11 +138,11 @@ inline std::vector<SampleSource> sample_sources(const model::TempDir& dir, int64
   add("mmlu", {.file = dir.path(), .subjects = "bees", .shots = 0});
   dir.write("mmlu_5shotprefix_stat.json", mmlu_counts(57, 5));
   dir.write("mmlu_prompt_stat.json", mmlu_counts(kMmluQuestions, 2));
-  add("mmlu_lengths", {.file = dir.path(), .requests = 60, .question_template = "relay_attention"});
+  add("mmlu_lengths", {.file = dir.path(), .requests = 60, .question_template = "vllm_ra"});
   add("mmlu_lengths", {.file = dir.path(),
                        .requests = 20,
                        .subjects = "virology,anatomy",
-                       .question_template = "relay_attention"});
+                       .question_template = "vllm_ra"});
   dir.write("prompts-a.txt", "You are a helpful fox. Tell short stories, please.");
   add("system_prompts",
       {.file = dir.write("prompts-b.md", "You are a helpful hen. Tell the truth."),

@@ -277,10 +277,10 @@ TEST(Mmlu, AsksASplitInAWording) {
   dir.write("art_val.csv", "Five?,i,j,k,l,D\n");
   const auto file = dir.write("art_test.csv", "Three?,i,j,k,l,D\nFour?,m,n,o,p,B\n");
   const SourceOptions options{
-      .file = dir.path(), .shots = 2, .split = "val", .question_template = "relay_attention"};
+      .file = dir.path(), .shots = 2, .split = "val", .question_template = "vllm_ra"};
   const auto items =
       questions::load_mmlu(dir.path() / "art_val.csv",
-                           {.shots = 2, .split = "val", .question_template = "relay_attention"});
+                           {.shots = 2, .split = "val", .question_template = "vllm_ra"});
   const auto source = make_of_texts("mmlu", options);
   ASSERT_EQ(source->size(), 1);
   EXPECT_EQ(source->request(0).prompt, encode(items.at(0).text()));
@@ -301,7 +301,7 @@ TEST(Mmlu, DeclaresTheAuthorsPrefix) {
   const auto source = make_of_texts("mmlu", {.file = testing::data_dir() / "datasets" / "mmlu",
                                              .tokenizer = [&] { return tokenizer; },
                                              .subjects = "college_biology",
-                                             .question_template = "relay_attention"});
+                                             .question_template = "vllm_ra"});
   EXPECT_EQ(source->prefixes().at(0).tokens.size(), 586u);
 }
 

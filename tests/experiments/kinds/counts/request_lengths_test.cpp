@@ -23,7 +23,7 @@ TEST_F(RequestLengths, OfMmluAreThoseOfThePapersTable) {
                                 {"models", {{{"model", "llama-2-7b"}, {"weights", "random"}}}},
                                 {"series", series},
                                 {"workload", {{"name", "mmlu_lengths"}, {"file", lists}}},
-                                {"settings", {{"question_template", "relay_attention"}}}});
+                                {"settings", {{"question_template", "vllm_ra"}}}});
   RequestLengthsKind kind(context_);
   const auto measured = kind.measure(group, Machine(), stop_);
   const results::PaperNumbers paper = results::load_paper_numbers("relay_attention_table1_mmlu");

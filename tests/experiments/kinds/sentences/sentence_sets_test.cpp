@@ -182,7 +182,7 @@ TEST(LoadSentences, QuestionsOfAGroupAreAskedByTheirLetters) {
   EXPECT_NE(set.texts[0].find("Answer: B\n\n"), std::string::npos);
   EXPECT_EQ(load_sentences(mmlu, {.mmlu = {.shots = 0}}).answers, (std::vector<size_t>{2, 0, 3}));
   const SentenceSet relay =
-      load_sentences(mmlu, {.mmlu = {.shots = 0, .question_template = "relay_attention"}});
+      load_sentences(mmlu, {.mmlu = {.shots = 0, .question_template = "vllm_ra"}});
   EXPECT_EQ(relay.choices.front(), "\nA");
   EXPECT_TRUE(relay.texts[0].ends_with("D. d\nAnswer: \n"));  // a letter's token follows
 }

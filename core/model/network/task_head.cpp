@@ -1,19 +1,14 @@
-#include "core/sentence/task_head.h"
+#include "core/model/network/task_head.h"
 
-#include <Eigen/Dense>
-#include <cmath>
+#include <map>
 #include <string>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/model/checkpoint/checkpoint_files.h"
 
-namespace reprise::sentence {
+namespace reprise::model {
 namespace {
-
-using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using FloatVector = Eigen::VectorXf;
 
 // Names of the two layers, without ".weight" and ".bias". transformers puts RoBERTa's both into its
 // classifier; the others have a pooler, BERT's within the model.
@@ -21,20 +16,20 @@ struct Names {
   std::string dense, out;
 };
 
-Names names_of(const std::map<std::string, model::FileTensor>& tensors) {
+Names names_of(const std::map<std::string, FileTensor>& tensors) {
   if (tensors.contains("classifier.out_proj.weight"))
     return {"classifier.dense", "classifier.out_proj"};
   const bool is_within = tensors.contains("bert.pooler.dense.weight");
   return {is_within ? "bert.pooler.dense" : "pooler.dense", "classifier"};
 }
 
-std::vector<float> read(const model::CheckpointFiles& files, const std::string& name,
+std::vector<float> read(const CheckpointFiles& files, const std::string& name,
                         const std::vector<int64_t>& shape) {
   const auto found = files.tensors().find(name);
   if (found == files.tensors().end())
     raise("{}: the classifier's tensor \"{}\" is missing", files.dir().string(), name);
   const auto& [file, entry] = found->second;
-  model::SafetensorsEntry wanted{.shape = shape};
+  SafetensorsEntry wanted{.shape = shape};
   if (entry->shape != shape || !entry->dtype)
     raise_shape("{}, tensor \"{}\": shape {} of {} in the file, a classifier of this model has {}",
                 file->path().string(), name, entry->shape_text(), entry->dtype_name,
@@ -44,8 +39,8 @@ std::vector<float> read(const model::CheckpointFiles& files, const std::string& 
   return values;
 }
 
-bool reads_gelu(const std::filesystem::path& folder, const model::ModelConfig& config) {
-  if (config.family != model::Family::kDeberta) return false;
+bool reads_gelu(const std::filesystem::path& folder, const ModelConfig& config) {
+  if (config.family != Family::kDeberta) return false;
   const std::string path = (folder / "config.json").string();
   const Value json = read_json(path);
   JsonObject object(json, path);
@@ -58,24 +53,10 @@ bool reads_gelu(const std::filesystem::path& folder, const model::ModelConfig& c
 
 }  // namespace
 
-void TaskHead::apply(std::span<const float> state, std::span<float> logits) const {
-  REPRISE_CHECK(std::ssize(state) == hidden && std::ssize(logits) == labels, "{} of {}, {} of {}",
-                state.size(), hidden, logits.size(), labels);
-  const auto vector = [](std::span<const float> values) {
-    return Eigen::Map<const FloatVector>(values.data(), std::ssize(values));
-  };
-  FloatVector between = Eigen::Map<const FloatMatrix>(dense.data(), hidden, hidden) * vector(state);
-  between += vector(bias);
-  for (float& x : between)
-    x = is_gelu ? 0.5f * x * (1.0f + std::erf(x * std::sqrt(0.5f))) : std::tanh(x);
-  Eigen::Map<FloatVector>(logits.data(), labels) =
-      Eigen::Map<const FloatMatrix>(out.data(), labels, hidden) * between + vector(out_bias);
-}
-
 std::optional<TaskHead> read_task_head(const std::filesystem::path& folder,
-                                       const model::ModelConfig& config) {
+                                       const ModelConfig& config) {
   if (config.is_causal) return std::nullopt;
-  const model::CheckpointFiles files(folder);
+  const CheckpointFiles files(folder);
   const Names names = names_of(files.tensors());
   const auto classifier = files.tensors().find(names.out + ".weight");
   if (classifier == files.tensors().end()) return std::nullopt;
@@ -90,19 +71,4 @@ std::optional<TaskHead> read_task_head(const std::filesystem::path& folder,
   return head;
 }
 
-LabelReader::LabelReader(model::Decoder& model, const Tokenizer& tokenizer, TextForm form,
-                         TaskHead head)
-    : TextReader(model, tokenizer, std::move(form)), head_(std::move(head)) {}
-
-void LabelReader::read_step(std::span<const model::EncoderText> texts, model::LayerPolicy* policy,
-                            std::span<float> out) {
-  const auto hidden = static_cast<size_t>(head_.hidden), labels = static_cast<size_t>(width());
-  states_.resize(texts.size() * hidden);
-  encoder().encode({.texts = texts, .hidden_of = model::HiddenOf::kFirstToken, .policy = policy},
-                   states_);
-  for (size_t text = 0; text < texts.size(); ++text)
-    head_.apply(std::span(states_).subspan(text * hidden, hidden),
-                out.subspan(text * labels, labels));
-}
-
-}  // namespace reprise::sentence
+}  // namespace reprise::model

@@ -1,5 +1,5 @@
 // Classifiers of BERT, RoBERTa and DeBERTa, against logits of transformers (task_heads/make.py).
-#include "core/sentence/task_head.h"
+#include "core/sentence/label_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -27,8 +27,8 @@ class TaskHeads : public ::testing::TestWithParam<std::string> {
              fs::copy_options::recursive | fs::copy_options::overwrite_existing);
     dir_.write("tokenizer.json", bert_tokenizer_json());
   }
-  [[nodiscard]] std::optional<TaskHead> head() const {
-    return read_task_head(dir_.path(), model::load_config(dir_.path()));
+  [[nodiscard]] std::optional<model::TaskHead> head() const {
+    return model::read_task_head(dir_.path(), model::load_config(dir_.path()));
   }
   TempDir dir_;
 };

@@ -4,13 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "core/model/config/config.h"
-#include "core/sentence/text_reader.h"
 
-namespace reprise::sentence {
+namespace reprise::model {
 
 // logits = W2 f(W1 h + b1) + b2 of the last state h of a text's first token, as the sequence
 // classifiers of transformers compute it: f is tanh for BERT and RoBERTa, and DeBERTa's
@@ -20,32 +18,12 @@ struct TaskHead {
   bool is_gelu = false;              // f: GELU with erf; else tanh
   std::vector<float> dense, bias;    // W1 [hidden, hidden], b1 [hidden]
   std::vector<float> out, out_bias;  // W2 [labels, hidden], b2 [labels]
-
-  // logits [labels] f32 of the state h [hidden].
-  void apply(std::span<const float> state, std::span<float> logits) const;
 };
 
 // The head in a checkpoint's folder; nothing if the model is no encoder or has no such head. Throws
 // Error naming the tensor for a head that is incomplete or of another size than the model, and as
 // CheckpointFiles does.
 std::optional<TaskHead> read_task_head(const std::filesystem::path& folder,
-                                       const model::ModelConfig& config);
+                                       const ModelConfig& config);
 
-// Scores texts for each label.
-class LabelReader final : public TextReader {
- public:
-  // Model and tokenizer must outlive this object.
-  LabelReader(model::Decoder& model, const Tokenizer& tokenizer, TextForm form, TaskHead head);
-
-  // Number of labels; the outputs are their logits.
-  [[nodiscard]] int64_t width() const override { return head_.labels; }
-
- private:
-  void read_step(std::span<const model::EncoderText> texts, model::LayerPolicy* policy,
-                 std::span<float> out) override;
-
-  TaskHead head_;
-  std::vector<float> states_;
-};
-
-}  // namespace reprise::sentence
+}  // namespace reprise::model

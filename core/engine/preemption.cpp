@@ -1,5 +1,6 @@
 #include "core/engine/preemption.h"
 
+#include "core/base/enum_names.h"
 #include "core/base/error.h"
 
 namespace reprise::engine {
@@ -22,16 +23,8 @@ std::string_view name_of(Preemption preemption) {
   REPRISE_CHECK(false, "preemption {}", static_cast<int>(preemption));
 }
 
-std::vector<std::string> known_preemptions() {
-  std::vector<std::string> names;
-  for (const Preemption preemption : kAll) names.emplace_back(name_of(preemption));
-  return names;
-}
+std::vector<std::string> known_preemptions() { return names_of_all(kAll); }
 
-Preemption parse_preemption(std::string_view name) {
-  for (const Preemption preemption : kAll)
-    if (name == name_of(preemption)) return preemption;
-  raise("{}", unknown_name("preemption", name, known_preemptions()));
-}
+Preemption parse_preemption(std::string_view name) { return parse_name("preemption", name, kAll); }
 
 }  // namespace reprise::engine

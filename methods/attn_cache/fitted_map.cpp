@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/dtype.h"
+#include "core/base/enum_names.h"
 #include "core/base/error.h"
 
 namespace reprise::attn_cache {
@@ -34,16 +35,10 @@ std::string_view name_of(Alignment alignment) {
   return alignment == Alignment::kBegin ? "begin" : "end";
 }
 
-std::vector<std::string> alignment_names() {
-  std::vector<std::string> names;
-  for (const Alignment alignment : kAlignments) names.emplace_back(name_of(alignment));
-  return names;
-}
+std::vector<std::string> alignment_names() { return names_of_all(kAlignments); }
 
 Alignment parse_alignment(std::string_view name) {
-  for (const Alignment alignment : kAlignments)
-    if (name == name_of(alignment)) return alignment;
-  raise("{}", unknown_name("alignment of maps", name, alignment_names()));
+  return parse_name("alignment of maps", name, kAlignments);
 }
 
 void read_row(const kernels::MapView& stored, int64_t head, int64_t row, std::span<float> out) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/enum_names.h"
 #include "core/base/error.h"
 #include "core/store/segment_layout.h"
 
@@ -63,16 +64,10 @@ std::string_view name_of(MapForm form) {
   return "u8";
 }
 
-std::vector<std::string> map_form_names() {
-  std::vector<std::string> names;
-  for (const MapForm form : kForms) names.emplace_back(name_of(form));
-  return names;
-}
+std::vector<std::string> map_form_names() { return names_of_all(kForms); }
 
 MapForm parse_map_form(std::string_view name) {
-  for (const MapForm form : kForms)
-    if (name == name_of(form)) return form;
-  raise("{}", unknown_name("form of stored attention maps", name, map_form_names()));
+  return parse_name("form of stored attention maps", name, kForms);
 }
 
 void validate(const MapFormat& format) {

@@ -66,16 +66,18 @@ std::shared_ptr<model::LayerPolicy> borrowed(model::LayerPolicy& policy) {
   return {std::shared_ptr<void>(), &policy};
 }
 
-// Cuts prompts to the length that they count as padded to.
+// Cuts a prompt to the length that it counts as padded to.
+void cut(std::vector<int32_t>& prompt, int32_t tokens) {
+  prompt.resize(std::min(prompt.size(), static_cast<size_t>(tokens)));
+}
+
 class Cutting final : public engine::RequestShaper {
  public:
-  explicit Cutting(int32_t tokens) : tokens_(static_cast<size_t>(tokens)) {}
-  void shape(engine::Request& request) override {
-    request.prompt.resize(std::min(request.prompt.size(), tokens_));
-  }
+  explicit Cutting(int32_t tokens) : tokens_(tokens) {}
+  void shape(engine::Request& request) override { cut(request.prompt, tokens_); }
 
  private:
-  size_t tokens_;
+  int32_t tokens_;
 };
 
 class AttnCacheMethod final : public Method {
@@ -163,18 +165,14 @@ class AttnCacheMethod final : public Method {
   }
 
  private:
-  [[nodiscard]] std::vector<int32_t> formed(std::span<const int32_t> ids) const {
-    if (options_.padded_tokens == 0) return {ids.begin(), ids.end()};
-    const auto kept = std::min(ids.size(), static_cast<size_t>(options_.padded_tokens));
-    return {ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(kept)};
-  }
   // True if the other method skips layers; it then comes before AttnCache in the chain.
   [[nodiscard]] bool skips_layers_beside() const {
     return beside_ != nullptr && beside_->info().skips_layers;
   }
   [[nodiscard]] Prompts all_formed(std::span<const std::vector<int32_t>> prompts) const {
-    Prompts all;
-    for (const std::vector<int32_t>& ids : prompts) all.push_back(formed(ids));
+    Prompts all(prompts.begin(), prompts.end());
+    if (options_.padded_tokens > 0)
+      for (std::vector<int32_t>& prompt : all) cut(prompt, options_.padded_tokens);
     return all;
   }
 

@@ -16,7 +16,7 @@ namespace reprise::attn_cache {
 // The similarity that is compared with the threshold, for the distance d of two vectors.
 enum class Similarity : uint8_t { kDistance, kSquaredDistance };  // 1 - d, 1 - d^2
 
-// What a lookup does about stored prompts of another length than the prompt's.
+// How a lookup treats stored prompts whose length differs from the prompt's.
 enum class Lengths : uint8_t {
   kFit,     // takes the nearest prompt of any length, and fits its maps: fit_map()
   kSame,    // searches only the prompts of the same length

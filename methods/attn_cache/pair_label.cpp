@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/base/enum_names.h"
 #include "core/base/error.h"
 
 namespace reprise::attn_cache {
@@ -87,16 +88,10 @@ double map_distance(const MapStore& maps, const IndexEntry& a, const IndexEntry&
 
 std::string_view name_of(MapNorm norm) { return norm == MapNorm::kL1 ? "l1" : "l2"; }
 
-std::vector<std::string> map_norm_names() {
-  std::vector<std::string> names;
-  for (const MapNorm norm : kNorms) names.emplace_back(name_of(norm));
-  return names;
-}
+std::vector<std::string> map_norm_names() { return names_of_all(kNorms); }
 
 MapNorm parse_map_norm(std::string_view name) {
-  for (const MapNorm norm : kNorms)
-    if (name == name_of(norm)) return norm;
-  raise("{}", unknown_name("norm of attention maps", name, map_norm_names()));
+  return parse_name("norm of attention maps", name, kNorms);
 }
 
 double pair_label(const MapStore& maps, const IndexEntry& a, const IndexEntry& b,

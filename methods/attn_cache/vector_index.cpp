@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/base/enum_names.h"
 #include "core/base/error.h"
 #include "methods/attn_cache/vector_search.h"
 
@@ -45,16 +46,10 @@ std::string_view name_of(IndexKind kind) {
   return "flat";
 }
 
-std::vector<std::string> index_kind_names() {
-  std::vector<std::string> names;
-  for (const IndexKind kind : kKinds) names.emplace_back(name_of(kind));
-  return names;
-}
+std::vector<std::string> index_kind_names() { return names_of_all(kKinds); }
 
 IndexKind parse_index_kind(std::string_view name) {
-  for (const IndexKind kind : kKinds)
-    if (name == name_of(kind)) return kind;
-  raise("{}", unknown_name("kind of vector index", name, index_kind_names()));
+  return parse_name("kind of vector index", name, kKinds);
 }
 
 VectorIndex::VectorIndex(const IndexOptions& options, int64_t dims, std::span<const float> vectors,

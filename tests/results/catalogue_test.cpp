@@ -1,4 +1,4 @@
-// What `reprise data get` knows, as the errors about missing models and data see it.
+// Tests how errors about missing models and data name the command that fetches them.
 #include "results/catalogue.h"
 
 #include <gtest/gtest.h>

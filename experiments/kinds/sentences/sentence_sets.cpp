@@ -227,7 +227,7 @@ SentenceScore score_answers(const SentenceSet& set, std::span<const float> logit
   return share_of(right, std::ssize(set.answers));
 }
 
-// Of two equal logits label 0 counts.
+// If the two logits are equal, label 0 counts.
 SentenceScore score_head(const SentenceSet& set, std::span<const float> logits) {
   int64_t right = 0;
   for (const size_t text : set.queries) {

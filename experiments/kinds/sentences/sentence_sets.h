@@ -26,7 +26,7 @@ struct SentenceChoice {
   // of those of database_share. [AttnCache's released code for STS]
   bool stores_asked = false;
   bool edits_texts = false;  // edited_text() of all texts
-  // Of labelled texts: the model scores labels itself, so no text is spent on a probe.
+  // For labelled texts: true if the model scores labels itself, so that no text is spent on a probe.
   bool has_head = false;
 };
 

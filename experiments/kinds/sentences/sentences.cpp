@@ -135,7 +135,7 @@ std::optional<model::TaskHead> head_of(const Group& group) {
   return head;
 }
 
-SentenceSet set_of(const Group& group, const SentencesAxes& axes) {
+SentenceSet set_of(const Group& group, const SentencesAxes& axes, bool has_head) {
   Workload workload = group.workload;
   if (!axes.set.empty()) workload.file = (std::filesystem::path(workload.file) / axes.set).string();
   return load_sentences(workload, {.items = axes.items,
@@ -146,19 +146,21 @@ SentenceSet set_of(const Group& group, const SentencesAxes& axes) {
                                    .seed = group.seeds.prompts,
                                    .stores_asked = axes.database_from == kAsked,
                                    .edits_texts = axes.edits == kPromptEol,
-                                   .has_head = head_of(group).has_value()});
+                                   .has_head = has_head});
 }
 
-// What makes numbers of the set's texts: vectors, or the logits of choices or labels.
+// Returns the reader that turns the set's texts into vectors, or into logits of choices or labels.
 std::unique_ptr<sentence::TextReader> reader_of(const Group& group, const SentencesAxes& axes,
-                                                const SentenceSet& set, model::Decoder& decoder,
+                                                const SentenceSet& set,
+                                                std::optional<model::TaskHead> head,
+                                                model::Decoder& decoder,
                                                 const Tokenizer& tokenizer) {
   if (!set.choices.empty())
     return std::make_unique<sentence::ChoiceReader>(decoder, tokenizer, set.choices);
   sentence::EmbedSettings settings = settings_of(group, axes);
-  if (set.has_head)
+  if (head)
     return std::make_unique<sentence::LabelReader>(decoder, tokenizer, std::move(settings.form),
-                                                   head_of(group).value());
+                                                   *std::move(head));
   return std::make_unique<sentence::Embedder>(decoder, tokenizer, std::move(settings));
 }
 
@@ -176,25 +178,16 @@ MethodChoice placed(const MethodChoice& method, double threshold) {
   return here;
 }
 
-// Names the model and the way its weights are held.
-std::string held_model_of(const Group& group) {
-  const ModelChoice& model = group.model;
-  return fmt::format("{} {} {} {}", model.model, model.random_weights ? "random" : "checkpoint",
-                     model.weight_format ? name_of(*model.weight_format) : "plain",
-                     name_of(group.dtype));
-}
-
 using Tell = std::function<void(const std::string& doing)>;
 
 class SentenceRun {
  public:
   SentenceRun(const Group& group, model::Decoder& decoder, const Tokenizer& tokenizer)
-      : group_(group),
-        axes_(group.axes_as<SentencesAxes>()),
-        decoder_(decoder),
-        set_(set_of(group, axes_)),
-        reader_(reader_of(group, axes_, set_, decoder, tokenizer)),
-        tokens_(reader_->tokens_of(set_.texts)) {
+      : group_(group), axes_(group.axes_as<SentencesAxes>()), decoder_(decoder) {
+    std::optional<model::TaskHead> head = head_of(group);
+    set_ = set_of(group, axes_, head.has_value());
+    reader_ = reader_of(group, axes_, set_, std::move(head), decoder, tokenizer);
+    tokens_ = reader_->tokens_of(set_.texts);
     for (const sentence::TextTokens& text : tokens_) {
       cut_ += text.was_cut() ? 1 : 0;
       total_tokens_ += std::ssize(text.ids);
@@ -375,7 +368,7 @@ void SentencesKind::check(const Group& group) {
   problems.collect([&] {
     if (axes.edits != kAsGiven && group.workload.name == "mmlu")
       raise("edits \"{}\" is of sentences: mmlu's prompts end as they are worded", axes.edits);
-    (void)set_of(group, axes);
+    (void)set_of(group, axes, head_of(group).has_value());
   });
   problems.collect([&] {
     check_text_model(group, axes, bench_.context());
@@ -394,7 +387,7 @@ std::vector<Measurement> SentencesKind::measure(const Group& group, const Machin
   bench_.use_calibration(machine);
   const Group with_folder = with_model_folder(group);
   const auto tokenizer = load_tokenizer(with_folder.model.model);
-  if (const std::string model = held_model_of(group); model != kept_of_) {
+  if (const std::string model = Bench::held_model(with_folder); model != kept_of_) {
     kept_.clear();
     kept_of_ = model;
   }

@@ -28,7 +28,8 @@ class SentencesKind : public Kind {
 
  private:
   Bench bench_;
-  // What preparations made, for one model as it is held; another model clears it.
+  // Methods' results of long preparations with the model that kept_of_ names. They are cleared for
+  // another model.
   methods::Keepsakes kept_;
   std::string kept_of_;
 };

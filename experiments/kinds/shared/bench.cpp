@@ -71,10 +71,14 @@ model::ModelConfig Bench::config(const Group& group) {
   return model::load_config(resolve_model(group.model.model));
 }
 
+std::string Bench::held_model(const Group& group) {
+  return fmt::format("{} {} {} {} {}", group.model.model, group.model.random_weights,
+                     name_of(group.dtype), name_of(group.weight_type().format),
+                     group.seeds.weights);
+}
+
 model::Decoder& Bench::decoder(const Group& group) {
-  const std::string wanted =
-      fmt::format("{} {} {} {} {}", group.model.model, group.model.random_weights,
-                  name_of(group.dtype), name_of(group.weight_type().format), group.seeds.weights);
+  const std::string wanted = held_model(group);
   if (decoder_ == nullptr || loaded_ != wanted) {
     decoder_.reset();
     decoder_ = model::load_decoder(resolve_model(group.model.model), load_options(group), context_);

@@ -43,6 +43,8 @@ class Bench {
   [[nodiscard]] static model::ModelConfig config(const Group& group);
   // The group's decoder. If it is another one than before, the one before is freed first.
   model::Decoder& decoder(const Group& group);
+  // Names the group's model and the way its weights are made and held.
+  [[nodiscard]] static std::string held_model(const Group& group);
   // One method, ready for requests. The method outlives the engine.
   struct Lane {
     std::unique_ptr<methods::Method> method = {};

@@ -56,7 +56,7 @@ TEST(FitMap, RowsThatAreNotStoredWeighWhatTheySeeEqually) {
             (std::vector<float>{1.0f}));
 }
 
-// Of random lengths and maps, every row is a distribution, and a causal one sees no later key.
+// Checks random lengths and maps: every row is a distribution, and a causal one sees no later key.
 TEST(FitMap, GivesDistributions) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);

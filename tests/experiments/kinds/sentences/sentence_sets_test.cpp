@@ -54,7 +54,7 @@ TEST(LoadSentences, ADatabaseIsSetApartWithAnyOfItsTexts) {
             set.database);
 }
 
-// The same pairs are asked whether what is stored is set apart or contaminated.
+// The asked pairs are the same, whether the stored texts are set apart or are those of the pairs.
 TEST(LoadSentences, TheAskedTextsThemselvesMayBeStored) {
   const TempDir dir;
   const std::string file = dir.write("a.tsv", pair_lines(20)).string();

@@ -1,0 +1,29 @@
+// The names of an enum's values, for options: all of them, and the value that a name means.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace reprise {
+
+// name_of(value) of each value in `all`, an array.
+template <typename All>
+std::vector<std::string> names_of_all(const All& all) {
+  std::vector<std::string> names;
+  for (const auto value : all) names.emplace_back(name_of(value));
+  return names;
+}
+
+// The value in `all` that has the name. Throws Error that says `what` it names, with the nearest
+// name.
+template <typename All>
+auto parse_name(const char* what, std::string_view name, const All& all) {
+  for (const auto value : all)
+    if (name == name_of(value)) return value;
+  raise("{}", unknown_name(what, name, names_of_all(all)));
+}
+
+}  // namespace reprise

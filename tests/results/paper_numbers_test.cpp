@@ -220,7 +220,8 @@ TEST(PaperNumbers, ADataSetIsKnownWhereverItsFolderLies) {
   EXPECT_TRUE(paper.at({{"workload", Fields{{"file", 12}}}}).empty());
 }
 
-// A sweep over sets names each below the workload's folder; the paper's averages stand beside means.
+// A sweep over sets names each below the workload's folder; the paper's averages stand beside
+// means.
 TEST(PaperNumbers, ASweptDataSetIsKnownByItsName) {
   const auto at = [](const char* set) {
     return load_paper_numbers("attn_cache_table2")

@@ -26,7 +26,8 @@ struct SentenceChoice {
   // of those of database_share. [AttnCache's released code for STS]
   bool stores_asked = false;
   bool edits_texts = false;  // edited_text() of all texts
-  // For labelled texts: true if the model scores labels itself, so that no text is spent on a probe.
+  // For labelled texts: true if the model scores labels itself, so that no text is spent on a
+  // probe.
   bool has_head = false;
 };
 
@@ -38,15 +39,16 @@ struct SentenceChoice {
 // Texts, and people's judgement of them: the similarity of the two texts of each pair, a label of
 // each text, or the right one of some continuations.
 struct SentenceSet {
-  std::vector<std::string> texts;     // of pairs: the first and the second of each in turn
-  std::vector<double> scores;         // of pairs: as many as pairs
-  std::vector<uint8_t> labels;        // of labelled texts: as many as texts
-  std::vector<size_t> answers;        // of questions: the right choice, as many as texts
-  std::vector<std::string> choices;   // of all questions, as they stand behind a text
-  std::vector<size_t> probe;          // of labelled texts: those that a probe learns from, and
-  std::vector<size_t> queries;        // that the probe is tested on; 4/5 and 1/5; of a head: all
-  bool has_head = false;              // of labelled texts: SentenceChoice::has_head
-  std::vector<std::string> database;  // texts that methods may store; none is scored unless they are the asked ones
+  std::vector<std::string> texts;    // of pairs: the first and the second of each in turn
+  std::vector<double> scores;        // of pairs: as many as pairs
+  std::vector<uint8_t> labels;       // of labelled texts: as many as texts
+  std::vector<size_t> answers;       // of questions: the right choice, as many as texts
+  std::vector<std::string> choices;  // of all questions, as they stand behind a text
+  std::vector<size_t> probe;         // of labelled texts: those that a probe learns from, and
+  std::vector<size_t> queries;       // that the probe is tested on; 4/5 and 1/5; of a head: all
+  bool has_head = false;             // of labelled texts: SentenceChoice::has_head
+  std::vector<std::string>
+      database;  // texts that methods may store; none is scored unless they are the asked ones
   std::vector<std::string> training;  // texts that methods learn from; none is scored
   std::vector<std::string> splits;    // descriptions of all parts; see split_by_text()
   int64_t unscored = 0;               // pairs left out because nobody scored them

@@ -48,8 +48,7 @@ TEST(MmluLengths, ArePromptsBehindAPrefixOfEachSubject) {
   dir.write("mmlu_5shotprefix_stat.json", counts(57, 400));
   const auto file = dir.write("mmlu_prompt_stat.json", counts(kMmluQuestions, 50));
   const auto all = make_sample(
-      "mmlu_lengths",
-      {.file = dir.path(), .order = "recorded", .question_template = "vllm_ra"});
+      "mmlu_lengths", {.file = dir.path(), .order = "recorded", .question_template = "vllm_ra"});
   ASSERT_EQ(all->size(), static_cast<int64_t>(kMmluQuestions));
   ASSERT_EQ(all->prefixes().size(), 57u);
   EXPECT_EQ(all->prefixes()[0].name, "college_biology");
@@ -59,10 +58,9 @@ TEST(MmluLengths, ArePromptsBehindAPrefixOfEachSubject) {
   EXPECT_EQ(all->request(144).output_tokens, 32);
   EXPECT_FALSE(all->is_right(0, "A").has_value());  // made-up tokens ask nothing
 
-  const auto anatomy = make_sample("mmlu_lengths", {.file = file,
-                                                    .output_tokens = 5,
-                                                    .subjects = "anatomy",
-                                                    .question_template = "vllm_ra"});
+  const auto anatomy = make_sample(
+      "mmlu_lengths",
+      {.file = file, .output_tokens = 5, .subjects = "anatomy", .question_template = "vllm_ra"});
   ASSERT_EQ(anatomy->size(), 135);
   EXPECT_EQ(anatomy->prefixes().at(0).tokens.size(), 407u);
   const ServingRequest request = anatomy->request(0);

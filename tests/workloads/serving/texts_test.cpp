@@ -278,9 +278,8 @@ TEST(Mmlu, AsksASplitInAWording) {
   const auto file = dir.write("art_test.csv", "Three?,i,j,k,l,D\nFour?,m,n,o,p,B\n");
   const SourceOptions options{
       .file = dir.path(), .shots = 2, .split = "val", .question_template = "vllm_ra"};
-  const auto items =
-      questions::load_mmlu(dir.path() / "art_val.csv",
-                           {.shots = 2, .split = "val", .question_template = "vllm_ra"});
+  const auto items = questions::load_mmlu(
+      dir.path() / "art_val.csv", {.shots = 2, .split = "val", .question_template = "vllm_ra"});
   const auto source = make_of_texts("mmlu", options);
   ASSERT_EQ(source->size(), 1);
   EXPECT_EQ(source->request(0).prompt, encode(items.at(0).text()));

@@ -19,7 +19,7 @@ std::shared_ptr<CommonOptions> add_common_options(CLI::App& command) {
       ->check(integer_within(1, kMostThreads));
   command
       .add_option("--isa", options->isa,
-                  "instruction set: portable, avx2, avx512, avx512-bf16 (default: the best here)")
+                  "instruction set: portable, avx2, avx512, avx512-bf16, amx (default: the best here)")
       ->check(not_empty());
   command.add_option("--device", options->device, "cpu or cuda (default: cpu)")->check(not_empty());
   return options;

@@ -1,7 +1,12 @@
 #include "core/device/cpu.h"
 
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include <array>
 #include <cstdlib>
@@ -13,7 +18,8 @@
 namespace reprise {
 namespace {
 
-constexpr std::array kAllIsas = {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16};
+constexpr std::array kAllIsas = {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16,
+                                 Isa::kAmx};
 
 // Size of one instance of the data (or unified) cache of a level, from /sys; 0 if unknown. (glibc's
 // sysconf reports the sum over all instances for an AMD processor's L3.)
@@ -46,6 +52,22 @@ int count_l3_instances(const cpu_set_t& set) {
   return std::max(1, static_cast<int>(sharers.size()));
 }
 
+#if defined(__x86_64__)
+// GCC 11 knows no names of AMX for __builtin_cpu_supports().
+bool has_amx_bf16() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24;
+  return (d & kAmxBf16) != 0 && (d & kAmxTile) != 0;
+}
+
+// Linux keeps the tiles' state (8 KiB a thread) only for processes that ask for it.
+bool may_use_tiles() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+#endif
+
 CpuFacts read_cpu_facts() {
   CpuFacts facts;
   std::ifstream file("/proc/cpuinfo");
@@ -77,6 +99,8 @@ std::string_view name_of(Isa isa) {
       return "avx512";
     case Isa::kAvx512Bf16:
       return "avx512-bf16";
+    case Isa::kAmx:
+      return "amx";
   }
   return "?";
 }
@@ -89,7 +113,7 @@ Isa parse_isa(std::string_view name) {
             name_of(best_isa()));
     return isa;
   }
-  raise("unknown instruction set \"{}\": use portable, avx2, avx512 or avx512-bf16", name);
+  raise("unknown instruction set \"{}\": use portable, avx2, avx512, avx512-bf16 or amx", name);
 }
 
 Isa best_isa() {
@@ -100,7 +124,8 @@ Isa best_isa() {
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
                         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
-    if (avx512 && __builtin_cpu_supports("avx512bf16")) return Isa::kAvx512Bf16;
+    if (avx512 && __builtin_cpu_supports("avx512bf16"))
+      return has_amx_bf16() && may_use_tiles() ? Isa::kAmx : Isa::kAvx512Bf16;
     if (avx512) return Isa::kAvx512;
     return avx2 ? Isa::kAvx2 : Isa::kPortable;
   }();

@@ -7,14 +7,17 @@
 
 namespace reprise {
 
-// Instruction sets the kernels are compiled for, weakest first.
-enum class Isa : uint8_t { kPortable, kAvx2, kAvx512, kAvx512Bf16 };
+// Instruction sets the kernels are compiled for, weakest first. Each contains those before it; kAmx
+// is AVX512-BF16 with AMX's tiles of bf16.
+enum class Isa : uint8_t { kPortable, kAvx2, kAvx512, kAvx512Bf16, kAmx };
 
-std::string_view name_of(Isa isa);  // "portable", "avx2", "avx512", "avx512-bf16"
+std::string_view name_of(Isa isa);  // "portable", "avx2", "avx512", "avx512-bf16", "amx"
 // Throws Error for an unknown name and for a set that this processor lacks.
 Isa parse_isa(std::string_view name);
-// The strongest set this processor and operating system support.
+// The strongest set this processor and operating system support. The first call asks the system for
+// the use of AMX's tiles, for all threads of the process.
 Isa best_isa();
+[[nodiscard]] constexpr bool has_bf16_dot(Isa isa) { return isa >= Isa::kAvx512Bf16; }
 
 // Facts about the processor, as the system tells them.
 struct CpuFacts {

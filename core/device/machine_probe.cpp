@@ -118,9 +118,14 @@ double MachineProbe::sample(Limit limit) const {
     case Limit::kF32:
       return flop_rate(context_, f32);
     case Limit::kBf16:
-      return context_.isa == Isa::kAvx512Bf16
-                 ? flop_rate(context_, [] { return cpu::dot_bf16(kRounds); })
-                 : flop_rate(context_, f32);
+      switch (context_.isa) {
+        case Isa::kAmx:
+          return flop_rate(context_, [] { return cpu::multiply_tiles(kRounds); });
+        case Isa::kAvx512Bf16:
+          return flop_rate(context_, [] { return cpu::dot_bf16(kRounds); });
+        default:
+          return flop_rate(context_, f32);
+      }
     case Limit::kDeviceRead:
     case Limit::kDeviceHalf:
       REPRISE_CHECK(false, "{} asked of the processor's probe", name_of(limit));
@@ -136,7 +141,7 @@ MachineLimits probe_machine(const Context& context) {
                        .l2_read_gb_s = probe.measure(Limit::kL2Read, 0.15),
                        .f32_gflop_s = probe.measure(Limit::kF32, 0.25)};
   limits.bf16_gflop_s =
-      context.isa == Isa::kAvx512Bf16 ? probe.measure(Limit::kBf16, 0.25) : limits.f32_gflop_s;
+      has_bf16_dot(context.isa) ? probe.measure(Limit::kBf16, 0.25) : limits.f32_gflop_s;
   limits.elapsed_s = seconds_since(start);
   return limits;
 }

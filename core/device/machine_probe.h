@@ -15,8 +15,9 @@ struct MachineLimits {
   double l3_read_gb_s = 0;    // all threads, working set in L3
   double l2_read_gb_s = 0;    // all threads, working set in each core's L2
   double f32_gflop_s = 0;     // all threads, fused multiply-adds in registers
-  double bf16_gflop_s =
-      0;  // all threads, bf16 dot products in registers; f32_gflop_s if there is no AVX512-BF16
+  // All threads, bf16 products in registers: of AMX's tiles, else AVX512-BF16's dot products;
+  // f32_gflop_s if there are neither.
+  double bf16_gflop_s = 0;
   // Limits of a GPU: reading its memory, and bf16 products with f32 sums; 0 if not measured.
   // core/kernels/device/cuda/device_probe.h measures them, not the probe below.
   double device_read_gb_s = 0;

@@ -40,7 +40,7 @@ constexpr double kFewLanesPartialSeconds = 80e-9, kManyLanesPartialSeconds = 330
 double PlanCosts::item_seconds(int64_t tokens, int64_t rows, int64_t items) const {
   const auto kv_elements = static_cast<double>(tokens * setting.kv_heads * setting.head_dim);
   const double bytes = 2.0 * kv_elements * static_cast<double>(size_of(setting.kv_dtype));
-  const bool is_bf16 = setting.kv_dtype == DType::kBF16 && setting.context.isa == Isa::kAvx512Bf16;
+  const bool is_bf16 = setting.kv_dtype == DType::kBF16 && has_bf16_dot(setting.context.isa);
   const double flops_s = 1e9 * (is_bf16 ? machine.bf16_gflop_s : machine.f32_gflop_s);
   const double dram_s = 1e9 * machine.dram_read_gb_s, l3_s = 1e9 * machine.l3_read_gb_s;
 

@@ -30,7 +30,7 @@ inline double rounding_bound(DType dtype, double magnitude) {
 
 inline std::vector<Isa> available_isas() {
   std::vector<Isa> isas;
-  for (Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16})
+  for (Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16, Isa::kAmx})
     if (isa <= best_isa()) isas.push_back(isa);
   return isas;
 }

@@ -23,4 +23,8 @@ double multiply_add_f32(int64_t rounds, Isa isa);
 // AVX512-BF16.
 double dot_bf16(int64_t rounds);
 
+// Runs `rounds` rounds of independent products of bf16 tiles; returns the FLOPs done. Needs AMX,
+// and that best_isa() was called.
+double multiply_tiles(int64_t rounds);
+
 }  // namespace reprise::cpu

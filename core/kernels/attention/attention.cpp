@@ -117,10 +117,13 @@ void run_tasks(const LayerCall& call, const OutputView* out, AttentionWorkspace&
     }
     void* scratch = workspace.scratch[static_cast<size_t>(worker)].data();
     // Chosen for each item, because a plan's caches may have different dtypes.
-    if (run.kv_dtype == DType::kBF16 && context.isa == Isa::kAvx512Bf16 && run.head_dim % 2 == 0) {
-      cpu::attention_avx512_bf16(run, scratch);
-    } else {
+    if (run.kv_dtype != DType::kBF16 || !has_bf16_dot(context.isa) || run.head_dim % 2 != 0) {
       cpu::attention_f32(run, scratch, context.isa);
+    } else if (context.isa == Isa::kAmx && run.head_dim % 32 == 0 &&
+               run.unit_lanes() > cpu::kFewLanes) {
+      cpu::attention_amx(run, scratch);
+    } else {
+      cpu::attention_avx512_bf16(run, scratch);
     }
   });
 }

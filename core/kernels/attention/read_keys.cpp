@@ -47,8 +47,7 @@ class TaskReader {
  private:
   // The number of units that the attention kernel reads together.
   [[nodiscard]] int32_t units_together() const {
-    if (cache_.dtype == DType::kBF16 && (isa_ != Isa::kAvx512Bf16 || step_head_dim() % 2 != 0))
-      return 1;
+    if (cache_.dtype == DType::kBF16 && (!has_bf16_dot(isa_) || step_head_dim() % 2 != 0)) return 1;
     cpu::AttentionTask task;
     task.kv_dtype = cache_.dtype;
     task.head_dim = step_head_dim();

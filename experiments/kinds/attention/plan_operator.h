@@ -46,7 +46,7 @@ class PlanOperator final : public AttentionOperator {
     }
     if (problem_.kv_dtype != DType::kBF16) return {.sums = 1e-4};
     const double u = epsilon_of(DType::kBF16) / 2;
-    const double of_products = context_.isa == Isa::kAvx512Bf16 ? u : 0.0;
+    const double of_products = has_bf16_dot(context_.isa) ? u : 0.0;
     return {.queries = of_products, .weights = of_products, .outputs = u, .sums = 1e-4};
   }
   void report(const reuse::MetricSink& sink) const override;

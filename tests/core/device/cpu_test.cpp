@@ -8,7 +8,7 @@ namespace reprise {
 namespace {
 
 TEST(Isa, NamesParseUpToTheBestOfThisProcessor) {
-  for (Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
+  for (Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16, Isa::kAmx}) {
     if (isa <= best_isa()) {
       EXPECT_EQ(parse_isa(name_of(isa)), isa);
     } else {

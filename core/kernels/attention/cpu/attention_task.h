@@ -159,6 +159,9 @@ size_t attention_scratch_bytes(int head_dim);
 // an even head_dim.
 void attention_avx512_bf16(const AttentionTask& task, void* scratch);
 void attention_few_avx512_bf16(const AttentionTask& task, void* scratch);  // lanes <= kFewLanes
+// Needs bf16 keys, AMX, a head_dim that is a multiple of 32 and more than kFewLanes lanes of a
+// unit.
+void attention_amx(const AttentionTask& task, void* scratch);
 void attention_f32(const AttentionTask& task, void* scratch, Isa isa);
 void attention_few_f32(const AttentionTask& task, void* scratch, Isa isa);  // lanes <= kFewLanes
 

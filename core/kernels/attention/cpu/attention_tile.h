@@ -184,13 +184,14 @@ struct VisibleRange {
 // lane tile at a time.
 struct TileScratch {
   // For every lane of the task.
-  void* q = nullptr;         // many lanes: [tiles][head_dim][64]; few: [lanes][padded_dim]
-  float* o = nullptr;        // [lanes][padded_dim]
-  float* m = nullptr;        // [lanes] in log2 units
-  float* n = nullptr;        // [lanes]
-  float* alibi_q = nullptr;  // [lanes]
-  int32_t* low = nullptr;    // [lanes]
-  int32_t* high = nullptr;   // [lanes]
+  void* q = nullptr;                // many lanes: [tiles][head_dim][64]; few: [lanes][padded_dim]
+  float* o = nullptr;               // [lanes][padded_dim]
+  float* o_by_dimension = nullptr;  // with AMX: [tiles][head_dim][64]
+  float* m = nullptr;               // [lanes] in log2 units
+  float* n = nullptr;               // [lanes]
+  float* alibi_q = nullptr;         // [lanes]
+  int32_t* low = nullptr;           // [lanes]
+  int32_t* high = nullptr;          // [lanes]
   // For the key tile.
   RowGroups keys, values;
   int unit = 0;  // the current unit, with few lanes
@@ -223,6 +224,7 @@ struct TileScratch {
     };
     carve(q, 4, width * kTaskLanes);
     carve(o, 4, width * kTaskLanes);
+    carve(o_by_dimension, 4, width * kTaskLanes);
     for (float** row : {&m, &n, &alibi_q}) carve(*row, 4, kTaskLanes);
     carve(low, 4, kTaskLanes);
     carve(high, 4, kTaskLanes);

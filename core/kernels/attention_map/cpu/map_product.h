@@ -44,7 +44,7 @@ class MapProducts {
   void multiply_rows(const MapProduct& product, int64_t first, int64_t rows, Isa isa);
   void scale_and_store(const MapProduct& product, int64_t first, int64_t rows) const;
   [[nodiscard]] bool multiplies_bf16(Isa isa) const {
-    return dtype_ == DType::kBF16 && isa == Isa::kAvx512Bf16;
+    return dtype_ == DType::kBF16 && has_bf16_dot(isa);
   }
   [[nodiscard]] int64_t panels() const { return (head_dim_ + 63) / 64; }
 

@@ -19,7 +19,7 @@ struct CodedShape {
 
 // True if many rows are multiplied at once, so that codes are decoded once for all of them.
 [[nodiscard]] inline bool takes_many_coded_rows(DType input, const Context& context) {
-  return input == DType::kBF16 && context.isa == Isa::kAvx512Bf16;
+  return input == DType::kBF16 && has_bf16_dot(context.isa);
 }
 
 class CodedRows {

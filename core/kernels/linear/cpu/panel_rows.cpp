@@ -53,8 +53,7 @@ const char* input_rows(const LinearCall& call, const InputRows& rows, LinearWork
 }
 
 bool streams_batches(DType dtype, const Context& context) {
-  // A product that uses AMX is faster than ours for any number of rows.
-  return dtype == DType::kBF16 && context.isa == Isa::kAvx512Bf16 && !product_uses_amx();
+  return dtype == DType::kBF16 && has_bf16_dot(context.isa) && !multiplies_by_amx(context.isa);
 }
 
 WeightFetch Context::*plain_fetch(DType dtype, int64_t m) {
@@ -70,7 +69,7 @@ PanelRows::PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWo
       words_(panel_words(cols, dtype)),
       isa_(context.isa),
       fetch_(context.*plain_fetch(dtype, call.m)),
-      has_bf16_dot_(dtype == DType::kBF16 && context.isa == Isa::kAvx512Bf16),
+      has_bf16_dot_(dtype == DType::kBF16 && has_bf16_dot(context.isa)),
       takes_many_(has_bf16_dot_ && call.m > LinearCall::kStreamedRows),
       part_rows_(equal_parts(call.m, takes_many_     ? kManyLinearRows
                                      : has_bf16_dot_ ? kLinearRows

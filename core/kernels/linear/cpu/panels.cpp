@@ -84,9 +84,8 @@ void Panels::apply(const LinearCall& call, int64_t first, int64_t end, LinearWor
 
 bool Panels::multiply(const LinearCall& call, int64_t first, int64_t end,
                       LinearWorkspace& workspace, const Context& context) const {
-  // oneDNN chooses its instruction set itself; a weaker one in the context must not be bypassed.
   const DType dtype = input_dtype();
-  if (context.isa < (dtype == DType::kBF16 ? Isa::kAvx512Bf16 : Isa::kAvx512)) return false;
+  if (!allows_products(context.isa, dtype)) return false;
   if (first % kOutputs != 0) return false;  // products begin at a panel
   const int64_t outputs = end - first;
   const TiledProduct product(call, {.n = outputs, .k = cols(), .dtype = dtype},

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/base/dtype.h"
+#include "core/device/cpu.h"
 
 namespace reprise::kernels::cpu {
 
@@ -45,6 +46,17 @@ class Product {
 
 // True if bf16 products use AMX here, whose tiles compute several times as fast as AVX-512.
 [[nodiscard]] bool product_uses_amx();
+
+// oneDNN chooses its instruction set itself. True if that is one which `isa` allows.
+[[nodiscard]] inline bool allows_products(Isa isa, DType dtype) {
+  if (dtype == DType::kF32) return isa >= Isa::kAvx512;
+  return isa == Isa::kAmx || (isa == Isa::kAvx512Bf16 && !product_uses_amx());
+}
+// True if bf16 products are computed by AMX, which is faster than our kernels for any number of
+// rows.
+[[nodiscard]] inline bool multiplies_by_amx(Isa isa) {
+  return isa == Isa::kAmx && product_uses_amx();
+}
 
 // The products of the shapes used last. With continuous batching every step may have another m, so
 // an unbounded cache would grow with the number of batch sizes times the model's shapes. Making a

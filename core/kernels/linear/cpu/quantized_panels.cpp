@@ -30,7 +30,8 @@ void QuantizedPanels::read_block(int64_t first_row, int64_t end_row, int64_t fir
 void QuantizedPanels::apply(const LinearCall& call, int64_t first, int64_t end,
                             LinearWorkspace& workspace, const Context& context) const {
   const Outputs outputs{.first = first, .end = end};
-  const bool has_many = takes_many_coded_rows(input_dtype(), context) && !product_uses_amx();
+  const bool has_many =
+      takes_many_coded_rows(input_dtype(), context) && !multiplies_by_amx(context.isa);
   if (call.m <= (has_many ? LinearCall::kManyCodedRows : LinearCall::kCodedRows))
     return stream(call, outputs, workspace, context);
   if (!multiply(call, outputs, workspace, context)) expand(call, outputs, workspace, context);
@@ -87,7 +88,7 @@ void QuantizedPanels::expand(const LinearCall& call, const Outputs& outputs,
 bool QuantizedPanels::multiply(const LinearCall& call, const Outputs& outputs,
                                LinearWorkspace& workspace, const Context& context) const {
   const DType dtype = input_dtype();
-  if (context.isa < (dtype == DType::kBF16 ? Isa::kAvx512Bf16 : Isa::kAvx512)) return false;
+  if (!allows_products(context.isa, dtype)) return false;
   if (outputs.first % kPanelOutputs != 0) return false;  // products begin at a panel
   const TiledProduct product(
       call, {.n = outputs.end - outputs.first, .k = cols(), .dtype = dtype, .are_made = true},

@@ -21,7 +21,7 @@ inline Rounding cpu_rounding(const kv::AttentionPlan& plan, Isa isa, DType out =
   const double u = epsilon_of(DType::kBF16) / 2;
   bool is_bf16 = false;
   for (const kv::CacheView& cache : plan.caches)
-    is_bf16 = is_bf16 || (cache.dtype == DType::kBF16 && isa == Isa::kAvx512Bf16);
+    is_bf16 = is_bf16 || (cache.dtype == DType::kBF16 && has_bf16_dot(isa));
   return {.queries = is_bf16 ? u : 0.0,
           .weights = is_bf16 ? u : 0.0,
           .outputs = out == DType::kBF16 ? u : 0.0};

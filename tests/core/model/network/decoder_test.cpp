@@ -74,14 +74,14 @@ TEST_P(Family, BesideNarrowKeysNothingIsLostButTheirRounding) {
   config[config.contains("n_layers") ? "n_layers" : "num_hidden_layers"] = 1;
   std::map<std::string, std::vector<double>> left;  // remaining error as a share of the whole error
   for (const uint64_t seed : {1, 2, 3}) {
-    for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
+    for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16, Isa::kAmx}) {
       if (isa > best_isa()) continue;
       auto decoder = random_decoder(config, {.threads = 2, .isa = isa}, DType::kF32, seed);
       for (const DType dtype : {DType::kBF16, DType::kF16}) {
         ReferenceDecoder reference = reference_of(decoder->config(), seed);
         const std::vector<double> exact = reference.logits(ids, counted(40));
         reference.cache_dtype = dtype;
-        reference.bf16_products = isa == Isa::kAvx512Bf16 && dtype == DType::kBF16;
+        reference.bf16_products = has_bf16_dot(isa) && dtype == DType::kBF16;
         const std::vector<double> rounded = reference.logits(ids, counted(40));
         const std::vector<float> got = all_logits(*decoder, ids, 40, dtype);
         left[fmt::format("{} {}", name_of(isa), name_of(dtype))].push_back(

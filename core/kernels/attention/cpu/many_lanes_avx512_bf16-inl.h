@@ -1,0 +1,109 @@
+// What the kernels of many lanes over bf16 keys share, whether AVX512-BF16 or AMX multiplies:
+// packed queries, masks and the softmax. Include after `#pragma GCC target` has selected the
+// instruction sets.
+#pragma once
+
+#include "core/kernels/attention/cpu/avx512_bf16-inl.h"
+
+namespace reprise::kernels::cpu {
+namespace {
+
+inline const uint16_t* row_at(const RowGroups& rows, int j) {
+  return reinterpret_cast<const uint16_t*>(rows.row(j));
+}
+
+// Packs the queries of one lane tile as [pair][64]; missing lanes up to a multiple of 16 are 0.
+void pack_queries(const AttentionTask& task, int first_lane, int lanes, uint32_t* out) {
+  const int dim = task.head_dim;
+  const __m512 scale = _mm512_set1_ps(task.scale_log2);
+  const auto tail = [](int left) {
+    return static_cast<__mmask16>(left >= 16 ? 0xffff : left <= 0 ? 0 : (1 << left) - 1);
+  };
+  for (int lane = 0; lane < lanes; lane += 16)
+    for (int c = 0; c < dim; c += 32) {
+      __m512i rows[16];
+      for (int i = 0; i < 16; ++i) {
+        rows[i] = _mm512_setzero_si512();
+        if (lane + i >= lanes) continue;
+        const float* row = query_of(task, first_lane + lane + i) + c;
+        const __m512 low = _mm512_mul_ps(_mm512_maskz_loadu_ps(tail(dim - c), row), scale);
+        const __m512 high =
+            _mm512_mul_ps(_mm512_maskz_loadu_ps(tail(dim - c - 16), row + 16), scale);
+        rows[i] = as_bits(_mm512_cvtne2ps_pbh(high, low));
+      }
+      transpose(rows);
+      for (int i = 0; i < std::min(16, (dim - c) / 2); ++i)
+        _mm512_store_si512(out + (c / 2 + i) * kLaneTile + lane, rows[i]);
+    }
+}
+
+// Adds biases to the scores, masks what a lane does not see, and sets top[lane] to the maximum of
+// the rest.
+void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_lane, int vectors,
+               int first, int keys, float* top) {
+  const __m512 factor = _mm512_set1_ps(task.has_alibi ? task.alibi_factor(0) : 0.0f);
+  for (int v = 0; v < vectors; ++v) {
+    const int lane = first_lane + 16 * v;
+    const __m512i low = _mm512_load_si512(scratch.low + lane),
+                  high = _mm512_load_si512(scratch.high + lane);
+    const __m512 alibi_q = _mm512_load_ps(scratch.alibi_q + lane);
+    __m512 highest = _mm512_set1_ps(kMasked);
+    for (int j = 0; j < keys; ++j) {
+      float* at = scratch.scores + j * kLaneTile + 16 * v;
+      const __m512i key = _mm512_set1_epi32(first + j);
+      __m512 s = _mm512_load_ps(at);
+      if (task.has_alibi)
+        s = _mm512_fmadd_ps(factor, _mm512_sub_ps(_mm512_set1_ps(scratch.alibi_k[j]), alibi_q), s);
+      const __mmask16 visible =
+          _mm512_cmpge_epi32_mask(key, low) & _mm512_cmplt_epi32_mask(key, high);
+      s = _mm512_mask_mov_ps(_mm512_set1_ps(kMasked), visible, s);
+      highest = _mm512_max_ps(highest, s);
+      _mm512_store_ps(at, s);
+    }
+    _mm512_store_ps(top + 16 * v, highest);
+  }
+}
+
+// Online softmax of scores[key][lane]; writes weights to p[key pair][lane].
+void softmax_tile(const TileScratch& scratch, int first_lane, int vectors, int keys,
+                  const float* top) {
+  alignas(64) static constexpr uint16_t kInterleave[32] = {
+      0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  const __m512i interleave = _mm512_load_si512(kInterleave);
+  for (int v = 0; v < vectors; ++v) {
+    float* m = scratch.m + first_lane + 16 * v;
+    float* n = scratch.n + first_lane + 16 * v;
+    const float* column = scratch.scores + 16 * v;
+    uint32_t* p = static_cast<uint32_t*>(scratch.p) + 16 * v;
+    const __m512 m_old = _mm512_load_ps(m);
+    const __m512 m_new = _mm512_max_ps(m_old, _mm512_load_ps(top + 16 * v));
+    const __m512 m_safe = safe_maximum(m_new);
+    const __m512 corr = correction(m_old, m_safe);
+    __m512 n0 = _mm512_mul_ps(_mm512_load_ps(n), corr);
+    __m512 n1 = _mm512_setzero_ps();
+    int j = 0;
+    for (; j + 1 < keys; j += 2) {
+      const __m512 p0 = exp2_weight(_mm512_sub_ps(_mm512_load_ps(column + j * kLaneTile), m_safe));
+      const __m512 p1 =
+          exp2_weight(_mm512_sub_ps(_mm512_load_ps(column + (j + 1) * kLaneTile), m_safe));
+      n0 = _mm512_add_ps(n0, p0);
+      n1 = _mm512_add_ps(n1, p1);
+      _mm512_store_si512(
+          p + j / 2 * kLaneTile,
+          _mm512_permutexvar_epi16(interleave, as_bits(_mm512_cvtne2ps_pbh(p1, p0))));
+    }
+    if (j < keys) {
+      const __m512 p0 = exp2_weight(_mm512_sub_ps(_mm512_load_ps(column + j * kLaneTile), m_safe));
+      n0 = _mm512_add_ps(n0, p0);
+      const __m512i both = as_bits(_mm512_cvtne2ps_pbh(_mm512_setzero_ps(), p0));
+      _mm512_store_si512(p + j / 2 * kLaneTile, _mm512_permutexvar_epi16(interleave, both));
+    }
+    _mm512_store_ps(m, m_new);
+    _mm512_store_ps(n, _mm512_add_ps(n0, n1));
+    _mm512_store_ps(scratch.corr + 16 * v, corr);
+  }
+}
+
+}  // namespace
+}  // namespace reprise::kernels::cpu

@@ -1,15 +1,19 @@
 // Attention of many lanes over bf16 keys and values with AMX's tiles, which multiply 16 times as
 // fast as AVX-512's bf16 dot product.
 //
-// For each tile of up to 128 keys, in tiles of 16 x 16 results:
+// For each tile of up to 128 keys and 64 lanes:
 //   scores   S[key][lane]: 16 keys as they lie in the cache, times queries packed [pair][lane].
 //   softmax  as in attention_avx512_bf16.cpp.
-//   values   V is transposed once for all lane tiles of the task.
+//   values   V is transposed once for all lanes of the task.
 //   output   O[dimension][lane] = O[dimension][lane] * correction + V[dimension][key]
 //   P[pair][lane],
 //            so that the weights are used as the softmax leaves them. Rescaled only if a maximum
 //            grew: to multiply by 1 changes no bit, so a lane's result does not depend on the
 //            others.
+//
+// Products wait for tiles that come from the L2 (Xeon with AMX and 2 MiB of L2, head_dim 128: they
+// take 8 ns a product, of 5 if all were in the L1). To compute the softmax of some lanes between
+// the products of others hides little: 0.97 of the time at head_dim 64, 1.04 at 128.
 #include "core/base/constant.h"
 #include "core/device/cpu/tiles_amx-inl.h"
 #include "core/kernels/attention/cpu/attention_tile.h"
@@ -29,9 +33,12 @@ using reprise::cpu::multiply_tile;
 using reprise::cpu::store_tile;
 using reprise::cpu::zero_tile;
 
-// Keys or dimensions of a block of results, and bf16 of a tile's row.
+// Keys, dimensions or lanes of a block of results, of four tiles; bf16 of a tile's row.
 constexpr int kBlock = 2 * kTileRows;
-constexpr size_t kLaneBytes = kLaneTile * sizeof(float);  // of a row of scores, weights or outputs
+// Scores, weights, queries and outputs lie in panels of 16 lanes, in which a tile's rows follow one
+// another.
+using Layout = PanelsOf16;
+constexpr int kPanel = 16;
 
 constexpr int blocks_of(int count) { return (count + kBlock - 1) / kBlock; }
 
@@ -85,224 +92,225 @@ void transpose_values(const TileScratch& scratch, int dim, int keys) {
     }
 }
 
-// Scores of 32 keys with 16 * kVectors lanes.
-template <int kVectors>
-inline void score_block(const KeyTiles& keys, int block, const uint32_t* q, int dim,
-                        float* scores) {
-  const char *first = keys.rows[2 * block], *second = keys.rows[2 * block + 1];
-  zero_tile<0>();
-  zero_tile<1>();
-  if constexpr (kVectors == 2) {
-    zero_tile<2>();
-    zero_tile<3>();
-  }
-  for (int c = 0; c < dim; c += kBlock) {
-    load_tile<4>(first + 2 * c, keys.row_bytes);
-    load_tile<5>(second + 2 * c, keys.row_bytes);
-    load_tile<6>(q + c / 2 * kLaneTile, kLaneBytes);
-    multiply_tile<0, 4, 6>();
-    multiply_tile<1, 5, 6>();
-    if constexpr (kVectors == 2) {
-      load_tile<7>(q + c / 2 * kLaneTile + 16, kLaneBytes);
-      multiply_tile<2, 4, 7>();
-      multiply_tile<3, 5, 7>();
+// The products of scores, or of an output: blocks of results, of two tiles of rows and up to two of
+// lanes, each the sum of some steps.
+struct Products {
+  // Rows of each block's first step; 16 rows of 32 bf16, row_bytes apart.
+  const char* low[kMaxHeadDim / kBlock] = {};
+  const char* high[kMaxHeadDim / kBlock] = {};
+  size_t row_bytes = 0, step_bytes = 0;
+  // Lanes of the first step, 16 pairs a step; the distance to the second vector of lanes.
+  const uint32_t* lanes = nullptr;
+  size_t lanes_vector = 0;
+  float* results = nullptr;  // [blocks][32][16], and the second vector
+  size_t results_vector = 0;
+  bool is_sum = false;  // added to the results
+  int blocks = 0, steps = 0, vectors = 0;
+
+  // Prefetches rows meanwhile, `count` of them.
+  void run(RowsAhead& ahead, int count) const {
+    for (int block = 0; block < blocks; ++block) {
+      ahead.take((count + blocks - 1) / blocks);
+      int vector = 0;
+      for (; vector + 2 <= vectors; vector += 2) run<2>(block, vector);
+      if (vector < vectors) run<1>(block, vector);
     }
   }
-  store_tile<0>(scores, kLaneBytes);
-  store_tile<1>(scores + kTileRows * kLaneTile, kLaneBytes);
-  if constexpr (kVectors == 2) {
-    store_tile<2>(scores + 16, kLaneBytes);
-    store_tile<3>(scores + kTileRows * kLaneTile + 16, kLaneBytes);
-  }
-}
 
-// Output of 32 dimensions for 16 * kVectors lanes, over blocks of 32 keys.
-template <int kVectors>
-inline void value_block(const char* v, size_t v_block_bytes, const uint32_t* p, int blocks,
-                        bool is_first, float* o) {
-  if (is_first) {
-    zero_tile<0>();
-    zero_tile<1>();
-  } else {
-    load_tile<0>(o, kLaneBytes);
-    load_tile<1>(o + kTileRows * kLaneTile, kLaneBytes);
-  }
-  if constexpr (kVectors == 2) {
-    if (is_first) {
+ private:
+  template <int kVectors>
+  void run(int block, int vector) const {
+    constexpr int kTile = kTileRows * kPanel;
+    float* first = results + static_cast<size_t>(vector) * results_vector + block * 2 * kTile;
+    float* second = first + results_vector;
+    const uint32_t* lane = lanes + static_cast<size_t>(vector) * lanes_vector;
+    if (is_sum) {
+      load_tile<0>(first, kTileBytes);
+      load_tile<1>(first + kTile, kTileBytes);
+      if constexpr (kVectors == 2) {
+        load_tile<2>(second, kTileBytes);
+        load_tile<3>(second + kTile, kTileBytes);
+      }
+    } else {
+      zero_tile<0>();
+      zero_tile<1>();
       zero_tile<2>();
       zero_tile<3>();
-    } else {
-      load_tile<2>(o + 16, kLaneBytes);
-      load_tile<3>(o + kTileRows * kLaneTile + 16, kLaneBytes);
     }
-  }
-  for (int block = 0; block < blocks; ++block, v += v_block_bytes, p += 16 * kLaneTile) {
-    load_tile<4>(v, kTileBytes);
-    load_tile<5>(v + kTileRows * kTileBytes, kTileBytes);
-    load_tile<6>(p, kLaneBytes);
-    multiply_tile<0, 4, 6>();
-    multiply_tile<1, 5, 6>();
+    const char *a = low[block], *b = high[block];
+    for (int step = 0; step < steps; ++step, a += step_bytes, b += step_bytes, lane += kTile) {
+      load_tile<4>(a, row_bytes);
+      load_tile<6>(lane, kTileBytes);
+      load_tile<5>(b, row_bytes);
+      multiply_tile<0, 4, 6>();
+      multiply_tile<1, 5, 6>();
+      if constexpr (kVectors == 2) {
+        load_tile<7>(lane + lanes_vector, kTileBytes);
+        multiply_tile<2, 4, 7>();
+        multiply_tile<3, 5, 7>();
+      }
+    }
+    store_tile<0>(first, kTileBytes);
+    store_tile<1>(first + kTile, kTileBytes);
     if constexpr (kVectors == 2) {
-      load_tile<7>(p + 16, kLaneBytes);
-      multiply_tile<2, 4, 7>();
-      multiply_tile<3, 5, 7>();
+      store_tile<2>(second, kTileBytes);
+      store_tile<3>(second + kTile, kTileBytes);
     }
   }
-  store_tile<0>(o, kLaneBytes);
-  store_tile<1>(o + kTileRows * kLaneTile, kLaneBytes);
-  if constexpr (kVectors == 2) {
-    store_tile<2>(o + 16, kLaneBytes);
-    store_tile<3>(o + kTileRows * kLaneTile + 16, kLaneBytes);
-  }
-}
-
-// Calls use(constant number of vectors, first lane) for blocks of 32 lanes, and of 16 at the end.
-template <typename Use>
-void visit_lanes(int vectors, Use&& use) {
-  int vector = 0;
-  for (; vector + 2 <= vectors; vector += 2) use(std::integral_constant<int, 2>{}, 16 * vector);
-  if (vector < vectors) use(std::integral_constant<int, 1>{}, 16 * vector);
-}
+};
 
 // Raises top[lane] to the maximum of the scores.
 void find_top(const float* scores, int vectors, int keys, float* top) {
-  for (int v = 0; v < vectors; ++v) {
+  for (int v = 0; v < vectors; ++v, scores += Layout::kScoreVector, top += 16) {
     __m512 highest[4];
-    for (__m512& each : highest) each = _mm512_load_ps(top + 16 * v);
+    for (__m512& each : highest) each = _mm512_load_ps(top);
     int j = 0;
     for (; j + 4 <= keys; j += 4)
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i)
-        highest[i] =
-            _mm512_max_ps(highest[i], _mm512_load_ps(scores + (j + i) * kLaneTile + 16 * v));
+        highest[i] = _mm512_max_ps(highest[i], _mm512_load_ps(scores + (j + i) * kPanel));
     for (; j < keys; ++j)
-      highest[0] = _mm512_max_ps(highest[0], _mm512_load_ps(scores + j * kLaneTile + 16 * v));
-    _mm512_store_ps(top + 16 * v, _mm512_max_ps(_mm512_max_ps(highest[0], highest[1]),
-                                                _mm512_max_ps(highest[2], highest[3])));
+      highest[0] = _mm512_max_ps(highest[0], _mm512_load_ps(scores + j * kPanel));
+    _mm512_store_ps(top, _mm512_max_ps(_mm512_max_ps(highest[0], highest[1]),
+                                       _mm512_max_ps(highest[2], highest[3])));
   }
 }
 
 // Zeroes the weights of pairs [begin, end).
-void zero_weights(const TileScratch& scratch, int vectors, int begin, int end) {
-  auto* p = static_cast<uint32_t*>(scratch.p);
-  for (int pair = begin; pair < end; ++pair)
-    for (int v = 0; v < vectors; ++v)
-      _mm512_store_si512(p + pair * kLaneTile + 16 * v, _mm512_setzero_si512());
+void zero_weights(uint32_t* p, int vectors, int begin, int end) {
+  for (int v = 0; v < vectors; ++v, p += Layout::kWeightVector)
+    for (int pair = begin; pair < end; ++pair)
+      _mm512_store_si512(p + pair * kPanel, _mm512_setzero_si512());
 }
 
 // o[dimension][lane] *= corr[lane].
-void rescale(const TileScratch& scratch, float* o, int dim, int vectors) {
+void rescale(const float* corr_of_lanes, float* o, int dim, int vectors) {
   const __m512 one = _mm512_set1_ps(1.0f);
-  for (int v = 0; v < vectors; ++v) {
-    const __m512 corr = _mm512_load_ps(scratch.corr + 16 * v);
+  for (int v = 0; v < vectors; ++v, o += dim * kPanel) {
+    const __m512 corr = _mm512_load_ps(corr_of_lanes + 16 * v);
     if (_mm512_cmp_ps_mask(corr, one, _CMP_NEQ_UQ) == 0) continue;
-    for (int c = 0; c < dim; ++c) {
-      float* at = o + c * kLaneTile + 16 * v;
-      _mm512_store_ps(at, _mm512_mul_ps(_mm512_load_ps(at), corr));
-    }
+    for (int c = 0; c < dim; ++c)
+      _mm512_store_ps(o + c * kPanel, _mm512_mul_ps(_mm512_load_ps(o + c * kPanel), corr));
   }
 }
 
 // out[lane][dimension] = o[dimension][lane].
 void transpose_outputs(const TileScratch& scratch, const float* o, int dim, int lanes, float* out) {
-  for (int lane = 0; lane < lanes; lane += 16)
+  for (int lane = 0; lane < lanes; lane += 16, o += dim * kPanel)
     for (int c = 0; c < dim; c += 16) {
       __m512i rows[16];
-      for (int i = 0; i < 16; ++i) rows[i] = _mm512_load_si512(o + (c + i) * kLaneTile + lane);
+      for (int i = 0; i < 16; ++i) rows[i] = _mm512_load_si512(o + (c + i) * kPanel);
       transpose(rows);
       for (int i = 0; i < std::min(16, lanes - lane); ++i)
         _mm512_store_si512(out + (lane + i) * scratch.padded_dim + c, rows[i]);
     }
 }
 
-// The tiles of a task: what they share of the current key tile, and which have outputs.
-class AmxTiles {
+// The lanes of a task against one key tile after another.
+class Lanes {
  public:
-  AmxTiles(const AttentionTask& task, TileScratch& scratch) : task_(task), scratch_(scratch) {
+  Lanes(const AttentionTask& task, TileScratch& scratch) : task_(task), scratch_(scratch) {
     for (int lane = 0; lane < task.lanes; lane += kLaneTile)
-      pack_queries(task, lane, std::min(kLaneTile, task.lanes - lane), queries(lane / kLaneTile));
+      pack_queries<Layout>(task, lane, std::min(kLaneTile, task.lanes - lane), queries(lane));
   }
 
   void load(int first, int keys) {
     gather_rows(task_, scratch_, first, keys, kKeyTile);
+    keys_ = find_keys(scratch_, keys);
     loaded_ = keys;
     is_first_ = true;
-    keys_ = find_keys(scratch_, keys);
   }
 
-  // The first lane tile to see the keys also transposes their values and prefetches: values during
-  // the scores, the next tile's keys during the output.
-  void compute(const LaneTile& tile, int index, int first, int keys) {
-    const int vectors = (tile.lanes + 15) / 16, blocks = blocks_of(keys), dim = task_.head_dim;
-    score(vectors, index, blocks);
-    if (is_first_) transpose_values(scratch_, dim, loaded_);
+  // The first lanes to see the keys also transpose their values and prefetch: values during the
+  // scores, the next tile's keys during the output.
+  void compute(const LaneTile& tile, int first, int keys) {
+    const bool is_masked = task_.has_alibi || !tile.range.covers(first, keys);
+    const int vectors = (tile.lanes + 15) / 16;
+    score(tile.first, vectors, keys);
+    if (is_first_) transpose_values(scratch_, task_.head_dim, loaded_);
     alignas(64) float top[kLaneTile];
     std::fill_n(top, kLaneTile, kMasked);
-    if (task_.has_alibi || !tile.range.covers(first, keys)) {
-      mask_tile(task_, scratch_, tile.first, vectors, first, keys, top);
+    if (is_masked) {
+      mask_tile<Layout>(task_, scratch_, tile.first, vectors, first, keys, top);
     } else {
       find_top(scratch_.scores, vectors, keys, top);
     }
-    softmax_tile(scratch_, tile.first, vectors, keys, top);
-    zero_weights(scratch_, vectors, (keys + 1) / 2, blocks * kBlock / 2);
-    add_values(vectors, index, blocks);
+    softmax_tile<Layout>(scratch_, tile.first, vectors, keys, top);
+    add_values(tile.first, vectors, keys);
     is_first_ = false;
   }
 
   void store() {
     for (int lane = 0; lane < task_.lanes; lane += kLaneTile)
       if (has_outputs_[lane / kLaneTile])
-        transpose_outputs(scratch_, outputs(lane / kLaneTile), task_.head_dim,
+        transpose_outputs(scratch_, outputs(lane), task_.head_dim,
                           std::min(kLaneTile, task_.lanes - lane),
                           scratch_.o + lane * scratch_.padded_dim);
     store_results(task_, scratch_);
   }
 
  private:
-  [[nodiscard]] uint32_t* queries(int index) const {
-    return static_cast<uint32_t*>(scratch_.q) + index * kLaneTile * task_.head_dim / 2;
+  // Of a lane that begins a lane tile.
+  [[nodiscard]] uint32_t* queries(int lane) const {
+    return static_cast<uint32_t*>(scratch_.q) + lane * task_.head_dim / 2;
   }
-  [[nodiscard]] float* outputs(int index) const {
-    return scratch_.o_by_dimension + index * kLaneTile * task_.head_dim;
-  }
-
-  void score(int vectors, int index, int blocks) {
-    RowsAhead values(scratch_.values, 0, is_first_ ? loaded_ : 0);
-    for (int block = 0; block < blocks; ++block) {
-      values.take(kBlock);
-      visit_lanes(vectors, [&](auto count, int lane) {
-        score_block<decltype(count)::value>(keys_, block, queries(index) + lane, task_.head_dim,
-                                            scratch_.scores + block * kBlock * kLaneTile + lane);
-      });
-    }
+  [[nodiscard]] float* outputs(int lane) const {
+    return scratch_.o_by_dimension + lane * task_.head_dim;
   }
 
-  void add_values(int vectors, int index, int blocks) {
+  void score(int lane, int vectors, int keys) {
     const int dim = task_.head_dim;
-    const auto* v = static_cast<const char*>(scratch_.v);
-    const auto* p = static_cast<const uint32_t*>(scratch_.p);
-    float* o = outputs(index);
-    const bool is_new = !has_outputs_[index];
-    has_outputs_[index] = true;
-    if (!is_new) rescale(scratch_, o, dim, vectors);
+    Products products{.row_bytes = keys_.row_bytes,
+                      .step_bytes = kTileBytes,
+                      .lanes = queries(lane),
+                      .lanes_vector = static_cast<size_t>(Layout::query_vector(dim / 2)),
+                      .results = scratch_.scores,
+                      .results_vector = Layout::kScoreVector,
+                      .blocks = blocks_of(keys),
+                      .steps = dim / kBlock,
+                      .vectors = vectors};
+    for (int block = 0; block < products.blocks; ++block) {
+      products.low[block] = keys_.rows[2 * block];
+      products.high[block] = keys_.rows[2 * block + 1];
+    }
+    const int rows_ahead = is_first_ ? loaded_ : 0;
+    RowsAhead values(scratch_.values, 0, rows_ahead);
+    products.run(values, rows_ahead);
+  }
+
+  void add_values(int lane, int vectors, int keys) {
+    const int dim = task_.head_dim;
+    zero_weights(static_cast<uint32_t*>(scratch_.p), vectors, (keys + 1) / 2,
+                 blocks_of(keys) * kBlock / 2);
+    bool& has_outputs = has_outputs_[lane / kLaneTile];
+    if (has_outputs) rescale(scratch_.corr, outputs(lane), dim, vectors);
+    Products products{.row_bytes = kTileBytes,
+                      .step_bytes = static_cast<size_t>(dim) * kTileBytes,
+                      .lanes = static_cast<const uint32_t*>(scratch_.p),
+                      .lanes_vector = Layout::kWeightVector,
+                      .results = outputs(lane),
+                      .results_vector = static_cast<size_t>(dim * kPanel),
+                      .is_sum = has_outputs,
+                      .blocks = dim / kBlock,
+                      .steps = blocks_of(keys),
+                      .vectors = vectors};
+    for (int block = 0; block < products.blocks; ++block) {
+      products.low[block] = static_cast<const char*>(scratch_.v) + block * kBlock * kTileBytes;
+      products.high[block] = products.low[block] + kTileRows * kTileBytes;
+    }
+    has_outputs = true;
     const int rows_ahead = is_first_ && loaded_ == kKeyTile ? kKeyTile : 0;
     RowsAhead next(scratch_.keys, loaded_, loaded_ + rows_ahead);
-    for (int c = 0; c < dim; c += kBlock) {
-      next.take(kKeyTile / (dim / kBlock));
-      visit_lanes(vectors, [&](auto count, int lane) {
-        value_block<decltype(count)::value>(v + c * kTileBytes,
-                                            static_cast<size_t>(dim) * kTileBytes, p + lane, blocks,
-                                            is_new, o + c * kLaneTile + lane);
-      });
-    }
+    products.run(next, rows_ahead);
   }
 
   const AttentionTask& task_;
   TileScratch& scratch_;
+  // The key tile that was loaded last.
   KeyTiles keys_;
   int loaded_ = 0;
   bool is_first_ = true;
-  bool has_outputs_[kTaskTiles] = {};
+  bool has_outputs_[kTaskLanes / kLaneTile] = {};
 };
 
 }  // namespace
@@ -310,13 +318,11 @@ class AmxTiles {
 void attention_amx(const AttentionTask& task, void* memory) {
   TileScratch scratch(memory, task.head_dim);
   const reprise::cpu::WholeTiles configured;
-  AmxTiles tiles(task, scratch);
+  Lanes lanes(task, scratch);
   visit_tiles(
-      task, scratch, [&](int first, int keys) { tiles.load(first, keys); },
-      [&](const LaneTile& tile, int index, int first, int keys) {
-        tiles.compute(tile, index, first, keys);
-      });
-  tiles.store();
+      task, scratch, [&](int first, int keys) { lanes.load(first, keys); },
+      [&](const LaneTile& tile, int, int first, int keys) { lanes.compute(tile, first, keys); });
+  lanes.store();
 }
 
 }  // namespace reprise::kernels::cpu

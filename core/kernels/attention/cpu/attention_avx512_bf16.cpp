@@ -195,8 +195,8 @@ void compute_tile(const AttentionTask& task, const TileScratch& scratch, const L
   });
   if (is_first) interleave_values(scratch, task.head_dim, (loaded + 1) / 2);
   if (task.has_alibi || keys % block_keys(vectors) != 0 || !tile.range.covers(first, keys))
-    mask_tile(task, scratch, tile.first, vectors, first, keys, top);
-  softmax_tile(scratch, tile.first, vectors, keys, top);
+    mask_tile<RowsOf64>(task, scratch, tile.first, vectors, first, keys, top);
+  softmax_tile<RowsOf64>(scratch, tile.first, vectors, keys, top);
   const int rows_ahead = is_first && loaded == kKeyTile ? kKeyTile : 0;
   Ahead next_keys(scratch.keys, loaded, loaded + rows_ahead);
   value_tile(scratch, scratch.o + tile.first * scratch.padded_dim, tile.lanes, (keys + 1) / 2,
@@ -209,8 +209,8 @@ void attention_avx512_bf16(const AttentionTask& task, void* memory) {
   if (task.unit_lanes() <= kFewLanes) return attention_few_avx512_bf16(task, memory);
   TileScratch scratch(memory, task.head_dim);
   for (int lane = 0; lane < task.lanes; lane += kLaneTile)
-    pack_queries(task, lane, std::min(kLaneTile, task.lanes - lane),
-                 static_cast<uint32_t*>(scratch.q) + lane * task.head_dim / 2);
+    pack_queries<RowsOf64>(task, lane, std::min(kLaneTile, task.lanes - lane),
+                           static_cast<uint32_t*>(scratch.q) + lane * task.head_dim / 2);
   int loaded = 0;
   bool is_first = true;
   visit_tiles(

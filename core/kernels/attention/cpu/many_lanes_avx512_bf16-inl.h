@@ -12,9 +12,21 @@ inline const uint16_t* row_at(const RowGroups& rows, int j) {
   return reinterpret_cast<const uint16_t*>(rows.row(j));
 }
 
-// Packs the queries of one lane tile as [pair][64]; missing lanes up to a multiple of 16 are 0.
+// Where the values of a lane tile lie: of row r (a key, a pair of keys, or a pair of dimensions)
+// and lane 16 v + i at r * kRow + v * (the distance of vectors) + i, in words.
+struct RowsOf64 {
+  static constexpr int kRow = kLaneTile, kScoreVector = 16, kWeightVector = 16;
+  static constexpr int query_vector(int /*pairs*/) { return 16; }
+};
+struct PanelsOf16 {
+  static constexpr int kRow = 16, kScoreVector = kKeyTile * 16, kWeightVector = kKeyTile / 2 * 16;
+  static constexpr int query_vector(int pairs) { return pairs * 16; }
+};
+
+// Packs the queries of one lane tile; missing lanes up to a multiple of 16 are 0.
+template <typename Layout>
 void pack_queries(const AttentionTask& task, int first_lane, int lanes, uint32_t* out) {
-  const int dim = task.head_dim;
+  const int dim = task.head_dim, vector = Layout::query_vector(dim / 2);
   const __m512 scale = _mm512_set1_ps(task.scale_log2);
   const auto tail = [](int left) {
     return static_cast<__mmask16>(left >= 16 ? 0xffff : left <= 0 ? 0 : (1 << left) - 1);
@@ -33,12 +45,13 @@ void pack_queries(const AttentionTask& task, int first_lane, int lanes, uint32_t
       }
       transpose(rows);
       for (int i = 0; i < std::min(16, (dim - c) / 2); ++i)
-        _mm512_store_si512(out + (c / 2 + i) * kLaneTile + lane, rows[i]);
+        _mm512_store_si512(out + (c / 2 + i) * Layout::kRow + lane / 16 * vector, rows[i]);
     }
 }
 
 // Adds biases to the scores, masks what a lane does not see, and sets top[lane] to the maximum of
 // the rest.
+template <typename Layout>
 void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_lane, int vectors,
                int first, int keys, float* top) {
   const __m512 factor = _mm512_set1_ps(task.has_alibi ? task.alibi_factor(0) : 0.0f);
@@ -49,7 +62,7 @@ void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_
     const __m512 alibi_q = _mm512_load_ps(scratch.alibi_q + lane);
     __m512 highest = _mm512_set1_ps(kMasked);
     for (int j = 0; j < keys; ++j) {
-      float* at = scratch.scores + j * kLaneTile + 16 * v;
+      float* at = scratch.scores + j * Layout::kRow + v * Layout::kScoreVector;
       const __m512i key = _mm512_set1_epi32(first + j);
       __m512 s = _mm512_load_ps(at);
       if (task.has_alibi)
@@ -65,17 +78,19 @@ void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_
 }
 
 // Online softmax of scores[key][lane]; writes weights to p[key pair][lane].
+template <typename Layout>
 void softmax_tile(const TileScratch& scratch, int first_lane, int vectors, int keys,
                   const float* top) {
   alignas(64) static constexpr uint16_t kInterleave[32] = {
       0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
   const __m512i interleave = _mm512_load_si512(kInterleave);
+  constexpr int kRow = Layout::kRow;
   for (int v = 0; v < vectors; ++v) {
     float* m = scratch.m + first_lane + 16 * v;
     float* n = scratch.n + first_lane + 16 * v;
-    const float* column = scratch.scores + 16 * v;
-    uint32_t* p = static_cast<uint32_t*>(scratch.p) + 16 * v;
+    const float* column = scratch.scores + v * Layout::kScoreVector;
+    uint32_t* p = static_cast<uint32_t*>(scratch.p) + v * Layout::kWeightVector;
     const __m512 m_old = _mm512_load_ps(m);
     const __m512 m_new = _mm512_max_ps(m_old, _mm512_load_ps(top + 16 * v));
     const __m512 m_safe = safe_maximum(m_new);
@@ -84,20 +99,18 @@ void softmax_tile(const TileScratch& scratch, int first_lane, int vectors, int k
     __m512 n1 = _mm512_setzero_ps();
     int j = 0;
     for (; j + 1 < keys; j += 2) {
-      const __m512 p0 = exp2_weight(_mm512_sub_ps(_mm512_load_ps(column + j * kLaneTile), m_safe));
-      const __m512 p1 =
-          exp2_weight(_mm512_sub_ps(_mm512_load_ps(column + (j + 1) * kLaneTile), m_safe));
+      const __m512 p0 = exp2_weight(_mm512_sub_ps(_mm512_load_ps(column + j * kRow), m_safe));
+      const __m512 p1 = exp2_weight(_mm512_sub_ps(_mm512_load_ps(column + (j + 1) * kRow), m_safe));
       n0 = _mm512_add_ps(n0, p0);
       n1 = _mm512_add_ps(n1, p1);
-      _mm512_store_si512(
-          p + j / 2 * kLaneTile,
-          _mm512_permutexvar_epi16(interleave, as_bits(_mm512_cvtne2ps_pbh(p1, p0))));
+      _mm512_store_si512(p + j / 2 * kRow, _mm512_permutexvar_epi16(
+                                               interleave, as_bits(_mm512_cvtne2ps_pbh(p1, p0))));
     }
     if (j < keys) {
-      const __m512 p0 = exp2_weight(_mm512_sub_ps(_mm512_load_ps(column + j * kLaneTile), m_safe));
+      const __m512 p0 = exp2_weight(_mm512_sub_ps(_mm512_load_ps(column + j * kRow), m_safe));
       n0 = _mm512_add_ps(n0, p0);
       const __m512i both = as_bits(_mm512_cvtne2ps_pbh(_mm512_setzero_ps(), p0));
-      _mm512_store_si512(p + j / 2 * kLaneTile, _mm512_permutexvar_epi16(interleave, both));
+      _mm512_store_si512(p + j / 2 * kRow, _mm512_permutexvar_epi16(interleave, both));
     }
     _mm512_store_ps(m, m_new);
     _mm512_store_ps(n, _mm512_add_ps(n0, n1));

@@ -42,11 +42,13 @@ struct LinearCall {
   DType out_dtype = DType::kF32;
   bool accumulate = false;
 
-  // Sums accumulate in f32. With m <= kStreamedRows, or m <= 64 for bf16 on AVX512-BF16 without
-  // AMX, our own kernels stream the weights. Larger m use oneDNN's product in tiles, or our kernels
-  // if oneDNN has none for this processor (bf16 without AVX512-BF16, and f32 without AVX-512).
+  // Sums accumulate in f32. With m <= kStreamedRows, or m <= 64 for bf16 on AVX512-BF16, our own
+  // kernels stream the weights; in bf16 with AMX, they multiply any m > 1 in tiles. Larger m use
+  // oneDNN's product in tiles, or our kernels if oneDNN has none for this processor (bf16 without
+  // AVX512-BF16, and f32 without AVX-512).
   // Results do not depend on the number of threads. m rows give the same bits as each row alone
-  // where our kernels compute in f32; oneDNN does not promise that.
+  // where our kernels compute in f32, and each of m > 1 rows the same for every m with AMX; oneDNN
+  // does not promise that.
   //   Codes: with m <= kCodedRows, or m <= kManyCodedRows for bf16 on AVX512-BF16 without AMX, rows
   // are multiplied with the codes as they are read, and a group's sum with its scale (in bf16,
   // NF4's quantiles are rounded). For larger m, panels are expanded to plain weights of the input

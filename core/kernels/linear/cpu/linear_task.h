@@ -16,6 +16,8 @@ inline constexpr int kLinearRows = 6;
 // each panel in a few per cent of the task's time.
 inline constexpr int kManyLinearRows = 64;
 inline constexpr int kMostRowsF32 = 128;
+// Most rows of a task of linear_amx(), whose sums take 64 KiB of the L2 beside the rows.
+inline constexpr int kMostTileRows = 256;
 // linear_rows_avx512_bf16() expects that memory limits products of up to so many rows.
 inline constexpr int kBatchRows = 18;
 
@@ -24,7 +26,8 @@ struct LinearTask {
   DType dtype = DType::kF32;
   int64_t words = 0;
   // One value for each input, two for a word of bf16: [rows][inputs], zero beyond cols. In bf16 for
-  // the kernels of AVX512-BF16, else in f32.
+  // the kernels of AVX512-BF16, else in f32. For linear_amx() in tiles, zero beyond the rows:
+  // [rows / 16][inputs / 32][16][32].
   const void* x = nullptr;
   int rows = 0;                 // as many as the kernel takes
   const float* bias = nullptr;  // bias of the first wanted output, or null
@@ -34,8 +37,8 @@ struct LinearTask {
   DType out_dtype = DType::kF32;
   int64_t out_stride = 0;  // elements between rows
   bool accumulate = false;
-  // The panel that this thread will probably take next; linear_rows_avx512_bf16() prefetches from
-  // it. The same panel if there is no next one.
+  // The panel that this thread will probably take next; linear_rows_avx512_bf16() and linear_amx()
+  // prefetch from it. The same panel if there is no next one.
   const void* next_panel = nullptr;
   WeightFetch fetch;
 };
@@ -67,6 +70,8 @@ template <int kLocality, int64_t kLines>
 // bf16 weights, AVX512-BF16: up to kLinearRows, and up to kManyLinearRows.
 void linear_panel_avx512_bf16(const LinearTask& task);
 void linear_rows_avx512_bf16(const LinearTask& task);
+// bf16 weights, AMX, up to kMostTileRows.
+void linear_amx(const LinearTask& task);
 // f32 arithmetic, any weights, up to kMostRowsF32. The inputs of more than 12 rows are a multiple
 // of 4.
 void linear_panel_f32(const LinearTask& task, Isa isa);

@@ -53,7 +53,11 @@ const char* input_rows(const LinearCall& call, const InputRows& rows, LinearWork
 }
 
 bool streams_batches(DType dtype, const Context& context) {
-  return dtype == DType::kBF16 && has_bf16_dot(context.isa) && !multiplies_by_amx(context.isa);
+  return dtype == DType::kBF16 && has_bf16_dot(context.isa);
+}
+
+bool multiplies_in_tiles(DType dtype, int64_t m, const Context& context) {
+  return dtype == DType::kBF16 && context.isa == Isa::kAmx && m > 1;
 }
 
 WeightFetch Context::*plain_fetch(DType dtype, int64_t m) {

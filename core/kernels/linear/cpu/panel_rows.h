@@ -51,9 +51,12 @@ void for_panels(const Context& context, const Outputs& outputs, int64_t run, int
 // True if our kernels stream plain weights for up to 64 rows, not only for
 // LinearCall::kStreamedRows.
 [[nodiscard]] bool streams_batches(DType dtype, const Context& context);
+// True if AMX's tiles multiply plain weights with m rows; one row is faster without.
+[[nodiscard]] bool multiplies_in_tiles(DType dtype, int64_t m, const Context& context);
 // The prefetch of plain weights in a product of m rows.
 [[nodiscard]] WeightFetch Context::*plain_fetch(DType dtype, int64_t m);
 
+// For calls that multiplies_in_tiles() does not take.
 class PanelRows {
  public:
   // The call's x [m, cols] is in `dtype`; if panels are deeper than cols, a padded copy is made in

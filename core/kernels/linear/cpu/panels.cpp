@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/kernels/linear/cpu/linear_task.h"
 #include "core/kernels/linear/cpu/panel_rows.h"
+#include "core/kernels/linear/cpu/tile_rows.h"
 #include "core/kernels/linear/cpu/tiled_product.h"
 
 namespace reprise::kernels::cpu {
@@ -76,6 +77,8 @@ void Panels::read_block(int64_t first_row, int64_t end_row, int64_t first_col, i
 
 void Panels::apply(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
                    const Context& context) const {
+  if (multiplies_in_tiles(input_dtype(), call.m, context))
+    return multiply_in_tiles(call, {.first = first, .end = end}, workspace, context);
   const int64_t ours =
       streams_batches(input_dtype(), context) ? kManyLinearRows : LinearCall::kStreamedRows;
   if (call.m > ours && multiply(call, first, end, workspace, context)) return;
@@ -99,6 +102,26 @@ bool Panels::multiply(const LinearCall& call, int64_t first, int64_t end,
                 workspace.tiles[static_cast<size_t>(worker)]);
   });
   return true;
+}
+
+void Panels::multiply_in_tiles(const LinearCall& call, const Outputs& outputs,
+                               LinearWorkspace& workspace, const Context& context) const {
+  const int64_t block = TileRows::most_inputs(call.out_dtype, cols());
+  for (int64_t first = 0; first < cols(); first += block) {
+    const TileRows rows(call,
+                        {.cols = cols(), .first = first, .end = std::min(first + block, cols())},
+                        workspace, context);
+    // A part's rows meet all panels before those of the next part.
+    parallel_for(context, outputs.panels() * rows.parts(), [&](int64_t item, int) {
+      const int64_t part = item / outputs.panels(), at = item % outputs.panels();
+      const auto weights = [&](int64_t ahead) {
+        const int64_t index = outputs.first_panel() + std::min(at + ahead, outputs.panels() - 1);
+        return static_cast<const char*>(panel(index)) +
+               static_cast<size_t>(first / 2 * kOutputs) * 4;
+      };
+      rows.run(part, outputs.first_panel() + at, outputs, weights(0), weights(context.threads));
+    });
+  }
 }
 
 void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,

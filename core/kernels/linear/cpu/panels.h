@@ -34,6 +34,8 @@ class Panels final : public WeightStore {
  private:
   void stream(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
               const Context& context) const;
+  void multiply_in_tiles(const LinearCall& call, const Outputs& outputs, LinearWorkspace& workspace,
+                         const Context& context) const;
   [[nodiscard]] bool multiply(const LinearCall& call, int64_t first, int64_t end,
                               LinearWorkspace& workspace, const Context& context) const;
 

@@ -52,11 +52,6 @@ class Product {
   if (dtype == DType::kF32) return isa >= Isa::kAvx512;
   return isa == Isa::kAmx || (isa == Isa::kAvx512Bf16 && !product_uses_amx());
 }
-// True if bf16 products are computed by AMX, which is faster than our kernels for any number of
-// rows.
-[[nodiscard]] inline bool multiplies_by_amx(Isa isa) {
-  return isa == Isa::kAmx && product_uses_amx();
-}
 
 // The products of the shapes used last. With continuous batching every step may have another m, so
 // an unbounded cache would grow with the number of batch sizes times the model's shapes. Making a

@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
   for (const auto& layer : kernels::kTinyLlama) kernels::add_plain("tinyllama-1.1b", layer);
   for (const auto& layer : kernels::kLlama2) kernels::add_plain("llama-2-7b", layer);
   kernels::add_codes();
-  for (const int64_t m : {1, 4, 8, 16, 32, 40, 64})
+  for (const int64_t m : {1, 4, 8, 16, 32, 40, 64, 512})
     kernels::add_stack(kernels::kLayers, WeightFormat::kBF16, m);
   for (const WeightFormat format : kernels::kCodes)
     for (const int64_t m : {1, 4, 8, 16, 64}) kernels::add_stack(kernels::kLayers, format, m);

@@ -164,11 +164,22 @@ std::vector<float> first_rows(const Weights& w, int64_t rows, int64_t m, Isa isa
 }
 
 TEST(Linear, OneOfManyBf16RowsHasTheSameBitsInEveryBatch) {
-  constexpr Isa kIsa = Isa::kAvx512Bf16;
-  if (best_isa() < kIsa) GTEST_SKIP() << "other kernels compute them on this processor";
+  if (best_isa() < Isa::kAvx512Bf16) GTEST_SKIP() << "other kernels compute them on this processor";
   const Weights w(130, 700, DType::kBF16, 4);
-  const std::vector<float> want = first_rows(w, 5, 64, kIsa);
-  for (int64_t m = 5; m < 64; ++m) EXPECT_EQ(first_rows(w, 5, m, kIsa), want) << m << " rows";
+  const std::vector<float> want = first_rows(w, 5, 64, Isa::kAvx512Bf16);
+  for (int64_t m = 5; m < 64; ++m)
+    EXPECT_EQ(first_rows(w, 5, m, Isa::kAvx512Bf16), want) << m << " rows";
+}
+
+// One tile, blocks of two, some without a second, and several parts of the rows and of the inputs.
+TEST(Linear, RowsInTilesHaveTheSameBitsInEveryBatch) {
+  if (best_isa() < Isa::kAmx) GTEST_SKIP() << "this processor has no AMX, or may not use it";
+  for (const int64_t cols : {700, 30000}) {
+    const Weights w(130, cols, DType::kBF16, 4);
+    const std::vector<float> want = first_rows(w, 2, 2, Isa::kAmx);
+    for (const int64_t m : {3, 4, 5, 15, 16, 17, 31, 32, 33, 47, 64, 129, 256, 257, 600})
+      EXPECT_EQ(first_rows(w, 2, m, Isa::kAmx), want) << m << " rows of " << cols;
+  }
 }
 
 // One row, a few, blocks of them, and several parts.

@@ -1,0 +1,44 @@
+// Multiplies the input rows of a call with panels of bf16 weights in AMX's tiles.
+#pragma once
+
+#include <cstdint>
+
+#include "core/kernels/linear/cpu/panel_rows.h"
+
+namespace reprise::kernels::cpu {
+
+// Inputs [first, end) of rows of `cols`; first is a multiple of 32.
+struct InputBlock {
+  int64_t cols = 0, first = 0, end = 0;
+};
+
+class TileRows {
+ public:
+  // Inputs of a block that are multiplied at once. All of them, or a part if the outputs can add up
+  // the parts (f32) and all inputs would leave room for few rows in the L2. Does not depend on the
+  // number of rows, nor do the bits of a row.
+  [[nodiscard]] static int64_t most_inputs(DType out_dtype, int64_t cols);
+
+  // Copies the call's x [m, cols] in bf16 to `workspace`, tile by tile. The first block's products
+  // get the bias; later blocks add to `out`. The call must outlive this object.
+  TileRows(const LinearCall& call, const InputBlock& inputs, LinearWorkspace& workspace,
+           const Context& context);
+
+  // The rows are divided into so many parts, each of which takes a part of a core's L2.
+  [[nodiscard]] int64_t parts() const { return (call_.m + part_rows_ - 1) / part_rows_; }
+  // Writes, for the rows of a part, the wanted outputs that belong to panel `index`. `weights` are
+  // this panel's [words][64][2] of the block's inputs; `next` those of the panel that this thread
+  // will probably take next.
+  void run(int64_t part, int64_t index, const Outputs& outputs, const void* weights,
+           const void* next) const;
+
+ private:
+  const LinearCall& call_;
+  InputBlock inputs_;
+  int64_t words_;      // of the block's inputs, with padding
+  int64_t part_rows_;  // a multiple of 32
+  WeightFetch fetch_;
+  const char* tiles_;  // [m / 16][words / 16][16][32] bf16
+};
+
+}  // namespace reprise::kernels::cpu

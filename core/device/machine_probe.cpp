@@ -146,6 +146,15 @@ MachineLimits probe_machine(const Context& context) {
   return limits;
 }
 
+double dot_product_rate(const Context& context) {
+  constexpr int kTrials = 5;
+  constexpr int64_t kRounds = 200'000;
+  double best = 0.0;
+  for (int trial = 0; trial < kTrials; ++trial)
+    best = std::max(best, flop_rate(context, [] { return cpu::dot_bf16(kRounds); }));
+  return best;
+}
+
 const MachineLimits& machine_limits(const Context& context) {
   static std::map<std::pair<int, Isa>, MachineLimits> known;
   const auto [at, is_new] = known.try_emplace({context.threads, context.isa});

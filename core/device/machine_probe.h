@@ -18,6 +18,8 @@ struct MachineLimits {
   // All threads, bf16 products in registers: of AMX's tiles, else AVX512-BF16's dot products;
   // f32_gflop_s if there are neither.
   double bf16_gflop_s = 0;
+  // All threads, AVX512-BF16's dot products, which few rows use even where AMX is; 0 without.
+  double bf16_dot_gflop_s = 0;
   // Limits of a GPU: reading its memory, and bf16 products with f32 sums; 0 if not measured.
   // core/kernels/device/cuda/device_probe.h measures them, not the probe below.
   double device_read_gb_s = 0;
@@ -66,6 +68,10 @@ MachineLimits probe_machine(const Context& context);
 // probe_machine(), run once per number of threads and instruction set and then remembered. Not
 // thread-safe.
 const MachineLimits& machine_limits(const Context& context);
+
+// GFLOP/s of all threads with AVX512-BF16's dot products, in registers: what few rows compute with
+// where AMX sets Limit::kBf16. The best of some short trials.
+double dot_product_rate(const Context& context);
 
 // The facts of this machine, with these limits.
 Machine machine_of(const Context& context, const MachineLimits& limits);

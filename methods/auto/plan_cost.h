@@ -24,6 +24,9 @@ struct PlanCosts {
   reuse::PlanSetting setting;
   MachineLimits machine;
   double l3_bytes = 0;
+  // Rate of bf16 products outside AMX's tiles, which few lanes use, if machine.bf16_gflop_s is that
+  // of the tiles; else 0.
+  double dot_gflop_s = 0;
 
   // Seconds of `items` work items of `rows` rows each, all over the same `tokens` tokens.
   [[nodiscard]] double item_seconds(int64_t tokens, int64_t rows, int64_t items) const;
@@ -36,7 +39,7 @@ struct PlanCosts {
                                   bool is_merged = false) const;
 };
 
-// Costs on this machine. Measures the CPU's limits (up to 3 s) unless they are known.
+// Costs on this machine. Measures the CPU's limits (some seconds) unless they are known.
 PlanCosts plan_costs(const reuse::PlanSetting& setting);
 
 }  // namespace reprise::methods

@@ -101,7 +101,7 @@ Context with(Context context, DType dtype, const FetchSetting& setting) {
 Calibration<FetchSetting> calibrate_fetch(DType kv_dtype, const Context& context) {
   if (const auto given = given_fetch())
     return {.chosen = *given, .trials = {}, .reason = "REPRISE_FETCH says so"};
-  const int64_t layers = bytes_beyond_caches() / layer_bytes(kv_dtype);
+  const int64_t layers = bytes_beyond_caches(context.threads) / layer_bytes(kv_dtype);
   if (layers < 2)
     return {.chosen = {}, .trials = {}, .reason = "the default: too little memory to measure"};
   Step step(kv_dtype, layers);

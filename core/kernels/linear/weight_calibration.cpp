@@ -53,7 +53,7 @@ WeightType type_of(WeightFormat format) {
 WeightCalibration::WeightCalibration(WeightFormat format, const Context& context)
     : format_(format), context_(context) {
   if (given_weight_fetch()) return;
-  const int64_t most = bytes_beyond_caches();
+  const int64_t most = bytes_beyond_caches(context.threads);
   for (int64_t bytes = 0; bytes <= most; bytes += static_cast<int64_t>(matrices_.back().bytes()))
     matrices_.push_back(make_matrix(type_of(format), context));
   matrices_.pop_back();  // the one beyond the most

@@ -37,11 +37,13 @@ inline constexpr double kLeastGain = 1.01;
 
 // Bytes that, read round and round, are hardly found in a cache: an L3 does not evict in order.
 // (Zen 5: with only twice the L3, some settings seem 1.28 times as fast as in memory.) At most an
-// eighth of the free memory.
-inline int64_t bytes_beyond_caches() {
+// eighth of the free memory, and 512 MiB a thread, which takes some tenths of a second to write:
+// two cores of a processor with 480 MiB of L3 share it with others.
+inline int64_t bytes_beyond_caches(int threads) {
   const CpuFacts& cpu = cpu_facts();
   const int64_t wanted = 6 * std::max<int64_t>(cpu.l3_bytes * cpu.l3_instances, 32 << 20);
-  return std::min(wanted, available_bytes() / 8);
+  const int64_t writable = (int64_t{512} << 20) * std::max(1, threads);
+  return std::min({wanted, available_bytes() / 8, writable});
 }
 
 inline double median_of(std::vector<double> values) {

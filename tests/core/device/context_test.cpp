@@ -142,7 +142,7 @@ TEST(WakeThreads, TellsWhetherAllCame) {
   EXPECT_TRUE(wake_threads({.threads = 1}));
   const int threads = std::min(2, Context::machine().threads);
   int came = 0;  // a busy machine may keep a thread from coming, but not every time
-  for (int round = 0; round < 200 && came == 0; ++round) {
+  for (int round = 0; round < 5000 && came == 0; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));  // longer than a thread polls
     if (wake_threads({.threads = threads})) ++came;
   }

@@ -47,6 +47,16 @@ TEST(PlanCost, ManyRowsTakeAsLongAsTheirProducts) {
               1e-9);
 }
 
+TEST(PlanCost, WithAmxOnlyManyRowsAreComputedInTiles) {
+  PlanCosts amx = costs(32, 32);
+  amx.setting.context.isa = Isa::kAmx;
+  amx.machine.bf16_gflop_s = 10000;
+  amx.dot_gflop_s = 1000;
+  EXPECT_NEAR(amx.item_seconds(4096, 1, 1), costs(32, 32).item_seconds(4096, 1, 1), 1e-12);
+  // 256 rows, 4096 tokens: 6.71 us a lane, of which 110 + 5 * 256 are computed.
+  EXPECT_NEAR(amx.item_seconds(4096, 256, 1), 1390 * 6.71e-6, 10e-6);
+}
+
 TEST(PlanCost, SharingPaysForManyRowsOfLongPrefixes) {
   EXPECT_TRUE(costs(32, 32).sharing_pays(4096, 32, 32));
   EXPECT_TRUE(costs(32, 32).sharing_pays(1024, 8, 8));

@@ -24,7 +24,7 @@ struct MachineLimits {
   // core/kernels/device/cuda/device_probe.h measures them, not the probe below.
   double device_read_gb_s = 0;
   double device_half_gflop_s = 0;
-  double elapsed_s = 0;  // duration of the probe (below 3 s)
+  double elapsed_s = 0;  // duration of the probe
 };
 
 enum class Limit : uint8_t { kDramRead, kL3Read, kL2Read, kF32, kBf16, kDeviceRead, kDeviceHalf };
@@ -40,7 +40,7 @@ double value_of(const MachineLimits& limits, Limit limit);  // GB/s or GFLOP/s, 
 class MachineProbe {
  public:
   // Fills a buffer of 24 times all L3 and at least 512 MiB, as far as a quarter of the available
-  // memory holds it. Takes some tenths of a second.
+  // memory holds it. Takes some tenths of a second, or seconds if the L3 is large.
   explicit MachineProbe(const Context& context);
   // The limit in GB/s or GFLOP/s: the best of all trials that begin within `budget_s`, at least
   // three. Not for limits of a GPU.
@@ -61,8 +61,8 @@ class MachineProbe {
   mutable std::atomic<size_t> trial_{0};  // the next one of kDramRead
 };
 
-// Measures all limits of the CPU in less than 3 s. Each is the best of several short trials, since
-// disturbance only slows.
+// Measures all limits of the CPU in one or two seconds and the time to fill the buffer. Each is the
+// best of several short trials, since disturbance only slows.
 MachineLimits probe_machine(const Context& context);
 
 // probe_machine(), run once per number of threads and instruction set and then remembered. Not

@@ -28,7 +28,7 @@ void print_facts(const Context& context, const MachineLimits& limits) {
   table.row({"L3 read", results::short_number(limits.l3_read_gb_s), "GB/s"});
   table.row({"L2 read", results::short_number(limits.l2_read_gb_s), "GB/s"});
   table.row({"f32 multiply-add", results::short_number(limits.f32_gflop_s), "GFLOP/s"});
-  table.row({"bf16 dot product", results::short_number(limits.bf16_gflop_s), "GFLOP/s"});
+  table.row({"bf16 products", results::short_number(limits.bf16_gflop_s), "GFLOP/s"});
   print("{}\nmeasured in {:.1f} s; each figure is the best of several trials\n", table.text(),
         limits.elapsed_s);
 }

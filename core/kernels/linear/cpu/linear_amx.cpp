@@ -1,9 +1,9 @@
-// Multiplies input rows with one bf16 panel in AMX's tiles: 16 rows times 16 outputs, in blocks of
-// two by two tiles (one by four if there are no more rows) over all inputs.
+// Multiplies input rows with one bf16 panel in AMX's tiles of 16 rows and 16 outputs. Two by two
+// tiles are summed up over all inputs at once, or one by four for the last 16 rows.
 //
-// Tiles come from the L2, whose lines limit the products of many rows: 9.4 ns each, of 5.2 (Xeon
-// with AMX, 2048 inputs, 256 rows). Chunks of weights, rows or sums kept in the L1 do not help: the
-// sums' way to memory and back takes as long as what they save.
+// With many rows, tiles come from the L2, and a product waits for them: it takes 9.4 ns instead of
+// 5.2 (Xeon with AMX, 2048 inputs, 256 rows). Keeping parts of the weights, rows or sums in the L1
+// was tried. It does not help, because the sums then go to memory and back.
 #include <algorithm>
 
 #include "core/device/cpu/tiles_amx-inl.h"
@@ -29,11 +29,13 @@ constexpr size_t kPanelRowBytes = kOutputs * 4;                 // of weights, a
 constexpr int64_t kTile = int64_t{kTileRows} * kTileBytes;      // bytes of inputs in a step
 constexpr int64_t kStep = int64_t{kTileRows} * kPanelRowBytes;  // bytes of weights in a step
 
-// Weights that are prefetched while a panel is multiplied. Up to kFetchedRows rows memory limits
-// the product: a step prefetches as many bytes as it takes, as far ahead as the task says. With
-// more than kUnfetchedRows, the next panel is spread over all steps; rows between leave it to the
-// processor. (Xeon with AMX, TinyLlama's layers from memory, time relative to no prefetch: 32 rows
-// 0.91, 64 rows 1.04 spread, 512 rows 0.95 spread.)
+// Which weights are prefetched meanwhile depends on the number of rows:
+//   up to kFetchedRows     Memory limits the product. A step prefetches as many bytes as it reads,
+//                          as far ahead as the task says.
+//   up to kUnfetchedRows   none
+//   more                   the next panel, evenly over all steps
+// (Xeon with AMX, TinyLlama's layers from memory, relative to no prefetch: 32 rows take 0.91 of the
+// time, 512 rows 0.95. 64 rows would take 1.04.)
 constexpr int kFetchedRows = 2 * kTileRows, kUnfetchedRows = 64;
 
 class Ahead {

@@ -18,8 +18,9 @@ std::shared_ptr<CommonOptions> add_common_options(CLI::App& command) {
   command.add_option("--threads", options->threads, "threads to compute with (default: all cores)")
       ->check(integer_within(1, kMostThreads));
   command
-      .add_option("--isa", options->isa,
-                  "instruction set: portable, avx2, avx512, avx512-bf16, amx (default: the best here)")
+      .add_option(
+          "--isa", options->isa,
+          "instruction set: portable, avx2, avx512, avx512-bf16, amx (default: the best here)")
       ->check(not_empty());
   command.add_option("--device", options->device, "cpu or cuda (default: cpu)")->check(not_empty());
   return options;

@@ -18,8 +18,6 @@ struct MachineLimits {
   // All threads, bf16 products in registers: of AMX's tiles, else AVX512-BF16's dot products;
   // f32_gflop_s if there are neither.
   double bf16_gflop_s = 0;
-  // All threads, AVX512-BF16's dot products, which few rows use even where AMX is; 0 without.
-  double bf16_dot_gflop_s = 0;
   // Limits of a GPU: reading its memory, and bf16 products with f32 sums; 0 if not measured.
   // core/kernels/device/cuda/device_probe.h measures them, not the probe below.
   double device_read_gb_s = 0;

@@ -69,12 +69,11 @@ const char* copy_tiles(const LinearCall& call, const InputBlock& inputs, int64_t
 }  // namespace
 
 int64_t TileRows::most_inputs(DType out_dtype, int64_t cols) {
-  constexpr int64_t kFewRows = 256;
   const int64_t all = round_up(cols, kTileInputs);
   if (out_dtype != DType::kF32) return all;
   int64_t blocks = 1;
   const auto inputs = [&] { return round_up((all + blocks - 1) / blocks, kTileInputs); };
-  while (fitting_rows(inputs()) < kFewRows && inputs() > kTileInputs) ++blocks;
+  while (fitting_rows(inputs()) < kMostTileRows && inputs() > kTileInputs) ++blocks;
   return inputs();
 }
 

@@ -14,9 +14,9 @@ struct InputBlock {
 
 class TileRows {
  public:
-  // Inputs of a block that are multiplied at once. All of them, or a part if the outputs can add up
-  // the parts (f32) and all inputs would leave room for few rows in the L2. Does not depend on the
-  // number of rows, nor do the bits of a row.
+  // Inputs of a block that are multiplied at once: all of them, or as many as leave room for 256
+  // rows in the L2 if the outputs can add up the blocks (f32). It does not depend on the number of
+  // rows, so neither do a row's bits.
   [[nodiscard]] static int64_t most_inputs(DType out_dtype, int64_t cols);
 
   // Copies the call's x [m, cols] in bf16 to `workspace`, tile by tile. The first block's products

@@ -21,9 +21,9 @@ struct ComputedLanes {
 };
 constexpr ComputedLanes kFewLanesCost = {.each_key = 3.1, .each_lane = 1.87};
 constexpr ComputedLanes kManyLanesCost = {.each_key = 12.0, .each_lane = 1.1};
-// The same for AMX, whose products take less time than the softmax: in units of tiles at their
-// limit. (Xeon, 64 lanes a tile of 128 keys: 4.0 us at head_dim 64, 6.0 at 128; 32 lanes 4 us at
-// 128.)
+// Cost of many lanes in AMX's tiles, where the softmax takes longer than the products. Again in
+// units of one lane's products at the FLOP limit. (Xeon, 64 lanes and 128 keys: 4.0 us at head_dim
+// 64, 6.0 at 128; 32 lanes: 4 us at 128.)
 constexpr ComputedLanes kTilesCost = {.each_key = 110.0, .each_lane = 5.0};
 // Share of the smaller of memory and compute time that few lanes do not hide; many lanes hide all.
 constexpr double kFewLanesOpenShare = 0.15;

@@ -4,17 +4,15 @@
 namespace reprise::cpu {
 
 double multiply_tiles(int64_t rounds) {
-  const WholeTiles tiles;
+  using namespace tiles;
+  const WholeTiles configured;
   alignas(64) uint16_t ones[kTileRows * kTileBytes / 2];
   for (uint16_t& one : ones) one = 0x3f80;
   load_tile<4>(ones, kTileBytes);
   load_tile<5>(ones, kTileBytes);
   load_tile<6>(ones, kTileBytes);
   load_tile<7>(ones, kTileBytes);
-  zero_tile<0>();
-  zero_tile<1>();
-  zero_tile<2>();
-  zero_tile<3>();
+  zero_sums();
   for (int64_t round = 0; round < rounds; ++round) {
     multiply_tile<0, 4, 6>();
     multiply_tile<1, 4, 7>();

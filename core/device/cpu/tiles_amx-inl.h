@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace reprise::cpu {
+namespace reprise::cpu::tiles {
 namespace {
 
 constexpr int kTileRows = 16;
@@ -38,6 +38,13 @@ template <int kTile>
 inline void zero_tile() {
   asm volatile("tilezero %%tmm%c0" : : "i"(kTile));
 }
+// Zeroes tiles 0 to 3, which hold the sums of a block of two by two (or one by four) tiles.
+inline void zero_sums() {
+  zero_tile<0>();
+  zero_tile<1>();
+  zero_tile<2>();
+  zero_tile<3>();
+}
 // Rows of 64 bytes, `stride` bytes apart.
 template <int kTile>
 inline void load_tile(const void* rows, size_t stride) {
@@ -55,4 +62,4 @@ inline void multiply_tile() {
 }
 
 }  // namespace
-}  // namespace reprise::cpu
+}  // namespace reprise::cpu::tiles

@@ -26,12 +26,7 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-using reprise::cpu::kTileBytes;
-using reprise::cpu::kTileRows;
-using reprise::cpu::load_tile;
-using reprise::cpu::multiply_tile;
-using reprise::cpu::store_tile;
-using reprise::cpu::zero_tile;
+using namespace reprise::cpu::tiles;
 
 // Keys, dimensions or lanes of a block of results, of four tiles; bf16 of a tile's row.
 constexpr int kBlock = 2 * kTileRows;
@@ -132,10 +127,7 @@ struct Products {
         load_tile<3>(second + kTile, kTileBytes);
       }
     } else {
-      zero_tile<0>();
-      zero_tile<1>();
-      zero_tile<2>();
-      zero_tile<3>();
+      zero_sums();
     }
     const char *a = low[block], *b = high[block];
     for (int step = 0; step < steps; ++step, a += step_bytes, b += step_bytes, lane += kTile) {
@@ -250,7 +242,7 @@ class Lanes {
   }
 
  private:
-  // Of a lane that begins a lane tile.
+  // The queries and outputs of a lane tile begin here; `lane` is its first.
   [[nodiscard]] uint32_t* queries(int lane) const {
     return static_cast<uint32_t*>(scratch_.q) + lane * task_.head_dim / 2;
   }
@@ -317,7 +309,7 @@ class Lanes {
 
 void attention_amx(const AttentionTask& task, void* memory) {
   TileScratch scratch(memory, task.head_dim);
-  const reprise::cpu::WholeTiles configured;
+  const WholeTiles configured;
   Lanes lanes(task, scratch);
   visit_tiles(
       task, scratch, [&](int first, int keys) { lanes.load(first, keys); },

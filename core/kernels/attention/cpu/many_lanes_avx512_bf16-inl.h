@@ -1,6 +1,6 @@
-// What the kernels of many lanes over bf16 keys share, whether AVX512-BF16 or AMX multiplies:
-// packed queries, masks and the softmax. Include after `#pragma GCC target` has selected the
-// instruction sets.
+// The parts that both kernels of many lanes over bf16 keys use, of AVX512-BF16 and of AMX: packing
+// queries, masks and the softmax. Include after `#pragma GCC target` has selected the instruction
+// sets.
 #pragma once
 
 #include "core/kernels/attention/cpu/avx512_bf16-inl.h"
@@ -12,8 +12,9 @@ inline const uint16_t* row_at(const RowGroups& rows, int j) {
   return reinterpret_cast<const uint16_t*>(rows.row(j));
 }
 
-// Where the values of a lane tile lie: of row r (a key, a pair of keys, or a pair of dimensions)
-// and lane 16 v + i at r * kRow + v * (the distance of vectors) + i, in words.
+// Two layouts of a lane tile's queries, scores and weights. A row is a pair of dimensions, a key,
+// or a pair of keys. Lane 16 v + i of row r is at r * kRow + v * vector + i, in words, where
+// `vector` is the distance from one vector of 16 lanes to the next.
 struct RowsOf64 {
   static constexpr int kRow = kLaneTile, kScoreVector = 16, kWeightVector = 16;
   static constexpr int query_vector(int /*pairs*/) { return 16; }

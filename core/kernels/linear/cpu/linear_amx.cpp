@@ -17,12 +17,7 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-using reprise::cpu::kTileBytes;
-using reprise::cpu::kTileRows;
-using reprise::cpu::load_tile;
-using reprise::cpu::multiply_tile;
-using reprise::cpu::store_tile;
-using reprise::cpu::zero_tile;
+using namespace reprise::cpu::tiles;
 
 constexpr int kOutputs = 64;                                    // of a panel
 constexpr size_t kPanelRowBytes = kOutputs * 4;                 // of weights, and of sums
@@ -70,13 +65,6 @@ class Ahead {
   int64_t lines_ = 0;    // of the next panel in each step
   int64_t fetched_ = 0;  // bytes of the next panel
 };
-
-inline void zero_sums() {
-  zero_tile<0>();
-  zero_tile<1>();
-  zero_tile<2>();
-  zero_tile<3>();
-}
 
 // Two tiles of rows times half of a panel's outputs; `half`: 0 or 1.
 template <int kLocality>
@@ -145,7 +133,7 @@ void multiply_panel(const LinearTask& task) {
 }  // namespace
 
 void linear_amx(const LinearTask& task) {
-  const reprise::cpu::WholeTiles configured;
+  const WholeTiles configured;
   if (task.rows > kFetchedRows) return multiply_panel<-1>(task);
   with_locality(task.fetch,
                 [&](auto locality) { multiply_panel<decltype(locality)::value>(task); });

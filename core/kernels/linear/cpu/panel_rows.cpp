@@ -7,20 +7,27 @@
 #include "core/kernels/linear/cpu/product_onednn.h"
 
 namespace reprise::kernels::cpu {
-namespace {
-
-// Rows of parts of nearly equal size, at most `most`.
-int64_t equal_parts(int64_t rows, int64_t most) {
-  const int64_t parts = (rows + most - 1) / most;
-  return (rows + parts - 1) / parts;
-}
-
-}  // namespace
-
 int64_t panel_words(int64_t cols, DType dtype) {
   const int64_t per_word = dtype == DType::kF32 ? 1 : 2;
   const int64_t unit = 16 * per_word;
   return (cols + unit - 1) / unit * unit / per_word;
+}
+
+LinearTask task_of_outputs(const LinearCall& call, const Outputs& outputs, int64_t index,
+                           int64_t row, int64_t rows) {
+  // first wanted output of this panel
+  const int64_t begin = std::max(outputs.first, index * kPanelOutputs);
+  const int64_t stride = outputs.end - outputs.first;
+  return {
+      .rows = static_cast<int>(rows),
+      .bias = call.bias != nullptr ? call.bias + (begin - outputs.first) : nullptr,
+      .skipped = static_cast<int>(begin - index * kPanelOutputs),
+      .outputs = static_cast<int>(std::min((index + 1) * kPanelOutputs, outputs.end) - begin),
+      .out = static_cast<char*>(call.out) +
+             static_cast<size_t>(row * stride + begin - outputs.first) * size_of(call.out_dtype),
+      .out_dtype = call.out_dtype,
+      .out_stride = stride,
+      .accumulate = call.accumulate};
 }
 
 int64_t panels_per_run(const Context& context, const Outputs& outputs) {
@@ -42,13 +49,7 @@ const char* input_rows(const LinearCall& call, const InputRows& rows, LinearWork
             target, rows.to, static_cast<size_t>(rows.cols));
     std::memset(target + filled, 0, row_bytes - filled);
   };
-  // Below, a thread takes less than a fork.
-  constexpr int64_t kSerialValues = 1 << 16;
-  if (call.m * rows.inputs > kSerialValues) {
-    parallel_for(context, call.m, copy);
-  } else {
-    for (int64_t row = 0; row < call.m; ++row) copy(row, 0);
-  }
+  copy_items(context, call.m, call.m * rows.inputs, copy);
   return workspace.padded_input.as<char>();
 }
 
@@ -85,26 +86,15 @@ PanelRows::PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWo
 
 void PanelRows::run(int64_t part, int64_t index, const Outputs& outputs, const void* weights,
                     const void* next) const {
-  // first wanted output of this panel
-  const int64_t begin = std::max(outputs.first, index * kPanelOutputs);
-  const int64_t stride = outputs.end - outputs.first;
   const int64_t row = part * part_rows_;
-  const LinearTask task{
-      .panel = weights,
-      .dtype = dtype_,
-      .words = words_,
-      .x = input_ + static_cast<size_t>(row * inputs_) * size_of(input_dtype_),
-      .rows = static_cast<int>(std::min(part_rows_, call_.m - row)),
-      .bias = call_.bias != nullptr ? call_.bias + (begin - outputs.first) : nullptr,
-      .skipped = static_cast<int>(begin - index * kPanelOutputs),
-      .outputs = static_cast<int>(std::min((index + 1) * kPanelOutputs, outputs.end) - begin),
-      .out = static_cast<char*>(call_.out) +
-             static_cast<size_t>(row * stride + begin - outputs.first) * size_of(call_.out_dtype),
-      .out_dtype = call_.out_dtype,
-      .out_stride = stride,
-      .accumulate = call_.accumulate,
-      .next_panel = next,
-      .fetch = fetch_};
+  LinearTask task =
+      task_of_outputs(call_, outputs, index, row, std::min(part_rows_, call_.m - row));
+  task.panel = weights;
+  task.dtype = dtype_;
+  task.words = words_;
+  task.x = input_ + static_cast<size_t>(row * inputs_) * size_of(input_dtype_);
+  task.next_panel = next;
+  task.fetch = fetch_;
   if (takes_many_) {
     linear_rows_avx512_bf16(task);
   } else if (has_bf16_dot_) {

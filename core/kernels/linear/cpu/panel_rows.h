@@ -44,6 +44,30 @@ void for_panels(const Context& context, const Outputs& outputs, int64_t run, int
   }
 }
 
+// Rows of parts of nearly equal size, at most `most`.
+[[nodiscard]] constexpr int64_t equal_parts(int64_t rows, int64_t most) {
+  const int64_t parts = (rows + most - 1) / most;
+  return (rows + parts - 1) / parts;
+}
+
+// Calls copy(item, worker) for every item. A thread copies few values in less time than a fork
+// takes, so it does that alone.
+template <typename Fn>
+void copy_items(const Context& context, int64_t items, int64_t values, Fn&& copy) {
+  constexpr int64_t kSerialValues = 1 << 16;
+  if (values > kSerialValues) {
+    parallel_for(context, items, copy);
+  } else {
+    for (int64_t item = 0; item < items; ++item) copy(item, 0);
+  }
+}
+
+struct LinearTask;
+// A task of rows [row, row + rows) of the call and the wanted outputs that belong to panel `index`:
+// its bias and what concerns its outputs. The caller adds weights and inputs.
+[[nodiscard]] LinearTask task_of_outputs(const LinearCall& call, const Outputs& outputs,
+                                         int64_t index, int64_t row, int64_t rows);
+
 // Panels per item if memory is the limit: consecutive panels are read fastest, but threads should
 // end together.
 [[nodiscard]] int64_t panels_per_run(const Context& context, const Outputs& outputs);

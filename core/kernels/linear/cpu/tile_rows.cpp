@@ -25,12 +25,6 @@ int64_t fitting_rows(int64_t inputs) {
   return std::clamp<int64_t>(rows / kPairRows * kPairRows, kPairRows, kMostTileRows);
 }
 
-// Rows of parts of nearly equal size.
-int64_t rows_of_parts(int64_t m, int64_t inputs) {
-  const int64_t most = fitting_rows(inputs), parts = (m + most - 1) / most;
-  return round_up((m + parts - 1) / parts, kPairRows);
-}
-
 // Copies a tile of rows, with zeros beyond the rows and the inputs.
 void copy_tile(const LinearCall& call, const InputBlock& inputs, int64_t tile, int64_t width,
                bf16* out) {
@@ -56,13 +50,7 @@ const char* copy_tiles(const LinearCall& call, const InputBlock& inputs, int64_t
   const auto copy = [&](int64_t tile, int) {
     copy_tile(call, inputs, tile, width, out + tile * kTileRows * width);
   };
-  // Below, a thread takes less than a fork.
-  constexpr int64_t kSerialValues = 1 << 16;
-  if (call.m * width > kSerialValues) {
-    parallel_for(context, tiles, copy);
-  } else {
-    for (int64_t tile = 0; tile < tiles; ++tile) copy(tile, 0);
-  }
+  copy_items(context, tiles, call.m * width, copy);
   return workspace.padded_input.as<char>();
 }
 
@@ -82,33 +70,26 @@ TileRows::TileRows(const LinearCall& call, const InputBlock& inputs, LinearWorks
     : call_(call),
       inputs_(inputs),
       words_(panel_words(inputs.end - inputs.first, DType::kBF16)),
-      part_rows_(rows_of_parts(call.m, words_ * 2)),
+      part_rows_(round_up(equal_parts(call.m, fitting_rows(words_ * 2)), kPairRows)),
       fetch_(context.*plain_fetch(DType::kBF16, call.m)),
       tiles_(copy_tiles(call, inputs, words_ * 2, workspace, context)) {}
 
 void TileRows::run(int64_t part, int64_t index, const Outputs& outputs, const void* weights,
                    const void* next) const {
-  // first wanted output of this panel
-  const int64_t begin = std::max(outputs.first, index * kPanelOutputs);
-  const int64_t stride = outputs.end - outputs.first;
   const int64_t row = part * part_rows_;
-  const bool is_first = inputs_.first == 0;
-  linear_amx(
-      {.panel = weights,
-       .dtype = DType::kBF16,
-       .words = words_,
-       .x = tiles_ + static_cast<size_t>(row * words_) * sizeof(uint32_t),
-       .rows = static_cast<int>(std::min(part_rows_, call_.m - row)),
-       .bias = call_.bias != nullptr && is_first ? call_.bias + (begin - outputs.first) : nullptr,
-       .skipped = static_cast<int>(begin - index * kPanelOutputs),
-       .outputs = static_cast<int>(std::min((index + 1) * kPanelOutputs, outputs.end) - begin),
-       .out = static_cast<char*>(call_.out) +
-              static_cast<size_t>(row * stride + begin - outputs.first) * size_of(call_.out_dtype),
-       .out_dtype = call_.out_dtype,
-       .out_stride = stride,
-       .accumulate = call_.accumulate || !is_first,
-       .next_panel = next,
-       .fetch = fetch_});
+  LinearTask task =
+      task_of_outputs(call_, outputs, index, row, std::min(part_rows_, call_.m - row));
+  if (inputs_.first > 0) {
+    task.bias = nullptr;
+    task.accumulate = true;
+  }
+  task.panel = weights;
+  task.dtype = DType::kBF16;
+  task.words = words_;
+  task.x = tiles_ + static_cast<size_t>(row * words_) * sizeof(uint32_t);
+  task.next_panel = next;
+  task.fetch = fetch_;
+  linear_amx(task);
 }
 
 }  // namespace reprise::kernels::cpu

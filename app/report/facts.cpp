@@ -11,6 +11,7 @@
 #include "experiments/kinds/registry.h"
 #include "results/drawing.h"
 #include "results/identity.h"
+#include "results/means.h"
 #include "results/metric_name.h"
 #include "results/provenance.h"
 #include "results/record.h"
@@ -173,9 +174,23 @@ Fields facts_of(const Record& record, const std::vector<Column>& columns,
           {"inexact", results::inexact_remark(metrics)}};
 }
 
+// Of the points and of the means over an axis.
+std::vector<PaperPoints> papers_beside(ResultsFolder folder, const std::vector<Record>& means) {
+  folder.records.insert(folder.records.end(), means.begin(), means.end());
+  return results::papers_beside(folder);
+}
+
+Fields mean_facts(const Record& mean, const std::vector<Column>& columns,
+                  const std::vector<PaperPoints>& papers) {
+  Fields facts = facts_of(mean, columns, papers);
+  facts["requested"] = mean.settings.requested;
+  return facts;
+}
+
 Fields folder_document(const Reported& report, size_t number) {
   const ResultsFolder& folder = report.folder;
-  const std::vector<PaperPoints> papers = results::papers_beside(folder);
+  const std::vector<Record> means = results::means_of(folder);
+  const std::vector<PaperPoints> papers = papers_beside(folder, means);
   const std::vector<Column> columns = columns_of(report);
   Fields document = results::figures_document(folder, papers);
   document["looks"] = experiments::method_looks();
@@ -192,6 +207,9 @@ Fields folder_document(const Reported& report, size_t number) {
   Values facts;
   for (const Record& record : folder.records) facts.emplace_back(facts_of(record, columns, papers));
   document["facts"] = std::move(facts);
+  Values facts_of_means;
+  for (const Record& mean : means) facts_of_means.emplace_back(mean_facts(mean, columns, papers));
+  document["means"] = std::move(facts_of_means);
   return document;
 }
 

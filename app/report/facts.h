@@ -30,6 +30,8 @@ struct Reported {
 //                  papers: [{metric: {text, value}} for each paper], answers: {name: text},
 //                  limits: {name: text}, caches_mib: {l2_bytes, l3_bytes: text}, noisy: [metric],
 //                  is_disturbed, is_judged, inexact: remark or ""}
+//     means        the same for each mean over the experiment's axis `mean_over`, and
+//                  requested: {name: value}, its settings
 //     notes        {gaps, papers}: sentences of the terminal's table, a line each
 //     torn_bytes   bytes behind the last complete group of records
 //   changes   for each folder whose experiment an earlier folder has, compared with the first such:

@@ -69,8 +69,9 @@ def change_row(changes: dict, keys: list[str], change: dict) -> list[Cell]:
     record, fact = (changes["after"][what][change["point"]] for what in ("records", "facts"))
     before, after = (Cell(change[side]["text"], number=change[side]["value"]) for side in ("before", "after"))
     ratio = Cell("-") if change["ratio"] is None else Cell(f"{change['ratio']:.3f}", number=change["ratio"])
-    return key_cells(keys, record, fact) + [Cell(change["heading"]), before, after, ratio, Cell(interval_text(change["interval"])),
-                  Cell(change["verdict"], mark=VERDICTS[change["verdict"]])]
+    return key_cells(keys, record["settings"]["requested"], fact) + [
+        Cell(change["heading"]), before, after, ratio, Cell(interval_text(change["interval"])),
+        Cell(change["verdict"], mark=VERDICTS[change["verdict"]])]
 
 
 def changes_table(changes: dict) -> Table:

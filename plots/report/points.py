@@ -27,8 +27,7 @@ def key_columns(report: dict, keys: list[str]) -> list[Column]:
     return [Column(key, is_number=number_of(first.get(key)) is not None) for key in keys]
 
 
-def key_cells(keys: list[str], record: dict, fact: dict) -> list[Cell]:
-    requested = record["settings"]["requested"]
+def key_cells(keys: list[str], requested: dict, fact: dict) -> list[Cell]:
     return [Cell(setting_text(fact, key), number=number_of(requested.get(key))) for key in keys]
 
 
@@ -50,8 +49,9 @@ def mark_cell(record: dict, fact: dict) -> Cell:
 
 
 def papers_with(report: dict, metric: str) -> list[int]:
-    """Returns the indices of the papers that give the metric for any point."""
-    return [i for i in range(len(report["papers"])) if any(metric in fact["papers"][i] for fact in report["facts"])]
+    """Returns the indices of the papers that give the metric for any point or mean."""
+    facts = report["facts"] + report["means"]
+    return [i for i in range(len(report["papers"])) if any(metric in fact["papers"][i] for fact in facts)]
 
 
 def metric_columns(report: dict, column: dict, papers: list[int]) -> list[Column]:
@@ -66,19 +66,26 @@ def metric_cells(fact: dict, name: str, papers: list[int]) -> list[Cell]:
     return [metric_cell(fact["metrics"].get(name))] + [metric_cell(fact["papers"][i].get(name)) for i in papers]
 
 
+def mean_sentence(report: dict) -> str:
+    return f". The last rows are means over {report['run']['mean_over']}" if report["means"] else ""
+
+
 def metrics_table(report: dict) -> Table:
-    """Makes a row for each point. The experiment's own metrics are shown first, all others on demand."""
+    """Makes a row for each point, then for each mean. The experiment's own metrics are shown first, all others on demand."""
     measured = [column for column in report["columns"] if column["is_measured"]]
     measured.sort(key=lambda column: not column["is_own"])
     absent = [column["name"] for column in report["columns"] if column["is_own"] and not column["is_measured"]]
     has_marks = any(marks_of(*point) for point in points_of(report))
-    table = Table(report["id"] + "-metrics", "Every point" + (". No record has " + ", ".join(absent) if absent else ""),
+    caption = "Every point" + mean_sentence(report) + (". No record has " + ", ".join(absent) if absent else "")
+    table = Table(report["id"] + "-metrics", caption,
                   key_columns(report, report["keys"]) + [Column("marks")] * has_marks, remedy=remedy_of(report))
     papers = [papers_with(report, column["name"]) for column in measured]
     for column, places in zip(measured, papers):
         table.columns += metric_columns(report, column, places)
-    for record, fact in points_of(report):
-        row = key_cells(report["keys"], record, fact) + [mark_cell(record, fact)] * has_marks
+    rows = [(record["settings"]["requested"], fact, mark_cell(record, fact)) for record, fact in points_of(report)]
+    rows += [(fact["requested"], fact, Cell("")) for fact in report["means"]]
+    for requested, fact, mark in rows:
+        row = key_cells(report["keys"], requested, fact) + [mark] * has_marks
         for column, places in zip(measured, papers):
             row += metric_cells(fact, column["name"], places)
         table.rows.append(row)
@@ -96,7 +103,8 @@ def answers_table(report: dict) -> Table:
     table = Table(report["id"] + "-answers", "What came out beside the metrics",
                   key_columns(report, report["keys"]) + [Column(name) for name in names], remedy=remedy_of(report))
     if names:
-        table.rows = [key_cells(report["keys"], record, fact) + [answer_cell(record, fact, name) for name in names]
+        table.rows = [key_cells(report["keys"], record["settings"]["requested"], fact) +
+                      [answer_cell(record, fact, name) for name in names]
                       for record, fact in points_of(report)]
     return table
 

@@ -147,6 +147,17 @@ class Tables(Folders):
         self.assertEqual([cell.get("data-v") for cell in page.root.find(".//table[@id='r1-metrics']/tbody/tr")],
                          [None, None, "10.1", "4", "3", "5"])
 
+    def test_means_over_an_axis_follow_the_points(self):
+        points = [made_results.record(f"{name}/p", 0, 1, {"method": "paged", "set": name},
+                                      {"score": {"value": value, "unit": "points"}})
+                  for name, value in (("sts12", 60.0), ("sts13", 63.0))]
+        run = made_results.manifest({"set": ["sts12", "sts13"]}, ["paged"], ["score"])
+        run["mean_over"] = "set"
+        page = self.page(made_results.write_folder(self.path("means"), run, points))
+        self.assertIn("Every point. The last rows are means over set", page.words())
+        self.assertEqual(page.table("r1-metrics"),
+                         [["sts12", "paged", "60"], ["sts13", "paged", "63"], ["mean", "paged", "61.5"]])
+
     def test_answers_are_texts_and_numbers(self):
         page = self.point()  # without the list of points
         self.assertEqual(page.headings("r1-answers"), ["method", "hash", "share", "verdict"])

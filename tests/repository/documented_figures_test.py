@@ -1,109 +1,14 @@
 #!/usr/bin/env python3
-"""documented_figures_test.py FOLDER: tests that each measured number in README.md, docs/
-and results/measurements/README.md agrees with its record.
-
-documented_figures.json binds them: a line of a page with {names} for its numbers, and for each name the origin of the
-number. The line is filled from the records, and the page must contain the filled line.
-
-    {"page": "README.md", "line": "| none | {a} |",
-     "figures": {"a": {"record": "cpu_x.jsonl", "where": {"method": "paged"}, "metric": "latency_us", "scale": 0.001}}}
-
-A figure is one number, or an "op" (min, max, median, sum, count, ratio) over the numbers listed under "of"; "equal" and
-"at_least" select among them:
-    record   a file of results/measurements, by its name without the .gz of a packed one
-    where    of a .jsonl: requested settings that the records have; "metric" and its "key" (value by default)
-    path     of a .json: keys, places, {"key": "beginning of its value"} for one of a list, "*" for all of them
-    scale    (optional) a factor; complement (optional) the number is this minus it; as (optional) a format of Python's, or "s3": three significant digits, the default
+"""documented_figures_test.py: tests that each measured number of the pages agrees with its record (documented_figures.py).
 
 Each row of a table must be bound, or its beginning listed under "rows_without_measurements"; a number in any other row
 fails. "unrecorded" lists numbers without a record; the test prints them, and fails for one that has a record.
 """
-import functools
-import json
-import math
-import pathlib
 import re
-import statistics
 import sys
 import unittest
 
-TREE = pathlib.Path(sys.argv.pop(1)).resolve()
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(TREE / "results"))
-import record_reader  # noqa: E402  (the folder is an argument)
-
-BOUND = json.loads((HERE / "documented_figures.json").read_text(encoding="utf-8"))
-OPERATIONS = {"min": min, "max": max, "median": statistics.median, "sum": sum, "count": len, "ratio": lambda v: v[0] / v[1]}
-
-
-def significant(value, digits):
-    before = int(math.floor(math.log10(abs(value)))) + 1 if value else 1
-    return f"{value:.{max(0, digits - before)}f}"
-
-
-@functools.cache
-def loaded(record):
-    """Returns the list of records of a .jsonl file, or the content of a .json file."""
-    path = TREE / "results" / "measurements" / record
-    packed = path.with_name(record + ".gz")
-    path = packed if packed.exists() else path
-    return record_reader.read_records(path) if ".jsonl" in record else json.loads(record_reader.read_text(path))
-
-
-def record_values(spec):
-    if spec["record"].endswith(".jsonl"):
-        found = [record for record in loaded(spec["record"])
-                 if all(record["settings"]["requested"].get(key) == value for key, value in spec["where"].items())]
-        values = [record["metrics"][spec["metric"]][spec.get("key", "value")] for record in found
-                  if spec["metric"] in record["metrics"]]
-    else:
-        values = [loaded(spec["record"])]
-        for step in spec["path"]:
-            values = [next_value for value in values for next_value in steps(value, step)]
-    if not values:
-        raise AssertionError(f"{spec} selects nothing")
-    return values
-
-
-def steps(value, step):
-    if step == "*":
-        return list(value.values()) if isinstance(value, dict) else list(value)
-    if isinstance(step, dict):
-        return [entry for entry in value if all(str(entry.get(key, "")).startswith(begin) for key, begin in step.items())]
-    return [value[step]]
-
-
-def values_of(spec):
-    return [figure(spec)[0]] if "op" in spec else record_values(spec)
-
-
-def figure(spec):
-    """Returns the number and its text."""
-    if "op" in spec:
-        values = [value for part in spec["of"] for value in values_of(part)]
-        if "equal" in spec:
-            values = [value for value in values if value == spec["equal"]]
-        if "at_least" in spec:
-            values = [value for value in values if value >= spec["at_least"]]
-        value = OPERATIONS[spec["op"]](values)
-    else:
-        values = record_values(spec)
-        if len(values) != 1:
-            raise AssertionError(f"{spec} selects {len(values)} numbers, not one")
-        value = values[0]
-    value *= spec.get("scale", 1)
-    if "complement" in spec:
-        value = spec["complement"] - value
-    form = spec.get("as", "s3")
-    return value, significant(value, int(form[1:])) if re.fullmatch(r"s\d", form) else format(value, form)
-
-
-def squeezed(text):
-    return " ".join(text.split())
-
-
-def filled(entry):
-    return squeezed(re.sub(r"\{(\w+)\}", lambda match: figure(entry["figures"][match[1]])[1], entry["line"]))
+from documented_figures import BOUND, TREE, filled, place_of, rewritten, significant, squeezed
 
 
 def rows_of(page):
@@ -151,6 +56,22 @@ class DocumentedFigures(unittest.TestCase):
     def test_the_pages_are_all_that_measure(self):
         pages = {"README.md", "results/measurements/README.md"} | {f"docs/{page.name}" for page in TREE.glob("docs/*.md")}
         self.assertEqual(set(BOUND["pages"]), pages)
+
+
+class TheNumbersInAPage(unittest.TestCase):
+    def test_are_written_anew_where_the_records_differ(self):
+        for entry in [entry for entry in BOUND["lines"] if entry["page"] == "README.md"]:
+            page = (TREE / "README.md").read_text(encoding="utf-8")
+            place = place_of(entry, page)
+            wrong = page[:place.start(1)] + "98765.4" + page[place.end(1):]
+            with self.subTest(line=entry["line"]):
+                self.assertEqual(rewritten(entry, wrong), page)
+
+    def test_are_left_alone_if_their_place_is_unknown(self):
+        entry = {"page": "README.md", "line": "it takes {a} ms", "figures": BOUND["lines"][0]["figures"]}
+        for page in ("it takes long", "it takes 1 ms, and again it takes 2 ms"):
+            with self.assertRaisesRegex(ValueError, "places for the line, not one"):
+                rewritten(entry, page)
 
 
 class TheCheckItself(unittest.TestCase):

@@ -104,14 +104,22 @@ def filled(entry):
     return squeezed(re.sub(r"\{(\w+)\}", lambda match: figure(entry["figures"][match[1]])[1], entry["line"]))
 
 
+def pattern_of(entry):
+    """Returns an expression for the entry's line with any numbers, a group for each."""
+    literals = re.split(r"\{\w+\}", entry["line"])
+    return r"(-?\d+(?:\.\d+)?)".join(r"\s+".join(map(re.escape, re.split(r"\s+", part))) for part in literals)
+
+
 def place_of(entry, page):
-    """Returns the match of the entry's line in the page's text, with a group for each number."""
-    parts = re.split(r"\{(\w+)\}", entry["line"])
-    literals = [r"\s+".join(re.escape(word) for word in re.split(r"\s+", part)) for part in parts[::2]]
-    found = list(re.finditer(r"(-?\d+(?:\.\d+)?)".join(literals), page))
-    if len(found) != 1:
-        raise ValueError(f"{entry['page']} has {len(found)} places for the line, not one: {entry['line']}")
-    return found[0]
+    """Returns the match of the entry's line in the page's text: a whole line of it, or a part. Lines that are alike but for
+    their numbers are bound in the order of the page."""
+    pattern = pattern_of(entry)
+    alike = [other for other in BOUND["lines"] if other["page"] == entry["page"] and pattern_of(other) == pattern] or [entry]
+    for expression in (f"(?m)^{pattern}$", pattern):
+        found = list(re.finditer(expression, page))
+        if len(found) == len(alike):
+            return found[alike.index(entry)]
+    raise ValueError(f"{entry['page']} has {len(found)} places for {len(alike)} lines like {entry['line']}")
 
 
 def rewritten(entry, page):

@@ -67,10 +67,16 @@ class TheNumbersInAPage(unittest.TestCase):
             with self.subTest(line=entry["line"]):
                 self.assertEqual(rewritten(entry, wrong), page)
 
+    def test_have_one_place_each(self):
+        pages = {page: (TREE / page).read_text(encoding="utf-8") for page in BOUND["pages"]}
+        for entry in BOUND["lines"]:
+            with self.subTest(page=entry["page"], line=entry["line"]):
+                self.assertEqual(squeezed(place_of(entry, pages[entry["page"]])[0]), filled(entry))
+
     def test_are_left_alone_if_their_place_is_unknown(self):
         entry = {"page": "README.md", "line": "it takes {a} ms", "figures": BOUND["lines"][0]["figures"]}
         for page in ("it takes long", "it takes 1 ms, and again it takes 2 ms"):
-            with self.assertRaisesRegex(ValueError, "places for the line, not one"):
+            with self.assertRaisesRegex(ValueError, "places for 1 lines like it takes"):
                 rewritten(entry, page)
 
 

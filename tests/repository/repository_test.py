@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """repository_test.py FOLDER: tests that links lead somewhere, headers guard themselves, and README starts with two
 commands."""
+import json
 import pathlib
 import re
 import subprocess
@@ -47,6 +48,13 @@ class Repository(unittest.TestCase):
                                                                    "it without")
             else:
                 self.assertLess(path.stat().st_size, MOST_PLAIN_BYTES, f"{name}: pack it with tools/pack_record.py")
+
+    def test_commands_of_records_name_records_and_experiments(self):
+        commands = json.loads((TREE / "results/measurements/commands.json").read_text(encoding="utf-8"))
+        for record, command in commands.items():
+            with self.subTest(record=record):
+                self.assertTrue((TREE / f"results/measurements/{record}.jsonl.gz").exists(), "there is no such record")
+                self.assertTrue((TREE / f"experiments/{command[0]}.json").exists(), f"no experiment {command[0]}")
 
     def test_headers_guard_themselves(self):
         for folder in ("core", "methods", "workloads", "results", "experiments", "checks", "server", "app", "tests"):

@@ -22,6 +22,9 @@ inline constexpr int kSkippedStatus = 3;
 // `run` measured all points that fit, or `report` wrote its page, but figures could not be drawn.
 inline constexpr int kNoFigureStatus = 4;
 
+// `load` measured all points, and none is VALID.
+inline constexpr int kInvalidStatus = 5;
+
 // The exit status after an error, including errors of usage: 1, but 2 for `check`, so that scripts
 // can tell a slower kernel from a check that could not run.
 constexpr int error_status_of(std::string_view command) { return command == "check" ? 2 : 1; }

@@ -156,12 +156,13 @@ experiments::Plan checked_plan(const experiments::Experiment& experiment,
   return plan;
 }
 
-void measure_and_show(const experiments::Experiment& experiment, const experiments::Plan& plan,
-                      const experiments::RunOptions& options, experiments::Kind& kind,
-                      const ExperimentOptions& chosen) {
+experiments::RunOutcome measure_and_show(const experiments::Experiment& experiment,
+                                         const experiments::Plan& plan,
+                                         const experiments::RunOptions& options,
+                                         experiments::Kind& kind, const ExperimentOptions& chosen) {
   introduce(experiment, plan.manifest);
   const std::atomic<bool>& stop = watch_interrupts();
-  const experiments::RunOutcome outcome = measured(experiment, plan, options, kind, stop);
+  experiments::RunOutcome outcome = measured(experiment, plan, options, kind, stop);
   const experiments::Shard& shard = options.shard;
   if (!shard.is_whole())
     note("{}: {} points measured by this process\n", shard.text(), outcome.measured);
@@ -175,6 +176,7 @@ void measure_and_show(const experiments::Experiment& experiment, const experimen
     throw ExitStatus{kSkippedStatus};
   }
   if (!is_drawn) throw ExitStatus{kNoFigureStatus};
+  return outcome;
 }
 
 }  // namespace reprise::app

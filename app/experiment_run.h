@@ -42,10 +42,11 @@ void add_experiment_options(CLI::App& command, const char* default_out, Experime
                                              const ExperimentOptions& chosen);
 
 // Measures the points that the folder lacks, then prints the table and draws the figures of all its
-// points. Throws ExitStatus if it is interrupted, if points do not fit into memory, or if the
-// figures cannot be drawn.
-void measure_and_show(const experiments::Experiment& experiment, const experiments::Plan& plan,
-                      const experiments::RunOptions& options, experiments::Kind& kind,
-                      const ExperimentOptions& chosen);
+// points, which it returns. Throws ExitStatus if it is interrupted, if points do not fit into
+// memory, or if the figures cannot be drawn.
+experiments::RunOutcome measure_and_show(const experiments::Experiment& experiment,
+                                         const experiments::Plan& plan,
+                                         const experiments::RunOptions& options,
+                                         experiments::Kind& kind, const ExperimentOptions& chosen);
 
 }  // namespace reprise::app

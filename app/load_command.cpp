@@ -1,11 +1,16 @@
 // `reprise load`: sends an experiment's requests to a running server, and measures with the same
 // clock and rules as for our own engine.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
+#include <random>
 
 #include "app/commands.h"
 #include "app/common_options.h"
+#include "app/exit_status.h"
 #include "app/experiment_run.h"
 #include "app/number_option.h"
+#include "app/output.h"
 #include "core/base/error.h"
 #include "core/device/cpu.h"
 #include "experiments/framework/sweep.h"
@@ -13,6 +18,7 @@
 #include "experiments/kinds/serving/load_kind.h"
 #include "experiments/kinds/sources.h"
 #include "experiments/serving/plan.h"
+#include "results/run_validity.h"
 
 namespace reprise::app {
 namespace {
@@ -21,7 +27,9 @@ struct LoadCommand {
   ExperimentOptions chosen;
   std::string label = "server";
   server::LoadOptions server;
-  bool primes = false, repeats_prompts = false;
+  bool primes = false;
+  server::LoadReuse reuse;
+  std::optional<uint64_t> nonce;
 };
 
 // Facts of the client's machine. Its computing limits are left out, because they do not describe
@@ -29,6 +37,22 @@ struct LoadCommand {
 Machine client_machine() {
   const CpuFacts& cpu = cpu_facts();
   return {.cpu = cpu.model, .logical_cores = cpu.logical_cores};
+}
+
+// Throws ExitStatus if no point is VALID, so that scripts notice.
+void require_a_valid_point(const std::vector<results::Record>& records) {
+  const auto is_valid = [](const results::Record& record) {
+    return results::run_validity(record).is_valid;
+  };
+  if (records.empty() || std::any_of(records.begin(), records.end(), is_valid)) return;
+  note("none of the {} points is VALID: their numbers say nothing about the server\n",
+       records.size());
+  throw ExitStatus{kInvalidStatus};
+}
+
+uint64_t drawn_nonce() {
+  std::random_device device;
+  return std::uniform_int_distribution<uint64_t>(0, uint64_t{1} << 53)(device);  // exact in JSON
 }
 
 experiments::serving::PlansServing& plans_of(experiments::Kind& kind,
@@ -46,10 +70,13 @@ void load(const LoadCommand& command) {
   (void)server::parse_server_url(command.server.place.url);
   const Context context = make_context({});  // nothing is computed here
   const experiments::Experiment experiment =
-      server::for_server(load_chosen_experiment(chosen), command.label);
+      server::for_server(load_chosen_experiment(chosen), command.label, command.server.place.url,
+                         command.server.model);
   const auto kind = experiments::make_kind(experiment.kind.name, context);
+  server::LoadReuse reuse = command.reuse;
+  reuse.nonce = command.nonce ? *command.nonce : drawn_nonce();
   server::LoadKind load_kind(plans_of(*kind, experiment, chosen.file), command.server,
-                             command.primes, command.repeats_prompts);
+                             command.primes, reuse);
   const std::string default_out =
       "out/" + experiment.name + "/" + experiment.scale + "/" + command.label;
   experiments::RunOptions options;
@@ -60,7 +87,7 @@ void load(const LoadCommand& command) {
   options.measure_machine = client_machine;
   options.sources = experiments::sources_of(experiment);
   const experiments::Plan plan = checked_plan(experiment, options, chosen);
-  measure_and_show(experiment, plan, options, load_kind, chosen);
+  require_a_valid_point(measure_and_show(experiment, plan, options, load_kind, chosen).records);
 }
 
 void add_server_options(CLI::App& command, LoadCommand& options) {
@@ -82,8 +109,18 @@ void add_server_options(CLI::App& command, LoadCommand& options) {
                    "send prompts as text, to servers that take no token ids");
   command.add_flag("--prime", options.primes,
                    "have the workload's prefixes computed before the first request");
-  command.add_flag("--same-prompts", options.repeats_prompts,
-                   "at all points of a sweep, whatever the server keeps of the point before");
+  command
+      .add_option(
+          "--reuse", options.reuse.allowed,
+          "what the server may find in its cache: none, session (turns of a conversation), "
+          "prefix_within_run (requests of this run) or all (of earlier runs and points too); "
+          "salts in the prompts see to it (default: prefix_within_run)")
+      ->check(one_of("reuse", server::reuse_names()));
+  command
+      .add_option("--nonce", options.nonce,
+                  "send the prompts of the run that was recorded with this nonce again (default: "
+                  "drawn anew for each run)")
+      ->check(seed_number());
   command
       .add_option("--connections", options.server.most_connections,
                   "most requests under way at once (default: 512)")

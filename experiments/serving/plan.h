@@ -2,13 +2,17 @@
 // reads the experiment makes it. The kind sends it to our engine, `reprise load` to other servers.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/framework/kind.h"
 #include "experiments/serving/run.h"
 #include "workloads/arrivals.h"
 #include "workloads/serving/request_source.h"
+#include "workloads/serving/salt.h"
 
 namespace reprise::experiments::serving {
 
@@ -22,12 +26,26 @@ struct ServingPlan {
   std::shared_ptr<const Tokenizer> tokenizer;
 };
 
+// A run's verdict and its measurement.
+struct TrialRun {
+  Verdict verdict;
+  Measurement measured;
+};
+
 // Implemented beside Kind by a kind whose groups are served.
 class PlansServing {
  public:
   virtual ~PlansServing() = default;
-  // The plan of a group that passed check().
-  [[nodiscard]] virtual ServingPlan plan(const Group& group) = 0;
+  // The plan of a group that passed check(), its prompts salted.
+  [[nodiscard]] virtual ServingPlan plan(const Group& group, const workloads::Salt& salt) = 0;
+  // If the group asks for the highest rate that keeps its service level: searches it by runs of
+  // plans with the salts that `next_salt` returns, one after another. nullopt: the group asks for
+  // one rate.
+  [[nodiscard]] virtual std::optional<Measurement> search(
+      const Group& /*group*/, const std::function<workloads::Salt()>& /*next_salt*/,
+      const std::function<TrialRun(ServingPlan&)>& /*run*/, const std::atomic<bool>& /*stop*/) {
+    return std::nullopt;
+  }
 };
 
 }  // namespace reprise::experiments::serving

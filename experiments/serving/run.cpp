@@ -37,38 +37,19 @@ void prime(Target& target, const workloads::RequestSource& source, const RunOpti
   }
 }
 
-// The sum of the bounds of served requests. Their prompts are drawn again, because the log does not
-// keep them.
-ReuseBounds total_bounds(const RequestLog& log, const workloads::RequestSource& source,
-                         const RunOptions& options) {
-  ReuseBounds total;
-  for (const RequestEntry& entry : log.requests) {
-    if (entry.outcome != Outcome::kServed) continue;
-    const ReuseBounds bounds = options.reuse(source.request(entry.index));
-    total.least += bounds.least;
-    total.most += bounds.most;
-  }
-  return total;
-}
-
 void check_reuse(const RequestLog& log, const workloads::RequestSource& source,
                  const RunOptions& options) {
-  int64_t reused = 0;
-  for (const RequestEntry& entry : log.requests) {
-    if (entry.outcome != Outcome::kServed) continue;
-    if (entry.cached_tokens < 0)
-      raise(
-          "request {}: the server does not tell how many tokens of its prompt were cached, so "
-          "that their number cannot be asserted. Leave the bounds out.",
-          entry.index);
-    reused += entry.cached_tokens;
-  }
-  const ReuseBounds bounds = total_bounds(log, source, options);
-  if (reused < bounds.least || reused > bounds.most)
+  const Reuse reuse = reuse_of(log, source, options.reuse);
+  if (reuse.untold >= 0)
+    raise(
+        "request {}: the server does not tell how many tokens of its prompt were cached, so "
+        "that their number cannot be asserted. Leave the bounds out.",
+        reuse.untold);
+  if (reuse.cached_tokens < reuse.bounds.least || reuse.cached_tokens > reuse.bounds.most)
     raise(
         "{} prompt tokens were found in the cache, {} to {} were expected: what was measured is "
         "not what was meant to be measured",
-        reused, bounds.least, bounds.most);
+        reuse.cached_tokens, reuse.bounds.least, reuse.bounds.most);
 }
 
 }  // namespace

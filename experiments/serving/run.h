@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -10,17 +9,13 @@
 #include "experiments/serving/clock.h"
 #include "experiments/serving/queue_growth.h"
 #include "experiments/serving/request_log.h"
+#include "experiments/serving/reuse.h"
 #include "experiments/serving/target.h"
 #include "experiments/serving/validity.h"
 #include "workloads/arrivals.h"
 #include "workloads/serving/request_source.h"
 
 namespace reprise::experiments::serving {
-
-// Bounds on the prompt tokens that are found in the cache; both ends included.
-struct ReuseBounds {
-  int64_t least = 0, most = 0;
-};
 
 struct RunOptions {
   // Requests that run at once before anything is measured; see unrelated_requests(). The cache is
@@ -34,7 +29,7 @@ struct RunOptions {
   double most_drain_s = std::numeric_limits<double>::infinity();
   // The cached tokens that a request should find, from the sharing in its source and the promise of
   // the method. Empty: not checked. Also not checked if the run was given up.
-  std::function<ReuseBounds(const workloads::ServingRequest&)> reuse;
+  ReuseOf reuse;
   const std::atomic<bool>* stop = nullptr;  // set by the user's interrupt
   // False: only the times of each request's first and last token are kept and no tokens, so that a
   // million requests take a few hundred MB. There is no itl_ms then.

@@ -172,6 +172,9 @@ class Conversations final : public Entries {
   [[nodiscard]] int32_t prefix(int64_t /*entry*/) const override {
     return shared_tokens_ > 0 ? 0 : -1;
   }
+  [[nodiscard]] int64_t session(int64_t entry) const override {
+    return asked_[static_cast<size_t>(entry)].conversation;
+  }
   [[nodiscard]] bool order_is_free() const override { return false; }
   [[nodiscard]] RequestSource::Dropped left_out() const override { return script_.left_out; }
 

@@ -31,6 +31,9 @@ class Entries {
   // Index of the entry's prefix; -1: none.
   [[nodiscard]] virtual int32_t prefix(int64_t /*entry*/) const { return -1; }
 
+  // A number that turns of one conversation share, and no others.
+  [[nodiscard]] virtual int64_t session(int64_t entry) const { return entry; }
+
   // See RequestSource::is_right().
   [[nodiscard]] virtual std::optional<bool> is_right(int64_t /*entry*/,
                                                      std::string_view /*generated*/) const {

@@ -1,32 +1,73 @@
 #include "workloads/serving/entry_source.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/random.h"
 #include "workloads/serving/draws.h"
 #include "workloads/serving/shared_prefixes.h"
 
 namespace reprise::workloads::serving {
+
+namespace {
+
+// Salts are items of their own among made-up tokens.
+constexpr int64_t kFirstSalt = std::numeric_limits<int64_t>::min();
+
+uint64_t stream_seed(const SourceOptions& options) {
+  constexpr uint64_t kSalted = 0x5a17;  // a stream apart from those of the draws
+  if (options.salt.scope == SaltScope::kAnything) return options.prompts_seed;
+  return random_bits(options.prompts_seed, kSalted, options.salt.nonce);
+}
+
+bool begins_with_text(const std::vector<PromptPart>& parts) {
+  const auto first = std::find_if(parts.begin(), parts.end(),
+                                  [](const PromptPart& part) { return part.tokens > 0; });
+  return first != parts.end() && first->text != nullptr;
+}
+
+}  // namespace
 
 EntrySource::EntrySource(std::string name, std::unique_ptr<Entries> entries,
                          const SourceOptions& options)
     : name_(std::move(name)),
       entries_(std::move(entries)),
       options_(options),
-      stream_{.seed = options.prompts_seed, .vocab = options.vocab},
+      stream_{.seed = stream_seed(options), .vocab = options.vocab},
+      salt_tokens_(needs_salts() ? kSaltTokens : 0),
       dropped_(entries_->left_out()) {
   REPRISE_CHECK(entries_->size() <= kMostRequests, "{} entries", entries_->size());
   chosen_.resize(static_cast<size_t>(entries_->size()));
   std::iota(chosen_.begin(), chosen_.end(), 0u);
   for (const Entries::Prefix& prefix : entries_->prefixes())
-    prefix_tokens_.push_back(count_tokens(prefix.parts));
+    prefix_tokens_.push_back(count_tokens(prefix.parts) + salt_tokens_);
   keep_window();
   keep_fitting();
   choose();
   if (chosen_.empty()) raise_empty();
   find_shared();
+}
+
+bool EntrySource::needs_salts() const {
+  if (options_.salt.scope == SaltScope::kAnything) return false;
+  if (!shares_prefixes()) return true;
+  std::vector<PromptPart> parts;
+  for (int64_t entry = 0; entry < entries_->size(); ++entry) {
+    parts.clear();
+    entries_->add_parts(entry, parts);
+    if (begins_with_text(parts)) return true;
+  }
+  return false;
+}
+
+PromptPart EntrySource::salt(int64_t entry) const {
+  const int64_t number = shares_prefixes()                            ? 0
+                         : options_.salt.scope == SaltScope::kSession ? entries_->session(entry)
+                                                                      : entry;
+  return {.item = kFirstSalt + number, .tokens = salt_tokens_};
 }
 
 // Entries with equal times keep the file's order.
@@ -45,7 +86,7 @@ void EntrySource::keep_window() {
 void EntrySource::keep_fitting() {
   if (options_.too_long == "cut") return;
   const size_t dropped = std::erase_if(chosen_, [this](uint32_t entry) {
-    const Lengths whole = entries_->lengths(entry);
+    const Lengths whole = whole_lengths(entry);
     return is_too_long(options_, whole.prompt, whole.output);
   });
   dropped_.too_long += static_cast<int64_t>(dropped);
@@ -67,7 +108,7 @@ void EntrySource::choose() {
       pick(permuted(wanted, wanted, options_.order_seed, Draw::kOrder));
   }
   for (const uint32_t entry : chosen_) {
-    const Lengths whole = entries_->lengths(entry);
+    const Lengths whole = whole_lengths(entry);
     dropped_.cut += is_too_long(options_, whole.prompt, whole.output) ? 1 : 0;
   }
 }
@@ -81,6 +122,12 @@ void EntrySource::find_shared() {
       int32_t& shared = shared_[static_cast<size_t>(index)];
       shared = std::max(shared, static_cast<int32_t>(prefix_tokens_[static_cast<size_t>(prefix)]));
     }
+}
+
+RequestSource::Lengths EntrySource::whole_lengths(int64_t entry) const {
+  Lengths whole = entries_->lengths(entry);
+  whole.prompt += salt_tokens_;
+  return whole;
 }
 
 RequestSource::Lengths EntrySource::cut(Lengths whole) const {
@@ -97,18 +144,19 @@ int64_t EntrySource::entry(int64_t index) const {
 }
 
 int32_t EntrySource::prefix_of(int64_t index) const {
-  const int32_t prefix = entries_->prefix(entry(index));
+  const int32_t prefix = shares_prefixes() ? entries_->prefix(entry(index)) : -1;
   if (prefix < 0) return -1;
   return prefix_tokens_[static_cast<size_t>(prefix)] <= lengths(index).prompt ? prefix : -1;
 }
 
 void EntrySource::add_parts(int64_t index, std::vector<PromptPart>& out) const {
+  if (salt_tokens_ > 0) out.push_back(salt(entry(index)));
   entries_->add_parts(entry(index), out);
   if (options_.most_prompt_tokens > 0) cut_to(out, options_.most_prompt_tokens);
 }
 
 RequestSource::Lengths EntrySource::lengths(int64_t index) const {
-  return cut(entries_->lengths(entry(index)));
+  return cut(whole_lengths(entry(index)));
 }
 
 ServingRequest EntrySource::request(int64_t index) const {
@@ -128,9 +176,12 @@ ServingRequest EntrySource::request(int64_t index) const {
 
 std::vector<DeclaredPrefix> EntrySource::prefixes() const {
   std::vector<DeclaredPrefix> declared;
-  for (Entries::Prefix& prefix : entries_->prefixes())
+  if (!shares_prefixes()) return declared;
+  for (Entries::Prefix& prefix : entries_->prefixes()) {
+    if (salt_tokens_ > 0) prefix.parts.insert(prefix.parts.begin(), salt(0));
     declared.push_back(
         {.name = std::move(prefix.name), .tokens = tokens_of(prefix.parts, stream_)});
+  }
   return declared;
 }
 

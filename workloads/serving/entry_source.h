@@ -32,11 +32,18 @@ class EntrySource final : public RequestSource {
   [[nodiscard]] Dropped dropped() const override { return dropped_; }
 
  private:
+  [[nodiscard]] bool needs_salts() const;
   void keep_window();
   void keep_fitting();
   void choose();
   void find_shared();
+  // Lengths of an entry with its salt, before they are cut.
+  [[nodiscard]] Lengths whole_lengths(int64_t entry) const;
   [[nodiscard]] Lengths cut(Lengths whole) const;
+  [[nodiscard]] bool shares_prefixes() const {
+    return options_.salt.scope <= SaltScope::kRun;  // salts are then the same for all prompts
+  }
+  [[nodiscard]] PromptPart salt(int64_t entry) const;
   [[nodiscard]] int64_t entry(int64_t index) const;
   // Returns the entry's prefix if the cut prompt still begins with it, else -1.
   [[nodiscard]] int32_t prefix_of(int64_t index) const;
@@ -47,6 +54,7 @@ class EntrySource final : public RequestSource {
   std::unique_ptr<Entries> entries_;
   SourceOptions options_;
   TokenStream stream_;
+  int64_t salt_tokens_ = 0;
   std::vector<int64_t> prefix_tokens_;  // length of each prefix
   Dropped dropped_;
   std::vector<uint32_t> chosen_;  // [requests]  entries, in sending order

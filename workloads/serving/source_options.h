@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "workloads/serving/salt.h"
+
 namespace reprise {
 class Tokenizer;
 }
@@ -30,6 +32,7 @@ struct SourceOptions {
   uint64_t order_seed = 1;
   // Seeds.arrivals: for sources that draw their own times.
   uint64_t arrivals_seed = 1;
+  Salt salt = {};
   // Loads the model's tokenizer on first use, for sources with text. Throws Error if there is none.
   std::function<std::shared_ptr<const Tokenizer>()> tokenizer = {};
 

@@ -164,6 +164,11 @@ std::string CompletionClient::models() {
   return result->body;
 }
 
+std::string CompletionClient::page(const std::string& path) {
+  const auto result = state_->client.Get(path.c_str());
+  return result && result->status == 200 ? result->body : "";
+}
+
 void CompletionClient::close() { state_->client.stop(); }
 void CompletionClient::interrupt() { state_->client.stop(); }
 

@@ -54,6 +54,8 @@ class CompletionClient {
   // URL if there is no server or no answer with status 200. For 401 and 403 the remedy is
   // --api-key.
   std::string models();
+  // The body of GET <origin><path>, such as "/metrics"; "" without an answer of status 200.
+  std::string page(const std::string& path);
   void close();
   // Makes complete() end soon. Can be called from any thread.
   void interrupt();

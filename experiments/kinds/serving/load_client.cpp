@@ -223,14 +223,32 @@ class ServerTarget final : public serving::Target {
 
 std::string quoted(const std::string& text) { return json_text(text); }
 
-// "data[0].id" of the list of models; "" if there is none.
-std::string first_model(const std::string& body) {
-  if (body.empty()) return "";
+std::string text_of(const Value& object, const char* key) {
+  const Value& found = field_of(object, key);
+  return found.is_text() ? found.text() : "";
+}
+
+// Takes the model from the list, unless one is named, and who serves it.
+void read_models(const std::string& body, ServerFacts& facts) {
+  if (body.empty()) return;
   const Value list = parse_json(body, "the list of models");
   const Value& models = field_of(list, "data");
-  for (const Value& model : models.is_list() ? models.list() : Values())
-    if (const Value& id = field_of(model, "id"); id.is_text()) return id.text();
-  return "";
+  for (const Value& model : models.is_list() ? models.list() : Values()) {
+    const std::string id = text_of(model, "id");
+    if (id.empty() || (!facts.model.empty() && id != facts.model)) continue;
+    facts.model = id;
+    facts.owner = text_of(model, "owned_by");
+    return;
+  }
+}
+
+// Servers without a version answer with another page, or none.
+std::string version_in(const std::string& body) {
+  try {
+    return body.empty() ? "" : text_of(parse_json(body, "the version"), "version");
+  } catch (const Error&) {
+    return "";
+  }
 }
 
 }  // namespace
@@ -256,8 +274,7 @@ ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& p
   CompletionClient client(options.place, clock);
   const std::string& url = options.place.url;
   ServerFacts facts{.model = options.model};
-  const std::string models = client.models();
-  if (facts.model.empty()) facts.model = first_model(models);
+  read_models(client.models(), facts);
   if (facts.model.empty()) raise("{}: it lists no model. Name one with --model.", url);
   const std::atomic<bool> cancel = false;
   const auto ask = [&] {
@@ -278,6 +295,7 @@ ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& p
     raise("{}: it answered a request for one token without any (finish_reason \"{}\")", url,
           visible(exchange.answer.finish_reason.substr(0, 100), ""));
   facts.tells_cached_tokens = exchange.answer.cached_tokens >= 0;
+  facts.version = version_in(client.page("/version"));
   return facts;
 }
 

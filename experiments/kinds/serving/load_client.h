@@ -29,6 +29,8 @@ struct LoadOptions {
 // The server's answers to ask_server().
 struct ServerFacts {
   std::string model;
+  std::string owner;    // "owned_by" of the model: "vllm", "sglang", "llamacpp", ...; "": not told
+  std::string version;  // of GET /version, as vLLM tells it; "": not told
   // True if the server accepts the fields that make it generate all requested tokens and tell the
   // number of tokens of an event: ignore_eos, stream_options, return_token_ids, timings_per_token.
   // Servers ignore unknown fields; a server that refuses them gets none.

@@ -5,6 +5,7 @@
 #include "core/base/json.h"
 #include "core/base/random.h"
 #include "core/base/visible.h"
+#include "experiments/kinds/serving/load_reuse.h"
 #include "experiments/serving/metrics.h"
 #include "experiments/serving/run.h"
 #include "results/hash.h"
@@ -16,34 +17,64 @@ namespace serving = experiments::serving;
 
 namespace {
 
-// A seed for each point, because a server cannot be made to forget the prompts of the point before.
+constexpr std::pair<const char*, workloads::SaltScope> kReuses[] = {
+    {"none", workloads::SaltScope::kRequest},
+    {"session", workloads::SaltScope::kSession},
+    {"prefix_within_run", workloads::SaltScope::kRun},
+    {"all", workloads::SaltScope::kAnything}};
+
+workloads::SaltScope scope_of(const std::string& reuse) {
+  for (const auto& [name, scope] : kReuses)
+    if (name == reuse) return scope;
+  raise("reuse: {}", unknown_name("kind of reuse", reuse, reuse_names()));
+}
+
+// A salt for each point, because a server cannot be made to forget the prompts of the point before.
 // It does not depend on the group's id, which contains the server's name, so that all servers get
-// the same prompts.
-uint64_t seed_of_point(const experiments::Group& group) {
+// the same prompts for a nonce.
+workloads::Salt salt_of_point(const experiments::Group& group, const LoadReuse& reuse) {
   Fields axes;
   for (const auto& [name, value] : group.axes) axes[name] = value.value();
-  return random_bits(group.seeds.prompts, results::hash_bytes(json_text(axes)), 0) >> 32;
+  return {.scope = scope_of(reuse.allowed),
+          .nonce = random_bits(reuse.nonce, results::hash_bytes(json_text(axes)), 0)};
+}
+
+// Prompt tokens that are sent before the run: of the warm-up and of the prefixes.
+int64_t tokens_before(const serving::ServingPlan& plan) {
+  int64_t tokens = 0;
+  for (const workloads::ServingRequest& request : plan.options.warmup)
+    tokens += std::ssize(request.prompt);
+  if (plan.options.primes)
+    for (const workloads::DeclaredPrefix& prefix : plan.source->prefixes())
+      tokens += std::ssize(prefix.tokens);
+  return tokens;
 }
 
 }  // namespace
 
-experiments::Experiment for_server(experiments::Experiment experiment, const std::string& label) {
+std::vector<std::string> reuse_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, scope] : kReuses) names.emplace_back(name);
+  return names;
+}
+
+experiments::Experiment for_server(experiments::Experiment experiment, const std::string& label,
+                                   const std::string& url, const std::string& model) {
   if (!results::is_figure_name(label))
     raise(
         "the server's name is \"{}\": it must be 1 to 100 letters, digits, '_', '-' and '.', and "
         "begin with none of '-' and '.'",
         label.substr(0, 100));
-  experiment.methods = {{.name = label}};
+  Fields server = {{"url", url}};
+  if (!model.empty()) server["model"] = model;
+  experiment.methods = {{.name = label, .options = server, .resolved = server, .label = label}};
   experiment.left_out.clear();
   return experiment;
 }
 
-LoadKind::LoadKind(serving::PlansServing& plans, LoadOptions options, bool primes,
-                   bool repeats_prompts)
-    : plans_(plans),
-      options_(std::move(options)),
-      primes_(primes),
-      repeats_prompts_(repeats_prompts) {
+LoadKind::LoadKind(serving::PlansServing& plans, LoadOptions options, bool primes, LoadReuse reuse)
+    : plans_(plans), options_(std::move(options)), primes_(primes), reuse_(std::move(reuse)) {
+  (void)scope_of(reuse_.allowed);
   const int64_t wanted = kOtherDescriptors + options_.most_connections;
   const int64_t given = raise_descriptor_limit(wanted);
   // Fewer connections would be another load than the one requested.
@@ -56,7 +87,7 @@ LoadKind::LoadKind(serving::PlansServing& plans, LoadOptions options, bool prime
 
 void LoadKind::check(const experiments::Group& group) {
   REPRISE_CHECK(group.methods.size() == 1, "{} methods on one server", group.methods.size());
-  if (plans_.plan(group).source->size() == 0) raise("it has no requests");
+  if (plans_.plan(group, {}).source->size() == 0) raise("it has no requests");
 }
 
 experiments::MemoryNeed LoadKind::memory_need(const experiments::Group&) {
@@ -66,26 +97,67 @@ experiments::MemoryNeed LoadKind::memory_need(const experiments::Group&) {
 std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group& group,
                                                         const Machine&,
                                                         const std::atomic<bool>& stop) {
-  experiments::Group asked = group;
-  if (!repeats_prompts_) asked.seeds.prompts = seed_of_point(group);
-  serving::ServingPlan plan = plans_.plan(asked);
+  // Runs of a point have salts of their own, for the reason that points have.
+  const workloads::Salt salt = salt_of_point(group, reuse_);
+  uint64_t run = 0;
+  const auto next_salt = [&] {
+    return workloads::Salt{.scope = salt.scope, .nonce = random_bits(salt.nonce, run++, 0)};
+  };
+  const auto send = [&](serving::ServingPlan& plan) { return run_plan(plan, stop); };
+  if (auto searched = plans_.search(group, next_salt, send, stop)) return {std::move(*searched)};
+  std::optional<serving::TrialRun> first;
+  std::vector<double> rates;
+  for (int64_t repetition = 0; repetition < group.repetitions; ++repetition) {
+    if (stop) throw Interrupted{};
+    serving::ServingPlan plan = plans_.plan(group, next_salt());
+    serving::TrialRun made = send(plan);
+    rates.push_back(made.measured.value(serving::kThroughputRps));
+    if (!first) {
+      first = std::move(made);
+    } else if (first->verdict.is_valid() && !made.verdict.is_valid()) {
+      serving::add_verdict(made.verdict, first->measured);
+      first->verdict = std::move(made.verdict);
+    }
+  }
+  if (group.repetitions > 1) first->measured.sample(serving::kThroughputRps, rates);
+  first->measured.resolved["repetitions"] = group.repetitions;
+  return {std::move(first->measured)};
+}
+
+serving::TrialRun LoadKind::run_plan(serving::ServingPlan& plan, const std::atomic<bool>& stop) {
   options_.tokenizer = plan.tokenizer;
-  const serving::SteadyClock clock;
-  const ServerFacts facts = ask_server(options_, {plan.source->request(0).prompt.front()}, clock);
-  const auto target = make_server_target(options_, facts, clock);
   plan.options.stop = &stop;
   plan.options.primes = primes_;
-  const serving::RunResult result =
+  const serving::SteadyClock clock;
+  const ServerFacts facts = ask_server(options_, {plan.source->request(0).prompt.front()}, clock);
+  CompletionClient client(options_.place, clock);
+  CountersAround counters{.before = prompt_counters(client.page("/metrics"))};
+  const auto target = make_server_target(options_, facts, clock);
+  serving::RunResult result =
       serving::run(*target, *plan.source, plan.schedule, plan.options, clock);
-  experiments::Measurement measured = serving::measure(
-      result, {.slo = plan.options.rules.slo, .is_open_loop = plan.schedule.most_in_flight == 0});
-  measured.resolved["server"] = Fields{{"url", options_.place.url},
-                                       {"model", visible(facts.model.substr(0, 1000), "")},
-                                       {"prompts", options_.sends_text ? "text" : "token ids"},
-                                       {"prompts_seed", asked.seeds.prompts},
-                                       {"takes_extensions", facts.takes_extensions},
-                                       {"tells_cached_tokens", facts.tells_cached_tokens}};
-  return {std::move(measured)};
+  std::string told_by = "nobody";
+  if (scope_of(reuse_.allowed) != workloads::SaltScope::kAnything) {
+    counters.after = prompt_counters(client.page("/metrics"));
+    told_by = judge_reuse(*plan.source, counters, tokens_before(plan), result);
+  }
+  for (std::string& change : changes_within(result.log))
+    result.verdict.reservations.push_back(std::move(change));
+  serving::TrialRun made{
+      .verdict = result.verdict,
+      .measured = serving::measure(result, {.slo = plan.options.rules.slo,
+                                            .is_open_loop = plan.schedule.most_in_flight == 0})};
+  const auto told = [](const std::string& text) { return visible(text.substr(0, 1000), ""); };
+  made.measured.resolved["server"] = Fields{{"url", options_.place.url},
+                                            {"model", told(facts.model)},
+                                            {"owner", told(facts.owner)},
+                                            {"version", told(facts.version)},
+                                            {"prompts", options_.sends_text ? "text" : "token ids"},
+                                            {"reuse", reuse_.allowed},
+                                            {"nonce", reuse_.nonce},
+                                            {"reuse_told_by", told_by},
+                                            {"takes_extensions", facts.takes_extensions},
+                                            {"tells_cached_tokens", facts.tells_cached_tokens}};
+  return made;
 }
 
 }  // namespace reprise::server

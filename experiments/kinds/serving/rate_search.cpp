@@ -2,10 +2,8 @@
 
 #include <cmath>
 #include <map>
-#include <memory>
 
 #include "core/base/error.h"
-#include "experiments/kinds/serving/method_run.h"
 #include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/serving/metrics.h"
 #include "experiments/serving/search.h"
@@ -41,32 +39,19 @@ void add_search(const serving::SearchResult& found, Measurement& out) {
   out.set(kSearchRuns, static_cast<double>(runs));
 }
 
-// A trial of a group at a rate. It has requests for the least duration if the source can give as
-// many; otherwise no high rate could be VALID.
-class Trial {
- public:
-  Trial(const Group& group, const workloads::RequestSource& source, double rate_rps, int64_t number)
-      : group_(group), axes_(group.axes_as<ServingAxes>()), source_(&source) {
-    axes_.arrivals.rate_rps = rate_rps;
-    group_.seeds.arrivals += static_cast<uint64_t>(number);
-    constexpr double kSpare = 1.2;  // a drawn run is shorter than its mean now and then
-    const auto needed = std::llround(std::ceil(kSpare * rate_rps * axes_.rules.least_duration_s));
-    int64_t& requests = axes_.source.options.requests;
-    if (requests == 0 || requests >= needed) return;
-    requests = needed;
-    longer_ = request_source_of(group_, axes_.source, Bench::config(group).vocab);
-    source_ = longer_.get();
-  }
-  [[nodiscard]] const Group& group() const { return group_; }
-  [[nodiscard]] const ServingAxes& axes() const { return axes_; }
-  [[nodiscard]] const workloads::RequestSource& source() const { return *source_; }
-
- private:
-  Group group_;  // with the trial's seed; its rate and requests are in axes_ alone
-  ServingAxes axes_;
-  std::unique_ptr<const workloads::RequestSource> longer_;
-  const workloads::RequestSource* source_;
-};
+RateTrialGroup trial_at(const Group& group, double rate_rps, int64_t number) {
+  RateTrialGroup trial{.group = group, .axes = group.axes_as<ServingAxes>()};
+  trial.axes.arrivals.rate_rps = rate_rps;
+  trial.group.seeds.arrivals += static_cast<uint64_t>(number);
+  constexpr double kSpare = 1.2;  // a drawn run is shorter than its mean now and then
+  const auto needed =
+      std::llround(std::ceil(kSpare * rate_rps * trial.axes.rules.least_duration_s));
+  int64_t& requests = trial.axes.source.options.requests;
+  if (requests == 0 || requests >= needed) return trial;
+  requests = needed;
+  trial.is_longer = true;
+  return trial;
+}
 
 }  // namespace
 
@@ -96,18 +81,16 @@ void check_rate_search(const ServingAxes& axes) {
     raise("search begins at rate_rps, which is {}: give more than 0", axes.arrivals.rate_rps);
 }
 
-Measurement search_rate(const Group& group, const MethodChoice& method,
-                        const workloads::RequestSource& source, Bench& bench,
-                        const Machine& machine, const std::atomic<bool>& stop) {
+Measurement search_rate(const Group& group,
+                        const std::function<serving::TrialRun(const RateTrialGroup&)>& run,
+                        const std::atomic<bool>& stop) {
   const auto axes = group.axes_as<ServingAxes>();
   std::map<double, Measurement> runs;  // the last of each rate
   const auto trial = [&](double rate_rps, int64_t number) {
     if (stop) throw Interrupted{};
-    const Trial at(group, source, rate_rps, number);
-    MethodRun method_run(at.group(), at.axes(), method, at.source(), bench);
-    const serving::RunResult result = method_run.run(stop);
-    runs[rate_rps] = method_run.measurement(result, machine);
-    return serving::trial_of(result.verdict);
+    serving::TrialRun made = run(trial_at(group, rate_rps, number));
+    runs[rate_rps] = std::move(made.measured);
+    return serving::trial_of(made.verdict);
   };
   const serving::SearchResult found =
       serving::search(trial, {.first_rps = axes.arrivals.rate_rps,

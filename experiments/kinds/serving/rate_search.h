@@ -1,12 +1,13 @@
-// Searches the highest rate at which a method keeps the group's service level.
+// Searches the highest rate at which a method or server keeps the group's service level.
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <vector>
 
 #include "experiments/framework/kind.h"
 #include "experiments/kinds/serving/serving_axes.h"
-#include "experiments/kinds/shared/bench.h"
-#include "workloads/serving/request_source.h"
+#include "experiments/serving/plan.h"
 
 namespace reprise::experiments {
 
@@ -17,11 +18,19 @@ namespace reprise::experiments {
 // Throws Error for a search without a service level, or of arrivals that have no one rate.
 void check_rate_search(const ServingAxes& axes);
 
+// A run of the search: the group and its axes with the rate, a seed of arrivals of its own, and
+// enough requests for the least duration. Without so many no high rate could be VALID.
+struct RateTrialGroup {
+  Group group;
+  ServingAxes axes;
+  bool is_longer = false;  // it asks for more requests than the group
+};
+
 // Searches as experiments/serving/search.h describes; trial n of a rate draws its arrivals by seed
 // + n. The measurement is that of the last run at the highest rate that passed, or at the lowest
 // rate that was tried if none did. Throws Interrupted when `stop` is set.
-[[nodiscard]] Measurement search_rate(const Group& group, const MethodChoice& method,
-                                      const workloads::RequestSource& source, Bench& bench,
-                                      const Machine& machine, const std::atomic<bool>& stop);
+[[nodiscard]] Measurement search_rate(
+    const Group& group, const std::function<serving::TrialRun(const RateTrialGroup&)>& run,
+    const std::atomic<bool>& stop);
 
 }  // namespace reprise::experiments

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/problems.h"
+#include "core/base/random.h"
 #include "core/device/buffer.h"
 #include "core/device/memory.h"
 #include "experiments/framework/shared_info.h"
@@ -58,6 +59,26 @@ void check_methods(const Group& group, bool has_model, Device device) {
           ->check({.device = device, .has_model = has_model});
     });
   problems.raise_if_any();
+}
+
+bool is_salted(const workloads::Salt& salt) {
+  return salt.scope != workloads::SaltScope::kAnything;
+}
+
+serving::ServingPlan plan_of(const Group& group, const ServingAxes& axes,
+                             const workloads::Salt& salt,
+                             std::shared_ptr<const RequestSource> requests) {
+  Group warmed = group;  // a server may still have the warm-up's prompts of another run
+  if (is_salted(salt)) warmed.seeds.prompts = random_bits(group.seeds.prompts, salt.nonce, 0);
+  serving::ServingPlan plan{
+      .source = requests,
+      .schedule = schedule_of(group, axes.arrivals, *requests),
+      .options = run_options_of(warmed, axes, *requests, Bench::config(group))};
+  try {
+    plan.tokenizer = load_tokenizer(resolve_model(group.model.model));
+  } catch (const Error&) {  // a model of random weights need not have one
+  }
+  return plan;
 }
 
 }  // namespace
@@ -127,18 +148,27 @@ const std::shared_ptr<const RequestSource>& ServingKind::source(const Group& gro
   return sources_[key] = std::move(made);
 }
 
-serving::ServingPlan ServingKind::plan(const Group& group) {
+serving::ServingPlan ServingKind::plan(const Group& group, const workloads::Salt& salt) {
   const auto axes = group.axes_as<ServingAxes>();
-  const std::shared_ptr<const RequestSource>& requests = source(group);
-  serving::ServingPlan plan{
-      .source = requests,
-      .schedule = schedule_of(group, axes.arrivals, *requests),
-      .options = run_options_of(group, axes, *requests, Bench::config(group))};
-  try {
-    plan.tokenizer = load_tokenizer(resolve_model(group.model.model));
-  } catch (const Error&) {  // a model of random weights need not have one
-  }
-  return plan;
+  return plan_of(group, axes, salt,
+                 is_salted(salt)
+                     ? request_source_of(group, axes.source, Bench::config(group).vocab, salt)
+                     : source(group));
+}
+
+std::optional<Measurement> ServingKind::search(
+    const Group& group, const std::function<workloads::Salt()>& next_salt,
+    const std::function<serving::TrialRun(serving::ServingPlan&)>& run,
+    const std::atomic<bool>& stop) {
+  if (!searches_rate(group.axes_as<ServingAxes>().search)) return std::nullopt;
+  const auto run_trial = [&](const RateTrialGroup& trial) {
+    const workloads::Salt salt = next_salt();
+    serving::ServingPlan plan = plan_of(
+        trial.group, trial.axes, salt,
+        request_source_of(trial.group, trial.axes.source, Bench::config(trial.group).vocab, salt));
+    return run(plan);
+  };
+  return search_rate(group, run_trial, stop);
 }
 
 std::vector<Measurement> ServingKind::measure(const Group& group, const Machine& machine,
@@ -155,7 +185,16 @@ std::vector<Measurement> ServingKind::search_each(const Group& group, const Mach
   for (const MethodChoice& method : group.methods) {
     if (stop) throw Interrupted{};
     AlignedBuffer::reset_peak();
-    measurements.push_back(search_rate(group, method, requests, bench_, machine, stop));
+    const auto run = [&](const RateTrialGroup& trial) {
+      std::unique_ptr<const RequestSource> longer;
+      if (trial.is_longer)
+        longer = request_source_of(trial.group, trial.axes.source, Bench::config(group).vocab);
+      MethodRun method_run(trial.group, trial.axes, method, longer ? *longer : requests, bench_);
+      const serving::RunResult result = method_run.run(stop);
+      return serving::TrialRun{.verdict = result.verdict,
+                               .measured = method_run.measurement(result, machine)};
+    };
+    measurements.push_back(search_rate(group, run, stop));
   }
   return measurements;
 }

@@ -25,7 +25,11 @@ class ServingKind : public Kind, public serving::PlansServing {
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
   std::vector<Measurement> measure(const Group& group, const Machine& machine,
                                    const std::atomic<bool>& stop) override;
-  [[nodiscard]] serving::ServingPlan plan(const Group& group) override;
+  [[nodiscard]] serving::ServingPlan plan(const Group& group, const workloads::Salt& salt) override;
+  [[nodiscard]] std::optional<Measurement> search(
+      const Group& group, const std::function<workloads::Salt()>& next_salt,
+      const std::function<serving::TrialRun(serving::ServingPlan&)>& run,
+      const std::atomic<bool>& stop) override;
 
  private:
   std::vector<Measurement> search_each(const Group& group, const Machine& machine,

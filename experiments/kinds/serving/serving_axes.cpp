@@ -168,9 +168,11 @@ std::vector<workloads::WorkloadInfo> serving_workloads() {
 }
 
 std::unique_ptr<workloads::RequestSource> request_source_of(const Group& group,
-                                                            const SourceAxes& axes, int64_t vocab) {
+                                                            const SourceAxes& axes, int64_t vocab,
+                                                            const workloads::Salt& salt) {
   SourceOptions options = axes.options;
   options.vocab = vocab;
+  options.salt = salt;
   options.prompts_seed = group.seeds.prompts;
   options.order_seed = group.seeds.order;
   options.arrivals_seed = group.seeds.arrivals;

@@ -110,9 +110,8 @@ struct ServingAxes {
 [[nodiscard]] std::vector<workloads::WorkloadInfo> serving_workloads();
 
 // The group's requests. Throws Error as workloads::make_request_source().
-[[nodiscard]] std::unique_ptr<workloads::RequestSource> request_source_of(const Group& group,
-                                                                          const SourceAxes& axes,
-                                                                          int64_t vocab);
+[[nodiscard]] std::unique_ptr<workloads::RequestSource> request_source_of(
+    const Group& group, const SourceAxes& axes, int64_t vocab, const workloads::Salt& salt = {});
 
 // Equal for groups that have the same requests.
 [[nodiscard]] std::string source_key(const Group& group, const SourceAxes& axes);

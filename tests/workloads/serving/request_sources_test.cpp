@@ -13,10 +13,6 @@ namespace {
 using model::TempDir;
 using Tokens = std::vector<int32_t>;
 
-int64_t common(const Tokens& a, const Tokens& b) {
-  return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
-}
-
 std::string label(const SampleSource& sample) {
   return sample.name + " of vocabulary " + std::to_string(sample.options.vocab) + " " +
          sample.options.file.filename().string();
@@ -44,7 +40,7 @@ TEST(RequestSources, SharedTokensAreTheLongestPrefixInCommonWithWhatCameBefore) 
       for (size_t i = 0; i < requests.size(); ++i) {
         int64_t expected = 0;
         for (size_t j = 0; j < i; ++j)
-          expected = std::max(expected, common(requests[i].prompt, requests[j].prompt));
+          expected = std::max(expected, common_prefix(requests[i].prompt, requests[j].prompt));
         if (requests[i].prefix >= 0)
           expected = std::max(
               expected, std::ssize(prefixes.at(static_cast<size_t>(requests[i].prefix)).tokens));
@@ -68,7 +64,7 @@ TEST(RequestSources, PromptsAreAsLongAsTheySayAndBeginWithTheirPrefix) {
                               [](int32_t id) { return 0 <= id && id < 32000; }));
       if (request.prefix < 0) continue;
       const Tokens& prefix = prefixes.at(static_cast<size_t>(request.prefix)).tokens;
-      EXPECT_EQ(common(prefix, request.prompt), std::ssize(prefix)) << label(sample);
+      EXPECT_EQ(common_prefix(prefix, request.prompt), std::ssize(prefix)) << label(sample);
     }
   }
 }

@@ -1,6 +1,8 @@
 // Options for every source of requests, small ones, with the files that they read.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +17,11 @@ namespace reprise::workloads {
 inline std::unique_ptr<RequestSource> make_sample(const std::string& name, SourceOptions options) {
   if (options.vocab == 0) options.vocab = 32000;
   return make_request_source(name, options);
+}
+
+// The number of equal leading tokens.
+inline int64_t common_prefix(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
+  return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
 }
 
 struct SampleSource {

@@ -206,7 +206,10 @@ int64_t max_tokens_of(const EchoRequest& request) {
 }
 
 EchoAnswer model_list() {
-  return {.pieces = {{.bytes = R"({"object":"list","data":[{"id":"echo","object":"model"}]})"}}};
+  return {
+      .pieces = {
+          {.bytes =
+               R"({"object":"list","data":[{"id":"echo","object":"model","owned_by":"echo"}]})"}}};
 }
 
 }  // namespace reprise::server

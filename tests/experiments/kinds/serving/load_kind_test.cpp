@@ -42,10 +42,13 @@ class EvenPlans final : public serving::PlansServing {
             .takes_model = false};
   }
   int64_t count = 30;
+  std::vector<workloads::Salt> salts;  // of all plans
 
-  [[nodiscard]] serving::ServingPlan plan(const experiments::Group& group) override {
+  [[nodiscard]] serving::ServingPlan plan(const experiments::Group& group,
+                                          const workloads::Salt& salt) override {
     auto source = std::make_shared<serving::EvenSource>();
     source->count = count;
+    salts.push_back(salt);
     const auto axes = group.axes_as<EvenAxes>();
     return {
         .source = source,
@@ -75,7 +78,7 @@ class LoadKindTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(out_); }
 
-  experiments::RunOutcome run(const std::string& url) {
+  experiments::RunOutcome run(const std::string& url, const LoadReuse& reuse = {}) {
     const experiments::Vocabulary vocabulary{
         .kinds = {EvenPlans::info()},
         .methods = {{.name = "contiguous",
@@ -85,11 +88,12 @@ class LoadKindTest : public ::testing::Test {
     const experiments::Experiment experiment =
         for_server(experiments::parse_experiment(
                        Json::parse(R"({"name": "even", "title": "Even", "kind": "even",
-                            "methods": ["contiguous"], "sweep": {"rate_rps": [200, 400]},
+                            "methods": ["contiguous"], "repetitions": 1, "sweep": {"rate_rps": [200, 400]},
                             "plot": {"x": "rate_rps", "y": "ttft_ms.p50"}})"),
                        "even.json", "desk", {}, vocabulary),
-                   "echo-1");
-    LoadKind kind(plans_, {.place = {.url = url, .connect_timeout_s = 1, .silence_timeout_s = 5}});
+                   "echo-1", url, "");
+    LoadKind kind(plans_, {.place = {.url = url, .connect_timeout_s = 1, .silence_timeout_s = 5}},
+                  /*primes=*/false, reuse);
     const experiments::RunOptions options{
         .out = out_,
         .settings = {.context = {.threads = 1, .isa = Isa::kPortable}, .device = Device::kCpu},
@@ -104,9 +108,42 @@ class LoadKindTest : public ::testing::Test {
   fs::path out_;
 };
 
-EchoAnswer echo(const EchoRequest& request) {
-  if (request.path == "/v1/models") return model_list();
-  return completion(max_tokens_of(request), 0.002, 0.001, Telling::kTokenIds, 1, 8, 4);
+// Finds `cached` of each prompt's 8 tokens in its cache; -1: does not tell.
+EchoServer::Script caching(int64_t cached) {
+  return [cached](const EchoRequest& request) {
+    if (request.path == "/v1/models") return model_list();
+    if (request.path == "/version")
+      return EchoAnswer{.pieces = {{.bytes = R"({"version":"7.1"})"}}};
+    if (request.path == "/metrics") return EchoAnswer{.status = 404};
+    return completion(max_tokens_of(request), 0.002, 0.001, Telling::kTokenIds, 1, 8, cached);
+  };
+}
+
+// Tells in its metrics alone that of `counted` tokens in each prompt `cached` were found.
+EchoServer::Script counting(int64_t counted, int64_t cached) {
+  auto requests = std::make_shared<std::atomic<int64_t>>(0);
+  return [=](const EchoRequest& request) {
+    if (request.path == "/v1/models") return model_list();
+    if (request.path == "/version") return EchoAnswer{.status = 404};
+    if (request.path != "/metrics") {
+      ++*requests;
+      return completion(max_tokens_of(request), 0.002, 0.001, Telling::kTokenIds, 1, 8);
+    }
+    return EchoAnswer{
+        .pieces = {{.bytes = fmt::format("# TYPE vllm:prefix_cache_queries_total counter\n"
+                                         "vllm:prefix_cache_queries_total{{model=\"e\"}} {}\n"
+                                         "vllm:prefix_cache_hits_total{{model=\"e\"}} {}\n",
+                                         counted * *requests, cached * *requests)}}};
+  };
+}
+
+EchoAnswer echo(const EchoRequest& request) { return caching(2)(request); }
+
+Json answers_of(const experiments::RunOutcome& outcome) {
+  return json_of(outcome.records.at(0).answers);
+}
+Json server_of(const experiments::RunOutcome& outcome) {
+  return json_of(outcome.records.at(0).settings.resolved)["server"];
 }
 
 TEST_F(LoadKindTest, WritesTheRecordsOfAServerAsOfAnyMethod) {
@@ -120,17 +157,93 @@ TEST_F(LoadKindTest, WritesTheRecordsOfAServerAsOfAnyMethod) {
     EXPECT_EQ(record["answers"]["verdict"], "VALID");
     EXPECT_EQ(record["answers"]["generated_tokens"], 90);
     EXPECT_EQ(record["samples"]["ttft_ms"].size(), 30u);
-    EXPECT_EQ(record["metrics"]["reused_tokens"]["value"], 120.0);
+    EXPECT_EQ(record["metrics"]["reused_tokens"]["value"], 60.0);
     EXPECT_GT(record["metrics"]["throughput_rps"]["value"], 0.0);
   }
-  const auto seed = [&](size_t i) {
-    return outcome.records[i].settings.resolved.at("server").fields().at("prompts_seed").integer();
-  };
-  EXPECT_NE(seed(0), seed(1)) << "the second point would find the first one's prompts";
+  EXPECT_EQ(server_of(outcome)["owner"], "echo");
+  EXPECT_EQ(server_of(outcome)["version"], "7.1");
+  EXPECT_EQ(server_of(outcome)["reuse_told_by"], "answers");
   EXPECT_NO_THROW((void)results::read_folder(out_));
   EXPECT_EQ(observer_.found, 0);
   (void)run(server.url());  // goes on where it was: nothing is left to do
   EXPECT_EQ(observer_.found, 2);
+}
+
+TEST_F(LoadKindTest, PointsHaveOtherPromptsAndANonceGivesThemAgain) {
+  EchoServer server(echo);
+  const auto salts_of = [&](uint64_t nonce, const char* reuse) {
+    fs::remove_all(out_);
+    plans_.salts.clear();
+    (void)run(server.url(), {.allowed = reuse, .nonce = nonce});
+    std::vector<workloads::Salt> measured;
+    for (const workloads::Salt& salt : plans_.salts)
+      if (salt != workloads::Salt()) measured.push_back(salt);  // those of check() are not salted
+    return measured;
+  };
+  const auto first = salts_of(7, "prefix_within_run");
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_EQ(first[0].scope, workloads::SaltScope::kRun);
+  EXPECT_NE(first[0].nonce, first[1].nonce)
+      << "the second point would find the first one's prompts";
+  EXPECT_EQ(salts_of(7, "prefix_within_run"), first);
+  EXPECT_NE(salts_of(8, "prefix_within_run")[0].nonce, first[0].nonce);
+  EXPECT_EQ(salts_of(7, "session")[0].scope, workloads::SaltScope::kSession);
+  EXPECT_EQ(salts_of(7, "none")[0].scope, workloads::SaltScope::kRequest);
+  EXPECT_THROW((void)salts_of(7, "some"), Error);
+}
+
+TEST_F(LoadKindTest, ACacheThatHeldThePromptsBeforeMakesTheRunInvalid) {
+  EchoServer server(caching(7));
+  const experiments::RunOutcome outcome = run(server.url());
+  EXPECT_EQ(answers_of(outcome)["verdict"], "INVALID");
+  EXPECT_NE(answers_of(outcome)["reasons"].dump().find(
+                "found 210 of 240 prompt tokens in its cache, but the run's requests share at most "
+                "180"),
+            std::string::npos)
+      << answers_of(outcome)["reasons"];
+}
+
+TEST_F(LoadKindTest, ReuseOfEverythingIsAllowedOnRequest) {
+  EchoServer server(caching(7));
+  const experiments::RunOutcome outcome = run(server.url(), {.allowed = "all"});
+  EXPECT_EQ(answers_of(outcome)["verdict"], "VALID");
+  EXPECT_EQ(server_of(outcome)["reuse"], "all");
+}
+
+TEST_F(LoadKindTest, CountersTellWhatAnswersDoNot) {
+  EchoServer within(counting(8, 1));
+  const experiments::RunOutcome valid = run(within.url());
+  EXPECT_EQ(answers_of(valid)["verdict"], "VALID");
+  EXPECT_EQ(server_of(valid)["reuse_told_by"], "counters");
+  fs::remove_all(out_);
+  EchoServer beyond(counting(8, 7));
+  EXPECT_NE(answers_of(run(beyond.url()))["reasons"].dump().find("found 210 of 240"),
+            std::string::npos);
+  fs::remove_all(out_);
+  EchoServer busy(counting(80, 6));
+  EXPECT_NE(answers_of(run(busy.url()))["reservations"].dump().find("it had others to serve"),
+            std::string::npos);
+}
+
+TEST_F(LoadKindTest, SaysWhereReuseIsNotObservable) {
+  EchoServer server(caching(-1));
+  const experiments::RunOutcome outcome = run(server.url());
+  EXPECT_EQ(answers_of(outcome)["verdict"], "VALID");
+  EXPECT_NE(answers_of(outcome)["reservations"].dump().find("reuse is not observable"),
+            std::string::npos);
+  EXPECT_EQ(server_of(outcome)["reuse_told_by"], "nobody");
+}
+
+TEST_F(LoadKindTest, AnotherServerDoesNotGoOnInTheFirstOnesFolder) {
+  EchoServer one(echo), other(echo);
+  (void)run(one.url());
+  try {
+    const experiments::RunOutcome outcome = run(other.url());
+    EXPECT_EQ(observer_.found, 0);
+    EXPECT_EQ(server_of(outcome)["url"], other.url());
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(out_.string()), std::string::npos) << error.what();
+  }
 }
 
 TEST_F(LoadKindTest, AServerThatReadsAnotherPromptHasFailed) {
@@ -191,8 +304,10 @@ TEST_F(LoadKindTest, DescriptorsAreThereForAllConnections) {
 
 TEST_F(LoadKindTest, TheServersNameMustNameAFolder) {
   for (const char* name : {"", "..", "a/b", "-x", "a b"})
-    EXPECT_THROW((void)for_server({}, name), Error) << name;
-  EXPECT_EQ(for_server({}, "llama-server").methods.front().name, "llama-server");
+    EXPECT_THROW((void)for_server({}, name, "http://host", ""), Error) << name;
+  const auto method = for_server({}, "llama-server", "http://host", "m").methods.front();
+  EXPECT_EQ(method.name, "llama-server");
+  EXPECT_EQ(json_of(method.options), Json({{"url", "http://host"}, {"model", "m"}}));
 }
 
 }  // namespace

@@ -78,9 +78,9 @@ class Serving : public KindOnTinyModel {
 TEST_F(Serving, RequestsAreMadeOnceForAllThatAGroupIsAsked) {
   ServingKind kind(context_);
   const Group one = group(), other = group({{"settings", {{"requests", 30}}}});
-  const auto requests = kind.plan(one).source;
-  EXPECT_NE(kind.plan(other).source, requests);
-  EXPECT_EQ(kind.plan(one).source, requests);
+  const auto requests = kind.plan(one, {}).source;
+  EXPECT_NE(kind.plan(other, {}).source, requests);
+  EXPECT_EQ(kind.plan(one, {}).source, requests);
 }
 
 TEST_F(Serving, EveryMethodGivesTheSameTokens) {

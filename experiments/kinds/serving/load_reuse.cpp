@@ -1,0 +1,120 @@
+#include "experiments/kinds/serving/load_reuse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "experiments/serving/latency.h"
+
+namespace reprise::server {
+namespace {
+
+namespace serving = experiments::serving;
+using serving::RequestEntry;
+
+constexpr int64_t kSpareTokens = 2;  // of each request
+
+serving::ReuseBounds bounds_of(const workloads::ServingRequest& request) {
+  return {.most = std::min(std::ssize(request.prompt), request.shared_tokens + kSpareTokens)};
+}
+
+struct Told {
+  std::string by = "nobody";
+  double cached_tokens = 0;
+  std::string why_not;  // if nobody told
+};
+
+Told told(const serving::Reuse& reuse, const CountersAround& counters, int64_t other_tokens,
+          bool all_served) {
+  if (reuse.untold < 0)
+    return {.by = "answers", .cached_tokens = static_cast<double>(reuse.cached_tokens)};
+  if (!counters.before || !counters.after)
+    return {.why_not = "neither its answers nor its /metrics tell"};
+  if (!all_served) return {.why_not = "its counters include requests that failed"};
+  const double counted = counters.after->prompt_tokens - counters.before->prompt_tokens;
+  const double cached = counters.after->cached_tokens - counters.before->cached_tokens;
+  const auto sent = static_cast<double>(reuse.prompt_tokens + other_tokens);
+  constexpr double kSlack = 1.02;  // servers may put a token before each prompt
+  if (counted < 0 || cached < 0) return {.why_not = "it started anew during the run"};
+  if (counted > kSlack * sent)
+    return {.why_not = fmt::format(
+                "its counters grew by {:.0f} prompt tokens where {:.0f} were sent: it had others "
+                "to serve",
+                counted, sent)};
+  return {.by = "counters", .cached_tokens = cached};
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double median_ttft_s(std::span<const RequestEntry* const> requests) {
+  std::vector<double> ttft_s;
+  for (const RequestEntry* entry : requests) ttft_s.push_back(serving::latency_of(*entry).ttft_s);
+  return median(std::move(ttft_s));
+}
+
+// -1 if the server does not tell.
+double cached_share(std::span<const RequestEntry* const> requests) {
+  int64_t cached = 0, all = 0;
+  for (const RequestEntry* entry : requests) {
+    if (entry->cached_tokens < 0) return -1;
+    cached += entry->cached_tokens;
+    all += entry->prompt_tokens;
+  }
+  return static_cast<double>(cached) / static_cast<double>(std::max<int64_t>(all, 1));
+}
+
+}  // namespace
+
+std::string judge_reuse(const workloads::RequestSource& source, const CountersAround& counters,
+                        int64_t other_tokens, serving::RunResult& result) {
+  const serving::Reuse reuse = serving::reuse_of(result.log, source, bounds_of);
+  const bool all_served = std::all_of(
+      result.log.requests.begin(), result.log.requests.end(),
+      [](const RequestEntry& entry) { return entry.outcome == serving::Outcome::kServed; });
+  const Told found = told(reuse, counters, other_tokens, all_served);
+  if (found.by == "nobody")
+    result.verdict.reservations.push_back(
+        fmt::format("reuse is not observable: {} how many prompt tokens the server found in its "
+                    "cache",
+                    found.why_not));
+  if (found.cached_tokens > static_cast<double>(reuse.bounds.most))
+    result.verdict.reasons.insert(
+        result.verdict.reasons.begin(),
+        fmt::format("the server found {:.0f} of {} prompt tokens in its cache, but the run's "
+                    "requests share at most {}: it kept prompts of before",
+                    found.cached_tokens, reuse.prompt_tokens, reuse.bounds.most));
+  return found.by;
+}
+
+std::vector<std::string> changes_within(const serving::RequestLog& log) {
+  constexpr size_t kLeastServed = 32;
+  constexpr double kSlower = 2, kMoved = 0.2;
+  std::vector<const RequestEntry*> served;
+  for (const RequestEntry& entry : log.requests)
+    if (entry.outcome == serving::Outcome::kServed) served.push_back(&entry);
+  if (served.size() < kLeastServed) return {};
+  const std::span<const RequestEntry* const> all(served);
+  const auto first = all.first(served.size() / 4), last = all.last(served.size() / 4);
+  std::vector<std::string> changes;
+  const double early_s = median_ttft_s(first), late_s = median_ttft_s(last);
+  if (early_s > kSlower * late_s)
+    changes.push_back(
+        fmt::format("the first quarter's median time to first token is {:.1f} times the last's: "
+                    "the server was not warm, or its cache filled",
+                    early_s / late_s));
+  const double early = cached_share(first), late = cached_share(last);
+  if (early >= 0 && late >= 0 && std::abs(late - early) > kMoved)
+    changes.push_back(fmt::format(
+        "the share of prompt tokens found in the cache moved from {:.2f} in the first quarter to "
+        "{:.2f} in the last",
+        early, late));
+  return changes;
+}
+
+}  // namespace reprise::server

@@ -1,0 +1,19 @@
+// The counters of prompt tokens in a server's /metrics.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace reprise::server {
+
+// Prompt tokens since the server's start.
+struct PromptCounters {
+  double prompt_tokens = 0;
+  double cached_tokens = 0;  // of these, found in the cache
+};
+
+// Reads the Prometheus text of vLLM, SGLang and `reprise serve`, summed over labels; nullopt for
+// any other.
+[[nodiscard]] std::optional<PromptCounters> prompt_counters(std::string_view metrics);
+
+}  // namespace reprise::server

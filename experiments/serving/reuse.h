@@ -1,0 +1,32 @@
+// How many prompt tokens a server's cache gave to a run, and how many it could give.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "experiments/serving/request_log.h"
+#include "workloads/serving/request_source.h"
+
+namespace reprise::experiments::serving {
+
+// Bounds on the prompt tokens that are found in the cache; both ends included.
+struct ReuseBounds {
+  int64_t least = 0, most = 0;
+};
+
+// The bounds of a request.
+using ReuseOf = std::function<ReuseBounds(const workloads::ServingRequest&)>;
+
+// Sums over the served requests of a log.
+struct Reuse {
+  ReuseBounds bounds;
+  int64_t prompt_tokens = 0;
+  int64_t cached_tokens = 0;  // of the requests whose server tells
+  int64_t untold = -1;        // index of the first request whose server does not tell; -1: none
+};
+
+// Draws the prompts of served requests again, because the log does not keep them.
+[[nodiscard]] Reuse reuse_of(const RequestLog& log, const workloads::RequestSource& source,
+                             const ReuseOf& bounds);
+
+}  // namespace reprise::experiments::serving

@@ -1,0 +1,119 @@
+// What a server found in its cache, against what a run shares; and the servers' counters.
+#include "experiments/kinds/serving/load_reuse.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/experiments/serving/simulated_server.h"
+
+namespace reprise::server {
+namespace {
+
+namespace serving = experiments::serving;
+
+TEST(ServerCounters, AreReadFromAnyKnownServer) {
+  const auto vllm = prompt_counters(
+      "# HELP vllm:prefix_cache_queries_total Prefix cache queries\n"
+      "# TYPE vllm:prefix_cache_queries_total counter\n"
+      "vllm:prefix_cache_queries_total{engine=\"0\",model_name=\"a}b\"} 1.5e+03\n"
+      "vllm:prefix_cache_queries_total{engine=\"1\",model_name=\"a}b\"} 500 1700000000\n"
+      "vllm:prefix_cache_queries_created{engine=\"0\"} 9\n"
+      "vllm:prefix_cache_hits_total{engine=\"0\",model_name=\"a}b\"} 300.0");
+  ASSERT_TRUE(vllm);
+  EXPECT_EQ(vllm->prompt_tokens, 2000);
+  EXPECT_EQ(vllm->cached_tokens, 300);
+  const auto sglang = prompt_counters(
+      "sglang:prompt_tokens_total{model_name=\"m\"} 70\r\n"
+      "sglang:cached_tokens_total{cache_source=\"device\"} 20\r\n"
+      "sglang:cached_tokens_total{cache_source=\"host\"} 5\r\n");
+  ASSERT_TRUE(sglang);
+  EXPECT_EQ(sglang->cached_tokens, 25);
+  const auto ours =
+      prompt_counters("reprise_prompt_tokens_total 40\nreprise_cached_prompt_tokens_total 16\n");
+  ASSERT_TRUE(ours);
+  EXPECT_EQ(ours->prompt_tokens, 40);
+  EXPECT_EQ(ours->cached_tokens, 16);
+}
+
+TEST(ServerCounters, AreAbsentWhereNoneIsKnown) {
+  for (const char* text :
+       {"", "\n\n", "other_total 3", "vllm:prefix_cache_queries_total",
+        "vllm:prefix_cache_queries_total{a=\"b\" 3", "vllm:prefix_cache_queries_total nan",
+        "vllm:prefix_cache_queries_total{} x", "<html>vllm:prefix_cache_queries_total 3</html>"})
+    EXPECT_FALSE(prompt_counters(text)) << text;
+}
+
+// Requests of 8 tokens that share nothing, `cached` of them found: a token every 10 ms from
+// `ttft_s` on.
+serving::RunResult result_of(int64_t requests, int64_t cached, double ttft_s = 0.01) {
+  serving::RunResult result;
+  for (int64_t i = 0; i < requests; ++i) {
+    const double at_s = static_cast<double>(i);
+    result.log.requests.push_back({.index = i,
+                                   .intended_s = at_s,
+                                   .sent_s = at_s,
+                                   .token_s = {at_s + ttft_s, at_s + ttft_s + 0.01},
+                                   .done_s = at_s + ttft_s + 0.01,
+                                   .prompt_tokens = 8,
+                                   .wanted_tokens = 2,
+                                   .cached_tokens = cached});
+  }
+  return result;
+}
+
+serving::EvenSource source_of(int64_t requests) {
+  serving::EvenSource source;
+  source.count = requests;
+  source.shared = 0;
+  return source;
+}
+
+TEST(LoadReuse, EachRequestMayFindTwoTokensMoreThanItShares) {
+  serving::RunResult at_most = result_of(10, 2);
+  EXPECT_EQ(judge_reuse(source_of(10), {}, 0, at_most), "answers");
+  EXPECT_TRUE(at_most.verdict.is_valid());
+  EXPECT_TRUE(at_most.verdict.reservations.empty());
+  serving::RunResult more = result_of(10, 2);
+  more.log.requests[4].cached_tokens = 3;
+  (void)judge_reuse(source_of(10), {}, 0, more);
+  EXPECT_FALSE(more.verdict.is_valid());
+}
+
+TEST(LoadReuse, CountersCountForWholeRunsOnly) {
+  const CountersAround around{.before = PromptCounters{100, 50}, .after = PromptCounters{196, 60}};
+  serving::RunResult alone = result_of(10, -1);  // 80 tokens, and 16 of a warm-up
+  EXPECT_EQ(judge_reuse(source_of(10), around, 16, alone), "counters");
+  EXPECT_TRUE(alone.verdict.is_valid());
+  const auto reservation = [&](const CountersAround& counters, bool one_fails) {
+    serving::RunResult result = result_of(10, -1);
+    if (one_fails) result.log.requests[3].outcome = serving::Outcome::kFailed;
+    EXPECT_EQ(judge_reuse(source_of(10), counters, 16, result), "nobody");
+    EXPECT_TRUE(result.verdict.is_valid());
+    return result.verdict.reservations.empty() ? "" : result.verdict.reservations.front();
+  };
+  EXPECT_NE(reservation(around, true).find("requests that failed"), std::string::npos);
+  EXPECT_NE(reservation({}, false).find("neither its answers"), std::string::npos);
+  EXPECT_NE(reservation({.before = PromptCounters{100, 50}, .after = PromptCounters{90, 50}}, false)
+                .find("started anew"),
+            std::string::npos);
+  EXPECT_NE(reservation({.before = PromptCounters{0, 0}, .after = PromptCounters{960, 5}}, false)
+                .find("others to serve"),
+            std::string::npos);
+}
+
+TEST(LoadReuse, SaysWhatChangedWithinARun) {
+  EXPECT_TRUE(changes_within(result_of(40, 0).log).empty());
+  serving::RequestLog warming = result_of(40, 0).log;
+  for (size_t i = 0; i < 10; ++i) warming.requests[i].token_s = {i + 0.5, i + 0.6};
+  ASSERT_EQ(changes_within(warming).size(), 1u);
+  EXPECT_NE(changes_within(warming)[0].find("50.0 times the last's"), std::string::npos);
+  serving::RequestLog filling = result_of(40, 0).log;
+  for (size_t i = 30; i < 40; ++i) filling.requests[i].cached_tokens = 4;
+  ASSERT_EQ(changes_within(filling).size(), 1u);
+  EXPECT_NE(changes_within(filling)[0].find("from 0.00 in the first quarter to 0.50"),
+            std::string::npos);
+  filling.requests.resize(31);
+  EXPECT_TRUE(changes_within(filling).empty()) << "too few to tell";
+}
+
+}  // namespace
+}  // namespace reprise::server

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""load_runs_test.py PROGRAM: `reprise load` against `reprise serve`, as their users start them: whether a warm server can
+pass off what it cached before as its speed."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "results"))
+import record_reader  # noqa: E402  (in another folder)
+
+PROGRAM = sys.argv.pop(1)
+KEEPS_ALL = json.dumps({"retain": True, "reuse_prefill": True})
+
+
+class Server:
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            [PROGRAM, "serve", "--model", "models/quickstart", "--method", "chunk_attention", "--method-options", KEEPS_ALL,
+             "--port", "0", "--threads", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for line in self.process.stdout:
+            if found := re.search(r"http://[^/ ]+", line):
+                self.url = found[0]
+                return self
+        raise AssertionError(f"the server ended with {self.process.wait()}")
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.communicate()
+
+
+class LoadRuns(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.runs = 0
+
+    def load(self, server, experiment, *more, out=None):
+        """Returns the exit status, what was said, and the first record."""
+        self.runs += 1
+        out = out or pathlib.Path(self.folder.name, f"run{self.runs}")
+        done = subprocess.run([PROGRAM, "load", server.url, experiment, "--scale", "smoke", "--no-plot", "--out", out, *more],
+                              capture_output=True, text=True, check=False, timeout=120)
+        records = record_reader.read_folder(out) if (out / "run.json").exists() else []
+        return done.returncode, done.stdout + done.stderr, records[0] if records else None
+
+    def unshared(self, server, *more, **options):
+        return self.load(server, "serving/unshared", "--set", "repetitions=1", "--set", "sweep.user_tokens=256", *more, **options)
+
+    def test_each_run_has_prompts_that_no_server_knows(self):
+        with Server() as server:
+            runs = [self.unshared(server) for _ in range(2)]
+        for status, said, record in runs:
+            self.assertEqual(status, 0, said)
+            self.assertEqual(record["metrics"]["cached_token_share"]["value"], 0)
+        nonces = [record["settings"]["resolved"]["server"]["nonce"] for _, _, record in runs]
+        self.assertNotEqual(*nonces)
+
+    def test_prompts_that_the_server_kept_make_a_run_invalid(self):
+        with Server() as server:
+            first, again = (self.unshared(server, "--nonce", "5") for _ in range(2))
+            allowed = [self.unshared(server, "--reuse", "all") for _ in range(2)][1]
+        self.assertEqual(first[0], 0, first[1])
+        self.assertEqual(again[0], 5, again[1])
+        self.assertIn("it kept prompts of before", " ".join(again[1].split()))
+        self.assertIn("none of the 1 points is VALID", again[1])
+        self.assertEqual(allowed[0], 0, allowed[1])
+        self.assertGreater(allowed[2]["metrics"]["cached_token_share"]["value"], 0.9)
+
+    def test_shared_parts_stay_shared_within_a_run_and_not_where_nothing_may_be(self):
+        with Server() as server:
+            share = {}
+            for reuse in ("prefix_within_run", "none"):
+                status, said, record = self.load(server, "serving/peers", "--set", "sweep.shared_tokens=128", "--reuse", reuse)
+                self.assertEqual(status, 0, said)
+                share[reuse] = record["metrics"]["cached_token_share"]["value"]
+        self.assertGreater(share["prefix_within_run"], 0.5)
+        self.assertEqual(share["none"], 0)
+
+    def test_another_server_has_points_of_its_own(self):
+        out = pathlib.Path(self.folder.name, "both")
+        with Server() as one, Server() as other:
+            self.assertEqual(self.unshared(one, out=out)[0], 0)
+            status, said, record = self.unshared(other, out=out)
+            self.assertEqual(record["settings"]["resolved"]["server"]["url"], one.url)
+            self.assertEqual(status, 1, "the second server's numbers would be the first one's")
+            self.assertIn(str(out), said)
+
+    def test_searches_and_repetitions_work(self):
+        with Server() as server:
+            status, said, record = self.load(server, "serving/highest_rate")
+            self.assertEqual(status, 0, said)
+            self.assertGreater(record["metrics"]["highest_rps"]["value"], 0)
+            status, said, record = self.load(server, "serving/unshared")
+            self.assertEqual(status, 0, said)
+            self.assertEqual(record["metrics"]["throughput_rps"]["count"], 3)
+
+
+unittest.main()

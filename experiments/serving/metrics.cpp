@@ -18,7 +18,26 @@ namespace {
 // Samples of served requests, in the order of their numbers.
 struct Samples {
   std::vector<double> ttft_ms, tpot_ms, itl_ms, e2e_ms, normalised_s, queue_ms;
+  // Tokens that came at one time were sent in one event. Empty and 0 if no event has several.
+  std::vector<double> event_gap_ms;
+  double tokens_per_event = 0;
 };
+
+void add_events(const RequestLog& log, Samples& samples) {
+  for (const double gap_ms : samples.itl_ms)
+    if (gap_ms > 0) samples.event_gap_ms.push_back(gap_ms);
+  if (samples.event_gap_ms.size() == samples.itl_ms.size()) {
+    samples.event_gap_ms.clear();
+    return;
+  }
+  int64_t tokens = 0, events = std::ssize(samples.event_gap_ms);
+  for (const RequestEntry& entry : log.requests) {
+    if (entry.outcome != Outcome::kServed) continue;
+    tokens += std::ssize(entry.token_s);
+    ++events;  // the first; the others are behind the gaps
+  }
+  samples.tokens_per_event = static_cast<double>(tokens) / static_cast<double>(events);
+}
 
 Samples samples_of(const RequestLog& log) {
   Samples samples;
@@ -34,6 +53,7 @@ Samples samples_of(const RequestLog& log) {
     if (entry.admitted_s >= 0)
       samples.queue_ms.push_back(1e3 * std::max(0.0, entry.admitted_s - entry.intended_s));
   }
+  add_events(log, samples);
   return samples;
 }
 
@@ -84,10 +104,10 @@ class Latencies {
     results::add_percentile_intervals(samples, options_.confidence, out_.metrics[metric.name]);
     out_.metrics[metric.name].is_population = true;
   }
-  void take_gaps(const std::vector<double>& itl_ms) {
-    if (itl_ms.empty()) return;
-    out_.summarize(kItlMs, itl_ms);
-    out_.metrics[kItlMs.name].is_population = true;
+  void take_gaps(const MetricInfo& metric, const std::vector<double>& gaps_ms) {
+    if (gaps_ms.empty()) return;
+    out_.summarize(metric, gaps_ms);
+    out_.metrics[metric.name].is_population = true;
   }
   void take_mean(const MetricInfo& metric, const std::vector<double>& samples) {
     if (samples.empty()) return;
@@ -118,7 +138,9 @@ void take_latencies(const RequestLog& log, const MetricOptions& options, int64_t
   Latencies latencies(out, options, served);
   latencies.take(kTtftMs, samples.ttft_ms);
   latencies.take(kTpotMs, samples.tpot_ms);
-  latencies.take_gaps(samples.itl_ms);
+  latencies.take_gaps(kItlMs, samples.itl_ms);
+  latencies.take_gaps(kEventGapMs, samples.event_gap_ms);
+  if (samples.tokens_per_event > 0) out.set(kTokensPerEvent, samples.tokens_per_event);
   latencies.take(kE2eMs, samples.e2e_ms);
   latencies.take(kNormalisedLatencyS, samples.normalised_s);
   latencies.take_mean(kMeanNormalisedLatencyS, samples.normalised_s);
@@ -200,6 +222,8 @@ const std::vector<MetricInfo>& serving_metrics() {
                                                   kMeanNormalisedLatencyS,
                                                   kE2eMs,
                                                   kItlMs,
+                                                  kEventGapMs,
+                                                  kTokensPerEvent,
                                                   kQueueMs,
                                                   kOfferedRps,
                                                   kThroughputRps,

@@ -23,6 +23,13 @@ inline const MetricInfo kTpotMs = {"tpot_ms", "ms",
                                    /*has_percentiles=*/true};
 inline const MetricInfo kItlMs = {"itl_ms", "ms", "from one token of a request to its next",
                                   /*has_percentiles=*/true};
+inline const MetricInfo kEventGapMs = {
+    "event_gap_ms", "ms",
+    "from one event of a request to its next, of servers that send several tokens in one: most of "
+    "their itl_ms are 0",
+    /*has_percentiles=*/true};
+inline const MetricInfo kTokensPerEvent = {"tokens_per_event", "tokens",
+                                           "mean, of servers that send several tokens in one"};
 inline const MetricInfo kE2eMs = {"e2e_ms", "ms", "from the intended arrival to the last token",
                                   /*has_percentiles=*/true};
 inline const MetricInfo kNormalisedLatencyS = {"normalised_latency_s", "s/token",

@@ -97,7 +97,8 @@ CompletionClient::CompletionClient(const ServerPlace& place,
     : state_(std::make_unique<State>(place, clock)) {}
 CompletionClient::~CompletionClient() = default;
 
-Exchange CompletionClient::complete(const std::string& body, const std::atomic<bool>& cancel) {
+Exchange CompletionClient::complete(const std::string& body, int64_t wanted,
+                                    const std::atomic<bool>& cancel) {
   State& s = *state_;
   Exchange exchange;
   CompletionStream stream;
@@ -137,7 +138,7 @@ Exchange CompletionClient::complete(const std::string& body, const std::atomic<b
   s.is_kept = is_ok;
   exchange.end_s = s.clock.now_s();
   const bool is_whole = is_ok || stream.is_done();  // closed behind the end: all was said
-  exchange.answer = stream.take();
+  exchange.answer = stream.take(wanted);
   if (exchange.status != 0 && exchange.status != 200)
     exchange.error = fmt::format("status {}: {}", exchange.status, error_text(error_body));
   else if (!exchange.answer.fault.empty())

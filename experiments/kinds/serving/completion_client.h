@@ -48,8 +48,8 @@ class CompletionClient {
 
   // Posts a streaming request to <api>/completions and reads the stream to its end. Times are of
   // the clock; a token's time is taken when its bytes arrive, before they are parsed. Gives up
-  // between two reads when `cancel` is set.
-  Exchange complete(const std::string& body, const std::atomic<bool>& cancel);
+  // between two reads when `cancel` is set. `wanted`: the tokens that the body asks for.
+  Exchange complete(const std::string& body, int64_t wanted, const std::atomic<bool>& cancel);
   // The body of GET <api>/models; "" if the server has no such list (404). Throws Error naming the
   // URL if there is no server or no answer with status 200. For 401 and 403 the remedy is
   // --api-key.

@@ -157,12 +157,16 @@ std::vector<double> CompletionStream::spread(const Chunks& chunks) const {
   return times;
 }
 
-CompletionAnswer CompletionStream::take() {
+CompletionAnswer CompletionStream::take(int64_t wanted) {
   if (answer_.fault.empty() && (!line_.empty() || has_data_)) {
     // A last event without its blank line is read as far as it came.
     end_line(last_s_);
     end_event(last_s_);
   }
+  answer_.tells_tokens =
+      total_ >= 0 || std::any_of(chunks_.begin(), chunks_.end(),
+                                 [](const Chunk& chunk) { return chunk.tokens >= 0; });
+  if (!answer_.tells_tokens && answer_.finish_reason == "length") total_ = wanted;
   answer_.token_s = token_times();
   if (answer_.token_ids.size() != answer_.token_s.size()) answer_.token_ids.clear();
   return std::move(answer_);

@@ -16,6 +16,7 @@ struct CompletionAnswer {
   int64_t prompt_tokens = -1;      // as the server counts; -1: it does not say
   int64_t cached_tokens = -1;      // likewise
   std::string finish_reason;       // of the server
+  bool tells_tokens = false;       // how many tokens it generated, in one of the ways below
   std::string fault;               // what is wrong with the stream; "": nothing
 };
 
@@ -29,13 +30,15 @@ struct CompletionAnswer {
 //   one if it has text; also one if it has none, if that gives the total of usage at the end
 //   (halves of a character are tokens without text)
 // If neither gives that total, the tokens are spread evenly over the events with text, from the
-// first to the last.
+// first to the last. So are those of an answer that tells nothing and ended for its length: it has
+// as many as were asked for.
 class CompletionStream {
  public:
   // Takes bytes of the body in order, split anywhere. Times must not decrease.
   void feed(std::string_view bytes, double time_s);
   [[nodiscard]] bool is_done() const { return is_done_; }  // "[DONE]" has come
-  [[nodiscard]] CompletionAnswer take();
+  // `wanted`: the number of tokens that were asked for.
+  [[nodiscard]] CompletionAnswer take(int64_t wanted);
 
  private:
   struct Chunk {

@@ -50,10 +50,11 @@ std::vector<TargetEvent> events_of(const Job& job, Exchange exchange, bool sends
   const auto came = std::ssize(answer.token_s);
   const int64_t wanted = job.request.output_tokens;
   if (exchange.error.empty() && came != wanted)
-    exchange.error = came < wanted
-                         ? fmt::format("ended before its last token (finish_reason \"{}\")",
-                                       visible(answer.finish_reason.substr(0, 100), ""))
-                         : "more tokens than were asked for";
+    exchange.error = came > wanted
+                         ? "more tokens than were asked for"
+                         : fmt::format("ended before its last token{} (finish_reason \"{}\")",
+                                       answer.tells_tokens ? "" : ", as far as its events tell",
+                                       visible(answer.finish_reason.substr(0, 100), ""));
   for (int64_t i = 0; i < std::min<int64_t>(came, wanted); ++i) {
     TargetEvent& event = events.emplace_back(TargetEvent{
         .request = job.id, .time_s = answer.token_s[static_cast<size_t>(i)], .tokens = 1});
@@ -169,7 +170,7 @@ class ServerTarget final : public serving::Target {
       lock.unlock();
       Exchange exchange = worker.client.complete(
           completion_body(options_, facts_, job.request.prompt, job.request.output_tokens),
-          is_cancelled_);
+          job.request.output_tokens, is_cancelled_);
       lock.lock();
       finish(job, std::move(exchange));
       worker.job.reset();
@@ -278,7 +279,7 @@ ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& p
   if (facts.model.empty()) raise("{}: it lists no model. Name one with --model.", url);
   const std::atomic<bool> cancel = false;
   const auto ask = [&] {
-    return client.complete(completion_body(options, facts, prompt, 1), cancel);
+    return client.complete(completion_body(options, facts, prompt, 1), 1, cancel);
   };
   Exchange exchange = ask();
   if (exchange.status == 400 || exchange.status == 422) {
@@ -295,6 +296,7 @@ ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& p
     raise("{}: it answered a request for one token without any (finish_reason \"{}\")", url,
           visible(exchange.answer.finish_reason.substr(0, 100), ""));
   facts.tells_cached_tokens = exchange.answer.cached_tokens >= 0;
+  facts.tells_tokens = exchange.answer.tells_tokens;
   facts.version = version_in(client.page("/version"));
   return facts;
 }

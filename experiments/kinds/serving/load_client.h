@@ -36,6 +36,7 @@ struct ServerFacts {
   // Servers ignore unknown fields; a server that refuses them gets none.
   bool takes_extensions = true;
   bool tells_cached_tokens = false;
+  bool tells_tokens = false;  // how many it generated
 };
 
 // Asks the server for its models and for one token after `prompt`. The server may cache the prompt,

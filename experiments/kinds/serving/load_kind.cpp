@@ -156,7 +156,8 @@ serving::TrialRun LoadKind::run_plan(serving::ServingPlan& plan, const std::atom
                                             {"nonce", reuse_.nonce},
                                             {"reuse_told_by", told_by},
                                             {"takes_extensions", facts.takes_extensions},
-                                            {"tells_cached_tokens", facts.tells_cached_tokens}};
+                                            {"tells_cached_tokens", facts.tells_cached_tokens},
+                                            {"tells_tokens", facts.tells_tokens}};
   return made;
 }
 

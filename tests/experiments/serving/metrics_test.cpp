@@ -38,6 +38,18 @@ TEST(ServingMetrics, OfEvenRequestsAreThoseOfOne) {
   EXPECT_FALSE(measured.samples.contains("itl_ms"));  // a sample a token would be too many
 }
 
+TEST(ServingMetrics, EventsOfSeveralTokensHaveGapsOfTheirOwn) {
+  EXPECT_FALSE(measure(served_log(10), {}).metrics.contains("event_gap_ms"));
+  RequestLog log = served_log(10);  // three tokens each, a quarter of a second apart
+  for (RequestEntry& entry : log.requests) entry.token_s[1] = entry.token_s[0];
+  const Measurement measured = measure(log, {});
+  EXPECT_NEAR(value(measured, kEventGapMs), 500, 1e-9);
+  EXPECT_DOUBLE_EQ(value(measured, kTokensPerEvent), 1.5);
+  for (RequestEntry& entry : log.requests) entry.token_s[2] = entry.token_s[0];
+  EXPECT_DOUBLE_EQ(value(measure(log, {}), kTokensPerEvent), 3);
+  EXPECT_FALSE(measure(log, {}).metrics.contains("event_gap_ms"));
+}
+
 TEST(ServingMetrics, WhatNobodyToldIsLeftOut) {
   const Measurement measured = measure(served_log(10), {.is_open_loop = false});
   for (const MetricInfo& metric : {kQueueMs, kOfferedRps, kGoodputRps, kGoodputShare, kReusedTokens,

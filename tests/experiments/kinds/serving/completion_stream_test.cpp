@@ -13,17 +13,17 @@ namespace reprise::server {
 namespace {
 
 // Each piece at the second of its number.
-CompletionAnswer read(const std::vector<std::string>& pieces) {
+CompletionAnswer read(const std::vector<std::string>& pieces, int64_t wanted = -1) {
   CompletionStream stream;
   double time_s = 0;
   for (const std::string& piece : pieces) stream.feed(piece, time_s++);
-  return stream.take();
+  return stream.take(wanted);
 }
 
-CompletionAnswer read(const EchoAnswer& answer) {
+CompletionAnswer read(const EchoAnswer& answer, int64_t wanted = -1) {
   std::vector<std::string> pieces;
   for (const EchoPiece& piece : answer.pieces) pieces.push_back(piece.bytes);
-  return read(pieces);
+  return read(pieces, wanted);
 }
 
 using Times = std::vector<double>;
@@ -62,6 +62,17 @@ TEST(CompletionStream, EventsWithoutTextAreTokensWhereThatMakesTheTotal) {
   EXPECT_EQ(stream(3), (Times{0, 1, 2}));
   EXPECT_EQ(stream(2), (Times{0, 2}));
   EXPECT_EQ(stream(4), (Times{0, 0, 0, 2}));  // neither: spread
+}
+
+TEST(CompletionStream, AnAnswerThatEndsForItsLengthHasWhatWasAskedFor) {
+  const CompletionAnswer answer = read(completion(7, 0, 0, Telling::kNothing, 3), 7);
+  EXPECT_EQ(answer.token_s, (Times{0, 0, 0, 1, 1, 1, 2}));
+  EXPECT_FALSE(answer.tells_tokens);
+  EXPECT_TRUE(read(completion(7, 0, 0, Telling::kUsageAtEnd, 3), 9).tells_tokens);
+  EXPECT_EQ(read(completion(7, 0, 0, Telling::kUsageAtEnd, 3), 9).token_s.size(), 7u);
+  const CompletionAnswer stopped =
+      read({"data: {\"choices\":[{\"text\":\"ab\",\"finish_reason\":\"stop\"}]}\n\n"}, 7);
+  EXPECT_EQ(stopped.token_s, (Times{0}));
 }
 
 // Three events, seven tokens at the end: spread evenly from the first to the last.

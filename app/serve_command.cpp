@@ -169,12 +169,21 @@ void fit_connections(server::HttpLimits& http) {
   http.most_connections = static_cast<int>(fitting);
 }
 
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
 void tell_start(const server::ServedModel& model, const ServeOptions& options,
-                const ChosenModel& chosen, const engine::Engine& engine, int port) {
+                const ChosenModel& chosen, const engine::Engine& engine, int port, bool has_key) {
   const kv::BlockPool& pool = engine.pool();
   note("{}, method {}, {} for keys and values\n", chosen.dtype_text(), options.model.method,
        bytes_text(pool.block_bytes() * pool.options().num_blocks));
   if (!model.chat) note("note: no chats: {}\n", model.no_chat);
+  if (!is_loopback(options.serving.host) && !has_key)
+    note(
+        "note: everyone who can reach {} may use this server; --api-key-file FILE makes it ask for "
+        "a key\n",
+        options.serving.host);
   print("serving {} at http://{}:{}/v1\n", model.name, options.serving.host, port);
   flush_output();
 }
@@ -185,7 +194,7 @@ void serve(const ServeOptions& options, const server::ServerOptions& serving,
   model.on_unknown_field = [&](const std::string& name) { unknown.tell(name); };
   const std::atomic<bool>& stop = watch_interrupts();
   server::Server server(engine, model, serving);
-  tell_start(model, options, chosen, engine, server.port());
+  tell_start(model, options, chosen, engine, server.port(), !serving.endpoints.api_key.empty());
   constexpr std::chrono::milliseconds kLook{50};  // a signal handler cannot wake a waiting thread
   while (!stop) std::this_thread::sleep_for(kLook);
   note("shutting down: answers under way have {} s\n", options.grace_s);

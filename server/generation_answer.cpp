@@ -40,6 +40,7 @@ std::vector<engine::Request> requests_of(GenerationRequest& asked, const ServedM
       request.sampling = asked.sampling;
       request.sampling.stream = std::ssize(requests);
       if (!asked.ignore_eos) request.stop_ids = asked.is_chat ? model.chat_eos_ids : model.eos_ids;
+      request.stop_ids.insert(request.stop_ids.end(), asked.stop_ids.begin(), asked.stop_ids.end());
       requests.push_back(std::move(request));
     }
   return requests;

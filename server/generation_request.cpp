@@ -27,6 +27,7 @@ void add_text(const Value& text, const ServedModel& model, GenerationRequest& re
     const auto& plain = text.text();
     std::optional<engine::Request> marked;
     if (model.read_markup) marked = model.read_markup(plain);
+    if (!marked) check_text_length(plain.size(), model, "prompt");
     request.prompts.push_back(marked ? marked->prompt : model.tokenizer.encode(plain));
     if (marked) request.marked.emplace(request.prompts.size() - 1, std::move(*marked));
   });
@@ -97,6 +98,9 @@ std::vector<tokenizer::ChatMessage> read_messages(JsonObject& object) {
 std::vector<int32_t> chat_prompt(JsonObject& object, const ServedModel& model) {
   const std::vector<tokenizer::ChatMessage> messages = read_messages(object);
   if (!model.chat) refuse(400, "", "{}", model.no_chat);
+  size_t bytes = 0;
+  for (const tokenizer::ChatMessage& message : messages) bytes += message.content.size();
+  check_text_length(bytes, model, "messages");
   return field("messages", [&] {
     return tokenizer::encode_chat(tokenizer::write_chat(*model.chat, messages), model.tokenizer);
   });

@@ -27,6 +27,7 @@ struct ServedModel {
   int32_t max_sequence_tokens = 0;    // prompt and answer together
   std::vector<int32_t> eos_ids;       // tokens that end a completion
   std::vector<int32_t> chat_eos_ids;  // tokens that end an answer of a chat
+  int64_t longest_token_bytes = 1;    // of the vocabulary's texts
   int32_t most_choices = 128;         // most choices of one request: prompts times n
   // Reads a prompt's text if it is in the method's markup; returns nullopt for plain text. Throws
   // Error for wrong markup. Called by several threads. Empty: all texts are plain.
@@ -43,6 +44,7 @@ struct GenerationRequest {
   engine::SamplingOptions sampling = {.temperature = 1.0};
   bool has_seed = false;
   std::vector<std::string> stops;
+  std::vector<int32_t> stop_ids;  // beside those that end the model's texts
   bool ignore_eos = false;
   bool is_stream = false, includes_usage = false;
   int32_t alternatives =

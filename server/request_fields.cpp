@@ -1,6 +1,7 @@
 #include "server/request_fields.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace reprise::server {
 namespace {
@@ -69,6 +70,21 @@ void read_stops(JsonObject& object, GenerationRequest& request) {
   for (const Value& text : stop.list()) add(text);
 }
 
+void read_stop_ids(JsonObject& object, const ServedModel& model, GenerationRequest& request) {
+  constexpr size_t kMostIds = 64;
+  if (!object.has("stop_token_ids")) return;
+  const Value& ids = object.at("stop_token_ids");
+  if (!ids.is_list() || ids.size() > kMostIds)
+    refuse(400, "stop_token_ids", "stop_token_ids must be a list of at most {} token ids",
+           kMostIds);
+  for (const Value& id : ids.list()) {
+    if (!id.is_int64() || id.integer() < 0 || id.integer() >= model.vocab)
+      refuse(400, "stop_token_ids", "{} is no token id: give ids from 0 to {}", shown(id),
+             model.vocab - 1);
+    request.stop_ids.push_back(static_cast<int32_t>(id.integer()));
+  }
+}
+
 void read_stream(JsonObject& object, GenerationRequest& request) {
   request.is_stream = read_flag(object, "stream");
   if (!object.has("stream_options")) return;
@@ -86,8 +102,56 @@ bool is_neutral(const Value& value) {
   return (value.is_list() || value.is_fields()) && value.size() == 0;
 }
 
+// Fields of vLLM, SGLang and llama.cpp that change an answer, with the value at which they do not.
+const std::vector<std::pair<const char*, Value>>& fields_of_others() {
+  static const std::vector<std::pair<const char*, Value>> kFields = {
+      {"min_p", 0},
+      {"min_tokens", 0},
+      {"typical_p", 1},
+      {"top_a", 0},
+      {"tfs_z", 1},
+      {"repeat_penalty", 1},
+      {"length_penalty", 1},
+      {"mirostat", 0},
+      {"xtc_probability", 0},
+      {"dry_multiplier", 0},
+      {"use_beam_search", false},
+      {"early_stopping", false},
+      {"include_stop_str_in_output", false},
+      {"skip_special_tokens", true},
+      {"spaces_between_special_tokens", true},
+      {"add_special_tokens", true},
+      {"add_generation_prompt", true},
+      {"continue_final_message", false},
+      {"truncate_prompt_tokens", nullptr},
+      {"prompt_logprobs", nullptr},
+      {"allowed_token_ids", nullptr},
+      {"bad_words", Values()},
+      {"logits_processors", Values()},
+      {"documents", Values()},
+      {"guided_json", nullptr},
+      {"guided_regex", nullptr},
+      {"guided_choice", nullptr},
+      {"guided_grammar", nullptr},
+      {"structured_outputs", nullptr},
+      {"json_schema", nullptr},
+      {"regex", nullptr},
+      {"ebnf", nullptr},
+      {"grammar", ""},
+      {"chat_template", nullptr},
+      {"chat_template_kwargs", Fields()},
+      {"reasoning_effort", nullptr},
+      {"modalities", nullptr},
+      {"audio", nullptr},
+      {"prediction", nullptr}};
+  return kFields;
+}
+
 // Refuses unsupported fields that would change the answer, unless they have their neutral value.
 void refuse_unsupported(JsonObject& object) {
+  for (const auto& [name, neutral] : fields_of_others())
+    if (object.has(name) && object.at(name) != neutral && !is_neutral(object.at(name)))
+      refuse(400, name, "{} is not supported: leave it out", name);
   for (const char* name : {"presence_penalty", "frequency_penalty"})
     if (field(name, [&] { return object.number(name, 0); }) != 0)
       refuse(400, name, "{} is not supported: leave it out, or give 0", name);
@@ -125,6 +189,7 @@ void read_common(JsonObject& object, const ServedModel& model, GenerationRequest
   read_model(object, model);
   read_sampling(object, request);
   read_stops(object, request);
+  read_stop_ids(object, model, request);
   read_stream(object, request);
   refuse_unsupported(object);
   request.n = read_integer(object, "n", 1, model.most_choices, 1);
@@ -139,6 +204,16 @@ void tell_unknown(const JsonObject& object, const ServedModel& model) {
   const std::vector<std::string> known = object.known();
   for (const auto& [name, value] : object.fields())
     if (std::find(known.begin(), known.end(), name) == known.end()) model.on_unknown_field(name);
+}
+
+void check_text_length(size_t bytes, const ServedModel& model, const std::string& field_name) {
+  const int64_t most = model.max_sequence_tokens * model.longest_token_bytes;
+  if (std::cmp_less_equal(bytes, most)) return;
+  throw ApiError(400,
+                 fmt::format("the text has {} bytes; {} tokens, the most that the server takes, "
+                             "have {} bytes at most: shorten the prompt",
+                             bytes, model.max_sequence_tokens, most),
+                 field_name, "context_length_exceeded");
 }
 
 void check_lengths(const GenerationRequest& request, const ServedModel& model,

@@ -25,6 +25,10 @@ decltype(auto) field(const std::string& name, Read&& read) {
 // Parses the body. Throws ApiError if it is not a JSON object or nested too deep.
 Value read_body(const std::string& body);
 
+// Throws ApiError for a text of so many bytes that no tokens can hold it. Texts are checked before
+// they are tokenized, which takes hundreds of bytes of memory for each of theirs.
+void check_text_length(size_t bytes, const ServedModel& model, const std::string& field_name);
+
 // Reads all fields that both kinds of request share, except the prompt.
 void read_common(JsonObject& object, const ServedModel& model, GenerationRequest& request);
 // Passes the fields that nothing has read to model.on_unknown_field.

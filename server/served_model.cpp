@@ -63,6 +63,9 @@ std::vector<int32_t> common_beginning(Encode&& encode_with) {
 ServedModel served_model(const model::ModelConfig& config, const Tokenizer& tokenizer,
                          const std::filesystem::path& folder, const std::string& chat_template) {
   ServedModel model{.name = config.name, .tokenizer = tokenizer};
+  for (int32_t id = 0; id < tokenizer.vocab_size(); ++id)
+    model.longest_token_bytes =
+        std::max<int64_t>(model.longest_token_bytes, std::ssize(tokenizer.token_text(id)));
   model.vocab = static_cast<int32_t>(config.vocab);
   model.eos_ids = {config.eos_ids.begin(), config.eos_ids.end()};
   choose_chat(model, folder, chat_template);

@@ -38,6 +38,7 @@ class GenerationRequestTest : public ::testing::Test {
       .chat = tokenizer::chat_template("llama-2"),
       .vocab = 2048,
       .max_sequence_tokens = 100,
+      .longest_token_bytes = 20,
       .most_choices = 8,
       .on_unknown_field = [this](const std::string& name) { unknown_.push_back(name); }};
 };
@@ -114,21 +115,40 @@ TEST_F(GenerationRequestTest, ValuesThatMakeNoSenseAreRefusedByName) {
 }
 
 TEST_F(GenerationRequestTest, WhatIsNotSupportedIsRefusedWhereItAsksForSomething) {
-  for (const char* field :
-       {R"("echo": true)", R"("best_of": 2)", R"("presence_penalty": 0.5)",
-        R"("frequency_penalty": -1)", R"("repetition_penalty": 1.1)", R"("logit_bias": {"5": 1})",
-        R"("suffix": "x")", R"("tools": [{}])", R"("response_format": {"type": "json_object"})"}) {
+  for (const char* field : {R"("echo": true)",
+                            R"("best_of": 2)",
+                            R"("presence_penalty": 0.5)",
+                            R"("frequency_penalty": -1)",
+                            R"("repetition_penalty": 1.1)",
+                            R"("logit_bias": {"5": 1})",
+                            R"("suffix": "x")",
+                            R"("tools": [{}])",
+                            R"("response_format": {"type": "json_object"})",
+                            R"("min_p": 0.1)",
+                            R"("min_tokens": 4)",
+                            R"("bad_words": ["x"])",
+                            R"("allowed_token_ids": [5])",
+                            R"("guided_json": "{}")",
+                            R"("structured_outputs": {"regex": "a"})",
+                            R"("prompt_logprobs": 0)",
+                            R"("use_beam_search": true)",
+                            R"("skip_special_tokens": false)",
+                            R"("chat_template_kwargs": {"x": 1})",
+                            R"("grammar": "a")"}) {
     const std::string name(field + 1, std::string_view(field).find('"', 1) - 1);
     expect_refused(fmt::format(R"({{"prompt": "a", {}}})", field), "400 " + name + ": ");
   }
   EXPECT_EQ(refusal(R"({"prompt": "a", "response_format": {"type": "text"}, "best_of": 1,
-                        "repetition_penalty": 1.0})"),
+                        "repetition_penalty": 1.0, "min_p": 0.0, "min_tokens": 0, "bad_words": [],
+                        "allowed_token_ids": null, "skip_special_tokens": true, "grammar": "",
+                        "length_penalty": 1, "chat_template_kwargs": {}})"),
             "");
+  EXPECT_TRUE(unknown_.empty());
 }
 
 TEST_F(GenerationRequestTest, WhatIsUnknownIsPassedOverAndTold) {
-  (void)completion(R"({"prompt": "a", "colour": "red", "min_p": 0})");
-  EXPECT_EQ(unknown_, (std::vector<std::string>{"colour", "min_p"}));
+  (void)completion(R"({"prompt": "a", "colour": "red", "shape": 0})");
+  EXPECT_EQ(unknown_, (std::vector<std::string>{"colour", "shape"}));
 }
 
 TEST_F(GenerationRequestTest, BodiesThatAreNoObjectsAreRefused) {
@@ -140,6 +160,28 @@ TEST_F(GenerationRequestTest, BodiesThatAreNoObjectsAreRefused) {
   std::string deep = "{\"prompt\": ";
   for (int i = 0; i < 100'000; ++i) deep += "[";
   expect_refused(deep, "400 -: the request: JSON is nested deeper");
+}
+
+TEST_F(GenerationRequestTest, StopTokensAreIdsOfTheVocabulary) {
+  EXPECT_EQ(completion(R"({"prompt": "a", "stop_token_ids": [7, 2047]})").stop_ids,
+            (std::vector<int32_t>{7, 2047}));
+  EXPECT_TRUE(completion(R"({"prompt": "a", "stop_token_ids": []})").stop_ids.empty());
+  for (const char* ids : {"5", "[2048]", "[-1]", "[1.5]", "[\"a\"]", "{}"})
+    expect_refused(fmt::format(R"({{"prompt": "a", "stop_token_ids": {}}})", ids),
+                   "400 stop_token_ids: ");
+}
+
+// Tokenizing takes long and much memory, so what cannot fit is not tokenized.
+TEST_F(GenerationRequestTest, TextsThatNoTokensCanHoldAreRefusedByTheirBytes) {
+  const std::string longest(2000, ' ');  // 100 tokens of 20 bytes
+  EXPECT_FALSE(refusal(fmt::format(R"({{"prompt": "{}"}})", longest)).find("the text has") !=
+               std::string::npos);
+  EXPECT_EQ(refusal(fmt::format(R"({{"prompt": "{} "}})", longest)),
+            "400 prompt: the text has 2001 bytes; 100 tokens, the most that the server takes, have "
+            "2000 bytes at most: shorten the prompt");
+  expect_chat_refused(
+      fmt::format(R"({{"messages": [{{"role": "user", "content": "{} "}}]}})", longest),
+      "400 messages: the text has 2001 bytes");
 }
 
 TEST_F(GenerationRequestTest, LengthsAreToldWithTheNumbers) {

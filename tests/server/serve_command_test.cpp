@@ -29,8 +29,8 @@ class ServeCommand : public CommandLine {
       for (int i = 0; i < 600 && port_ == 0; ++i) {
         std::this_thread::sleep_for(milliseconds(50));
         const std::string out = process_.out();
-        const size_t at = out.find("http://127.0.0.1:");
-        if (at != out.npos && out.find("/v1\n") != out.npos) port_ = std::stoi(out.substr(at + 17));
+        const size_t end = out.find("/v1\n");
+        if (end != out.npos) port_ = std::stoi(out.substr(out.rfind(':', end) + 1));
       }
       EXPECT_GT(port_, 0) << process_.err();
     }
@@ -65,6 +65,16 @@ class ServeCommand : public CommandLine {
             {"stream", is_stream}};
   }
 };
+
+TEST_F(ServeCommand, SaysWhoCanReachItWithoutAKey) {
+  const char* note = "everyone who can reach 0.0.0.0 may use this server";
+  Running open(dir_ / "open", {"--host", "0.0.0.0"});
+  EXPECT_NE(open.err().find(note), std::string::npos) << open.err();
+  Running guarded(dir_ / "guarded", {"--host", "0.0.0.0", "--api-key", "secret"});
+  EXPECT_EQ(guarded.err().find(note), std::string::npos);
+  Running local(dir_ / "local", {});
+  EXPECT_EQ(local.err().find("everyone"), std::string::npos);
+}
 
 TEST_F(ServeCommand, GeneratesWhatGenerateDoes) {
   const std::string wanted =

@@ -87,6 +87,23 @@ TEST_F(ServerTest, CompletesAsTheEngineDoes) {
   EXPECT_EQ(json["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
 }
 
+TEST_F(ServerTest, EndsAtAStopTokenAlsoWithoutEndTokens) {
+  Json body = greedy(kPrompt, 24);
+  body["logprobs"] = 0;
+  const Json tokens = server_.complete(body).json()["choices"][0]["logprobs"]["tokens"];
+  const auto fifth = tokens[4].get<std::string>();
+  const auto first = std::find(tokens.begin(), tokens.end(), Json(fifth)) - tokens.begin();
+  body["stop_token_ids"] = Json::array();
+  for (int32_t id = 0; id < server_.tokenizer().vocab_size(); ++id) {
+    const std::vector<int32_t> one = {id};
+    if (server_.tokenizer().decode(one) == fifth || server_.tokenizer().token_text(id) == fifth)
+      body["stop_token_ids"].push_back(id);
+  }
+  const Json json = server_.complete(body).json();
+  EXPECT_EQ(json["choices"][0]["finish_reason"], "stop") << json;
+  EXPECT_EQ(json["usage"]["completion_tokens"], first + 1);
+}
+
 TEST_F(ServerTest, StreamsTheSameText) {
   Json body = greedy(kPrompt, 24);
   body["stream"] = true;

@@ -167,6 +167,7 @@ Fields resolved_of(const UseCaseLane& lane, const UseCaseRun& run, const model::
   out["modules"] = std::ssize(run.use_case().schema.modules) - 1;
   out["imported_modules"] = std::ssize(run.prompt().modules) - 1;
   out["chat_template"] = run.use_case().schema.chat_template;
+  out["characters_read_as_text"] = std::ssize(run.use_case().notes);
   return out;
 }
 

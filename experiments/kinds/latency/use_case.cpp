@@ -18,29 +18,61 @@ constexpr const char* kShippedCases = "use_cases";
 constexpr const char* kPmlFile = "pml";
 constexpr const char* kOfFile = "of_file";
 constexpr const char* kOwnTokenizer = "own";
+constexpr const char* kLenient = "lenient";
 constexpr const char* kQuickstart = "quickstart";
 constexpr std::string_view kSchemaEnding = ".schema.xml", kPromptEnding = ".prompt.xml";
 
-Words use_case_names() { return {{kOfFile, "code", "personal", "travel"}}; }
+Words use_case_names() {
+  return {{kOfFile, "code", "personal", "travel", "game", "education", "trip"}};
+}
+
+std::string shipped_file(const std::string& chosen, std::string_view ending) {
+  return resolve_path("experiments/prompt_cache/pml/" + chosen + std::string(ending));
+}
+
+bool is_file(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+// The file of a use case's schema: of the workload's folder, or that which ships.
+std::string schema_of_case(const std::string& folder, const std::string& chosen) {
+  if (chosen == kOfFile)
+    raise("workload use_cases has several: choose one with use_case, {}",
+          fmt::join(use_case_names().names, ", "));
+  if (!folder.empty()) return resolve_path(folder + "/" + chosen + std::string(kSchemaEnding));
+  std::string shipped = shipped_file(chosen, kSchemaEnding);
+  if (!is_file(shipped))
+    raise(
+        "the schema of use_case {} is the Prompt Cache authors' and does not come with the "
+        "program: "
+        "reprise data get prompt-cache-schemas, then --set workload.file=prompt_cache_schemas",
+        chosen);
+  return shipped;
+}
 
 // The file of the group's schema.
 std::string schema_of(const Group& group, const std::string& chosen) {
   const std::string& file = group.workload.file;
-  if (group.workload.name == kShippedCases) {
-    if (chosen == kOfFile)
-      raise("workload use_cases has several: choose one with use_case, {}",
-            fmt::join(use_case_names().names, ", "));
-    return resolve_path("experiments/prompt_cache/pml/" + chosen + std::string(kSchemaEnding));
-  }
+  if (group.workload.name == kShippedCases) return schema_of_case(file, chosen);
   if (chosen != kOfFile)
     raise("use_case is {}, and the workload's file is {}: leave one of them out", chosen, file);
   return resolve_path(file);
 }
 
 std::string require_file(const std::string& path, std::string_view what) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) raise("there is no {}, which has the {}", path, what);
+  if (!is_file(path)) raise("there is no {}, which has the {}", path, what);
   return path;
+}
+
+// The prompt beside a schema's file. The authors' schemas come without: theirs are shipped.
+std::string prompt_of(const std::string& schema, const std::string& chosen) {
+  std::string beside = prompt_beside(schema);
+  if (beside.empty())
+    raise("{} is no schema's file: its name must end in {}, with the prompt beside it in {}",
+          schema, kSchemaEnding, kPromptEnding);
+  if (chosen != kOfFile && !is_file(beside)) return shipped_file(chosen, kPromptEnding);
+  return beside;
 }
 
 }  // namespace
@@ -48,10 +80,7 @@ std::string require_file(const std::string& path, std::string_view what) {
 PmlFiles use_case_files(const Group& group) {
   const auto axes = group.axes_as<PmlAxes>();
   const std::string schema = require_file(schema_of(group, axes.use_case), "schema");
-  const std::string prompt = prompt_beside(schema);
-  if (prompt.empty())
-    raise("{} is no schema's file: its name must end in {}, with the prompt beside it in {}",
-          schema, kSchemaEnding, kPromptEnding);
+  const std::string prompt = prompt_of(schema, axes.use_case);
   const bool is_own = axes.tokenizer == kOwnTokenizer;
   return {.schema = schema,
           .prompt = require_file(prompt, "prompt derived from it"),
@@ -59,6 +88,7 @@ PmlFiles use_case_files(const Group& group) {
           .tokenizer = is_own ? "" : kQuickstart,
           .chat_template = "",
           .is_as_coded = false,
+          .is_lenient = axes.reading == kLenient,
           .has_random_weights = group.model.random_weights};
 }
 
@@ -78,7 +108,10 @@ void require_tokenizer(const PmlFiles& files) {
 
 std::vector<workloads::WorkloadInfo> use_case_workloads() {
   return {{.name = kShippedCases,
-           .summary = "a schema and its prompt that come with the program, chosen by use_case"},
+           .summary = "a schema and its prompt, chosen by use_case, that come with the program or "
+                      "are in the folder that is the file",
+           .takes_file = true,
+           .file_is_optional = true},
           {.name = kPmlFile,
            .summary = "NAME.schema.xml, with NAME.prompt.xml beside it",
            .takes_file = true}};
@@ -87,7 +120,8 @@ std::vector<workloads::WorkloadInfo> use_case_workloads() {
 void PmlAxes::visit(AxisVisitor& visitor) {
   visitor.word({"use_case", "",
                 "of workload use_cases: source files as modules, traits in unions, a journey with "
-                "parameters; of_file: the workload's file"},
+                "parameters; game, education, trip: the same in the authors' schemas; of_file: the "
+                "workload's file"},
                use_case_names(), use_case);
   visitor.integer(
       {"new_tokens", "tokens", "tokens to generate, the first included; none ends the text"},
@@ -97,6 +131,10 @@ void PmlAxes::visit(AxisVisitor& visitor) {
                 "that makes the tokens: the model's own, or that of models/quickstart for shapes "
                 "without one, which cuts texts into more tokens than a vocabulary of 32,000 does"},
                {{kOwnTokenizer, kQuickstart}}, tokenizer);
+  visitor.word({"reading", "",
+                "of the markup: strict, or lenient, which takes a < that begins no tag as text",
+                /*came_later=*/true},
+               {{"strict", kLenient}}, reading);
 }
 
 std::string prompt_beside(const std::string& schema) {

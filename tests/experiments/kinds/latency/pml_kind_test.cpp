@@ -175,10 +175,40 @@ TEST_F(PmlKindTest, WhatCannotBeIsRefusedBeforeAnythingIsMeasured) {
 
 TEST_F(PmlKindTest, ShippedUseCasesCanBeRun) {
   const auto path = results::data_dir() / "experiments" / "prompt_cache" / "use_cases.json";
-  for (const char* scale : {"smoke", "desk", "paper"})
+  for (const char* scale : {"smoke", "desk"})
     for (const Group& one : expand(load_experiment(path, scale, {}, known_vocabulary()),
                                    {.context = context_, .device = Device::kCpu}))
       EXPECT_NO_THROW(PmlKind(context_).check(one)) << scale << " " << one.label;
+}
+
+// A folder of schemas in the place of the shipped ones, whose prompts are in part shipped.
+TEST_F(PmlKindTest, TheAuthorsSchemasComeFromAFolderAndTheirPromptsWithTheProgram) {
+  const Json trip = {{"use_case", "trip"}};
+  EXPECT_NE(refusal({{"settings", trip}}).find("reprise data get prompt-cache-schemas"),
+            std::string::npos);
+  const Json folder = {{"name", "use_cases"}, {"file", dir_.string()}};
+  EXPECT_NE(refusal({{"settings", trip}, {"workload", folder}}).find("trip.schema.xml"),
+            std::string::npos);
+  std::ofstream(dir_ / "trip.schema.xml")
+      << R"(<schema name="travel"><module name="travel-plan">Of <param name="duration" len="9"/>)"
+      << R"(a <b, <module name="overseas"><module name="tokyo">Tokyo.</module></module></module>)"
+      << "</schema>";
+  EXPECT_NE(refusal({{"settings", trip}, {"workload", folder}}).find("trip.schema.xml:1:"),
+            std::string::npos)
+      << "the < of a <b begins a tag";
+  std::ofstream(dir_ / "trip.schema.xml")
+      << R"(<schema name="travel"><module name="travel-plan">Of <param name="duration" len="9"/>)"
+      << R"(a < b, <module name="overseas"><module name="tokyo">Tokyo.</module></module></module>)"
+      << "</schema>";
+  EXPECT_NE(refusal({{"settings", trip}, {"workload", folder}}), "") << "strict";
+  const Json lenient = {{"use_case", "trip"}, {"reading", "lenient"}};
+  const auto measured = measure(group({{"settings", lenient}, {"workload", folder}}));
+  EXPECT_EQ(measured[1].resolved["imported_modules"], 3);
+  EXPECT_EQ(measured[1].resolved["characters_read_as_text"], 1);
+  write("trip", "<module name=\"one\">Tom ran.</module>", "<one/> She");
+  EXPECT_EQ(
+      measure(group({{"settings", trip}, {"workload", folder}}))[1].resolved["imported_modules"], 1)
+      << "a prompt beside the schema comes first";
 }
 
 TEST_F(PmlKindTest, RaisedStopGivesTheGroupUp) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""python_to_pml.py FILE: turns a prompt program into a PML schema [Prompt Cache 3.2.4].
+"""python_to_pml.py FILE: turns a prompt program into a PML schema, and a call of it into a prompt [Prompt Cache 3.2.4].
 
 The program is read, never run. README.md beside this file tells what becomes of each statement. Errors go to standard
 error, one a line, as FILE:LINE:COLUMN: and what to do about it; the status is then 1.
@@ -8,6 +8,7 @@ import argparse
 import ast
 import dataclasses
 import difflib
+import operator
 import os
 import re
 import sys
@@ -21,10 +22,11 @@ MOST_LEVELS = 100         # of modules within modules
 MOST_MODULES = 10000      # functions that call one another twice multiply
 # PML's own elements. A prompt imports a module by an element of its name, so a module with one of these names is
 # hidden.
+ROLES = ("system", "user", "assistant")    # the turns of a chat: with user:
 ELEMENTS = {"schema", "prompt", "module", "union", "param", "parameter", "scaffold", "system", "user", "assistant"}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*\Z")
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-STATEMENTS = f"strings, f-strings, if, match, pass and calls of @{DECORATOR} functions"
+STATEMENTS = f"strings, f-strings, if, match, with, pass and calls of @{DECORATOR} functions"
 
 
 class ProgramError(Exception):
@@ -45,13 +47,33 @@ class Param:
 
 @dataclasses.dataclass
 class Module:
+    """A module and what decides whether a prompt imports it: a condition, a pattern, or a call, which always does.
+    Without any it is what remains of a union."""
     name: str
     body: list
+    test: ast.expr = None
+    pattern: ast.pattern = None
+    call: tuple = None    # the ast.Call and the Function
 
 
 @dataclasses.dataclass
 class Union:
     members: list
+    subject: ast.expr = None    # of match
+
+
+@dataclasses.dataclass
+class Turn:
+    role: str
+    body: list
+    is_open: bool = False    # the prompt closes it
+
+
+@dataclasses.dataclass
+class OwnText:
+    """The text that each prompt brings itself, a parameter of the schema's function."""
+    node: ast.Name
+    is_line: bool = False    # a line of the text before it
 
 
 @dataclasses.dataclass
@@ -241,6 +263,7 @@ class Builder:
         self.others = others    # names of functions that are not decorated
         self.problems = []
         self.calls = []         # names of the functions under way
+        self.role = None        # of the turn that is open
         self.levels = 0         # of modules that are open
         self.modules = 0        # so far
 
@@ -253,9 +276,10 @@ class Builder:
         self.calls.pop()
         return body
 
-    def body(self, statements, function, used):
-        """Returns the children of one parent. `used` has its parameters so far; None if it can have none."""
-        scope, children = Scope(), []
+    def body(self, statements, function, used, scope=None):
+        """Returns the children of one parent. `used` has its parameters so far; None if it can have none. A turn has the
+        scope of the parent around it."""
+        scope, children = scope or Scope(), []
         for statement in statements:
             try:
                 self.statement(statement, function, used, scope, children)
@@ -270,6 +294,8 @@ class Builder:
             children.append(self.branches(node, function, scope))
         elif isinstance(node, ast.Match):
             children.append(self.cases(node, function, scope))
+        elif isinstance(node, ast.With):
+            children.append(self.turn(node, function, used, scope))
         elif isinstance(node, ast.Expr):
             children.extend(self.expression(node.value, function, used, scope))
         else:
@@ -285,8 +311,14 @@ class Builder:
             return [LINE, *self.parts(node, function, used)]
         if isinstance(node, ast.Call):
             return [self.call(node, function, scope)]
+        if isinstance(node, ast.Name) and node.id in function.parameters and used is None:
+            if node.id in function.lengths:
+                raise ProgramError(node, f'"{node.id}" has a length, as parameters of a module have; take it off, since '
+                                         "the prompt's own text may be of any")
+            return [LINE, OwnText(node)]
         raise ProgramError(node, f"{unparsed(node)} is no text; a prompt program consists of {STATEMENTS}. Text with a "
-                                 "parameter in it is an f-string")
+                                 "parameter in it is an f-string, and a parameter alone is the prompt's own text, the last "
+                                 "statement of the schema's function")
 
     def parts(self, node, function, used):
         """Returns the text and parameters of an f-string. Some versions of Python do not tell places inside one."""
@@ -326,6 +358,7 @@ class Builder:
         while True:
             wanted = condition_name(node.test)
             members.append(self.module(node.body, function, scope.name(wanted, "when")))
+            members[-1].test = node.test
             if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
                 break
             node = node.orelse[0]
@@ -344,7 +377,23 @@ class Builder:
                                                "write an if in its body")
             name = scope.name(pattern_name(case.pattern, case is node.cases[-1]), subject)
             members.append(self.module(case.body, function, name))
-        return Union(members)
+            members[-1].pattern = case.pattern
+        return Union(members, node.subject)
+
+    def turn(self, node, function, used, scope):
+        """Turns `with user:` into a turn of the chat."""
+        item = node.items[0]
+        role = item.context_expr.id if isinstance(item.context_expr, ast.Name) else ""
+        if len(node.items) != 1 or role not in ROLES or item.optional_vars is not None:
+            raise ProgramError(node, f"with means a turn of the chat: with {', with '.join(ROLES[:-1])} or with {ROLES[-1]}"
+                                     f"{nearest(role, ROLES)}")
+        if self.role is not None:
+            raise ProgramError(node, f"the turn {role} begins inside the turn {self.role}; turns follow each other, put it "
+                                     "behind")
+        self.role = role
+        body = self.body(node.body, function, used, scope)
+        self.role = None
+        return Turn(role, body)
 
     def module(self, statements, function, name):
         self.open(statements[0])
@@ -377,7 +426,7 @@ class Builder:
         self.open(node)
         body = self.function_body(called, is_root=False)
         self.levels -= 1
-        return Module(scope.name(name, "call"), body)
+        return Module(scope.name(name, "call"), body, call=(node, called))
 
 
 def statement_name(node):
@@ -432,9 +481,12 @@ LINE = object()    # where a string statement begins: a line break goes between 
 def joined(children):
     """Joins neighbouring texts, with a line break between those of two statements."""
     merged, ends_line = [], False
-    for child in children:
+    for i, child in enumerate(children):
         if child is LINE:
-            if ends_line:
+            follows = children[i + 1] if i + 1 < len(children) else None
+            if isinstance(follows, OwnText):
+                follows.is_line = ends_line    # the line break is the prompt's
+            elif ends_line:
                 append_text(merged, "\n")
             ends_line = False
             continue
@@ -487,7 +539,8 @@ def written_text(text, is_first, is_before_param):
 
 def written_body(body):
     """Returns the PML of the content of a module or the schema. Nothing is put between elements, since white space is text."""
-    return "".join(written_text(node, i == 0, i + 1 < len(body) and isinstance(body[i + 1], Param))
+    return "".join(written_text(node, i == 0 or isinstance(body[i - 1], Turn),
+                                i + 1 < len(body) and isinstance(body[i + 1], Param))
                    if isinstance(node, str) else written(node) for i, node in enumerate(body))
 
 
@@ -497,8 +550,218 @@ def written(node):
         return f'<param name="{node.name}" len="{node.length}"/>'
     if isinstance(node, Union):
         return "<union>" + "".join(map(written, node.members)) + "</union>"
+    if isinstance(node, Turn):
+        body = written_body(node.body)
+        return f'<{node.role} part="open"/>{body}' if node.is_open else f"<{node.role}>{body}</{node.role}>"
     body = written_body(node.body)
     return f'<module name="{node.name}">{body}</module>' if body else f'<module name="{node.name}"/>'
+
+
+# The prompt's own text
+
+@dataclasses.dataclass
+class Tail:
+    """What stands behind the modules in a prompt: its own text, and the turn that it is in."""
+    text: OwnText = None
+    turn: Turn = None    # without a body if all of the turn is the prompt's
+
+
+def cut_tail(body):
+    """Takes the prompt's own text off the end of the schema's body, and returns it."""
+    tail = Tail()
+    last = body[-1] if body else None
+    if isinstance(last, OwnText):
+        tail.text = body.pop()
+    elif isinstance(last, Turn) and last.body and isinstance(last.body[-1], OwnText):
+        tail.text, tail.turn = last.body.pop(), last
+        last.is_open = bool(last.body)
+        if not last.body:
+            body.pop()
+    for found in own_texts(body):
+        raise ProgramError(found.node, f'"{found.node.id}" is text that a prompt brings itself, which stands behind all '
+                                       "else: make it the last statement, of the last turn if there are any")
+    return tail
+
+
+def own_texts(body):
+    for node in body:
+        if isinstance(node, OwnText):
+            yield node
+        elif isinstance(node, Turn):
+            yield from own_texts(node.body)
+
+
+def written_tail(tail, text):
+    """Returns the PML of the prompt's own text and of its turn's ends. A turn that the schema opens is closed in any case."""
+    if not text:
+        return f'<{tail.turn.role} part="close"/>' if tail.turn is not None and tail.turn.is_open else ""
+    text = written_text(("\n" if tail.text.is_line else "") + text, True, False)
+    if tail.turn is None:
+        return text
+    return f'{text}<{tail.turn.role} part="close"/>' if tail.turn.is_open else f"<{tail.turn.role}>{text}</{tail.turn.role}>"
+
+
+# Calls: what the program would do with these arguments, found without running it
+
+@dataclasses.dataclass
+class Later:
+    """An argument as its call has it, with the values of the names in it. It is computed where it is needed."""
+    node: ast.expr
+    values: dict
+
+
+@dataclasses.dataclass(frozen=True)
+class Symbol:
+    """A dotted name such as Stay.LONG, equal to itself."""
+    text: str
+
+
+COMPARISONS = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Is: operator.eq, ast.IsNot: operator.ne,
+               ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+               ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b}
+
+
+def value_of(node, values):
+    """Returns the value of an expression of literals and parameters. `values` has the parameters' arguments."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name) and node.id in values:
+        return value_of(values[node.id].node, values[node.id].values)
+    if isinstance(node, ast.Attribute) and not any(part.id in values for part in ast.walk(node) if isinstance(part, ast.Name)):
+        return Symbol(ast.unparse(node))
+    try:
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return not value_of(node.operand, values)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return -value_of(node.operand, values)
+        if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+            return [value_of(part, values) for part in node.elts]
+        if isinstance(node, ast.BoolOp):
+            return bool_value(node, values)
+        if isinstance(node, ast.Compare) and all(type(op) in COMPARISONS for op in node.ops):
+            sides = [value_of(side, values) for side in (node.left, *node.comparators)]
+            return all(COMPARISONS[type(op)](*pair) for op, pair in zip(node.ops, zip(sides, sides[1:])))
+    except TypeError as error:
+        raise ProgramError(node, f"{unparsed(node)} has no value for this call: {error}") from None
+    raise ProgramError(node, f"{unparsed(node)} is known only when the program runs, and it is never run; make it a "
+                             "parameter of its function and give its value in the call")
+
+
+def bool_value(node, values):
+    is_and, value = isinstance(node.op, ast.And), None
+    for part in node.values:
+        value = value_of(part, values)
+        if bool(value) != is_and:
+            break
+    return value
+
+
+def arguments_of(node, called, values):
+    """Returns the arguments of a call by the called function's parameters, with its defaults."""
+    arguments = called.node.args
+    plain = arguments.posonlyargs + arguments.args
+    defaults = list(zip(reversed(plain), reversed(arguments.defaults)))
+    defaults += [pair for pair in zip(arguments.kwonlyargs, arguments.kw_defaults) if pair[1] is not None]
+    found = {argument.arg: Later(default, {}) for argument, default in defaults}
+    found.update({argument.arg: Later(given, values) for argument, given in zip(plain, node.args)})
+    found.update({keyword.arg: Later(keyword.value, values) for keyword in node.keywords})
+    return found
+
+
+def is_chosen(member, subject, values):
+    if member.test is not None:
+        return bool(value_of(member.test, values))
+    return member.pattern is None or matches(member.pattern, value_of(subject, values))
+
+
+def matches(pattern, value):
+    """Tells whether a case's pattern, which pattern_name() has accepted, takes the value."""
+    if isinstance(pattern, ast.MatchOr):
+        return any(matches(one, value) for one in pattern.patterns)
+    if isinstance(pattern, ast.MatchAs):
+        return True
+    if isinstance(pattern, ast.MatchSingleton):
+        return value is pattern.value
+    return value == value_of(pattern.value, {})
+
+
+def references(body, values):
+    """Returns the PML of the modules of a body that a call with these arguments imports."""
+    found = []
+    for node in body:
+        if isinstance(node, Turn):
+            found.append(references(node.body, values))
+        elif isinstance(node, Module) and (node.call is not None or is_chosen(node, None, values)):
+            found.append(reference(node, values))
+        elif isinstance(node, Union):
+            chosen = [member for member in node.members if is_chosen(member, node.subject, values)][:1]
+            found += [reference(member, values) for member in chosen]
+    return "".join(found)
+
+
+def reference(module, values):
+    if module.call is not None:
+        values = arguments_of(*module.call, values)
+    given = "".join(f' {name}="{attribute(text)}"' for name, text in texts_of(module.body, values) if text)
+    nested = references(module.body, values)
+    return f"<{module.name}{given}>{nested}</{module.name}>" if nested else f"<{module.name}{given}/>"
+
+
+def texts_of(body, values):
+    """Returns the parameters of a module with their texts."""
+    for node in body:
+        if isinstance(node, Turn):
+            yield from texts_of(node.body, values)
+        elif isinstance(node, Param):
+            yield node.name, text_of(values[node.name], node.name)
+
+
+def text_of(later, name):
+    while isinstance(later.node, ast.Name) and later.node.id in later.values:
+        later = later.values[later.node.id]    # where it was given
+    value = value_of(later.node, later.values)
+    if not isinstance(value, (str, int, float)):
+        raise ProgramError(later.node, f'"{name}" is text in the prompt, and {unparsed(later.node)} is none; give a string '
+                                       "or a number")
+    return checked_text(later.node, str(value))
+
+
+def attribute(text):
+    text = escaped(text)
+    for character, entity in (('"', "&quot;"), ("\n", "&#10;"), ("\t", "&#9;")):
+        text = text.replace(character, entity)
+    return text
+
+
+def call_of(text, name, functions):
+    """Reads the text of a call of the schema's function, which has that name."""
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise SystemExit(f'--call: "{text}" is no expression of Python: {getattr(error, "msg", error)}. Write a call such as '
+                         f'{name}("a text", kind="sea")') from None
+    for part in ast.walk(node):
+        part.is_of_call = True
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        raise ProgramError(node, f"{unparsed(node)} is no call of the schema's function, {name}(...)")
+    if node.func.id != name:
+        remedy = f"; choose it with --function {node.func.id}" if node.func.id in functions else ""
+        raise ProgramError(node, f"{node.func.id}() is not the schema's function {name}(){remedy or nearest(node.func.id, [name])}")
+    return node
+
+
+def prompt_of(call, function, body, tail):
+    """Returns the PML of the prompt that a call of the schema's function makes."""
+    check_arguments(call, function)
+    values = arguments_of(call, function, {})
+    imported = references(body, values)
+    text = "" if tail.text is None else text_of(values[tail.text.node.id], tail.text.node.id)
+    if not text and '="' not in imported:
+        raise ProgramError(call, "the prompt has no text of its own, which a model needs in order to answer: "
+                           + (f'"{tail.text.node.id}" is empty' if tail.text is not None else
+                              f"end {function.node.name}() with a parameter as its last statement, such as question, and "
+                              "give it here"))
+    return f'<prompt schema="{function.node.name}">{imported}{written_tail(tail, text)}</prompt>\n'
 
 
 # Files
@@ -546,6 +809,8 @@ def root_of(functions, wanted, where):
 
 def place(where, lines, node):
     """Returns FILE:LINE:COLUMN; columns count characters from 1."""
+    if getattr(node, "is_of_call", False):
+        return f"--call:{node.lineno}:{node.col_offset + 1}"
     line, offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
     text = lines[line - 1] if line <= len(lines) else b""
     return f"{where}:{line}:{len(text[:offset].decode('utf-8', 'replace')) + 1}"
@@ -578,43 +843,52 @@ def tree_of(source, path):
         raise SystemExit(f"{path}:1:1: is nested too deeply to be read") from None
 
 
-def compiled(source, path, wanted=None):
-    """Returns the schema's text. Raises SystemExit with all faults of the program."""
+def compiled(source, path, wanted=None, call=None):
+    """Returns the schema's text, or the prompt's for a call. Raises SystemExit with all faults of the program."""
     functions, others, problems = collect(tree_of(source, path))
     if not functions and not problems:
         raise SystemExit(f"{path}: has no function decorated with @{DECORATOR}; decorate those that make up the prompt")
-    schema = ""
+    text = ""
     if not problems:
         name = root_of(functions, wanted, path)
         builder = Builder(functions, others)
         body = builder.schema(name)
         problems = builder.problems
-        schema = f'<schema name="{name}">' + written_body(body) + "</schema>\n"
+        try:
+            tail = cut_tail(body)
+            text = f'<schema name="{name}">' + written_body(body) + "</schema>\n"
+            if call is not None and not problems:
+                text = prompt_of(call_of(call, name, functions), functions[name], body, tail)
+        except ProgramError as error:
+            problems.append(error)
     if problems:
         lines = source.splitlines()
         told = {f"{place(path, lines, problem.node)}: {problem}": problem for problem in problems}
         raise SystemExit("\n".join(told))
-    return schema
+    return text
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Turn a prompt program in Python into a PML schema.")
+    parser = argparse.ArgumentParser(description="Turn a prompt program in Python into a PML schema, or a call of it into "
+                                                 "a prompt.")
     parser.add_argument("file", help="the program; it is read, never run")
     parser.add_argument("--function", help="the function that becomes the schema, where several are called by no other")
-    parser.add_argument("--out", help="write the schema here, and not to standard output")
+    parser.add_argument("--call", help="write the prompt of this call of that function, and not the schema: "
+                                       "'travel(\"5 days\", place=\"sea\")'")
+    parser.add_argument("--out", help="write it here, and not to standard output")
     options = parser.parse_args()
     source = source_of(options.file)
     try:
-        schema = compiled(source, options.file, options.function)
+        text = compiled(source, options.file, options.function, options.call)
     except RecursionError:    # an expression that Python itself could just read
         raise SystemExit(f"{options.file}:1:1: is nested too deeply to be read") from None
     if options.out is None:
-        sys.stdout.buffer.write(schema.encode("utf-8"))
+        sys.stdout.buffer.write(text.encode("utf-8"))
         return
     beside = f"{options.out}.{os.getpid()}.tmp"
     try:
         with open(beside, "w", encoding="utf-8", newline="\n") as out:
-            out.write(schema)
+            out.write(text)
         os.replace(beside, options.out)
     except OSError as error:
         raise SystemExit(f"{options.out}: cannot be written: {error.strerror}") from None

@@ -166,12 +166,12 @@ class PythonToPml(unittest.TestCase):
     def test_other_statements(self):
         for statement, part in (("for i in x:\n        'y'", "for loop"), ("while x:\n        'y'", "while loop"),
                                 ("y = 'x'", "assignment"), ("return 'x'", "return"), ("import os", "import"),
-                                ("with x:\n        'y'", "with block"), ("def g():\n        'y'", "function")):
+                                ("with x:\n        'y'", "with means a turn of the chat"), ("def g():\n        'y'", "function")):
             with self.subTest(statement):
                 self.refused(f"@prompt\ndef a(x):\n    {statement}\n", ("3:5: ", part))
 
     def test_other_expressions(self):
-        for expression, part in (("x", "x is no text"), ("'a' + x", "f-string"), ("1", "1 is no text"),
+        for expression, part in (("y", "y is no text"), ("'a' + x", "f-string"), ("1", "1 is no text"),
                                  ("b'x'", "no text"),
                                  ("'a'.format(x)", "'a'.format() is no @prompt function"), ("print(x)", "print()"),
                                  ("'y' if x else 'z'", "no text"), ("[b()]", "no text")):

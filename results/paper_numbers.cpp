@@ -91,10 +91,15 @@ std::map<std::string, std::string> texts_of(JsonObject object) {
 
 PaperNumbers::PaperNumbers(const Value& json, const std::string& source) {
   JsonObject file(json, source);
+  if (file.has("fixed")) fixed_ = file.object("fixed").fields();
+  if (file.has("like")) {
+    read_like(file.object("like"));
+    file.reject_unknown();
+    return;
+  }
   source_ = file.string("source");
   hardware_ = file.string("hardware");
   label_ = file.string("label", "paper");
-  if (file.has("fixed")) fixed_ = file.object("fixed").fields();
   units_ = texts_of(file.object("metrics"));
   if (file.has("csv")) {
     read_csv(file.object("csv"));
@@ -152,6 +157,27 @@ void PaperNumbers::read_csv(JsonObject csv) {
     if (is_wanted) add_row(columns, cells, fmt::format("{} line {}", path.string(), number));
   }
   take_medians();
+}
+
+void PaperNumbers::read_like(JsonObject like) {
+  const PaperNumbers other = load_paper_numbers(like.string("file"));
+  const auto names = texts_of(like.object("columns"));
+  const Fields values = like.object("values").fields();
+  like.reject_unknown();
+  source_ = other.source_;
+  hardware_ = other.hardware_;
+  label_ = other.label_;
+  missing_ = other.missing_;
+  units_ = other.units_;
+  for (const Row& theirs : other.rows_) {
+    Row row{.settings = fixed_, .metrics = theirs.metrics};
+    for (const auto& [there, here] : names) {
+      const Value& value = field_of(theirs.settings, there);
+      const auto known = value.is_text() ? values.find(value.text()) : values.end();
+      row.settings[here] = known == values.end() ? value : known->second;
+    }
+    rows_.push_back(std::move(row));
+  }
 }
 
 // A file may list every repetition. Of rows with equal settings the first is kept, with medians.

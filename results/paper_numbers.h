@@ -16,6 +16,9 @@
 //             repetitions, of which the median is taken
 //   baseline  (optional) {method, time, speedup}: rows with that time get that speedup over the
 //             method's row with the same settings
+//   like      instead of all of these but fixed: {file, columns: {setting there: setting here},
+//             values: {text there: setting's value}}, the numbers of another file beside a kind
+//             that names things otherwise. A setting that columns does not name does not count
 #pragma once
 
 #include <map>
@@ -56,6 +59,7 @@ class PaperNumbers {
   };
   void read_rows(JsonObject& file);
   void read_csv(JsonObject csv);
+  void read_like(JsonObject like);
   void take_medians();
   void add_row(const std::vector<std::string>& columns, const Values& cells,
                const std::string& where);

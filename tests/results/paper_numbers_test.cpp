@@ -377,6 +377,26 @@ TEST(PaperNumbers, OfPromptCachesFigures3And4AreMediansOfThePublishedTimes) {
   }
 }
 
+// The released code encodes modules jointly, which kind "accuracy" names otherwise than "ttft".
+TEST(PaperNumbers, OfAnotherFileStandBesideOtherNamesOfTheSame) {
+  const PaperNumbers lengths = load_paper_numbers("prompt_cache_fig4_intel");
+  const PaperNumbers texts = load_paper_numbers("prompt_cache_fig4_intel_texts");
+  EXPECT_EQ(texts.source(), lengths.source());
+  EXPECT_EQ(texts.label(), "i9-13900K");
+  const auto at = [&](const char* model, const char* method, int tokens = 3500) {
+    return texts.at({{"model", model},
+                     {"task", "2wikimqa"},
+                     {"method", method},
+                     {"most_prompt_tokens", tokens}});
+  };
+  EXPECT_EQ(at("checkpoints/llama-2-7b", "baseline").at("ttft_ms").value, 59066.7);
+  EXPECT_EQ(at("checkpoints/llama-2-7b", "joint").at("ttft_ms").value, 1119.4);
+  EXPECT_EQ(at("checkpoints/llama-2-7b", "joint").at("ttft_speedup").value, 59066.7 / 1119.4);
+  EXPECT_TRUE(at("checkpoints/llama-2-7b", "isolated").empty()) << "the authors have no such run";
+  EXPECT_TRUE(at("checkpoints/tinyllama", "baseline").empty());
+  EXPECT_TRUE(at("checkpoints/llama-2-7b", "baseline", 400).empty());
+}
+
 TEST(PaperNumbers, UnknownNamesOfferTheNearest) {
   try {
     (void)load_paper_numbers("chunk_attention_tabel3");

@@ -15,7 +15,6 @@ namespace {
 
 // Weights of the published checkpoints, tied ones once.
 const std::map<std::string, int64_t> kPublished = {
-    {"bert-base", 108'891'648},  // without the pooler
     {"codellama-7b", 6'738'546'688},
     {"deepseek-moe-16b", 16'375'728'128},
     {"falcon-180b", 179'522'565'120},

@@ -17,7 +17,7 @@ class TokenMemory : public KindOnTinyModel {};
 
 TEST_F(TokenMemory, EveryHeadCountedIsThePapersTableAndGroupedHeadsAreWhatIsHeld) {
   const results::PaperNumbers paper = results::load_paper_numbers("prompt_cache_table2");
-  for (const auto& [model, groups] : {std::pair{"bert-base", 1},
+  for (const auto& [model, groups] : {std::pair{"models/shapes/encoders/bert-base", 1},
                                       {"falcon-rw-1b", 1},
                                       {"llama-2-7b", 1},
                                       {"llama-2-13b", 1},

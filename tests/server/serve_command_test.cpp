@@ -68,11 +68,11 @@ class ServeCommand : public CommandLine {
 
 TEST_F(ServeCommand, SaysWhoCanReachItWithoutAKey) {
   const char* note = "everyone who can reach 0.0.0.0 may use this server";
-  Running open(dir_ / "open", {"--host", "0.0.0.0"});
+  Running open(dir_, {"--host", "0.0.0.0"});
   EXPECT_NE(open.err().find(note), std::string::npos) << open.err();
-  Running guarded(dir_ / "guarded", {"--host", "0.0.0.0", "--api-key", "secret"});
+  Running guarded(dir_, {"--host", "0.0.0.0", "--api-key", "secret"});
   EXPECT_EQ(guarded.err().find(note), std::string::npos);
-  Running local(dir_ / "local", {});
+  Running local(dir_, {});
   EXPECT_EQ(local.err().find("everyone"), std::string::npos);
 }
 

@@ -1,5 +1,6 @@
 #include "app/experiment_run.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +16,7 @@
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "experiments/kinds/registry.h"
+#include "experiments/kinds/sources.h"
 #include "results/drawing.h"
 #include "results/manifest.h"
 #include "results/metric_name.h"
@@ -142,8 +144,19 @@ void add_experiment_options(CLI::App& command, const char* default_out,
 }
 
 experiments::Experiment load_chosen_experiment(const ExperimentOptions& options) {
-  return experiments::load_experiment(find_experiment(options.file), options.scale,
-                                      options.overrides, experiments::known_vocabulary());
+  const auto load = [&, path = find_experiment(options.file)](experiments::Inputs inputs) {
+    return experiments::load_experiment(path, options.scale, options.overrides,
+                                        experiments::known_vocabulary(), inputs);
+  };
+  experiments::Experiment named = load(experiments::Inputs::kNamed);
+  if (!named.has_stand_in) return named;
+  const std::vector<std::string> missing = experiments::missing_inputs(named);
+  if (missing.empty()) return named;
+  const std::filesystem::path file = options.file;
+  note("not here: {}. What stands in for them runs. Fetch them: reprise data get {} --scale {}\n",
+       fmt::join(missing, ", "), (file.parent_path().filename() / file.stem()).string(),
+       options.scale);
+  return load(experiments::Inputs::kStandIn);
 }
 
 experiments::Plan checked_plan(const experiments::Experiment& experiment,

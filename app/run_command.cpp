@@ -56,8 +56,8 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .available_bytes = [&] { return available_bytes_for(context); }};
   const experiments::Plan plan = checked_plan(experiment, options, chosen);
   if (command.dry_run) {
-    experiments::check_groups(plan.groups, *kind);
-    return print_plan(plan.groups, shard);
+    print_plan(plan.groups, shard);
+    return experiments::check_groups(plan.groups, *kind);
   }
   measure_and_show(experiment, plan, options, *kind, chosen);
 }
@@ -75,7 +75,7 @@ void add_run_command(CLI::App& app) {
                    "the same --out; ranks under mpirun or srun share the points without it")
       ->check(not_empty());
   command->add_flag("--dry-run", options->dry_run,
-                    "check and print the points, and measure nothing");
+                    "print the points, then check them, and measure nothing");
   const auto common = add_computing_options(*command);
   command->callback([options, common] { run(*options, *common); });
 }

@@ -614,21 +614,33 @@ std::string set_by_scale(const Value& file, const std::string& scale,
   return text;
 }
 
+void check_all_scales(const Value& file, const std::string& source, const Vocabulary& vocabulary) {
+  for (const std::string& scale : scale_names()) {
+    const std::string where = source + " at scale " + scale;
+    const Value scaled = with_scale(file, scale, source);
+    (void)Parser(scaled, where, vocabulary).parse(scale);
+    if (!has_stand_in(file, scale)) continue;
+    const Value with_stand_in = with_scale(file, scale, source, Inputs::kStandIn);
+    (void)Parser(with_stand_in, where + " with its stand_in", vocabulary).parse(scale);
+  }
+}
+
 }  // namespace
 
 Experiment parse_experiment(const Value& file, const std::string& source, const std::string& scale,
-                            const std::vector<std::string>& overrides,
-                            const Vocabulary& vocabulary) {
-  Value wanted = with_scale(file, scale, source);
+                            const std::vector<std::string>& overrides, const Vocabulary& vocabulary,
+                            Inputs inputs) {
+  Value wanted = with_scale(file, scale, source, inputs);
   Experiment experiment = Parser(wanted, source, vocabulary).parse(scale);
-  for (const std::string& other : scale_names()) {
-    const Value scaled = with_scale(file, other, source);
-    Parser(scaled, source + " at scale " + other, vocabulary).parse(other);
-  }
+  check_all_scales(file, source, vocabulary);
+  const bool can_stand_in = inputs == Inputs::kNamed && has_stand_in(file, scale);
+  experiment.has_stand_in = can_stand_in;
   if (overrides.empty()) return experiment;
   for (const std::string& text : overrides) apply_set(wanted, text);
   try {
-    return Parser(wanted, source + " with --set", vocabulary).parse(scale);
+    experiment = Parser(wanted, source + " with --set", vocabulary).parse(scale);
+    experiment.has_stand_in = can_stand_in;
+    return experiment;
   } catch (const Error& error) {
     const std::string by_scale = set_by_scale(file, scale, overrides);
     if (by_scale.empty()) throw;
@@ -638,10 +650,10 @@ Experiment parse_experiment(const Value& file, const std::string& source, const 
 }
 
 Experiment load_experiment(const std::filesystem::path& path, const std::string& scale,
-                           const std::vector<std::string>& overrides,
-                           const Vocabulary& vocabulary) {
+                           const std::vector<std::string>& overrides, const Vocabulary& vocabulary,
+                           Inputs inputs) {
   const Value file = parse_json(read_file(path, kMostBytes), path.string());
-  return parse_experiment(file, path.string(), scale, overrides, vocabulary);
+  return parse_experiment(file, path.string(), scale, overrides, vocabulary, inputs);
 }
 
 }  // namespace reprise::experiments

@@ -10,6 +10,10 @@
 // A sweep takes every combination of its lists. Axes that change together stand in cases: each case
 // sets the same axes, and is combined with the sweep of the others.
 //
+// A scale may have a "stand_in": keys that apply after the scale's where a model or data set that
+// it names is absent, so that the experiment runs without a download. Its "note" says what stands
+// in.
+//
 // The points of a group are the methods and then the series, each as listed, or the other way round
 // with "compared_with": "series". The others are compared with the first.
 #pragma once
@@ -21,6 +25,7 @@
 
 #include "core/base/json.h"
 #include "experiments/framework/kind.h"
+#include "experiments/framework/overrides.h"
 #include "results/manifest.h"
 #include "workloads/registry.h"
 
@@ -53,6 +58,7 @@ struct Experiment {
   std::string title;
   std::string note;  // what a reader of the figure must know; may contain placeholders
   std::string scale;
+  bool has_stand_in = false;  // the scale has other inputs, which are not applied
   KindInfo kind;
   std::vector<ModelChoice> models;
   std::vector<DType> dtypes;
@@ -83,11 +89,13 @@ struct Experiment {
 
 // Reads an experiment file; the top of this header lists its keys. `overrides` are texts of --set.
 // Every scale of the file is checked, not only `scale`. Throws Error naming file and key; several
-// mistakes of one scale are reported together (ProblemsError).
+// mistakes of one scale are reported together (ProblemsError). `overrides` apply after a
+// "stand_in", which kStandIn asks for.
 Experiment parse_experiment(const Value& file, const std::string& source, const std::string& scale,
-                            const std::vector<std::string>& overrides,
-                            const Vocabulary& vocabulary);
+                            const std::vector<std::string>& overrides, const Vocabulary& vocabulary,
+                            Inputs inputs = Inputs::kNamed);
 Experiment load_experiment(const std::filesystem::path& path, const std::string& scale,
-                           const std::vector<std::string>& overrides, const Vocabulary& vocabulary);
+                           const std::vector<std::string>& overrides, const Vocabulary& vocabulary,
+                           Inputs inputs = Inputs::kNamed);
 
 }  // namespace reprise::experiments

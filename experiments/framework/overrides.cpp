@@ -9,6 +9,8 @@
 namespace reprise::experiments {
 namespace {
 
+constexpr const char* kStandInKey = "stand_in";
+
 std::vector<std::string> path_elements(const std::string& path, const std::string& assignment) {
   std::vector<std::string> elements;
   for (size_t begin = 0; begin <= path.size();) {
@@ -85,7 +87,8 @@ const std::vector<std::string>& scale_names() {
   return names;
 }
 
-Value with_scale(const Value& file, const std::string& scale, const std::string& source) {
+Value with_scale(const Value& file, const std::string& scale, const std::string& source,
+                 Inputs inputs) {
   const std::vector<std::string>& names = scale_names();
   if (std::find(names.begin(), names.end(), scale) == names.end())
     raise("{}", unknown_name("scale", scale, names));
@@ -98,8 +101,21 @@ Value with_scale(const Value& file, const std::string& scale, const std::string&
     if (scales.has(name) && scales.at(name).contains("scales"))
       raise("{} cannot hold scales itself", scales.where(name));
   scales.reject_unknown();
-  if (scales.has(scale)) merge(merged, scales.object(scale).fields());
+  if (!scales.has(scale)) return merged;
+  JsonObject changes = scales.object(scale);
+  merge(merged, changes.fields());
+  merged.erase(kStandInKey);
+  if (!changes.has(kStandInKey)) return merged;
+  JsonObject stand_in = changes.object(kStandInKey);
+  if (!stand_in.has("note"))
+    raise("{} has no \"note\": figures must say what stands in for what",
+          changes.where(kStandInKey));
+  if (inputs == Inputs::kStandIn) merge(merged, stand_in.fields());
   return merged;
+}
+
+bool has_stand_in(const Value& file, const std::string& scale) {
+  return field_of(field_of(file, "scales"), scale).contains(kStandInKey);
 }
 
 void apply_set(Value& experiment, const std::string& assignment) {

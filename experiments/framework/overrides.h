@@ -11,9 +11,19 @@ namespace reprise::experiments {
 // Returns "smoke", "desk", "paper".
 const std::vector<std::string>& scale_names();
 
+// Which inputs an experiment reads: those that its scale names, or those of the scale's "stand_in",
+// for machines on which the named ones are absent.
+enum class Inputs { kNamed, kStandIn };
+
 // Returns the file without "scales" and with the overrides of `scale` applied: objects merge key by
-// key, everything else is replaced. Throws Error for an unknown scale, here or in the file.
-Value with_scale(const Value& file, const std::string& scale, const std::string& source);
+// key, everything else is replaced. kStandIn then applies the scale's "stand_in" in the same way.
+// Throws Error for an unknown scale, here or in the file, and for a "stand_in" without a "note",
+// because figures must say what stands in.
+Value with_scale(const Value& file, const std::string& scale, const std::string& source,
+                 Inputs inputs = Inputs::kNamed);
+
+// True if the scale has a "stand_in". The file must have passed with_scale().
+bool has_stand_in(const Value& file, const std::string& scale);
 
 // Applies "a.b=value". The value is JSON if it parses as JSON, else text; for a list, a JSON list
 // or entries separated by commas. A number in the path is an index into a list. Throws Error for

@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/model/checkpoint/content_hash.h"
 #include "core/model/config/shapes.h"
@@ -147,6 +149,26 @@ Fields workload_sources(const Experiment& experiment) {
   return sources;
 }
 
+bool is_known_model(const std::string& name) {
+  try {
+    (void)resolve_model(name);
+    return true;
+  } catch (const Error&) {  // missing_inputs() names it
+    return false;
+  }
+}
+
+// The files and folders of data that the experiment names.
+std::vector<std::string> data_of(const Experiment& experiment) {
+  std::vector<std::string> names;
+  const Workload& workload = experiment.workload;
+  for (const std::string& set : sets_of(experiment))
+    names.push_back((fs::path(workload.file) / set).string());
+  if (names.empty() && !workload.file.empty()) names.push_back(workload.file);
+  if (!workload.templates.empty()) names.push_back(workload.templates);
+  return names;
+}
+
 }  // namespace
 
 Fields sources_of(const Experiment& experiment) {
@@ -159,6 +181,19 @@ Fields sources_of(const Experiment& experiment) {
     if (Fields workload = workload_sources(experiment); !workload.empty())
       sources["workload"] = std::move(workload);
   return sources;
+}
+
+std::vector<std::string> missing_inputs(const Experiment& experiment) {
+  std::vector<std::string> missing;
+  for (const ModelChoice& choice : experiment.models)
+    if (!choice.model.empty() && !choice.random_weights && !is_known_model(choice.model) &&
+        std::find(missing.begin(), missing.end(), choice.model) == missing.end())
+      missing.push_back(choice.model);
+  for (const std::string& name : data_of(experiment)) {
+    std::error_code error;
+    if (!fs::exists(place_of_file(name), error)) missing.push_back(name);
+  }
+  return missing;
 }
 
 }  // namespace reprise::experiments

@@ -2,6 +2,9 @@
 // run is not continued with other weights under the same names.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "experiments/framework/experiment_file.h"
 
 namespace reprise::experiments {
@@ -12,5 +15,9 @@ namespace reprise::experiments {
 // Files that are absent are left out, and those that cannot be read are "unreadable"; loading them
 // reports why.
 [[nodiscard]] Fields sources_of(const Experiment& experiment);
+
+// Names of the models with trained weights and of the data sets that the experiment reads and that
+// are not on this machine, as the experiment writes them.
+[[nodiscard]] std::vector<std::string> missing_inputs(const Experiment& experiment);
 
 }  // namespace reprise::experiments

@@ -19,19 +19,25 @@ const MetricInfo kNearestHead = {"nearest_head_distance", "ratio",
                                  "mean over the pairs, of the head whose maps are most alike"};
 const MetricInfo kFarthestHead = {"farthest_head_distance", "ratio",
                                   "the same of the head whose maps differ most"};
-const MetricInfo kShownDistance = {
-    "shown_distance", "ratio",
-    "of the pair whose maps the record holds, in the head whose maps are most alike"};
+const MetricInfo kShownDistance = {"shown_distance", "ratio",
+                                   "of the pair whose maps the record holds, in the shown head"};
 const MetricInfo kComparedPairs = {"compared_pairs", "pairs", "of texts of one length"};
+
+constexpr int64_t kMostAlike = -1;
 
 struct AttentionMapsAxes : TextAxes {
   int64_t layer = 0;
   int64_t items = 50;
+  int64_t head = kMostAlike;
 
   void visit(AxisVisitor& visitor) {
     visitor.integer({"layer", "", "whose maps are compared, from 0"}, {0, 1 << 14}, layer);
     visitor.integer({"items", "items", "pairs of each file, the first ones"}, {1, 1 << 16}, items);
     visit_prompt(visitor);
+    visitor.integer(
+        {"head", "", "whose maps the record holds, from 0; -1: the one whose maps are most alike",
+         /*came_later=*/true},
+        {kMostAlike, 1 << 14}, head);
   }
 };
 
@@ -136,8 +142,10 @@ Comparison compare(const std::string& method, const std::vector<TextMap>& maps,
 }
 
 SentenceSet pairs_of(const Group& group, const AttentionMapsAxes& axes) {
-  SentenceSet set =
-      load_sentences(group.workload, {.items = axes.items, .seed = group.seeds.prompts});
+  SentenceChoice choice;
+  choice.items = axes.items;
+  choice.seed = group.seeds.prompts;
+  SentenceSet set = load_sentences(group.workload, choice);
   if (set.scores.empty())
     raise("kind attention_maps compares the texts of sentence_pairs, not of {}",
           group.workload.name);
@@ -183,7 +191,7 @@ void show_maps(const Comparison& found, int64_t head, int64_t heads, Measurement
 }
 
 Measurement measurement_of(const std::string& method, const std::vector<TextMap>& maps,
-                           const model::ModelConfig& config) {
+                           const model::ModelConfig& config, int64_t shown_head) {
   const Comparison found = compare(method, maps, config);
   if (found.of_pairs.empty())
     raise("no two texts of {} have equally many tokens: take more items, or another file", method);
@@ -194,7 +202,8 @@ Measurement measurement_of(const std::string& method, const std::vector<TextMap>
   out.set(kNearestHead, *least / count);
   out.set(kFarthestHead, *most / count);
   out.set(kComparedPairs, count);
-  show_maps(found, least - found.of_heads.begin(), config.heads, out);
+  const int64_t head = shown_head == kMostAlike ? least - found.of_heads.begin() : shown_head;
+  show_maps(found, head, config.heads, out);
   return out;
 }
 
@@ -223,6 +232,8 @@ void AttentionMapsKind::check(const Group& group) {
     const model::ModelConfig config = Bench::config(with_model_folder(group));
     if (axes.layer >= config.layers)
       raise("layer is {}, and {} has {}, counted from 0", axes.layer, config.name, config.layers);
+    if (axes.head >= config.heads)
+      raise("head is {}, and {} has {}, counted from 0", axes.head, config.name, config.heads);
   });
   problems.raise_if_any();
 }
@@ -242,7 +253,7 @@ std::vector<Measurement> AttentionMapsKind::measure(const Group& group, const Ma
   const std::vector<TextMap> maps = maps_of(group, axes, embedder, stop);
   std::vector<Measurement> measurements;
   for (const MethodChoice& method : group.methods)
-    measurements.push_back(measurement_of(method.name, maps, decoder.config()));
+    measurements.push_back(measurement_of(method.name, maps, decoder.config(), axes.head));
   return measurements;
 }
 

@@ -151,15 +151,26 @@ SentenceSet load_mmlu(const std::string& path, const SentenceChoice& choice) {
   SentenceSet set;
   auto items = workloads::questions::load_mmlu_group(path, choice.group, choice.mmlu);
   keep_first(items, choice.items);
+  std::vector<bool> is_asked;
+  if (choice.database_split != kSplitOfAsked && choice.database_split != choice.mmlu.split) {
+    is_asked.resize(items.size(), true);
+    workloads::questions::MmluOptions stored = choice.mmlu;
+    stored.split = choice.database_split;
+    auto others = workloads::questions::load_mmlu_group(path, choice.group, stored);
+    keep_first(others, choice.items);
+    items.insert(items.end(), others.begin(), others.end());
+    is_asked.resize(items.size(), false);
+  }
   for (const std::string& letter : items.front().choices)
     set.choices.push_back(items.front().lead + letter);
   // A space is part of the letter's token. A line break is not: the letter follows it.
   const std::string lead = items.front().lead == " " ? "" : items.front().lead;
   std::vector<std::string> texts;
   for (const auto& item : items) texts.push_back(item.text() + lead);
-  const Items all{.count = texts.size(), .texts_of = [&](size_t item) {
-                    return std::vector<std::string_view>{texts[item]};
-                  }};
+  const Items all{
+      .count = texts.size(),
+      .texts_of = [&](size_t item) { return std::vector<std::string_view>{texts[item]}; },
+      .is_asked = std::move(is_asked)};
   for (const sets::Split& part : parts_of(choice, all, {{kQueries, 1}}, set)) {
     std::vector<std::string>* apart = set_apart(set, part);
     for (const size_t item : part.items) {

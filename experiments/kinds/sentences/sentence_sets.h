@@ -15,10 +15,15 @@ namespace reprise::experiments {
 // The workloads "sentence_pairs", "sentiment" and "mmlu".
 [[nodiscard]] std::vector<workloads::WorkloadInfo> sentence_workloads();
 
+inline constexpr const char* kSplitOfAsked = "same";
+
 struct SentenceChoice {
   int64_t items = 0;          // pairs or labelled texts of each file, questions: the first; 0: all
   std::string group = "all";  // of mmlu: of subjects
   workloads::questions::MmluOptions mmlu = {};
+  // Of mmlu: the split that database and training are taken from, while all questions of mmlu.split
+  // are asked; kSplitOfAsked: one split is divided. [AttnCache's released code]
+  std::string database_split = kSplitOfAsked;
   double database_share = 0;  // share of the items that methods may store
   double training_share = 0;  // share of the items that methods learn from before
   uint64_t seed = 1;          // of the splits

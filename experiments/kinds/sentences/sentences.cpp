@@ -61,10 +61,12 @@ struct SentencesAxes : TextAxes, MmluAxes {
   double database_share = 0;
   double training_share = 0;
   std::string database_from = kApart;
+  std::string database_split = kSplitOfAsked;
   std::string edits = kAsGiven;
   std::string set;             // "": the workload's file itself
   int64_t texts_per_step = 0;  // 0: all
   double threshold = 0;        // 0: as the method's options say
+  int64_t padded_tokens = 0;   // 0: as the method's options say
 
   void visit(AxisVisitor& visitor) {
     visitor.integer({"items", "items",
@@ -99,6 +101,10 @@ struct SentencesAxes : TextAxes, MmluAxes {
     visitor.real(
         {"threshold", "ratio", "of methods that have this option, in its place; 0: the option"},
         {0, 2}, threshold);
+    visitor.integer({"padded_tokens", "tokens",
+                     "of methods that pad prompts, in place of their option; 0: the option",
+                     /*came_later=*/true},
+                    {0, 1 << 20}, padded_tokens);
   }
 
  private:
@@ -114,6 +120,11 @@ struct SentencesAxes : TextAxes, MmluAxes {
                   "asked (of pairs the first ones), in place of those",
                   /*came_later=*/true},
                  {{kApart, kAsked}}, database_from);
+    visitor.word({"database_split", "",
+                  "of mmlu: the split of the items set apart; all questions of the axis split are "
+                  "then asked. same: one split is divided",
+                  /*came_later=*/true},
+                 {{kSplitOfAsked, "val", "test"}}, database_split);
   }
 };
 
@@ -141,6 +152,7 @@ SentenceSet set_of(const Group& group, const SentencesAxes& axes, bool has_head)
   return load_sentences(workload, {.items = axes.items,
                                    .group = axes.task,
                                    .mmlu = axes.mmlu,
+                                   .database_split = axes.database_split,
                                    .database_share = axes.database_share,
                                    .training_share = axes.training_share,
                                    .seed = group.seeds.prompts,
@@ -171,10 +183,18 @@ struct SentenceLane {
   std::vector<float> vectors;  // [texts, width]
 };
 
-// The method with the option that the place of the sweep sets.
-MethodChoice placed(const MethodChoice& method, double threshold) {
+// True if the method pads prompts to a length of its own.
+bool pads(const MethodChoice& method) {
+  const auto length = method.resolved.find("padded_tokens");
+  return length != method.resolved.end() && length->second != Value(0);
+}
+
+// The method with the options that the place of the sweep sets.
+MethodChoice placed(const MethodChoice& method, const SentencesAxes& axes) {
   MethodChoice here = method;
-  if (threshold > 0 && method.resolved.contains("threshold")) here.options["threshold"] = threshold;
+  if (axes.threshold > 0 && method.resolved.contains("threshold"))
+    here.options["threshold"] = axes.threshold;
+  if (axes.padded_tokens > 0 && pads(method)) here.options["padded_tokens"] = axes.padded_tokens;
   return here;
 }
 
@@ -222,7 +242,7 @@ class SentenceRun {
       if (stop) throw Interrupted{};
       name = label_of(method);
       texts = 0;
-      add_lane(PrefillLane(placed(method, axes_.threshold), setup, group_.repetitions));
+      add_lane(PrefillLane(placed(method, axes_), setup, group_.repetitions));
     }
   }
 
@@ -362,7 +382,7 @@ void SentencesKind::check(const Group& group) {
   Problems problems;
   for (const MethodChoice& method : group.methods)
     problems.collect([&] {
-      const MethodChoice chosen = placed(method, axes.threshold);
+      const MethodChoice chosen = placed(method, axes);
       (void)methods::make_method(chosen.name, chosen.options);
     });
   problems.collect([&] {

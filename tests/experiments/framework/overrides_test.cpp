@@ -23,6 +23,51 @@ TEST(Scale, OverridesMergeObjectsAndReplaceLists) {
   EXPECT_EQ(parse_sample(sample_file(), "paper").axis_values[0].size(), 3u);
 }
 
+Json file_with_stand_in() {
+  Json file = sample_file();
+  file["scales"]["desk"] = {
+      {"sweep", {{"prompt_tokens", {8, 16}}}},
+      {"stand_in", {{"note", "models/b stands in."}, {"models", {"models/b"}}}}};
+  return file;
+}
+
+Experiment parse_stand_in(const Json& file, const std::vector<std::string>& overrides = {}) {
+  return parse_experiment(file, "sample.json", "desk", overrides, sample_vocabulary(),
+                          Inputs::kStandIn);
+}
+
+TEST(StandIn, AppliesAfterTheScaleOnlyWhenAskedFor) {
+  const Json file = file_with_stand_in();
+  const Experiment named = parse_sample(file);
+  EXPECT_TRUE(named.has_stand_in);
+  EXPECT_EQ(named.models.size(), 2u);
+  EXPECT_EQ(named.note, "");
+  const Experiment other = parse_stand_in(file);
+  EXPECT_FALSE(other.has_stand_in);
+  ASSERT_EQ(other.models.size(), 1u);
+  EXPECT_EQ(other.models[0].model, "models/b");
+  EXPECT_EQ(other.note, "models/b stands in.");
+  EXPECT_EQ(other.axis_values[0], (std::vector<AxisValue>{8, 16}));  // of the scale
+  EXPECT_FALSE(parse_sample(file, "smoke").has_stand_in);
+}
+
+TEST(StandIn, IsOverriddenBySet) {
+  const Json file = file_with_stand_in();
+  EXPECT_TRUE(parse_sample(file, "desk", {"repetitions=1"}).has_stand_in);
+  EXPECT_EQ(parse_stand_in(file, {"models=models/c"}).models[0].model, "models/c");
+}
+
+TEST(StandIn, IsCheckedWithTheFileAndSaysWhatStandsIn) {
+  Json file = file_with_stand_in();
+  file["scales"]["desk"]["stand_in"]["dtypes"] = {"f8"};
+  EXPECT_NE(parse_message(file).find("with its stand_in"), std::string::npos)
+      << parse_message(file);
+  file = file_with_stand_in();
+  file["scales"]["desk"]["stand_in"].erase("note");
+  EXPECT_NE(parse_message(file).find("\"scales.desk.stand_in\" has no \"note\""), std::string::npos)
+      << parse_message(file);
+}
+
 TEST(Scale, UnknownOneOffersTheNearest) {
   try {
     (void)parse_sample(sample_file(), "papr");

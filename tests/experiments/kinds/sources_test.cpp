@@ -10,7 +10,9 @@
 #include "core/base/error.h"
 #include "experiments/kinds/registry.h"
 #include "results/identity.h"
+#include "tests/core/model/checkpoint/model_files.h"
 #include "tests/experiments/kinds/shared/tiny_model.h"
+#include "tests/support/environment.h"
 #include "tests/support/json.h"
 
 namespace reprise::experiments {
@@ -171,6 +173,48 @@ TEST_F(SourcesTest, ShippedShapesAndDamagedFilesHaveFingerprintsToo) {
   fs::remove(dir_ / "model.safetensors");
   fs::create_directory(dir_ / "model.safetensors");
   EXPECT_NE(sources("checkpoint").dump().find("unreadable"), std::string::npos);
+}
+
+TEST_F(SourcesTest, WhatIsNotHereIsNamedOnce) {
+  const auto missing = [&](const Json& models, const std::string& data) {
+    const Json file = {{"name", "t"},
+                       {"title", "t"},
+                       {"kind", "sentences"},
+                       {"methods", {"compute"}},
+                       {"models", models},
+                       {"sweep", {{"set", {"text.txt", "no.tsv"}}}},
+                       {"workload", {{"name", "sentence_pairs"}, {"file", data}}}};
+    return missing_inputs(parse_experiment(file, "t.json", "desk", {}, known_vocabulary()));
+  };
+  const Json models = {{{"model", "no/such"}},
+                       {{"model", "no/such"}, {"weight_format", "int8"}},
+                       {{"model", "no/other"}, {"weights", "random"}},
+                       {{"model", dir_.string()}}};
+  EXPECT_EQ(missing(models, dir_.string()),
+            (std::vector<std::string>{"no/such", (dir_ / "no.tsv").string()}));
+  // Data that `reprise data get` knows.
+  EXPECT_EQ(missing({dir_.string()}, "sts/none"),
+            (std::vector<std::string>{"sts/none/text.txt", "sts/none/no.tsv"}));
+}
+
+// Without any download each experiment of AttnCache's paper starts at scale desk.
+TEST(ShippedExperiments, OfAttnCacheStandInForWhatIsNotHere) {
+  const model::TempDir nothing;
+  const reprise::testing::EnvironmentVariable cache("XDG_CACHE_HOME", nothing.path());
+  const reprise::testing::EnvironmentVariable data("REPRISE_DATA", "");
+  int stand_ins = 0;
+  for (const auto& entry : fs::directory_iterator(REPRISE_SOURCE_DIR "/experiments/attn_cache")) {
+    if (entry.path().extension() != ".json") continue;
+    const Experiment named = load_experiment(entry.path(), "desk", {}, known_vocabulary());
+    if (missing_inputs(named).empty()) continue;
+    ASSERT_TRUE(named.has_stand_in) << entry.path();
+    const Experiment other =
+        load_experiment(entry.path(), "desk", {}, known_vocabulary(), Inputs::kStandIn);
+    EXPECT_EQ(missing_inputs(other), std::vector<std::string>{}) << entry.path();
+    EXPECT_NE(other.note.find("tands in"), std::string::npos) << entry.path();
+    ++stand_ins;
+  }
+  EXPECT_EQ(stand_ins, 10);
 }
 
 }  // namespace

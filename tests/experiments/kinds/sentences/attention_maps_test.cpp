@@ -73,9 +73,17 @@ TEST_F(AttentionMaps, TheFirstPairIsShown) {
   EXPECT_FALSE(measured[2].metrics.contains("shown_distance"));
 }
 
+TEST_F(AttentionMaps, TheShownHeadMayBeChosen) {
+  for (const int head : {0, 1}) {
+    const auto measured = measure("3\ta b c\tc d e\n1\th h h\tg f g\n", {{"head", head}});
+    EXPECT_EQ(measured[0].answers["maps"]["head"], head);
+  }
+}
+
 TEST_F(AttentionMaps, WhatCannotBeComparedIsRefused) {
   const std::string some = "5\ta b\tc d\n3\ta c\ta c d\n";
   expect_error([&] { (void)measure(some, {{"layer", 2}}); }, {"layer is 2", "has 2"});
+  expect_error([&] { (void)measure(some, {{"head", 99}}); }, {"head is 99"});
   expect_error([&] { (void)measure("5\ta b\tc d e\n3\ta\ta c d f\n"); }, {"pairs", "equally many"});
   expect_error([&] { (void)measure(some, {}, Json::array({"neighbours"})); }, {"neighbours"});
 }

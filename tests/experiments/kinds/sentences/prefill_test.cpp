@@ -249,6 +249,26 @@ TEST_F(ReusedSentences, HitsFallAsTheThresholdRises) {
   }
 }
 
+// Only a method that pads by itself takes the axis' length.
+TEST_F(ReusedSentences, TheLengthOfPaddingMayBeSwept) {
+  Json pads = raw_;
+  pads["padded_tokens"] = 40;
+  pads["alignment"] = "end";
+  const auto cosines = [&](int padded_tokens) {
+    const auto measured =
+        measure({"compute", method("attn_cache", raw_), method("attn_cache", pads)},
+                {{"threshold", 2.0}, {"padded_tokens", padded_tokens}});
+    return std::pair(value_of(measured[1], "vector_cosine"),
+                     value_of(measured[2], "vector_cosine"));
+  };
+  const auto [as_it_is, padded] = cosines(0);
+  EXPECT_NEAR(as_it_is, 1, 1e-12);
+  EXPECT_NEAR(padded, 1, 1e-6);
+  const auto [still, cut] = cosines(2);
+  EXPECT_NEAR(still, 1, 1e-12);
+  EXPECT_LT(cut, 1 - 1e-6);  // two tokens of each text are left
+}
+
 TEST_F(ReusedSentences, SeveralTextsAStepReuseWhereAllHit) {
   const auto measured =
       measure({"compute", method("attn_cache", raw_)}, {{"threshold", 0.2}, {"texts_per_step", 0}});

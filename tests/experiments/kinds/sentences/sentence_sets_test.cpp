@@ -187,6 +187,28 @@ TEST(LoadSentences, QuestionsOfAGroupAreAskedByTheirLetters) {
   EXPECT_TRUE(relay.texts[0].ends_with("D. d\nAnswer: \n"));  // a letter's token follows
 }
 
+TEST(LoadSentences, QuestionsOfAnotherSplitAreStored) {
+  const TempDir dir;
+  dir.write("anatomy_val.csv", "One?,a,b,c,d,C\nTwo?,a,b,c,d,A\nStored 1?,a,b,c,d,A\n");
+  std::string stored;
+  for (int i = 0; i < 10; ++i) stored += "Stored " + std::to_string(i) + "?,a,b,c,d,B\n";
+  dir.write("anatomy_test.csv", stored);
+  const SentenceSet set =
+      load_sentences({"mmlu", dir.path().string()}, {.items = 8,
+                                                     .mmlu = {.shots = 0, .split = "val"},
+                                                     .database_split = "test",
+                                                     .database_share = 0.5,
+                                                     .training_share = 0.4});
+  EXPECT_EQ(set.answers, (std::vector<size_t>{2, 0, 0}));  // all of the split that is asked
+  // Seven are left of the first eight: one is asked.
+  EXPECT_EQ(set.database.size() + set.training.size() + 1, 7u);
+  for (const std::string& text : set.database) {
+    EXPECT_NE(text.find("Stored"), std::string::npos) << text;
+    for (const char* other : {"Stored 1?", "Stored 8?", "Stored 9?"})
+      EXPECT_EQ(text.find(other), std::string::npos) << text;
+  }
+}
+
 TEST(ScoreSentences, TheLikeliestChoiceCountsAndOfEqualOnesTheFirst) {
   SentenceSet set;
   set.texts = {"a", "b", "c"};

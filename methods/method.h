@@ -150,6 +150,7 @@ struct TurnPart {
 struct TurnCounts {
   int64_t reused_layers = 0;  // (prompt, layer) pairs that were computed with stored maps
   std::vector<TurnPart> parts;
+  std::vector<TurnPart> within;  // of parts: how their time divides
 
   [[nodiscard]] double parts_ms() const {
     double sum = 0;

@@ -168,6 +168,36 @@ TEST(LayerTimes, EveryPartOfABlockCountsOnceAndNothingElseChanges) {
   EXPECT_EQ(times.layers().size(), 6u);
 }
 
+// Each part lasts one tick of the clock, which is read twice for it.
+TEST(LayerTimes, AttentionInPartsIsTheSameAttention) {
+  for (const char* shape : {"tinyllama-1.1b", "falcon-7b", "mpt-7b"}) {
+    auto decoder = random_decoder(scaled_down(shape), Context::machine());
+    const int64_t layers = decoder->config().layers;
+    const bool rotates = decoder->config().position == PositionScheme::kRotary;
+    const std::vector<int32_t> ids = some_prompt(9);
+    int64_t now_ns = 0;
+    LayerTimes times(layers, nullptr, [&] { return now_ns += 10; });
+    times.split_attention(true);
+    const std::vector<float> parts = hidden_with(*decoder, ids, &times);
+    const std::vector<float> whole = hidden_with(*decoder, ids, nullptr);
+    ASSERT_EQ(parts.size(), whole.size());
+    for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(parts[i], whole[i], 1e-4) << shape;
+    for (const LayerTime& time : times.layers()) {
+      EXPECT_EQ(time.queries_ns, 10);
+      EXPECT_EQ(time.keys_ns, 10);
+      EXPECT_EQ(time.values_ns, 10);
+      EXPECT_EQ(time.rotary_ns, rotates ? 10 : 0);
+      EXPECT_EQ(time.map_ns, 0);  // none is computed as values
+      EXPECT_EQ(time.attention_ns, rotates ? 90 : 70);
+    }
+    times.reset();
+    times.split_attention(false);
+    (void)hidden_with(*decoder, ids, &times);
+    EXPECT_EQ(times.layers()[0].queries_ns, 0);
+    EXPECT_EQ(times.layers()[0].attention_ns, 10);
+  }
+}
+
 // A block whose attention was turned off leaves the cosine of its attention at 1.
 TEST(LayerSimilarity, IsTheMeanCosineOfRowsBeforeAndAfter) {
   for (const char* shape : {"tinyllama-1.1b", "falcon-7b", "mpt-7b"}) {

@@ -8,6 +8,28 @@
 #include "core/model/network/positions.h"
 
 namespace reprise::model {
+namespace {
+
+// Tells a policy that splits attention when a part begins and ends; others are told nothing.
+class PartOf {
+ public:
+  PartOf(bool splits, const StepInput& step, int64_t layer, AttentionPart part)
+      : policy_(splits ? step.policy : nullptr), layer_(layer), part_(part) {
+    if (policy_ != nullptr) policy_->beginning(layer_, part_);
+  }
+  ~PartOf() {
+    if (policy_ != nullptr) policy_->computed(layer_, part_);
+  }
+  PartOf(const PartOf&) = delete;
+  PartOf& operator=(const PartOf&) = delete;
+
+ private:
+  LayerPolicy* policy_;
+  int64_t layer_;
+  AttentionPart part_;
+};
+
+}  // namespace
 
 AttentionStep::AttentionStep(Network& network)
     : network_(network), step_(kernels::make_step_attention(network.context)) {
@@ -79,7 +101,48 @@ void AttentionStep::project_out(int64_t layer, int64_t rows) {
                   rows, network_.buffers.residual.data(), DType::kF32, /*accumulate=*/true);
 }
 
+bool AttentionStep::splits(const StepInput& step) const {
+  return step.policy != nullptr && step.policy->splits_attention() && relative_ == nullptr &&
+         step.score_bias == nullptr;
+}
+
+void AttentionStep::rotate(float* data, int64_t heads, int64_t row_stride, int64_t rows) {
+  kernels::RotaryCall{.data = data,
+                      .rows = rows,
+                      .row_stride = row_stride,
+                      .heads = heads,
+                      .head_dim = network_.config.head_dim,
+                      .half = network_.config.rotary.dims / 2,
+                      .cos = network_.buffers.cos.as<float>(),
+                      .sin = network_.buffers.sin.as<float>()}
+      .run(network_.context);
+}
+
+void AttentionStep::project_apart(int64_t layer, const StepInput& step) {
+  const ModelConfig& config = network_.config;
+  const int64_t rows = step.plan.rows(), q = config.q_dim(), kv = config.kv_dim();
+  auto* queries = network_.buffers.qkv.as<float>();
+  float *keys = queries + rows * q, *values = keys + rows * kv;
+  const auto project = [&](AttentionPart part, int64_t first, int64_t end, float* out) {
+    const PartOf timed(true, step, layer, part);
+    network_.linear_rows(network_.layer(layer)[Part::kQkv], first, end,
+                         network_.buffers.normed.data(), rows, out);
+    clip(out, rows, end - first);
+  };
+  project(AttentionPart::kQueries, 0, q, queries);
+  project(AttentionPart::kKeys, q, q + kv, keys);
+  project(AttentionPart::kValues, q + kv, q + 2 * kv, values);
+  if (config.position == PositionScheme::kRotary) {
+    const PartOf timed(true, step, layer, AttentionPart::kRotary);
+    rotate(queries, config.heads, q, rows);
+    rotate(keys, config.kv_heads, kv, rows);
+  }
+  step_->write_kv(layer, keys, values, kv);
+}
+
 void AttentionStep::project_qkv(int64_t layer, const StepInput& step) {
+  is_apart_ = splits(step);
+  if (is_apart_) return project_apart(layer, step);
   const ModelConfig& config = network_.config;
   const int64_t rows = step.plan.rows();
   float* qkv = network_.buffers.qkv.as<float>();
@@ -87,15 +150,7 @@ void AttentionStep::project_qkv(int64_t layer, const StepInput& step) {
                   DType::kF32);
   clip(qkv, rows, qkv_dim());
   if (config.position == PositionScheme::kRotary)
-    kernels::RotaryCall{.data = qkv,
-                        .rows = rows,
-                        .row_stride = qkv_dim(),
-                        .heads = config.heads + config.kv_heads,
-                        .head_dim = config.head_dim,
-                        .half = config.rotary.dims / 2,
-                        .cos = network_.buffers.cos.as<float>(),
-                        .sin = network_.buffers.sin.as<float>()}
-        .run(network_.context);
+    rotate(qkv, config.heads + config.kv_heads, qkv_dim(), rows);
   const float* keys = qkv + config.q_dim();
   step_->write_kv(layer, keys, keys + config.kv_dim(), qkv_dim());
 }
@@ -104,9 +159,12 @@ void AttentionStep::project_values(int64_t layer, const StepInput& step) {
   const ModelConfig& config = network_.config;
   const int64_t rows = step.plan.rows();
   float* values = network_.buffers.qkv.as<float>();
-  network_.linear_rows(network_.layer(layer)[Part::kQkv], config.q_dim() + config.kv_dim(),
-                       qkv_dim(), network_.buffers.normed.data(), rows, values);
-  clip(values, rows, config.kv_dim());
+  {
+    const PartOf timed(splits(step), step, layer, AttentionPart::kValues);
+    network_.linear_rows(network_.layer(layer)[Part::kQkv], config.q_dim() + config.kv_dim(),
+                         qkv_dim(), network_.buffers.normed.data(), rows, values);
+    clip(values, rows, config.kv_dim());
+  }
   step_->write_kv(layer, /*keys=*/nullptr, values, config.kv_dim());
 }
 
@@ -124,8 +182,11 @@ void AttentionStep::attend_by_map(int64_t layer, const StepInput& step, const La
   }
   grow(map_, config.heads * rows, keys, DType::kF32, network_.context);
   kept_ = {};  // this layer's map takes the memory
-  kernels::attention_map(step.plan, layer, queries(), params_, biases, map_.as<float>(),
-                         network_.context);
+  {
+    const PartOf timed(splits(step), step, layer, AttentionPart::kMap);
+    kernels::attention_map(step.plan, layer, queries(), params_, biases, map_.as<float>(),
+                           network_.context);
+  }
   kernels::RowMap map{
       .map = kernels::contiguous_map(map_.data(), DType::kF32, config.heads, rows, keys)};
   map.map.device = network_.context.device;
@@ -194,7 +255,7 @@ void AttentionStep::clip(float* data, int64_t rows, int64_t cols) const {
 
 kernels::QueryView AttentionStep::queries() const {
   return {.data = network_.buffers.qkv.as<float>(),
-          .row_stride = qkv_dim(),
+          .row_stride = is_apart_ ? network_.config.q_dim() : qkv_dim(),
           .heads = network_.config.heads};
 }
 

@@ -33,6 +33,12 @@ class AttentionStep {
  private:
   void project_qkv(int64_t layer, const StepInput& step);
   void project_values(int64_t layer, const StepInput& step);
+  // project_qkv() part by part, for policies that split attention. Queries, keys and values of all
+  // rows then follow one another in buffers.qkv.
+  void project_apart(int64_t layer, const StepInput& step);
+  // Rotates `heads` heads of each row.
+  void rotate(float* data, int64_t heads, int64_t row_stride, int64_t rows);
+  [[nodiscard]] bool splits(const StepInput& step) const;
   // Computes the map as values, for scores with a bias and for maps that are kept or shown.
   void attend_by_map(int64_t layer, const StepInput& step, const LayerChoice& choice);
   void show(int64_t layer, const StepInput& step, kernels::MapView map);
@@ -53,6 +59,7 @@ class AttentionStep {
   Buffer map_, biases_;                           // [heads, rows, keys] f32
   std::vector<float> shown_;                      // a map copied from another device
   std::unique_ptr<Disentangled> relative_;        // null: scores have no relative positions
+  bool is_apart_ = false;                         // buffers.qkv is as project_apart() leaves it
   kernels::RowMap kept_;  // the last map that a layer of this step kept; no rows: none
 };
 

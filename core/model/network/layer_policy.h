@@ -53,6 +53,9 @@ enum class BlockPoint : uint8_t {
   kDone
 };
 
+// Operations of attention that a policy can have computed one after another, to time them.
+enum class AttentionPart { kQueries, kKeys, kValues, kRotary, kMap };
+
 // Decides what each layer of a step does, layer by layer. A layer that does not compute leaves no
 // keys in the cache (kReuseMap and kShareMap leave values, the skipping actions nothing), so no
 // later step may compute that layer over these tokens.
@@ -78,6 +81,12 @@ class LayerPolicy {
   // reads_residual(), else on the model's device.
   [[nodiscard]] virtual bool reads_residual() const { return false; }
   virtual void passed(int64_t /*layer*/, BlockPoint /*point*/, const TensorView& /*residual*/) {}
+  // True if attention computes queries, keys and values in three products instead of one, and calls
+  // beginning() and computed() around each part. Slower, with the same values; models whose scores
+  // have terms of their own ignore it. kMap is called where a map is computed as values.
+  [[nodiscard]] virtual bool splits_attention() const { return false; }
+  virtual void beginning(int64_t /*layer*/, AttentionPart /*part*/) {}
+  virtual void computed(int64_t /*layer*/, AttentionPart /*part*/) {}
   // Called by a policy_chain.h chain: another policy's choice holds for the layer, so a map that
   // this policy would have kept or shared does not exist.
   virtual void overruled(int64_t /*layer*/) {}

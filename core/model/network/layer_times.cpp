@@ -5,6 +5,25 @@
 #include "core/base/steady_now.h"
 
 namespace reprise::model {
+namespace {
+
+int64_t& time_of(LayerTime& time, AttentionPart part) {
+  switch (part) {
+    case AttentionPart::kQueries:
+      return time.queries_ns;
+    case AttentionPart::kKeys:
+      return time.keys_ns;
+    case AttentionPart::kValues:
+      return time.values_ns;
+    case AttentionPart::kRotary:
+      return time.rotary_ns;
+    case AttentionPart::kMap:
+      break;
+  }
+  return time.map_ns;
+}
+
+}  // namespace
 
 std::function<int64_t()> device_clock(std::shared_ptr<DeviceRuntime> runtime) {
   if (runtime == nullptr) return steady_now_ns;
@@ -41,6 +60,12 @@ void LayerTimes::passed(int64_t layer, BlockPoint point, const TensorView& resid
 
 void LayerTimes::overruled(int64_t layer) {
   if (inner_ != nullptr) inner_->overruled(layer);
+}
+
+void LayerTimes::beginning(int64_t /*layer*/, AttentionPart /*part*/) { part_ns_ = clock_ns_(); }
+
+void LayerTimes::computed(int64_t layer, AttentionPart part) {
+  time_of(times_.at(static_cast<size_t>(layer)), part) += clock_ns_() - part_ns_;
 }
 
 void LayerTimes::reset() { times_.assign(times_.size(), {}); }

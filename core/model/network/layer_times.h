@@ -17,6 +17,10 @@ struct LayerTime {
   int64_t choosing_ns = 0;      // the policy, such as AttnCache's retrieval and loading
   int64_t attention_ns = 0;     // input norm to output projection
   int64_t feed_forward_ns = 0;  // the rest of the block
+  // Parts of attention_ns, for LayerTimes that split attention; else 0. The others of it are the
+  // norm, writing the cache, applying the map and the output projection, and scores and softmax too
+  // where no map is computed as values.
+  int64_t queries_ns = 0, keys_ns = 0, values_ns = 0, rotary_ns = 0, map_ns = 0;
 };
 
 // A clock for a model on a device: waits for all of the device's work and returns the steady clock
@@ -32,6 +36,9 @@ class LayerTimes final : public LayerPolicy {
   // before their work is done.
   LayerTimes(int64_t layers, LayerPolicy* inner, std::function<int64_t()> clock_ns = {});
 
+  // From the next step on, attention is computed and timed in parts, or as a whole (the default).
+  void split_attention(bool splits) { splits_ = splits; }
+
   LayerChoice choose(LayerInput& input) override;
   [[nodiscard]] bool is_of_prefill_alone() const override {
     return inner_ != nullptr && inner_->is_of_prefill_alone();
@@ -42,6 +49,9 @@ class LayerTimes final : public LayerPolicy {
   }
   void passed(int64_t layer, BlockPoint point, const TensorView& residual) override;
   void overruled(int64_t layer) override;
+  [[nodiscard]] bool splits_attention() const override { return splits_; }
+  void beginning(int64_t layer, AttentionPart part) override;
+  void computed(int64_t layer, AttentionPart part) override;
 
   [[nodiscard]] const std::vector<LayerTime>& layers() const { return times_; }
   void reset();
@@ -50,7 +60,9 @@ class LayerTimes final : public LayerPolicy {
   LayerPolicy* inner_;
   std::function<int64_t()> clock_ns_;
   std::vector<LayerTime> times_;  // [layers]
-  int64_t last_ns_ = 0;           // beginning of the part being timed
+  int64_t last_ns_ = 0;           // beginning of the part of the block being timed
+  bool splits_ = false;
+  int64_t part_ns_ = 0;  // beginning of the part of attention being timed
 };
 
 }  // namespace reprise::model

@@ -25,11 +25,15 @@ const MetricInfo kMaxDifference = {
 const MetricInfo kParameters = {"parameters", "parameters", "weights of the model"};
 const MetricInfo kWeightMb = {"weight_mb", "MB", "of the weights as they are held in memory"};
 
+constexpr const char* kTogether = "together";
+constexpr const char* kApart = "apart";
+
 struct PrefillAxes : PromptAxes {
   int64_t asked_texts = 2;
   int64_t database_texts = 4;
   int64_t training_texts = 0;
   double stored_share = 1;
+  std::string operations = kTogether;
 
   void visit(AxisVisitor& visitor) {
     visit_prompt_tokens(visitor);
@@ -45,6 +49,11 @@ struct PrefillAxes : PromptAxes {
     visitor.real({"stored_share", "ratio",
                   "of the texts, those that are in the database: hits by construction"},
                  {0, 1}, stored_share);
+    visitor.word({"operations", "",
+                  "apart: each repetition takes a further turn, in which the operations of "
+                  "attention are computed and timed one by one [AttnCache table 4]",
+                  /*came_later=*/true},
+                 {{kTogether, kApart}}, operations);
   }
 };
 
@@ -89,6 +98,7 @@ class PrefillRun {
   PrefillRun(const Group& group, model::Decoder& decoder, Bench& bench)
       : group_(group), decoder_(decoder), encoder_(decoder), items_(group.axes_as<PrefillAxes>()) {
     const auto axes = group.axes_as<PrefillAxes>();
+    times_operations_ = axes.operations == kApart;
     for (int64_t i = 0; i < items_.queries; ++i)
       queries_.push_back(bench.prompt(group, axes, items_.query(i)));
     for (int64_t i = 0; i < items_.database; ++i) database_.push_back(bench.prompt(group, axes, i));
@@ -121,6 +131,10 @@ class PrefillRun {
     lane.turns.take(items_.queries, is_warmup, [&](int64_t step, model::LayerPolicy* policy) {
       compute(lane.queries[static_cast<size_t>(step)], policy, step == 0 ? lane.hidden : hidden_);
     });
+    if (times_operations_ && !is_warmup)
+      lane.turns.take_operations(items_.queries, [&](int64_t step, model::LayerPolicy* policy) {
+        compute(lane.queries[static_cast<size_t>(step)], policy, hidden_);
+      });
   }
 
   [[nodiscard]] Measurement measurement_of(size_t index) const {
@@ -168,6 +182,7 @@ class PrefillRun {
   model::Decoder& decoder_;
   model::Encoder encoder_;
   PromptItems items_;
+  bool times_operations_ = false;
   std::vector<std::vector<int32_t>> queries_, database_, training_;
   std::vector<TurnLane> lanes_;
   std::vector<float> hidden_;  // of queries that nothing is compared of

@@ -37,6 +37,18 @@ const MetricInfo kAttentionBound = {
     "the most that attention_speedup_hits can be: the products that a hit leaves out are free"};
 const MetricInfo kTextBound = {"text_bound", "ratio", "the same of text_speedup_hits"};
 
+const MetricInfo kQueriesMs = {"queries_ms", "ms",
+                               "per text, if operations are apart: the product for queries"};
+const MetricInfo kKeysMs = {"keys_ms", "ms", "the same for keys"};
+const MetricInfo kRotaryMs = {"rotary_ms", "ms", "the same: rotating queries and keys"};
+const MetricInfo kValuesMs = {"values_ms", "ms", "the same: the product for values"};
+const MetricInfo kMapMs = {
+    "map_ms", "ms",
+    "the same: scores and softmax, of methods that compute a map before they use it"};
+const MetricInfo kRestMs = {"attention_rest_ms", "ms",
+                            "the same: the rest of attention_ms, such as map times values and the "
+                            "output projection; without map_ms also scores and softmax"};
+
 std::vector<double> quotients(const std::vector<double>& of, const std::vector<double>& by) {
   std::vector<double> out;
   for (size_t i = 0; i < of.size(); ++i) out.push_back(of[i] / by[i]);
@@ -54,7 +66,8 @@ std::vector<MetricInfo> prefill_lane_metrics() {
   std::vector<MetricInfo> all = {
       kTextMs,         kTokensPerS,  kTextSpeedup,   kSpeedupHits,      kTexts,
       kHitRate,        kAttentionMs, kFeedForwardMs, kAttentionSpeedup, kAttentionSpeedupHits,
-      kAttentionBound, kTextBound};
+      kAttentionBound, kTextBound,   kQueriesMs,     kKeysMs,           kRotaryMs,
+      kValuesMs,       kMapMs,       kRestMs};
   add_method_metrics(MethodUse::kPrefill, /*takes_turns=*/true, all);
   return all;
 }
@@ -90,6 +103,42 @@ void PrefillLane::take(int64_t steps, bool is_warmup, const RunStep& run) {
     (void)turn();
   else
     turns_.push_back(taking_.take([] {}, turn));
+}
+
+void PrefillLane::take_operations(int64_t steps, const RunStep& run) {
+  method_->begin_turn();
+  times_->split_attention(true);
+  Operations sum;
+  for (int64_t step = 0; step < steps; ++step) {
+    times_->reset();
+    run(step, times_.get());
+    for (const model::LayerTime& layer : times_->layers()) {
+      const auto ms = [](int64_t ns) { return static_cast<double>(ns) * 1e-6; };
+      sum.queries_ms += ms(layer.queries_ns);
+      sum.keys_ms += ms(layer.keys_ns);
+      sum.rotary_ms += ms(layer.rotary_ns);
+      sum.values_ms += ms(layer.values_ns);
+      sum.map_ms += ms(layer.map_ns);
+      sum.rest_ms += ms(layer.attention_ns - layer.queries_ns - layer.keys_ns - layer.rotary_ns -
+                        layer.values_ns - layer.map_ns);
+    }
+  }
+  times_->split_attention(false);
+  operations_.push_back(sum);
+}
+
+void PrefillLane::report_operations(double per_text, Measurement& out) const {
+  const std::pair<const MetricInfo*, double Operations::*> parts[] = {
+      {&kQueriesMs, &Operations::queries_ms}, {&kKeysMs, &Operations::keys_ms},
+      {&kRotaryMs, &Operations::rotary_ms},   {&kValuesMs, &Operations::values_ms},
+      {&kMapMs, &Operations::map_ms},         {&kRestMs, &Operations::rest_ms}};
+  for (const auto& [metric, part] : parts) {
+    std::vector<double> ms;
+    for (const Operations& turn : operations_) ms.push_back(turn.*part * per_text);
+    // An operation that the method or the model lacks takes no time.
+    if (std::any_of(ms.begin(), ms.end(), [](double value) { return value > 0; }))
+      out.sample(*metric, ms);
+  }
 }
 
 PrefillLane::Step PrefillLane::take_step(int64_t index, const RunStep& run) {
@@ -153,6 +202,7 @@ void PrefillLane::report(const PrefillLane& first, const Prompts& prompts, Measu
   TurnPartSamples parts;
   for (const Turn& turn : turns_) parts.add(turn.counts, per_text);
   parts.add_to(out);
+  report_operations(per_text, out);
   if (method_->looks_up()) report_hits(first, prompts, out);
   MeasurementSink sink(out);
   method_->report(sink);

@@ -33,6 +33,9 @@ class PrefillLane {
   // Takes steps [0, steps) by calling run(step, policy) for each.
   using RunStep = std::function<void(int64_t step, model::LayerPolicy* policy)>;
   void take(int64_t steps, bool is_warmup, const RunStep& run);
+  // Takes the same steps once more with attention computed and timed operation by operation. These
+  // turns count for the operations' metrics alone.
+  void take_operations(int64_t steps, const RunStep& run);
 
   // The prompts of the steps.
   struct Prompts {
@@ -56,7 +59,13 @@ class PrefillLane {
     methods::TurnCounts counts;
   };
 
+  // Milliseconds of the operations of a turn's attention, over all steps and layers.
+  struct Operations {
+    double queries_ms = 0, keys_ms = 0, rotary_ms = 0, values_ms = 0, map_ms = 0, rest_ms = 0;
+  };
+
   Step take_step(int64_t index, const RunStep& run);
+  void report_operations(double per_text, Measurement& out) const;
   void report_hits(const PrefillLane& first, const Prompts& prompts, Measurement& out) const;
   // Sum of a part over the steps of each turn; sums_of_hits() counts only the steps in which `hits`
   // reused maps.
@@ -68,6 +77,7 @@ class PrefillLane {
   std::shared_ptr<engine::RequestShaper> shaper_;  // null: prompts stay as they are
   std::unique_ptr<model::LayerTimes> times_;
   std::vector<Turn> turns_;
+  std::vector<Operations> operations_;  // of each turn of take_operations()
   Undisturbed taking_;
 };
 

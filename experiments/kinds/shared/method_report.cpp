@@ -23,11 +23,12 @@ void add_new(const std::vector<MetricInfo>& from, std::vector<MetricInfo>& to) {
 
 void TurnPartSamples::add(const methods::TurnCounts& counts, double factor) {
   if (counts.parts.empty()) return;
-  for (const methods::TurnPart& part : counts.parts) {
-    auto& [metric, values] = samples_[part.metric->name];
-    metric = part.metric;
-    values.push_back(part.ms * factor);
-  }
+  for (const auto* list : {&counts.parts, &counts.within})
+    for (const methods::TurnPart& part : *list) {
+      auto& [metric, values] = samples_[part.metric->name];
+      metric = part.metric;
+      values.push_back(part.ms * factor);
+    }
   sums_ms_.push_back(counts.parts_ms() * factor);
 }
 

@@ -83,6 +83,46 @@ TEST_F(Prefill, TimesAreOfTextsAndTheirParts) {
   EXPECT_NEAR(value_of(measured[0], "tokens_per_s"), 24 * 1e3 / text_ms, 1e-6 * 24e3 / text_ms);
 }
 
+// On the model that comes with Reprise. The operations are timed in turns of their own, so their
+// sum is compared with the attention of the other turns only roughly.
+TEST_F(Prefill, OperationsOfAttentionAreTimedWhenAskedFor) {
+  if (const std::string absence = attn_cache::index_absence(attn_cache::IndexKind::kHnsw);
+      !absence.empty())
+    GTEST_SKIP() << absence;
+  const auto measured_with = [&](const char* operations) {
+    return measure(
+        group_of({{"kind", "prefill"},
+                  {"models", {"models/quickstart"}},
+                  {"methods",
+                   {"compute", "maps",
+                    method("attn_cache", {{"threshold", 1.0}, {"projector_from", "random"}})}},
+                  {"settings", {{"prompt_tokens", 96}, {"operations", operations}}},
+                  {"repetitions", 5}}));
+  };
+  for (const Measured& one : measured_with("together"))
+    for (const char* name : {"queries_ms", "values_ms", "map_ms", "attention_rest_ms"})
+      EXPECT_FALSE(one.metrics.contains(name)) << name;
+  const auto measured = measured_with("apart");
+  const std::vector<std::vector<std::string>> expected = {
+      {"queries_ms", "keys_ms", "rotary_ms", "values_ms", "attention_rest_ms"},
+      {"queries_ms", "keys_ms", "rotary_ms", "values_ms", "map_ms", "attention_rest_ms"},
+      {"values_ms", "attention_rest_ms"}};
+  for (size_t m = 0; m < expected.size(); ++m) {
+    double sum = 0;
+    for (const std::string& name : expected[m]) {
+      EXPECT_GT(value_of(measured[m], name.c_str()), 0) << m << " " << name;
+      sum += value_of(measured[m], name.c_str());
+    }
+    EXPECT_LE(sum, 5 * value_of(measured[m], "attention_ms")) << m;
+    EXPECT_EQ(measured[m].metrics.contains("map_ms"), m == 1);
+    EXPECT_EQ(measured[m].metrics.contains("queries_ms"), m != 2);
+  }
+  EXPECT_GT(value_of(measured[2], "embedding_ms"), 0);
+  EXPECT_GT(value_of(measured[2], "searching_ms"), 0);
+  EXPECT_LE(value_of(measured[2], "embedding_ms"), value_of(measured[2], "retrieval_ms"));
+  EXPECT_LE(value_of(measured[1], "max_difference"), 1e-2);
+}
+
 TEST_F(Prefill, TextsThatAreNotStoredHitByTheirSimilarityAlone) {
   const Json raw = {{"preset", "raw"}, {"map_form", "f32"}};
   Json near = raw, far = raw;

@@ -7,7 +7,7 @@ namespace reprise::methods {
 namespace {
 
 MadePolicy make(const MethodInfo& info, const san::SanOptions& options, const Setup& setup) {
-  san::MapDivergence divergence(setup.config.layers);
+  san::MapDivergence divergence(setup.config.layers, options);
   show_calibration(info, setup, divergence);
   const std::vector<int64_t> blocks = san::choose_blocks(divergence, options);
   return {.policy = san::make_san(blocks, setup.config.layers),

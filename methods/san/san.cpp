@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "core/base/error.h"
@@ -13,7 +14,9 @@ namespace {
 // p log2(p / m), or 0 if p is 0.
 double term(double p, double m) { return p > 0.0 ? p * std::log2(p / m) : 0.0; }
 
-// Jensen-Shannon divergence in bits of two rows of weights [keys], each with sum 1.
+// Jensen-Shannon divergence in bits of two rows of weights [keys], each with sum 1. A head's rows
+// all have the sum 1, so the divergence of two heads, each as one distribution, is the mean of that
+// of their rows.
 double jensen_shannon(const float* p, const float* q, int64_t keys) {
   double sum = 0.0;
   for (int64_t k = 0; k < keys; ++k) {
@@ -33,9 +36,18 @@ double mean_similarity(const MapDivergence& divergence, int64_t first, int64_t e
 
 }  // namespace
 
-MapDivergence::MapDivergence(int64_t layers)
+std::vector<reuse::Preset<SanOptions>> SanOptions::presets() {
+  return {{"as_published", "the divergence of each row in bits", {}},
+          {"as_coded",
+           "the divergence of each head's whole map in nats",
+           {.unit = "nats", .over = "heads"}}};
+}
+
+MapDivergence::MapDivergence(int64_t layers, const SanOptions& options)
     : layers_(layers),
       maps_(static_cast<size_t>(layers)),
+      in_nats_(options.unit == "nats"),
+      over_heads_(options.over == "heads"),
       sums_(static_cast<size_t>(layers * layers), 0.0) {}
 
 model::LayerChoice MapDivergence::choose(model::LayerInput& /*input*/) {
@@ -52,17 +64,22 @@ void MapDivergence::observe_map(int64_t layer, const kernels::MapView& map) {
     REPRISE_CHECK(other.size() == own.size(), "maps of {} and {} weights in one step", other.size(),
                   own.size());
     double& sum = sums_[static_cast<size_t>(before * layers_ + layer)];
+    double of_rows = 0;
     for (int64_t row = 0; row < rows; ++row)
-      sum += jensen_shannon(other.data() + row * map.keys, own.data() + row * map.keys, map.keys);
+      of_rows +=
+          jensen_shannon(other.data() + row * map.keys, own.data() + row * map.keys, map.keys);
+    sum += over_heads_ ? of_rows / static_cast<double>(map.rows) : of_rows;
   }
-  if (layer == 0) rows_ += rows;
+  if (layer == 0) compared_ += over_heads_ ? map.heads : rows;
 }
 
 double MapDivergence::between(int64_t a, int64_t b) const {
-  if (rows_ == 0) raise("no maps were compared: run calibration prompts first");
+  if (compared_ == 0) raise("no maps were compared: run calibration prompts first");
   if (a > b) std::swap(a, b);
   REPRISE_CHECK(a >= 0 && b < layers_, "layers {} and {} of {}", a, b, layers_);
-  return a == b ? 0.0 : sums_[static_cast<size_t>(a * layers_ + b)] / static_cast<double>(rows_);
+  if (a == b) return 0.0;
+  const double bits = sums_[static_cast<size_t>(a * layers_ + b)] / static_cast<double>(compared_);
+  return in_nats_ ? bits * std::numbers::ln2 : bits;
 }
 
 std::vector<int64_t> choose_blocks(const MapDivergence& divergence, const SanOptions& options) {

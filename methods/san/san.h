@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/model/network/layer_policy.h"
@@ -15,32 +16,42 @@ struct SanOptions {
   // Least mean similarity of the maps in a block. AttnCache's paper does not give the value of its
   // comparison; Xiao et al. choose it on a validation set.
   double similarity = 0.85;
+  std::string unit = "bits";  // or "nats"
+  std::string over = "rows";  // or "heads"
 
   void visit(reuse::OptionVisitor& visitor) {
     visitor.real({"similarity", "", "least mean similarity of the maps of a block, 1 - divergence"},
                  {0.0, 1.0}, similarity);
+    visitor.word({"unit", "", "of the divergence: bits (0 to 1), or nats (0 to 0.69)"},
+                 {"bits", "nats"}, unit);
+    visitor.word({"over", "",
+                  "what is compared as one distribution: each row of a map, or a head's whole map. "
+                  "rows: long prompts weigh more; heads: all prompts weigh the same"},
+                 {"rows", "heads"}, over);
   }
+  static std::vector<reuse::Preset<SanOptions>> presets();
 };
 
 // Compares the attention maps of all layers, one step (a whole calibration prompt) at a time. All
 // layers compute, by the slow path that shows maps.
 class MapDivergence final : public model::LayerPolicy {
  public:
-  explicit MapDivergence(int64_t layers);
+  explicit MapDivergence(int64_t layers, const SanOptions& options = {});
 
   model::LayerChoice choose(model::LayerInput& input) override;
   void observe_map(int64_t layer, const kernels::MapView& map) override;
 
-  // Jensen-Shannon divergence of two layers' maps in bits (0 to 1), averaged over rows, heads and
-  // prompts. Throws Error if no prompt has run.
+  // Jensen-Shannon divergence of two layers' maps in options.unit, averaged over the distributions
+  // (rows or heads) of all prompts. Throws Error if no prompt has run.
   [[nodiscard]] double between(int64_t a, int64_t b) const;
   [[nodiscard]] int64_t layers() const { return layers_; }
 
  private:
   int64_t layers_;
   std::vector<std::vector<float>> maps_;  // [layers][heads, rows, keys] of the current step
-  std::vector<double> sums_;              // [layers, layers] sums of divergences, a < b
-  int64_t rows_ = 0;                      // number of map rows compared: heads * rows, summed
+  bool in_nats_, over_heads_;
+  std::vector<double> sums_;  // [layers, layers] sums of divergences in bits, a < b
+  int64_t compared_ = 0;      // number of rows or heads compared, summed over the prompts
 };
 
 // Returns the first layer of each block. A block takes in the next layer as long as the mean

@@ -78,6 +78,28 @@ TEST(San, ComparesMapsByTheJensenShannonDivergence) {
   EXPECT_DOUBLE_EQ(divergence.between(0, 1), 0.25);  // the mean over prompts
 }
 
+TEST(San, AsCodedComparesWholeHeadsInNats) {
+  const std::vector<reuse::Preset<san::SanOptions>> presets = san::SanOptions::presets();
+  ASSERT_EQ(presets.size(), 2u);
+  ASSERT_EQ(presets[0].name, "as_published");
+  ASSERT_EQ(presets[1].name, "as_coded");
+  san::MapDivergence published(2, presets[0].options), coded(2, presets[1].options);
+  for (san::MapDivergence* divergence : {&published, &coded})
+    show(*divergence, {{1, 0, 1, 0}, {1, 0, 0, 1}});
+  EXPECT_DOUBLE_EQ(published.between(0, 1), 0.5);
+  // As one distribution each: p = (1/2, 0, 1/2, 0), q = (1/2, 0, 0, 1/2), m = (1/2, 0, 1/4, 1/4).
+  // Both have 1/2 ln(1/2 / 1/2) + 1/2 ln(1/2 / 1/4) against m.
+  EXPECT_DOUBLE_EQ(coded.between(0, 1), 0.5 * std::log(2.0));
+  // A shorter prompt, one row with nothing in common: one of three rows, but one of two heads.
+  const float first[] = {1, 0}, second[] = {0, 1};
+  for (san::MapDivergence* divergence : {&published, &coded}) {
+    divergence->observe_map(0, kernels::contiguous_map(first, DType::kF32, 1, 1, 2));
+    divergence->observe_map(1, kernels::contiguous_map(second, DType::kF32, 1, 1, 2));
+  }
+  EXPECT_DOUBLE_EQ(published.between(0, 1), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(coded.between(0, 1), 0.75 * std::log(2.0));
+}
+
 TEST(San, ABlockGrowsAsLongAsItsLayersAreAlike) {
   san::MapDivergence divergence(4);
   show(divergence, {{1, 0, 1, 0}, {1, 0, 1, 0}, {1, 0, 0, 1}, {1, 0, 0, 1}});

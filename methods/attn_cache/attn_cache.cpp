@@ -46,6 +46,7 @@ AttnCachePolicy::AttnCachePolicy(std::shared_ptr<Database> database, AttnCacheOp
       options_(std::move(options)),
       layers_(model.layers),
       is_causal_(model.is_causal),
+      can_mix_(model.can_mix && context.device == Device::kCpu),
       lengths_(database_->maps().lengths()),
       context_(context),
       clock_ns_(clock_ns ? std::move(clock_ns) : steady_now_ns),
@@ -99,7 +100,7 @@ void AttnCachePolicy::look_up(model::LayerInput& input) {
     found_[i] = judge(layer, prompts_[i], database_->index().find(layer, prompts_[i].tokens),
                       nearest_[i], similarities_[i]);
   const int64_t hits = std::ssize(found_) - std::count(found_.begin(), found_.end(), kNone);
-  reuses_ = hits == std::ssize(found_);
+  reuses_ = can_mix_ ? hits > 0 : hits == std::ssize(found_);
   if (reuses_)
     begin_loading(layer);
   else
@@ -132,6 +133,7 @@ void AttnCachePolicy::begin_loading(int64_t layer) {
   const int64_t end =
       options_.layer_group == 0 ? layers_ : std::min(layers_, layer + options_.layer_group);
   for (const int64_t group : found_) {
+    if (group == kNone) continue;
     ++uses_[static_cast<size_t>(group)];
     database_->maps().fetch_layers(group, layer, end);
   }
@@ -175,12 +177,13 @@ model::LayerChoice AttnCachePolicy::reuse(int64_t layer) {
   maps_.clear();
   fitted_.resize(std::max(fitted_.size(), prompts_.size()));
   for (size_t i = 0; i < prompts_.size(); ++i) {
+    if (found_[i] == kNone) continue;
     database_->maps().check_layers(found_[i], layer, layer + 1);
     maps_.push_back({.first_row = prompts_[i].first_row,
                      .map = map_for(prompts_[i], found_[i], layer, fitted_[i])});
     counts_.loaded_bytes += std::ssize(database_->maps().layer_bytes(found_[i], layer));
   }
-  counts_.reused_layers += std::ssize(prompts_);
+  counts_.reused_layers += std::ssize(maps_);
   return {.action = model::LayerAction::kReuseMap, .maps = maps_};
 }
 

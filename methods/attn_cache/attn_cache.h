@@ -30,8 +30,8 @@ struct AttnCacheCounts {
   // The nearest prompt has another number of tokens, though some stored prompt has this one.
   int64_t other_length = 0;
   int64_t below_threshold = 0;
-  // Hits whose maps were not used because another prompt of the step had no hit: a layer reuses
-  // maps for all rows of a step, or for none.
+  // Hits whose maps were not used because another prompt of the step had no hit: on a device, and
+  // in models whose scores have terms of their own, a layer reuses maps for all prompts or none.
   int64_t unused_hits = 0;
   int64_t fitted_hits = 0;    // hits whose maps are of another length and were fitted
   int64_t reused_layers = 0;  // (prompt, layer) pairs computed with stored maps
@@ -96,6 +96,7 @@ class AttnCachePolicy final : public model::LayerPolicy {
   AttnCacheOptions options_;
   int64_t layers_;
   bool is_causal_;
+  bool can_mix_;                  // prompts of a step that hit reuse maps, while the others compute
   std::vector<int64_t> lengths_;  // of stored prompts, ascending
   Context context_;
   std::function<int64_t()> clock_ns_;
@@ -106,7 +107,7 @@ class AttnCachePolicy final : public model::LayerPolicy {
   std::vector<StepPrompt> prompts_;
   bool has_partial_ = false;
   std::vector<int64_t> found_;  // stored prompt for each prompt and this group of layers, or kNone
-  bool reuses_ = false;         // all prompts have a stored prompt
+  bool reuses_ = false;         // the prompts with a stored prompt reuse its maps
   std::vector<double> similarities_;
   std::vector<float> features_;
   std::vector<Neighbour> nearest_;

@@ -26,6 +26,8 @@ struct ModelFacts {
   std::string fingerprint;  // core/model/checkpoint/fingerprint.h
   int64_t layers = 0, heads = 0, hidden = 0;
   bool is_causal = true;
+  // Some rows of a step may reuse maps while others compute: scores have no terms of their own.
+  bool can_mix = true;
 };
 
 class Database {

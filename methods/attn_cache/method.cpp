@@ -60,7 +60,8 @@ attn_cache::ModelFacts facts_of(const Setup& setup) {
           .layers = setup.config.layers,
           .heads = setup.config.heads,
           .hidden = setup.config.hidden,
-          .is_causal = setup.config.is_causal};
+          .is_causal = setup.config.is_causal,
+          .can_mix = setup.config.relative.span == 0};
 }
 
 // Wraps a policy that the caller keeps, for a chain.

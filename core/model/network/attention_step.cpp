@@ -1,10 +1,13 @@
 #include "core/model/network/attention_step.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "core/base/error.h"
 #include "core/kernels/clip/clip.h"
+#include "core/kernels/kv_write/kv_write.h"
 #include "core/kernels/rotary/rotary.h"
+#include "core/kv/plan_rows.h"
 #include "core/model/network/positions.h"
 
 namespace reprise::model {
@@ -28,6 +31,12 @@ class PartOf {
   int64_t layer_;
   AttentionPart part_;
 };
+
+int64_t rows_of(std::span<const kernels::RowMap> maps) {
+  int64_t rows = 0;
+  for (const kernels::RowMap& map : maps) rows += map.map.rows;
+  return rows;
+}
 
 }  // namespace
 
@@ -74,6 +83,7 @@ void AttentionStep::attend(int64_t layer, const StepInput& step, const LayerChoi
                     {.data = network_.buffers.attended.data(), .dtype = network_.dtype});
       return;
     case LayerAction::kReuseMap:
+      if (rows_of(choice.maps) < step.plan.rows()) return attend_mixed(layer, step, choice.maps);
       project_values(layer, step);
       return apply(layer, step, choice.maps);
     case LayerAction::kShareMap:
@@ -96,6 +106,63 @@ void AttentionStep::fill_cache(int64_t layer, const StepInput& step, const Layer
   }
 }
 
+void AttentionStep::attend_mixed(int64_t layer, const StepInput& step,
+                                 std::span<const kernels::RowMap> maps) {
+  require_device(network_.context.device, "a step of which some rows reuse maps");
+  if (relative_ != nullptr || step.score_bias != nullptr)
+    raise("{} has score terms of its own: all rows of a step reuse maps, or none",
+          network_.config.name);
+  int32_t row = 0;
+  const auto compute_to = [&](int32_t end) {
+    if (row < end) compute_rows(layer, row, kv::cut_to_rows(step.plan, row, end));
+  };
+  for (const kernels::RowMap& map : maps) {
+    compute_to(map.first_row);
+    row = map.first_row + static_cast<int32_t>(map.map.rows);
+    reuse_rows(layer, map, kv::cut_to_rows(step.plan, map.first_row, row));
+  }
+  compute_to(step.plan.rows());
+}
+
+void AttentionStep::compute_rows(int64_t layer, int32_t first, const kv::AttentionPlan& plan) {
+  const ModelConfig& config = network_.config;
+  is_apart_ = false;
+  float* qkv = network_.buffers.qkv.as<float>();
+  network_.linear(network_.layer(layer)[Part::kQkv], normed_row(first), plan.rows(), qkv,
+                  DType::kF32);
+  clip(qkv, plan.rows(), qkv_dim());
+  if (config.position == PositionScheme::kRotary)
+    rotate(qkv, config.heads + config.kv_heads, qkv_dim(), plan.rows(), first);
+  const float* keys = qkv + config.q_dim();
+  kernels::write_kv(plan, layer, keys, keys + config.kv_dim(), qkv_dim(), network_.context);
+  kernels::attention(plan, layer, queries(), params_, attended_from(first), workspace_,
+                     network_.context);
+}
+
+void AttentionStep::reuse_rows(int64_t layer, const kernels::RowMap& map,
+                               const kv::AttentionPlan& plan) {
+  const ModelConfig& config = network_.config;
+  float* values = network_.buffers.qkv.as<float>();
+  network_.linear_rows(network_.layer(layer)[Part::kQkv], config.q_dim() + config.kv_dim(),
+                       qkv_dim(), normed_row(map.first_row), plan.rows(), values);
+  clip(values, plan.rows(), config.kv_dim());
+  kernels::write_kv(plan, layer, /*keys=*/nullptr, values, config.kv_dim(), network_.context);
+  const kernels::RowMap from_zero{.first_row = 0, .map = map.map};
+  kernels::apply_map(plan, layer, {&from_zero, 1}, config.heads, attended_from(map.first_row),
+                     network_.context);
+}
+
+const void* AttentionStep::normed_row(int64_t first) const {
+  return network_.buffers.normed.as<const std::byte>() +
+         static_cast<size_t>(first * network_.config.hidden) * size_of(network_.dtype);
+}
+
+kernels::OutputView AttentionStep::attended_from(int64_t first) {
+  return {.data = network_.buffers.attended.as<std::byte>() +
+                  static_cast<size_t>(first * network_.config.q_dim()) * size_of(network_.dtype),
+          .dtype = network_.dtype};
+}
+
 void AttentionStep::project_out(int64_t layer, int64_t rows) {
   network_.linear(network_.layer(layer)[Part::kAttentionOut], network_.buffers.attended.data(),
                   rows, network_.buffers.residual.data(), DType::kF32, /*accumulate=*/true);
@@ -106,15 +173,17 @@ bool AttentionStep::splits(const StepInput& step) const {
          step.score_bias == nullptr;
 }
 
-void AttentionStep::rotate(float* data, int64_t heads, int64_t row_stride, int64_t rows) {
+void AttentionStep::rotate(float* data, int64_t heads, int64_t row_stride, int64_t rows,
+                           int64_t first) {
+  const int64_t half = network_.config.rotary.dims / 2;
   kernels::RotaryCall{.data = data,
                       .rows = rows,
                       .row_stride = row_stride,
                       .heads = heads,
                       .head_dim = network_.config.head_dim,
-                      .half = network_.config.rotary.dims / 2,
-                      .cos = network_.buffers.cos.as<float>(),
-                      .sin = network_.buffers.sin.as<float>()}
+                      .half = half,
+                      .cos = network_.buffers.cos.as<float>() + first * half,
+                      .sin = network_.buffers.sin.as<float>() + first * half}
       .run(network_.context);
 }
 

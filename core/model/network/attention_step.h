@@ -36,13 +36,22 @@ class AttentionStep {
   // project_qkv() part by part, for policies that split attention. Queries, keys and values of all
   // rows then follow one another in buffers.qkv.
   void project_apart(int64_t layer, const StepInput& step);
-  // Rotates `heads` heads of each row.
-  void rotate(float* data, int64_t heads, int64_t row_stride, int64_t rows);
+  // Rotates `heads` heads of each row. Row 0 of `data` is row `first` of the step.
+  void rotate(float* data, int64_t heads, int64_t row_stride, int64_t rows, int64_t first = 0);
   [[nodiscard]] bool splits(const StepInput& step) const;
   // Computes the map as values, for scores with a bias and for maps that are kept or shown.
   void attend_by_map(int64_t layer, const StepInput& step, const LayerChoice& choice);
   void show(int64_t layer, const StepInput& step, kernels::MapView map);
   void apply(int64_t layer, const StepInput& step, std::span<const kernels::RowMap> maps);
+  // attend() where some rows have maps and the others compute. Each run of neighbouring rows of one
+  // kind is computed by itself, so rows with maps save as much as in a step of their own.
+  void attend_mixed(int64_t layer, const StepInput& step, std::span<const kernels::RowMap> maps);
+  // The parts of attend_mixed() for the step's rows from `first` on, of which `plan` is.
+  void compute_rows(int64_t layer, int32_t first, const kv::AttentionPlan& plan);
+  void reuse_rows(int64_t layer, const kernels::RowMap& map, const kv::AttentionPlan& plan);
+  // Row `first` of attention's input, and of its output.
+  [[nodiscard]] const void* normed_row(int64_t first) const;
+  [[nodiscard]] kernels::OutputView attended_from(int64_t first);
   void prepare_angles(const kv::AttentionPlan& plan);
   const std::vector<float>& frequencies_for(int64_t length);
   void clip(float* data, int64_t rows, int64_t cols) const;
@@ -57,6 +66,7 @@ class AttentionStep {
   int64_t frequencies_length_ = -1;
   std::unique_ptr<kernels::StepAttention> step_;  // attention by the step's plan, for all layers
   Buffer map_, biases_;                           // [heads, rows, keys] f32
+  kernels::AttentionWorkspace workspace_;         // of compute_rows()
   std::vector<float> shown_;                      // a map copied from another device
   std::unique_ptr<Disentangled> relative_;        // null: scores have no relative positions
   bool is_apart_ = false;                         // buffers.qkv is as project_apart() leaves it

@@ -12,7 +12,7 @@ namespace reprise::model {
 
 enum class LayerAction : uint8_t {
   kCompute,        // as the model defines it
-  kReuseMap,       // attention with given maps: computes values only   [AttnCache]
+  kReuseMap,       // attention with given maps: their rows compute values only   [AttnCache]
   kShareMap,       // attention with the map that an earlier layer kept   [LazyFormer, SAN]
   kSkipAttention,  // attention adds nothing; the MLP and the norms stay   [AttnDrop]
   kSkipBlock       // the block returns its input   [BlockDrop]
@@ -20,7 +20,7 @@ enum class LayerAction : uint8_t {
 
 struct LayerChoice {
   LayerAction action = LayerAction::kCompute;
-  // For kReuseMap. They cover the step's rows once, in order; a map's heads are the query heads.
+  // For kReuseMap, in the order of rows, with the query heads. On a CPU, other rows may compute.
   std::span<const kernels::RowMap> maps;
   // For kCompute: keep the map for later layers of the step; show it to the policy. Both need the
   // slower kernels that compute a map as values.

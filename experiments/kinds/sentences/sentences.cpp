@@ -96,7 +96,8 @@ struct SentencesAxes : TextAxes, MmluAxes {
     visit_shares(visitor);
     visitor.integer({"texts_per_step", "texts",
                      "that the model computes together; 0: as many as `reprise embed` does. "
-                     "A method that looks maps up reuses them if all texts of a step hit: take 1"},
+                     "The times of hits alone, and hits on a device or in DeBERTa beside misses, "
+                     "take 1"},
                     {0, 1 << 20}, texts_per_step);
     visitor.real(
         {"threshold", "ratio", "of methods that have this option, in its place; 0: the option"},

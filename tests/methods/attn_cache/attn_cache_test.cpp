@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -253,8 +254,9 @@ TEST(AsCoded, PaddedPromptsAreFoundByTheReleasedCodesProjector) {
 
 // ---- several prompts in a step ----
 
-TEST(Batches, AreReusedWhereAllPromptsHitAndElseComputed) {
-  Fixture fixture(tiny_bert());
+// The scores of this model have terms of their own.
+TEST(Batches, AreReusedWhereAllPromptsHitAndElseComputedIfTheyCannotMix) {
+  Fixture fixture(tiny_deberta());
   std::vector<std::vector<int32_t>> prompts = some_prompts(3, 12);
   for (const auto& prompt : some_prompts(2, 7)) prompts.push_back(prompt);
   const AttnCacheOptions options{.threshold = 1.0, .map_form = "f32"};
@@ -272,6 +274,67 @@ TEST(Batches, AreReusedWhereAllPromptsHitAndElseComputed) {
   EXPECT_EQ(policy.counts().unused_hits, 2);
   EXPECT_EQ(policy.counts().reused_layers, 0);
   EXPECT_EQ(policy.uses(), (std::vector<int64_t>{1, 1, 0, 0, 1}));
+}
+
+// The oracle is each prompt in a step of its own. Hits change the results, because the maps are
+// another prompt's, so rows with the wrong maps, or hits that compute, would be seen.
+TEST(Batches, MayMixHitsAndMisses) {
+  for (const Json& config : {tiny_bert(), tiny_llama()}) {
+    Fixture fixture(config);
+    std::vector<std::vector<int32_t>> stored = some_prompts(3, 12);
+    for (const auto& prompt : some_prompts(2, 7)) stored.push_back(prompt);
+    std::vector<std::vector<int32_t>> asked;
+    for (const int32_t tokens : {12, 7, 9, 12, 7, 12, 1})
+      asked.push_back(some_prompt(tokens, 20 + static_cast<int32_t>(asked.size())));
+    AttnCacheOptions options{.threshold = -1e6, .map_form = "f32"};
+    const auto database = fixture.build(options, stored);
+    std::vector<double> similarities;
+    AttnCachePolicy always(database, options, fixture.facts, fixture.context);
+    for (const auto& prompt : asked) {
+      (void)fixture.run_together({prompt}, &always);
+      similarities.push_back(always.similarities()[0]);
+    }
+    std::vector<double> sorted = similarities;
+    std::sort(sorted.begin(), sorted.end());
+    options.threshold = 0.5 * (sorted[2] + sorted[3]);  // three of seven miss
+    AttnCachePolicy alone(database, options, fixture.facts, fixture.context);
+    AttnCachePolicy together(database, options, fixture.facts, fixture.context);
+    std::vector<float> expected, full;
+    for (const auto& prompt : asked) {
+      const std::vector<float> one = fixture.run_together({prompt}, &alone);
+      expected.insert(expected.end(), one.begin(), one.end());
+    }
+    EXPECT_LE(max_difference(fixture.run_together(asked, &together), expected), kBound);
+    EXPECT_GT(max_difference(fixture.run_together(asked), expected), 100 * kBound);
+    EXPECT_EQ(together.counts().hits, 4);
+    EXPECT_EQ(together.counts().unused_hits, 0);
+    EXPECT_EQ(together.counts().reused_layers, 4 * fixture.facts.layers);
+    EXPECT_EQ(together.counts().loaded_bytes, alone.counts().loaded_bytes);
+    EXPECT_EQ(together.uses(), alone.uses());
+  }
+}
+
+// With a lookup in each layer, prompts hit in some layers and miss in others.
+TEST(Batches, MixLayerByLayer) {
+  Fixture fixture(tiny_llama());
+  AttnCacheOptions options{.threshold = -1e6, .layer_group = 1, .map_form = "f32"};
+  const auto database = fixture.build(options, some_prompts(4, 12));
+  const std::vector<std::vector<int32_t>> asked = {some_prompt(12, 20), some_prompt(9, 21),
+                                                   some_prompt(12, 22)};
+  AttnCachePolicy always(database, options, fixture.facts, fixture.context);
+  (void)fixture.run_together(asked, &always);
+  options.threshold = always.similarities()[1];  // of the last layer
+  AttnCachePolicy alone(database, options, fixture.facts, fixture.context);
+  AttnCachePolicy together(database, options, fixture.facts, fixture.context);
+  std::vector<float> expected;
+  for (const auto& prompt : asked) {
+    const std::vector<float> one = fixture.run_together({prompt}, &alone);
+    expected.insert(expected.end(), one.begin(), one.end());
+  }
+  EXPECT_LE(max_difference(fixture.run_together(asked, &together), expected), 10 * kBound);
+  EXPECT_EQ(together.counts().hits, alone.counts().hits);
+  EXPECT_GT(together.counts().hits, 0);
+  EXPECT_LT(together.counts().hits, 3 * fixture.facts.layers);
 }
 
 TEST(Batches, ChunksOfAPromptNeverReuse) {

@@ -60,7 +60,8 @@ struct Fixture {
              .layers = shape.layers,
              .heads = shape.heads,
              .hidden = shape.hidden,
-             .is_causal = shape.is_causal};
+             .is_causal = shape.is_causal,
+             .can_mix = shape.relative.span == 0};
   }
 
   // Last hidden states of a prompt.

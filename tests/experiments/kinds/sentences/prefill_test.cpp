@@ -309,11 +309,22 @@ TEST_F(ReusedSentences, TheLengthOfPaddingMayBeSwept) {
   EXPECT_LT(cut, 1 - 1e-6);  // two tokens of each text are left
 }
 
-TEST_F(ReusedSentences, SeveralTextsAStepReuseWhereAllHit) {
-  const auto measured =
-      measure({"compute", method("attn_cache", raw_)}, {{"threshold", 0.2}, {"texts_per_step", 0}});
-  EXPECT_FALSE(measured[1].metrics.contains("text_speedup_hits"));
-  EXPECT_TRUE(measured[1].metrics.contains("hit_rate"));
+// Texts hit or miss by themselves, whatever shares their step.
+TEST_F(ReusedSentences, SeveralTextsAStepHitAsOneByOne) {
+  bool has_mixed = false;
+  for (const double threshold : {0.9, 0.99, 0.999, 0.9999}) {
+    const auto at = [&](int texts_per_step) {
+      return measure({"compute", method("attn_cache", raw_)},
+                     {{"threshold", threshold}, {"texts_per_step", texts_per_step}});
+    };
+    const auto together = at(0), alone = at(1);
+    const double hits = value_of(together[1], "hit_rate");
+    EXPECT_EQ(hits, value_of(alone[1], "hit_rate"));
+    EXPECT_NEAR(value_of(together[1], "vector_cosine"), value_of(alone[1], "vector_cosine"), 1e-6);
+    EXPECT_FALSE(together[1].metrics.contains("text_speedup_hits"));
+    has_mixed = has_mixed || (hits > 0.1 && hits < 0.9);
+  }
+  EXPECT_TRUE(has_mixed);
 }
 
 TEST_F(ReusedSentences, LayerByLayerAndBesideRivals) {

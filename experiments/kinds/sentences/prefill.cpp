@@ -193,6 +193,7 @@ class PrefillRun {
 KindInfo PrefillKind::info() {
   std::vector<MetricInfo> metrics = {kMaxDifference, kParameters, kWeightMb};
   for (const MetricInfo& more : prefill_lane_metrics()) metrics.push_back(more);
+  for (const MetricInfo& more : operation_metrics()) metrics.push_back(more);
   return {.name = "prefill",
           .summary =
               "time of prompts that nothing is generated behind, and where it goes, by what "

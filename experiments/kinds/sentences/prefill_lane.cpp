@@ -66,10 +66,13 @@ std::vector<MetricInfo> prefill_lane_metrics() {
   std::vector<MetricInfo> all = {
       kTextMs,         kTokensPerS,  kTextSpeedup,   kSpeedupHits,      kTexts,
       kHitRate,        kAttentionMs, kFeedForwardMs, kAttentionSpeedup, kAttentionSpeedupHits,
-      kAttentionBound, kTextBound,   kQueriesMs,     kKeysMs,           kRotaryMs,
-      kValuesMs,       kMapMs,       kRestMs};
+      kAttentionBound, kTextBound};
   add_method_metrics(MethodUse::kPrefill, /*takes_turns=*/true, all);
   return all;
+}
+
+std::vector<MetricInfo> operation_metrics() {
+  return {kQueriesMs, kKeysMs, kRotaryMs, kValuesMs, kMapMs, kRestMs};
 }
 
 std::string missing_for(const MethodChoice& method) {

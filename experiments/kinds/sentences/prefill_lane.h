@@ -19,6 +19,9 @@ namespace reprise::experiments {
 // if the method does what they measure.
 [[nodiscard]] std::vector<MetricInfo> prefill_lane_metrics();
 
+// The metrics that report() adds after take_operations().
+[[nodiscard]] std::vector<MetricInfo> operation_metrics();
+
 // The reason for Kind::missing().
 [[nodiscard]] std::string missing_for(const MethodChoice& method);
 

@@ -75,9 +75,10 @@ class KindRegistry : public KindOnTinyModel {
       return group_of({{"kind", kind},
                        {"methods",
                         {"compute",
+                         "maps",
                          {{"name", "attn_cache"},
                           {"options", {{"preset", "raw"}, {"threshold", 1.0 - 1e-6}}}}}},
-                       {"settings", {{"prompt_tokens", 20}}},
+                       {"settings", {{"prompt_tokens", 20}, {"operations", "apart"}}},
                        {"repetitions", 2}});
     if (kind == "token_memory")
       return group_of({{"kind", kind}, {"series", {"all_heads", "kv_heads"}}});

@@ -187,6 +187,15 @@ TEST(LoadSentences, QuestionsOfAGroupAreAskedByTheirLetters) {
   EXPECT_TRUE(relay.texts[0].ends_with("D. d\nAnswer: \n"));  // a letter's token follows
 }
 
+// Figure 1 of AttnCache shows the first pair at scale paper: its caption's.
+TEST(LoadSentences, TheCaptionsPairComesFirstOfAttnCachesTexts) {
+  const SentenceSet set = load_sentences(
+      {"sentence_pairs", REPRISE_SOURCE_DIR "/experiments/attn_cache"}, {.items = 100});
+  EXPECT_EQ(set.texts[0], "you should never do it.");
+  EXPECT_EQ(set.texts[1], "how do you do that?");
+  EXPECT_GT(set.scores.size(), 20u);
+}
+
 TEST(LoadSentences, QuestionsOfAnotherSplitAreStored) {
   const TempDir dir;
   dir.write("anatomy_val.csv", "One?,a,b,c,d,C\nTwo?,a,b,c,d,A\nStored 1?,a,b,c,d,A\n");

@@ -15,7 +15,7 @@ MOST_PLAIN_BYTES = 20_000
 
 def pages():
     return [TREE / "README.md", TREE / "results/measurements/README.md", *sorted(TREE.glob("docs/*.md")),
-            *sorted(TREE.glob("methods/*/README.md"))]
+            *sorted(TREE.glob("methods/*/README.md")), *sorted(TREE.glob("experiments/*/README.md"))]
 
 
 def anchors(page):

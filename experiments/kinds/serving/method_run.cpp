@@ -18,6 +18,9 @@ const MetricInfo kPrimeMs = {"prime_ms", "ms",
                              "computing the declared prefixes, once, before the first request"};
 const MetricInfo kWholeS = {"whole_s", "s",
                             "from the first prefix to the last token: prime_ms and duration_s"};
+const MetricInfo kUsdPer1000Requests = {
+    "usd_per_1000_requests", "USD",
+    "price of whole_s at usd_per_hour, over the served requests; for machines of any price"};
 const MetricInfo kPeakStatesMb = {
     "peak_states_mb", "MB",
     "keys and values at their peak: peak_kv_mb, and what the method holds beside the cache"};
@@ -102,7 +105,7 @@ serving::RunOptions run_options_of(const Group& group, const ServingAxes& axes,
 }
 
 std::vector<MetricInfo> method_run_metrics() {
-  return {kPrimeMs, kWholeS, kPeakStatesMb, kReplayS, kReplayUs};
+  return {kPrimeMs, kWholeS, kUsdPer1000Requests, kPeakStatesMb, kReplayS, kReplayUs};
 }
 
 MethodRun::MethodRun(const Group& group, const ServingAxes& axes, const MethodChoice& method,
@@ -172,7 +175,12 @@ Measurement MethodRun::measurement(const serving::RunResult& result, const Machi
   Measurement out = serving::measure(result, options);
   const double prime_s = result.prime_s + (imports_prefixes(*engine_) ? prepare_s_ : 0);
   out.set(kPrimeMs, prime_s * 1e3);
-  out.set(kWholeS, prime_s + serving::duration_s(result.log));
+  const double duration_s = serving::duration_s(result.log);
+  out.set(kWholeS, prime_s + duration_s);
+  if (const double served = out.value(serving::kThroughputRps) * duration_s;
+      axes_.usd_per_hour > 0 && served > 0)
+    out.set(kUsdPer1000Requests,
+            axes_.usd_per_hour / 3600 * (prime_s + duration_s) / served * 1000);
   const int64_t held_bytes = decoder_ != nullptr ? method_->held_bytes() : 0;
   if (out.metrics.contains(serving::kPeakKvMb.name))
     out.set(kPeakStatesMb, out.value(serving::kPeakKvMb) + static_cast<double>(held_bytes) * 1e-6);

@@ -150,6 +150,10 @@ void ServingAxes::visit(AxisVisitor& visitor) {
   steps.visit(visitor);
   rules.visit(visitor);
   search.visit(visitor);
+  visitor.real(
+      {"usd_per_hour", "USD/h", "price of the machine, for usd_per_1000_requests; 0: not given",
+       /*came_later=*/true},
+      {0, 1e6}, usd_per_hour);
   visitor.integer({"judged_partings", "requests",
                    "of a method, whose tokens part from the first method's, to find out whether "
                    "they do so at near ties; in a rounded dtype this takes the model in f32 "

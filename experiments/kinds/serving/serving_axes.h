@@ -101,6 +101,7 @@ struct ServingAxes {
   StepModelAxes steps;
   RuleAxes rules;
   SearchAxes search;
+  double usd_per_hour = 0;      // price of the machine; 0: not given
   int64_t judged_partings = 0;  // requests of a method; see serving_agreement.h
 
   void visit(AxisVisitor& visitor);

@@ -113,6 +113,7 @@ class KindRegistry : public KindOnTinyModel {
                          {"requests", 4},
                          {"rate_rps", 1000.0},
                          {"judged_partings", 1},
+                         {"usd_per_hour", 1.0},
                          {"slo_ttft_ms", 1e6}}}});
     if (kind == "request_lengths")
       return group_of(

@@ -97,6 +97,18 @@ TEST_F(AnswerAccuracyRun, StandsBesideTheTimesOfEveryMethod) {
   }
 }
 
+// [RelayAttention table 2 has the prices, table 3 the times]
+TEST_F(AnswerAccuracyRun, TimesHaveAPriceIfTheMachineHasOne) {
+  const TempDir dir;
+  const std::string file = questions_in(dir).string();
+  for (const Measured& run : measured(file, {{"settings", {{"usd_per_hour", 7.2}}}}))
+    EXPECT_NEAR(value_of(run, "usd_per_1000_requests"),
+                7.2 / 3600 * value_of(run, "whole_s") * 1000 / value_of(run, "ended_requests"),
+                1e-9);
+  for (const Measured& run : measured(file, Json::object()))
+    EXPECT_FALSE(run.metrics.contains("usd_per_1000_requests"));
+}
+
 TEST_F(AnswerAccuracyRun, IsNotOfRandomWeights) {
   const TempDir dir;
   const Json random = {{"models", {{{"model", "models/quickstart"}, {"weights", "random"}}}}};

@@ -40,6 +40,7 @@ void AttentionPlan::clear() {
   row_slots.clear();
   row_begin.clear();
   row_items.clear();
+  reduction = Reduction::kMerge;
   revision = 0;
 }
 

@@ -62,6 +62,17 @@ struct WorkItem {
 // already or nobody will read it.
 inline constexpr int64_t kNoSlot = -1;
 
+// How a row gets one result from the partial results of its items.
+enum class Reduction : uint8_t {
+  // They are stored, and then merged in the order of their positions.
+  kMerge,
+  // Each is merged into the row's running result as soon as it is computed, under a lock. [CPU
+  // only;
+  // ChunkAttention §3.3] Items end in any order, so the last bits may differ between two runs with
+  // several threads.
+  kDirect
+};
+
 // Written for each step, read by the kernels for each layer; covers each (row, key) pair once. The
 // step's own keys and values are written to cache 0, at `row_slots`, before attention reads them.
 struct AttentionPlan {
@@ -81,6 +92,8 @@ struct AttentionPlan {
   // in item order.
   std::vector<int32_t> row_begin;  // [rows + 1]
   std::vector<int32_t> row_items;
+
+  Reduction reduction = Reduction::kMerge;
 
   // Number of the build, for a method that advances its last plan instead of building anew; 0 if it
   // cannot be advanced. The add functions reset it, because such a plan has another's

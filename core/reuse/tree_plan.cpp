@@ -198,6 +198,7 @@ void TreePlanner::name_slots(const PrefixTree& tree, StepBatch batch, const kv::
 void TreePlanner::write(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
                         kv::AttentionPlan& out) {
   private_.clear();
+  out.reduction = options_.reduction;
   tree_version_ = tree.version();
   read_batch(tree, batch);
   name_slots(tree, batch, pool, out);

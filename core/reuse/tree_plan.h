@@ -45,6 +45,7 @@ struct TreePlanOptions {
   // chunk_tokens; a partly filled chunk counts as a whole one.
   int32_t shared_partition_tokens = 0;
   int32_t private_partition_tokens = 0;
+  kv::Reduction reduction = kv::Reduction::kMerge;
 };
 
 // Builds and advances the plans of one tree, as described at the top of this file.

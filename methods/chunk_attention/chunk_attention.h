@@ -20,7 +20,9 @@ class ChunkAttention final : public reuse::PrefixTreeCache {
              .plan = {.shared_partition_tokens =
                           options.item_per_shared_chunk ? options.tree.chunk_tokens : 0,
                       .private_partition_tokens =
-                          options.item_per_private_chunk ? options.tree.chunk_tokens : 0}},
+                          options.item_per_private_chunk ? options.tree.chunk_tokens : 0,
+                      .reduction = options.direct_reduction ? kv::Reduction::kDirect
+                                                            : kv::Reduction::kMerge}},
             [threshold = options.share_threshold](const reuse::TreeNode& node) {
               return node.sequences > threshold;
             }) {}

@@ -13,6 +13,10 @@ void ChunkAttentionOptions::visit(reuse::OptionVisitor& visitor) {
                   item_per_shared_chunk);
   visitor.boolean({"item_per_private_chunk", "", "the same of what a sequence reads alone"},
                   item_per_private_chunk);
+  visitor.boolean({"direct_reduction", "",
+                   "partial results are merged under locks while others are computed, else stored "
+                   "and merged then; on the CPU only"},
+                  direct_reduction);
 }
 
 std::vector<reuse::Preset<ChunkAttentionOptions>> ChunkAttentionOptions::presets() {

@@ -12,6 +12,7 @@ struct ChunkAttentionOptions {
   int32_t share_threshold = 1;          // chunks of more sequences than this go first
   bool item_per_shared_chunk = false;   // false: an item per run of equal readers
   bool item_per_private_chunk = false;  // false: one item per sequence
+  bool direct_reduction = false;        // kv::Reduction::kDirect
 
   void visit(reuse::OptionVisitor& visitor);
   void check(const JsonObject& given) const { tree.check(given); }

@@ -28,6 +28,13 @@ TEST(ChunkAttention, PresetsAreDefaultsThatOptionsReplace) {
   EXPECT_EQ(read_chunk({{"preset", "as_coded"}, {"share_threshold", 3}}).share_threshold, 3);
 }
 
+TEST(ChunkAttention, DirectReductionIsAnOptionOfEveryPreset) {
+  for (const char* preset : {"compressed", "as_published", "as_coded"}) {
+    EXPECT_FALSE(read_chunk({{"preset", preset}}).direct_reduction) << preset;
+    EXPECT_TRUE(read_chunk({{"preset", preset}, {"direct_reduction", true}}).direct_reduction);
+  }
+}
+
 // The paper's prefix lookup avoids computing shared keys and values again [§3.2]; the released code
 // is given those of whole prompts.
 TEST(ChunkAttention, ThePaperReusesInPrefillAndTheReleasedCodeDoesNot) {

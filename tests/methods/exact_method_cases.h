@@ -26,6 +26,8 @@ inline std::vector<MethodUnderTest> exact_method_cases() {
       {"chunk_attention", R"({"chunk_tokens": 16, "reuse_prefill": true, "retain": true})"},
       {"chunk_attention", R"({"chunk_tokens": 16, "preset": "as_published"})"},
       {"chunk_attention", R"({"chunk_tokens": 16, "preset": "as_coded"})"},
+      {"chunk_attention",
+       R"({"chunk_tokens": 16, "preset": "as_coded", "direct_reduction": true})"},
       {"auto", R"({"chunk_tokens": 16, "reuse_prefill": true})"},
       {"auto", R"({"chunk_tokens": 48, "reuse_prefill": true, "retain": true})"},
       {"relay_attention", R"({"block_tokens": 8})"},

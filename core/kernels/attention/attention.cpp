@@ -2,6 +2,7 @@
 #include "core/kernels/attention/attention.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/base/error.h"
 #include "core/kernels/attention/cpu/attention_task.h"
@@ -80,6 +81,7 @@ void set_output(Partials& partials, int64_t first_entry, cpu::AttentionTask& out
   out.partial_o = partials.o.as<float>() + first_entry * out.head_dim;
   out.partial_m = partials.m.as<float>() + first_entry;
   out.partial_n = partials.n.as<float>() + first_entry;
+  if (partials.is_direct) out.partial_locks = partials.locks.as<uint8_t>() + first_entry;
 }
 
 void prepare_scratch(AttentionWorkspace& workspace, int64_t head_dim, const Context& context) {
@@ -140,6 +142,13 @@ void Partials::prepare(const AttentionSchedule& schedule, int64_t head_dim_wante
   grow(o, entries * static_cast<size_t>(head_dim) * sizeof(float));
   grow(m, entries * sizeof(float));
   grow(n, entries * sizeof(float));
+  is_direct = schedule.is_direct;
+  if (!is_direct) return;
+  grow(locks, entries);
+  // o is written by the first part that saw a key.
+  std::fill_n(m.as<float>(), entries, -std::numeric_limits<float>::infinity());
+  std::fill_n(n.as<float>(), entries, 0.0f);
+  std::fill_n(locks.as<uint8_t>(), entries, uint8_t{0});
 }
 
 void merge_partials(const AttentionSchedule& schedule, const Partials& partials,

@@ -46,9 +46,12 @@ struct AttentionParams {
 // A row that sees no key has o = 0, m = -inf, n = 0.
 struct Partials {
   AlignedBuffer o, m, n;
+  AlignedBuffer locks;  // [entries]  u8, 0: free; only with kv::Reduction::kDirect
   int64_t heads = 0, head_dim = 0;
+  bool is_direct = false;
 
-  // Sizes the buffers for a schedule; they never shrink.
+  // Sizes the buffers for a schedule; they never shrink. If it merges directly, every entry becomes
+  // that of a row that saw no key.
   void prepare(const AttentionSchedule& schedule, int64_t head_dim_wanted);
 };
 
@@ -74,10 +77,11 @@ class AttentionWorkspace {
 
 // out = softmax(scale * q k^T + bias + mask) v by the plan, for one layer. Rows that the schedule
 // computes in one part are finished in place; the others go through partial results, merged in part
-// order, so results do not depend on the number of threads. Each item is computed in the arithmetic
-// of its cache: with bf16 keys and values, and a processor with the bf16 dot product, q and the
-// softmax weights are rounded to bf16 and products accumulate in f32; otherwise everything is f32.
-// A row that sees no key yields 0. The plan must be finished and the rows' own keys written.
+// order, so results do not depend on the number of threads; with Reduction::kDirect they may, in
+// the last bits, and from run to run. Each item is computed in the arithmetic of its cache: with
+// bf16 keys and values, and a processor with the bf16 dot product, q and the softmax weights are
+// rounded to bf16 and products accumulate in f32; otherwise everything is f32. A row that sees no
+// key yields 0. The plan must be finished and the rows' own keys written.
 void attention(const AttentionStep& step, int64_t layer, const QueryView& q, const OutputView& out,
                AttentionWorkspace& workspace, const Context& context);
 // attention() of one layer, with a schedule built in the workspace. Throws ShapeError if heads %

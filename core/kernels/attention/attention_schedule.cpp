@@ -96,11 +96,17 @@ class Builder {
              .first_key = part == 0 ? 0 : border(part),
              .end_key = part + 1 == count ? shape.segment.tokens : border(part + 1),
              .is_alone = is_alone,
-             .first_entry = is_alone ? 0 : out_.entries});
-        if (!is_alone) out_.entries += (shape.item.end_row - shape.item.first_row) * out_.heads;
+             .first_entry = is_alone ? 0 : first_entry(shape.item)});
+        if (!is_alone && !out_.is_direct)
+          out_.entries += (shape.item.end_row - shape.item.first_row) * out_.heads;
       }
       out_.part_begin.push_back(static_cast<int32_t>(out_.parts.size()));
     }
+  }
+
+  // Entry of (the item's first row, head 0) in a part that is not alone.
+  [[nodiscard]] int64_t first_entry(const kv::WorkItem& item) const {
+    return out_.is_direct ? item.first_row * out_.heads : out_.entries;
   }
 
   // True if no other item covers a row of this one.
@@ -175,14 +181,21 @@ class Builder {
       const int32_t begin = plan_.row_begin[static_cast<size_t>(row)];
       const int32_t end = plan_.row_begin[static_cast<size_t>(row) + 1];
       if (end == begin + 1 && parts_of(begin)[0].is_alone) continue;
-      for (const int32_t i : by_position(begin, end))
-        for (const SchedulePart& part : parts_of(i))
-          out_.merge_entries.push_back(
-              part.first_entry +
-              (row - plan_.items[static_cast<size_t>(part.item)].first_row) * out_.heads);
+      if (out_.is_direct)
+        out_.merge_entries.push_back(row * out_.heads);
+      else
+        index_parts(row, begin, end);
       out_.merged_rows.push_back(row);
       out_.merge_begin.push_back(static_cast<int32_t>(out_.merge_entries.size()));
     }
+  }
+
+  void index_parts(int32_t row, int32_t begin, int32_t end) {
+    for (const int32_t i : by_position(begin, end))
+      for (const SchedulePart& part : parts_of(i))
+        out_.merge_entries.push_back(part.first_entry +
+                                     (row - plan_.items[static_cast<size_t>(part.item)].first_row) *
+                                         out_.heads);
   }
 
   // Entries [begin, end) of the plan's row index, sorted by their segments' positions.
@@ -233,7 +246,8 @@ void start_empty(const kv::AttentionPlan& plan, int64_t query_heads, const Atten
   out.heads = query_heads;
   out.units = has_slopes ? query_heads : kv_heads;
   out.group = query_heads / out.units;
-  out.entries = 0;
+  out.is_direct = plan.reduction == kv::Reduction::kDirect;
+  out.entries = out.is_direct ? plan.rows() * query_heads : 0;
   out.parts.clear();
   out.tasks.clear();
   out.merged_rows.clear();
@@ -269,6 +283,8 @@ void AttentionSchedule::build(const kv::AttentionPlan& plan, int64_t query_heads
 void AttentionSchedule::cut(const kv::AttentionPlan& plan, int64_t query_heads,
                             const AttentionParams& params, const ItemCuts& cuts,
                             RowResults results) {
+  if (plan.reduction == kv::Reduction::kDirect)
+    raise("only the CPU merges partial results directly: leave out \"direct_reduction\"");
   start_empty(plan, query_heads, params, *this);
   Builder(plan, params, {}, results, *this).cut(cuts);
 }

@@ -23,8 +23,10 @@ struct SchedulePart {
   int32_t item = 0;
   int32_t first_key = 0;
   int32_t end_key = 0;
-  bool is_alone = false;    // its rows have no other part and are finished in the output
-  int64_t first_entry = 0;  // if not alone: entry of (the item's first row, head 0)
+  bool is_alone = false;  // its rows have no other part and are finished in the output
+  // If not alone: entry of (the item's first row, head 0). With Reduction::kDirect all parts of a
+  // row have the same entries.
+  int64_t first_entry = 0;
 };
 
 // Work of one worker: some lanes of some units against a part's keys. A unit is a kv head, or a
@@ -67,6 +69,7 @@ struct AttentionSchedule {
   int64_t units = 0;
   int64_t group = 0;                 // query heads in a unit
   int64_t entries = 0;               // entries of the partial results: (part, row, head) not alone
+  bool is_direct = false;            // Reduction::kDirect; entries are then (row, head)
   std::vector<SchedulePart> parts;   // in item order, then in key order
   std::vector<int32_t> part_begin;   // [items + 1]  CSR into parts
   std::vector<ScheduleTask> tasks;   // in the order in which they are handed out
@@ -80,6 +83,7 @@ struct AttentionSchedule {
   void build(const kv::AttentionPlan& plan, int64_t query_heads, const AttentionParams& params,
              const Context& context, RowResults results = RowResults::kFinished);
   // build() with the parts that `cuts` gives, and without tasks: the device makes those itself.
+  // Throws Error for Reduction::kDirect, which only the CPU can do.
   void cut(const kv::AttentionPlan& plan, int64_t query_heads, const AttentionParams& params,
            const ItemCuts& cuts, RowResults results = RowResults::kFinished);
 };

@@ -81,6 +81,8 @@ struct AttentionTask {
   float* partial_o = nullptr;  // entry (row, head) of the item at row * heads + head
   float* partial_m = nullptr;
   float* partial_n = nullptr;
+  // Not null: partial results are merged into the entry, see reduce_partial().
+  uint8_t* partial_locks = nullptr;
   int heads = 0;
 
   [[nodiscard]] int unit_lanes() const { return lanes / units; }
@@ -151,6 +153,10 @@ struct MergeRow {
 // out = sum_i w_i o_i / sum_i w_i n_i with w_i = exp(m_i - max_j m_j), for each head; 0 if no part
 // saw a key.
 void merge_row(const MergeRow& row, Isa isa);
+
+// Merges the partial result o [head_dim], m, n of a lane into the task's entry, holding its lock. m
+// is in natural logarithm units. [ChunkAttention §3.3, eq. 2]
+void reduce_partial(const AttentionTask& task, int64_t entry, const float* o, float m, float n);
 
 // Bytes of scratch that a worker needs for any task.
 size_t attention_scratch_bytes(int head_dim);

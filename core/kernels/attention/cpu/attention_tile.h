@@ -397,13 +397,16 @@ inline const float* query_of(const AttentionTask& task, int lane) {
          static_cast<int64_t>(task.head_of(lane)) * task.head_dim;
 }
 
-// Writes a lane's partial result.
+// Writes a lane's partial result, or merges it into that of its row.
 inline void store_partial(const AttentionTask& task, const TileScratch& scratch, int lane) {
   constexpr float kLn2 = 0.693147180559945f;
   const int64_t entry = static_cast<int64_t>(task.row_of(lane)) * task.heads + task.head_of(lane);
-  std::memcpy(task.partial_o + entry * task.head_dim, scratch.o + lane * scratch.padded_dim,
+  const float* o = scratch.o + lane * scratch.padded_dim;
+  const float m = scratch.m[lane] * kLn2;
+  if (task.partial_locks != nullptr) return reduce_partial(task, entry, o, m, scratch.n[lane]);
+  std::memcpy(task.partial_o + entry * task.head_dim, o,
               static_cast<size_t>(task.head_dim) * sizeof(float));
-  task.partial_m[entry] = scratch.m[lane] * kLn2;
+  task.partial_m[entry] = m;
   task.partial_n[entry] = scratch.n[lane];
 }
 

@@ -58,7 +58,8 @@ inline AttentionParams plain(int64_t head_dim) {
 // Attention over one cache of `blocks` blocks against the reference: ranges of rows share segments,
 // and each row has a segment of its own. pick(low, high) draws a number.
 template <typename Pick>
-void check_random_plan(Pick&& pick, uint64_t seed, int blocks = 64) {
+void check_random_plan(Pick&& pick, uint64_t seed, int blocks = 64,
+                       kv::Reduction reduction = kv::Reduction::kMerge) {
   // Many kv heads have short blocks and few rows: those are read together.
   const bool has_many_heads = pick(0, 3) == 0;
   const int64_t kv_heads = has_many_heads ? pick(16, 40) : pick(1, 3);
@@ -98,6 +99,7 @@ void check_random_plan(Pick&& pick, uint64_t seed, int blocks = 64) {
                           .first_row = row,
                           .end_row = row + 1});
   plan.finish();
+  plan.reduction = reduction;
   AttentionParams params = plain(head_dim);
   if (pick(0, 2) == 0) params.window = pick(1, 600);
   std::vector<float> slopes(static_cast<size_t>(heads.heads));

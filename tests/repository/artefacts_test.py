@@ -6,7 +6,8 @@ Each page has one table of these columns:
 
     | artefact | command | needs | smoke | desk | expect | verdict |
 
-A verdict begins with "the paper's own" or with "in part:"."""
+A verdict begins with "the paper's own" or with "in part:". An experiment that is no artefact of the paper may be linked
+instead: [`ttft`](ttft.json)."""
 import json
 import pathlib
 import re
@@ -48,7 +49,8 @@ def problems_of(page, text, experiments, data_names):
     rows = artefacts(text)
     if not rows:
         return [f"{page} has no table with the columns {', '.join(COLUMNS)}"]
-    problems, listed = [], set()
+    folder = experiments[0].split("/")[0]
+    problems, listed = [], {f"{folder}/{name}" for name in re.findall(r"\]\((\w+)\.json\)", text)}
     for row in rows:
         where = f"{page}, {row['artefact']}"
         if len(row) != len(COLUMNS):

@@ -66,10 +66,10 @@ inline constexpr int64_t kNoSlot = -1;
 enum class Reduction : uint8_t {
   // They are stored, and then merged in the order of their positions.
   kMerge,
-  // Each is merged into the row's running result as soon as it is computed, under a lock. [CPU
-  // only;
-  // ChunkAttention §3.3] Items end in any order, so the last bits may differ between two runs with
-  // several threads.
+  // Each is merged into the row's running result as soon as it is computed, under a lock; on the
+  // CPU only. Items end in any order, so the last bits may differ between two runs with several
+  // threads.
+  // [ChunkAttention §3.3]
   kDirect
 };
 

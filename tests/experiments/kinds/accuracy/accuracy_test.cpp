@@ -247,12 +247,13 @@ TEST_F(Accuracy, Table1RunsWhereItsCheckpointsAre) {
   const std::vector<std::string> shipped = {"models=models/quickstart", "dtypes=f32",
                                             "workload.file=models/recall/longbench",
                                             "workload.templates=models/recall/longbench"};
-  const std::vector<Group> named = groups("desk", shipped);
+  for (const Group& one : groups("desk", {})) EXPECT_NO_THROW(kind.check(one)) << one.label;
+  const std::vector<Group> named = groups("paper", shipped);
   EXPECT_NO_THROW(kind.check(named[2])) << named[2].label;  // 2wikimqa
   expect_error([&] { kind.check(named[0]); }, {"narrativeqa.jsonl", "2wikimqa, musique"});
   expect_error(
       [&] {
-        kind.check(groups("desk", {"models=models/quickstart", "dtypes=f32"})[0]);
+        kind.check(groups("paper", {"models=models/quickstart", "dtypes=f32"})[0]);
       },
       {"LongBench/data is not here", "reprise data get longbench"});
 }

@@ -50,11 +50,6 @@ void require_a_valid_point(const std::vector<results::Record>& records) {
   throw ExitStatus{kInvalidStatus};
 }
 
-uint64_t drawn_nonce() {
-  std::random_device device;
-  return std::uniform_int_distribution<uint64_t>(0, uint64_t{1} << 53)(device);  // exact in JSON
-}
-
 experiments::serving::PlansServing& plans_of(experiments::Kind& kind,
                                              const experiments::Experiment& experiment,
                                              const std::string& file) {
@@ -74,7 +69,7 @@ void load(const LoadCommand& command) {
                          command.server.model);
   const auto kind = experiments::make_kind(experiment.kind.name, context);
   server::LoadReuse reuse = command.reuse;
-  reuse.nonce = command.nonce ? *command.nonce : drawn_nonce();
+  reuse.nonce = command.nonce ? *command.nonce : std::random_device{}();
   server::LoadKind load_kind(plans_of(*kind, experiment, chosen.file), command.server,
                              command.primes, reuse);
   const std::string default_out =

@@ -19,7 +19,7 @@ constexpr int64_t kFirstSalt = std::numeric_limits<int64_t>::min();
 
 uint64_t stream_seed(const SourceOptions& options) {
   constexpr uint64_t kSalted = 0x5a17;  // a stream apart from those of the draws
-  if (options.salt.scope == SaltScope::kAnything) return options.prompts_seed;
+  if (!options.salt.changes_prompts()) return options.prompts_seed;
   return random_bits(options.prompts_seed, kSalted, options.salt.nonce);
 }
 
@@ -52,7 +52,7 @@ EntrySource::EntrySource(std::string name, std::unique_ptr<Entries> entries,
 }
 
 bool EntrySource::needs_salts() const {
-  if (options_.salt.scope == SaltScope::kAnything) return false;
+  if (!options_.salt.changes_prompts()) return false;
   if (!shares_prefixes()) return true;
   std::vector<PromptPart> parts;
   for (int64_t entry = 0; entry < entries_->size(); ++entry) {

@@ -19,6 +19,7 @@ enum class SaltScope : uint8_t {
 struct Salt {
   SaltScope scope = SaltScope::kAnything;
   uint64_t nonce = 0;  // of the run; unused with kAnything
+  [[nodiscard]] bool changes_prompts() const { return scope != SaltScope::kAnything; }
   bool operator==(const Salt&) const = default;
 };
 

@@ -21,8 +21,8 @@ struct SentenceChoice {
   int64_t items = 0;          // pairs or labelled texts of each file, questions: the first; 0: all
   std::string group = "all";  // of mmlu: of subjects
   workloads::questions::MmluOptions mmlu = {};
-  // Of mmlu: the split that database and training are taken from, while all questions of mmlu.split
-  // are asked; kSplitOfAsked: one split is divided. [AttnCache's released code]
+  // The split of MMLU that database and training are taken from. All questions of mmlu.split are
+  // then asked. With kSplitOfAsked one split is divided. [AttnCache's released code]
   std::string database_split = kSplitOfAsked;
   double database_share = 0;  // share of the items that methods may store
   double training_share = 0;  // share of the items that methods learn from before

@@ -19,9 +19,9 @@ namespace reprise::server {
                                                  const std::string& label, const std::string& url,
                                                  const std::string& model);
 
-// What the server may find in its cache: "none" (no request finds another's prompt), "session"
-// (turns of a conversation do), "prefix_within_run" (requests of the run do), "all" (anything from
-// before, too).
+// The names of the kinds of reuse. Each says whose prompts a request may find in the server's
+// cache: "none" (nobody's), "session" (those of earlier turns of its conversation),
+// "prefix_within_run" (those of the run's other requests), "all" (those of earlier runs, too).
 [[nodiscard]] std::vector<std::string> reuse_names();
 
 struct LoadReuse {

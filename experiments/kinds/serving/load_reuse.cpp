@@ -7,6 +7,7 @@
 #include <span>
 
 #include "experiments/serving/latency.h"
+#include "results/statistics.h"
 
 namespace reprise::server {
 namespace {
@@ -46,16 +47,11 @@ Told told(const serving::Reuse& reuse, const CountersAround& counters, int64_t o
   return {.by = "counters", .cached_tokens = cached};
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 double median_ttft_s(std::span<const RequestEntry* const> requests) {
   std::vector<double> ttft_s;
   for (const RequestEntry* entry : requests) ttft_s.push_back(serving::latency_of(*entry).ttft_s);
-  return median(std::move(ttft_s));
+  std::sort(ttft_s.begin(), ttft_s.end());
+  return results::quantile(ttft_s, 0.5);
 }
 
 // -1 if the server does not tell.

@@ -1,4 +1,4 @@
-// What a server found in its cache, judged by what the run's prompts share.
+// Judges what a server found in its cache by what the prompts of the run share.
 #pragma once
 
 #include <cstdint>

@@ -61,15 +61,12 @@ void check_methods(const Group& group, bool has_model, Device device) {
   problems.raise_if_any();
 }
 
-bool is_salted(const workloads::Salt& salt) {
-  return salt.scope != workloads::SaltScope::kAnything;
-}
-
 serving::ServingPlan plan_of(const Group& group, const ServingAxes& axes,
                              const workloads::Salt& salt,
                              std::shared_ptr<const RequestSource> requests) {
   Group warmed = group;  // a server may still have the warm-up's prompts of another run
-  if (is_salted(salt)) warmed.seeds.prompts = random_bits(group.seeds.prompts, salt.nonce, 0);
+  if (salt.changes_prompts())
+    warmed.seeds.prompts = random_bits(group.seeds.prompts, salt.nonce, 0);
   serving::ServingPlan plan{
       .source = requests,
       .schedule = schedule_of(group, axes.arrivals, *requests),
@@ -151,7 +148,7 @@ const std::shared_ptr<const RequestSource>& ServingKind::source(const Group& gro
 serving::ServingPlan ServingKind::plan(const Group& group, const workloads::Salt& salt) {
   const auto axes = group.axes_as<ServingAxes>();
   return plan_of(group, axes, salt,
-                 is_salted(salt)
+                 salt.changes_prompts()
                      ? request_source_of(group, axes.source, Bench::config(group).vocab, salt)
                      : source(group));
 }

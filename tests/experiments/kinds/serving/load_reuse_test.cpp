@@ -1,4 +1,4 @@
-// What a server found in its cache, against what a run shares; and the servers' counters.
+// Tests how a server's cached tokens are judged, and how its counters are read.
 #include "experiments/kinds/serving/load_reuse.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The streamed answer of a server, split at a place that the first byte chooses.
+// The streamed answer of a server. The first byte chooses where it is split and how many tokens were asked for.
 #include "experiments/kinds/serving/completion_stream.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   server::CompletionStream stream;
   stream.feed(bytes.substr(0, split), 0.5);
   stream.feed(bytes.substr(split), 1.5);
-  const server::CompletionAnswer answer = stream.take();
+  const server::CompletionAnswer answer = stream.take(data[0] % 8);
   for (size_t i = 1; i < answer.token_s.size(); ++i)
     if (!(answer.token_s[i] >= answer.token_s[i - 1])) std::abort();
   if (!answer.token_ids.empty() && answer.token_ids.size() != answer.token_s.size()) std::abort();

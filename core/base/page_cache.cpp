@@ -30,20 +30,29 @@ class OpenFile {
 
 }  // namespace
 
-int64_t drop_from_page_cache(const std::filesystem::path& path) {
+int64_t drop_from_page_cache(const std::filesystem::path& path, int64_t offset_bytes,
+                             int64_t bytes) {
   {
     const OpenFile file(path);
     ::fsync(file.descriptor);  // the system drops clean pages only
-    ::posix_fadvise(file.descriptor, 0, 0, POSIX_FADV_DONTNEED);
+    ::posix_fadvise(file.descriptor, offset_bytes, bytes, POSIX_FADV_DONTNEED);
   }
   const MappedFile map(path);
+  const auto begin = static_cast<size_t>(offset_bytes), count = static_cast<size_t>(bytes);
+  REPRISE_CHECK(begin <= map.bytes().size() && count <= map.bytes().size() - begin,
+                "[{}, +{}) of {} bytes", begin, count, map.bytes().size());
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  std::vector<unsigned char> pages((map.bytes().size() + page - 1) / page);
+  std::vector<unsigned char> pages((count + page - 1) / page);
   if (pages.empty()) return 0;
-  if (::mincore(const_cast<std::byte*>(map.bytes().data()), map.bytes().size(), pages.data()) != 0)
+  if (::mincore(const_cast<std::byte*>(map.bytes().data()) + begin, count, pages.data()) != 0)
     raise("cannot tell what of {} is in memory: {}", path.string(), std::strerror(errno));
   return std::count_if(pages.begin(), pages.end(), [](unsigned char p) { return (p & 1) != 0; }) *
          static_cast<int64_t>(page);
+}
+
+int64_t drop_from_page_cache(const std::filesystem::path& path) {
+  const int64_t bytes = std::ssize(MappedFile(path).bytes());
+  return drop_from_page_cache(path, 0, bytes);
 }
 
 int64_t read_through(const std::filesystem::path& path) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/page_cache.h"
 #include "core/base/steady_now.h"
 #include "core/base/temporary_folder.h"
 #include "core/model/network/policy_chain.h"
@@ -21,6 +22,8 @@ namespace reprise::methods {
 namespace {
 
 const MetricInfo kStoreMb = {"store_mb", "MB", "of attn_cache: the file of stored attention maps"};
+const MetricInfo kOnDiskMb = {"on_disk_mb", "MB",
+                              "of store_mb: maps that each turn reads from the disk (memory_mb)"};
 const MetricInfo kStoredTexts = {"stored_texts", "texts", "of attn_cache: whose maps are stored"};
 const MetricInfo kRetrievalMs = {"retrieval_ms", "ms", "per text: feature vector and search"};
 const MetricInfo kEmbeddingMs = {"embedding_ms", "ms", "of retrieval_ms: the feature vector"};
@@ -111,6 +114,7 @@ class AttnCacheMethod final : public Method {
     store(setup, facts, stored, learned);
     database_ = std::make_shared<attn_cache::Database>(*folder_, facts, setup.context);
     if (options_.loss_bound > 0) calibrate(setup, facts, learned);
+    require_disk();
     policy_ = std::make_shared<attn_cache::AttnCachePolicy>(database_, options_, facts,
                                                             setup.context, steady_now_ns);
     joined_ = joined(policy_);
@@ -125,9 +129,10 @@ class AttnCacheMethod final : public Method {
   [[nodiscard]] bool looks_up() const override { return true; }
   void begin_turn() override {
     policy_->reset();
-    if (!options_.begins_cold()) return;
-    for (int64_t group = 0; group < std::ssize(database_->maps().groups()); ++group)
+    const int64_t groups = std::ssize(database_->maps().groups());
+    for (int64_t group = options_.begins_cold() ? 0 : groups_in_memory(); group < groups; ++group)
       database_->maps().release(group);
+    (void)drop_rest();
   }
 
   [[nodiscard]] TurnCounts counts() const override {
@@ -146,6 +151,8 @@ class AttnCacheMethod final : public Method {
   void report(ReportSink& sink) const override {
     const attn_cache::AttnCacheCounts& counts = policy_->counts();
     sink.metric(kStoreMb, static_cast<double>(database_->maps().bytes()) * 1e-6);
+    if (options_.memory_mb > 0)
+      sink.metric(kOnDiskMb, static_cast<double>(bytes_on_disk()) * 1e-6);
     sink.metric(kStoredTexts, static_cast<double>(database_->maps().groups().size()));
     sink.metric(kThreshold, options_.threshold);
     sink.metric(kOtherLength, share(counts.other_length, counts.lookups));
@@ -170,6 +177,50 @@ class AttnCacheMethod final : public Method {
   }
 
  private:
+  // The texts, first come first, whose maps fit into memory_mb; all without it.
+  [[nodiscard]] int64_t groups_in_memory() const {
+    const std::vector<attn_cache::MapGroup>& groups = database_->maps().groups();
+    if (options_.memory_mb == 0) return std::ssize(groups);
+    const auto beyond =
+        std::partition_point(groups.begin(), groups.end(), [&](const attn_cache::MapGroup& group) {
+          const auto end = &group == &groups.back() ? maps_end() : (&group + 1)->begin;
+          return static_cast<double>(end - groups.front().begin) <= options_.memory_mb * 1e6;
+        });
+    return beyond - groups.begin();
+  }
+  // The end of the last text's last map in the file.
+  [[nodiscard]] uint64_t maps_end() const {
+    const attn_cache::MapStore& maps = database_->maps();
+    const attn_cache::MapGroup& last = maps.groups().back();
+    const auto bytes = maps.layer_bytes(std::ssize(maps.groups()) - 1, 0).size();
+    return last.begin + bytes * static_cast<size_t>(maps.identity().layers);
+  }
+  [[nodiscard]] int64_t bytes_on_disk() const {
+    const int64_t kept = groups_in_memory();
+    const std::vector<attn_cache::MapGroup>& groups = database_->maps().groups();
+    if (kept == std::ssize(groups)) return 0;
+    return static_cast<int64_t>(maps_end() - groups[static_cast<size_t>(kept)].begin);
+  }
+  // Drops what memory_mb leaves no room for. Returns the bytes that nevertheless stayed in memory.
+  [[nodiscard]] int64_t drop_rest() const {
+    const int64_t bytes = bytes_on_disk();
+    if (bytes == 0) return 0;
+    return drop_from_page_cache(database_->maps().path(), static_cast<int64_t>(maps_end()) - bytes,
+                                bytes);
+  }
+  void require_disk() const {
+    const int64_t bytes = bytes_on_disk();
+    for (int64_t group = groups_in_memory(); group < std::ssize(database_->maps().groups());
+         ++group)
+      database_->maps().release(group);
+    // A page that the last map shares with the table stays.
+    if (bytes > 0 && 2 * drop_rest() > bytes)
+      raise(
+          "memory_mb {:g}: the maps in {} cannot leave memory, because its file system keeps files "
+          "there: let TMPDIR name a folder on a disk",
+          options_.memory_mb, folder_->string());
+  }
+
   // True if the other method skips layers; it then comes before AttnCache in the chain.
   [[nodiscard]] bool skips_layers_beside() const {
     return beside_ != nullptr && beside_->info().skips_layers;
@@ -220,7 +271,7 @@ class AttnCacheMethod final : public Method {
                                          const Prompts& learned) const {
     Fields all = reuse::options_fields(options_);
     for (const char* other : {"threshold", "lengths", "index", "indexed_layers", "loading",
-                              "loss_bound", "layer_group"})
+                              "memory_mb", "loss_bound", "layer_group"})
       all.erase(other);
     Values prompts;
     for (const std::vector<int32_t>& ids : learned)
@@ -324,7 +375,8 @@ MethodEntry attn_cache_method() {
                .exactness = Exactness::kApproximate,
                .look = {},
                .cannot_generate = "a layer that takes a stored map leaves no keys to decode with",
-               .metrics = {kStoreMb, kStoredTexts, kThreshold, kOtherLength, kNoLength, kFitted},
+               .metrics = {kStoreMb, kOnDiskMb, kStoredTexts, kThreshold, kOtherLength, kNoLength,
+                           kFitted},
                .turn_parts = {kRetrievalMs, kLoadingMs, kEmbeddingMs, kSearchingMs},
                .uses_prompts = true}};
   entry.resolve_options = resolve_attn_cache_options;

@@ -68,6 +68,10 @@ void AttnCacheMethodOptions::visit(reuse::OptionVisitor& visitor) {
                 "maps that an earlier turn used are mapped and checked already, or in each turn "
                 "anew; the file is in the system's memory either way"},
                {"warm", kCold}, loading);
+  visitor.real({"memory_mb", "MB",
+                "maps that stay in memory, of the texts stored first; each turn reads the others' "
+                "from the disk anew, 0: the system decides"},
+               {0.0, 1e9}, memory_mb);
   visitor.real({"loss_bound", "",
                 "beyond the paper: training texts choose the threshold so that half of 1 less the "
                 "cosine of outputs with and without reuse is at most this on average, 0: they do "

@@ -7,10 +7,10 @@
 #include <set>
 #include <string>
 
-#include "core/base/page_cache.h"
 #include "tests/experiments/kinds/accuracy/question_items.h"
 #include "tests/experiments/kinds/attention/attention_group.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/support/cold_disk.h"
 #include "tests/support/json.h"
 #include "tests/support/measured.h"
 
@@ -19,13 +19,6 @@ namespace {
 
 class KindRegistry : public KindOnTinyModel {
  protected:
-  // True if files in the folder for temporary files can leave memory. A file system in memory has
-  // no cold disk to measure.
-  bool has_cold_disk() const {
-    const auto file = dir_ / "cold";
-    std::ofstream(file) << std::string(100'000, 'x');
-    return drop_from_page_cache(file) == 0;
-  }
   // A small group of the kind, with methods and settings that bring out what it can measure.
   Group small_group(const std::string& kind) const {
     if (kind == "attention")
@@ -94,7 +87,7 @@ class KindRegistry : public KindOnTinyModel {
                        {"compared_with", "series"},
                        {"methods",
                         {{{"name", "prompt_cache"},
-                          {"options", {{"tier", has_cold_disk() ? "cold_disk" : "disk"}}}}}},
+                          {"options", {{"tier", has_cold_disk(dir_) ? "cold_disk" : "disk"}}}}}},
                        {"workload", "use_cases"},
                        {"settings", {{"use_case", "personal"}, {"new_tokens", 4}}},
                        {"repetitions", 2}});
@@ -104,7 +97,7 @@ class KindRegistry : public KindOnTinyModel {
                         {"paged",
                          "relay_attention",
                          {{"name", "prompt_cache"},
-                          {"options", {{"tier", has_cold_disk() ? "cold_disk" : "disk"}}}}}},
+                          {"options", {{"tier", has_cold_disk(dir_) ? "cold_disk" : "disk"}}}}}},
                        {"workload", "grid"},
                        {"settings",
                         {{"shared_tokens", 64},
@@ -125,7 +118,7 @@ class KindRegistry : public KindOnTinyModel {
     Json methods = {"contiguous",
                     {{"name", "chunk_attention"}, {"options", {{"reuse_prefill", true}}}}};
     methods.push_back({{"name", "prompt_cache"},
-                       {"options", {{"tier", has_cold_disk() ? "cold_disk" : "disk"}}}});
+                       {"options", {{"tier", has_cold_disk(dir_) ? "cold_disk" : "disk"}}}});
     return group_of(
         {{"kind", kind},
          {"methods", methods},
@@ -200,7 +193,7 @@ TEST_F(KindRegistry, WhatIsListedIsMeasuredInItsUnit) {
   // happen to be faster, or with other servers that send several tokens in an event.
   std::set<std::string> rare = {"largest_tie_gap",     "largest_tie_gap_ratio", "first_divergence",
                                 "speedup_degradation", "event_gap_ms",          "tokens_per_event"};
-  if (!has_cold_disk()) rare.insert("disk_gb_s");
+  if (!has_cold_disk(dir_)) rare.insert("disk_gb_s");
   for (const KindInfo& info : known_kinds()) {
     const auto kind = make_kind(info.name, context_);
     std::set<std::string> units;

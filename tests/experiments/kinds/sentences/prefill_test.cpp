@@ -11,6 +11,7 @@
 #include "tests/core/sentence/sentence_testing.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/cold_disk.h"
 #include "tests/support/json.h"
 #include "tests/support/measured.h"
 
@@ -73,6 +74,30 @@ TEST_F(Prefill, StoredTextsHitAndAreComputedAsInFull) {
   EXPECT_GT(value_of(measured[4], "loading_ms"), 0);
   EXPECT_GT(value_of(miss, "text_bound"), 1);
   EXPECT_GT(value_of(miss, "attention_bound"), value_of(miss, "text_bound"));
+}
+
+// Maps of four texts of 24 tokens; memory has room for one. Hits need the others from the disk, and
+// answer as they do from memory.
+TEST_F(Prefill, MapsBeyondTheMemoryForThemAreReadFromTheDiskInEachTurn) {
+  if (const std::string absence = attn_cache::index_absence(attn_cache::IndexKind::kHnsw);
+      !absence.empty())
+    GTEST_SKIP() << absence;
+  const double group_mb = 2 * 4 * 24 * 24 * 4 * 1e-6;
+  const auto with = [&](double memory_mb) {
+    return measure(group({"compute", method("attn_cache", {{"threshold", 1.0},
+                                                           {"projector_from", "random"},
+                                                           {"map_form", "f32"},
+                                                           {"memory_mb", memory_mb}})}));
+  };
+  if (!has_cold_disk(std::filesystem::temp_directory_path())) {
+    expect_error([&] { (void)with(1.5 * group_mb); }, {"memory_mb", "TMPDIR"});
+    return;
+  }
+  const Measured hit = with(1.5 * group_mb)[1];
+  EXPECT_EQ(value_of(hit, "hit_rate"), 1);
+  EXPECT_LE(value_of(hit, "max_difference"), 1e-4);
+  EXPECT_NEAR(value_of(hit, "on_disk_mb"), 3 * group_mb, 3 * 4096e-6);
+  EXPECT_EQ(value_of(with(100)[1], "on_disk_mb"), 0);
 }
 
 TEST_F(Prefill, TimesAreOfTextsAndTheirParts) {

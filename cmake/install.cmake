@@ -32,6 +32,7 @@ install(DIRECTORY core methods DESTINATION include/reprise
 install(DIRECTORY data experiments models plots DESTINATION share/reprise
         FILES_MATCHING PATTERN "*.json" PATTERN "items.jsonl" PATTERN "2wikimqa.jsonl" PATTERN "musique.jsonl" PATTERN "*.safetensors" PATTERN "*.model" PATTERN "*.txt" PATTERN "*.tsv" PATTERN "*.csv"
         PATTERN "*.py" PATTERN "templates/*" PATTERN "*.xml" PATTERN "CMakeLists.txt" EXCLUDE PATTERN "__pycache__" EXCLUDE)
+install(FILES LICENSE THIRD_PARTY.md CITATION.cff DESTINATION share/reprise)
 install(DIRECTORY results/papers DESTINATION share/reprise/results)
 install(FILES results/record_reader.py DESTINATION share/reprise/results)  # for the scripts of experiments/
 

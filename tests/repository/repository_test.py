@@ -14,7 +14,7 @@ MOST_PLAIN_BYTES = 20_000
 
 
 def pages():
-    return [TREE / "README.md", TREE / "results/measurements/README.md", *sorted(TREE.glob("docs/*.md")),
+    return [*sorted(TREE.glob("*.md")), TREE / "results/measurements/README.md", *sorted(TREE.glob("docs/*.md")),
             *sorted(TREE.glob("methods/*/README.md")), *sorted(TREE.glob("experiments/*/README.md"))]
 
 
@@ -61,6 +61,16 @@ class Repository(unittest.TestCase):
             for header in (TREE / folder).rglob("*.h"):
                 if not header.name.endswith("-inl.h"):
                     self.assertIn("#pragma once", header.read_text(encoding="utf-8"), header)
+
+    def test_licences_of_all_packages_are_named(self):
+        """A package that setup.sh installs, without its comment, stands in a row of THIRD_PARTY.md."""
+        lists = re.findall(r"packages(?:_where_known)?\+?=\(([^)]*)\)", re.sub(r"#.*", "", (TREE / "setup.sh").read_text()))
+        packages = {name for names in lists for name in names.split()} - {"python3-pip"}
+        self.assertGreater(len(packages), 30)
+        rows = (TREE / "THIRD_PARTY.md").read_text(encoding="utf-8")
+        named = set(re.findall(r"[a-z0-9][a-z0-9+.-]+", "".join(line for line in rows.splitlines() if line.startswith("|"))))
+        self.assertEqual(packages - named, set())
+        self.assertTrue((TREE / "LICENSE").read_text(encoding="utf-8").strip().startswith("Apache License"))
 
     def test_readme_start_is_two_commands(self):
         commands = subprocess.run([TREE / "tests/fresh_machine.sh", "--print"], capture_output=True, text=True,

@@ -28,6 +28,14 @@ Fields chunk_of(const AnswerHead& head, bool has_usage) {
 
 Value reason_or_null(const std::string& reason) { return reason.empty() ? Value() : Value(reason); }
 
+// All of a choice but its text. Takes the log probabilities.
+Fields choice_of(int32_t index, ChoiceContent& content) {
+  Fields choice = {{"index", index}, {"finish_reason", reason_or_null(content.finish_reason)}};
+  choice["logprobs"] = std::move(content.logprobs);
+  for (const auto& [name, ids] : content.token_ids) choice[name] = ids;
+  return choice;
+}
+
 // The bytes of a token's text, or null if the token is only part of a character.
 Value bytes_of(const std::string& text) {
   if (text.find(tokenizer::kReplacement) != text.npos) return nullptr;
@@ -95,14 +103,13 @@ Fields LogprobList::completion_form() {
   return list;
 }
 
-Fields whole_choice(const AnswerHead& head, int32_t index, const std::string& text,
-                    const std::string& finish_reason, Value logprobs) {
-  Fields choice = {{"index", index}, {"finish_reason", finish_reason}};
-  choice["logprobs"] = std::move(logprobs);
+Fields whole_choice(const AnswerHead& head, int32_t index, ChoiceContent content) {
+  Fields choice = choice_of(index, content);
   if (head.is_chat)
-    choice["message"] = Fields{{"role", "assistant"}, {"content", text}, {"refusal", nullptr}};
+    choice["message"] =
+        Fields{{"role", "assistant"}, {"content", content.text}, {"refusal", nullptr}};
   else
-    choice["text"] = text;
+    choice["text"] = content.text;
   return choice;
 }
 
@@ -113,14 +120,13 @@ Fields whole_answer(const AnswerHead& head, Values choices, const Usage& usage) 
   return answer;
 }
 
-std::string text_event(const AnswerHead& head, int32_t index, const std::string& text,
-                       const std::string& finish_reason, const Value& logprobs, bool has_usage) {
-  Fields choice = {
-      {"index", index}, {"finish_reason", reason_or_null(finish_reason)}, {"logprobs", logprobs}};
+std::string text_event(const AnswerHead& head, int32_t index, ChoiceContent content,
+                       bool has_usage) {
+  Fields choice = choice_of(index, content);
   if (head.is_chat)
-    choice["delta"] = Fields{{"content", text}};
+    choice["delta"] = Fields{{"content", content.text}};
   else
-    choice["text"] = text;
+    choice["text"] = content.text;
   Fields chunk = chunk_of(head, has_usage);
   chunk["choices"] = Values{std::move(choice)};
   return event(chunk);

@@ -45,16 +45,22 @@ class LogprobList {
   std::vector<Entry> entries_;
 };
 
+// What a choice, or the part of it in one event, says.
+struct ChoiceContent {
+  std::string text;
+  std::string finish_reason;  // "": the choice goes on
+  Value logprobs;             // the result of LogprobList::take()
+  Fields token_ids;           // "token_ids" and "prompt_token_ids", where the client asked for them
+};
+
 // One entry of the list "choices" of a whole answer.
-Fields whole_choice(const AnswerHead& head, int32_t index, const std::string& text,
-                    const std::string& finish_reason, Value logprobs);
+Fields whole_choice(const AnswerHead& head, int32_t index, ChoiceContent content);
 Fields whole_answer(const AnswerHead& head, Values choices, const Usage& usage);
 
-// An event with text, as "data: {...}\n\n". An empty `finish_reason` means that the choice goes on.
-// With `has_usage` the client asked for an event with the usage, and other events get "usage":
-// null.
-std::string text_event(const AnswerHead& head, int32_t index, const std::string& text,
-                       const std::string& finish_reason, const Value& logprobs, bool has_usage);
+// An event with text, as "data: {...}\n\n". With `has_usage` the client asked for an event with the
+// usage, and other events get "usage": null.
+std::string text_event(const AnswerHead& head, int32_t index, ChoiceContent content,
+                       bool has_usage);
 // An event with the role "assistant", sent before the first text of each choice of a chat.
 std::string role_event(const AnswerHead& head, int32_t index, bool has_usage);
 std::string usage_event(const AnswerHead& head, const Usage& usage);

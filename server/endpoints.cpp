@@ -1,11 +1,15 @@
 #include "server/endpoints.h"
 
+#include <algorithm>
+#include <cctype>
 #include <ctime>
 #include <semaphore>
+#include <string_view>
 #include <utility>
 
 #include "server/api_error.h"
 #include "server/generation_answer.h"
+#include "server/tokenize_answer.h"
 
 namespace reprise::server {
 namespace {
@@ -17,11 +21,15 @@ constexpr const char* kModels = "/v1/models";
 constexpr const char* kCompletions = "/v1/completions";
 constexpr const char* kChat = "/v1/chat/completions";
 
+constexpr const char* kTokenize = "/tokenize";
+constexpr const char* kDetokenize = "/detokenize";
+
 constexpr size_t kMostPathBytes = 512;
 
 const char* method_of(const std::string& path) {
   if (path.size() > kMostPathBytes) return nullptr;
-  if (path == kCompletions || path == kChat) return "POST";
+  if (path == kCompletions || path == kChat || path == kTokenize || path == kDetokenize)
+    return "POST";
   if (path == "/health" || path == "/metrics" || path == kModels ||
       path.starts_with(std::string(kModels) + "/"))
     return "GET";
@@ -31,14 +39,27 @@ const char* method_of(const std::string& path) {
 void check_method(const HttpHead& head) {
   const char* method = method_of(head.path);
   if (method == nullptr)
-    throw ApiError(404,
-                   fmt::format("there is nothing at {}: POST to {} or {}, GET {}, /health or "
-                               "/metrics",
-                               head.path.substr(0, 200), kCompletions, kChat, kModels),
-                   "", "not_found");
+    throw ApiError(
+        404,
+        fmt::format("there is nothing at {}: POST to {}, {}, {} or {}, GET {}, /health "
+                    "or /metrics",
+                    head.path.substr(0, 200), kCompletions, kChat, kTokenize, kDetokenize, kModels),
+        "", "not_found");
   if (head.method != method && !(head.method == "HEAD" && std::string(method) == "GET"))
     throw ApiError(405, fmt::format("{} takes {}, not {}", head.path, method, head.method), "",
                    "method_not_allowed");
+}
+
+// The scheme's name may be in any case.
+bool has_key(const std::string& authorization, const std::string& key) {
+  constexpr std::string_view kScheme = "bearer ";
+  const auto is_same = [](char given, char lower) {
+    return std::tolower(static_cast<unsigned char>(given)) == lower;
+  };
+  return authorization.size() >= kScheme.size() &&
+         std::equal(kScheme.begin(), kScheme.end(), authorization.begin(),
+                    [&](char lower, char given) { return is_same(given, lower); }) &&
+         equal_in_constant_time(authorization.substr(kScheme.size()), key);
 }
 
 }  // namespace
@@ -85,18 +106,20 @@ struct Endpoints::State {
     return {.body = R"({"status":"ok"})"};
   }
 
-  GenerationRequest read(const HttpCall& call) {
+  // Calls `read` with the call's body, at most kReadersAtOnce at a time.
+  template <typename Read>
+  auto reading(const HttpCall& call, Read&& read) {
     readers.acquire();
     struct Release {
       std::counting_semaphore<kReadersAtOnce>& readers;
       ~Release() { readers.release(); }
     } release{readers};
-    return call.path == kChat ? read_chat(call.body, model) : read_completion(call.body, model);
+    return read(call.body, model);
   }
 
   HttpAnswer generate(const HttpCall& call) {
     const auto until = Reply::Clock::now() + options.request_timeout;
-    GenerationRequest request = read(call);
+    GenerationRequest request = reading(call, call.path == kChat ? read_chat : read_completion);
     const bool is_stream = request.is_stream;
     const auto answer =
         std::make_shared<GenerationAnswer>(service, model, texts, std::move(request), until);
@@ -118,8 +141,8 @@ Endpoints::~Endpoints() = default;
 void Endpoints::check(const HttpHead& head) const {
   check_method(head);
   const std::string& key = state_->options.api_key;
-  const bool is_open = key.empty() || !head.path.starts_with("/v1/");
-  if (!is_open && !equal_in_constant_time(head.authorization, "Bearer " + key))
+  const bool is_open = key.empty() || !(head.path.starts_with("/v1/") || head.method == "POST");
+  if (!is_open && !has_key(head.authorization, key))
     throw ApiError(401,
                    head.authorization.empty()
                        ? "this server asks for an API key: Authorization: Bearer KEY"
@@ -144,6 +167,8 @@ HttpAnswer Endpoints::answer(const HttpCall& call) {
             .body = state_->metrics.text()};
   }
   if (call.path.starts_with(kModels)) return state_->models(call.path);
+  if (call.path == kTokenize) return {.body = state_->reading(call, tokenize_answer)};
+  if (call.path == kDetokenize) return {.body = state_->reading(call, detokenize_answer)};
   return state_->generate(call);
 }
 

@@ -13,11 +13,13 @@
 namespace reprise::server {
 
 struct EndpointOptions {
-  std::string api_key;  // /v1/... requires "Authorization: Bearer KEY"; "": no key is required
+  // /v1/... and all that is posted require "Authorization: Bearer KEY". "": no key is required.
+  std::string api_key;
   std::chrono::milliseconds request_timeout{600'000};  // from the request's arrival to its end
 };
 
-//   POST /v1/completions, /v1/chat/completions     GET /v1/models[/NAME], /health, /metrics
+//   POST /v1/completions, /v1/chat/completions, /tokenize, /detokenize
+//   GET /v1/models[/NAME], /health, /metrics
 //
 // Thread-safe.
 class Endpoints {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/api_error.h"
+#include "server/request_fields.h"
 
 namespace reprise::server {
 namespace {
@@ -28,6 +29,15 @@ AnswerHead head_of(const GenerationRequest& request, const ServedModel& model) {
 // given seed always gives the same answer.
 std::vector<engine::Request> requests_of(GenerationRequest& asked, const ServedModel& model) {
   if (!asked.has_seed) asked.sampling.seed = fresh_bits();
+  std::vector<int32_t> stop_ids = asked.stop_ids;
+  if (!asked.ignore_eos) {
+    const std::vector<int32_t>& ends = asked.is_chat ? model.chat_eos_ids : model.eos_ids;
+    stop_ids.insert(stop_ids.end(), ends.begin(), ends.end());
+  }
+  asked.rules.withheld = stop_ids;
+  field("allowed_token_ids", [&] { asked.rules.validate(model.vocab); });
+  if (!asked.rules.empty())
+    asked.sampling.rules = std::make_shared<const engine::TokenRules>(asked.rules);
   std::vector<engine::Request> requests;
   for (size_t prompt = 0; prompt < asked.prompts.size(); ++prompt)
     for (int32_t i = 0; i < asked.n; ++i) {
@@ -39,12 +49,13 @@ std::vector<engine::Request> requests_of(GenerationRequest& asked, const ServedM
       request.max_new_tokens = asked.max_tokens;
       request.sampling = asked.sampling;
       request.sampling.stream = std::ssize(requests);
-      if (!asked.ignore_eos) request.stop_ids = asked.is_chat ? model.chat_eos_ids : model.eos_ids;
-      request.stop_ids.insert(request.stop_ids.end(), asked.stop_ids.begin(), asked.stop_ids.end());
+      request.stop_ids = stop_ids;
       requests.push_back(std::move(request));
     }
   return requests;
 }
+
+Values ids_json(const std::vector<int32_t>& ids) { return Values(ids.begin(), ids.end()); }
 
 }  // namespace
 
@@ -89,10 +100,24 @@ std::string GenerationAnswer::take(const Piece& piece) {
   }
   if (part.choice.has_ended()) return "";  // the piece came after a stop text
   if (piece.error_status != 0) throw ApiError(piece.error_status, piece.error);
+  if (request_.returns_token_ids && piece.token >= 0) part.token_ids.push_back(piece.token);
   std::string text = part.choice.push(piece);
   part.logprobs.add(piece);
   if (part.choice.was_cut()) ticket_.stop(index);  // its end still brings cached_tokens
   return text;
+}
+
+ChoiceContent GenerationAnswer::content(size_t index, std::string text) {
+  Part& part = parts_[index];
+  ChoiceContent content = {.text = std::move(text),
+                           .finish_reason = part.choice.finish_reason(),
+                           .logprobs = part.logprobs.take()};
+  if (!request_.returns_token_ids) return content;
+  content.token_ids["token_ids"] = ids_json(std::exchange(part.token_ids, {}));
+  if (std::exchange(part.told_prompt, true)) return content;
+  const size_t prompt = index / static_cast<size_t>(request_.n);
+  content.token_ids["prompt_token_ids"] = ids_json(request_.prompts[prompt]);
+  return content;
 }
 
 void GenerationAnswer::begin(int socket) {
@@ -107,8 +132,7 @@ std::string GenerationAnswer::whole(int socket) {
       parts_[static_cast<size_t>(piece.choice)].text += take(piece);
   Values choices;
   for (size_t i = 0; i < parts_.size(); ++i)
-    choices.emplace_back(whole_choice(head_, static_cast<int32_t>(i), parts_[i].text,
-                                      parts_[i].choice.finish_reason(), parts_[i].logprobs.take()));
+    choices.emplace_back(whole_choice(head_, static_cast<int32_t>(i), content(i, parts_[i].text)));
   return json_text(whole_answer(head_, std::move(choices), usage()));
 }
 
@@ -117,8 +141,8 @@ bool GenerationAnswer::write_piece(const Piece& piece, const HttpWrite& write) {
   const bool had_ended = part.choice.has_ended();
   const std::string text = take(piece);
   if (had_ended) return true;
-  return write(text_event(head_, piece.choice, text, part.choice.finish_reason(),
-                          part.logprobs.take(), request_.includes_usage));
+  return write(text_event(head_, piece.choice, content(static_cast<size_t>(piece.choice), text),
+                          request_.includes_usage));
 }
 
 bool GenerationAnswer::stream_all(int socket, const HttpWrite& write) {

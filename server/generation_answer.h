@@ -34,6 +34,9 @@ class GenerationAnswer {
     Choice choice;
     LogprobList logprobs;
     std::string text;
+    // Where the client asked for them: tokens that no event or answer has told yet.
+    std::vector<int32_t> token_ids = {};
+    bool told_prompt = false;
   };
 
   // Waits for pieces. Throws as begin().
@@ -43,6 +46,8 @@ class GenerationAnswer {
   // Returns false if the connection takes no more.
   bool write_piece(const Piece& piece, const HttpWrite& write);
   bool stream_all(int socket, const HttpWrite& write);
+  // Returns what the choice has to say with `text`, and forgets it.
+  ChoiceContent content(size_t index, std::string text);
   [[nodiscard]] bool has_ended() const { return left_ == 0; }
   [[nodiscard]] Usage usage() const;
 

@@ -46,6 +46,9 @@ struct GenerationRequest {
   std::vector<std::string> stops;
   std::vector<int32_t> stop_ids;  // beside those that end the model's texts
   bool ignore_eos = false;
+  // Biases, penalties and tokens of the answer. What min_tokens withholds is known with the stops.
+  engine::TokenRules rules;
+  bool returns_token_ids = false;  // of prompt and answer, as vLLM's return_token_ids
   bool is_stream = false, includes_usage = false;
   int32_t alternatives =
       -1;  // number of most probable tokens reported beside the drawn one; -1: no log probabilities

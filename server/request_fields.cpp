@@ -1,6 +1,9 @@
 #include "server/request_fields.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <string>
 #include <utility>
 
 namespace reprise::server {
@@ -12,15 +15,6 @@ constexpr size_t kMostStopBytes = 1024;
 // 119,700 of them, in the form of chats, took 112 MiB. One choice of 4096 tokens may have the 21
 // per token that can be asked for.
 constexpr int64_t kMostLogprobs = int64_t{1} << 17;
-
-void read_model(JsonObject& object, const ServedModel& model) {
-  const std::string name = field("model", [&] { return object.string("model", model.name); });
-  if (name != model.name)
-    throw ApiError(404,
-                   fmt::format("the model \"{}\" does not exist here; this server has \"{}\"", name,
-                               model.name),
-                   "model", "model_not_found");
-}
 
 double read_number(JsonObject& object, const char* name, double low, double high, double fallback) {
   const double value = field(name, [&] { return object.number(name, fallback); });
@@ -44,12 +38,51 @@ void read_sampling(JsonObject& object, GenerationRequest& request) {
   request.sampling.top_p = read_number(object, "top_p", 0, 1, 1.0);
   if (request.sampling.top_p == 0)
     refuse(400, "top_p", "top_p is 0, it must be above 0 and at most 1");
+  request.sampling.min_p = read_number(object, "min_p", 0, 1, 0);
   // To other servers, -1 means all tokens; here 0 does.
   request.sampling.top_k = std::max(0, read_integer(object, "top_k", -1, INT32_MAX, 0));
   request.has_seed = object.has("seed");
   if (request.has_seed)
     request.sampling.seed =
         static_cast<uint64_t>(field("seed", [&] { return object.integer("seed"); }));
+}
+
+// Reads {"ID": BIAS}.
+void read_bias(JsonObject& object, const ServedModel& model, engine::TokenRules& rules) {
+  constexpr size_t kMostBiases = 1024;
+  constexpr double kMostBias = 100;
+  const Value& biases = object.at("logit_bias");
+  if (!biases.is_fields() || biases.size() > kMostBiases)
+    refuse(400, "logit_bias", "logit_bias must be an object of at most {} token ids and numbers",
+           kMostBiases);
+  for (const auto& [name, value] : biases.fields()) {
+    const bool is_id =
+        !name.empty() && name.size() < 10 && std::all_of(name.begin(), name.end(), [](char c) {
+          return std::isdigit(static_cast<unsigned char>(c)) != 0;
+        });
+    const int64_t id = is_id ? std::stoll(name) : -1;
+    if (id < 0 || id >= model.vocab)
+      refuse(400, "logit_bias", "{} is no token id: give ids from 0 to {}", shown(Value(name)),
+             model.vocab - 1);
+    if (!value.is_number() || std::abs(value.number()) > kMostBias)
+      refuse(400, "logit_bias", "the bias of token {} is {}: give a number from {} to {}", id,
+             shown(value), -kMostBias, kMostBias);
+    rules.bias.emplace_back(static_cast<int32_t>(id), static_cast<float>(value.number()));
+  }
+}
+
+void read_rules(JsonObject& object, const ServedModel& model, GenerationRequest& request) {
+  engine::TokenRules& rules = request.rules;
+  rules.presence_penalty = read_number(object, "presence_penalty", -2, 2, 0);
+  rules.frequency_penalty = read_number(object, "frequency_penalty", -2, 2, 0);
+  rules.repetition_penalty = read_number(object, "repetition_penalty", 0.01, 100, 1);
+  rules.min_tokens = read_integer(object, "min_tokens", 0, INT32_MAX, 0);
+  if (object.has("logit_bias")) read_bias(object, model, rules);
+  if (!object.has("allowed_token_ids")) return;
+  rules.allowed = read_ids(object, "allowed_token_ids", static_cast<size_t>(model.vocab), model);
+  std::sort(rules.allowed.begin(), rules.allowed.end());
+  const auto repeated = std::unique(rules.allowed.begin(), rules.allowed.end());
+  rules.allowed.erase(repeated, rules.allowed.end());
 }
 
 void read_stops(JsonObject& object, GenerationRequest& request) {
@@ -72,17 +105,8 @@ void read_stops(JsonObject& object, GenerationRequest& request) {
 
 void read_stop_ids(JsonObject& object, const ServedModel& model, GenerationRequest& request) {
   constexpr size_t kMostIds = 64;
-  if (!object.has("stop_token_ids")) return;
-  const Value& ids = object.at("stop_token_ids");
-  if (!ids.is_list() || ids.size() > kMostIds)
-    refuse(400, "stop_token_ids", "stop_token_ids must be a list of at most {} token ids",
-           kMostIds);
-  for (const Value& id : ids.list()) {
-    if (!id.is_int64() || id.integer() < 0 || id.integer() >= model.vocab)
-      refuse(400, "stop_token_ids", "{} is no token id: give ids from 0 to {}", shown(id),
-             model.vocab - 1);
-    request.stop_ids.push_back(static_cast<int32_t>(id.integer()));
-  }
+  if (object.has("stop_token_ids"))
+    request.stop_ids = read_ids(object, "stop_token_ids", kMostIds, model);
 }
 
 void read_stream(JsonObject& object, GenerationRequest& request) {
@@ -105,8 +129,6 @@ bool is_neutral(const Value& value) {
 // Fields of vLLM, SGLang and llama.cpp that change an answer, with the value at which they do not.
 const std::vector<std::pair<const char*, Value>>& fields_of_others() {
   static const std::vector<std::pair<const char*, Value>> kFields = {
-      {"min_p", 0},
-      {"min_tokens", 0},
       {"typical_p", 1},
       {"top_a", 0},
       {"tfs_z", 1},
@@ -125,7 +147,6 @@ const std::vector<std::pair<const char*, Value>>& fields_of_others() {
       {"continue_final_message", false},
       {"truncate_prompt_tokens", nullptr},
       {"prompt_logprobs", nullptr},
-      {"allowed_token_ids", nullptr},
       {"bad_words", Values()},
       {"logits_processors", Values()},
       {"documents", Values()},
@@ -152,13 +173,7 @@ void refuse_unsupported(JsonObject& object) {
   for (const auto& [name, neutral] : fields_of_others())
     if (object.has(name) && object.at(name) != neutral && !is_neutral(object.at(name)))
       refuse(400, name, "{} is not supported: leave it out", name);
-  for (const char* name : {"presence_penalty", "frequency_penalty"})
-    if (field(name, [&] { return object.number(name, 0); }) != 0)
-      refuse(400, name, "{} is not supported: leave it out, or give 0", name);
-  if (object.has("repetition_penalty") &&
-      field("repetition_penalty", [&] { return object.number("repetition_penalty"); }) != 1)
-    refuse(400, "repetition_penalty", "repetition_penalty is not supported: leave it out");
-  for (const char* name : {"logit_bias", "tools", "functions", "suffix"})
+  for (const char* name : {"tools", "functions", "suffix"})
     if (object.has(name) && !is_neutral(object.at(name)))
       refuse(400, name, "{} is not supported: leave it out", name);
   if (object.has("response_format")) {
@@ -178,6 +193,29 @@ int64_t length_of(const GenerationRequest& request, size_t prompt) {
 
 }  // namespace
 
+void read_model(JsonObject& object, const ServedModel& model) {
+  const std::string name = field("model", [&] { return object.string("model", model.name); });
+  if (name != model.name)
+    throw ApiError(404,
+                   fmt::format("the model \"{}\" does not exist here; this server has \"{}\"", name,
+                               model.name),
+                   "model", "model_not_found");
+}
+
+std::vector<int32_t> read_ids(JsonObject& object, const char* name, size_t most,
+                              const ServedModel& model) {
+  const Value& ids = object.at(name);
+  if (!ids.is_list() || ids.size() > most)
+    refuse(400, name, "{} must be a list of at most {} token ids", name, most);
+  std::vector<int32_t> all;
+  for (const Value& id : ids.list()) {
+    if (!id.is_int64() || id.integer() < 0 || id.integer() >= model.vocab)
+      refuse(400, name, "{} is no token id: give ids from 0 to {}", shown(id), model.vocab - 1);
+    all.push_back(static_cast<int32_t>(id.integer()));
+  }
+  return all;
+}
+
 Value read_body(const std::string& body) {
   Value json = field("", [&] { return parse_json(body, "the request"); });
   if (!json.is_fields())
@@ -190,10 +228,12 @@ void read_common(JsonObject& object, const ServedModel& model, GenerationRequest
   read_sampling(object, request);
   read_stops(object, request);
   read_stop_ids(object, model, request);
+  read_rules(object, model, request);
   read_stream(object, request);
   refuse_unsupported(object);
   request.n = read_integer(object, "n", 1, model.most_choices, 1);
   request.ignore_eos = read_flag(object, "ignore_eos");
+  request.returns_token_ids = read_flag(object, "return_token_ids");
   // These fields are accepted and have no effect.
   object.allow({"user", "store", "metadata", "service_tier", "safety_identifier", "tool_choice",
                 "function_call", "parallel_tool_calls", "prompt_cache_key"});
@@ -222,6 +262,9 @@ void check_lengths(const GenerationRequest& request, const ServedModel& model,
     refuse(400, "n", "{} prompts with n = {} are {} choices, at most {} are made at once",
            request.prompts.size(), request.n, std::ssize(request.prompts) * request.n,
            model.most_choices);
+  if (request.rules.min_tokens > request.max_tokens)
+    refuse(400, "min_tokens", "min_tokens is {}, more than the {} tokens that the answer may have",
+           request.rules.min_tokens, request.max_tokens);
   for (size_t i = 0; i < request.prompts.size(); ++i) {
     if (request.prompts[i].empty())
       refuse(400, prompt_field, "a prompt of no tokens: give one at least");

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/json.h"
 #include "server/api_error.h"
@@ -24,6 +25,12 @@ decltype(auto) field(const std::string& name, Read&& read) {
 
 // Parses the body. Throws ApiError if it is not a JSON object or nested too deep.
 Value read_body(const std::string& body);
+
+// Reads "model". Throws ApiError (404) if it names another one.
+void read_model(JsonObject& object, const ServedModel& model);
+// Reads a list of at most `most` ids of the model's vocabulary. Throws ApiError.
+std::vector<int32_t> read_ids(JsonObject& object, const char* name, size_t most,
+                              const ServedModel& model);
 
 // Throws ApiError for a text of so many bytes that no tokens can hold it. Texts are checked before
 // they are tokenized, which takes hundreds of bytes of memory for each of theirs.

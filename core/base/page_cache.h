@@ -11,8 +11,8 @@ namespace reprise {
 // that a process has mapped and touched stay. Returns the bytes still in memory, 0 if the file is
 // cold. Throws Error if the file cannot be opened.
 int64_t drop_from_page_cache(const std::filesystem::path& path);
-// The same for the whole pages in `bytes` of the file from `offset_bytes` on, a multiple of the page
-// size.
+// The same for the whole pages in `bytes` of the file from `offset_bytes` on, a multiple of the
+// page size.
 int64_t drop_from_page_cache(const std::filesystem::path& path, int64_t offset_bytes,
                              int64_t bytes);
 

@@ -252,12 +252,18 @@ std::vector<bool> Engine::State::decoding_parts() const {
 // Lists a draw for every sequence that the step completes.
 void Engine::State::list_draws() {
   draws.clear();
-  for (size_t i = 0; i < step.batch().size(); ++i)
-    if (draws_from(i))
-      draws.push_back({.wanted = first_wanted[i + 1] - 1,
-                       .options = &part(i).request.sampling,
-                       .request = part(i).request.id,
-                       .index = part(i).generated()});
+  for (size_t i = 0; i < step.batch().size(); ++i) {
+    if (!draws_from(i)) continue;
+    const Sequence& sequence = part(i);
+    const auto prompt_tokens = static_cast<size_t>(sequence.prompt_tokens);
+    const std::span<const int32_t> tokens = sequence.tokens;
+    draws.push_back({.wanted = first_wanted[i + 1] - 1,
+                     .options = &sequence.request.sampling,
+                     .request = sequence.request.id,
+                     .index = sequence.generated(),
+                     .prompt = tokens.first(prompt_tokens),
+                     .generated = tokens.subspan(prompt_tokens)});
+  }
   tokens_drawn.resize(draws.size());
 }
 

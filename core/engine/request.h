@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/token_rules.h"
 #include "core/reuse/sequence_cache.h"
 
 namespace reprise::engine {
@@ -25,6 +26,11 @@ struct SamplingOptions {
   // Replaces r in the stream above, for callers whose request ids differ from run to run. Negative:
   // the request's id is used.
   int64_t stream = -1;
+  double min_p = 0.0;  // drop tokens less probable than this share of the most probable one
+  std::shared_ptr<const TokenRules> rules = {};  // null: logits stay as the model gave them
+
+  // True if only the host can draw by them: a device's kernel knows neither rules nor min_p.
+  [[nodiscard]] bool needs_host() const { return rules != nullptr || min_p > 0.0; }
 };
 
 // The rows whose logits the engine's observer sees.

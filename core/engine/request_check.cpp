@@ -32,9 +32,10 @@ void check_shareable(const std::string& subject, const Request& request) {
     raise("{}: shareable_tokens is {}, it must be at least 0", subject, request.shareable_tokens);
 }
 
-void check_sampling(const std::string& subject, const Request& request) {
+void check_sampling(const std::string& subject, const Request& request, int32_t vocab) {
   try {
     validate(request.sampling);
+    if (request.sampling.rules != nullptr) request.sampling.rules->validate(vocab);
   } catch (const Error& error) {
     raise("{}: {}", subject, error.what());
   }
@@ -67,7 +68,7 @@ std::string refusal_of(const std::string& subject, const Request& request,
     check_tokens(subject, request, config);
     check_shareable(subject, request);
     check_new_tokens(subject, request, is_of_prefill_alone);
-    check_sampling(subject, request);
+    check_sampling(subject, request, config.vocab);
   } catch (const Error& error) {
     return error.what();
   }

@@ -34,6 +34,11 @@ class Candidates {
     tokens_.resize(count);
   }
 
+  // Keeps the tokens whose probability is at least `share` of the most probable one's.
+  void keep_near_the_top(double share) {
+    if (share > 0.0) drop_improbable(share);
+  }
+
   // Returns the token on which `unit` in [0, 1) falls within the smallest set that reaches top_p.
   // The total is summed in unsorted order; its last bit may differ from a sorted sum.
   int32_t draw(double top_p, double unit) {
@@ -43,6 +48,7 @@ class Candidates {
     double kept = total;
     size_t count = tokens_.size();
     if (top_p < 1.0) {
+      // What goes weighs less than half of what top_p leaves out, so top_p is reached without it.
       drop_improbable(0.5 * (1.0 - top_p) * total / static_cast<double>(tokens_.size()));
       kept = 0.0;
       count = 0;
@@ -76,8 +82,7 @@ class Candidates {
     return tokens_.begin() + static_cast<std::ptrdiff_t>(i);
   }
 
-  // Removes tokens below `least`. Together they weigh less than half of what top_p leaves out, so
-  // none of them is needed to reach top_p.
+  // Removes tokens whose weight is below `least`; the most probable one's is 1.
   void drop_improbable(double least) {
     std::erase_if(tokens_, [&](const Token& token) { return weight(token) < least; });
   }
@@ -110,6 +115,8 @@ void validate(const SamplingOptions& options) {
     raise("temperature is {}, it must be from 0 (greedy) to 100", options.temperature);
   if (!(options.top_p > 0.0 && options.top_p <= 1.0))
     raise("top_p is {}, it must be in (0, 1]", options.top_p);
+  if (!(options.min_p >= 0.0 && options.min_p <= 1.0))
+    raise("min_p is {}, it must be from 0 (none) to 1", options.min_p);
   if (options.top_k < 0) raise("top_k is {}, it must be 0 (all) or more", options.top_k);
 }
 
@@ -124,6 +131,7 @@ int32_t sample(std::span<const float> logits, const SamplingOptions& options, Re
   if (options.temperature == 0.0 || options.top_k == 1) return best;
   Candidates candidates(logits, options.temperature,
                         static_cast<double>(logits[static_cast<size_t>(best)]));
+  candidates.keep_near_the_top(options.min_p);
   if (options.top_k > 0) candidates.keep_most_probable(static_cast<size_t>(options.top_k));
   return candidates.draw(options.top_p, draw_unit(options, request, index));
 }
@@ -133,7 +141,14 @@ void sample_rows(std::span<const SampleRow> rows, std::span<int32_t> tokens,
   REPRISE_CHECK(tokens.size() == rows.size(), "{} rows, {} tokens", rows.size(), tokens.size());
   parallel_for(context, static_cast<int64_t>(rows.size()), [&](int64_t item, int) {
     const SampleRow& row = rows[static_cast<size_t>(item)];
-    tokens[static_cast<size_t>(item)] = sample(row.logits, *row.options, row.request, row.index);
+    std::span<const float> logits = row.logits;
+    std::vector<float> changed;
+    if (row.options->rules != nullptr) {
+      changed.assign(logits.begin(), logits.end());
+      row.options->rules->apply(row.prompt, row.generated, changed);
+      logits = changed;
+    }
+    tokens[static_cast<size_t>(item)] = sample(logits, *row.options, row.request, row.index);
   });
 }
 

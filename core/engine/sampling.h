@@ -22,9 +22,10 @@ class BadLogits : public Error {
 };
 
 // `logits` is [vocab]. Greedy takes the largest, and the lowest id among equals. Otherwise: logits
-// / temperature, softmax, the top_k most probable, of these the smallest set that reaches top_p,
-// then one draw. The draw depends only on (seed, stream or request id, index), not on the rest of
-// the batch. Throws BadLogits if a logit is NaN.
+// / temperature, softmax, the tokens that min_p leaves, of these the top_k most probable, of these
+// the smallest set that reaches top_p, then one draw. Rules are not applied: see sample_rows(). The
+// draw depends only on (seed, stream or request id, index), not on the rest of the batch. Throws
+// BadLogits if a logit is NaN.
 int32_t sample(std::span<const float> logits, const SamplingOptions& options, RequestId request,
                int32_t index);
 
@@ -37,9 +38,12 @@ struct SampleRow {
   const SamplingOptions* options = nullptr;
   RequestId request = 0;
   int32_t index = 0;  // see sample()
+  // For the options' rules: the prompt's tokens and those generated so far.
+  std::span<const int32_t> prompt = {}, generated = {};
 };
 
-// tokens[i] = sample() of rows[i], with the rows in parallel.
+// tokens[i] = sample() of rows[i] after the options' rules, with the rows in parallel. The rules
+// change a copy of the logits.
 void sample_rows(std::span<const SampleRow> rows, std::span<int32_t> tokens,
                  const Context& context);
 

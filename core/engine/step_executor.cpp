@@ -18,17 +18,21 @@ void DecoderExecutor::execute(const StepWork& work, std::span<int32_t> tokens) {
                     .policy = is_asked ? policy_.get() : nullptr},
                    {.logits = is_elsewhere ? std::span<float>() : std::span(logits_),
                     .leaves_logits = is_elsewhere});
-  if (is_elsewhere) return sample_on_device(work, tokens);
-  sample_on_host(work, tokens);
+  const auto needs_host = [](const TokenDraw& draw) { return draw.options->needs_host(); };
+  if (is_elsewhere && std::none_of(work.draws.begin(), work.draws.end(), needs_host))
+    return sample_on_device(work, tokens);
+  sample_on_host(work.draws, tokens);
 }
 
-void DecoderExecutor::sample_on_host(const StepWork& work, std::span<int32_t> tokens) {
+void DecoderExecutor::sample_on_host(std::span<const TokenDraw> draws, std::span<int32_t> tokens) {
   sampled_.clear();
-  for (const TokenDraw& draw : work.draws)
+  for (const TokenDraw& draw : draws)
     sampled_.push_back({.logits = logits(draw.wanted),
                         .options = draw.options,
                         .request = draw.request,
-                        .index = draw.index});
+                        .index = draw.index,
+                        .prompt = draw.prompt,
+                        .generated = draw.generated});
   sample_rows(sampled_, tokens, context_);
 }
 

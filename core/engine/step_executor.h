@@ -21,6 +21,8 @@ struct TokenDraw {
   const SamplingOptions* options = nullptr;
   RequestId request = 0;
   int32_t index = 0;  // number of the token, see sample()
+  // The prompt's tokens and those generated so far.
+  std::span<const int32_t> prompt = {}, generated = {};
 };
 
 // One step's work. All references are valid during the call only.
@@ -70,7 +72,7 @@ class DecoderExecutor final : public StepExecutor {
   Context context_;
   model::Decoder& decoder_;
   std::shared_ptr<model::LayerPolicy> policy_;
-  void sample_on_host(const StepWork& work, std::span<int32_t> tokens);
+  void sample_on_host(std::span<const TokenDraw> draws, std::span<int32_t> tokens);
   void sample_on_device(const StepWork& work, std::span<int32_t> tokens);
   [[noreturn]] void report_bad_logits(const TokenDraw& draw) const;
 

@@ -151,8 +151,7 @@ class AttnCacheMethod final : public Method {
   void report(ReportSink& sink) const override {
     const attn_cache::AttnCacheCounts& counts = policy_->counts();
     sink.metric(kStoreMb, static_cast<double>(database_->maps().bytes()) * 1e-6);
-    if (options_.memory_mb > 0)
-      sink.metric(kOnDiskMb, static_cast<double>(bytes_on_disk()) * 1e-6);
+    if (options_.memory_mb > 0) sink.metric(kOnDiskMb, static_cast<double>(bytes_on_disk()) * 1e-6);
     sink.metric(kStoredTexts, static_cast<double>(database_->maps().groups().size()));
     sink.metric(kThreshold, options_.threshold);
     sink.metric(kOtherLength, share(counts.other_length, counts.lookups));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "server/api_error.h"
 #include "tests/support/json.h"
 
@@ -115,26 +117,12 @@ TEST_F(GenerationRequestTest, ValuesThatMakeNoSenseAreRefusedByName) {
 }
 
 TEST_F(GenerationRequestTest, WhatIsNotSupportedIsRefusedWhereItAsksForSomething) {
-  for (const char* field : {R"("echo": true)",
-                            R"("best_of": 2)",
-                            R"("presence_penalty": 0.5)",
-                            R"("frequency_penalty": -1)",
-                            R"("repetition_penalty": 1.1)",
-                            R"("logit_bias": {"5": 1})",
-                            R"("suffix": "x")",
-                            R"("tools": [{}])",
-                            R"("response_format": {"type": "json_object"})",
-                            R"("min_p": 0.1)",
-                            R"("min_tokens": 4)",
-                            R"("bad_words": ["x"])",
-                            R"("allowed_token_ids": [5])",
-                            R"("guided_json": "{}")",
-                            R"("structured_outputs": {"regex": "a"})",
-                            R"("prompt_logprobs": 0)",
-                            R"("use_beam_search": true)",
-                            R"("skip_special_tokens": false)",
-                            R"("chat_template_kwargs": {"x": 1})",
-                            R"("grammar": "a")"}) {
+  for (const char* field :
+       {R"("echo": true)", R"("best_of": 2)", R"("suffix": "x")", R"("tools": [{}])",
+        R"("response_format": {"type": "json_object"})", R"("bad_words": ["x"])",
+        R"("guided_json": "{}")", R"("structured_outputs": {"regex": "a"})",
+        R"("prompt_logprobs": 0)", R"("use_beam_search": true)", R"("skip_special_tokens": false)",
+        R"("chat_template_kwargs": {"x": 1})", R"("grammar": "a")"}) {
     const std::string name(field + 1, std::string_view(field).find('"', 1) - 1);
     expect_refused(fmt::format(R"({{"prompt": "a", {}}})", field), "400 " + name + ": ");
   }
@@ -144,6 +132,40 @@ TEST_F(GenerationRequestTest, WhatIsNotSupportedIsRefusedWhereItAsksForSomething
                         "length_penalty": 1, "chat_template_kwargs": {}})"),
             "");
   EXPECT_TRUE(unknown_.empty());
+}
+
+TEST_F(GenerationRequestTest, RulesForTokensAreReadAndCheckedByName) {
+  const GenerationRequest request = completion(
+      R"({"prompt": "a", "min_p": 0.25, "min_tokens": 3, "presence_penalty": 0.5,
+          "frequency_penalty": -1, "repetition_penalty": 1.5, "return_token_ids": true,
+          "logit_bias": {"5": -100, "2047": 1.5}, "allowed_token_ids": [9, 5, 9]})");
+  EXPECT_EQ(request.sampling.min_p, 0.25);
+  EXPECT_EQ(request.rules.min_tokens, 3);
+  EXPECT_EQ(request.rules.presence_penalty, 0.5);
+  EXPECT_EQ(request.rules.frequency_penalty, -1);
+  EXPECT_EQ(request.rules.repetition_penalty, 1.5);
+  EXPECT_EQ(std::set(request.rules.bias.begin(), request.rules.bias.end()),
+            (std::set<std::pair<int32_t, float>>{{5, -100.0f}, {2047, 1.5f}}));
+  EXPECT_EQ(request.rules.allowed, (std::vector<int32_t>{5, 9}));
+  EXPECT_TRUE(request.returns_token_ids);
+  EXPECT_TRUE(completion(R"({"prompt": "a"})").rules.empty());
+
+  const auto with = [&](const std::string& name, const std::string& value) {
+    expect_refused(fmt::format(R"({{"prompt": "a", "{}": {}}})", name, value),
+                   "400 " + name + ": ");
+  };
+  for (const char* value : {"-0.1", "1.1", "\"x\""}) with("min_p", value);
+  for (const char* value : {"-1", "1.5", "17"}) with("min_tokens", value);  // max_tokens is 16
+  for (const char* value : {"-2.1", "3", "[]"}) {
+    with("presence_penalty", value);
+    with("frequency_penalty", value);
+  }
+  for (const char* value : {"0", "-1", "1000"}) with("repetition_penalty", value);
+  for (const char* value :
+       {"5", "[5]", R"({"a": 1})", R"({"-1": 1})", R"({"2048": 1})", R"({"": 1})", R"({"5": 101})",
+        R"({"5": "1"})", R"({"99999999999": 1})", R"({"+5": 1})"})
+    with("logit_bias", value);
+  for (const char* value : {"5", "[2048]", "[-1]", "[\"a\"]"}) with("allowed_token_ids", value);
 }
 
 TEST_F(GenerationRequestTest, WhatIsUnknownIsPassedOverAndTold) {

@@ -104,6 +104,82 @@ TEST_F(ServerTest, EndsAtAStopTokenAlsoWithoutEndTokens) {
   EXPECT_EQ(json["usage"]["completion_tokens"], first + 1);
 }
 
+// An answer's tokens and its prompt's, whole and streamed, are those of the tokenizer and engine.
+TEST_F(ServerTest, ReturnsTokenIdsWhereAskedFor) {
+  Json body = greedy(kPrompt, 12);
+  EXPECT_FALSE(server_.complete(body).json()["choices"][0].contains("token_ids"));
+  body["return_token_ids"] = true;
+  const std::vector<int32_t> prompt = server_.tokenizer().encode(kPrompt);
+  const std::vector<int32_t> want =
+      testing::generate(server_.decoder(), prompt, 12, "contiguous", 512, Context::machine());
+  const Json whole = server_.complete(body).json()["choices"][0];
+  EXPECT_EQ(whole["token_ids"].get<std::vector<int32_t>>(), want);
+  EXPECT_EQ(whole["prompt_token_ids"].get<std::vector<int32_t>>(), prompt);
+  body["stream"] = true;
+  std::vector<int32_t> ids, told;
+  for (const Json& event : streamed(server_.complete(body), 1).events) {
+    const Json& choice = event["choices"][0];
+    for (const Json& id : choice["token_ids"]) ids.push_back(id);
+    if (choice.contains("prompt_token_ids"))
+      for (const Json& id : choice["prompt_token_ids"]) told.push_back(id);
+  }
+  EXPECT_EQ(ids, want);
+  EXPECT_EQ(told, prompt);
+}
+
+TEST_F(ServerTest, RulesForTokensChangeTheAnswer) {
+  Json body = greedy(kPrompt, 12);
+  body["return_token_ids"] = true;
+  const auto ids = [&] {
+    const RawAnswer answer = server_.complete(body);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return answer.json()["choices"][0]["token_ids"].get<std::vector<int32_t>>();
+  };
+  const std::vector<int32_t> plain = ids();
+  body["logit_bias"] = {{std::to_string(plain[0]), -100}};
+  EXPECT_NE(ids()[0], plain[0]);
+  body.erase("logit_bias");
+  body["allowed_token_ids"] = {5, 6};
+  for (const int32_t id : ids()) EXPECT_TRUE(id == 5 || id == 6) << id;
+  // Two tokens that may come, and each costs itself more than the logits can differ.
+  body["frequency_penalty"] = 2;
+  body["repetition_penalty"] = 100;
+  const std::vector<int32_t> alternating = ids();
+  EXPECT_NE(alternating[0], alternating[1]);
+  body.erase("allowed_token_ids");
+  body.erase("frequency_penalty");
+  body.erase("repetition_penalty");
+  body["stop_token_ids"] = {plain[2]};
+  const auto first = std::find(plain.begin(), plain.end(), plain[2]) - plain.begin();
+  EXPECT_EQ(std::ssize(ids()), first + 1);
+  body["min_tokens"] = 8;
+  EXPECT_GE(ids().size(), 8u);
+  body["allowed_token_ids"] = {plain[2]};
+  EXPECT_EQ(server_.complete(body).status, 400);
+}
+
+TEST_F(ServerTest, TokenizesAndBack) {
+  const std::vector<int32_t> ids = server_.tokenizer().encode(kPrompt);
+  const RawAnswer answer = post(server_.port(), "/tokenize", {{"prompt", kPrompt}});
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.json()["tokens"].get<std::vector<int32_t>>(), ids);
+  EXPECT_EQ(answer.json()["count"], ids.size());
+  EXPECT_GT(answer.json()["max_model_len"], 0);
+  const Json plain =
+      post(server_.port(), "/tokenize", {{"prompt", kPrompt}, {"add_special_tokens", false}})
+          .json();
+  EXPECT_EQ(plain["tokens"].get<std::vector<int32_t>>(),
+            server_.tokenizer().encode(kPrompt, {.add_special = false}));
+  EXPECT_EQ(post(server_.port(), "/detokenize", plain).json()["prompt"], kPrompt);
+  const Json chat = post(server_.port(), "/tokenize", {{"messages", user_says("a")}}).json();
+  EXPECT_GT(chat["count"], 1);
+  for (const Json& wrong : {Json::object(), Json{{"prompt", 5}}, Json{{"tokens", {-1}}},
+                            Json{{"prompt", "a"}, {"model", "another"}}}) {
+    EXPECT_GE(post(server_.port(), "/tokenize", wrong).status, 400) << wrong;
+    EXPECT_GE(post(server_.port(), "/detokenize", wrong).status, 400) << wrong;
+  }
+}
+
 TEST_F(ServerTest, StreamsTheSameText) {
   Json body = greedy(kPrompt, 24);
   body["stream"] = true;
@@ -409,7 +485,9 @@ TEST(ServerLimits, TheKeyIsAskedForAndCompared) {
   for (const char* key : {"", "Bearer", "Bearer ", "Bearer secret%4", "Bearer secret%412",
                           "secret%41", "Bearer tecret%41", "Bearer secretA"})
     EXPECT_EQ(status("/v1/models", fmt::format("Authorization: {}\r\n", key)), 401) << key;
-  EXPECT_EQ(status("/v1/models", "Authorization: Bearer secret%41\r\n"), 200);
+  for (const char* scheme : {"Bearer", "bearer", "BEARER"})
+    EXPECT_EQ(status("/v1/models", fmt::format("Authorization: {} secret%41\r\n", scheme)), 200);
+  EXPECT_EQ(post(server.port(), "/tokenize", {{"prompt", "a"}}).status, 401);
   EXPECT_EQ(status("/health", ""), 200);
   EXPECT_EQ(status("/metrics", ""), Metrics::absence().empty() ? 200 : 501);
 }

@@ -106,6 +106,23 @@ TEST(Sampling, TopKAmongEqualsKeepsTheLowestIds) {
   EXPECT_EQ(counts[2] + counts[3] + counts[4], 0);
 }
 
+// Of 0.1, 0.4, 0.2, 0.3: those of at least min_p times 0.4.
+TEST(Sampling, MinPKeepsWhatIsNearTheMostProbable) {
+  constexpr int kDraws = 20000;
+  const auto counts = [&](double min_p, double top_p) {
+    return counts_of(kLogits, {.temperature = 1.0, .top_p = top_p, .seed = 8, .min_p = min_p},
+                     kDraws);
+  };
+  expect_shares(counts(0.24, 1.0), {0.1, 0.4, 0.2, 0.3}, kDraws);
+  expect_shares(counts(0.49, 1.0), {0, 4 / 9.0, 2 / 9.0, 3 / 9.0}, kDraws);
+  expect_shares(counts(0.51, 1.0), {0, 4 / 7.0, 0, 3 / 7.0}, kDraws);
+  expect_shares(counts(1.0, 1.0), {0, 1, 0, 0}, kDraws);
+  // top_p is of what min_p leaves: 4/9 is below 0.6, 7/9 reaches it.
+  expect_shares(counts(0.49, 0.6), {0, 4 / 7.0, 0, 3 / 7.0}, kDraws);
+  EXPECT_THROW(validate({.min_p = 1.5}), Error);
+  EXPECT_THROW(validate({.min_p = std::nan("")}), Error);
+}
+
 // The smallest set that reaches top_p: 0.4, then 0.3 (0.7), then 0.2 (0.9), then 0.1.
 TEST(Sampling, TopPKeepsTheSmallestSetThatReachesIt) {
   constexpr int kDraws = 20000;

@@ -1,0 +1,16 @@
+// Reads the messages of a chat and writes them as the model's prompt.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/json.h"
+#include "server/generation_request.h"
+
+namespace reprise::server {
+
+// The tokens of "messages" in the model's chat template. Throws ApiError: messages of another form,
+// a model without a template, a text that is too long.
+std::vector<int32_t> chat_prompt(JsonObject& object, const ServedModel& model);
+
+}  // namespace reprise::server

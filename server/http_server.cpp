@@ -66,6 +66,12 @@ std::string media_type(std::string header) {
 
 // The path of a request's target, with "%2F" decoded and without the query.
 std::string path_of(std::string target) {
+  // A client that takes this server for a proxy writes "http://HOST/PATH".
+  if (const size_t scheme = target.find("://");
+      scheme != target.npos && scheme < target.find('/')) {
+    const size_t path = target.find('/', scheme + 3);
+    target = path == target.npos ? "/" : target.substr(path);
+  }
   target.resize(std::min(target.find_first_of("?#"), target.size()));
   std::string path;
   for (size_t i = 0; i < target.size(); ++i) {
@@ -111,6 +117,13 @@ void require_one_length(const Request& request) {
       length.find_first_not_of("0123456789") != length.npos ||
       (codings > 0 && !iequals(request[http::field::transfer_encoding], "chunked")))
     throw ApiError(400, "give one Content-Length, or Transfer-Encoding: chunked");
+}
+
+// HTTP/1.1 demands the header; two of them could be read differently by a proxy.
+void require_one_host(const Request& request) {
+  const size_t hosts = request.count(http::field::host);
+  if (hosts > 1 || (hosts == 0 && request.version() == 11))
+    throw ApiError(400, fmt::format("{} Host headers: give one", hosts));
 }
 
 HttpAnswer error_answer(const ApiError& error) {
@@ -355,6 +368,7 @@ class Front {
     Parser parser;
     read_head(connection, parser);
     const Request& request = parser.get();
+    require_one_host(request);
     HttpCall call{.method = text_of(request.method_string()),
                   .path = path_of(text_of(request.target())),
                   .socket = connection.socket.native_handle()};

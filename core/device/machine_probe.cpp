@@ -59,9 +59,11 @@ size_t threads_of(const Context& context) {
   return static_cast<size_t>(std::max(1, context.threads));
 }
 
-// A quarter of the available memory, at least 64 MiB.
+// A quarter of the available memory, at least 64 MiB and at most 2 GiB: a guest system may take
+// seconds to get more from its host.
 size_t most_bytes() {
-  return std::max(static_cast<size_t>(std::max<int64_t>(0, available_bytes() / 4)), 64 * kMiB);
+  const auto available = static_cast<size_t>(std::max<int64_t>(0, available_bytes()));
+  return std::clamp(available / 4, 64 * kMiB, 2048 * kMiB);
 }
 
 // Six times all L3 and at least 128 MiB, but no more than most_bytes().

@@ -143,7 +143,7 @@ TEST_F(HttpServerTest, ARequestWithoutABodyMaySaySo) {
 
 TEST_F(HttpServerTest, NothingBehindChunksIsReadAsARequest) {
   RawClient client(port());
-  client.send("POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n" +
+  client.send("POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n" +
               get_text("/inner"));
   (void)client.answer();
   EXPECT_EQ(client.answer().status, 0);
@@ -167,18 +167,36 @@ TEST_F(HttpServerTest, ErrorsHaveTheApisForm) {
 
 TEST_F(HttpServerTest, RefusalsComeBeforeTheBody) {
   const std::string body_to_come = "Content-Length: 900\r\n\r\n";
-  EXPECT_EQ(status_of("POST /nothing HTTP/1.1\r\n" + body_to_come), 404);
-  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nAuthorization: wrong\r\n" + body_to_come), 401);
-  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nContent-Length: 1001\r\n\r\n"), 413);
-  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n"), 413);
-  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nContent-Length: -1\r\n\r\n"), 400);
-  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("POST /nothing HTTP/1.1\r\nHost: a\r\n" + body_to_come), 404);
+  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nHost: a\r\nAuthorization: wrong\r\n" + body_to_come),
+            401);
+  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n"), 413);
   EXPECT_EQ(
-      status_of("POST /a HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"),
+      status_of("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n"),
+      413);
+  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n"), 400);
+  EXPECT_EQ(
+      status_of("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n"),
       400);
-  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"), 400);
-  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nContent-Encoding: gzip\r\n" + body_to_come), 415);
+  EXPECT_EQ(
+      status_of(
+          "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"),
+      400);
+  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"),
+            400);
+  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\n" + body_to_come),
+            415);
   EXPECT_EQ(answered_, 0);
+}
+
+TEST_F(HttpServerTest, TheHostIsNamedOnceAndMayStandInTheTarget) {
+  EXPECT_EQ(status_of("GET /echo HTTP/1.1\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("GET /echo HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("GET /echo HTTP/1.0\r\n\r\n"), 200);
+  for (const char* target : {"http://a/echo", "HTTP://a:80/echo?x=/y", "/echo?to=http://b/c"})
+    EXPECT_EQ(status_of(fmt::format("GET {} HTTP/1.1\r\nHost: a\r\n\r\n", target)), 200) << target;
+  EXPECT_EQ(status_of("GET http://a HTTP/1.1\r\nHost: a\r\n\r\n"),
+            status_of("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
 }
 
 TEST_F(HttpServerTest, NoBodyIsAnEmptyOne) {
@@ -190,23 +208,25 @@ TEST_F(HttpServerTest, NoBodyIsAnEmptyOne) {
 }
 
 TEST_F(HttpServerTest, BytesOfARequestAreBounded) {
-  std::string many = "GET /a HTTP/1.1\r\n", few = many;
-  for (int i = 0; i < 11; ++i) many += fmt::format("x{}: y\r\n", i);
-  for (int i = 0; i < 10; ++i) few += fmt::format("x{}: y\r\n", i);
+  std::string many = "GET /a HTTP/1.1\r\nHost: a\r\n", few = many;
+  for (int i = 0; i < 10; ++i) many += fmt::format("x{}: y\r\n", i);
+  for (int i = 0; i < 9; ++i) few += fmt::format("x{}: y\r\n", i);
   EXPECT_EQ(status_of(few + "\r\n"), 200);
   EXPECT_EQ(status_of(many + "\r\n"), 431);
-  EXPECT_EQ(status_of(fmt::format("GET /a HTTP/1.1\r\nx: {}\r\n\r\n", std::string(3000, 'y'))),
-            431);
+  EXPECT_EQ(
+      status_of(fmt::format("GET /a HTTP/1.1\r\nHost: a\r\nx: {}\r\n\r\n", std::string(3000, 'y'))),
+      431);
   EXPECT_EQ(status_of(fmt::format("GET /{}", std::string(3000, 'a'))), 431);
-  std::string chunks = "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::string chunks = "POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 40; ++i) chunks += fmt::format("32\r\n{}\r\n", std::string(50, 'z'));
   EXPECT_EQ(status_of(chunks + "0\r\n\r\n"), 413);
 }
 
 TEST_F(HttpServerTest, WhatIsNoHttpIsRefused) {
-  for (const char* bytes : {"\r\n\r\n", "hello\r\n\r\n", "GET\r\n\r\n", "GET /a\r\n\r\n",
-                            "GET /a HTTP/9.9\r\n\r\n", "BREW /a HTTP/1.1\r\n\r\n",
-                            "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n"}) {
+  for (const char* bytes :
+       {"\r\n\r\n", "hello\r\n\r\n", "GET\r\n\r\n", "GET /a\r\n\r\n", "GET /a HTTP/9.9\r\n\r\n",
+        "BREW /a HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n"}) {
     const int status = status_of(bytes);
     EXPECT_GE(status, 400) << bytes;
     EXPECT_LT(status, 500) << bytes;
@@ -222,11 +242,11 @@ TEST_F(HttpServerTest, SlowSendersAreCutOffHoweverTheyDrip) {
   }
   {
     RawClient client(port());
-    client.send("POST /a HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc");
+    client.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc");
     EXPECT_EQ(client.answer().status, 408);
   }
   RawClient client(port());  // sends one byte at a time, each before the timeout
-  client.send("GET /a HTTP/1.1\r\nx: ");
+  client.send("GET /a HTTP/1.1\r\nHost: a\r\nx: ");
   for (int i = 0; i < 12; ++i) {
     std::this_thread::sleep_for(milliseconds(50));
     client.send("y");
@@ -288,7 +308,7 @@ TEST_F(HttpServerTest, PathsAreDecodedWithoutTheirQuery) {
 
 TEST_F(HttpServerTest, AHeadIsAnsweredWithoutTheBody) {
   RawClient client(port());
-  client.send("HEAD /a HTTP/1.1\r\n\r\n" + get_text("/a"));
+  client.send("HEAD /a HTTP/1.1\r\nHost: a\r\n\r\n" + get_text("/a"));
   const std::string head = client.receive();
   EXPECT_TRUE(head.starts_with("HTTP/1.1 200 OK\r\n")) << head;
   const size_t end = head.find("\r\n\r\n") + 4;
@@ -299,7 +319,7 @@ TEST_F(HttpServerTest, AHeadIsAnsweredWithoutTheBody) {
 
 TEST_F(HttpServerTest, ABodyThatWaitsToBeWantedIsAskedFor) {
   RawClient client(port());
-  client.send("POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+  client.send("POST /a HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
   EXPECT_EQ(client.answer().status, 100);
   client.send("abc");
   EXPECT_EQ(client.answer().body, "POST abc");
@@ -378,7 +398,8 @@ TEST(HttpServer, AChunkedBodyThatWasReadCountsWithItsSize) {
   HttpServer server("127.0.0.1", 0, {.most_body_bytes = 1000, .all_body_bytes = 2000}, handler,
                     metrics);
   const auto chunked = [](const std::string& path) {
-    return "POST " + path + " HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+    return "POST " + path +
+           " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
   };
   RawClient waiting(server.port()), other(server.port());
   waiting.send(chunked("/wait"));

@@ -346,10 +346,12 @@ TEST_F(ServerTest, ErrorsSayWhatIsWrongInTheApisForm) {
   EXPECT_EQ(get(server_.port(), fmt::format("/{}", std::string(600, 'a'))).status, 404);
   RawClient form(server_.port());
   form.send(
-      "POST /v1/completions HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}");
+      "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: "
+      "2\r\n\r\n{}");
   EXPECT_EQ(form.answer().status, 415);
   RawClient untyped(server_.port());  // any web page may send this
-  untyped.send("POST /v1/completions HTTP/1.1\r\nContent-Length: 15\r\n\r\n{\"prompt\": \"a\"}");
+  untyped.send(
+      "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 15\r\n\r\n{\"prompt\": \"a\"}");
   EXPECT_EQ(untyped.answer().status, 415);
 }
 

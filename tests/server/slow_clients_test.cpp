@@ -48,10 +48,10 @@ class SlowCrowd {
  private:
   static void begin(const RawClient& client, int i) {
     if (i % 3 == 0) {  // headers that never end
-      (void)client.send("POST /v1/completions HTTP/1.1\r\nX: ");
+      (void)client.send("POST /v1/completions HTTP/1.1\r\nHost: a\r\nX: ");
     } else if (i % 3 == 1) {  // a body that never ends
       (void)client.send(
-          "POST /v1/completions HTTP/1.1\r\nContent-Type: application/json\r\n"
+          "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
           "Content-Length: 10000\r\n\r\n");
     } else if (i % 30 != 2) {  // sends requests and reads nothing
       for (int j = 0; j < 50; ++j) (void)client.send(get_text("/metrics"));

@@ -24,10 +24,8 @@ std::vector<float> applied(const TokenRules& rules, std::vector<float> logits,
 
 TEST(TokenRules, EachRuleChangesTheLogitsThatItNames) {
   const std::vector<float> logits = {1, -2, 3, 0};
-  EXPECT_EQ(applied({.bias = {{1, 5.0f}, {3, -1.0f}}}, logits),
-            (std::vector<float>{1, 3, 3, -1}));
-  EXPECT_EQ(applied({.allowed = {0, 3}}, logits),
-            (std::vector<float>{1, kBelowAll, kBelowAll, 0}));
+  EXPECT_EQ(applied({.bias = {{1, 5.0f}, {3, -1.0f}}}, logits), (std::vector<float>{1, 3, 3, -1}));
+  EXPECT_EQ(applied({.allowed = {0, 3}}, logits), (std::vector<float>{1, kBelowAll, kBelowAll, 0}));
   const TokenRules late{.withheld = {2}, .min_tokens = 2};
   EXPECT_EQ(applied(late, logits, {2, 2}, {0}), (std::vector<float>{1, -2, kBelowAll, 0}));
   EXPECT_EQ(applied(late, logits, {}, {0, 0}), logits);
@@ -89,9 +87,7 @@ TEST(TokenRules, AllTogetherFollowTheirDefinitions) {
 }
 
 TEST(TokenRules, WhatCannotBeIsRefused) {
-  const auto refused = [](const TokenRules& rules) {
-    EXPECT_THROW(rules.validate(4), Error);
-  };
+  const auto refused = [](const TokenRules& rules) { EXPECT_THROW(rules.validate(4), Error); };
   refused({.bias = {{4, 1.0f}}});
   refused({.bias = {{0, std::nanf("")}}});
   refused({.allowed = {-1}});
@@ -110,11 +106,12 @@ TEST(TokenRules, WhatCannotBeIsRefused) {
 TEST(TokenRules, RowsAreDrawnAfterThemAndOthersAsBefore) {
   const std::vector<float> logits = {1, 3, 2};
   const Ids generated = {1};
-  const SamplingOptions plain, biased{
-      .rules = std::make_shared<const TokenRules>(TokenRules{.presence_penalty = 2})};
+  const SamplingOptions plain,
+      biased{.rules = std::make_shared<const TokenRules>(TokenRules{.presence_penalty = 2})};
   std::vector<int32_t> tokens(2);
-  const std::vector<SampleRow> rows = {{.logits = logits, .options = &biased, .generated = generated},
-                                       {.logits = logits, .options = &plain}};
+  const std::vector<SampleRow> rows = {
+      {.logits = logits, .options = &biased, .generated = generated},
+      {.logits = logits, .options = &plain}};
   sample_rows(rows, tokens, Context::machine());
   EXPECT_EQ(tokens, (Ids{2, 1}));
   EXPECT_EQ(logits, (std::vector<float>{1, 3, 2}));

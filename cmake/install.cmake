@@ -29,12 +29,11 @@ install(DIRECTORY core methods DESTINATION include/reprise
         FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE)
 
 # Keeps the tree's layout, because results/data_dir.h finds the folders from the program's location.
-install(DIRECTORY data experiments models plots DESTINATION share/reprise
+install(DIRECTORY data experiments models plots python DESTINATION share/reprise
         FILES_MATCHING PATTERN "*.json" PATTERN "items.jsonl" PATTERN "2wikimqa.jsonl" PATTERN "musique.jsonl" PATTERN "*.safetensors" PATTERN "*.model" PATTERN "*.txt" PATTERN "*.tsv" PATTERN "*.csv"
-        PATTERN "*.py" PATTERN "templates/*" PATTERN "*.xml" PATTERN "CMakeLists.txt" EXCLUDE PATTERN "__pycache__" EXCLUDE)
+        PATTERN "*.py" PATTERN "*.sql" PATTERN "templates/*" PATTERN "*.xml" PATTERN "CMakeLists.txt" EXCLUDE PATTERN "__pycache__" EXCLUDE)
 install(FILES LICENSE THIRD_PARTY.md CITATION.cff DESTINATION share/reprise)
 install(DIRECTORY results/papers DESTINATION share/reprise/results)
-install(FILES results/record_reader.py DESTINATION share/reprise/results)  # for the scripts of experiments/
 
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/reprise)

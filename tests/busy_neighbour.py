@@ -15,8 +15,8 @@ import sys
 import tempfile
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(TREE / "results"))
-import record_reader  # noqa: E402  (the reader of the store's files)
+sys.path.insert(0, str(TREE / "python"))
+from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
 METRICS = ("ttft_ms", "tpot_ms")
 BENT = 1.25  # frequency and caches shared with a neighbour make less

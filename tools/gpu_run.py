@@ -23,8 +23,8 @@ import time
 import gpu_stages
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(TREE / "results"))
-import record_reader  # noqa: E402  (the reader of the store's files)
+sys.path.insert(0, str(TREE / "python"))
+from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
 MOST_LOG_BYTES = 256 << 10   # of a step: its beginning and its end
 

@@ -17,8 +17,8 @@ import os
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "results"))
-import record_reader  # noqa: E402  (beside the C++ reader of the same format)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
 
 def line_of(value):

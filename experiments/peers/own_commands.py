@@ -21,8 +21,8 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "results"))
-import record_reader  # noqa: E402  (the reader of the store's files)
+sys.path.insert(0, str(ROOT / "python"))
+from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
 
 class Commands:

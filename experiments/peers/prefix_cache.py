@@ -18,8 +18,8 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "results"))
-import record_reader  # noqa: E402  (the reader of the store's files)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
 # The shape of the shipped tinyllama-1.1b.
 SHAPE = dict(vocab_size=32000, hidden_size=2048, intermediate_size=5632, num_hidden_layers=22, num_attention_heads=32,

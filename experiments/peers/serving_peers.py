@@ -20,8 +20,8 @@ import time
 import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "results"))
-import record_reader  # noqa: E402  (the reader of the store's files)
+sys.path.insert(0, str(HERE.parents[1] / "python"))
+from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
 METRICS = {"throughput_rps": "value", "output_tokens_per_s": "value", "ttft_ms": "p95", "tpot_ms": "value"}
 PORT = 8137

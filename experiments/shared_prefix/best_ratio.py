@@ -13,8 +13,8 @@ import pathlib
 import statistics
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "results"))
-import record_reader  # noqa: E402  (the reader of the store's files)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
 
 def read_run(folder, method):

@@ -27,8 +27,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 TREE = HERE.parents[1]
-sys.path.insert(0, str(TREE / "results"))
-import record_reader  # noqa: E402  (in a folder of the tree)
+sys.path.insert(0, str(TREE / "python"))
+from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
 BOUND = json.loads((HERE / "documented_figures.json").read_text(encoding="utf-8"))
 OPERATIONS = {"min": min, "max": max, "median": statistics.median, "sum": sum, "count": len, "ratio": lambda v: v[0] / v[1]}

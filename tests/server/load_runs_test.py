@@ -9,8 +9,8 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "results"))
-import record_reader  # noqa: E402  (in another folder)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
 PROGRAM = sys.argv.pop(1)
 KEEPS_ALL = json.dumps({"retain": True, "reuse_prefill": True})

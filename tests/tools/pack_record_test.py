@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """pack_record_test.py FOLDER: tests that tools/pack_record.py loses nothing, gives the same bytes again, and refuses
-incomplete runs; and that results/record_reader.py reads its files and describes the fault of a damaged one."""
+incomplete runs; and that python/reprise/record_reader.py reads its files and describes the fault of a damaged one."""
 import gzip
 import json
 import pathlib
@@ -10,8 +10,8 @@ import tempfile
 import unittest
 
 TREE = pathlib.Path(sys.argv.pop(1)).resolve()
-sys.path.insert(0, str(TREE / "results"))
-import record_reader  # noqa: E402  (the folder is an argument)
+sys.path.insert(0, str(TREE / "python"))
+from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
 
 def record(point, group, index, of, cpu="made up"):

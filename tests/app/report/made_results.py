@@ -7,8 +7,8 @@ import pathlib
 import random
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "results"))
-import record_reader  # noqa: E402  (the reader of the store's files)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "python"))
+from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
 SEED = 20261122
 

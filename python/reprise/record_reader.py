@@ -86,3 +86,48 @@ def read_folder(folder):
         for record in read_records(file):
             points.setdefault(record["point"], record)
     return list(points.values())
+
+
+def whole_groups(path):
+    """Returns the records of a file without a last group that its run was still writing. Raises OSError, ValueError."""
+    text = read_text(path)
+    lines = lines_of(text[:text.rfind("\n") + 1])
+    if lines and not is_json(lines[-1]):   # a write that a power cut tore
+        lines.pop()
+    records = whole_records(lines, path)
+    for number, record in enumerate(records, 1):
+        if not isinstance(record, dict) or (missing := [key for key in ("point", "group", "metrics") if key not in record]):
+            raise ValueError(f"{path}: record {number} has no \"{missing[0]}\"" if isinstance(record, dict) else
+                             f"{path}: record {number} is no JSON object")
+    if records and (last := records[-1]["group"])["index"] + 1 < last["of"]:
+        del records[-last["index"] - 1:]
+    return records
+
+
+def is_json(text):
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def files_of(source):
+    """Returns the record files of a run's folder, or the one file that is given. Raises OSError, ValueError."""
+    source = pathlib.Path(source)
+    files = record_files(source) if source.is_dir() else [source]
+    if not files:
+        raise ValueError(f"{source} holds no records.jsonl; give the folder that `reprise run` wrote (its --out)")
+    return files
+
+
+def points_of(source):
+    """Returns the records of a run's folder or of one file, each point once, as `reprise export` takes them. Raises
+    OSError, ValueError."""
+    points = {}
+    for file in files_of(source):
+        for record in whole_groups(file):
+            points.setdefault(record["point"], record)
+    if not points:
+        raise ValueError(f"{source} holds no complete record yet; finish its run first")
+    return list(points.values())

@@ -1,0 +1,19 @@
+"""Views of record files in DuckDB, which reads the files as they are."""
+import pathlib
+
+from . import record_reader
+
+
+def quoted(text):
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def views(*sources):
+    """Returns the SQL that makes the views points, metrics and samples (views.sql) of folders and files of records:
+
+        duckdb.connect().execute(reprise.views("out/quickstart/desk"))
+
+    Raises ValueError for a folder without records."""
+    files = [file for source in sources for file in record_reader.files_of(source)]
+    text = (pathlib.Path(__file__).parent / "views.sql").read_text(encoding="utf-8")
+    return f"SET VARIABLE reprise_files = [{', '.join(map(quoted, files))}];\n{text}"

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""columns_test.py TREE PROGRAM: tests that python/reprise reads records as the program does: its columns have the names and
+values of `reprise export --format csv`."""
+import csv
+import gzip
+import io
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, TREE = sys.argv.pop(2), pathlib.Path(sys.argv.pop(1)).resolve()
+sys.path[:0] = [str(TREE / "python"), str(TREE / "tests/app/report")]
+import made_results  # noqa: E402  (in another folder of the tree)
+from reprise import columns, record_reader  # noqa: E402  (in another folder of the tree)
+
+SEED = 20261126
+
+
+def exported(source, *more):
+    """Returns the columns of `reprise export`, {name: texts}."""
+    done = subprocess.run([PROGRAM, "export", source, *more], capture_output=True, check=False, timeout=120)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr.decode(errors="replace"))
+    rows = list(csv.reader(io.StringIO(done.stdout.decode(), newline="")))
+    if len(set(rows[0])) != len(rows[0]):
+        raise AssertionError(f"{source}: a column occurs twice")
+    return dict(zip(rows[0], zip(*rows[1:], strict=True), strict=True))
+
+
+def read(source, metrics=None):
+    return columns.table_of([(source, record_reader.points_of(source))], metrics)
+
+
+class SameAsExport(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def assert_same_value(self, value, text, where):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            self.assertEqual(float(text), float(value), where)
+        else:
+            # The CSV writes "" for what a row does not have, and "null" for a setting that is null.
+            self.assertIn(text, ("", "null") if value is None else (columns.text_of(value),), where)
+
+    def assert_same(self, source, metrics=None):
+        theirs = exported(source, *(["--metrics", ",".join(metrics)] if metrics else []))
+        ours = read(source, metrics)
+        papers = {name for name in theirs if " " in name}   # "latency_us A100": a paper's number, which records do not hold
+        # Beside a file of records the program takes the shipped experiment's metrics: some that no record has, percentiles.
+        shipped = {name for name, texts in theirs.items() if not any(texts)}
+        shipped |= set() if pathlib.Path(source).is_dir() or metrics else {name for name in theirs if re.search(r"\.p\d", name)}
+        self.assertEqual(set(theirs) - papers - shipped - set(ours), set(), f"{source}: missing")
+        added = {name for name in ours if name.endswith(("_low", "_high", "_unit"))} | set(columns.FACTS)
+        self.assertEqual(set(ours) - set(theirs) - added, set(), f"{source}: the program does not know them")
+        for name in set(theirs) & set(ours):
+            self.assertEqual(len(theirs[name]), len(ours[name]), source)
+            for row, (text, value) in enumerate(zip(theirs[name], ours[name])):
+                where = f"{source}, row {row}, column {name}"
+                if name == "noisy":   # in the order of the experiment's metrics there
+                    self.assertEqual(sorted(text.split()), sorted(value.split()), where)
+                else:
+                    self.assert_same_value(value, text, where)
+        return ours
+
+    def test_committed_records(self):
+        files = [file for file in sorted((TREE / "results/measurements").glob("*.jsonl.gz")) if not file.name.startswith("cuda_")]
+        self.assertGreater(len(files), 50)
+        for file in files:
+            with self.subTest(file=file.name):
+                self.assert_same(file)
+
+    def test_percentiles_and_their_intervals(self):
+        ours = self.assert_same(TREE / "results/measurements/cpu_serving_tree_desk.jsonl.gz",
+                                ["ttft_ms", "ttft_ms.p90", "ttft_ms.p99", "itl_ms.p99", "throughput_rps"])
+        self.assertEqual(ours["ttft_ms.p99"][0], None)   # too few samples
+        self.assertLess(ours["ttft_ms.p90_low"][0], ours["ttft_ms.p90"][0])
+        self.assertLess(ours["ttft_ms_low"][0], ours["ttft_ms"][0])
+        self.assertEqual(ours["ttft_ms.p90_unit"][0], "ms")
+
+    def test_a_folder_with_invalid_runs(self):
+        ours = self.assert_same(made_results.serving_folder(self.folder / "made"))
+        self.assertIn("INVALID: the queue only grew", ours["warnings"])
+        self.assertEqual(set(ours["verdict"]), {"VALID", "INVALID"})
+
+    def test_awkward_texts_and_numbers(self):
+        draw = random.Random(SEED)
+        texts = ["a,b", "\"", "\u2028", "ä; b", "null", "true", "", " ", "x" * 300, "1e5"]
+        numbers = [0, -0.0, 5e-324, 1e18, 0.1 + 0.2, 2**53 + 1, 1e15 / 3, 123456789012]
+        those = []
+        for index in range(30):
+            metrics = {f"m{metric}": {"value": abs(draw.choice(numbers)), "unit": draw.choice(["x", "tokens"])}
+                       for metric in range(draw.randrange(1, 4))}
+            samples = sorted(draw.lognormvariate(0, draw.choice([0.01, 2])) for _ in range(draw.randrange(1, 9)))
+            metrics["t_ms"] = made_results.metric(samples, "ms", **draw.choice([{}, {"population": True}]))
+            if draw.random() < 0.3:
+                metrics["t_ms"]["disturbed"] = {"count": 1, "of": len(samples)}
+            metrics["unexplained"] = {"value": draw.choice([0, 3]), "unit": "generations"}
+            metrics["generations"] = {"value": 7, "unit": "generations"}
+            those.append(made_results.record(
+                f"{index:016x}", 0, 1,
+                {"method": "paged", "rate_rps": float(index), "workload": {"name": draw.choice(texts), "deep": {"er": [1, "a", {}]}},
+                 "method_options": draw.choice([{}, {"block_tokens": 2}]), "odd": draw.choice([*texts, *numbers, None, True, [], [None]])},
+                metrics, {"t_ms": samples}, answers=draw.choice([{}, {"verdict": "INVALID"}, {"verdict": "VALID"}])))
+            those[-1]["settings"]["resolved"] = draw.choice([{}, {"method_label": "vLLM, \"paged\""}, {"method_label": ""}])
+            those[-1]["provenance"] |= draw.choice([{}, {"dirty": True, "changes": "ab12"}])
+        run = made_results.manifest({"rate_rps": [float(index) for index in range(30)]}, ["paged"], ["t_ms"])
+        with self.subTest(seed=SEED):
+            self.assert_same(made_results.write_folder(self.folder / "awkward", run, those))
+
+    def test_what_a_run_is_still_writing_is_left_out(self):
+        folder = pathlib.Path(made_results.serving_folder(self.folder / "made"))
+        whole = (folder / "records.jsonl").read_text(encoding="utf-8")
+        lines = whole.splitlines(keepends=True)
+        for kept, text in ((6, "".join(lines[:7])), (6, "".join(lines[:7]) + lines[7][:40]), (8, whole),
+                           (6, "".join(lines[:7]) + "{\"torn\n")):
+            (folder / "records.jsonl").write_text(text, encoding="utf-8")
+            self.assertEqual(len(self.assert_same(folder)["point"]), kept)
+
+    def test_files_of_several_writers_are_one_source_with_each_point_once(self):
+        folder = pathlib.Path(made_results.serving_folder(self.folder / "made"))
+        text = (folder / "records.jsonl").read_text(encoding="utf-8")
+        lines = text.splitlines(keepends=True)
+        (folder / "records.jsonl").unlink()
+        (folder / "records-1of2.jsonl").write_text("".join(lines[:4]), encoding="utf-8")
+        (folder / "records-2of2.jsonl.gz").write_bytes(gzip.compress("".join(lines[2:]).encode()))
+        self.assertEqual(len(self.assert_same(folder)["point"]), 8)
+
+    def test_what_is_no_record_is_an_error_that_names_the_file(self):
+        def refused(path, *words):
+            with self.assertRaisesRegex((ValueError, OSError), ".*".join(words)):
+                record_reader.points_of(path)
+        (self.folder / "empty").mkdir()
+        refused(self.folder / "empty", "empty holds no records.jsonl", "reprise run")
+        refused(self.folder / "absent", "absent")
+        refused(TREE / "results/measurements/cuda_resources.jsonl.gz", "cuda_resources", "record 1 has no \"point\"")
+        (self.folder / "list.jsonl").write_text("[]\n", encoding="utf-8")
+        refused(self.folder / "list.jsonl", "list.jsonl: record 1 is no JSON object")
+        (self.folder / "none.jsonl").write_text("", encoding="utf-8")
+        refused(self.folder / "none.jsonl", "none.jsonl holds no complete record")
+
+    def test_an_unknown_metric_is_an_error_that_names_the_known_ones(self):
+        with self.assertRaisesRegex(ValueError, "no record has a metric \"ttfd_ms\"; there are: .*ttft_ms"):
+            read(TREE / "results/measurements/cpu_quickstart.jsonl.gz", ["ttfd_ms"])
+
+
+unittest.main()

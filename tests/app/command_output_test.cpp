@@ -241,7 +241,7 @@ TEST_F(Output, ExportedRowsStandAloneAndNothingIsDrawn) {
   const Outcome one = reprise({"export", folder, "--metrics", "ttft_ms"});
   EXPECT_NE(one.out.find(",workload.name,ttft_ms,ttft_ms_q1,ttft_ms_q3,noisy\r"), std::string::npos)
       << one.out;
-  expect_refused({"export", folder, "--format", "table"}, {"csv or json"});
+  expect_refused({"export", folder, "--format", "table"}, {"unknown format", "parquet"});
   expect_refused({"export", folder, "--metrics", "ttfd_ms"}, {"did you mean \"ttft_ms\""});
 }
 

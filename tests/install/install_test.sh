@@ -22,6 +22,10 @@ moved/bin/reprise report "$folder/out"
 grep -q '</html>' "$folder/out/report.html"
 ! python3 "$data/experiments/shared_prefix/best_ratio.py" "$folder/out" 2>"$folder/best_ratio"   # it reads them
 grep -q 'no record has a best_ratio' "$folder/best_ratio"
+moved/bin/reprise export "$folder/out" --format bmf >"$folder/bmf"
+grep -q '"ttft_ms"' "$folder/bmf"
+PYTHONPATH=$data/python python3 -c 'import reprise, sys; print(reprise.views(sys.argv[1]))' "$folder/out" >"$folder/views"
+grep -q 'VIEW samples' "$folder/views"
 
 echo "== a project that embeds the runtime"
 cmake -S "$consumer" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/moved" -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)"

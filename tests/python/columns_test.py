@@ -18,6 +18,7 @@ sys.path[:0] = [str(TREE / "python"), str(TREE / "tests/app/report")]
 import made_results  # noqa: E402  (in another folder of the tree)
 from reprise import columns, record_reader  # noqa: E402  (in another folder of the tree)
 
+MEASUREMENTS = TREE / "results/measurements"
 SEED = 20261126
 
 
@@ -53,9 +54,10 @@ class SameAsExport(unittest.TestCase):
         theirs = exported(source, *(["--metrics", ",".join(metrics)] if metrics else []))
         ours = read(source, metrics)
         papers = {name for name in theirs if " " in name}   # "latency_us A100": a paper's number, which records do not hold
-        # Beside a file of records the program takes the shipped experiment's metrics: some that no record has, percentiles.
+        # For a file of records the program takes the shipped experiment's metrics: some that no record has, percentiles.
         shipped = {name for name, texts in theirs.items() if not any(texts)}
-        shipped |= set() if pathlib.Path(source).is_dir() or metrics else {name for name in theirs if re.search(r"\.p\d", name)}
+        if pathlib.Path(source).is_file() and not metrics:
+            shipped |= {name for name in theirs if re.search(r"\.p\d", name)}
         self.assertEqual(set(theirs) - papers - shipped - set(ours), set(), f"{source}: missing")
         added = {name for name in ours if name.endswith(("_low", "_high", "_unit"))} | set(columns.FACTS)
         self.assertEqual(set(ours) - set(theirs) - added, set(), f"{source}: the program does not know them")
@@ -70,14 +72,14 @@ class SameAsExport(unittest.TestCase):
         return ours
 
     def test_committed_records(self):
-        files = [file for file in sorted((TREE / "results/measurements").glob("*.jsonl.gz")) if not file.name.startswith("cuda_")]
+        files = sorted(set(MEASUREMENTS.glob("*.jsonl.gz")) - set(MEASUREMENTS.glob("cuda_*")))   # those are no records of runs
         self.assertGreater(len(files), 50)
         for file in files:
             with self.subTest(file=file.name):
                 self.assert_same(file)
 
     def test_percentiles_and_their_intervals(self):
-        ours = self.assert_same(TREE / "results/measurements/cpu_serving_tree_desk.jsonl.gz",
+        ours = self.assert_same(MEASUREMENTS / "cpu_serving_tree_desk.jsonl.gz",
                                 ["ttft_ms", "ttft_ms.p90", "ttft_ms.p99", "itl_ms.p99", "throughput_rps"])
         self.assertEqual(ours["ttft_ms.p99"][0], None)   # too few samples
         self.assertLess(ours["ttft_ms.p90_low"][0], ours["ttft_ms.p90"][0])
@@ -105,8 +107,9 @@ class SameAsExport(unittest.TestCase):
             metrics["generations"] = {"value": 7, "unit": "generations"}
             those.append(made_results.record(
                 f"{index:016x}", 0, 1,
-                {"method": "paged", "rate_rps": float(index), "workload": {"name": draw.choice(texts), "deep": {"er": [1, "a", {}]}},
-                 "method_options": draw.choice([{}, {"block_tokens": 2}]), "odd": draw.choice([*texts, *numbers, None, True, [], [None]])},
+                {"method": "paged", "method_options": draw.choice([{}, {"block_tokens": 2}]), "rate_rps": float(index),
+                 "workload": {"name": draw.choice(texts), "deep": {"er": [1, "a", {}]}},
+                 "odd": draw.choice([*texts, *numbers, None, True, [], [None]])},
                 metrics, {"t_ms": samples}, answers=draw.choice([{}, {"verdict": "INVALID"}, {"verdict": "VALID"}])))
             those[-1]["settings"]["resolved"] = draw.choice([{}, {"method_label": "vLLM, \"paged\""}, {"method_label": ""}])
             those[-1]["provenance"] |= draw.choice([{}, {"dirty": True, "changes": "ab12"}])
@@ -139,7 +142,7 @@ class SameAsExport(unittest.TestCase):
         (self.folder / "empty").mkdir()
         refused(self.folder / "empty", "empty holds no records.jsonl", "reprise run")
         refused(self.folder / "absent", "absent")
-        refused(TREE / "results/measurements/cuda_resources.jsonl.gz", "cuda_resources", "record 1 has no \"point\"")
+        refused(MEASUREMENTS / "cuda_resources.jsonl.gz", "cuda_resources", "record 1 has no \"point\"")
         (self.folder / "list.jsonl").write_text("[]\n", encoding="utf-8")
         refused(self.folder / "list.jsonl", "list.jsonl: record 1 is no JSON object")
         (self.folder / "none.jsonl").write_text("", encoding="utf-8")
@@ -147,7 +150,7 @@ class SameAsExport(unittest.TestCase):
 
     def test_an_unknown_metric_is_an_error_that_names_the_known_ones(self):
         with self.assertRaisesRegex(ValueError, "no record has a metric \"ttfd_ms\"; there are: .*ttft_ms"):
-            read(TREE / "results/measurements/cpu_quickstart.jsonl.gz", ["ttfd_ms"])
+            read(MEASUREMENTS / "cpu_quickstart.jsonl.gz", ["ttfd_ms"])
 
 
 unittest.main()

@@ -44,7 +44,8 @@ def skip_without(library):
 
 
 def committed():
-    return [file for file in sorted(MEASUREMENTS.glob("*.jsonl.gz")) if not file.name.startswith("cuda_")]
+    """Returns the committed files of runs' records."""
+    return sorted(set(MEASUREMENTS.glob("*.jsonl.gz")) - set(MEASUREMENTS.glob("cuda_*")))
 
 
 def serving_records():
@@ -189,8 +190,8 @@ class GoogleBenchmark(WithFolder):
         done = subprocess.run([sys.executable, COMPARE, "--no-color", "benchmarks", *paths], capture_output=True, text=True,
                               check=False, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
-        lines = [line.split() for line in done.stdout.splitlines() if line.startswith("quickstart/desk/prompt_tokens=16/recompute/")]
-        changes = [line[1] for line in lines if line[0].endswith(("ttft_ms", "ttft_ms_mean"))]
+        rows = [line.split() for line in done.stdout.splitlines() if line.startswith("quickstart/desk/prompt_tokens=16/recompute/")]
+        changes = [row[1] for row in rows if row[0].endswith(("ttft_ms", "ttft_ms_mean"))]
         self.assertEqual(set(changes), {"+2.0000"})
         self.assertEqual(len(changes), 6)   # five repetitions and their mean
 

@@ -33,7 +33,7 @@ def settings_of(record):
 
 def label_of(record):
     """Returns the name of the method that tables and legends show."""
-    return record["settings"]["resolved"].get("method_label") or record["settings"]["requested"].get("method")
+    return record["settings"]["resolved"].get("method_label") or record["settings"]["requested"].get("method", "null")
 
 
 def revision_of(record):

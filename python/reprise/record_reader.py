@@ -6,6 +6,8 @@ import zlib
 
 # Keys that all records of a run share. A file has them once, in the run's entry.
 SHARED = ("experiment", "config_hash", "machine", "provenance")
+# Keys of a record, with those.
+KEYS = (*SHARED, "point", "group", "settings", "samples", "metrics", "answers")
 SCHEMA = 2
 MOST_BYTES = 1 << 30
 REMEDY = "Copy it again from where it comes from (in a git checkout: git restore)"
@@ -96,9 +98,10 @@ def whole_groups(path):
         lines.pop()
     records = whole_records(lines, path)
     for number, record in enumerate(records, 1):
-        if not isinstance(record, dict) or (missing := [key for key in ("point", "group", "metrics") if key not in record]):
-            raise ValueError(f"{path}: record {number} has no \"{missing[0]}\"" if isinstance(record, dict) else
-                             f"{path}: record {number} is no JSON object")
+        if not isinstance(record, dict):
+            raise ValueError(f"{path}: record {number} is no JSON object")
+        if missing := [key for key in KEYS if key not in record]:
+            raise ValueError(f"{path}: record {number} has no \"{missing[0]}\"")
     if records and (last := records[-1]["group"])["index"] + 1 < last["of"]:
         del records[-last["index"] - 1:]
     return records

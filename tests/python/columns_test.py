@@ -142,7 +142,7 @@ class SameAsExport(unittest.TestCase):
         (self.folder / "empty").mkdir()
         refused(self.folder / "empty", "empty holds no records.jsonl", "reprise run")
         refused(self.folder / "absent", "absent")
-        refused(MEASUREMENTS / "cuda_resources.jsonl.gz", "cuda_resources", "record 1 has no \"point\"")
+        refused(MEASUREMENTS / "cuda_resources.jsonl.gz", "cuda_resources", "record 1 has no \"experiment\"")
         (self.folder / "list.jsonl").write_text("[]\n", encoding="utf-8")
         refused(self.folder / "list.jsonl", "list.jsonl: record 1 is no JSON object")
         (self.folder / "none.jsonl").write_text("", encoding="utf-8")

@@ -40,15 +40,22 @@ def entries(name, metric, samples):
                          aggregate_unit="time", iterations=len(repetitions)) for aggregate, time in aggregates.items()]
 
 
-def document(records, metrics, note):
+def times(records, metrics):
+    """Returns the metrics that are times. Raises ValueError if there is none, or one of --metrics is no time."""
     names = points.chosen(records, metrics)
-    benchmarks = []
+    found = [name for name in names
+             if any(record["metrics"].get(name, {}).get("unit") in NANOSECONDS for record in records)]
+    others = [name for name in names if name not in found]
+    if not found or metrics and others:
+        raise ValueError(f"--format google-benchmark takes metrics that are times (in {', '.join(NANOSECONDS)}), without "
+                         f"percentiles, and these are not: {', '.join(others)}. --format bmf takes any metric")
+    return found
+
+
+def document(records, metrics, note):
+    names, benchmarks = times(records, metrics), []
     for point, record in points.counting(records, note):
         for name in names:
-            metric = record["metrics"].get(name, {})   # a percentile is not among these, so it is left out
-            if metric.get("unit") in NANOSECONDS:
+            if metric := record["metrics"].get(name):
                 benchmarks += entries(f"{point}/{name}", metric, record["samples"].get(name, []))
-    if not benchmarks:
-        raise ValueError(f"none of the metrics is a time in {', '.join(NANOSECONDS)}, which Google Benchmark compares: "
-                         f"{', '.join(names)}. --format bmf takes any metric")
     return {"context": context(records[0]), "benchmarks": benchmarks}

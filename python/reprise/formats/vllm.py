@@ -21,7 +21,9 @@ def date_of(record):
 def burstiness(record):
     """Returns the shape of the gamma distribution of the gaps between requests, or None for other arrivals."""
     asked = record["settings"]["requested"]
-    return {"poisson": 1.0, "gamma": 1 / asked.get("cv", 1.0)**2}.get(asked.get("arrivals"))
+    if asked.get("arrivals") == "gamma" and asked.get("cv"):
+        return 1 / asked["cv"]**2
+    return 1.0 if asked.get("arrivals") == "poisson" else None
 
 
 def latencies(record, name, metric):

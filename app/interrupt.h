@@ -12,7 +12,7 @@ const std::atomic<bool>& watch_interrupts();
 
 // Signals closer together than this count as one interrupt: timeout(1) sends each of its signals
 // twice, to the program and to its process group.
-inline constexpr int64_t kOneInterrupt_ns = 100'000'000;
+inline constexpr int64_t kOneInterrupt_ns = 250'000'000;
 
 // Exit status of an interrupted program, as shells define it.
 inline constexpr int kInterruptedStatus = 130;

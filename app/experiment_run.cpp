@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 
 #include "app/exit_status.h"
 #include "app/experiment_files.h"
@@ -17,6 +18,7 @@
 #include "core/base/error.h"
 #include "experiments/kinds/registry.h"
 #include "experiments/kinds/sources.h"
+#include "experiments/serving/trace_writer.h"
 #include "results/drawing.h"
 #include "results/manifest.h"
 #include "results/metric_name.h"
@@ -94,6 +96,19 @@ void introduce(const experiments::Experiment& experiment, const results::Manifes
   note("{}", left_out_note(manifest));
 }
 
+// Has the kind's runs written to --trace. Throws Error for a kind without requests.
+std::unique_ptr<experiments::serving::TraceWriter> traced(const experiments::Experiment& experiment,
+                                                          experiments::Kind& kind,
+                                                          const ExperimentOptions& chosen) {
+  if (chosen.trace.empty()) return nullptr;
+  auto* of_requests = dynamic_cast<experiments::serving::TracedKind*>(&kind);
+  if (of_requests == nullptr)
+    raise("--trace: kind \"{}\" serves no requests; kind \"serving\" does", experiment.kind.name);
+  auto writer = std::make_unique<experiments::serving::TraceWriter>(chosen.trace);
+  of_requests->trace_to(*writer);
+  return writer;
+}
+
 // Throws ExitStatus if it is interrupted.
 experiments::RunOutcome measured(const experiments::Experiment& experiment,
                                  const experiments::Plan& plan,
@@ -139,6 +154,11 @@ void add_experiment_options(CLI::App& command, const char* default_out,
   command.add_flag("--mix", options.mix,
                    "go on in a folder of another code revision, machine or weights all the same, "
                    "and mark the records");
+  command
+      .add_option("--trace", options.trace,
+                  "file that gets the runs which are measured now as trace events, for Perfetto: "
+                  "each request's queueing, prefill and decoding, and the engine's steps")
+      ->check(not_empty());
   command.add_flag("--no-plot", options.no_plot, "draw no figures at the end");
   add_table_options(command, options.table);
 }
@@ -175,7 +195,9 @@ experiments::RunOutcome measure_and_show(const experiments::Experiment& experime
                                          experiments::Kind& kind, const ExperimentOptions& chosen) {
   introduce(experiment, plan.manifest);
   const std::atomic<bool>& stop = watch_interrupts();
+  const auto trace = traced(experiment, kind, chosen);
   experiments::RunOutcome outcome = measured(experiment, plan, options, kind, stop);
+  if (trace != nullptr) trace->finish();
   const experiments::Shard& shard = options.shard;
   if (!shard.is_whole())
     note("{}: {} points measured by this process\n", shard.text(), outcome.measured);

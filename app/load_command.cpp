@@ -25,7 +25,8 @@ namespace {
 
 struct LoadCommand {
   ExperimentOptions chosen;
-  std::string label = "server";
+  server::NamedServer first = {.label = "server", .url = ""};
+  std::vector<std::string> beside;  // NAME=URL
   server::LoadOptions server;
   bool primes = false;
   server::LoadReuse reuse;
@@ -60,22 +61,37 @@ experiments::serving::PlansServing& plans_of(experiments::Kind& kind,
   return *plans;
 }
 
+// All servers that the command names.
+std::vector<server::NamedServer> servers_of(const LoadCommand& command) {
+  std::vector<server::NamedServer> servers = {command.first};
+  for (const std::string& text : command.beside) {
+    const size_t sign = text.find('=');
+    if (sign == std::string::npos)
+      raise("--beside {}: give another server as NAME=URL, as in vllm=http://127.0.0.1:8001", text);
+    servers.push_back({.label = text.substr(0, sign), .url = text.substr(sign + 1)});
+  }
+  return servers;
+}
+
+std::string folder_of(const experiments::Experiment& experiment) {
+  std::string folder = "out/" + experiment.name + "/" + experiment.scale + "/";
+  for (const experiments::MethodChoice& server : experiment.methods)
+    folder += (&server == &experiment.methods.front() ? "" : "+") + server.label;
+  return folder;
+}
+
 void load(const LoadCommand& command) {
   const ExperimentOptions& chosen = command.chosen;
-  (void)server::parse_server_url(command.server.place.url);
   const Context context = make_context({});  // nothing is computed here
   const experiments::Experiment experiment =
-      server::for_server(load_chosen_experiment(chosen), command.label, command.server.place.url,
-                         command.server.model);
+      server::for_servers(load_chosen_experiment(chosen), servers_of(command));
   const auto kind = experiments::make_kind(experiment.kind.name, context);
   server::LoadReuse reuse = command.reuse;
   reuse.nonce = command.nonce ? *command.nonce : std::random_device{}();
   server::LoadKind load_kind(plans_of(*kind, experiment, chosen.file), command.server,
                              command.primes, reuse);
-  const std::string default_out =
-      "out/" + experiment.name + "/" + experiment.scale + "/" + command.label;
   experiments::RunOptions options;
-  options.out = chosen.out.empty() ? default_out : chosen.out;
+  options.out = chosen.out.empty() ? folder_of(experiment) : chosen.out;
   options.fresh = chosen.fresh;
   options.mix = chosen.mix;
   options.settings.context = context;
@@ -88,20 +104,34 @@ void load(const LoadCommand& command) {
 void add_server_options(CLI::App& command, LoadCommand& options) {
   constexpr double kLongest_s = 86400;
   server::ServerPlace& place = options.server.place;
-  command.add_option("url", place.url, "the server: http://HOST:PORT")
+  command.add_option("url", options.first.url, "the server: http://HOST:PORT")
       ->required()
       ->check(not_empty());
   command
-      .add_option("--name", options.label,
+      .add_option("--name", options.first.label,
                   "what tables and figures call the server (default: server)")
       ->check(not_empty());
   command
-      .add_option("--model", options.server.model,
+      .add_option("--model", options.first.model,
                   "model to ask for (default: the first that the server lists)")
       ->check(not_empty());
-  command.add_option("--api-key", place.api_key, "sent as a bearer token")->check(not_empty());
-  command.add_flag("--text", options.server.sends_text,
-                   "send prompts as text, to servers that take no token ids");
+  command
+      .add_option(
+          "--beside", options.beside,
+          "NAME=URL of another server that gets the same requests, the servers in turn; may "
+          "be given several times")
+      ->check(not_empty());
+  command.add_option("--api-key", place.api_key, "sent as a bearer token, to all servers")
+      ->check(not_empty());
+  const auto send_as = [&command, &options](const char* flag, server::PromptForm form,
+                                            const char* help) {
+    return command.add_flag_callback(
+        flag, [&options, form] { options.server.form = form; }, help);
+  };
+  send_as("--text", server::PromptForm::kText,
+          "send prompts as text, to servers that take no token ids")
+      ->excludes(send_as("--chat", server::PromptForm::kChat,
+                         "send prompts as the user's message of a chat, to /v1/chat/completions"));
   command.add_flag("--prime", options.primes,
                    "have the workload's prefixes computed before the first request");
   command

@@ -1,5 +1,6 @@
 #include "server/answer_json.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/tokenizer/utf8.h"
@@ -36,17 +37,16 @@ Fields choice_of(int32_t index, ChoiceContent& content) {
   return choice;
 }
 
-// The bytes of a token's text, or null if the token is only part of a character.
-Value bytes_of(const std::string& text) {
-  if (text.find(tokenizer::kReplacement) != text.npos) return nullptr;
-  Values bytes;
-  for (const char c : text) bytes.emplace_back(static_cast<unsigned char>(c));
-  return bytes;
+Values numbers_of(const std::string& bytes) {
+  Values numbers;
+  for (const char c : bytes) numbers.emplace_back(static_cast<unsigned char>(c));
+  return numbers;
 }
 
 Fields chat_entry(const TokenTexts& texts, const TokenLogprob& entry) {
-  const std::string text = texts.text_of(entry.token);
-  return {{"token", text}, {"logprob", entry.logprob}, {"bytes", bytes_of(text)}};
+  return {{"token", texts.text_of(entry.token)},
+          {"logprob", entry.logprob},
+          {"bytes", numbers_of(texts.bytes_of(entry.token))}};
 }
 
 }  // namespace
@@ -88,11 +88,13 @@ Fields LogprobList::completion_form() {
     offsets.emplace_back(offset_);
     offset_ += static_cast<int64_t>(tokenizer::utf8_length(text));
     Fields top;
-    // If several tokens have the same text, the most probable one is kept. The drawn token is added
-    // if no other has its text.
-    for (size_t i = 1; i < entry.size(); ++i)
-      top.emplace(texts_.text_of(entry[i].token), entry[i].logprob);
-    top.emplace(text, entry[0].logprob);
+    const auto taken = [&](const std::string& key) { return top.contains(key); };
+    const auto add = [&](const TokenLogprob& one) {
+      top.emplace(texts_.key_of(one.token, taken), one.logprob);
+    };
+    for (size_t i = 1; i < entry.size(); ++i) add(entry[i]);
+    const auto is_drawn = [&](const TokenLogprob& one) { return one.token == entry[0].token; };
+    if (std::none_of(entry.begin() + 1, entry.end(), is_drawn)) add(entry[0]);
     tops.emplace_back(std::move(top));
   }
   Fields list;

@@ -140,6 +140,7 @@ class Driver {
     entry.cached_tokens = event.cached_tokens;
     if (event.prompt_tokens > 0) entry.prompt_tokens = event.prompt_tokens;
     entry.preemptions = event.preemptions;
+    entry.reasoning_tokens = event.reasoning_tokens;
   }
 
   // Stops the run if continuing makes no sense.

@@ -60,7 +60,7 @@ Samples samples_of(const RequestLog& log) {
 // Sums over all requests.
 struct Totals {
   int64_t ended = 0, served = 0, errors = 0, within_slo = 0, preemptions = 0;
-  int64_t prompt_tokens = 0, output_tokens = 0;
+  int64_t prompt_tokens = 0, output_tokens = 0, reasoning_tokens = 0;
   int64_t cached_tokens = 0, told = 0;  // requests whose cached tokens are known
 };
 
@@ -78,6 +78,7 @@ Totals totals_of(const RequestLog& log, const Slo& slo) {
     ++totals.served;
     totals.prompt_tokens += entry.prompt_tokens;
     totals.output_tokens += entry.generated();
+    totals.reasoning_tokens += entry.reasoning_tokens;
     if (entry.cached_tokens < 0) continue;
     ++totals.told;
     totals.cached_tokens += entry.cached_tokens;
@@ -168,6 +169,8 @@ void take_counts(const Totals& totals, Measurement& out) {
   out.set(kRequests, static_cast<double>(totals.ended));
   out.set(kErrors, static_cast<double>(totals.errors));
   out.set(kPromptTokensTotal, static_cast<double>(totals.prompt_tokens));
+  if (totals.reasoning_tokens > 0)
+    out.set(kReasoningTokens, static_cast<double>(totals.reasoning_tokens));
   if (totals.told != totals.served || totals.served == 0) return;
   out.set(kReusedTokens, static_cast<double>(totals.cached_tokens));
   out.set(kCachedTokenShare, ratio(totals.cached_tokens, totals.prompt_tokens));
@@ -237,6 +240,7 @@ const std::vector<MetricInfo>& serving_metrics() {
                                                   kPromptTokensTotal,
                                                   kReusedTokens,
                                                   kCachedTokenShare,
+                                                  kReasoningTokens,
                                                   kPreemptions,
                                                   kBatchMean,
                                                   kBatchPeak,

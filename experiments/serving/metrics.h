@@ -64,6 +64,9 @@ inline const MetricInfo kReusedTokens = {"reused_tokens", "tokens",
                                          "of these, found in the cache, of servers that tell"};
 inline const MetricInfo kCachedTokenShare = {"cached_token_share", "ratio",
                                              "reused tokens over prompt tokens"};
+inline const MetricInfo kReasoningTokens = {
+    "reasoning_tokens", "tokens",
+    "generated tokens that the server calls reasoning; all latencies count them as tokens"};
 inline const MetricInfo kPreemptions = {"preemptions", "times", "of all requests together"};
 
 // Metrics of engines that report their steps.

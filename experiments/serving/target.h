@@ -26,6 +26,7 @@ struct TargetEvent {
   int64_t cached_tokens = -1;  // see RequestEntry
   int64_t prompt_tokens = -1;  // as the server counts them, if it tells
   int64_t preemptions = 0;
+  int64_t reasoning_tokens = 0;  // see RequestEntry
 };
 
 struct TargetReport {

@@ -20,7 +20,7 @@ class Server:
     def __enter__(self):
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--model", "models/quickstart", "--method", "chunk_attention", "--method-options", KEEPS_ALL,
-             "--port", "0", "--threads", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+             "--chat-template", "llama-2", "--port", "0", "--threads", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for line in self.process.stdout:
             if found := re.search(r"http://[^/ ]+", line):
                 self.url = found[0]
@@ -69,6 +69,15 @@ class LoadRuns(unittest.TestCase):
         self.assertIn("none of the 1 points is VALID", again[1])
         self.assertEqual(allowed[0], 0, allowed[1])
         self.assertGreater(allowed[2]["metrics"]["cached_token_share"]["value"], 0.9)
+
+    def test_chats_are_measured_and_judged_like_completions(self):
+        with Server() as server:
+            first, again = (self.unshared(server, "--chat", "--nonce", "7") for _ in range(2))
+        self.assertEqual(first[0], 0, first[1])
+        told = first[2]["settings"]["resolved"]["server"]
+        self.assertEqual(told["prompts"], "chat")
+        self.assertGreater(first[2]["metrics"]["prompt_tokens_total"]["value"], 0)
+        self.assertEqual(again[0], 5, again[1])
 
     def test_shared_parts_stay_shared_within_a_run_and_not_where_nothing_may_be(self):
         with Server() as server:

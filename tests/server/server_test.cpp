@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/tokenizer/utf8.h"
+#include "server/token_texts.h"
 #include "tests/server/quickstart_server.h"
 #include "tests/support/json.h"
 #include "tests/support/run_model.h"
@@ -331,6 +332,26 @@ TEST_F(ServerTest, LogprobsHaveTheFormOfTheEndpoint) {
   EXPECT_EQ(chat[0]["top_logprobs"][0]["token"], chat[0]["token"]);  // greedy
   const std::string token = chat[0]["token"];
   EXPECT_EQ(chat[0]["bytes"], Json(std::vector<int>(token.begin(), token.end())));
+}
+
+TEST_F(ServerTest, PartsOfCharactersTellTheirBytesAndEqualTextsTheirIds) {
+  const TokenTexts texts(server_.tokenizer());
+  const int32_t part = server_.tokenizer().token_id("<0xE2>").value();
+  const auto never = [](const std::string&) { return false; };
+  const auto always = [](const std::string&) { return true; };
+  EXPECT_EQ(texts.bytes_of(part), "\xe2");
+  EXPECT_EQ(texts.key_of(part, never), "bytes:\\xe2");
+  EXPECT_EQ(texts.key_of(part, always), fmt::format("token_id:{}", part));
+  const int32_t word = server_.tokenizer().encode("the", {.add_special = false})[0];
+  EXPECT_EQ(texts.bytes_of(word), texts.text_of(word));
+  EXPECT_EQ(texts.key_of(word, never), texts.text_of(word));
+  // Two tokens that alone are only parts of a character keep their own entries.
+  Json body = greedy(kPrompt, 1);
+  body["logprobs"] = 2;
+  body["allowed_token_ids"] = {part, part + 1};
+  body["logit_bias"] = {{std::to_string(part), 100}, {std::to_string(part + 1), 90}};
+  const Json drawn = server_.complete(body).json()["choices"][0]["logprobs"];
+  EXPECT_TRUE(drawn["top_logprobs"][0].contains("bytes:\\xe2")) << drawn;
 }
 
 TEST_F(ServerTest, ErrorsSayWhatIsWrongInTheApisForm) {

@@ -11,9 +11,8 @@
 
 namespace reprise::workloads::serving {
 
-// Equal ids become equal tokens. A length divisor also divides the block, so that sharing is kept:
-// a prompt has whole blocks of round(512 / divisor) tokens and a last one of at least 1. The blocks
-// with which all requests begin, the service's system prompt, are a declared prefix.
+// See BlockTrace. The blocks with which all requests begin, the service's system prompt, are a
+// declared prefix.
 SourceInfo mooncake_info();
 std::unique_ptr<Entries> make_mooncake(const SourceOptions& options);
 

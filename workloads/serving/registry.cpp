@@ -2,6 +2,8 @@
 
 #include "core/base/error.h"
 #include "workloads/serving/azure.h"
+#include "workloads/serving/bailian.h"
+#include "workloads/serving/burstgpt.h"
 #include "workloads/serving/conversations.h"
 #include "workloads/serving/entry_source.h"
 #include "workloads/serving/grid.h"
@@ -35,7 +37,9 @@ constexpr Entry kSources[] = {
     {serving::mmlu_lengths_info, serving::make_mmlu_lengths},
     {serving::system_prompts_info, serving::make_system_prompts},
     {serving::azure_info, serving::make_azure},
+    {serving::burstgpt_info, serving::make_burstgpt},
     {serving::mooncake_info, serving::make_mooncake},
+    {serving::bailian_info, serving::make_bailian},
     {serving::servegen_info, serving::make_servegen},
 };
 

@@ -20,6 +20,9 @@ const MetricInfo kCount = {"count", "requests", "or declared prefixes, that were
 const MetricInfo kMean = {"mean_tokens", "tokens", "on average"};
 const MetricInfo kLeast = {"least_tokens", "tokens", "the shortest"};
 const MetricInfo kMost = {"most_tokens", "tokens", "the longest"};
+const MetricInfo kOfPrompts = {"of_prompt_tokens", "ratio",
+                               "total_tokens over those of all prompts; of `shared`, the hit rate "
+                               "of a prefix cache that forgets nothing"};
 const MetricInfo kTotal = {"total_tokens", "tokens", "all together"};
 
 struct RequestLengthsAxes {
@@ -46,7 +49,7 @@ KindInfo RequestLengthsKind::info() {
   return {.name = "request_lengths",
           .summary = "how long the requests of a serving workload are; nothing is run",
           .axes = list_axes<RequestLengthsAxes>(),
-          .metrics = {kTokens, kMean, kLeast, kMost, kTotal, kCount},
+          .metrics = {kTokens, kMean, kLeast, kMost, kTotal, kOfPrompts, kCount},
           .series = {{kPrompts, "tokens of the prompts"},
                      {kOwn, "tokens of the prompts behind their declared prefixes"},
                      {kOutputs, "tokens to generate"},
@@ -92,13 +95,18 @@ const RequestLengthsKind::Lengths& RequestLengthsKind::lengths(const Group& grou
 std::vector<Measurement> RequestLengthsKind::measure(const Group& group, const Machine& /*machine*/,
                                                      const std::atomic<bool>& stop) {
   const int64_t percent = group.axes_as<RequestLengthsAxes>().percent;
+  const auto sum = [](const std::vector<double>& tokens) {
+    return std::accumulate(tokens.begin(), tokens.end(), 0.0);
+  };
+  const double of_prompts = sum(lengths(group, stop).at(kPrompts));
   std::vector<Measurement> measurements;
   for (const MethodChoice& method : group.methods) {
     Measurement& out = measurements.emplace_back();
     const std::vector<double>& tokens = lengths(group, stop).at(method.name);
     out.set(kCount, static_cast<double>(tokens.size()));
     if (tokens.empty()) continue;
-    const double total = std::accumulate(tokens.begin(), tokens.end(), 0.0);
+    const double total = sum(tokens);
+    out.set(kOfPrompts, total / of_prompts);
     out.set(kTokens, percentile_of(tokens, percent));
     out.set(kMean, total / static_cast<double>(tokens.size()));
     out.set(kLeast, tokens.front());

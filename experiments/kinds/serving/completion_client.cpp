@@ -97,8 +97,7 @@ CompletionClient::CompletionClient(const ServerPlace& place,
     : state_(std::make_unique<State>(place, clock)) {}
 CompletionClient::~CompletionClient() = default;
 
-Exchange CompletionClient::complete(const std::string& body, int64_t wanted,
-                                    const std::atomic<bool>& cancel) {
+Exchange CompletionClient::complete(const Question& question, const std::atomic<bool>& cancel) {
   State& s = *state_;
   Exchange exchange;
   CompletionStream stream;
@@ -106,8 +105,8 @@ Exchange CompletionClient::complete(const std::string& body, int64_t wanted,
   double last_s = 0;
   httplib::Request request;
   request.method = "POST";
-  request.path = s.url.api + "/completions";
-  request.body = body;
+  request.path = s.url.api + question.path;
+  request.body = question.body;
   request.set_header("Content-Type", "application/json");
   request.set_header("Accept", "text/event-stream");
   request.response_handler = [&](const httplib::Response& response) {
@@ -138,7 +137,7 @@ Exchange CompletionClient::complete(const std::string& body, int64_t wanted,
   s.is_kept = is_ok;
   exchange.end_s = s.clock.now_s();
   const bool is_whole = is_ok || stream.is_done();  // closed behind the end: all was said
-  exchange.answer = stream.take(wanted);
+  exchange.answer = stream.take(question.wanted);
   if (exchange.status != 0 && exchange.status != 200)
     exchange.error = fmt::format("status {}: {}", exchange.status, error_text(error_body));
   else if (!exchange.answer.fault.empty())

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -26,6 +27,12 @@ struct ServerUrl {
 };
 [[nodiscard]] ServerUrl parse_server_url(const std::string& url);
 
+struct Question {
+  std::string path;  // below the API's: "/completions", "/chat/completions"
+  std::string body;
+  int64_t wanted = 0;  // tokens that the body asks for
+};
+
 struct Exchange {
   double sent_s = -1;  // when it was begun to be written
   double end_s = 0;    // when its last byte was read, or it failed
@@ -46,10 +53,10 @@ class CompletionClient {
   CompletionClient(const ServerPlace& place, const experiments::serving::Clock& clock);
   ~CompletionClient();
 
-  // Posts a streaming request to <api>/completions and reads the stream to its end. Times are of
-  // the clock; a token's time is taken when its bytes arrive, before they are parsed. Gives up
-  // between two reads when `cancel` is set. `wanted`: the tokens that the body asks for.
-  Exchange complete(const std::string& body, int64_t wanted, const std::atomic<bool>& cancel);
+  // Posts a streaming request and reads the stream to its end. Times are of the clock; a token's
+  // time is taken when its bytes arrive, before they are parsed. Gives up between two reads when
+  // `cancel` is set.
+  Exchange complete(const Question& question, const std::atomic<bool>& cancel);
   // The body of GET <api>/models; "" if the server has no such list (404). Throws Error naming the
   // URL if there is no server or no answer with status 200. For 401 and 403 the remedy is
   // --api-key.

@@ -104,6 +104,8 @@ void CompletionStream::read(const Value& event, double time_s) {
   answer_.cached_tokens = std::max(
       {answer_.cached_tokens, count_at(field_of(usage, "prompt_tokens_details"), "cached_tokens"),
        count_at(field_of(event, "timings"), "cache_n")});
+  reasoned_ = std::max(reasoned_,
+                       count_at(field_of(usage, "completion_tokens_details"), "reasoning_tokens"));
   const int64_t counted = running_count(event);
   total_ = std::max(total_, counted);
   const Value& choices = field_of(event, "choices");
@@ -113,9 +115,16 @@ void CompletionStream::read(const Value& event, double time_s) {
 void CompletionStream::read_choice(const Value& choice, int64_t counted, double time_s) {
   if (const std::string reason = text_at(choice, "finish_reason"); !reason.empty())
     answer_.finish_reason = reason;
-  Chunk chunk{.time_s = time_s, .has_text = !text_at(choice, "text").empty()};
+  const Value& delta = field_of(choice, "delta");  // of a chat
+  const bool has_answer = !text_at(choice, "text").empty() || !text_at(delta, "content").empty();
+  const bool has_reasoning =
+      !text_at(delta, "reasoning_content").empty() || !text_at(delta, "reasoning").empty();
+  Chunk chunk{.time_s = time_s,
+              .has_text = has_answer || has_reasoning,
+              .is_reasoning = has_reasoning && !has_answer};
   const Value& ids = field_of(choice, "token_ids");
-  const Value& tokens = field_of(field_of(choice, "logprobs"), "tokens");
+  const Value& logprobs = field_of(choice, "logprobs");
+  const Value& tokens = field_of(logprobs, delta.is_null() ? "tokens" : "content");
   if (are_ids(ids)) {
     chunk.tokens = std::ssize(ids.list());
     for (const Value& id : ids.list())
@@ -126,7 +135,8 @@ void CompletionStream::read_choice(const Value& choice, int64_t counted, double 
     chunk.tokens = std::ssize(tokens.list());
   }
   counted_ = std::max(counted_, counted);
-  if (chunk.tokens != 0) chunks_.push_back(chunk);
+  const bool opens = chunk.tokens < 0 && !chunk.has_text && !text_at(delta, "role").empty();
+  if (chunk.tokens != 0 && !opens) chunks_.push_back(chunk);
 }
 
 // The number of tokens that each event tells, one for events that do not tell.
@@ -157,6 +167,14 @@ std::vector<double> CompletionStream::spread(const Chunks& chunks) const {
   return times;
 }
 
+int64_t CompletionStream::reasoning_tokens() const {
+  if (reasoned_ >= 0) return reasoned_;
+  int64_t tokens = 0;
+  for (const Chunk& chunk : chunks_)
+    if (chunk.is_reasoning) tokens += std::max<int64_t>(chunk.tokens, 1);
+  return tokens;
+}
+
 CompletionAnswer CompletionStream::take(int64_t wanted) {
   if (answer_.fault.empty() && (!line_.empty() || has_data_)) {
     // A last event without its blank line is read as far as it came.
@@ -168,6 +186,7 @@ CompletionAnswer CompletionStream::take(int64_t wanted) {
                                  [](const Chunk& chunk) { return chunk.tokens >= 0; });
   if (!answer_.tells_tokens && answer_.finish_reason == "length") total_ = wanted;
   answer_.token_s = token_times();
+  answer_.reasoning_tokens = std::min<int64_t>(reasoning_tokens(), std::ssize(answer_.token_s));
   if (answer_.token_ids.size() != answer_.token_s.size()) answer_.token_ids.clear();
   return std::move(answer_);
 }

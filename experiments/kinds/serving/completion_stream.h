@@ -15,14 +15,16 @@ struct CompletionAnswer {
   std::vector<int32_t> token_ids;  // [token_s] where the server tells all of them, else empty
   int64_t prompt_tokens = -1;      // as the server counts; -1: it does not say
   int64_t cached_tokens = -1;      // likewise
+  int64_t reasoning_tokens = 0;    // of token_s, in events of reasoning
   std::string finish_reason;       // of the server
   bool tells_tokens = false;       // how many tokens it generated, in one of the ways below
   std::string fault;               // what is wrong with the stream; "": nothing
 };
 
-// Server-sent events of /v1/completions with "stream". A token's time is that of the bytes that
-// completed its event; all tokens of an event share it. The number of tokens of an event is, by the
-// first of these that the server tells:
+// Server-sent events of /v1/completions or /v1/chat/completions with "stream". In a chat, reasoning
+// is text too; the event that only opens it with a role is no token. A token's time is that of the
+// bytes that completed its event; all tokens of an event share it. The number of tokens of an event
+// is, by the first of these that the server tells:
 //   its token ids (vLLM's return_token_ids)
 //   the growth of a running count: usage.completion_tokens (vLLM's continuous_usage_stats) or
 //   timings.predicted_n (llama.cpp's timings_per_token)
@@ -45,6 +47,7 @@ class CompletionStream {
     double time_s = 0;
     int64_t tokens = -1;  // -1: it does not say
     bool has_text = false;
+    bool is_reasoning = false;
   };
   using Chunks = std::vector<Chunk>;
   void end_line(double time_s);
@@ -54,13 +57,15 @@ class CompletionStream {
   [[nodiscard]] static std::vector<double> as_told(const Chunks& chunks);
   [[nodiscard]] std::vector<double> token_times() const;
   [[nodiscard]] std::vector<double> spread(const Chunks& chunks) const;
+  [[nodiscard]] int64_t reasoning_tokens() const;
 
   std::string line_, data_;
   bool has_data_ = false, is_done_ = false;
   double last_s_ = 0;  // of the bytes fed last
   Chunks chunks_;
-  int64_t counted_ = 0;  // the running count's last value
-  int64_t total_ = -1;   // tokens, as the server says at the end
+  int64_t counted_ = 0;    // the running count's last value
+  int64_t total_ = -1;     // tokens, as the server says at the end
+  int64_t reasoned_ = -1;  // reasoning tokens, likewise
   CompletionAnswer answer_;
 };
 

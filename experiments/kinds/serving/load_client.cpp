@@ -42,11 +42,12 @@ std::string prompt_fault(const Job& job, const CompletionAnswer& answer) {
 }
 
 // Events of a request from the server's answer: its tokens, then its end.
-std::vector<TargetEvent> events_of(const Job& job, Exchange exchange, bool sends_text,
+std::vector<TargetEvent> events_of(const Job& job, Exchange exchange, PromptForm form,
                                    bool is_cancelled) {
   std::vector<TargetEvent> events;
   CompletionAnswer& answer = exchange.answer;
-  if (exchange.error.empty() && !sends_text) exchange.error = prompt_fault(job, answer);
+  if (exchange.error.empty() && form == PromptForm::kTokenIds)
+    exchange.error = prompt_fault(job, answer);
   const auto came = std::ssize(answer.token_s);
   const int64_t wanted = job.request.output_tokens;
   if (exchange.error.empty() && came != wanted)
@@ -67,6 +68,7 @@ std::vector<TargetEvent> events_of(const Job& job, Exchange exchange, bool sends
   }
   end.sent_s = exchange.sent_s;
   end.prompt_tokens = answer.prompt_tokens;
+  end.reasoning_tokens = std::min<int64_t>(answer.reasoning_tokens, wanted);
   const int64_t prompt =
       answer.prompt_tokens >= 0 ? answer.prompt_tokens : std::ssize(job.request.prompt);
   if (answer.cached_tokens >= 0) end.cached_tokens = std::min(answer.cached_tokens, prompt);
@@ -169,8 +171,8 @@ class ServerTarget final : public serving::Target {
       const Job& job = *worker.job;  // its owner is this thread until it is reset
       lock.unlock();
       Exchange exchange = worker.client.complete(
-          completion_body(options_, facts_, job.request.prompt, job.request.output_tokens),
-          job.request.output_tokens, is_cancelled_);
+          question_of(options_, facts_, job.request.prompt, job.request.output_tokens),
+          is_cancelled_);
       lock.lock();
       finish(job, std::move(exchange));
       worker.job.reset();
@@ -199,7 +201,7 @@ class ServerTarget final : public serving::Target {
       if (!exchange.error.empty() && !is_cancelled_) prefix_error_ = exchange.error;
     } else {
       std::vector<TargetEvent> events =
-          events_of(job, std::move(exchange), options_.sends_text, is_cancelled_);
+          events_of(job, std::move(exchange), options_.form, is_cancelled_);
       std::move(events.begin(), events.end(), std::back_inserter(events_));
     }
     if (--under_way_ == 0) is_cancelled_ = false;
@@ -254,23 +256,41 @@ std::string version_in(const std::string& body) {
 
 }  // namespace
 
-std::string completion_body(const LoadOptions& options, const ServerFacts& facts,
-                            const std::vector<int32_t>& prompt, int64_t output_tokens) {
-  const std::string text = options.sends_text
-                               ? quoted(options.tokenizer->decode(prompt, {.skip_special = false}))
-                               : fmt::format("[{}]", fmt::join(prompt, ","));
-  std::string body =
-      fmt::format(R"({{"model":{},"prompt":{},"max_tokens":{},"temperature":0,"stream":true)",
-                  quoted(facts.model), text, output_tokens);
+std::string name_of(PromptForm form) {
+  switch (form) {
+    case PromptForm::kTokenIds:
+      return "token ids";
+    case PromptForm::kText:
+      return "text";
+    case PromptForm::kChat:
+      return "chat";
+  }
+  return "";
+}
+
+Question question_of(const LoadOptions& options, const ServerFacts& facts,
+                     const std::vector<int32_t>& prompt, int64_t output_tokens) {
+  const bool is_chat = options.form == PromptForm::kChat;
+  const std::string text =
+      options.form == PromptForm::kTokenIds
+          ? fmt::format("[{}]", fmt::join(prompt, ","))
+          : quoted(options.tokenizer->decode(prompt, {.skip_special = is_chat}));
+  const std::string asked =
+      is_chat ? fmt::format(R"("messages":[{{"role":"user","content":{}}}])", text)
+              : fmt::format(R"("prompt":{})", text);
+  std::string body = fmt::format(R"({{"model":{},{},"max_tokens":{},"temperature":0,"stream":true)",
+                                 quoted(facts.model), asked, output_tokens);
   if (facts.takes_extensions)
     body += R"(,"ignore_eos":true,"return_token_ids":true,"timings_per_token":true,)"
             R"("stream_options":{"include_usage":true,"continuous_usage_stats":true})";
-  return body + "}";
+  return {.path = is_chat ? "/chat/completions" : "/completions",
+          .body = body + "}",
+          .wanted = output_tokens};
 }
 
 ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& prompt,
                        const serving::Clock& clock) {
-  if (options.sends_text && !options.tokenizer)
+  if (options.form != PromptForm::kTokenIds && !options.tokenizer)
     raise("prompts can be sent as text only of a model that has a tokenizer");
   CompletionClient client(options.place, clock);
   const std::string& url = options.place.url;
@@ -278,9 +298,7 @@ ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& p
   read_models(client.models(), facts);
   if (facts.model.empty()) raise("{}: it lists no model. Name one with --model.", url);
   const std::atomic<bool> cancel = false;
-  const auto ask = [&] {
-    return client.complete(completion_body(options, facts, prompt, 1), 1, cancel);
-  };
+  const auto ask = [&] { return client.complete(question_of(options, facts, prompt, 1), cancel); };
   Exchange exchange = ask();
   if (exchange.status == 400 || exchange.status == 422) {
     facts.takes_extensions = false;
@@ -290,7 +308,9 @@ ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& p
     raise("{}: a request for one token after a prompt of {} tokens: {}.{}", url, prompt.size(),
           exchange.error,
           exchange.status == 400 || exchange.status == 422
-              ? options.sends_text ? "" : " A server that takes no token ids gets text by --text."
+              ? options.form != PromptForm::kTokenIds
+                    ? ""
+                    : " A server that takes no token ids gets text by --text."
               : "");
   if (exchange.answer.token_s.empty())
     raise("{}: it answered a request for one token without any (finish_reason \"{}\")", url,

@@ -16,12 +16,18 @@
 
 namespace reprise::server {
 
+// How prompts are sent. Text needs the tokenizer of the ids; the server tokenizes it itself.
+enum class PromptForm : uint8_t {
+  kTokenIds,  // to /completions
+  kText,      // to /completions, for servers that take no token ids
+  kChat       // as the user's message to /chat/completions; the server's template adds tokens
+};
+[[nodiscard]] std::string name_of(PromptForm form);
+
 struct LoadOptions {
   ServerPlace place;
   std::string model;  // "": the first that the server lists
-  // True if prompts are sent as text, for servers that do not take token ids. The server then
-  // tokenizes the text itself. Needs the tokenizer of the ids.
-  bool sends_text = false;
+  PromptForm form = PromptForm::kTokenIds;
   std::shared_ptr<const Tokenizer> tokenizer;
   int64_t most_connections = 512;  // requests beyond wait for one, and are sent late
 };
@@ -46,10 +52,9 @@ struct ServerFacts {
 [[nodiscard]] ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& prompt,
                                      const experiments::serving::Clock& clock);
 
-// The body of a streaming request for `output_tokens` greedy tokens.
-[[nodiscard]] std::string completion_body(const LoadOptions& options, const ServerFacts& facts,
-                                          const std::vector<int32_t>& prompt,
-                                          int64_t output_tokens);
+// A streaming request for `output_tokens` greedy tokens.
+[[nodiscard]] Question question_of(const LoadOptions& options, const ServerFacts& facts,
+                                   const std::vector<int32_t>& prompt, int64_t output_tokens);
 
 // Sends each running request on its own connection and thread; both are reused and closed when idle
 // for long. A request that fails, or is answered with another length, gets outcome kFailed with the

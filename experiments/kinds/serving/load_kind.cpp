@@ -7,6 +7,7 @@
 #include "core/base/visible.h"
 #include "experiments/kinds/serving/load_reuse.h"
 #include "experiments/serving/metrics.h"
+#include "experiments/serving/rates_in_turn.h"
 #include "experiments/serving/run.h"
 #include "results/hash.h"
 #include "results/manifest.h"
@@ -58,17 +59,25 @@ std::vector<std::string> reuse_names() {
   return names;
 }
 
-experiments::Experiment for_server(experiments::Experiment experiment, const std::string& label,
-                                   const std::string& url, const std::string& model) {
-  if (!results::is_figure_name(label))
-    raise(
-        "the server's name is \"{}\": it must be 1 to 100 letters, digits, '_', '-' and '.', and "
-        "begin with none of '-' and '.'",
-        label.substr(0, 100));
-  Fields server = {{"url", url}};
-  if (!model.empty()) server["model"] = model;
-  experiment.methods = {{.name = label, .options = server, .resolved = server, .label = label}};
+experiments::Experiment for_servers(experiments::Experiment experiment,
+                                    const std::vector<NamedServer>& servers) {
+  experiment.methods.clear();
   experiment.left_out.clear();
+  for (const NamedServer& server : servers) {
+    if (!results::is_figure_name(server.label))
+      raise(
+          "the server's name is \"{}\": it must be 1 to 100 letters, digits, '_', '-' and '.', and "
+          "begin with none of '-' and '.'",
+          server.label.substr(0, 100));
+    for (const experiments::MethodChoice& other : experiment.methods)
+      if (other.label == server.label)
+        raise("two servers are called \"{}\": give them different names", server.label);
+    (void)parse_server_url(server.url);
+    Fields options = {{"url", server.url}};
+    if (!server.model.empty()) options["model"] = server.model;
+    experiment.methods.push_back(
+        {.name = server.label, .options = options, .resolved = options, .label = server.label});
+  }
   return experiment;
 }
 
@@ -86,7 +95,6 @@ LoadKind::LoadKind(serving::PlansServing& plans, LoadOptions options, bool prime
 }
 
 void LoadKind::check(const experiments::Group& group) {
-  REPRISE_CHECK(group.methods.size() == 1, "{} methods on one server", group.methods.size());
   if (plans_.plan(group, {}).source->size() == 0) raise("it has no requests");
 }
 
@@ -99,46 +107,74 @@ std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group
                                                         const std::atomic<bool>& stop) {
   // Runs of a point have salts of their own, for the reason that points have.
   const workloads::Salt salt = salt_of_point(group, reuse_);
-  uint64_t run = 0;
-  const auto next_salt = [&] {
-    return workloads::Salt{.scope = salt.scope, .nonce = random_bits(salt.nonce, run++, 0)};
+  const auto salts_from_the_first = [&salt] {
+    return [salt, run = uint64_t{0}]() mutable {
+      return workloads::Salt{.scope = salt.scope, .nonce = random_bits(salt.nonce, run++, 0)};
+    };
   };
-  const auto send = [&](serving::ServingPlan& plan) { return run_plan(plan, stop); };
-  if (auto searched = plans_.search(group, next_salt, send, stop)) return {std::move(*searched)};
-  std::optional<serving::TrialRun> first;
-  std::vector<double> rates;
-  for (int64_t repetition = 0; repetition < group.repetitions; ++repetition) {
-    if (stop) throw Interrupted{};
-    serving::ServingPlan plan = plans_.plan(group, next_salt());
-    serving::TrialRun made = send(plan);
-    rates.push_back(made.measured.value(serving::kThroughputRps));
-    if (!first) {
-      first = std::move(made);
-    } else if (first->verdict.is_valid() && !made.verdict.is_valid()) {
-      serving::add_verdict(made.verdict, first->measured);
-      first->verdict = std::move(made.verdict);
-    }
+  std::vector<experiments::Measurement> searched;
+  for (const experiments::MethodChoice& server : group.methods) {
+    const auto send = [&](serving::ServingPlan& plan) { return run_plan(server, plan, stop); };
+    auto found = plans_.search(group, salts_from_the_first(), send, stop);
+    if (!found) return measure_in_turn(group, salts_from_the_first(), stop);
+    searched.push_back(std::move(*found));
   }
-  if (group.repetitions > 1) first->measured.sample(serving::kThroughputRps, rates);
-  first->measured.resolved["repetitions"] = group.repetitions;
-  return {std::move(first->measured)};
+  return searched;
 }
 
-serving::TrialRun LoadKind::run_plan(serving::ServingPlan& plan, const std::atomic<bool>& stop) {
-  options_.tokenizer = plan.tokenizer;
+std::vector<experiments::Measurement> LoadKind::measure_in_turn(const experiments::Group& group,
+                                                                const Salts& next_salt,
+                                                                const std::atomic<bool>& stop) {
+  const size_t servers = group.methods.size();
+  std::vector<std::optional<serving::TrialRun>> first(servers);
+  std::vector<std::vector<double>> rates(servers);
+  for (int64_t repetition = 0; repetition < group.repetitions; ++repetition) {
+    const workloads::Salt salt = next_salt();
+    for (size_t turn = 0; turn < servers; ++turn) {
+      if (stop) throw Interrupted{};
+      const size_t s = (turn + static_cast<size_t>(repetition)) % servers;
+      serving::ServingPlan plan = plans_.plan(group, salt);
+      serving::TrialRun made = run_plan(group.methods[s], plan, stop);
+      rates[s].push_back(made.measured.value(serving::kThroughputRps));
+      if (!first[s]) {
+        first[s] = std::move(made);
+      } else if (first[s]->verdict.is_valid() && !made.verdict.is_valid()) {
+        serving::add_verdict(made.verdict, first[s]->measured);
+        first[s]->verdict = std::move(made.verdict);
+      }
+    }
+  }
+  std::vector<experiments::Measurement> measurements;
+  for (size_t s = 0; s < servers; ++s) {
+    experiments::Measurement& measured = measurements.emplace_back(std::move(first[s]->measured));
+    if (group.repetitions > 1) measured.sample(serving::kThroughputRps, rates[s]);
+    serving::add_rates(rates[s], rates[0], measured);
+  }
+  return measurements;
+}
+
+serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
+                                     serving::ServingPlan& plan,
+                                     const std::atomic<bool>& stop) const {
+  LoadOptions options = options_;
+  JsonObject named(server.options, "the server");
+  options.place.url = named.string("url");
+  options.model = named.string("model", "");
+  options.tokenizer = plan.tokenizer;
   plan.options.stop = &stop;
   plan.options.primes = primes_;
   const serving::SteadyClock clock;
-  const ServerFacts facts = ask_server(options_, {plan.source->request(0).prompt.front()}, clock);
-  CompletionClient client(options_.place, clock);
+  const ServerFacts facts = ask_server(options, {plan.source->request(0).prompt.front()}, clock);
+  CompletionClient client(options.place, clock);
   CountersAround counters{.before = prompt_counters(client.page("/metrics"))};
-  const auto target = make_server_target(options_, facts, clock);
+  const auto target = make_server_target(options, facts, clock);
   serving::RunResult result =
       serving::run(*target, *plan.source, plan.schedule, plan.options, clock);
+  trace(experiments::label_of(server), result.log);
   std::string told_by = "nobody";
   if (scope_of(reuse_.allowed) != workloads::SaltScope::kAnything) {
     counters.after = prompt_counters(client.page("/metrics"));
-    told_by = judge_reuse(*plan.source, counters, tokens_before(plan), result);
+    told_by = judge_reuse(*plan.source, counters, tokens_before(plan), options.form, result);
   }
   for (std::string& change : changes_within(result.log))
     result.verdict.reservations.push_back(std::move(change));
@@ -147,11 +183,11 @@ serving::TrialRun LoadKind::run_plan(serving::ServingPlan& plan, const std::atom
       .measured = serving::measure(result, {.slo = plan.options.rules.slo,
                                             .is_open_loop = plan.schedule.most_in_flight == 0})};
   const auto told = [](const std::string& text) { return visible(text.substr(0, 1000), ""); };
-  made.measured.resolved["server"] = Fields{{"url", options_.place.url},
+  made.measured.resolved["server"] = Fields{{"url", options.place.url},
                                             {"model", told(facts.model)},
                                             {"owner", told(facts.owner)},
                                             {"version", told(facts.version)},
-                                            {"prompts", options_.sends_text ? "text" : "token ids"},
+                                            {"prompts", name_of(options.form)},
                                             {"reuse", reuse_.allowed},
                                             {"nonce", reuse_.nonce},
                                             {"reuse_told_by", told_by},

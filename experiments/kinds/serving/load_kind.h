@@ -2,22 +2,29 @@
 // own engine.
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "experiments/framework/experiment_file.h"
 #include "experiments/framework/kind.h"
 #include "experiments/kinds/serving/load_client.h"
 #include "experiments/serving/plan.h"
+#include "experiments/serving/trace_writer.h"
 
 namespace reprise::server {
 
-// The experiment with the server as its only method, because the server's method cannot be chosen:
-// `label` names it, and its URL and `model` ("": the first that it lists) tell its points from
-// those of other servers. Throws Error for a label that cannot name a folder.
-[[nodiscard]] experiments::Experiment for_server(experiments::Experiment experiment,
-                                                 const std::string& label, const std::string& url,
-                                                 const std::string& model);
+struct NamedServer {
+  std::string label;  // its name in tables and figures
+  std::string url;
+  std::string model = {};  // "": the first that it lists
+};
+
+// The experiment with the servers as its methods, because a server's method cannot be chosen. URL
+// and model tell a server's points from those of others. Throws Error for a label that cannot name
+// a folder, for two equal ones, and for an invalid URL.
+[[nodiscard]] experiments::Experiment for_servers(experiments::Experiment experiment,
+                                                  const std::vector<NamedServer>& servers);
 
 // The names of the kinds of reuse. Each says whose prompts a request may find in the server's
 // cache: "none" (nobody's), "session" (those of earlier turns of its conversation),
@@ -30,16 +37,18 @@ struct LoadReuse {
   uint64_t nonce = 0;
 };
 
-// A group's requests are sent "repetitions" times, each time with other salts; the record is of the
+// A group's requests are sent "repetitions" times to each server, each time with other salts. The
+// servers get the same requests in turn, each time another one first. A server's record is of its
 // first run, but its throughput is that of all, and one INVALID run makes it INVALID. Groups that
-// search a rate run until they have found it. Records have the metrics of
+// search a rate run until they have found it, one server after another. Records have the metrics of
 // experiments/serving/metrics.h, the verdict in "answers", and what the server tells about itself
 // in the resolved settings.
-class LoadKind final : public experiments::Kind {
+class LoadKind final : public experiments::Kind, public experiments::serving::TracedKind {
  public:
-  // `plans` must outlive this; the options' tokenizer must be the plan's. `primes`: prefixes are
-  // computed before the first request. Throws Error if the connections need more file descriptors
-  // than the system gives, and for an unknown reuse.
+  // `plans` must outlive this. The groups' methods name the servers (for_servers()); `options` has
+  // what is equal for all of them. `primes`: prefixes are computed before the first request. Throws
+  // Error if the connections need more file descriptors than the system gives, and for an unknown
+  // reuse.
   LoadKind(experiments::serving::PlansServing& plans, LoadOptions options, bool primes = false,
            LoadReuse reuse = {});
 
@@ -50,8 +59,13 @@ class LoadKind final : public experiments::Kind {
                                                 const std::atomic<bool>& stop) override;
 
  private:
-  experiments::serving::TrialRun run_plan(experiments::serving::ServingPlan& plan,
-                                          const std::atomic<bool>& stop);
+  using Salts = std::function<workloads::Salt()>;
+  std::vector<experiments::Measurement> measure_in_turn(const experiments::Group& group,
+                                                        const Salts& next_salt,
+                                                        const std::atomic<bool>& stop);
+  experiments::serving::TrialRun run_plan(const experiments::MethodChoice& server,
+                                          experiments::serving::ServingPlan& plan,
+                                          const std::atomic<bool>& stop) const;
 
   experiments::serving::PlansServing& plans_;
   LoadOptions options_;

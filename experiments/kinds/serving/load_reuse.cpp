@@ -21,6 +21,18 @@ serving::ReuseBounds bounds_of(const workloads::ServingRequest& request) {
   return {.most = std::min(std::ssize(request.prompt), request.shared_tokens + kSpareTokens)};
 }
 
+// Prompt tokens of served requests that the server's template of chats added. All requests share
+// them, whatever their salts.
+int64_t template_tokens(const workloads::RequestSource& source, const serving::RequestLog& log) {
+  int64_t added = 0;
+  for (const RequestEntry& entry : log.requests) {
+    if (entry.outcome != serving::Outcome::kServed) continue;
+    const int64_t sent = std::ssize(source.request(entry.index).prompt);
+    added += std::max<int64_t>(0, entry.prompt_tokens - sent);
+  }
+  return added;
+}
+
 struct Told {
   std::string by = "nobody";
   double cached_tokens = 0;
@@ -68,8 +80,9 @@ double cached_share(std::span<const RequestEntry* const> requests) {
 }  // namespace
 
 std::string judge_reuse(const workloads::RequestSource& source, const CountersAround& counters,
-                        int64_t other_tokens, serving::RunResult& result) {
-  const serving::Reuse reuse = serving::reuse_of(result.log, source, bounds_of);
+                        int64_t other_tokens, PromptForm form, serving::RunResult& result) {
+  serving::Reuse reuse = serving::reuse_of(result.log, source, bounds_of);
+  if (form == PromptForm::kChat) reuse.bounds.most += template_tokens(source, result.log);
   const bool all_served = std::all_of(
       result.log.requests.begin(), result.log.requests.end(),
       [](const RequestEntry& entry) { return entry.outcome == serving::Outcome::kServed; });

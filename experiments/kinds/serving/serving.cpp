@@ -17,6 +17,7 @@
 #include "experiments/kinds/shared/costs.h"
 #include "experiments/kinds/shared/method_report.h"
 #include "experiments/serving/metrics.h"
+#include "experiments/serving/rates_in_turn.h"
 #include "experiments/serving/run.h"
 #include "methods/registry.h"
 
@@ -25,22 +26,9 @@ namespace {
 
 using workloads::RequestSource;
 
-const MetricInfo kThroughputSpeedup = {
-    "throughput_speedup", "ratio",
-    "this method's served requests a second over the first one's, repetition by repetition"};
-
 // The throughput of a run; 0 if the run had no duration.
 double throughput_rps(const Measurement& measured) {
   return measured.value(serving::kThroughputRps);
-}
-
-void add_rates(const std::vector<double>& rates, const std::vector<double>& first,
-               Measurement& out) {
-  out.resolved["repetitions"] = rates.size();
-  std::vector<double> speedups;
-  for (size_t r = 0; r < rates.size(); ++r)
-    if (first[r] > 0) speedups.push_back(rates[r] / first[r]);
-  out.sample(kThroughputSpeedup, speedups);
 }
 
 // The tokenizer that turns answers into text; null if requests have no answers or the model's mean
@@ -88,7 +76,7 @@ KindInfo ServingKind::info() {
                 .axes = list_axes<ServingAxes>(),
                 .metrics = serving::serving_metrics(),
                 .own_workloads = serving_workloads()};
-  info.metrics.push_back(kThroughputSpeedup);
+  info.metrics.push_back(serving::kThroughputSpeedup);
   for (const auto& part : {agreement_metrics(), answer_accuracy_metrics(), method_run_metrics(),
                            step_metrics(), rate_search_metrics()})
     info.metrics.insert(info.metrics.end(), part.begin(), part.end());
@@ -215,6 +203,9 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine
       MethodRun method_run(group, axes, group.methods[m], requests, bench_);
       serving::RunResult result = method_run.run(stop);
       Measurement measured = method_run.measurement(result, machine);
+      trace(fmt::format("{} {}, repetition {}", group.label, label_of(group.methods[m]),
+                        repetition + 1),
+            result.log);
       rates[m].push_back(throughput_rps(measured));
       if (repetition > 0) continue;
       measurements.push_back(std::move(measured));
@@ -226,7 +217,7 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine
   }
   GroupTies ties(bench_, group, static_cast<int32_t>(axes.engine.prefill_chunk));
   for (size_t m = 0; m < measurements.size(); ++m) {
-    add_rates(rates[m], rates[0], measurements[m]);
+    serving::add_rates(rates[m], rates[0], measurements[m]);
     add_judgement(ties, group, requests, first, std::move(partings[m]), measurements[m]);
   }
   return measurements;

@@ -9,6 +9,7 @@
 #include "experiments/framework/kind.h"
 #include "experiments/kinds/shared/bench.h"
 #include "experiments/serving/plan.h"
+#include "experiments/serving/trace_writer.h"
 #include "workloads/serving/request_source.h"
 
 namespace reprise::experiments {
@@ -17,7 +18,7 @@ namespace reprise::experiments {
 // wait until they are computed, then send requests at times drawn before the run. Methods run one
 // after another, repetition by repetition, with the same requests at the same times. Sampling is
 // greedy, and every request generates all its tokens.
-class ServingKind : public Kind, public serving::PlansServing {
+class ServingKind : public Kind, public serving::PlansServing, public serving::TracedKind {
  public:
   explicit ServingKind(const Context& context) : bench_(context) {}
   static KindInfo info();

@@ -7,7 +7,8 @@ from . import serving
 from .serving import count_of, value_of
 
 # Sources of requests (docs/workloads.md) whose tokens are made up. Those of system_prompts are so in part.
-MADE_UP = ("grid", "groups", "tree", "lengths", "mmlu_lengths", "azure", "mooncake", "servegen")
+MADE_UP = ("grid", "groups", "tree", "lengths", "mmlu_lengths", "azure", "burstgpt", "mooncake",
+           "bailian", "servegen")
 LATENCIES = {"time_to_first_token": ("ttft_ms", "ms"), "time_per_output_token": ("tpot_ms", "ms/token"),
              "normalized_time_per_output_token": ("normalised_latency_s", "s/token"), "request_latency": ("e2e_ms", "ms")}
 PERCENTILES = {"p25": "q1", "p50": "value", "p75": "q3", "p90": "p90", "p95": "p95", "p99": "p99", "p99p9": "p99.9",

@@ -72,6 +72,14 @@ TEST(ServingMetrics, OnlyServedRequestsHaveLatenciesAndAllThatEndedCount) {
   EXPECT_TRUE(measured.metrics.at("goodput_share").interval);
 }
 
+TEST(ServingMetrics, ReasoningIsCountedWhereThereIsSome) {
+  RequestLog log = served_log(8);
+  EXPECT_FALSE(measure(log, {}).metrics.contains("reasoning_tokens"));
+  log.requests[1].reasoning_tokens = 2;
+  log.requests[5].reasoning_tokens = 3;
+  EXPECT_EQ(value(measure(log, {}), kReasoningTokens), 5);
+}
+
 TEST(ServingMetrics, NothingServedIsNoLatencyAndARecordAllTheSame) {
   RequestLog log;
   log.requests.push_back(failed_entry(0, 1, "status 500"));

@@ -74,6 +74,28 @@ inline constexpr const char* kMooncake =
     R"({"timestamp": 4001, "input_length": 1200, "output_length": 2, "hash_ids": [0, 1, 2]})"
     "\n";
 
+// Blocks of 16: chat 8 answers chat 5 and chat 9 that, chat 7 a chat that is not in the file. Ids
+// are beyond 32 bits.
+inline constexpr const char* kBailian =
+    R"({"chat_id": 5, "parent_chat_id": -1, "timestamp": 0.5, "input_length": 40, "output_length": 6, "type": "text", "turn": 1, "hash_ids": [90000000000, 7, 8]})"
+    "\n"
+    R"({"chat_id": 6, "parent_chat_id": -1, "timestamp": 1.25, "input_length": 33, "output_length": 2, "type": "search", "turn": 1, "hash_ids": [90000000001, 7, 8]})"
+    "\n"
+    R"({"chat_id": 7, "parent_chat_id": 3, "timestamp": 1.25, "input_length": 16, "output_length": 1, "type": "file", "turn": 2, "hash_ids": [90000000001]})"
+    "\n"
+    R"({"chat_id": 8, "parent_chat_id": 5, "timestamp": 2, "input_length": 64, "output_length": 9, "type": "text", "turn": 2, "hash_ids": [90000000000, 7, 9, 10]})"
+    "\n"
+    R"({"chat_id": 9, "parent_chat_id": 8, "timestamp": 61.114, "input_length": 70, "output_length": 3, "type": "text", "turn": 3, "hash_ids": [90000000000, 7, 9, 10, 11]})"
+    "\n";
+
+// The heading of release 2; the third request failed.
+inline constexpr const char* kBurstGpt =
+    "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+    "5,a1,2.5,ChatGPT,47,18,65,Conversation log\n"
+    "45.5,,1,GPT-4,108,23,131,API log\n"
+    "46,,0,ChatGPT,17,0,17,API log\n"
+    "118,a1,3,GPT-4,41,27,68,Conversation log\n";
+
 inline constexpr const char* kServeGenTrace =
     "0,2.5,1.2,Gamma,0.7,0.5\n600,0,0,,0,0\n1200,1,2,Weibull,0.6,0.9\n";
 inline constexpr const char* kServeGenLengths =
@@ -166,6 +188,9 @@ inline std::vector<SampleSource> sample_sources(const model::TempDir& dir, int64
   add("azure", {.file = azure});
   add("azure", {.file = azure, .shared_tokens = 6, .most_prompt_tokens = 15, .too_long = "cut"});
   const auto mooncake = dir.write("mooncake.jsonl", kMooncake);
+  add("burstgpt", {.file = dir.write("burstgpt.csv", kBurstGpt)});
+  add("bailian", {.file = dir.write("bailian.jsonl", kBailian)});
+  add("bailian", {.file = dir.write("bailian.jsonl", kBailian), .length_divisor = 5});
   add("mooncake", {.file = mooncake});
   add("mooncake", {.file = mooncake, .length_divisor = 100});
   add("mooncake", {.file = mooncake, .most_prompt_tokens = 1100, .too_long = "cut"});

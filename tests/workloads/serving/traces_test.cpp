@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "tests/support/data.h"
 #include "tests/workloads/serving/sample_sources.h"
+#include "workloads/serving/bailian.h"
 
 namespace reprise::workloads {
 namespace {
@@ -215,6 +217,81 @@ TEST(Mooncake, NamesFileAndLineOfWhatIsWrong) {
           {"m.jsonl:2", "input_length"});
   expect_error([&] { (void)make_sample("mooncake", {.file = dir.write("m.jsonl", "")}); },
                {"m.jsonl", "is empty"});
+}
+
+// Blocks are equal by their tokens alone, so the second request shares none with the first: its
+// beginning is another.
+TEST(Bailian, EqualIdsAreEqualTokensHoweverLargeTheyAre) {
+  const TempDir dir;
+  const auto source = make_sample("bailian", {.file = dir.write("b.jsonl", kBailian)});
+  EXPECT_EQ(lengths_of(*source), (Lengths{{40, 6}, {33, 2}, {16, 1}, {64, 9}, {70, 3}}));
+  expect_times(*source, {0, 0.75, 0.75, 1.5, 60.614});
+  const std::vector<ServingRequest> requests = requests_of(*source);
+  EXPECT_LE(requests[1].shared_tokens, 2);
+  EXPECT_TRUE(std::equal(requests[0].prompt.begin() + 16, requests[0].prompt.begin() + 33,
+                         requests[1].prompt.begin() + 16));
+  EXPECT_EQ(requests[2].shared_tokens, 16);
+  EXPECT_NEAR(static_cast<double>(requests[3].shared_tokens), 32, 2);
+  EXPECT_NEAR(static_cast<double>(requests[4].shared_tokens), 64, 2);
+  EXPECT_TRUE(source->prefixes().empty());
+}
+
+TEST(Bailian, AnswersBelongToTheConversationOfTheirParent) {
+  const TempDir dir;
+  const auto entries = serving::make_bailian({.file = dir.write("b.jsonl", kBailian), .vocab = 99});
+  const auto session = [&](int64_t entry) { return entries->session(entry); };
+  EXPECT_EQ(session(3), session(0));
+  EXPECT_EQ(session(4), session(0));
+  EXPECT_EQ((std::set<int64_t>{session(0), session(1), session(2)}.size()), 3u);
+}
+
+TEST(Bailian, NamesFileAndLineOfWhatIsWrong) {
+  const TempDir dir;
+  const auto refused = [&](const std::string& replaced, const std::string& by,
+                           std::initializer_list<std::string> parts) {
+    std::string text(kBailian);
+    const size_t at = text.find(replaced);
+    ASSERT_NE(at, text.npos) << replaced;
+    text.replace(at, replaced.size(), by);
+    expect_error([&] { (void)make_sample("bailian", {.file = dir.write("b.jsonl", text)}); },
+                 parts);
+  };
+  refused(R"("timestamp": 0.5)", R"("timestamp": -0.5)", {"b.jsonl:1", "timestamp"});
+  refused(R"("timestamp": 2,)", R"("timestamp": 1,)", {"b.jsonl:4", "0.25 s before"});
+  refused("[90000000000, 7, 8]", "[7]", {"b.jsonl:1", "1 ids", "40 is 3 blocks of 16"});
+  refused(R"("chat_id": 6, )", "", {"b.jsonl:2", "chat_id", "missing"});
+  refused("7, 8]", "7, -8]", {"b.jsonl:1", "-8"});
+  expect_error(
+      [&] {
+        (void)make_sample("bailian",
+                          {.file = dir.write("b.jsonl", kBailian), .length_divisor = 17});
+      },
+      {"length_divisor is 17", "16"});
+}
+
+TEST(BurstGpt, ColumnsAreFoundByTheirNamesAndFailedRequestsLeftOut) {
+  const TempDir dir;
+  const auto source = make_sample("burstgpt", {.file = dir.write("b.csv", kBurstGpt)});
+  EXPECT_EQ(lengths_of(*source), (Lengths{{47, 18}, {108, 23}, {41, 27}}));
+  expect_times(*source, {0, 40.5, 113});
+  const auto first = make_sample(
+      "burstgpt",
+      {.file = dir.write("f.csv",
+                         "Timestamp,Model,Request tokens,Response tokens,Total "
+                         "tokens,Log Type\r\n5,ChatGPT,472,18,490,Conversation log\r\n")});
+  EXPECT_EQ(lengths_of(*first), (Lengths{{472, 18}}));
+  expect_error(
+      [&] {
+        (void)make_sample("burstgpt", {.file = dir.write("n.csv", "Timestamp,Model\n5,GPT-4\n")});
+      },
+      {"n.csv:1", "Request tokens"});
+  expect_error(
+      [&] {
+        (void)make_sample(
+            "burstgpt",
+            {.file = dir.write("w.csv", "Timestamp,Request tokens,Response tokens\n5,x,1\n")});
+      },
+      {"w.csv:2", "Request tokens", "x"});
 }
 
 TEST(RecordedLengths, ColumnsAreTheFirstTwoOrThoseThatAreNamed) {

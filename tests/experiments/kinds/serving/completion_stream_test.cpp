@@ -42,6 +42,41 @@ TEST(CompletionStream, EveryWayOfTellingGivesTheSameTimes) {
   EXPECT_EQ(answer.cached_tokens, 5);
 }
 
+// As vLLM, SGLang and DeepSeek's own server write chats: a role, reasoning, then the answer.
+TEST(CompletionStream, ChatsAreReadAndTheirReasoningCounted) {
+  const auto event = [](const std::string& delta) {
+    return "data: {\"choices\":[{\"delta\":{" + delta + "}}]}\n\n";
+  };
+  const std::vector<std::string> pieces = {
+      event(R"("role":"assistant","content":"")"),
+      event(R"("reasoning_content":"hm")"),
+      event(R"("reasoning":"so")"),
+      event(R"("content":"yes")"),
+      event(R"("content":"!")"),
+      "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"length\"}]}\n\n"};
+  const auto with_end = [&](const std::string& usage) {
+    std::vector<std::string> all = pieces;
+    all.push_back("data: {\"choices\":[],\"usage\":{" + usage + "}}\n\n");
+    return read(all);
+  };
+  const CompletionAnswer answer = with_end(R"("completion_tokens":4,"prompt_tokens":20)");
+  EXPECT_EQ(answer.token_s, (Times{1, 2, 3, 4}));
+  EXPECT_EQ(answer.reasoning_tokens, 2);
+  EXPECT_EQ(answer.prompt_tokens, 20);
+  EXPECT_EQ(answer.finish_reason, "length");
+  EXPECT_EQ(with_end(R"("completion_tokens":4,"completion_tokens_details":{"reasoning_tokens":1})")
+                .reasoning_tokens,
+            1);
+  // Ids in the events, the one with the role among them.
+  const CompletionAnswer told =
+      read({event(R"("role":"assistant","content":"")"),
+            "data: {\"choices\":[{\"delta\":{\"content\":\"\"},\"token_ids\":[7]}]}\n\n",
+            "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"token_ids\":[8]}]}\n\n"});
+  EXPECT_EQ(told.token_ids, (std::vector<int32_t>{7, 8}));
+  EXPECT_EQ(told.token_s, (Times{1, 2}));
+  EXPECT_EQ(told.reasoning_tokens, 0);
+}
+
 TEST(CompletionStream, TokensOfOneEventShareItsTime) {
   for (const Telling telling : {Telling::kRunningUsage, Telling::kTokenIds, Telling::kLogprobs})
     EXPECT_EQ(read(completion(5, 0, 0, telling, 2)).token_s, (Times{0, 0, 1, 1, 2}))

@@ -93,7 +93,10 @@ TEST(ServerUrl, IsReadStrictly) {
 
 TEST(LoadClient, SaysWhatItWantsInOneRequest) {
   const LoadOptions options{.model = "m\"1"};
-  const Json body = Json::parse(completion_body(options, {.model = options.model}, {5, 6, 7}, 9));
+  const Question question = question_of(options, {.model = options.model}, {5, 6, 7}, 9);
+  EXPECT_EQ(question.path, "/completions");
+  EXPECT_EQ(question.wanted, 9);
+  const Json body = Json::parse(question.body);
   EXPECT_EQ(body["model"], "m\"1");
   EXPECT_EQ(body["prompt"], Json({5, 6, 7}));
   EXPECT_EQ(body["max_tokens"], 9);
@@ -102,9 +105,26 @@ TEST(LoadClient, SaysWhatItWantsInOneRequest) {
   EXPECT_EQ(body["ignore_eos"], true);
   EXPECT_EQ(body["stream_options"]["include_usage"], true);
   const Json plain =
-      Json::parse(completion_body(options, {.model = "m", .takes_extensions = false}, {5}, 9));
+      Json::parse(question_of(options, {.model = "m", .takes_extensions = false}, {5}, 9).body);
   EXPECT_FALSE(plain.contains("ignore_eos"));
   EXPECT_FALSE(plain.contains("stream_options"));
+}
+
+TEST(LoadClient, SendsAChatAsTheUsersMessageWithoutSpecialTokens) {
+  const std::shared_ptr<const Tokenizer> tokenizer =
+      load_tokenizer(REPRISE_SOURCE_DIR "/models/quickstart");
+  const std::vector<int32_t> prompt = tokenizer->encode("The blue door");
+  const LoadOptions options{.form = PromptForm::kChat, .tokenizer = tokenizer};
+  const Question question = question_of(options, {.model = "m"}, prompt, 3);
+  EXPECT_EQ(question.path, "/chat/completions");
+  const Json body = Json::parse(question.body);
+  EXPECT_EQ(body["messages"], Json::parse(R"([{"role": "user", "content": "The blue door"}])"));
+  EXPECT_FALSE(body.contains("prompt"));
+  EXPECT_EQ(body["max_tokens"], 3);
+  const serving::SteadyClock clock;
+  const LoadOptions without{.form = PromptForm::kChat};
+  EXPECT_NE(message([&] { (void)ask_server(without, {1}, clock); }).find("tokenizer"),
+            std::string::npos);
 }
 
 TEST(LoadClient, AsksForTheModelAndWhatTheServerKnows) {

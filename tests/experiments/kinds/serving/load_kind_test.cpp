@@ -5,7 +5,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
+#include <mutex>
 
 #include "core/base/error.h"
 #include "core/device/cpu.h"
@@ -79,20 +82,25 @@ class LoadKindTest : public ::testing::Test {
   void TearDown() override { fs::remove_all(out_); }
 
   experiments::RunOutcome run(const std::string& url, const LoadReuse& reuse = {}) {
+    return run(std::vector<NamedServer>{{.label = "echo-1", .url = url}}, reuse);
+  }
+  experiments::RunOutcome run(const std::vector<NamedServer>& servers, const LoadReuse& reuse = {},
+                              int64_t repetitions = 1) {
     const experiments::Vocabulary vocabulary{
         .kinds = {EvenPlans::info()},
         .methods = {{.name = "contiguous",
                      .refusal = [](experiments::MethodUse) { return std::string(); },
                      .resolve_options = [](const JsonObject&) { return Json::object(); }}},
         .workloads = workloads::known_workloads()};
-    const experiments::Experiment experiment =
-        for_server(experiments::parse_experiment(
-                       Json::parse(R"({"name": "even", "title": "Even", "kind": "even",
+    experiments::Experiment experiment =
+        for_servers(experiments::parse_experiment(
+                        Json::parse(R"({"name": "even", "title": "Even", "kind": "even",
                             "methods": ["contiguous"], "repetitions": 1, "sweep": {"rate_rps": [200, 400]},
                             "plot": {"x": "rate_rps", "y": "ttft_ms.p50"}})"),
-                       "even.json", "desk", {}, vocabulary),
-                   "echo-1", url, "");
-    LoadKind kind(plans_, {.place = {.url = url, .connect_timeout_s = 1, .silence_timeout_s = 5}},
+                        "even.json", "desk", {}, vocabulary),
+                    servers);
+    experiment.repetitions = repetitions;
+    LoadKind kind(plans_, {.place = {.connect_timeout_s = 1, .silence_timeout_s = 5}},
                   /*primes=*/false, reuse);
     const experiments::RunOptions options{
         .out = out_,
@@ -302,10 +310,44 @@ TEST_F(LoadKindTest, DescriptorsAreThereForAllConnections) {
   }
 }
 
-TEST_F(LoadKindTest, TheServersNameMustNameAFolder) {
+TEST_F(LoadKindTest, SeveralServersGetTheSameRequestsInTurn) {
+  std::mutex mutex;
+  std::vector<std::string> order;  // the server of each request for a completion
+  std::map<std::string, std::vector<std::string>> bodies;
+  const auto noting = [&](const std::string& name) {
+    return [&, name](const EchoRequest& request) {
+      if (request.path == "/v1/completions") {
+        const std::lock_guard lock(mutex);
+        if (order.empty() || order.back() != name) order.push_back(name);
+        bodies[name].push_back(request.body);
+      }
+      return echo(request);
+    };
+  };
+  EchoServer one(noting("one")), two(noting("two"));
+  const experiments::RunOutcome outcome =
+      run({{.label = "one", .url = one.url()}, {.label = "two", .url = two.url()}}, {}, 3);
+  ASSERT_EQ(outcome.records.size(), 4u);  // two rates
+  for (const results::Record& record : outcome.records)
+    EXPECT_EQ(record.samples.at("throughput_rps").size(), 3u);
+  // Two rates, three repetitions, each time another one first.
+  EXPECT_EQ(order,
+            (std::vector<std::string>{"one", "two", "one", "two", "one", "two", "one", "two"}))
+      << "one two | two one | one two, twice; equal neighbours count once";
+  for (auto& [name, all] : bodies) std::sort(all.begin(), all.end());
+  EXPECT_EQ(bodies["one"], bodies["two"]);
+}
+
+TEST_F(LoadKindTest, TheServersNamesMustNameFoldersAndDiffer) {
   for (const char* name : {"", "..", "a/b", "-x", "a b"})
-    EXPECT_THROW((void)for_server({}, name, "http://host", ""), Error) << name;
-  const auto method = for_server({}, "llama-server", "http://host", "m").methods.front();
+    EXPECT_THROW((void)for_servers({}, {{.label = name, .url = "http://host"}}), Error) << name;
+  EXPECT_THROW(
+      (void)for_servers({}, {{.label = "a", .url = "http://h"}, {.label = "a", .url = "http://i"}}),
+      Error);
+  EXPECT_THROW((void)for_servers({}, {{.label = "a", .url = "h:80"}}), Error);
+  const auto method =
+      for_servers({}, {{.label = "llama-server", .url = "http://host", .model = "m"}})
+          .methods.front();
   EXPECT_EQ(method.name, "llama-server");
   EXPECT_EQ(json_of(method.options), Json({{"url", "http://host"}, {"model", "m"}}));
 }

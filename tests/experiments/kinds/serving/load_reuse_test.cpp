@@ -69,24 +69,39 @@ serving::EvenSource source_of(int64_t requests) {
 
 TEST(LoadReuse, EachRequestMayFindTwoTokensMoreThanItShares) {
   serving::RunResult at_most = result_of(10, 2);
-  EXPECT_EQ(judge_reuse(source_of(10), {}, 0, at_most), "answers");
+  EXPECT_EQ(judge_reuse(source_of(10), {}, 0, PromptForm::kTokenIds, at_most), "answers");
   EXPECT_TRUE(at_most.verdict.is_valid());
   EXPECT_TRUE(at_most.verdict.reservations.empty());
   serving::RunResult more = result_of(10, 2);
   more.log.requests[4].cached_tokens = 3;
-  (void)judge_reuse(source_of(10), {}, 0, more);
+  (void)judge_reuse(source_of(10), {}, 0, PromptForm::kTokenIds, more);
   EXPECT_FALSE(more.verdict.is_valid());
+}
+
+// A chat's template is the same in all prompts.
+TEST(LoadReuse, AChatMayFindItsTemplateToo) {
+  for (const PromptForm form : {PromptForm::kChat, PromptForm::kText}) {
+    serving::RunResult result = result_of(10, 7);
+    for (serving::RequestEntry& entry : result.log.requests)
+      entry.prompt_tokens = 13;  // 8 were sent
+    (void)judge_reuse(source_of(10), {}, 0, form, result);
+    EXPECT_EQ(result.verdict.is_valid(), form == PromptForm::kChat);
+    for (serving::RequestEntry& entry : result.log.requests) entry.cached_tokens = 8;
+    result.verdict = {};
+    (void)judge_reuse(source_of(10), {}, 0, form, result);
+    EXPECT_FALSE(result.verdict.is_valid());
+  }
 }
 
 TEST(LoadReuse, CountersCountForWholeRunsOnly) {
   const CountersAround around{.before = PromptCounters{100, 50}, .after = PromptCounters{196, 60}};
   serving::RunResult alone = result_of(10, -1);  // 80 tokens, and 16 of a warm-up
-  EXPECT_EQ(judge_reuse(source_of(10), around, 16, alone), "counters");
+  EXPECT_EQ(judge_reuse(source_of(10), around, 16, PromptForm::kTokenIds, alone), "counters");
   EXPECT_TRUE(alone.verdict.is_valid());
   const auto reservation = [&](const CountersAround& counters, bool one_fails) {
     serving::RunResult result = result_of(10, -1);
     if (one_fails) result.log.requests[3].outcome = serving::Outcome::kFailed;
-    EXPECT_EQ(judge_reuse(source_of(10), counters, 16, result), "nobody");
+    EXPECT_EQ(judge_reuse(source_of(10), counters, 16, PromptForm::kTokenIds, result), "nobody");
     EXPECT_TRUE(result.verdict.is_valid());
     return result.verdict.reservations.empty() ? "" : result.verdict.reservations.front();
   };

@@ -57,10 +57,23 @@ TEST(LoadServe, EveryRequestIsServedToItsLastToken) {
 
 TEST(LoadServe, PromptsMayBeSentAsText) {
   const QuickstartServer server;
-  LoadOptions options{.sends_text = true};
+  LoadOptions options{.form = PromptForm::kText};
   options.tokenizer = std::shared_ptr<const Tokenizer>(&server.tokenizer(), [](auto*) {});
   const serving::RunResult result = load(server, options, 200);
   EXPECT_TRUE(result.verdict.is_valid()) << result.verdict.reasons.front();
+}
+
+TEST(LoadServe, PromptsMayBeSentAsChats) {
+  const QuickstartServer server;
+  LoadOptions options{.form = PromptForm::kChat};
+  options.tokenizer = std::shared_ptr<const Tokenizer>(&server.tokenizer(), [](auto*) {});
+  const serving::RunResult result = load(server, options, 200);
+  EXPECT_TRUE(result.verdict.is_valid()) << result.verdict.reasons.front();
+  for (const serving::RequestEntry& entry : result.log.requests) {
+    EXPECT_EQ(entry.token_s.size(), 8u);
+    EXPECT_EQ(entry.tokens.size(), 8u);  // serve tells the ids
+    EXPECT_EQ(entry.reasoning_tokens, 0);
+  }
 }
 
 TEST(LoadServe, WhatAFullServerRefusesIsCounted) {

@@ -1,0 +1,138 @@
+#include "experiments/serving/trace_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/json.h"
+
+namespace reprise::experiments::serving {
+namespace {
+
+constexpr int64_t kStepsTrack = 0;
+constexpr double kBetweenRuns_s = 1;
+
+double end_of(const RequestEntry& entry) {
+  return entry.token_s.empty() ? std::max(entry.done_s, entry.intended_s) : entry.token_s.back();
+}
+
+const char* name_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kServed:
+      return "served";
+    case Outcome::kRefused:
+      return "refused";
+    case Outcome::kFailed:
+      return "failed";
+    case Outcome::kCancelled:
+      return "cancelled";
+    case Outcome::kExpired:
+      return "expired";
+  }
+  return "";
+}
+
+Fields facts_of(const RequestEntry& entry) {
+  Fields facts = {{"prompt_tokens", entry.prompt_tokens},
+                  {"generated_tokens", entry.generated()},
+                  {"preemptions", entry.preemptions},
+                  {"outcome", name_of(entry.outcome)}};
+  if (entry.cached_tokens >= 0) facts["cached_tokens"] = entry.cached_tokens;
+  if (entry.reasoning_tokens > 0) facts["reasoning_tokens"] = entry.reasoning_tokens;
+  if (!entry.reason.empty()) facts["reason"] = entry.reason;
+  return facts;
+}
+
+}  // namespace
+
+TraceWriter::TraceWriter(const std::filesystem::path& path) : file_(path) {
+  file_.write(R"({"displayTimeUnit":"ms","traceEvents":[)");
+}
+
+void TraceWriter::write(const Fields& event) {
+  Fields whole = event;
+  whole["pid"] = run_;
+  file_.write((is_first_ ? "\n" : ",\n") + json_text(whole));
+  is_first_ = false;
+}
+
+// A track is a thread: number 0 has the steps, the next ones the requests.
+void TraceWriter::add_request(const RequestEntry& entry) {
+  const int64_t track = kStepsTrack + 1 + entry.index;
+  write({{"ph", "M"},
+         {"name", "thread_name"},
+         {"tid", track},
+         {"args", Fields{{"name", fmt::format("request {}", entry.index)}}}});
+  const auto span = [&](const char* name, double begin_s, double end_s) {
+    write({{"ph", "X"},
+           {"cat", "request"},
+           {"name", name},
+           {"tid", track},
+           {"ts", at(begin_s)},
+           {"dur", (end_s - begin_s) * 1e6},
+           {"args", facts_of(entry)}});
+  };
+  const double end_s = end_of(entry);
+  if (entry.token_s.empty()) {
+    span("no answer", entry.intended_s, end_s);
+    return;
+  }
+  const double first_s = entry.token_s.front();
+  // A server that does not tell the admission has its queue in the prefill.
+  const double admitted_s = entry.admitted_s >= 0 ? entry.admitted_s : entry.intended_s;
+  if (admitted_s > entry.intended_s) span("queued", entry.intended_s, admitted_s);
+  span("prefill", admitted_s, first_s);
+  if (end_s > first_s) span("decode", first_s, end_s);
+}
+
+void TraceWriter::add_step(const StepEntry& step) {
+  write({{"ph", "X"},
+         {"cat", "step"},
+         {"name", step.prefill_tokens > 0 ? "step with prefill" : "step"},
+         {"tid", kStepsTrack},
+         {"ts", at(step.start_s)},
+         {"dur", (step.end_s - step.start_s) * 1e6},
+         {"args", Fields{{"prefill_tokens", step.prefill_tokens},
+                         {"decode_tokens", step.decode_tokens},
+                         {"context_tokens", step.context_tokens},
+                         {"shared_tokens", step.shared_tokens},
+                         {"repeated_tokens", step.repeated_tokens},
+                         {"preempted", step.preempted},
+                         {"scheduling_us", step.scheduling_s * 1e6}}}});
+  const auto count = [&](const char* name, Fields values) {
+    write({{"ph", "C"},
+           {"name", name},
+           {"tid", kStepsTrack},
+           {"ts", at(step.start_s)},
+           {"args", std::move(values)}});
+  };
+  count("requests", {{"running", step.batch}, {"waiting", step.waiting}});
+  count("KV cache [MB]", {{"in use", static_cast<double>(step.kv_bytes) * 1e-6}});
+}
+
+void TraceWriter::add(const std::string& name, const RequestLog& log) {
+  write({{"ph", "M"}, {"name", "process_name"}, {"args", Fields{{"name", name}}}});
+  write({{"ph", "M"},
+         {"name", "thread_name"},
+         {"tid", kStepsTrack},
+         {"args", Fields{{"name", "engine steps"}}}});
+  double last_s = 0;
+  for (const StepEntry& step : log.steps) {
+    add_step(step);
+    last_s = std::max(last_s, step.end_s);
+  }
+  for (const RequestEntry& entry : log.requests) {
+    add_request(entry);
+    last_s = std::max(last_s, end_of(entry));
+  }
+  ++run_;
+  start_s_ += last_s + kBetweenRuns_s;
+}
+
+void TraceWriter::finish() {
+  file_.write("\n]}\n");
+  file_.commit();
+}
+
+}  // namespace reprise::experiments::serving

@@ -1,0 +1,55 @@
+// Writes serving runs as Chrome's trace events, which Perfetto and chrome://tracing show.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "core/base/atomic_file.h"
+#include "core/base/value.h"
+#include "experiments/serving/request_log.h"
+
+namespace reprise::experiments::serving {
+
+// Each run is a process of the trace. It has a track for each request, with the spans "queued" (to
+// its admission), "prefill" (to its first token) and "decode" (to its last), a track with the
+// engine's steps, and counters of the batch and of the KV cache. Runs stand one after another on
+// the time axis. Nothing is recorded during a run: all comes from its log.
+class TraceWriter {
+ public:
+  // Throws Error naming the path if the file cannot be created.
+  explicit TraceWriter(const std::filesystem::path& path);
+  // Appends a run. Throws Error with the system's reason, such as a full disk.
+  void add(const std::string& name, const RequestLog& log);
+  // Ends the file and gives it its name. Called once, as the last call. Throws as add().
+  void finish();
+
+ private:
+  void write(const Fields& event);
+  void add_request(const RequestEntry& entry);
+  void add_step(const StepEntry& step);
+  // Microseconds on the time axis of a second of the run that is being added.
+  [[nodiscard]] double at(double run_s) const { return (start_s_ + run_s) * 1e6; }
+
+  AtomicFile file_;
+  bool is_first_ = true;
+  int64_t run_ = 0;     // number of the run that is being added
+  double start_s_ = 0;  // begin of that run on the time axis
+};
+
+// Implemented beside Kind by a kind that serves requests.
+class TracedKind {
+ public:
+  virtual ~TracedKind() = default;
+  // Runs that end from now on are written to `writer`, which must outlive them.
+  void trace_to(TraceWriter& writer) { writer_ = &writer; }
+
+ protected:
+  void trace(const std::string& name, const RequestLog& log) const {
+    if (writer_ != nullptr) writer_->add(name, log);
+  }
+
+ private:
+  TraceWriter* writer_ = nullptr;
+};
+
+}  // namespace reprise::experiments::serving

@@ -59,23 +59,23 @@ class ChildDialogue {
   ~ChildDialogue();
 
   // Writes `line` and a newline to its standard input, and returns the next line of its standard
-  // output.
+  // output. Throws as next_line() does.
   std::string ask(const std::string& line, const std::atomic<bool>& stop);
   // Returns the next line of its standard output without the newline. Throws Error with the
-  // program's name and the end of its standard error if it ends before, or prints a line of more
-  // than 64 MiB. Once `stop` is true, throws Interrupted.
+  // program's name if the program ends before the line does (then with the end of its standard
+  // error), or if the line exceeds 64 MiB. Once `stop` is true, throws Interrupted.
   std::string next_line(const std::atomic<bool>& stop);
 
  private:
   struct Ends;
   std::string name_;
   std::unique_ptr<Ends> ends_;
-  std::string unwritten_, out_, err_;  // what is to be written; read and not yet returned
+  std::string unwritten_, out_, err_;  // input not taken yet; output not returned yet; last errors
 };
 
 struct ChildResult {
   std::string out, err;
-  double wall_s = 0;  // from its start to its end
+  double wall_s = 0;  // from the program's start to its end
 };
 
 // Runs a program to its end, without standard input, and keeps what it prints. Throws Error with

@@ -1,4 +1,4 @@
-// The names of an enum's values, for options: all of them, and the value that a name means.
+// Lists the names of an enum's values and finds the value of a name, for options.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ std::vector<std::string> names_of_all(const All& all) {
   return names;
 }
 
-// The value in `all` that has the name. Throws Error that says `what` it names, with the nearest
-// name.
+// Returns the value in `all` with this name. For any other name throws Error `unknown WHAT "NAME"`,
+// which offers the nearest name.
 template <typename All>
 auto parse_name(const char* what, std::string_view name, const All& all) {
   for (const auto value : all)

@@ -11,9 +11,9 @@
 //     }
 //   };
 //
-// From this one list a struct is read and written, and what a file may hold is checked: each
-// field's type, finite numbers, texts that a terminal can print. Rules between fields are the
-// struct's own.
+// This one list serves to read, write and check a struct. Reading checks each field's type, that
+// numbers are finite and that a terminal can print the texts. Rules between fields are checked by
+// the struct itself.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@
 
 namespace reprise {
 
-// Bounds of what is read: bytes of a name, bytes of a text, magnitude of a number.
+// Upper bounds for values that are read: bytes of a name, bytes of a text, magnitude of a number.
 inline constexpr size_t kLongestName = 1000;
 inline constexpr size_t kLongestText = 10000;
 inline constexpr double kLargestNumber = 1e18;
@@ -72,21 +72,21 @@ class FieldReader {
   }
   // Like required(), for a text of 1 to kLongestName bytes.
   void name(const char* name, std::string& field);
-  // The fields of `part`, which stand among the struct's own: all of them if the field `first` is
-  // present, else none.
+  // Reads `part`, whose fields stand among the struct's own, if its field `first` is present. Else
+  // leaves `part` as it is.
   template <typename T>
   void among(const char* first, std::optional<T>& part) {
     if (field_of(fields_, first).is_null()) return;
     T::visit(part.emplace(), *this);
   }
-  // An entry of a map that stands among the fields of the struct.
+  // Reads one entry of a map whose entries stand among the struct's own fields.
   template <typename T>
   void entry(const char* name, std::map<std::string, T>& entries) {
     if (const Value& found = field_of(fields_, name); !found.is_null())
       read(found, where(name), entries[name]);
   }
-  // A number that other fields determine. Throws FieldFault if it is not `value`, so that an edit
-  // of those fields alone is noticed.
+  // Checks a number that other fields determine. Throws FieldFault if it is missing or differs from
+  // `value` by more than 1e-9 of it: somebody has then edited the other fields alone.
   void derived(const char* name, double value);
 
   static void read(const Value& found, const std::string& what, double& field);
@@ -127,7 +127,7 @@ class FieldReader {
   }
   static const Values& list_of(const Value& found, const std::string& what);
   static const Fields& object_of(const Value& found, const std::string& what);
-  // Throws FieldFault for a name among the fields of `what` that cannot be printed.
+  // Throws FieldFault if `name`, the name of a field of `what`, cannot be printed.
   static void require_name(const std::string& name, const std::string& what);
 
   const Fields& fields_;

@@ -7,8 +7,8 @@
 
 namespace reprise {
 
-// Identifies the state of a file: equal stamps mean that the file has not changed. No program can
-// set the time of change.
+// Identifies the state of a file: equal stamps mean that the file has not changed. `change_ns` is
+// the inode's change time (ctime), which no program can set.
 struct FileStamp {
   uint64_t device = 0, inode = 0;
   int64_t bytes = 0, change_ns = 0;
@@ -17,7 +17,7 @@ struct FileStamp {
 };
 std::optional<FileStamp> stamp_of(const std::filesystem::path& file);  // nothing: there is no file
 
-// True if the stamp's time of change is more than a second ago. Only then does every later change
+// True if the stamp's change time is more than a second ago. Only then does every later change
 // give another stamp: file systems keep times to some milliseconds, so two changes in quick
 // succession may have equal stamps.
 [[nodiscard]] bool is_settled(const FileStamp& stamp);

@@ -24,10 +24,10 @@ Value read_json(const std::filesystem::path& path);
 [[nodiscard]] bool is_json(std::string_view text);
 
 // JSON in one line. Bytes that are no UTF-8 become U+FFFD. Equal values have equal texts, except
-// that 4 and 4.0 differ; so hashes of points and settings are taken of it.
+// that 4 and 4.0 differ; points and settings are therefore hashed in this form.
 [[nodiscard]] std::string json_text(const Value& value);
 [[nodiscard]] std::string json_text(const Fields& fields);
-// JSON in lines, each level indented by as many spaces more.
+// JSON in several lines, each level indented by `indent` more spaces.
 [[nodiscard]] std::string json_text(const Value& value, int indent);
 [[nodiscard]] std::string json_text(const Fields& fields, int indent);
 // Quotes a value in a message: its JSON, cut at 100 bytes.
@@ -49,7 +49,7 @@ class JsonObject {
   [[nodiscard]] bool has(
       const std::string& key) const;  // present and not null; counts as asked for
   [[nodiscard]] const Value& at(const std::string& key);  // throws if missing or null
-  // The entries of a list. Throws Error if the value is none.
+  // The entries of a list. Throws Error if the value is not a list.
   [[nodiscard]] const Values& list(const std::string& key);
   [[nodiscard]] JsonObject object(const std::string& key);
   [[nodiscard]] int64_t integer(const std::string& key);

@@ -1,4 +1,4 @@
-// How figures draw a series.
+// The colour and marker with which figures draw a series.
 #pragma once
 
 #include <string>

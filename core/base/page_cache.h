@@ -11,8 +11,8 @@ namespace reprise {
 // that a process has mapped and touched stay. Returns the bytes still in memory, 0 if the file is
 // cold. Throws Error if the file cannot be opened.
 int64_t drop_from_page_cache(const std::filesystem::path& path);
-// The same for the whole pages in `bytes` of the file from `offset_bytes` on, a multiple of the
-// page size.
+// drop_from_page_cache() for the whole pages within bytes [offset_bytes, offset_bytes + bytes) of
+// the file. `offset_bytes` is a multiple of the page size; the range lies within the file (CHECK).
 int64_t drop_from_page_cache(const std::filesystem::path& path, int64_t offset_bytes,
                              int64_t bytes);
 

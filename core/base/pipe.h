@@ -21,7 +21,7 @@ class Pipe {
     kPipe,
     kSockets  // writing to one can be told to raise no SIGPIPE
   };
-  // Throws Error if the system has no more files.
+  // Throws Error if the system has no file descriptors left.
   explicit Pipe(Kind kind = Kind::kPipe) {
     const int status = kind == Kind::kPipe
                            ? pipe2(ends_.data(), O_CLOEXEC)

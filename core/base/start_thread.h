@@ -1,4 +1,4 @@
-// Starts a thread, or says what to do where the system starts none.
+// Starts a thread, with an error that names the remedy if the system refuses.
 #pragma once
 
 #include <system_error>
@@ -9,8 +9,8 @@
 
 namespace reprise {
 
-// Returns a thread that runs `body`. Throws Error if the system starts none, because of its limits
-// on processes or memory. `purpose` completes "no thread ...": "to compute with".
+// Returns a thread that runs `body`. Throws Error if the system refuses, because of its limits on
+// processes or memory. `purpose` completes "no thread ...": "to compute with".
 template <typename Body>
 [[nodiscard]] std::thread start_thread(const char* purpose, Body&& body) {
   try {

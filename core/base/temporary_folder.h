@@ -8,7 +8,8 @@
 namespace reprise {
 
 // Makes a folder in the system's folder for temporary files; its name begins with "reprise-" and
-// `content`. Its last user removes it. Throws Error naming it if it cannot be made.
+// `content`. It is removed with its content when the last copy of the returned pointer dies. Throws
+// Error naming it if it cannot be made.
 [[nodiscard]] std::shared_ptr<const std::filesystem::path> make_temporary_folder(
     const std::string& content);
 

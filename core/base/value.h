@@ -67,7 +67,7 @@ class Value {
   // The value must be of the named type (CHECK).
   [[nodiscard]] bool boolean() const;
   [[nodiscard]] int64_t integer() const;
-  [[nodiscard]] double number() const;  // of an integer, too
+  [[nodiscard]] double number() const;  // also converts an integer
   // An integer of at least 0; nullopt for any other value.
   [[nodiscard]] std::optional<uint64_t> whole() const;
   [[nodiscard]] const std::string& text() const;
@@ -78,14 +78,14 @@ class Value {
 
   // Entries of a list or fields; 0 of any other value.
   [[nodiscard]] size_t size() const;
-  // True if the value has fields, and one of this name, be it null.
+  // True if the value has a field of this name, even one that is null.
   [[nodiscard]] bool contains(const std::string& name) const;
 
-  // Equal numbers are equal, whether integer or real: 4 == 4.0.
+  // Numbers are compared by value, whether integer or real: 4 == 4.0.
   friend bool operator==(const Value& a, const Value& b);
 
-  // Calls fn with the alternative that the value holds: std::monostate, bool, int64_t, uint64_t (no
-  // int64_t holds it), double, std::string, Values or Fields.
+  // Calls fn with the alternative that the value holds: std::monostate, bool, int64_t, uint64_t
+  // (for integers above the largest int64_t), double, std::string, Values or Fields.
   template <typename Fn>
   decltype(auto) visit(Fn&& fn) const {
     return std::visit(std::forward<Fn>(fn), value_);
@@ -97,9 +97,9 @@ class Value {
 
 // The field of this name; null if there is none.
 [[nodiscard]] const Value& field_of(const Fields& fields, const std::string& name);
-// Null also if the value has no fields.
+// The field of this name; null if there is none, or if the value is not a Fields.
 [[nodiscard]] const Value& field_of(const Value& value, const std::string& name);
-// The text of a field; `fallback` if there is none, or it is no text.
+// The text of a field; `fallback` if the field is missing or not a text.
 [[nodiscard]] std::string text_of(const Fields& fields, const std::string& name,
                                   const std::string& fallback = "");
 

@@ -16,7 +16,7 @@ class BackgroundWork {
   BackgroundWork(const BackgroundWork&) = delete;
   BackgroundWork& operator=(const BackgroundWork&) = delete;
 
-  // The thread ids that do background work now, and the processor time of those that have ended.
+  // Ids of the threads that do background work now; total processor time of those that have ended.
   struct Threads {
     std::vector<pid_t> alive;
     double ended_cpu_ms = 0;

@@ -25,10 +25,11 @@ struct Context {
   // Prefetch settings of attention with few query rows (decode): for bf16 keys, and for all other
   // keys.
   FetchSetting fetch_bf16, fetch_f32;
-  // Prefetch of weights in products of few rows, by format. None in f32, where one row took 1.06
-  // times as long with the other formats' default (Zen 5, 32 MiB matrices from memory).
+  // Prefetch of weights in products of few rows, by format. f32 weights are not prefetched: with
+  // the other formats' default, one row took 1.06 times as long (Zen 5, 32 MiB matrices from
+  // memory).
   WeightFetch weights_bf16, weights_f32 = {.bytes = 0}, weights_codes;
-  // The same for products of more rows on AVX512-BF16: up to 18, and up to 64.
+  // Prefetch of bf16 weights on AVX512-BF16 in products of 5 to 18 rows, and of more rows.
   WeightFetch batch_bf16 = {.bytes = 8 << 10}, large_batch_bf16 = {.bytes = 32 << 10};
   std::shared_ptr<DeviceRuntime> runtime;  // runtime of `device`; null for the CPU
 

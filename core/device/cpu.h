@@ -17,7 +17,7 @@ Isa parse_isa(std::string_view name);
 // The strongest set this processor and operating system support. The first call asks the system for
 // the use of AMX's tiles, for all threads of the process.
 Isa best_isa();
-// AVX512-BF16's dot product, which AMX's processors have too.
+// True if the set has AVX512-BF16's dot product, which processors with AMX have too.
 [[nodiscard]] constexpr bool has_bf16_dot(Isa isa) { return isa >= Isa::kAvx512Bf16; }
 
 // Facts about the processor, as the system tells them.

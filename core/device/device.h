@@ -8,11 +8,11 @@ namespace reprise {
 
 enum class Device : uint8_t { kCpu, kCuda };
 
-// A device as other libraries see it that compute in its memory.
+// Describes a device to other libraries that compute in its memory, such as libtorch.
 struct DeviceHandle {
-  Device memory = Device::kCpu;  // the kind of memory they are told
+  Device memory = Device::kCpu;  // the kind of memory that the library takes it for
   int ordinal = 0;
-  void* stream = nullptr;  // the cudaStream_t on which they work; null for the CPU
+  void* stream = nullptr;  // the cudaStream_t on which the library works; null for the CPU
 };
 
 std::string_view name_of(Device device);  // "cpu", "cuda"

@@ -19,8 +19,8 @@ inline void append_address(WorkKey& key, const void* address) {
   key.push_back(reinterpret_cast<uint64_t>(address));
 }
 
-// The operations that a device computes. A runtime hands them on to code that knows them, which
-// derives its list of operations from this class.
+// Empty base of the operations that a device computes. kernels::DeviceKernels derives its list of
+// operations from this class, so a runtime can hand them on without knowing them.
 class DeviceOperations {
  public:
   DeviceOperations() = default;

@@ -1,5 +1,5 @@
-// Software prefetch of kernels that memory limits: how many bytes ahead they request data, and into
-// which cache.
+// Software prefetch of kernels that are limited by memory: how many bytes ahead they request data,
+// and into which cache.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace reprise {
 
 // No value is best everywhere: processors differ in how many misses a core keeps in flight, for L1
-// and for L2. Calibration measures it (core/kernels/calibration); the defaults below hold where it
-// did not run.
+// and for L2. Calibration (core/kernels/calibration) measures the best setting; the defaults below
+// hold where it did not run.
 struct FetchSetting {
   enum class Level : uint8_t { kL1, kL2 };
   enum class Near : uint8_t { kLoad, kPrefetch };
@@ -37,8 +37,8 @@ struct WeightFetch {
   bool operator==(const WeightFetch&) const = default;
 };
 
-// "level:far_bytes:near_bytes", such as "l1:6144:2048"; with ":twice" behind it if the near request
-// is a prefetch.
+// "level:far_bytes:near_bytes", such as "l1:6144:2048"; ends in ":twice" if the near request is a
+// prefetch.
 std::string text_of(const FetchSetting& setting);
 // Throws Error that says what is accepted: level l1 or l2, far 64 to 65536 bytes, near 0 to far (at
 // least 64 with ":twice").

@@ -11,14 +11,14 @@
 
 namespace reprise {
 
-// How far ahead a kernel prefetches, chosen by a calibration. core/device/fetch_setting.h says what
+// The prefetch setting that a calibration chose for a kernel. core/device/fetch_setting.h says what
 // the settings' texts mean.
 struct FetchChoice {
   struct Trial {
     std::string setting;
     double read_gb_s = 0;
     double speedup = 0;             // over the default, median of the rounds
-    std::optional<int64_t> rounds;  // older records do not say it
+    std::optional<int64_t> rounds;  // absent in older records
 
     template <typename Self, typename Visitor>
     static void visit(Self& self, Visitor& visitor) {
@@ -31,7 +31,7 @@ struct FetchChoice {
 
   std::string chosen;
   std::string reason;
-  std::vector<Trial> trials;  // committed records leave them out
+  std::vector<Trial> trials;  // empty in committed records
   std::optional<double> elapsed_s;
 
   template <typename Self, typename Visitor>
@@ -44,9 +44,9 @@ struct FetchChoice {
 };
 
 struct FetchChoices {
-  FetchChoice bf16, f32;  // keys, for attention with few rows
-  // Weights, for products of few rows, and bf16 weights for those of up to 18 and up to 64 rows.
-  // Records of older programs do not have them.
+  FetchChoice bf16, f32;  // for keys of this dtype, in attention with few rows
+  // For weights of this format in products of few rows; for bf16 weights in products of 5 to 18
+  // rows, and of more. Absent in records of older programs.
   std::optional<FetchChoice> weights_bf16, weights_f32, weights_codes, batch_bf16, large_batch_bf16;
 
   template <typename Self, typename Visitor>
@@ -61,12 +61,12 @@ struct FetchChoices {
   }
 };
 
-// A GPU, where one computes.
+// The GPU of a machine that computes on one.
 struct MachineDevice {
   std::string name;
   std::string compute_capability;  // "9.0"
   std::optional<int64_t> sms, memory_bytes, l2_bytes;
-  Fields state;  // clocks, power, temperature and what holds the clocks down; or {absent: reason}
+  Fields state;  // clocks, power, temperature and throttle reasons; or {absent: reason}
   // copy_gb_s, read_gb_s, l2_read_gb_s, half_tflop_s, launch_us, round_trip_us, probe_s
   std::map<std::string, double> limits;
 
@@ -84,7 +84,7 @@ struct MachineDevice {
   }
 };
 
-// A machine of which nothing is known has no facts: a load client tells its processor alone.
+// Unknown facts are empty or absent: a load client states only `cpu` and `logical_cores`.
 struct Machine {
   std::string cpu;
   std::optional<int64_t> logical_cores, threads;

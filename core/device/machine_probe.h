@@ -37,8 +37,9 @@ double value_of(const MachineLimits& limits, Limit limit);  // GB/s or GFLOP/s, 
 // and clock rates than the work that is compared with the limit.
 class MachineProbe {
  public:
-  // Fills a buffer of 24 times all L3 and at least 512 MiB, as far as a quarter of the available
-  // memory holds it. Takes some tenths of a second, or seconds if the L3 is large.
+  // Fills a buffer of one to four parts, each six times the size of all L3 caches and at least
+  // 128 MiB, as far as they fit into 2 GiB and a quarter of the available memory. Takes some tenths
+  // of a second, or seconds if the L3 is large.
   explicit MachineProbe(const Context& context);
   // The limit in GB/s or GFLOP/s: the best of all trials that begin within `budget_s`, at least
   // three. Not for limits of a GPU.
@@ -56,19 +57,20 @@ class MachineProbe {
   size_t dram_bytes_;                     // bytes that a thread reads in one trial
   size_t trials_;                         // 1 to 4 parts of the buffer; each trial reads one
   AlignedBuffer buffer_;                  // [trials, threads, dram_bytes]
-  mutable std::atomic<size_t> trial_{0};  // the next one of kDramRead
+  mutable std::atomic<size_t> trial_{0};  // number of kDramRead trials so far
 };
 
-// Measures all limits of the CPU in one or two seconds and the time to fill the buffer. Each is the
-// best of several short trials, since disturbance only slows.
+// Measures all limits of the CPU. Takes one or two seconds, and the time to fill the buffer. Each
+// limit is the best of several short trials, because disturbance only slows.
 MachineLimits probe_machine(const Context& context);
 
 // probe_machine(), run once per number of threads and instruction set and then remembered. Not
 // thread-safe.
 const MachineLimits& machine_limits(const Context& context);
 
-// GFLOP/s of all threads with AVX512-BF16's dot products, in registers: what few rows compute with
-// where AMX sets Limit::kBf16. The best of some short trials.
+// GFLOP/s of all threads with AVX512-BF16's dot products, in registers; the best of five short
+// trials. On a processor with AMX this is the limit for attention with few query rows, which does
+// not use the tiles whose rate is Limit::kBf16.
 double dot_product_rate(const Context& context);
 
 // The facts of this machine, with these limits.

@@ -8,11 +8,11 @@
 
 namespace reprise {
 
-// The machine lacks the memory for something.
+// Thrown if the machine lacks the memory for an allocation.
 class MemoryError : public Error {
  public:
   MemoryError(const std::string& text, double need_bytes) : Error(text), need_bytes_(need_bytes) {}
-  [[nodiscard]] double need_bytes() const { return need_bytes_; }  // size of what was refused
+  [[nodiscard]] double need_bytes() const { return need_bytes_; }  // bytes that were asked for
 
  private:
   double need_bytes_;
@@ -22,7 +22,7 @@ class MemoryError : public Error {
 int64_t peak_resident_bytes();
 // The resident set now, in bytes.
 int64_t resident_bytes();
-// Bytes that can be allocated without swapping, and the limit that decides it.
+// Bytes that can be allocated without swapping, and the limit that decides them.
 struct AvailableMemory {
   int64_t bytes = 0;
   // For the end of a sentence: " of the 2.000 GiB that ulimit -v allows"; "" if the machine's

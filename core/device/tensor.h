@@ -65,7 +65,7 @@ struct TensorView {
 class Tensor {
  public:
   Tensor() = default;
-  // In the memory of the runtime's device; of the CPU if `runtime` is null.
+  // Allocates zeros in the memory of the runtime's device, or of the CPU if `runtime` is null.
   Tensor(DType dtype, Shape shape, std::shared_ptr<DeviceRuntime> runtime = nullptr)
       : buffer_(std::move(runtime), static_cast<size_t>(shape.elements()) * size_of(dtype)),
         dtype_(dtype),

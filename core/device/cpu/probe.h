@@ -23,8 +23,8 @@ double multiply_add_f32(int64_t rounds, Isa isa);
 // AVX512-BF16.
 double dot_bf16(int64_t rounds);
 
-// Runs `rounds` rounds of independent products of bf16 tiles; returns the FLOPs done. Needs AMX,
-// and that best_isa() was called.
+// Runs `rounds` rounds of independent products of bf16 tiles; returns the FLOPs done. Needs AMX and
+// an earlier call of best_isa(), which asks the system for the tiles.
 double multiply_tiles(int64_t rounds);
 
 }  // namespace reprise::cpu

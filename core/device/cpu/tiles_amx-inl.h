@@ -1,6 +1,6 @@
-// AMX's tile registers, each of 16 rows of 64 bytes. By the assembler's own names: GCC's intrinsics
-// do not tell the compiler which memory they read, so that it may drop or move the writes before
-// them (GCC 12).
+// AMX's tile registers, each of 16 rows of 64 bytes. Written as inline assembly, because GCC's
+// intrinsics do not tell the compiler which memory they read: it may drop or move earlier writes to
+// that memory (seen with GCC 12).
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace reprise::cpu::tiles {
 namespace {
 
 constexpr int kTileRows = 16;
-constexpr int kTileBytes = 64;  // of a row: 16 f32, or 32 bf16
+constexpr int kTileBytes = 64;  // bytes of a row: 16 f32, or 32 bf16
 
 // Configures this thread's tiles until the end of the scope. Code that has tiles of its own
 // (oneDNN's) must not run within it.
@@ -45,7 +45,7 @@ inline void zero_sums() {
   zero_tile<2>();
   zero_tile<3>();
 }
-// Rows of 64 bytes, `stride` bytes apart.
+// Loads 16 rows of 64 bytes that lie `stride` bytes apart; store_tile() stores such rows.
 template <int kTile>
 inline void load_tile(const void* rows, size_t stride) {
   asm volatile("tileloadd (%1,%2,1), %%tmm%c0" : : "i"(kTile), "r"(rows), "r"(stride) : "memory");

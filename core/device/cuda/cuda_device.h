@@ -34,7 +34,7 @@ struct CudaOptions {
   int64_t budget_bytes = 0;  // most memory to take on the device; 0: no limit
 };
 
-// Implements all of DeviceRuntime except kernels(), which a class in core/kernels adds.
+// Implements all of DeviceRuntime except operations(), which a class in core/kernels adds.
 class CudaDevice : public DeviceRuntime {
  public:
   explicit CudaDevice(const CudaOptions& options);

@@ -29,7 +29,7 @@ class Event {
   void record(cudaStream_t stream);
   // True if the stream has passed the recorded point, or none was recorded. Does not wait.
   [[nodiscard]] bool has_come() const;
-  void wait() const;  // blocks the calling thread until then
+  void wait() const;  // blocks the calling thread until has_come()
   // Milliseconds from `begin` to this event on the device's clock (steps of about 0.5 us). Both
   // events must be kTime, recorded and passed.
   [[nodiscard]] double ms_since(const Event& begin) const;

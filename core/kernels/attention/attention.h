@@ -25,11 +25,10 @@ struct QueryView {
 struct AlibiView {
   std::span<const float>
       slopes;  // [heads]; empty: no bias. Includes the model's own factor for the bias.
-  // Falcon's reference computes bf16(slope * bf16(position)), and this rounding is visible in its
-  // results. Then score = scale * <q, k> + factor * (round(slope * k_position) - round(slope *
-  // q_position)).
+  // True for Falcon, whose reference rounds: score = scale * <q, k> + factor * (a(k_position) -
+  // a(q_position)) with a(position) = bf16(slope * bf16(position)). This is visible in its results.
   bool rounded_to_bf16 = false;
-  float factor = 1.0f;  // used when rounded
+  float factor = 1.0f;  // used if rounded_to_bf16
 };
 
 struct AttentionParams {
@@ -50,8 +49,8 @@ struct Partials {
   int64_t heads = 0, head_dim = 0;
   bool is_direct = false;
 
-  // Sizes the buffers for a schedule; they never shrink. If it merges directly, every entry becomes
-  // that of a row that saw no key.
+  // Sizes the buffers for a schedule; they never shrink. With Reduction::kDirect, sets every entry
+  // to that of a row that sees no key.
   void prepare(const AttentionSchedule& schedule, int64_t head_dim_wanted);
 };
 
@@ -77,11 +76,11 @@ class AttentionWorkspace {
 
 // out = softmax(scale * q k^T + bias + mask) v by the plan, for one layer. Rows that the schedule
 // computes in one part are finished in place; the others go through partial results, merged in part
-// order, so results do not depend on the number of threads; with Reduction::kDirect they may, in
-// the last bits, and from run to run. Each item is computed in the arithmetic of its cache: with
-// bf16 keys and values, and a processor with the bf16 dot product, q and the softmax weights are
-// rounded to bf16 and products accumulate in f32; otherwise everything is f32. A row that sees no
-// key yields 0. The plan must be finished and the rows' own keys written.
+// order, so results do not depend on the number of threads. With Reduction::kDirect, however, the
+// last bits may differ between runs with several threads. Each item is computed in the arithmetic
+// of its cache: with bf16 keys and values, and a processor with the bf16 dot product, q and the
+// softmax weights are rounded to bf16 and products accumulate in f32; otherwise everything is f32.
+// A row that sees no key yields 0. The plan must be finished and the rows' own keys written.
 void attention(const AttentionStep& step, int64_t layer, const QueryView& q, const OutputView& out,
                AttentionWorkspace& workspace, const Context& context);
 // attention() of one layer, with a schedule built in the workspace. Throws ShapeError if heads %

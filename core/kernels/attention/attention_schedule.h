@@ -50,7 +50,7 @@ struct KeyRange {
 KeyRange seen_keys(const kv::AttentionPlan& plan, const kv::WorkItem& item, int32_t first_row,
                    int32_t end_row, int64_t window);
 
-// The parts that the kernels of another device want.
+// The division of the items into parts that the kernels of another device ask for.
 struct ItemCuts {
   std::span<const int32_t> parts;  // [items]  parts of each item, > 0 and at most its key tiles
   int32_t key_tile = 0;            // parts meet at multiples of this many keys, see build()
@@ -58,12 +58,12 @@ struct ItemCuts {
 
 // Plain arrays without pointers, which a device uploads once for all layers.
 //
-// A task fits the caches of one worker, so a node that many rows share gives few tasks in a model
-// with few kv heads: one for each head and tile of rows. If the whole plan has fewer tasks than
-// keep the workers busy, long items are split along their keys [ChunkAttention §3.2]. Splitting
-// depends on the plan alone, so a row is rounded alike for any number of threads; these only decide
-// how many lanes and units a task takes. It may differ between steps with other sequences: a
-// sequence of 2048 or more tokens is split when it is alone, but not among many.
+// A task fits the caches of one worker, so an item with many rows gives few tasks in a model with
+// few kv heads: one for each head and tile of rows. If the whole plan has too few tasks to keep the
+// workers busy, long items are split along their keys [ChunkAttention §3.2]. The split depends on
+// the plan, not on the number of threads, so a row is rounded alike for any number; threads decide
+// only how many lanes and units a task takes. But it depends on the other sequences of the step: a
+// sequence of 2048 or more tokens is split when it is alone, and not among many.
 struct AttentionSchedule {
   int64_t heads = 0;  // query heads
   int64_t units = 0;
@@ -82,7 +82,7 @@ struct AttentionSchedule {
   // kv_heads != 0 or head_dim is too large.
   void build(const kv::AttentionPlan& plan, int64_t query_heads, const AttentionParams& params,
              const Context& context, RowResults results = RowResults::kFinished);
-  // build() with the parts that `cuts` gives, and without tasks: the device makes those itself.
+  // build() with the parts that `cuts` gives, and without tasks, which the device makes itself.
   // Throws Error for Reduction::kDirect, which only the CPU can do.
   void cut(const kv::AttentionPlan& plan, int64_t query_heads, const AttentionParams& params,
            const ItemCuts& cuts, RowResults results = RowResults::kFinished);

@@ -41,7 +41,7 @@ struct RowMap {
 // row does not see the key or has no such key.
 //   bias  [heads, rows, keys] f32, or null: such as the terms of disentangled attention
 //   map   [heads, rows, keys] f32, keys = most_keys(plan)
-// Computed in f32. For maps that are observed, kept or shared, and for scores with a bias;
+// Computed in f32. Use it for maps that are observed, kept or shared, and for scores with a bias;
 // otherwise kernels::attention() is faster. Rows of a prompt are computed as matrix products. On a
 // device, pointers are the device's, and queries are rounded to the cache's type; f32 caches throw
 // Error, head sizes that are not compiled throw ShapeError.

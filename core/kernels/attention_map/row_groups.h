@@ -12,10 +12,10 @@ namespace reprise::kernels {
 // Neighbouring rows that read the same items, mostly the rows of a prompt.
 struct RowGroup {
   int32_t first_row = 0, end_row = 0;
-  // the row that sees most keys; every other row sees the first ones of these
+  // The row that sees most keys. Every other row sees a prefix of these keys.
   int32_t longest_row = 0;
-  // True if every row sees the first keys of the group's numbering, and at least one row sees a
-  // key. Otherwise rows are computed one by one.
+  // True if every row sees a prefix of the items' keys, and at least one row sees a key. Otherwise
+  // rows are computed one by one.
   bool is_prefix = false;
 
   [[nodiscard]] int32_t rows() const { return end_row - first_row; }
@@ -23,8 +23,7 @@ struct RowGroup {
   [[nodiscard]] bool is_product() const { return is_prefix && rows() >= 8; }
 };
 
-// [rows]  number of keys that each row sees, or -1 if these are not the first keys of its
-// numbering.
+// [rows]  number of keys that each row sees, or -1 if these are not a prefix of its keys.
 std::vector<int32_t> seen_keys(const kv::AttentionPlan& plan);
 
 // Appends the groups of rows [first_row, end_row) to `groups`.

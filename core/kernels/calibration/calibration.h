@@ -6,11 +6,11 @@
 
 namespace reprise::kernels {
 
-// How far ahead attention and products prefetch. Takes about a second.
+// Measures how far ahead attention and matrix products should prefetch. Takes about a second.
 FetchChoices calibrate(const Context& context);
 
-// The context with the settings of these choices, or of a record's machine; unchanged where there
-// are none. Throws Error naming the key of a malformed setting.
+// Returns `context` with the prefetch settings of `choices`, or of a record's machine. Absent
+// settings stay as they are. Throws Error naming the key of a malformed setting.
 Context with_calibration(Context context, const FetchChoices& choices);
 Context with_calibration(Context context, const Machine& machine);
 

@@ -21,7 +21,7 @@ struct TextRows {
 // head_dim + c) * stride + x. The buckets of one dimension lie side by side, so the products of a
 // token with all of them are a sum of rows.
 struct PositionVectors {
-  // Numbers after the last one that must be readable, because kernels load whole vectors.
+  // Floats after the last element that must be readable, because kernels load whole vectors.
   static constexpr int64_t kReadable = 16;
 
   const float* data = nullptr;  // null: no such term

@@ -46,9 +46,8 @@ struct LinearCall {
   // kernels stream the weights; in bf16 with AMX, they multiply any m > 1 in tiles. Larger m use
   // oneDNN's product in tiles, or our kernels if oneDNN has none for this processor (bf16 without
   // AVX512-BF16, and f32 without AVX-512).
-  // Results do not depend on the number of threads. m rows give the same bits as each row alone
-  // where our kernels compute in f32, and each of m > 1 rows the same for every m with AMX; oneDNN
-  // does not promise that.
+  // Results do not depend on the number of threads. A row's bits do not depend on m where our
+  // kernels compute in f32, nor with AMX for m > 1; oneDNN does not promise that.
   //   Codes: with m <= kCodedRows, or m <= kManyCodedRows for bf16 on AVX512-BF16 without AMX, rows
   // are multiplied with the codes as they are read, and a group's sum with its scale (in bf16,
   // NF4's quantiles are rounded). For larger m, panels are expanded to plain weights of the input

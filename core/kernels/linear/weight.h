@@ -11,7 +11,7 @@
 
 namespace reprise::kernels {
 
-// A matrix to be stored as codes holds NaN or infinity, which no code represents.
+// Thrown if a matrix to be stored as codes holds NaN or infinity, which no code represents.
 class NotFiniteError : public Error {
  public:
   using Error::Error;
@@ -55,8 +55,8 @@ class Weight {
   [[nodiscard]] DType input_dtype() const;  // dtype of the inputs x
   [[nodiscard]] Device device() const;
 
-  // Rows [first, end) as a view. Views that begin at a multiple of 64 cost their share of the whole
-  // matrix; others use the streaming kernel, which reads the weights again for every six inputs.
+  // Rows [first, end) as a view. A view that begins at a multiple of 64 costs its share of the
+  // whole matrix. Others cannot use oneDNN's products: our own kernels compute any m.
   [[nodiscard]] WeightRows rows(int64_t first, int64_t end) const;
   operator WeightRows() const { return rows(0, rows()); }
 

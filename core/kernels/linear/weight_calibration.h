@@ -17,7 +17,7 @@ class WeightCalibration {
   // Makes the matrices, in a few tenths of a second.
   WeightCalibration(WeightFormat format, const Context& context);
 
-  // Measures products of so many rows, 1 to 64. If an eighth of the free memory holds fewer than
+  // Measures products of `rows` rows, 1 to 64. If an eighth of the free memory holds fewer than
   // two matrices of 8 million weights, keeps the default unmeasured. If REPRISE_WEIGHT_FETCH is
   // set, returns it without measuring.
   Calibration<WeightFetch> run(int64_t rows);

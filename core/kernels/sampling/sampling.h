@@ -9,10 +9,11 @@
 namespace reprise::kernels {
 
 // How one token is drawn. temperature 0 or top_k 1: the largest logit, the lowest id among equals.
-// Otherwise: p = softmax(logits / temperature); of the top_k most probable tokens (0: all) the
-// smallest set whose sum reaches top_p of theirs; of that set, sorted by probability with the
-// lowest id first among equals, the token at which the running sum passes `unit`, a random number
-// in [0, 1).
+// Otherwise p = softmax(logits / temperature), and in this order:
+//   the top_k most probable tokens stay (0: all), the lowest id first among equals;
+//   of these the smallest set whose sum of p reaches top_p times the sum of all of them stays;
+//   the first token of this set, by descending p, is drawn at which the running sum of p exceeds
+//   `unit`, a random number in [0, 1), times the set's sum.
 struct SampleRule {
   double temperature = 0.0;
   double top_p = 1.0;
@@ -21,9 +22,8 @@ struct SampleRule {
   int32_t top_k = 0;
 };
 
-//   logits  [rows, vocab] f32 on the context's device, which must not be the CPU (engine::sample()
-//   is
-//           for the CPU)
+//   logits  [rows, vocab] f32 on the context's device, which must not be the CPU: there use
+//           engine::sample_rows()
 //   rules   [draws]
 //   tokens  [draws]  on the host: the call waits for them
 // The token is kNotANumber if the row holds NaN. Sums are in double, in an order of their own: if

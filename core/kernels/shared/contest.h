@@ -1,6 +1,6 @@
 // Finds the fastest of several settings by running all of them in turn, so that each round compares
-// like with like. The fastest ones get more rounds, because several are closer than the rounds'
-// variation.
+// them under the same conditions. The fastest ones get more rounds, because they differ by less
+// than the rounds vary.
 #pragma once
 
 #include <fmt/core.h>
@@ -35,10 +35,10 @@ struct Calibration {
 // The default stays unless another setting is faster by more than this.
 inline constexpr double kLeastGain = 1.01;
 
-// Bytes that, read round and round, are hardly found in a cache: an L3 does not evict in order.
-// (Zen 5: with only twice the L3, some settings seem 1.28 times as fast as in memory.) At most an
-// eighth of the free memory, and 512 MiB a thread, which takes some tenths of a second to write:
-// two cores of a processor with 480 MiB of L3 share it with others.
+// Bytes to read again and again so that hardly any of them is found in a cache: six times all L3,
+// because an L3 does not evict in order. (Zen 5: with only twice the L3, some settings seem 1.28
+// times as fast as in memory.) At most an eighth of the free memory and 512 MiB a thread, which
+// take some tenths of a second to write: two cores share a processor's 480 MiB of L3 with others.
 inline int64_t bytes_beyond_caches(int threads) {
   const CpuFacts& cpu = cpu_facts();
   const int64_t wanted = 6 * std::max<int64_t>(cpu.l3_bytes * cpu.l3_instances, 32 << 20);

@@ -1,5 +1,5 @@
-// The two attention kernels in f32 arithmetic share this: rows in f32, the products of weights and
-// values, and the results.
+// Shared by the two attention kernels in f32 arithmetic: rows widened to f32, products of weights
+// and values, and storing the results.
 #if defined(REPRISE_ATTENTION_F32_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef REPRISE_ATTENTION_F32_INL_H_
 #undef REPRISE_ATTENTION_F32_INL_H_
@@ -28,12 +28,13 @@ constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
 constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
 constexpr int kMostVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
-// Few lanes read rows of bf16 directly if they are whole vectors of words.
+// True if the kernel for few lanes reads rows of bf16 in place, without widening them first. They
+// must be whole vectors of words (pairs of bf16).
 inline bool splits_words(const AttentionTask& task) {
   return task.kv_dtype == DType::kBF16 && task.unit_lanes() <= kFewLanes &&
          task.head_dim % (2 * kN) == 0;
 }
-// The place of dimension c among the split ones.
+// Index of dimension c in a row that is split: first all even dimensions, then all odd ones.
 constexpr int split_place(int c, int head_dim) { return c / 2 + c % 2 * (head_dim / 2); }
 
 // Copies rows into padded f32 scratch.
@@ -68,7 +69,7 @@ inline bool needs_widening(const AttentionTask& task) {
   return !splits_words(task) && (task.kv_dtype != DType::kF32 || task.head_dim % kN != 0);
 }
 
-// Makes the tile's rows padded f32 in whole groups, by copying them if they are not.
+// Copies the tile's rows to padded f32 rows in whole groups, unless the kernel reads them in place.
 inline void widen_rows(const AttentionTask& task, TileScratch& scratch, int keys) {
   if (!needs_widening(task)) return;
   const int count = (keys + kRowGroup - 1) / kRowGroup * kRowGroup;
@@ -99,7 +100,7 @@ inline const float* row_at(const RowGroups& rows, int j) {
   return reinterpret_cast<const float*>(rows.row(j));
 }
 
-// A vector of a row: of f32 as it is, or the even and the odd dimensions of words.
+// A vector of an f32 row, or with kSplit the even and the odd dimensions of a vector of bf16 words.
 template <bool kSplit>
 struct RowVector {
   HWY_INLINE explicit RowVector(const float* at) : even(hn::LoadU(Tag(), at)), odd(even) {
@@ -113,8 +114,8 @@ struct RowVector {
 
 // ---- values ----
 
-// o[kLanes][kN * kVectors] = o * corr + p v with p[key][key_stride], and with split words the same
-// for the odd dimensions, whose sums lie `odd` further on.
+// o[kLanes][kN * kVectors] = o * corr + p v with p[key][key_stride]. With kSplit these are the even
+// dimensions, and the sums of the odd ones lie `odd` elements further on.
 template <int kLanes, int kVectors, bool kSplit>
 HWY_INLINE void value_block(const float* HWY_RESTRICT p, int key_stride, const RowGroups& v,
                             int keys, int column, int padded_dim, int odd, const float* corr,
@@ -150,12 +151,12 @@ HWY_INLINE void value_block(const float* HWY_RESTRICT p, int key_stride, const R
       for (int half = 0; half < kHalves; ++half) hn::StoreU(sum[r][c][half], d, at(r, c, half));
 }
 
-// The blocks into which a tile's output is divided all take these.
+// Arguments shared by all blocks into which a tile's output is divided.
 struct ValueTile {
   int lanes = 0, keys = 0;
-  int key_stride = 0;          // of p
-  int vectors = 0;             // of a row of values
-  float* o = nullptr;          // of the first lane
+  int key_stride = 0;          // elements of p from one key to the next
+  int vectors = 0;             // number of vectors in a row of values
+  float* o = nullptr;          // sums of the first lane
   RowsAhead* ahead = nullptr;  // rows to prefetch meanwhile
   int rows_ahead = 0;
 };
@@ -186,7 +187,7 @@ void value_tile(const TileScratch& scratch, const ValueTile& tile) {
 
 // ---- results ----
 
-// Puts the split dimensions of a lane's sums into the order of memory.
+// Undoes split_place() in a lane's sums.
 inline void join_words(const AttentionTask& task, float* o) {
   alignas(64) float joined[kMaxHeadDim];
   for (int c = 0; c < task.head_dim; ++c) joined[c] = o[split_place(c, task.head_dim)];

@@ -81,7 +81,7 @@ struct AttentionTask {
   float* partial_o = nullptr;  // entry (row, head) of the item at row * heads + head
   float* partial_m = nullptr;
   float* partial_n = nullptr;
-  // Not null: partial results are merged into the entry, see reduce_partial().
+  // If not null, partial results are merged into their entries, see reduce_partial().
   uint8_t* partial_locks = nullptr;
   int heads = 0;
 
@@ -161,8 +161,8 @@ void reduce_partial(const AttentionTask& task, int64_t entry, const float* o, fl
 // Bytes of scratch that a worker needs for any task.
 size_t attention_scratch_bytes(int head_dim);
 
-// Each runs a task; `scratch` is aligned to 64 bytes. The first two need bf16 keys, AVX512-BF16 and
-// an even head_dim.
+// Each function runs a task; `scratch` is aligned to 64 bytes. The first two need bf16 keys,
+// AVX512-BF16 and an even head_dim.
 void attention_avx512_bf16(const AttentionTask& task, void* scratch);
 void attention_few_avx512_bf16(const AttentionTask& task, void* scratch);  // lanes <= kFewLanes
 // Needs bf16 keys, AMX, a head_dim that is a multiple of 32 and more than kFewLanes lanes of a

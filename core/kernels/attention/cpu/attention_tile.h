@@ -16,8 +16,8 @@ inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 // Score blocks round the key count up to a multiple of 4, 6, 8, 12, 16 or 24.
 inline constexpr int kGroupSlack = 24 / kRowGroup;
 
-// Groups of rows that a worker holds addresses of: those of some units' tile, and one unit's part
-// of a tile more for prefetching.
+// Upper bound on the groups whose addresses a worker holds: a key tile of each unit that is read
+// together, and up to two tiles of one unit to prefetch.
 inline constexpr int kMostGroups = (kMostUnitsTogether + 2) * kKeyTile / kRowGroup + kGroupSlack;
 
 // Rows of keys or of values in the order of reading: first those of the key tile, then those to
@@ -168,7 +168,7 @@ void cut_lanes(int lanes, Block&& block) {
   }
 }
 
-// The keys that any lane sees, and those that every lane sees.
+// Keys [begin, end) that any lane sees, and keys [all_low, all_high) that every lane sees.
 struct VisibleRange {
   int begin = 0, end = 0;
   int all_low = 0, all_high = 0;
@@ -195,8 +195,8 @@ struct TileScratch {
   // For the key tile.
   RowGroups keys, values;
   int unit = 0;  // the current unit, with few lanes
-  // With few lanes: the number of groups to compute; how many groups of `keys` are read before
-  // `values` are, and how many of `values` before `next`.
+  // With few lanes: the number of groups to compute, and the order of reading: keys_left groups of
+  // `keys`, then `values`; values_left groups of `values`, then `next`.
   int groups = 0;
   int keys_left = 0, values_left = 0;
   RowGroups next;
@@ -206,7 +206,7 @@ struct TileScratch {
   void* k = nullptr;             // converted or padded keys [keys][padded_dim]
   void* v = nullptr;             // converted, padded or interleaved values [keys][padded_dim]
   // For the lane tile and the key tile.
-  // Many: [keys][64]; few: of the units that are read together, [lanes][128] or [128][spread].
+  // Many: [keys][64]; few: for each unit read together, [lanes][128] or [128][spread].
   float* scores = nullptr;
   void* p = nullptr;      // bf16 weights in key pairs: many [pairs][64], few [64][64 pairs]
   float* corr = nullptr;  // [64] exp2(m_old - m_new) of the lanes read together
@@ -235,7 +235,7 @@ struct TileScratch {
     carve(alibi_k, 4, kKeyTile + 16);
     carve(k, 4, kKeyTile * width);
     carve(v, 4, kKeyTile * width);
-    // The spread of a unit's lanes may be twice as many, less one.
+    // Twice the lanes, because `spread` rounds the lanes of a unit up to a power of two.
     carve(scores, 4, static_cast<size_t>(kKeyTile + kGroupSlack * kRowGroup) * kLaneTile * 2);
     carve(p, 4, static_cast<size_t>(kKeyTile) / 2 * kLaneTile);
     carve(corr, 4, kLaneTile);

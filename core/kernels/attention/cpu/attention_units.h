@@ -10,7 +10,7 @@
 
 namespace reprise::kernels::cpu {
 
-// The rows of a unit, given those of the first.
+// The rows of a unit, given those of unit 0.
 inline RowGroups rows_of_unit(const AttentionTask& task, RowGroups rows, int unit) {
   rows.unit_offset = static_cast<size_t>(unit) * task.unit_bytes;
   return rows;
@@ -29,10 +29,9 @@ void visit_unit_tiles(const AttentionTask& task, TileScratch& scratch, bool each
 }
 
 // Computes the units of a tile one after the other.
-//   load(unit)            gathers the addresses of the tile: of the first unit if is_regular, else
-//   of
-//                         each unit
-//   compute(of_lanes)     the tile's keys against a unit's lanes, the first ones of of_lanes
+//   load(unit)        gathers the addresses of the unit's rows; with is_regular called for unit 0
+//                     only, because the rows of the others lie at an offset from these
+//   compute(scratch)  computes the tile's keys against the unit's lanes, the first of `scratch`
 template <typename Load, typename Compute>
 void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes, int first,
                  int keys, bool is_regular, Load&& load, Compute&& compute) {
@@ -53,8 +52,8 @@ void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes
   }
 }
 
-// Keys [begin, end) of a tile that lie in one block: the rows of a unit follow one another, and
-// those of the next unit follow them.
+// Keys [begin, end) of a tile that lie in one block. There the rows of a unit follow one another,
+// and the rows of the next unit follow these.
 struct TilePart {
   int begin = 0, end = 0;
   [[nodiscard]] int groups() const { return (end - begin) / kRowGroup; }
@@ -113,20 +112,20 @@ struct RunStages {
 };
 
 // Computes the units of a regular tile, several together (task.units_together()): the keys of these
-// units in one block, then those in the next block, then each softmax, then the values in the same
-// order. So memory is read in longer runs than one unit's part of a block, which its rate depends
-// on. (Two threads of a Zen 5, rows of 256 bytes in blocks of 64, one unit after the other: 0.91 of
-// the rate of long runs, as f32 has in blocks of 32; in blocks of 128, or f32 in blocks of 64: 0.95
-// to 0.97.)
-// A lane has a row of scores and of weights. If `spread` is not 0, each unit has instead `spread`
-// side by side for each key.
-//   stages.score(of_lanes, keys)   scores of the first `keys` keys of of_lanes
-//   stages.weigh(of_lanes)         the tile's scores become weights; updates m, n and corr
-//   stages.add(of_lanes, keys)     o = o * corr + p v with the first `keys` values
+// units in one block, then their keys in the next block, then the softmax of each unit, then the
+// values in the order of the keys. Memory is thus read in longer runs than one unit's part of a
+// block, and therefore faster. (Two threads of a Zen 5, one unit after the other, relative to the
+// rate of long runs: 0.91 with rows of 256 bytes in blocks of 64, or f32 in blocks of 32; 0.95 to
+// 0.97 with blocks of 128, or f32 in blocks of 64.)
+// Scores and weights of a unit are [lanes][128] if `spread` is 0, else [128][spread] with spread >=
+// lanes.
+//   stages.score(scratch, keys)   scores of the first `keys` keys of scratch.keys
+//   stages.weigh(scratch)         turns the tile's scores into weights; updates m, n and corr
+//   stages.add(scratch, keys)     o = o * corr + p v with the first `keys` values
 template <typename Stages>
 void visit_runs(const AttentionTask& task, TileScratch& scratch, size_t q_bytes, int first,
                 int keys, int spread, const Stages& stages) {
-  // The correction of o for later parts of a tile.
+  // Factors of o for the later parts of a tile: the first part has corrected o already.
   alignas(64) static constexpr float kOnes[kFewLanes] = {1, 1, 1, 1, 1, 1, 1, 1};
   const TileParts parts = parts_of_tile(task, first, keys);
   const int lanes = task.unit_lanes(), most = task.units_together();

@@ -1,4 +1,4 @@
-// The parts that both kernels of many lanes over bf16 keys use, of AVX512-BF16 and of AMX: packing
+// Shared by the two kernels for many lanes over bf16 keys, with AVX512-BF16 and with AMX: packing
 // queries, masks and the softmax. Include after `#pragma GCC target` has selected the instruction
 // sets.
 #pragma once

@@ -178,9 +178,9 @@ __device__ __forceinline__ void copy_queries(const AttentionCall& call, const At
 
 // ---- Products and softmax of one warp: 16 lanes, kWarpKeys keys at a time ----
 
-// m is the largest score so far in units of log2; n is the sum of 2^(score - m), o the sum of it
-// times the values [ChunkAttention §3.2, eq. 1]. n is this thread's share, over the keys whose
-// scores it has.
+// m is the largest score so far in units of log2; n is the sum of the weights 2^(score - m), o the
+// sum of the values times their weights [ChunkAttention §3.2, eq. 1]. n is this thread's share: it
+// covers the keys whose scores the thread holds.
 template <class Tile>
 struct WarpState {
   uint32_t q[Tile::kHeadDim / 16][4];  // fragments `a` of the queries

@@ -68,9 +68,9 @@ inline constexpr GpuModel kH200 = {.name = "H200",
                                    .l2_bytes = 50 << 20,
                                    .has_warpgroups = true};
 
-// The model of a device as the CUDA runtime describes it, with its own number of SMs; the nearest
-// of the models above for another device. Throws Error below compute capability 8.0, which lacks
-// cp.async and the products that the kernels use.
+// The model of a device, from what the CUDA runtime tells of it; `sms` is the device's own. Devices
+// without a model above get the A100's (compute capability 8.x, with less shared memory above 8.0)
+// or the H100's. Throws Error below 8.0, which lacks cp.async and the products of the kernels.
 GpuModel gpu_model(std::string_view device_name, int major, int minor, int sms);
 
 // Data and operations of one layer's attention.

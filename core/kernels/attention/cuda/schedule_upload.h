@@ -9,9 +9,8 @@
 namespace reprise::kernels::cuda {
 
 // Sections of bytes in one run of device memory. Sections have room to grow; while all fit, a
-// change is copied in place, from its first to its last differing byte. Unchanged arrays cost
-// nothing, and growth is appended. [ChunkAttention §3.3 copies its tree's context only when it
-// changes]
+// section that changed is copied in place, from its first to its last differing byte. Unchanged
+// sections are not copied. [ChunkAttention §3.3 copies its tree's context only when it changes]
 class UploadImage {
  public:
   static constexpr size_t kAlignment = 256;
@@ -33,7 +32,8 @@ class UploadImage {
     bool has_moved = false;   // offsets have changed: everything must be copied anew
     std::vector<Copy> copies;
   };
-  // The copies after which the device has what was set; the next call starts from there.
+  // Returns the copies that bring the device up to date with all calls of set(). The next call
+  // assumes that they have been made.
   Changes changes();
 
   // Offset from the beginning of the device memory, as of the last changes().

@@ -115,7 +115,7 @@ struct TileOverride {
 struct TileChoice {
   std::vector<int32_t> shapes;  // [items]  indices in kTileShapes
   std::vector<int32_t> parts;   // [items]
-  double estimate_us = 0.0;     // the model's time of the step; of launches, only the merge's
+  double estimate_us = 0.0;     // a layer's time by the cost model; only the merge's launch counts
 };
 
 // SM time in microseconds of all lane tiles of an item against its keys, for one kv head. A key

@@ -1,4 +1,4 @@
-// The kernels in f32 arithmetic share this: how a panel is divided, and how its sums are written.
+// Shared by the linear kernels in f32 arithmetic: dividing a panel, and writing its sums.
 #if defined(REPRISE_LINEAR_PANEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef REPRISE_LINEAR_PANEL_INL_H_
 #undef REPRISE_LINEAR_PANEL_INL_H_
@@ -16,11 +16,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 
-// Sums that the registers hold beside the operands.
+// Vectors of sums that the registers hold beside the operands.
 constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
 constexpr int kOutputs = 64;
 
-// Vectors of outputs that are computed together: as many as the registers hold sums of.
+// Number of output vectors that are computed together: as many as have their sums in registers.
 constexpr int slice_vectors(int rows) {
   int vectors = std::max<int>(1, kOutputs / kN);
   while (vectors > 1 && vectors * rows > kAccumulators) vectors /= 2;

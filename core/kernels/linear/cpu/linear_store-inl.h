@@ -1,4 +1,4 @@
-// How the AVX512-BF16 kernels write a row of a panel. Include after `#pragma GCC target` has
+// Writes a row of a panel, for the AVX512-BF16 kernels. Include after `#pragma GCC target` has
 // selected the instruction sets.
 #pragma once
 

@@ -10,7 +10,8 @@
 
 namespace reprise::kernels::cpu {
 
-// Rows whose sums stay in registers: 6 * 4 accumulators use 24 of 32.
+// Most rows of a task of linear_panel_avx512_bf16(), whose sums stay in registers: 6 * 4
+// accumulators use 24 of 32.
 inline constexpr int kLinearRows = 6;
 // Most rows of a task of linear_rows_avx512_bf16(), and of linear_panel_f32(), which then copies
 // each panel in a few per cent of the task's time.
@@ -18,18 +19,18 @@ inline constexpr int kManyLinearRows = 64;
 inline constexpr int kMostRowsF32 = 128;
 // Most rows of a task of linear_amx(), whose sums take 64 KiB of the L2 beside the rows.
 inline constexpr int kMostTileRows = 256;
-// linear_rows_avx512_bf16() expects that memory limits products of up to so many rows.
+// linear_rows_avx512_bf16() expects that memory limits products of up to this many rows.
 inline constexpr int kBatchRows = 18;
 
 struct LinearTask {
   const void* panel = nullptr;  // [words][64] f32, or [words][64][2] bf16
   DType dtype = DType::kF32;
   int64_t words = 0;
-  // One value for each input, two for a word of bf16: [rows][inputs], zero beyond cols. In bf16 for
-  // the kernels of AVX512-BF16, else in f32. For linear_amx() in tiles, zero beyond the rows:
-  // [rows / 16][inputs / 32][16][32].
+  // [rows][inputs], zero beyond cols; a panel word of f32 has one input, a word of bf16 has two.
+  // bf16 for the AVX512-BF16 kernels, else f32. linear_amx() takes bf16 tiles [rows / 16][inputs /
+  // 32][16][32], zero beyond the rows.
   const void* x = nullptr;
-  int rows = 0;                 // as many as the kernel takes
+  int rows = 0;                 // at most what the kernel allows
   const float* bias = nullptr;  // bias of the first wanted output, or null
   int skipped = 0;              // outputs of this panel before the wanted ones
   int outputs = 0;              // number of wanted outputs; skipped + outputs <= 64
@@ -76,7 +77,7 @@ void linear_amx(const LinearTask& task);
 // of 4.
 void linear_panel_f32(const LinearTask& task, Isa isa);
 
-// Adds the bias, accumulates and writes the wanted of a row's 64 sums.
+// Writes the wanted ones of a row's 64 sums plus the bias; adds them to `out` with `accumulate`.
 inline void store_outputs(const LinearTask& task, int row, const float* sums) {
   const int64_t first = row * task.out_stride;
   sums += task.skipped;

@@ -44,7 +44,7 @@ void for_panels(const Context& context, const Outputs& outputs, int64_t run, int
   }
 }
 
-// Rows of parts of nearly equal size, at most `most`.
+// Rows of each part if `rows` rows are divided into the fewest parts of at most `most` rows.
 [[nodiscard]] constexpr int64_t equal_parts(int64_t rows, int64_t most) {
   const int64_t parts = (rows + most - 1) / most;
   return (rows + parts - 1) / parts;
@@ -63,8 +63,8 @@ void copy_items(const Context& context, int64_t items, int64_t values, Fn&& copy
 }
 
 struct LinearTask;
-// A task of rows [row, row + rows) of the call and the wanted outputs that belong to panel `index`:
-// its bias and what concerns its outputs. The caller adds weights and inputs.
+// Returns the task of rows [row, row + rows) of the call and of the wanted outputs that belong to
+// panel `index`, with its bias and the fields of its outputs. The caller sets weights and inputs.
 [[nodiscard]] LinearTask task_of_outputs(const LinearCall& call, const Outputs& outputs,
                                          int64_t index, int64_t row, int64_t rows);
 
@@ -75,12 +75,12 @@ struct LinearTask;
 // True if our kernels stream plain weights for up to 64 rows, not only for
 // LinearCall::kStreamedRows.
 [[nodiscard]] bool streams_batches(DType dtype, const Context& context);
-// True if AMX's tiles multiply plain weights with m rows; one row is faster without.
+// True if plain weights are multiplied with m rows in AMX's tiles; a single row is faster without.
 [[nodiscard]] bool multiplies_in_tiles(DType dtype, int64_t m, const Context& context);
 // The prefetch of plain weights in a product of m rows.
 [[nodiscard]] WeightFetch Context::*plain_fetch(DType dtype, int64_t m);
 
-// For calls that multiplies_in_tiles() does not take.
+// Multiplies without AMX's tiles, for calls for which multiplies_in_tiles() is false.
 class PanelRows {
  public:
   // The call's x [m, cols] is in `dtype`; if panels are deeper than cols, a padded copy is made in
@@ -88,7 +88,7 @@ class PanelRows {
   PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWorkspace& workspace,
             const Context& context);
 
-  // The rows are divided into so many parts, by their number only.
+  // Number of parts into which the rows are divided; it does not depend on the number of threads.
   [[nodiscard]] int64_t parts() const { return (call_.m + part_rows_ - 1) / part_rows_; }
   // Writes, for the rows of a part, the wanted outputs that belong to panel `index`. `weights` is
   // this panel, [words][64] f32 or [words][64][2] bf16; `next` the one that this thread will
@@ -109,13 +109,13 @@ class PanelRows {
   const char* input_;  // [m, inputs]
 };
 
-// How a kernel takes the inputs of a call whose x is [m, cols]: in rows of `inputs` values, zero
-// beyond cols.
+// The form in which a kernel takes the inputs of a call whose x is [m, cols] of `from`: rows of
+// `inputs` values of `to`, zero beyond cols.
 struct InputRows {
   int64_t cols = 0, inputs = 0;
   DType from = DType::kF32, to = DType::kF32;
 };
-// The call's own rows if they are like that, else a copy in `workspace`.
+// Returns the call's own rows if they already have this form, else a copy in `workspace`.
 [[nodiscard]] const char* input_rows(const LinearCall& call, const InputRows& rows,
                                      LinearWorkspace& workspace, const Context& context);
 

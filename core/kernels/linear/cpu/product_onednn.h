@@ -47,7 +47,7 @@ class Product {
 // True if bf16 products use AMX here, whose tiles compute several times as fast as AVX-512.
 [[nodiscard]] bool product_uses_amx();
 
-// oneDNN chooses its instruction set itself. True if that is one which `isa` allows.
+// True if `isa` allows the instruction set that oneDNN itself chooses for products of `dtype`.
 [[nodiscard]] inline bool allows_products(Isa isa, DType dtype) {
   if (dtype == DType::kF32) return isa >= Isa::kAvx512;
   return isa == Isa::kAmx || (isa == Isa::kAvx512Bf16 && !product_uses_amx());

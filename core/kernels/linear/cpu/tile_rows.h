@@ -14,9 +14,9 @@ struct InputBlock {
 
 class TileRows {
  public:
-  // Inputs of a block that are multiplied at once: all of them, or as many as leave room for 256
-  // rows in the L2 if the outputs can add up the blocks (f32). It does not depend on the number of
-  // rows, so neither do a row's bits.
+  // Most inputs of a block, which are multiplied at once: all `cols`, or for f32 outputs, to which
+  // several blocks can be added, as many as leave room for 256 rows in the L2. It does not depend
+  // on the number of rows, so neither do a row's bits.
   [[nodiscard]] static int64_t most_inputs(DType out_dtype, int64_t cols);
 
   // Copies the call's x [m, cols] in bf16 to `workspace`, tile by tile. The first block's products
@@ -24,7 +24,7 @@ class TileRows {
   TileRows(const LinearCall& call, const InputBlock& inputs, LinearWorkspace& workspace,
            const Context& context);
 
-  // The rows are divided into so many parts, each of which takes a part of a core's L2.
+  // Number of parts into which the rows are divided. A part fits a core's L2 beside two panels.
   [[nodiscard]] int64_t parts() const { return (call_.m + part_rows_ - 1) / part_rows_; }
   // Writes, for the rows of a part, the wanted outputs that belong to panel `index`. `weights` are
   // this panel's [words][64][2] of the block's inputs; `next` those of the panel that this thread
@@ -35,7 +35,7 @@ class TileRows {
  private:
   const LinearCall& call_;
   InputBlock inputs_;
-  int64_t words_;      // of the block's inputs, with padding
+  int64_t words_;      // words (pairs) of the block's inputs, with padding
   int64_t part_rows_;  // a multiple of 32
   WeightFetch fetch_;
   const char* tiles_;  // [m / 16][words / 16][16][32] bf16

@@ -14,10 +14,10 @@ namespace reprise::kernels::cpu {
 struct TileShape {
   int64_t rows = 0, outputs = 0;
 };
-// How out [m, n] = x [m, k] w is divided: by shape only, so that the bits do not depend on the
-// number of threads. If the matrix (`weight_bytes`) fits a core's L2, it is read again for every
-// tile of rows, and tiles are whole rows written in place. Of a larger matrix each weight is read
-// once, and tiles are parts of rows, at most 256 KiB.
+// The tiles into which out [m, n] = x [m, k] w is divided: by shape only, so that the bits do not
+// depend on the number of threads. A matrix of at most 1 MiB (`weight_bytes`) with m >= 32 stays in
+// a core's L2: tiles are whole rows, written in place. Otherwise tiles are parts of rows, of about
+// 256 KiB at most; the same weights serve all tiles of rows before the next weights are read.
 [[nodiscard]] TileShape tile_shape(int64_t m, int64_t n, int64_t k, int64_t weight_bytes);
 
 // The weights of a product.

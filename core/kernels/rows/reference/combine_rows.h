@@ -7,7 +7,7 @@
 
 namespace reprise::kernels::reference {
 
-// `call`'s out after it ran, [rows, cols]; its `out` is read.
+// Returns the values that `call` leaves in its `out` [rows, cols], which is read but not written.
 std::vector<double> combine_rows(const CombineRowsCall& call);
 
 }  // namespace reprise::kernels::reference

@@ -13,14 +13,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 
-// `words` are the bits of an f32 vector. The element in a word's lower half, widened exactly.
+// Returns the bf16 in the lower half of each 32-bit word, widened to f32 exactly. `words` holds the
+// words as the bits of an f32 vector.
 template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
 HWY_INLINE V even_of(D d, V words) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::Rebind<uint32_t, D> d32;
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::BitCast(d32, words)));
 }
-// The element in the upper half.
+// Returns the bf16 in the upper half of each word.
 template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
 HWY_INLINE V odd_of(D d, V words) {
   namespace hn = hwy::HWY_NAMESPACE;

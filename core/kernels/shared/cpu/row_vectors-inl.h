@@ -36,8 +36,8 @@ HWY_INLINE void store(Vec value, bf16* out) {
   const auto bits = hn::BitCast(d32, value);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1));
   auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fff))));
-  // Rounding could carry a NaN into infinity or zero. (Equal to itself, not different from itself:
-  // Highway's Ne is ordered on AVX2 and AVX-512, and 0.16 has no IsNaN.)
+  // Rounding could carry a NaN into infinity or zero. (NaNs are found by Eq, not by Ne: Highway's
+  // Ne is ordered on AVX2 and AVX-512, and 0.16 has no IsNaN.)
   const auto is_number = hn::RebindMask(d32, hn::Eq(value, value));
   rounded = hn::IfThenElse(is_number, rounded, hn::Set(d32, 0x7fc0));
   hn::StoreU(hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<decltype(d32)>(), rounded)), d16,

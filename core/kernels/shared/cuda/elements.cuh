@@ -36,7 +36,7 @@ inline unsigned blocks_for(int64_t items, int threads) {
   return static_cast<unsigned>((items + threads - 1) / threads);
 }
 
-// The item of this thread in such a grid.
+// Index of this thread's item in a grid of blocks_for() blocks.
 __device__ __forceinline__ int64_t item_index() {
   return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }

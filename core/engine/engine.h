@@ -67,8 +67,9 @@ struct StepReport {
   int64_t shared_tokens = 0;
   // Tokens read for decoding sequences by more than one work item, not counting the first read.
   int64_t repeated_tokens = 0;
-  // Real time of the step apart from computing and observing, whatever the clock. Scheduling is
-  // queue, admission, composition, plan and events; swapping copies states of preempted sequences.
+  // Real time of the step, whatever clock the engine uses: of scheduling (queue, admission,
+  // composition, plan, events) and of swapping (copying states of preempted sequences). Neither
+  // includes computing the model or observing logits.
   int64_t scheduling_ns = 0, swapping_ns = 0;
   std::vector<TokenEvent> events;
 };
@@ -108,9 +109,9 @@ class Engine {
   void drop_prefix(const std::string& name);
   [[nodiscard]] std::vector<PrefixInfo> prefixes() const;  // sorted by name
 
-  // From now on shows logits to `observer`, after all tokens of a step are drawn and before any
-  // sequence advances. A step whose observer throws is undone and shows its rows again. An empty
-  // function, the default, costs nothing.
+  // Shows logits to `observer` from now on, after all tokens of a step are drawn and before any
+  // sequence advances. If the observer throws, the step changes nothing and a later step shows the
+  // rows again. An empty function, the default, costs nothing.
   void observe_logits(LogitsObserver observer);
   // Admits requests and runs one step. If blocks are missing, sequences are preempted and later
   // continue with the same tokens; only models whose rotary angles depend on the whole length

@@ -15,7 +15,7 @@ namespace reprise::engine {
 struct PrefixInfo {
   std::string name;
   int64_t tokens = 0;
-  // Cache kept for the prefix. 0: it has not been computed, or the method does not keep prefixes.
+  // Bytes of cache kept for the prefix. 0: it has not been computed, or the method keeps none.
   int64_t bytes = 0;
   int32_t users = 0;      // running sequences that share the kept prefix
   bool is_ready = false;  // nothing is left to compute

@@ -10,9 +10,9 @@
 namespace reprise::engine {
 
 enum class Preemption : uint8_t {
-  kRecompute,  // they are computed again
-  kSwapHost,   // they wait in host memory
-  kSwapDisk    // they wait in files
+  kRecompute,  // states are computed again
+  kSwapHost,   // states wait in host memory
+  kSwapDisk    // states wait in files
 };
 
 [[nodiscard]] std::string_view name_of(Preemption preemption);

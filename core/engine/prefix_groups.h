@@ -1,5 +1,5 @@
-// Finds waiting requests that share a prefix with running sequences, for policies that keep
-// prefixes together.
+// Finds waiting requests that share a prefix with running sequences, for scheduling policies that
+// run requests with equal prefixes together.
 #pragma once
 
 #include <compare>

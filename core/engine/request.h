@@ -29,7 +29,7 @@ struct SamplingOptions {
   double min_p = 0.0;  // drop tokens less probable than this share of the most probable one
   std::shared_ptr<const TokenRules> rules = {};  // null: logits stay as the model gave them
 
-  // True if only the host can draw by them: a device's kernel knows neither rules nor min_p.
+  // True if tokens must be drawn on the host: a device's kernel applies neither rules nor min_p.
   [[nodiscard]] bool needs_host() const { return rules != nullptr || min_p > 0.0; }
 };
 
@@ -41,7 +41,7 @@ enum class LogitsMode : uint8_t {
   kAll
 };
 
-// A prompt as a method read it from a text in its own markup. Only that method knows what it holds.
+// A prompt that a method read from a text in its own markup. Only that method knows the content.
 class PromptMarkup {
  public:
   virtual ~PromptMarkup() = default;
@@ -67,7 +67,7 @@ struct Request {
   // Null for a prompt of plain tokens. Until a RequestShaper has seen the request, `prompt` and
   // `positions` hold all tokens that the markup stands for, the imported ones too.
   std::shared_ptr<const PromptMarkup> markup = {};
-  // Tokens that a RequestShaper took out of `prompt`, because their states are imported.
+  // Number of tokens that a RequestShaper took out of `prompt`, because their states are imported.
   int32_t imported_tokens = 0;
 
   // Nanoseconds of the engine's clock.
@@ -76,7 +76,7 @@ struct Request {
   int32_t priority = 0;          // larger runs sooner
 };
 
-// The largest position of a prompt that is not empty, and one.
+// The largest position of the prompt, plus 1. The prompt must not be empty.
 [[nodiscard]] int64_t prompt_end(const Request& request);
 
 enum class FinishReason : uint8_t {

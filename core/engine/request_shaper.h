@@ -5,19 +5,20 @@
 
 namespace reprise::engine {
 
-// Takes out of a prompt what it imports, pads it, or leaves it as it is. An engine calls it from
-// the thread that submits requests and runs steps, never during a step.
+// Takes tokens whose states it imports out of a request's prompt, pads the prompt, or leaves it as
+// it is. An engine calls it from the thread that submits requests and runs steps, never during a
+// step.
 class RequestShaper {
  public:
   virtual ~RequestShaper() = default;
   // Called by Engine::submit() before the request is checked. Throws Error if the request cannot be
-  // served; it then holds nothing.
+  // served; the shaper then keeps nothing for it.
   virtual void shape(Request& request) = 0;
   // The request has ended or was refused, and its id may be used again. Called once for each
   // request that shape() returned from.
   virtual void done(RequestId /*id*/) {}
-  // True if the states of the setup's prefixes are imported, so that a request that begins with one
-  // computes none of it but, at most, its last token.
+  // True if the states of declared prefixes are imported, so that a request that begins with one
+  // computes at most the last token of it.
   [[nodiscard]] virtual bool imports_prefixes() const { return false; }
 };
 

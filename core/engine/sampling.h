@@ -21,11 +21,11 @@ class BadLogits : public Error {
   RequestId request_;
 };
 
-// `logits` is [vocab]. Greedy takes the largest, and the lowest id among equals. Otherwise: logits
-// / temperature, softmax, the tokens that min_p leaves, of these the top_k most probable, of these
-// the smallest set that reaches top_p, then one draw. Rules are not applied: see sample_rows(). The
-// draw depends only on (seed, stream or request id, index), not on the rest of the batch. Throws
-// BadLogits if a logit is NaN.
+// Chooses a token from logits [vocab]. Greedy (temperature 0 or top_k 1) takes the largest logit,
+// and the lowest id among equals. Otherwise p = softmax(logits / temperature); min_p, then top_k,
+// then top_p (a share of what remains) each drop tokens, and one of the rest is drawn by p. The
+// draw depends only on (seed, stream or request id, index), not on the rest of the batch. Does not
+// apply options.rules, see sample_rows(). Throws BadLogits if a logit is NaN.
 int32_t sample(std::span<const float> logits, const SamplingOptions& options, RequestId request,
                int32_t index);
 
@@ -38,7 +38,7 @@ struct SampleRow {
   const SamplingOptions* options = nullptr;
   RequestId request = 0;
   int32_t index = 0;  // see sample()
-  // For the options' rules: the prompt's tokens and those generated so far.
+  // Input of the options' rules: the prompt's tokens, and the tokens generated so far.
   std::span<const int32_t> prompt = {}, generated = {};
 };
 

@@ -59,19 +59,20 @@ struct StepView {
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
-  // Whether `a` is admitted before `b`. Must be a strict weak order.
+  // True if `a` is admitted before `b`. Must be a strict weak order.
   [[nodiscard]] virtual bool comes_before(const WaitingRequest& a,
                                           const WaitingRequest& b) const = 0;
   // Asked once, before the first request.
   [[nodiscard]] virtual QueueRules rules() const { return {}; }
-  // Whether the head of the queue joins now if the method has room for it. Must be true if nothing
-  // runs.
+  // True if the head of the queue joins now, provided that the method has room for it. Must be true
+  // if nothing runs.
   [[nodiscard]] virtual bool admits(const WaitingRequest& head, const StepView& view) = 0;
   // Sets the rows of this step for each running sequence, at most its pending tokens. At least one
   // sequence must get rows.
   virtual void share(const StepView& view, std::span<int32_t> rows) = 0;
-  // Returns the index in view.running (two or more) of the sequence to preempt. It must spare the
-  // same sequence each time until that one ends.
+  // Returns the index in view.running (two or more sequences) of the one to preempt. One sequence,
+  // the same in every call until it ends, must never be returned, so that the engine makes
+  // progress.
   [[nodiscard]] virtual size_t victim(const StepView& view) = 0;
 };
 
@@ -108,8 +109,9 @@ class ShortestPromptScheduler final : public FirstComeScheduler {
   int64_t most_wait_ns_;
 };
 
-// Runs requests together that share a prefix, so that methods read or find it more often. Without
-// shared prefixes, and for requests that have waited for most_wait_ns: first come, first served.
+// Runs requests together that share a prefix, so that methods find it in the cache, or read it once
+// for several sequences, more often. Requests without a shared prefix, and those that have waited
+// for most_wait_ns, are served first come, first served.
 class PrefixAffineScheduler final : public FirstComeScheduler {
  public:
   explicit PrefixAffineScheduler(int64_t most_wait_ns) : most_wait_ns_(most_wait_ns) {}

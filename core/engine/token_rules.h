@@ -1,5 +1,5 @@
-// Rules of a request that change its logits before a token is chosen: biases, penalties, and tokens
-// that must not come.
+// Rules of a request that change its logits before a token is chosen: biases, penalties, and
+// excluded tokens.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,26 @@
 
 namespace reprise::engine {
 
-// Applied in the order of vLLM's sampler: tokens that are not allowed or withheld, biases, then
-// the penalties.
+// Applied in the order of vLLM's sampler: first tokens that are withheld or not allowed get the
+// logit -inf, then biases are added, then the penalties apply.
 struct TokenRules {
   std::vector<std::pair<int32_t, float>> bias;  // (token, what is added to its logit)
   std::vector<int32_t> allowed;                 // ascending; empty: all tokens
-  // These tokens do not come among the first `min_tokens` generated ones.
+  // Tokens that are excluded from the first `min_tokens` generated ones.
   std::vector<int32_t> withheld;
   int32_t min_tokens = 0;
-  // Tokens of the prompt and the answer: positive logits are divided by it, others multiplied. 1:
-  // no penalty.
+  // For each token of the prompt or the answer: a positive logit is divided by this, any other is
+  // multiplied. 1: no penalty.
   double repetition_penalty = 1.0;
-  // Tokens of the answer: subtracted from their logits for each time they came, and once.
+  // For each token of the answer: its logit is lowered by frequency_penalty for every time it was
+  // generated, and once by presence_penalty.
   double frequency_penalty = 0.0, presence_penalty = 0.0;
 
-  // True if nothing changes.
+  // True if the rules change no logit.
   [[nodiscard]] bool empty() const;
-  // Throws Error naming the rule that is out of range: a token outside the vocabulary, a number
-  // that is not finite, or no token that may come.
+  // Throws Error naming the rule that is wrong: a token outside the vocabulary, a number that is
+  // not finite, a repetition penalty that is not above 0, allowed tokens that do not ascend, or
+  // rules that exclude every first token.
   void validate(int32_t vocab) const;
   // Changes logits [vocab]. `generated`: the answer's tokens so far.
   void apply(std::span<const int32_t> prompt, std::span<const int32_t> generated,

@@ -24,9 +24,9 @@ class WaitingQueue {
   // The values by which a sequence is ordered must not change while it waits.
   void add(Sequence& sequence);
   void remove(Sequence& sequence);
-  // Running sequences whose prefixes waiting ones may share. The sequence that joined last still
-  // counts after it ended, until another joins, so that its prefix is followed even if all end at
-  // once.
+  // Adds or removes a running sequence, whose prefix waiting ones may share. The sequence that
+  // joined last still counts after it ended, until another joins, so that its prefix is followed
+  // even if all running sequences end at once.
   void add_running(const Sequence& sequence);
   void remove_running(const Sequence& sequence);
 

@@ -31,7 +31,7 @@ class BlockPool {
   // Throws MemoryError with the bytes needed and available if the memory does not fit.
   explicit BlockPool(const BlockPoolOptions& options);
 
-  // A free block, which then has one user; -1 if none is free.
+  // Takes a free block, which then has one user; returns -1 if none is free.
   [[nodiscard]] int32_t take();
   void retain(int32_t block);   // adds a user
   void release(int32_t block);  // removes a user; the last one frees the block

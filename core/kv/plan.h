@@ -64,11 +64,11 @@ inline constexpr int64_t kNoSlot = -1;
 
 // How a row gets one result from the partial results of its items.
 enum class Reduction : uint8_t {
-  // They are stored, and then merged in the order of their positions.
+  // Partial results are stored, then merged in the order of their segments' positions.
   kMerge,
-  // Each is merged into the row's running result as soon as it is computed, under a lock; on the
-  // CPU only. Items end in any order, so the last bits may differ between two runs with several
-  // threads.
+  // Each partial result is merged into the row's running result as soon as it is computed, under a
+  // lock; on the CPU only. Items end in any order, so the last bits may differ between two runs
+  // with several threads.
   // [ChunkAttention §3.3]
   kDirect
 };
@@ -95,9 +95,9 @@ struct AttentionPlan {
 
   Reduction reduction = Reduction::kMerge;
 
-  // Number of the build, for a method that advances its last plan instead of building anew; 0 if it
-  // cannot be advanced. The add functions reset it, because such a plan has another's
-  // contributions.
+  // Number that the method gives to a plan it built, by which it recognizes its last plan and
+  // advances it instead of building anew; 0: the plan cannot be advanced. The add functions reset
+  // it, because the method does not know the segments and items that others add.
   uint64_t revision = 0;
 
   [[nodiscard]] int32_t rows() const { return static_cast<int32_t>(row_positions.size()); }

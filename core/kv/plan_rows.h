@@ -7,8 +7,8 @@
 
 namespace reprise::kv {
 
-// The finished plan of rows [first, end) of `plan`, numbered from 0. It has the caches and segments
-// of `plan`, and those of its items that these rows have, cut to them. CHECKs the range.
+// Returns the finished plan of rows [first, end) of `plan`, numbered from 0. It has all caches and
+// segments of `plan`, and the items that cover any of these rows, cut to them. CHECKs the range.
 [[nodiscard]] AttentionPlan cut_to_rows(const AttentionPlan& plan, int32_t first, int32_t end);
 
 }  // namespace reprise::kv

@@ -12,7 +12,7 @@ namespace reprise::kv {
 struct TokenRun {
   int32_t first_token = 0;  // index in the sequence
   int32_t tokens = 0;
-  // element offset of the first token's key and value in the cache, layer 0, head 0
+  // Element offset of the first token's key and value in the cache, layer 0, head 0.
   int64_t offset = 0;
   // True if the caller knows that the states have been computed.
   bool is_computed = false;

@@ -9,10 +9,10 @@
 
 namespace reprise::reuse {
 
-// Makes `plan`, which is reused from step to step, the plan of this step. If all contributors and
-// the method agree that the last plan goes on, it is advanced in place. Otherwise it is built anew:
-// rows with positions and lengths, then the method's row slots, segments and items, then the
-// contributors' in their order.
+// Makes `plan`, which holds the last step's plan, the plan of this step. If the method and all
+// contributors can continue the last plan, it is advanced in place. Otherwise it is built anew:
+// rows with positions and lengths, then the method's row slots, segments and items, then segments
+// and items of the contributors in their order.
 void write_plan(SequenceCache& method, std::span<PlanContributor* const> contributors,
                 StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan);
 

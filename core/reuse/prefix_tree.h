@@ -28,7 +28,7 @@ namespace reprise::reuse {
 
 using SequenceId = int64_t;
 
-// Which cached prefixes match() looks for.
+// The cached prefixes that match() looks for.
 enum class Matching : uint8_t {
   kNone,            // none: each sequence has its own chunks
   kChunks,          // whole chunks of any sequence
@@ -151,11 +151,11 @@ class PrefixTree {
   [[nodiscard]] const Chunk& chunk(int32_t index) const {
     return chunks_[static_cast<size_t>(index)];
   }
-  // all chunk indices are below it
+  // All chunk indices are below this one.
   [[nodiscard]] size_t chunk_index_end() const { return chunks_.size(); }
   // True if a later match can find the chunk with all its tokens computed, or a pin holds it.
   [[nodiscard]] bool can_be_found(const Chunk& c) const;
-  // Chunks of the path once the sequence has most_tokens tokens.
+  // Number of chunks of the path once the sequence has most_tokens tokens.
   [[nodiscard]] int32_t most_chunks(const TreeSequence& sequence) const;
   [[nodiscard]] const PrefixTreeOptions& options() const { return options_; }
   [[nodiscard]] size_t size() const { return entries_.size(); }  // number of sequences

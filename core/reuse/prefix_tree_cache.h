@@ -75,7 +75,7 @@ class PrefixTreeCache : public SequenceCache, public PrefixKeeper, public Reloca
   PrefixTreeCacheOptions options_;
   PrefixTree tree_;
   TreePlanner planner_;
-  std::unordered_set<RequestId> prefixes_;  // declared
+  std::unordered_set<RequestId> prefixes_;  // ids of the declared prefixes
   int64_t matched_tokens_ = 0, reused_tokens_ = 0, block_bytes_ = 0;
 };
 

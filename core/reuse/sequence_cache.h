@@ -66,8 +66,9 @@ struct Admission {
 
 // The prefixes that admit() promises to reuse; engines and tests check the promise.
 struct ReusePromise {
-  bool declared = false;  // a kept prefix of the prompt, all of it but the prompt's last token
-  bool found = false;     // tokens that other sequences have computed, while they are cached
+  bool declared = false;  // a kept declared prefix that the prompt begins with, except the prompt's
+                          // last token
+  bool found = false;     // leading tokens that other sequences have computed and that are cached
 };
 
 // One sequence's part of a step: its tokens [first_token, first_token + rows) are the query rows
@@ -98,8 +99,8 @@ class PlanContributor {
   // Appends segments and items after the method's. Must not change rows, row slots or what others
   // appended.
   virtual void append(StepBatch batch, kv::AttentionPlan& plan) = 0;
-  // True if what it appended last also serves this step, provided that the step has the same
-  // sequences in the same rows, each one token further.
+  // True if the segments and items that it appended last also serve this step, provided that the
+  // step has the same sequences in the same rows, each one token further.
   [[nodiscard]] virtual bool goes_on(StepBatch /*batch*/) const { return false; }
 };
 
@@ -109,7 +110,8 @@ struct PrefixUse {
   int32_t users = 0;  // sequences that begin with it now
 };
 
-// Keeps declared prefixes. A cache that is none finds shared prefixes by itself, or shares nothing.
+// Keeps declared prefixes. A cache that is no PrefixKeeper finds shared prefixes by itself, or
+// shares none.
 class PrefixKeeper {
  public:
   virtual ~PrefixKeeper() = default;
@@ -152,7 +154,7 @@ class SequenceCache {
   // Called once, before the first request.
   virtual void tune(const PlanSetting& /*setting*/) {}
 
-  // ---- What the cache may also be; null: it is not. The answer never changes. ----
+  // ---- Optional interfaces of the cache; null if it lacks one. The answer never changes. ----
 
   [[nodiscard]] virtual PrefixKeeper* prefix_keeper() { return nullptr; }
   [[nodiscard]] virtual Relocatable* relocatable() { return nullptr; }

@@ -74,7 +74,7 @@ class TreePlanner {
     int32_t end_token = 0;    // its rows read tokens before this one
     int32_t end_chunk = 0;    // end of the path's chunks that hold such tokens
     int32_t whole = 0;        // leading chunks that all of its rows read as a whole
-    int32_t common = 0;       // how many of those the next reader has too
+    int32_t common = 0;       // leading chunks of `whole` that the next reader has too
     int32_t next_chunk = 0;   // first chunk of the path that no item reads yet
     int32_t tail = -1;        // segment that the next token extends, or -1
     int32_t tail_blocks = 0;  // blocks that the segment has room for

@@ -16,7 +16,8 @@ namespace reprise::kv {
 // computation waits for that layer's copy only. [Prompt Cache §4.2 copies from host memory first]
 class DeviceSegment {
  public:
-  // Zeros, to be written by steps. Throws ShapeError, and MemoryError if the device has no room.
+  // A segment of zeros, to be written by steps. Throws ShapeError for a bad shape, and MemoryError
+  // if the device has no room.
   DeviceSegment(std::shared_ptr<DeviceRuntime> runtime, const SegmentShape& shape);
   // A complete copy of the host's states.
   DeviceSegment(std::shared_ptr<DeviceRuntime> runtime, const SegmentBuffer& states);
@@ -53,7 +54,7 @@ class DeviceSegment {
   std::shared_ptr<DeviceRuntime> runtime_;
   Buffer keys_, values_;
   std::shared_ptr<const SegmentHandle> source_;  // null without a source, or after drop_source()
-  // number of layers copied or under way, and of those waited for
+  // Number of leading layers whose copy has begun, and of those whose copy was awaited.
   int64_t begun_ = 0, awaited_ = 0;
 };
 

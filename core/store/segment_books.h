@@ -45,7 +45,7 @@ struct Entry {
   EvictionRank host_rank, disk_rank;
   std::optional<FileStamp> verified;  // stamp of the file when all of it was checked
   uint64_t version = 0;               // changes whenever the states may have changed
-  // when the file's use was last noted
+  // When the file's use was last recorded.
   std::optional<std::chrono::steady_clock::time_point> marked;
 
   // True if nobody but the store holds the segment.
@@ -93,7 +93,8 @@ class SegmentBooks {
   void forget_file(Entry& entry);
   // Removes the entry's file.
   void drop_file(const SegmentKey& key, Entry& entry);
-  // Takes over changes of the folder by other processes. Returns a sentence for each damaged file.
+  // Brings the entries up to date with files that other processes wrote or removed. Returns a
+  // sentence for each damaged file.
   std::vector<std::string> synchronize(const StoreListing& listing);
 
   std::map<SegmentKey, Entry> entries;

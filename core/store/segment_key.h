@@ -1,4 +1,4 @@
-// The key of a stored segment: whose states they are, and of which module.
+// The key of a stored segment: what its states depend on, and the name of their module.
 #pragma once
 
 #include <compare>
@@ -6,8 +6,8 @@
 
 namespace reprise::kv {
 
-// Everything besides the module's name that states depend on. Two identities that differ in one
-// field never share a segment. Fields that do not matter to the owner stay empty.
+// Everything that states depend on besides the module. Two identities that differ in one field
+// never share a segment. Fields that do not matter to the owner stay empty.
 struct StoreIdentity {
   std::string model;      // hash of config and weights: model::fingerprint_of()
   std::string tokenizer;  // hash of its files: model::tokenizer_fingerprint_of()
@@ -23,7 +23,7 @@ struct SegmentKey {
   std::string module;
 
   SegmentKey() = default;
-  // For a name that by itself says everything that the states depend on.
+  // A key without identity: its name alone must say what the states depend on.
   SegmentKey(std::string module_name);  // NOLINT(google-explicit-constructor)
   SegmentKey(const char* module_name);  // NOLINT(google-explicit-constructor)
   SegmentKey(StoreIdentity whose, std::string module_name);

@@ -12,7 +12,7 @@ inline constexpr size_t kFilePage = 4096;
 
 constexpr size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-// Offset from the beginning of a layer, and size.
+// A part of a layer: its offset from the layer's beginning, and its size.
 struct LayerPart {
   size_t begin = 0, bytes = 0;
 };

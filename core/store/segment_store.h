@@ -107,9 +107,9 @@ class SegmentStore {
   // the disk refuses, and if kInt8 cannot hold a state (NaN, infinity); `segment` is then
   // unchanged.
   void put(const SegmentKey& key, SegmentBuffer&& segment, double cost_s = 0);
-  // Nothing if the key is not known. If its file is damaged, forgets the key and throws Error, so
-  // that the segment can be computed and put again. A kInt8 segment is brought to the host tier; if
-  // there is no room, it takes memory beyond the budget while it is held.
+  // Returns nullopt for an unknown key. If its file is damaged, forgets the key and throws Error,
+  // so that the segment can be computed and put again. A kInt8 segment is brought to the host tier;
+  // if there is no room, it takes memory beyond the budget while it is held.
   [[nodiscard]] std::optional<SegmentHandle> acquire(const SegmentKey& key);
   // Asks a thread of the store to check all layers of a segment on disk and bring it to the host
   // tier. Returns at once. Does nothing if there is no room, no such key or a damaged file

@@ -36,7 +36,7 @@ struct GcReport {
 
 // Processes that have mapped a removed file can still read it. Files of a newer format stay. Takes
 // the folder's lock, so waits for writers; a dry run does not, and so also reports files that are
-// being written. Throws Error if the folder is of a newer format or refuses.
+// being written. Throws Error if the folder is of a newer format or cannot be read or changed.
 GcReport collect_garbage(const std::filesystem::path& folder, const GcOptions& options,
                          int64_t now_ns);
 

@@ -64,8 +64,8 @@ void parallel_for(const Context& context, int64_t items, Fn&& fn) {
 }
 
 // Wakes all threads of the caller's team before a measurement: a thread that has slept takes tens
-// of microseconds longer for its first item. Returns when all are awake; false if one was not
-// within a millisecond.
+// of microseconds longer for its first item. Returns true once all are awake, and false if one
+// still sleeps after a millisecond.
 bool wake_threads(const Context& context);
 
 }  // namespace reprise

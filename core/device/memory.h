@@ -32,6 +32,6 @@ struct AvailableMemory {
 
 // The least of MemAvailable and what the limits of the control group and of `ulimit -v` leave.
 AvailableMemory available_memory();
-int64_t available_bytes();  // of available_memory()
+int64_t available_bytes();  // available_memory().bytes
 
 }  // namespace reprise

@@ -70,9 +70,8 @@ class Scheduler {
   // Sets the rows of this step for each running sequence, at most its pending tokens. At least one
   // sequence must get rows.
   virtual void share(const StepView& view, std::span<int32_t> rows) = 0;
-  // Returns the index in view.running (two or more sequences) of the one to preempt. One sequence,
-  // the same in every call until it ends, must never be returned, so that the engine makes
-  // progress.
+  // Returns the index in view.running (two or more) of the sequence to preempt. One sequence, the
+  // same in every call until it ends, must never be chosen, so that the engine makes progress.
   [[nodiscard]] virtual size_t victim(const StepView& view) = 0;
 };
 

@@ -9,8 +9,8 @@
 
 namespace reprise::engine {
 
-// Applied in the order of vLLM's sampler: first tokens that are withheld or not allowed get the
-// logit -inf, then biases are added, then the penalties apply.
+// Applied in the order of vLLM's sampler: tokens that are withheld or not allowed get the logit
+// -inf, then biases are added, then penalties apply.
 struct TokenRules {
   std::vector<std::pair<int32_t, float>> bias;  // (token, what is added to its logit)
   std::vector<int32_t> allowed;                 // ascending; empty: all tokens

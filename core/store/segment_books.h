@@ -82,8 +82,8 @@ class SegmentBooks {
   void enter_host(Entry& entry, std::shared_ptr<const Resident> resident);
   void drop_host(Entry& entry);
 
-  // The segments whose files must be evicted so that `bytes` more fit, lowest rank first; nothing
-  // if even all files that nobody holds would not do.
+  // The segments whose files must be evicted so that `bytes` more fit, lowest rank first. nullopt
+  // if evicting all files that nobody holds would not make enough room.
   [[nodiscard]] std::optional<std::vector<SegmentKey>> disk_victims(int64_t bytes,
                                                                     const SegmentKey& keep) const;
   void evict_file(const SegmentKey& key);

@@ -15,7 +15,7 @@ struct StoredTensor {
   std::vector<int64_t> shape;
 };
 
-// Instead of a stored tensor's index: this part is 0 in every file of the family.
+// Value of StoredRun::stored for elements that no file of the family stores, because they are 0.
 inline constexpr size_t kZeros = static_cast<size_t>(-1);
 
 // A run of elements of the canonical tensor that lies in one piece in a stored tensor.
@@ -30,8 +30,8 @@ struct StoredLayout {
   std::vector<StoredRun> runs;  // sorted by `first`; together they cover the canonical tensor
 };
 
-// How files of the config's family store `tensor`. Names have the family's prefix, except the
-// head's.
+// Returns how files of the config's family store `tensor`. Names have the family's prefix, except
+// the head's.
 StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor);
 // True for tensors that some files contain but no computation here needs: rotary frequencies and
 // position numbers, which are recomputed, and an encoder's pooler and task heads, which come after

@@ -38,8 +38,8 @@ enum class Part : uint8_t {
   kSharedGate,         // [1, hidden]  its sigmoid scales the shared expert
   kRelativePositions,  // [2 * relative.span, hidden]
   kRelativeNorm,       // [1, hidden]  norm of kRelativePositions' rows
-  kPositionKey,        // [heads * head_dim, hidden]  of those rows, for queries
-  kPositionQuery,      // [heads * head_dim, hidden]  of those rows, for keys
+  kPositionKey,        // [heads * head_dim, hidden]  makes pk from those rows, see RelativeConfig
+  kPositionQuery,      // [heads * head_dim, hidden]  makes pq from those rows
   kConvolution,        // [hidden, hidden * convolution.kernel]  all taps of an input, then the next
   kConvolutionNorm     // [1, hidden]
 };

@@ -87,7 +87,7 @@ struct RelativeConfig {
   bool has_keys = true;  // has the term with pk, "c2p" in config.json
   bool has_queries = true;  // has the term with pq, "p2c" in config.json
   bool shares_projections =
-      false;  // pk and pq are made by the layer's key and query matrices, not by own ones
+      false;  // pk and pq are made by the layer's key and query matrices, not by separate ones
   bool has_norm = false;  // the table's rows are normalized
   // 0: each distance has a row; distances beyond `span` share the last one. Otherwise distances up
   // to buckets / 2 have a row each, and longer ones share rows on a scale that is logarithmic up to
@@ -159,11 +159,11 @@ struct ModelConfig {
   std::vector<int64_t> eos_ids;
   DType stored_dtype = DType::kF32;
 
-  // Most tokens of a sequence that the model can place: max_positions, or more with a rotary
-  // scaling that stretches them. INT64_MAX if positions have no end: ALiBi and relative positions.
+  // Upper bound on a sequence's length: max_positions, or more with a rotary scaling that stretches
+  // positions. INT64_MAX if positions have no end (ALiBi, relative positions).
   [[nodiscard]] int64_t position_limit() const;
-  // position_limit(), or the trained length where positions have no end: how long a sequence may
-  // become unless the user asks for more.
+  // Upper bound on a sequence's length unless the user asks for more: position_limit(), or the
+  // trained length if positions have no end.
   [[nodiscard]] int64_t default_tokens() const;
   [[nodiscard]] int64_t q_dim() const { return heads * head_dim; }
   [[nodiscard]] int64_t kv_dim() const { return kv_heads * head_dim; }

@@ -43,10 +43,12 @@ class AttentionStep {
   void attend_by_map(int64_t layer, const StepInput& step, const LayerChoice& choice);
   void show(int64_t layer, const StepInput& step, kernels::MapView map);
   void apply(int64_t layer, const StepInput& step, std::span<const kernels::RowMap> maps);
-  // attend() where some rows have maps and the others compute. Each run of neighbouring rows of one
-  // kind is computed by itself, so rows with maps save as much as in a step of their own.
+  // attend() for a step in which some rows have maps and the others compute. Each run of
+  // neighbouring rows of one kind is computed by itself, so rows with maps save as much as in a
+  // step of their own.
   void attend_mixed(int64_t layer, const StepInput& step, std::span<const kernels::RowMap> maps);
-  // The parts of attend_mixed() for the step's rows from `first` on, of which `plan` is.
+  // The two cases of attend_mixed() for one run of rows: `plan` has the run's rows, which are the
+  // step's rows from `first` on.
   void compute_rows(int64_t layer, int32_t first, const kv::AttentionPlan& plan);
   void reuse_rows(int64_t layer, const kernels::RowMap& map, const kv::AttentionPlan& plan);
   // Row `first` of attention's input, and of its output.
@@ -69,7 +71,7 @@ class AttentionStep {
   kernels::AttentionWorkspace workspace_;         // of compute_rows()
   std::vector<float> shown_;                      // a map copied from another device
   std::unique_ptr<Disentangled> relative_;        // null: scores have no relative positions
-  bool is_apart_ = false;                         // buffers.qkv is as project_apart() leaves it
+  bool is_apart_ = false;                         // buffers.qkv is laid out by project_apart()
   kernels::RowMap kept_;  // the last map that a layer of this step kept; no rows: none
 };
 

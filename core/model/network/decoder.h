@@ -44,8 +44,8 @@ class Decoder {
 
   // The runtime of the device that computes, where caches of plans must lie; null for the CPU.
   [[nodiscard]] virtual std::shared_ptr<DeviceRuntime> runtime() const { return nullptr; }
-  // [logit_rows, vocab] logits of the last forward(), in that device's memory, valid until the
-  // next; null on the CPU.
+  // Logits [logit_rows, vocab] of the last forward() in the memory of runtime()'s device, valid
+  // until the next forward(); null on the CPU.
   [[nodiscard]] virtual const float* device_logits() const { return nullptr; }
 };
 

@@ -27,7 +27,7 @@ class PartSet {
   }
   [[nodiscard]] int64_t bytes() const;  // bytes of tables and matrices, including those of experts
 
-  std::vector<PartSet> experts;  // of a layer with experts; they hold expert parts only
+  std::vector<PartSet> experts;  // [routed experts]  each holds the parts of one expert
 
  private:
   std::array<LoadedPart, kParts> parts_;

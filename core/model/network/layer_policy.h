@@ -87,8 +87,8 @@ class LayerPolicy {
   [[nodiscard]] virtual bool splits_attention() const { return false; }
   virtual void beginning(int64_t /*layer*/, AttentionPart /*part*/) {}
   virtual void computed(int64_t /*layer*/, AttentionPart /*part*/) {}
-  // Called by a policy_chain.h chain: another policy's choice holds for the layer, so a map that
-  // this policy would have kept or shared does not exist.
+  // Called by a PolicyChain if another policy's choice holds for the layer: a map that this policy
+  // would have kept or shared then does not exist.
   virtual void overruled(int64_t /*layer*/) {}
 };
 

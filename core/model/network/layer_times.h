@@ -17,9 +17,9 @@ struct LayerTime {
   int64_t choosing_ns = 0;      // the policy, such as AttnCache's retrieval and loading
   int64_t attention_ns = 0;     // input norm to output projection
   int64_t feed_forward_ns = 0;  // the rest of the block
-  // Parts of attention_ns, for LayerTimes that split attention; else 0. The others of it are the
-  // norm, writing the cache, applying the map and the output projection, and scores and softmax too
-  // where no map is computed as values.
+  // Parts of attention_ns, if LayerTimes splits attention; else 0. The rest of attention_ns is the
+  // norm, writing the cache, applying the map and the output projection; also scores and softmax,
+  // unless a map is computed as values.
   int64_t queries_ns = 0, keys_ns = 0, values_ns = 0, rotary_ns = 0, map_ns = 0;
 };
 

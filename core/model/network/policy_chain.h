@@ -8,10 +8,10 @@
 
 namespace reprise::model {
 
-// Asks its policies in order. The first choice that is not kCompute decides the layer: the other
-// policies get overruled(), and those after it are not asked. If all compute, a map is kept or
-// shown if any policy asks for it; those that asked to see it do. There is only one kept map, so
-// two policies that share maps (methods/layer_policies) cannot be combined.
+// Asks its policies in order. The first choice that is not kCompute decides the layer: all other
+// policies get overruled(), and later ones are not asked. If all compute, the map is kept or shown
+// if any policy asks for it, and shown only to the policies that asked. There is only one kept map,
+// so two policies that share maps (methods/layer_policies) cannot be combined.
 class PolicyChain final : public LayerPolicy {
  public:
   // No policy may be null (CHECK).

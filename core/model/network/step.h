@@ -11,7 +11,8 @@ namespace reprise::model {
 class LayerPolicy;
 class ScoreBias;
 
-// Spans and references are borrowed for the call. Row lists ascend; a row may be in both.
+// Spans and references are borrowed for the call. logit_rows and hidden_rows ascend; both may have
+// the same row.
 struct StepInput {
   std::span<const int32_t> ids;          // [rows]  token ids
   const kv::AttentionPlan& plan;         // finished; plan.rows() == rows

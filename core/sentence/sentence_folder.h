@@ -1,4 +1,4 @@
-// Reads how a sentence-transformers folder makes sentence vectors, apart from the model itself.
+// Reads how a sentence-transformers folder turns the model's states into sentence vectors.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Sends texts through a model, many in one step, and gets some numbers for each. Base of the
-// classes that make vectors and that score answers.
+// Sends texts through a model, many in one step, and gets a row of numbers for each: a vector or
+// the scores of answers or labels. Base of the classes that compute these.
 #pragma once
 
 #include <cstdint>

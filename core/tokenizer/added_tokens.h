@@ -34,8 +34,8 @@ struct TextPart {
   int32_t id = -1;
 };
 
-// Finds the longest of a set of strings that starts at a given place. A trie whose first step is a
-// table.
+// Finds the longest of a set of strings that starts at a place of a text, with a trie whose first
+// step is a table.
 class TokenMatcher {
  public:
   TokenMatcher() { root_.fill(-1); }

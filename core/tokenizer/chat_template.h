@@ -64,9 +64,9 @@ struct ChatMessage {
 // Throws Error naming the nearest family for an unknown name.
 const ChatTemplate& chat_template(std::string_view name);
 
-// Returns the family whose published template `jinja` is; it may differ from the published one in
-// its default system prompt. Returns nothing for any other template, such as one that writes dates
-// or tools.
+// Returns the family that publishes the template `jinja`; its default system prompt may differ from
+// the published one. Returns nullopt for any other template, such as one that writes dates or
+// tools.
 std::optional<ChatTemplate> recognized_chat_template(std::string_view jinja);
 
 // Writes the whole conversation and the opening of the answer. Throws Error for an unknown role,

@@ -10,7 +10,7 @@ namespace reprise::tokenizer {
 
 struct NormalizedText {
   std::string text;
-  // The first character of `text` begins the input, or was put before the input's first character.
+  // True if `text` starts with the beginning of the input or with characters put before it.
   bool is_start = false;
 };
 

@@ -28,9 +28,9 @@ struct SentencePieceModel {
   std::string normalizer_name;
   bool adds_dummy_prefix = true, removes_extra_spaces = true;
 
-  // True for a Llama-like model (BPE, bytes, identity rules) that only by the trainer's default
-  // removes extra spaces. Such a model is loaded so that it keeps them, as llama2.c, llama.cpp and
-  // the tokenizer.json made from it do.
+  // True for a Llama-like model (BPE, byte fallback, identity rules) that removes extra spaces only
+  // because this is the trainer's default. It is loaded so that it keeps them, as llama2.c,
+  // llama.cpp and the tokenizer.json made from such a model do.
   [[nodiscard]] bool drops_spaces_by_default() const {
     return model_type == 2 && has_byte_fallback && normalizer_name == "identity" &&
            removes_extra_spaces;

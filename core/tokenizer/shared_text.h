@@ -11,12 +11,13 @@
 
 namespace reprise {
 
-// A text's tokens, and those of the text with something behind it.
+// The tokens of a text, and of the text followed by another one.
 //
-// Only the text's last lines are encoded anew, together with what follows. Several tokens in a row
-// must turn out as in the whole text; there the two lists are joined. BPE merges look at neighbours
-// alone, so a list is right if every two neighbours in it are neighbours in a right list; other
-// tokenizers encode words by themselves. Where no tokens turn out alike, the whole text is encoded.
+// Only the text's last lines are encoded again, together with the text that follows. If eight
+// tokens in a row are the same there as in the tokens of the text alone, the two lists are joined
+// at these; else everything is encoded. The joined list is exact: BPE merges depend on neighbours
+// only, so every two neighbours need only be neighbours in one of the lists; other tokenizers
+// encode each word by itself.
 class SharedText {
  public:
   // `tokenizer` must outlive this. Throws Error as Tokenizer::encode().
@@ -24,7 +25,7 @@ class SharedText {
 
   // The tokens of the text alone.
   [[nodiscard]] const std::vector<int32_t>& tokens() const { return tokens_; }
-  // Tokenizer::encode(text + behind). Throws Error as it does.
+  // Returns Tokenizer::encode(text + behind). Throws Error as it does.
   [[nodiscard]] std::vector<int32_t> encode(std::string_view behind) const;
 
  private:
@@ -33,8 +34,8 @@ class SharedText {
   EncodeOptions options_;
   std::vector<int32_t> tokens_;  // of the text
   size_t tail_begin_ = 0;        // byte of text_ where its last lines begin
-  std::vector<int32_t> tail_;    // tokens of the last lines; none if these do not help
-  size_t alike_ = 0;             // last tokens that tokens_ and tail_ have in common
+  std::vector<int32_t> tail_;    // tokens of the last lines; empty: encode whole texts
+  size_t alike_ = 0;             // number of last tokens that tokens_ and tail_ have in common
 };
 
 }  // namespace reprise

@@ -7,8 +7,9 @@
 
 namespace reprise::tokenizer {
 
-// The shown text does not depend on how the text was cut. The stop text that is complete first ends
-// it; if several are complete at the same byte, the longest does. No part of it is shown.
+// Yields the text before the first stop text, however the text was cut into pieces. The stop text
+// that is complete first ends the text; if several are complete at the same byte, the longest does.
+// No part of it is returned.
 class StopText {
  public:
   // No stop text may be empty.

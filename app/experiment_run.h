@@ -1,5 +1,5 @@
-// The part that commands that measure an experiment share: their options, and the steps from a plan
-// to its table and figures.
+// Shared by the commands that measure an experiment: their options, and the steps from a plan to
+// its table and figures.
 #pragma once
 
 #include <string>
@@ -31,13 +31,14 @@ struct ExperimentOptions {
 // read into `options`, which must outlive the command line. `default_out` is shown by --help.
 void add_experiment_options(CLI::App& command, const char* default_out, ExperimentOptions& options);
 
-// The chosen experiment, read with this program's vocabulary. Throws Error if the file cannot be
-// read.
+// The chosen experiment, read with this program's vocabulary. If inputs that its scale names are
+// not on this machine, applies the scale's "stand_in" and says so in a note. Throws Error if the
+// file cannot be read.
 [[nodiscard]] experiments::Experiment load_chosen_experiment(const ExperimentOptions& options);
 
-// The manifest of the results folder. Checks before the measurement what is printed and drawn after
-// it: throws Error for a table or a figure's name that is not possible, and for a REPRISE_PYTHON
-// that cannot draw if figures are wanted.
+// The groups to measure and the manifest of their results folder. Throws Error before anything is
+// measured: for a metric of --metrics that no record will have, for a manifest that
+// check_made_manifest() refuses, and for a REPRISE_PYTHON that cannot draw if figures are wanted.
 [[nodiscard]] experiments::Plan checked_plan(const experiments::Experiment& experiment,
                                              const experiments::RunOptions& options,
                                              const ExperimentOptions& chosen);

@@ -18,9 +18,9 @@ class InputLines {
   // system's reason if the input cannot be read.
   [[nodiscard]] bool next();
   [[nodiscard]] const std::string& text() const { return text_; }
-  // True if the line has more than `most_bytes` bytes. Its text is then the first ones.
+  // True if the line has more than `most_bytes` bytes; text() then holds the first `most_bytes`.
   [[nodiscard]] bool was_longer() const { return was_longer_; }
-  [[nodiscard]] int64_t number() const { return number_; }  // of the line, from 1
+  [[nodiscard]] int64_t number() const { return number_; }  // line number, from 1
   [[nodiscard]] std::string where() const;                  // "input line 3"
   [[nodiscard]] size_t most_bytes() const { return most_bytes_; }
 

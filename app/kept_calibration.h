@@ -7,14 +7,14 @@
 
 namespace reprise::app {
 
-// Reads the calibration that an earlier command kept for this processor, its memory's pages, these
-// threads and this instruction set, and this build. If there is none, or with --fresh-calibration,
-// measures it, which takes about a second, keeps it and says so. If REPRISE_FETCH or
-// REPRISE_WEIGHT_FETCH is set, no file is read or written. A file that cannot be read or written is
-// named in a note, and costs only that second.
+// Reads the calibration that an earlier command kept for the same processor, page size, threads,
+// instruction set and build. If there is none, or with --fresh-calibration, measures it in about a
+// second, keeps it and says so. If REPRISE_FETCH or REPRISE_WEIGHT_FETCH is set, no file is read or
+// written. A file that cannot be read or written is no error: a note names it, and the calibration
+// is measured.
 [[nodiscard]] FetchChoices kept_calibration(const Context& context, const CommonOptions& options);
 
-// The context with its kept calibration; unchanged for another device than the CPU.
+// The context with kept_calibration() applied, if it computes on the CPU; otherwise unchanged.
 [[nodiscard]] Context calibrated(Context context, const CommonOptions& options);
 
 }  // namespace reprise::app

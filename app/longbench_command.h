@@ -13,11 +13,11 @@ namespace reprise::app {
 
 struct LongBenchScoreOptions {
   std::vector<std::string> files = {};  // predictions as the official pred.py writes them
-  std::string dataset = {};             // of all files; empty: each file's name up to the first dot
-  bool is_levenshtein = false;          // compare code as with the package python-Levenshtein
-  bool is_unlimited = false;            // do not score 0 where Python's recursion limit stops
-  bool has_lengths = false;             // also print the three length groups of LongBench-E
-  bool has_items = false;               // print a JSON object for each prediction instead
+  std::string dataset = {};     // dataset of all files; empty: each file's name up to its first dot
+  bool is_levenshtein = false;  // compare code as with the package python-Levenshtein
+  bool is_unlimited = false;    // score texts that exceed Python's recursion limit; false: 0
+  bool has_lengths = false;     // also print the three length groups of LongBench-E
+  bool has_items = false;       // print a JSON object for each prediction instead
 };
 
 // Writes a line for each file: dataset, metric, number of predictions, mean score in percent. With

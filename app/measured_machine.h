@@ -9,11 +9,12 @@
 
 namespace reprise::app {
 
-// Measures the limits of the device, if one computes, and of the processor and its memory (about
-// four seconds), and adds the kept_calibration().
+// Measures the limits of the context's device, if it has one, and of the processor and its memory
+// (about four seconds), and adds the kept_calibration().
 [[nodiscard]] Machine measured_machine(Context context, const CommonOptions& options);
 
-// Bytes that points may take: of the device's memory, if one computes, else of the system's.
+// Free bytes for the points of an experiment: in the memory of the context's device, if it has one,
+// otherwise in the system's memory.
 [[nodiscard]] int64_t available_bytes_for(const Context& context);
 
 }  // namespace reprise::app

@@ -13,10 +13,10 @@
 
 namespace reprise::app {
 
-// Counts of texts whose stored maps were reused, by a method that looks texts up.
+// Counts of lookups by a method that looks up stored attention maps for each text.
 struct ReuseCount {
   int64_t texts = 0;
-  int64_t hits = 0;           // texts of which at least one layer was computed with stored maps
+  int64_t hits = 0;           // texts with at least one layer computed with stored maps
   int64_t reused_layers = 0;  // (text, layer) pairs computed with stored maps
 };
 

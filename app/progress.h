@@ -20,7 +20,8 @@ class Progress : public experiments::RunObserver {
   void planned(int64_t points, int64_t present, int64_t torn_bytes) override;
   void machine_wanted() override;
   void started(const experiments::Group& group) override;
-  // On a terminal, at most once a second; elsewhere once a minute, so that logs stay short.
+  // Writes at most once a second on a terminal, and once a minute elsewhere, so that logs stay
+  // short.
   void doing(const std::string& what) override;
   void finished(const experiments::Group& group,
                 const std::vector<results::Record>& records) override;
@@ -36,8 +37,8 @@ class Progress : public experiments::RunObserver {
   bool is_terminal_;
   int64_t points_ = 0, present_ = 0, done_ = 0;  // done_ includes present_
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point told_ = start_;  // when doing() last wrote
-  std::string label_;                                    // of the group that is being measured
+  std::chrono::steady_clock::time_point told_ = start_;  // time when doing() last wrote
+  std::string label_;  // label of the group that is being measured
 };
 
 // A duration as "41 s", "3:05" or "1:02:03".

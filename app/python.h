@@ -31,7 +31,7 @@ void draw_figures(const Fields& document, const std::filesystem::path& out);
 
 struct Page {
   std::string html;
-  std::vector<std::string> undrawn;  // why the figures of a report are missing
+  std::vector<std::string> undrawn;  // reasons why figures of reports are missing
 };
 
 // A Python that has Jinja2. `sources` ("DIR1 DIR2") is used in messages. Throws Error naming the

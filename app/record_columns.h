@@ -16,7 +16,8 @@ namespace reprise::app {
 // label that the experiment gives it, if there is one.
 [[nodiscard]] std::string setting_text(const results::Record& record, const std::string& key);
 
-// The settings that take several values in these records, the method last and always.
+// The settings that take several values in these records, then the method in any case, then the
+// method's options if they vary and not every record has a label.
 [[nodiscard]] std::vector<std::string> key_columns(const std::vector<results::Record>& records,
                                                    const results::Manifest& manifest);
 

@@ -5,8 +5,8 @@
 //
 // The terminal's table shows the experiment's metrics that fit the width and names the others.
 // Metrics that the user asked for are all shown, in several tables one below the other if needed.
-// Quartiles are left out if one metric is too wide with them. CSV and JSON have medians and
-// quartiles apart and every metric of the experiment.
+// Quartiles are left out if one metric is too wide with them. CSV and JSON hold medians and
+// quartiles as separate numbers, for every metric of the experiment.
 //
 // If the experiment says so (mean_over), the last rows are the means over an axis, such as a
 // paper's average over its data sets.
@@ -34,7 +34,7 @@ enum class TableFormat : uint8_t { kTable, kCsv, kMarkdown, kJson };
 struct TableOptions {
   std::string format = "table";  // a name of --format
   std::string metrics;           // "a,b", "all", or "": those of the experiment that fit
-  size_t columns = 120;          // of the terminal
+  size_t columns = 120;          // width of the terminal
 };
 
 // Adds --format and --metrics, read into `options`, which must outlive the command line.
@@ -69,12 +69,12 @@ void print_table(const RecordTable& table, const TableOptions& options);
 std::string left_out_note(const results::Manifest& manifest);
 
 // A line for each group of points that was skipped because it does not fit into memory, with the
-// memory it needs. If there are many groups, the first is shown with the number of the others.
-// `skipped` are entries of results::read_skipped(). "" if there are none.
+// memory it needs. At most 12 groups are shown, with the number of the others. `skipped` are
+// entries of results::read_skipped(). "" if there are none.
 std::string skipped_note(const std::vector<results::SkippedPoint>& skipped);
 
-// A line for each group of points that was neither measured nor skipped, shortened as
-// skipped_note().
+// A line for each place of the sweep with points that were neither measured nor skipped, shortened
+// like skipped_note().
 std::string missing_note(const std::vector<results::MissingPoints>& missing);
 
 // Names the source of the papers' numbers beside these metrics, a line for each, and any file of

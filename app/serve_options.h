@@ -25,7 +25,7 @@ struct ServeOptions {
   std::string swap_budget;  // bytes with a unit; "": all that memory or disk has
   std::string swap_folder;  // "": the system's folder for temporary files
   int32_t max_batch = 32;
-  int32_t max_tokens = 0;  // of prompt and answer; 0: the model's positions
+  int32_t max_tokens = 0;  // prompt and answer together; 0: the model's positions
   int32_t prefill_chunk = 512;
   std::string body_limit;  // bytes with a unit; "": the default of server::HttpLimits
   int64_t request_timeout_s = 600;
@@ -35,7 +35,8 @@ struct ServeOptions {
 
 void add_serve_options(CLI::App& command, ServeOptions& options);
 
-// How preempted requests are kept. Throws Error for options that have no effect together.
+// The options for keeping preempted requests. Throws Error for an option that has no effect beside
+// the others.
 engine::SwapOptions swap_options(const ServeOptions& options);
 
 // The key of --api-key or --api-key-file; "": none. Throws Error if both are given, and for a file

@@ -30,11 +30,13 @@ struct Reported {
 //                  papers: [{metric: {text, value}} for each paper], answers: {name: text},
 //                  limits: {name: text}, caches_mib: {l2_bytes, l3_bytes: text}, noisy: [metric],
 //                  is_disturbed, is_judged, inexact: remark or ""}
-//     means        the same for each mean over the experiment's axis `mean_over`, and
-//                  requested: {name: value}, its settings
+//     means        the same fields for each mean over the experiment's axis `mean_over`, and
+//                  requested: {name: value}, the mean's settings
 //     notes        {gaps, papers}: sentences of the terminal's table, a line each
+//     looks        {method: [color, marker]}
 //     torn_bytes   bytes behind the last complete group of records
-//   changes   for each folder whose experiment an earlier folder has, compared with the first such:
+//   changes   for each folder that follows a folder of the same experiment, the comparison with the
+//             first such folder:
 //     [{before, after: indices in reports, points, only_before, only_after, tested,
 //       differences: [sentence], confidence, margin, most_compared,
 //       metrics: [{point: index in the later facts, metric, heading, before, after: {text, value},

@@ -1,4 +1,5 @@
-// The baselines that a PyTorch user has: decode attention by libtorch. Needs none of its headers.
+// Decode attention by libtorch: the baselines that a PyTorch user has. Includes none of libtorch's
+// headers.
 #pragma once
 
 #include <memory>

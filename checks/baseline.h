@@ -18,7 +18,7 @@ inline constexpr int kBaselineSchema = 1;
 struct BaselineEntry {
   std::string program;  // file name, e.g. attention_bench
   std::string name;
-  Limit limit = Limit::kDramRead;  // the limit it came nearest to
+  Limit limit = Limit::kDramRead;  // the limit that the benchmark came nearest to
   std::vector<double> times_s;
   std::vector<double> limits;        // GB/s or GFLOP/s, measured beside each sample
   std::vector<double> limit_shares;  // > 0

@@ -15,7 +15,7 @@ struct Repetition {
   // Time of one iteration: "real_time", which is manual time for benchmarks that take their own.
   double time_s = 0;
   // Share of that time in which the benchmark's first thread was on a processor. Well below 1 if
-  // other programs took its place, unless the benchmark itself waits.
+  // other programs took the processor, unless the benchmark itself waits.
   double cpu_share = 1;
   std::optional<double> bytes_per_s, flop_per_s;  // counters "B/s" and "FLOP/s"
   // For GPU benchmarks: the GPU's limits, measured in the same process, from the counters "device

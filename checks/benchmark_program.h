@@ -28,7 +28,7 @@ std::vector<Benchmark> list_benchmarks(const std::filesystem::path& place,
 // id.
 std::vector<Benchmark> filtered(std::vector<Benchmark> benchmarks, const std::string& filter);
 
-// How long and how often one process measures.
+// The minimum time and the number of repetitions that one process measures.
 struct RunPlan {
   double min_time_s = 0.01;  // least time of one repetition
   int repetitions = 1;

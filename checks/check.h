@@ -29,13 +29,13 @@ struct CheckOptions {
   double budget_s = 20;  // time for rounds, per benchmark
   // Probability that any interval of the whole check, at any look, is wrong.
   double false_alarm = 0.01;
-  uint64_t seed = 1;  // for coins and orders
+  uint64_t seed = 1;  // for the order of the programs and of the benchmarks
   // A/A pairs per benchmark. Fewer, but at least 5, if they would take half the budget.
   int calibration_rounds = 10;
 };
 
-// If the candidate's median cpu_share is below this, other programs disturb its times. A difference
-// still shows, but too small, so that "same" is never reported.
+// If the candidate's median cpu_share is below this, other programs disturb its times. Differences
+// then look smaller than they are, so "same" is never reported.
 inline constexpr double kLeastCpuShare = 0.8;
 
 struct BenchmarkResult {

@@ -48,13 +48,13 @@ struct Bench {
   const std::atomic<bool>& stop;
 };
 
-// Compares two programs on this machine. They run one after the other in each round, in an order
-// drawn from (seed, round), and are judged by the signed-rank test of the pairs.
+// Compares two programs on this machine. The programs run one after the other in each round, in an
+// order drawn from (seed, round); the signed-rank test of the pairs judges them.
 std::unique_ptr<Comparison> compare_programs(const Bench& bench, Benchmark baseline,
                                              Benchmark candidate, uint64_t seed);
 
-// Compares a program on this machine with a baseline file. Both are shares of their own machine's
-// limit, measured before and after each run, and are judged by the rank-sum test.
+// Compares a program on this machine with a baseline file. The samples of each side are shares of
+// the limit of its own machine, measured before and after each run; the rank-sum test judges them.
 std::unique_ptr<Comparison> compare_with_baseline(const Bench& bench, BaselineEntry baseline,
                                                   Benchmark candidate);
 

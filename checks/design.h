@@ -25,8 +25,8 @@ struct Look {
 
 // Returns the looks of a benchmark with up to `most_rounds` rounds (raised to least_rounds(alpha)),
 // which together err with probability at most `alpha`. After n of N rounds, alpha * (n / N)^2 is
-// spent [Kim and DeMets 1987]. Looks start at the first n for which a signed-rank interval exists
-// (2^(1 - n) <= level) and grow by a fifth; each spends what was added since the last.
+// spent [Kim and DeMets 1987]. Looks start at the first n >= 8 for which a signed-rank interval
+// exists (2^(1 - n) <= level), and grow by a fifth; each spends what was added since the last.
 std::vector<Look> looks(int most_rounds, double alpha);
 // Fewest rounds with which the last look, which spends at least half of `alpha`, has a finite
 // signed-rank interval. At least 12, because quartiles of fewer samples mean little.
@@ -52,9 +52,9 @@ struct Margins {
   double noise = 0;
   double same = 0;  // "same" needs the whole interval within +- this
 };
-// `margin` is the user's. `same` is 1.5 * noise.resolvable, but at least `margin` and at most twice
-// `margin`. On a noisy machine it is wider than `margin`, because equal programs would otherwise
-// hardly ever be called "same"; the table marks such verdicts with a star.
+// `margin` is the user's, and becomes `matters`. `same` is 1.5 * noise.resolvable, but at least
+// `margin` and at most twice `margin`. On a noisy machine it is wider than `margin`, because equal
+// programs would otherwise hardly ever be called "same"; the table marks such verdicts with a star.
 Margins margins_of(double margin, const Noise& noise);
 
 Verdict judge(const results::Shift& shift, const Margins& margins);

@@ -63,8 +63,8 @@ struct Axis {
   std::variant<Integers, Reals, Words, AnyText> accepted;
   std::string unit;
   std::string help;
-  // True if records are older than the axis. Points at its fallback then omit it from their ids, so
-  // that these stay the same.
+  // True if the axis was added when there were records of its kind already. The id of a point then
+  // omits the axis where it has its fallback, so that ids of older records stay valid.
   bool came_later = false;
 
   // Converts `given`. An integer is accepted as a real, and a real without fraction as an integer.

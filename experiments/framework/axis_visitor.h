@@ -72,8 +72,8 @@ template <KindAxes T>
   return detail::list_axes(detail::visit_of(defaults));
 }
 
-// Returns the struct with these values. There must be one of the right type for every axis that T
-// shows, and no others (CHECK).
+// Returns the struct with these values. `values` must have a value of the right type for every axis
+// that T shows, and no others (CHECK).
 template <KindAxes T>
 [[nodiscard]] T read_axes(const AxisValues& values) {
   T axes;

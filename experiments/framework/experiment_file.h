@@ -14,8 +14,8 @@
 // it names is absent, so that the experiment runs without a download. Its "note" says what stands
 // in.
 //
-// The points of a group are the methods and then the series, each as listed, or the other way round
-// with "compared_with": "series". The others are compared with the first.
+// The points of a group are its methods and then its series, in the file's order; with
+// "compared_with": "series", the series come first. All points are compared with the first one.
 #pragma once
 
 #include <filesystem>
@@ -34,7 +34,7 @@ namespace reprise::experiments {
 // A method of the registry.
 struct KnownMethod {
   std::string name;
-  // Says why it does not run where methods are used so; "" if it does.
+  // Returns the reason why the method does not run in kinds with this use; "" if it does.
   std::function<std::string(MethodUse)> refusal;
   // Returns all options with those of `given` set. Throws Error naming the option.
   std::function<Fields(const JsonObject& given)> resolve_options;
@@ -56,14 +56,14 @@ struct Experiment {
   std::string figure;  // the paper's name for it
   // May contain placeholders for settings, e.g. {batch}; see results/placeholders.h.
   std::string title;
-  std::string note;  // what a reader of the figure must know; may contain placeholders
+  std::string note;  // for a reader of the figure; may contain placeholders
   std::string scale;
-  bool has_stand_in = false;  // the scale has other inputs, which are not applied
+  bool has_stand_in = false;  // the scale has a "stand_in", which is not applied
   KindInfo kind;
   std::vector<ModelChoice> models;
   std::vector<DType> dtypes;
   std::string kv_dtype;               // "same" (as dtype) or a dtype's name
-  std::vector<MethodChoice> methods;  // and series, in the order of the points
+  std::vector<MethodChoice> methods;  // methods and series, in the order of the points
   // Methods and series in the file that are not measured; see leave_out_missing().
   std::vector<results::LeftOut> left_out;
   Workload workload;

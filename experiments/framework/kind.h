@@ -35,8 +35,8 @@ std::vector<std::string> names_of(const std::vector<T>& things) {
 
 // The use that a kind makes of methods. It decides which of them run in the kind.
 enum class MethodUse : uint8_t {
-  kPlans,       // compares how their caches' plans read: methods that are a cache alone
-  kGeneration,  // generates
+  kPlans,       // compares attention by their plans: methods that are only a cache
+  kGeneration,  // generates text after prompts
   kPrefill,     // computes prompts layer by layer; nothing is generated
   kMarkup       // answers prompts in a method's own markup
 };
@@ -51,17 +51,18 @@ struct Series {
   // Empty: none.
   std::function<Fields(const JsonObject& given)> resolve_options = {};
   std::function<reuse::OptionList()> list_options = {};
-  Look look = {};  // in figures
+  Look look = {};  // look in figures
 };
 
 struct KindInfo {
   std::string name;
   std::string summary;
-  // In the order in which a sweep nests them, outermost first: list_axes() of the kind's struct.
+  // The axes of the kind's struct (list_axes()), in the order in which a sweep nests them,
+  // outermost first.
   std::vector<Axis> axes;
   std::vector<MetricInfo> metrics;
   std::vector<Series> series = {};
-  // Empty: no method runs in it, only its series.
+  // Empty: the kind measures only its series.
   std::optional<MethodUse> method_use = MethodUse::kGeneration;
   // Workloads outside the registry that the kind reads itself. A kind with such workloads takes no
   // others.
@@ -92,7 +93,7 @@ struct ModelChoice {
 // A method, or a series of the kind, as an experiment file lists it.
 struct MethodChoice {
   std::string name;
-  Fields options = {};     // that the file sets
+  Fields options = {};     // options that the file sets
   Fields resolved = {};    // all options
   std::string label = {};  // name in tables and figures; "": name and options
 };
@@ -151,7 +152,7 @@ struct Measurement {
   Fields resolved;                            // settings as they turned out
   Fields answers;                             // outputs: hashes of generated tokens, agreement
   std::map<std::string, int64_t> memory;      // bytes
-  std::optional<results::CoreUses> core_use;  // of timed kinds, sample by sample
+  std::optional<results::CoreUses> core_use;  // for each sample; only in kinds that time work
   // results::disturbed_mark() if other programs took the cores; see Undisturbed. It is attached to
   // the samples added afterwards, and to the metrics derived from them.
   std::optional<results::Disturbed> disturbed;
@@ -188,8 +189,7 @@ struct MemoryNeed {
 class Kind {
  public:
   virtual ~Kind() = default;
-  // From now on, `tell` is told what measure() does between timed pieces of work, for people who
-  // wait.
+  // Sets the function that measure() calls with progress messages, between timed pieces of work.
   void tell_by(std::function<void(const std::string& doing)> tell) { tell_ = std::move(tell); }
   // Returns why this program cannot run a method it knows, with the remedy; "" if it can.
   [[nodiscard]] virtual std::string missing(const MethodChoice& method) const {
@@ -200,7 +200,8 @@ class Kind {
   // cannot be read); several problems become one ProblemsError. Called for every group before the
   // first is measured, so it must not load weights. The caller adds the group's label.
   virtual void check(const Group& group) = 0;
-  // Called for groups that passed check(). A group that needs more memory than there is is skipped.
+  // Called for groups that passed check(). Groups that need more memory than is available are
+  // skipped.
   [[nodiscard]] virtual MemoryNeed memory_need(const Group& group) = 0;
   // Returns one measurement per method of the group. `machine` has the machine's measured limits.
   // Throws Interrupted if `stop` was raised; the group in progress is abandoned.
@@ -218,7 +219,8 @@ class Kind {
   }
 
  protected:
-  // Says what is done now, such as "san: 40 texts computed". Must not be called within timed work.
+  // Passes on a progress message, such as "san: 40 texts computed". Must not be called within timed
+  // work.
   void tell(const std::string& doing) const {
     if (tell_) tell_(doing);
   }

@@ -1,4 +1,4 @@
-// Overrides by which one experiment file describes several: those of a scale, and --set a.b=c.
+// Overrides of an experiment file: those of a scale in the file, and --set a.b=c.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ namespace reprise::experiments {
 // Returns "smoke", "desk", "paper".
 const std::vector<std::string>& scale_names();
 
-// Which inputs an experiment reads: those that its scale names, or those of the scale's "stand_in",
-// for machines on which the named ones are absent.
+// The inputs that an experiment reads: those that its scale names, or those of the scale's
+// "stand_in", for machines on which the named ones are absent.
 enum class Inputs { kNamed, kStandIn };
 
 // Returns the file without "scales" and with the overrides of `scale` applied: objects merge key by
-// key, everything else is replaced. kStandIn then applies the scale's "stand_in" in the same way.
-// Throws Error for an unknown scale, here or in the file, and for a "stand_in" without a "note",
-// because figures must say what stands in.
+// key, null removes a key, everything else is replaced. kStandIn then applies the scale's
+// "stand_in" in the same way. Throws Error for an unknown scale, here or in the file, and for a
+// "stand_in" without a "note", because figures must say what stands in.
 Value with_scale(const Value& file, const std::string& scale, const std::string& source,
                  Inputs inputs = Inputs::kNamed);
 

@@ -1,4 +1,4 @@
-// Makes a manifest for records that have none, as far as the records tell.
+// Makes a manifest for records that have none, from the settings in the records.
 #pragma once
 
 #include <optional>

@@ -32,7 +32,7 @@ struct RunOptions {
   std::function<int64_t()> available_bytes = reprise::available_bytes;
 };
 
-// Why a group is not measured on this machine now.
+// The memory that a group needs and that is not available, so that the group is not measured now.
 struct MemoryLack {
   double need_bytes = 0, available_bytes = 0;
   std::string of_what;
@@ -40,11 +40,12 @@ struct MemoryLack {
   [[nodiscard]] std::string text() const;  // e.g. "needs 3.10 GiB (...), 2.00 GiB are available"
 };
 
-// Is told the events of a run in order. Counts are points.
+// Receives the events of a run in order. Counts are numbers of points.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  // Counts of this process's part. `torn_bytes` of an interrupted write were dropped.
+  // `points` and `present` count this process's part. `torn_bytes` of an interrupted write were
+  // dropped.
   virtual void planned(int64_t points, int64_t present, int64_t torn_bytes) = 0;
   virtual void machine_wanted() = 0;
   virtual void started(const Group& group) = 0;

@@ -33,8 +33,9 @@ struct Shard {
 Shard parse_shard(const std::string& text);
 
 // Returns the part of a rank that mpirun or srun started, from the variables of Open MPI, of MPICH
-// and its kin, and of Slurm; the whole experiment if there is one rank or none. `variable` is
-// std::getenv, or a made-up environment in tests; it returns null for unset variables.
+// and its kin, and of Slurm; the whole experiment if there is one rank or none. Throws Error for
+// values that are not a rank. `variable` is std::getenv, or a made-up environment in tests; it
+// returns null for unset variables.
 Shard shard_of_rank(const std::function<const char*(const char*)>& variable);
 
 }  // namespace reprise::experiments

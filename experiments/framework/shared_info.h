@@ -5,14 +5,14 @@
 
 namespace reprise::experiments {
 
-inline constexpr int64_t kMostTokens = int64_t{1} << 20;     // of a prompt
-inline constexpr int64_t kMostNewTokens = int64_t{1} << 16;  // of a sequence
-inline constexpr int64_t kMostSequences = int64_t{1} << 12;  // of a batch
+inline constexpr int64_t kMostTokens = int64_t{1} << 20;     // upper bound for a prompt
+inline constexpr int64_t kMostNewTokens = int64_t{1} << 16;  // upper bound for a sequence
+inline constexpr int64_t kMostSequences = int64_t{1} << 12;  // upper bound for a batch
 
 // The prompts of a group. A kind's struct derives from it and shows the fields in its own order.
 struct PromptAxes {
   int64_t prompt_tokens = 128;
-  int64_t shared_tokens = 0;  // the first ones, which all prompts have in common
+  int64_t shared_tokens = 0;  // first tokens, which all prompts have in common
 
   void visit_prompt_tokens(AxisVisitor& visitor) {
     visitor.integer({"prompt_tokens", "tokens", "length of a prompt"}, {1, kMostTokens},
@@ -36,7 +36,7 @@ struct StepAxes {
 };
 
 // Requests with such prompts. Kinds differ in the default of new_tokens and in the values they
-// accept, so they show it themselves.
+// accept, so each kind's struct shows new_tokens itself.
 struct RequestAxes : PromptAxes, StepAxes {
   int64_t new_tokens = 1;
   int64_t modules = 1;  // pieces that the shared tokens are cut into; an axis of "ttft" alone
@@ -51,7 +51,7 @@ inline const MetricInfo kKvMb = {"kv_mb", "MB", "peak of keys and values held"};
 inline const MetricInfo kReusedTokens = {
     "reused_tokens", "tokens",
     "prompt tokens whose keys and values were there already, where the method counts them"};
-// In every record of the kinds that run requests, beside what the kind lists.
+// Set in every record of the kinds that run requests, beside the metrics that the kind lists.
 inline const MetricInfo kPromptTokensTotal = {"prompt_tokens_total", "tokens",
                                               "prompt tokens of all requests"};
 

@@ -19,8 +19,8 @@ struct RunSettings {
   Device device = Device::kCpu;
 };
 
-// Nests models outermost, then dtypes, then the kind's axes in their order; methods are the points
-// of a group. Throws Error for more than kMostPoints points.
+// Nests models outermost, then dtypes, cases, and the kind's axes in their order; methods are the
+// points of a group. Throws Error for more than kMostPoints points.
 inline constexpr int64_t kMostPoints = results::kMostPlannedPoints;
 std::vector<Group> expand(const Experiment& experiment, const RunSettings& settings);
 

@@ -17,9 +17,10 @@ namespace reprise::experiments {
 // The samples of one method at one point of a sweep.
 class Undisturbed {
  public:
-  // Repeats at most `samples` pieces of work, so that a point takes at most about twice its time on
-  // a busy machine; short ones more often, kShortBudgetMs in total. `context` is that of the
-  // threads that work() runs on.
+  // Allows `samples` repeats in total and kMostTries calls for a sample, so that a point takes at
+  // most about twice its time on a busy machine. Further repeats may take kShortBudgetMs in total,
+  // which only short work fits into. `context` has the threads that work() runs on. With 0 samples
+  // nothing is repeated.
   explicit Undisturbed(int64_t samples = 0, const Context& context = {.threads = 1})
       : retakes_left_(samples),
         short_left_ms_(samples > 0 ? kShortBudgetMs : 0),
@@ -51,7 +52,7 @@ class Undisturbed {
     return std::move(*best);
   }
 
-  [[nodiscard]] int64_t disturbed() const;  // samples that count although they lost their core
+  [[nodiscard]] int64_t disturbed() const;  // samples kept although they lost their core
   [[nodiscard]] int64_t retaken() const { return retaken_; }
 
   // Adds the core use of each sample to `out`. Must be called first: samples that are added
@@ -60,7 +61,7 @@ class Undisturbed {
   // Marks a metric of `out` that compares these samples with those of `other`, pair by pair.
   void mark_comparison(const Undisturbed& other, const MetricInfo& metric, Measurement& out) const;
 
-  static constexpr int kMostTries = 3;  // of work that is not short
+  static constexpr int kMostTries = 3;  // calls of work() for one sample, short repeats not counted
   static constexpr double kShortBudgetMs = 500;
   // Two ticks of most systems: a thread that has rested gets a core at once, and for longer.
   static constexpr std::chrono::milliseconds kRest{8};

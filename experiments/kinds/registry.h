@@ -22,7 +22,7 @@ Vocabulary known_vocabulary();
 struct MethodCell {
   std::string method;   // one of the registry
   std::string place;    // a kind that takes methods of the registry, or a command
-  std::string refusal;  // why the method does not run there; "" if it does
+  std::string refusal;  // reason why the method does not run there; "" if it does
 };
 // Returns the cells of all methods, method by method. A kind's refusal is the reason in the error
 // for an experiment file with the method, a command's refusal the reason in the error for --method.

@@ -11,8 +11,8 @@ namespace reprise::experiments {
 
 // Returns the fingerprints in the form of results::identity_fields(). Small files and the JSON
 // files and tables of a data folder are hashed whole, weights by samples
-// (model::Coverage::kSamples); a file of data above 8 MiB is told by its size and time of change.
-// Files that are absent are left out, and those that cannot be read are "unreadable"; loading them
+// (model::Coverage::kSamples); a data file above 8 MiB is identified by its size and modification
+// time. Absent files are left out, and files that cannot be read are "unreadable"; loading them
 // reports why.
 [[nodiscard]] Fields sources_of(const Experiment& experiment);
 

@@ -8,7 +8,8 @@ namespace reprise::experiments::serving {
 class Clock {
  public:
   virtual ~Clock() = default;
-  [[nodiscard]] virtual double now_s() const = 0;  // from an arbitrary moment; never goes back
+  // Seconds since an arbitrary moment; never goes back.
+  [[nodiscard]] virtual double now_s() const = 0;
 };
 
 class SteadyClock final : public Clock {

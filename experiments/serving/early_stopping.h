@@ -20,8 +20,8 @@ struct EarlyStopping {
   double tolerance = 0;
   double confidence = 0.99;  // between 0 and 1 (CHECK)
 
-  // The largest t: so many of n requests may exceed the bound. -1: n is too small even for none.
-  // LoadGen discards one less, and reports the largest remaining latency as its estimate.
+  // The largest t: so many of n requests may exceed the bound. -1: n is too small even for t = 0.
+  // LoadGen discards t - 1 latencies and reports the largest remaining one as its estimate.
   [[nodiscard]] int64_t overlatency_allowed(int64_t requests) const;
   // The smallest n with t = `over`: 459 at the 99th percentile for none, 662 for one.
   [[nodiscard]] int64_t least_requests(int64_t over) const;

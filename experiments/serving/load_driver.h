@@ -22,8 +22,8 @@ struct DriveOptions {
 };
 
 struct DriveResult {
-  RequestLog log;           // of the requests that were sent; times count from `start_s`
-  std::string stop_reason;  // why the run was given up; "": it ran to its end
+  RequestLog log;           // log of the requests that were sent
+  std::string stop_reason;  // reason why the run was given up; "": it ran to its end
 };
 
 // Drives requests 0, 1, ..., schedule.intended_s.size() - 1 as run() describes. `draw` makes each

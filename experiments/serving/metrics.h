@@ -83,7 +83,7 @@ inline const MetricInfo kIsValid = {"is_valid", "yes or no",
 struct MetricOptions {
   Slo slo;                   // goodput is computed if it is set
   bool is_open_loop = true;  // arrivals were drawn before the run
-  double confidence = 0.95;  // of the intervals
+  double confidence = 0.95;  // confidence level of the intervals
   // Latency samples are kept request by request, for at most this many requests. A run with more
   // has only their summaries.
   int64_t most_samples = 100000;

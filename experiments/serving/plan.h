@@ -38,9 +38,8 @@ class PlansServing {
   virtual ~PlansServing() = default;
   // The plan of a group that passed check(), its prompts salted.
   [[nodiscard]] virtual ServingPlan plan(const Group& group, const workloads::Salt& salt) = 0;
-  // If the group asks for the highest rate that keeps its service level: searches it by runs of
-  // plans with the salts that `next_salt` returns, one after another. nullopt: the group asks for
-  // one rate.
+  // If the group asks for the highest rate that keeps its service level, searches that rate with
+  // runs of plans, each with the next salt of `next_salt`. nullopt: the group asks for one rate.
   [[nodiscard]] virtual std::optional<Measurement> search(
       const Group& /*group*/, const std::function<workloads::Salt()>& /*next_salt*/,
       const std::function<TrialRun(ServingPlan&)>& /*run*/, const std::atomic<bool>& /*stop*/) {

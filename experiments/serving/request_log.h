@@ -20,13 +20,13 @@ struct RequestEntry {
   // runs of very many requests.
   int64_t unkept_tokens = 0;
   double done_s = -1;
-  int64_t prompt_tokens = 0;   // of the request; as the server counts them, if it tells
-  int64_t wanted_tokens = 0;   // to generate
+  int64_t prompt_tokens = 0;   // as the server counts them, if it tells
+  int64_t wanted_tokens = 0;   // tokens to generate
   int64_t cached_tokens = -1;  // prompt tokens that were not computed; -1: not told
   int64_t preemptions = 0;
   int64_t reasoning_tokens = 0;  // of the generated ones, those that the server calls reasoning
   Outcome outcome = Outcome::kServed;
-  std::string reason;           // for every outcome but kServed
+  std::string reason;           // reason for any outcome other than kServed
   std::vector<int32_t> tokens;  // generated, if they are known and kept
 
   [[nodiscard]] int64_t generated() const {
@@ -39,16 +39,17 @@ struct StepEntry {
   double start_s = 0, end_s = 0;
   int64_t prefill_tokens = 0, decode_tokens = 0;
   int64_t batch = 0, waiting = 0, preempted = 0;
-  int64_t kv_bytes = 0;     // in use, before sequences that end release theirs
+  int64_t kv_bytes = 0;     // bytes in use, before sequences that end release theirs
   double scheduling_s = 0;  // part of the time without the model's arithmetic
-  // Counts of keys. context_tokens: summed over all decoding sequences. shared_tokens: saved by
-  // reading for n sequences at once, n - 1 times each key. repeated_tokens: of the other reads,
-  // those of keys that the same step has already read for another sequence.
+  // Numbers of keys in the attention of decoding sequences. context_tokens: keys that the sequences
+  // see, summed. shared_tokens: reads that sharing saves, n - 1 for each key that is read once for
+  // n sequences. repeated_tokens: reads of keys that the same step has already read for another
+  // sequence.
   int64_t context_tokens = 0, shared_tokens = 0, repeated_tokens = 0;
 };
 
 struct RequestLog {
-  std::vector<RequestEntry> requests;  // by index
+  std::vector<RequestEntry> requests;  // request i is at index i
   std::vector<StepEntry> steps;        // empty: the server does not report them
 };
 

@@ -1,4 +1,4 @@
-// How many prompt tokens a server's cache gave to a run, and how many it could give.
+// Counts the prompt tokens that a server found in its cache, and the tokens that it could find.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,9 @@ using ReuseOf = std::function<ReuseBounds(const workloads::ServingRequest&)>;
 struct Reuse {
   ReuseBounds bounds;
   int64_t prompt_tokens = 0;
-  int64_t cached_tokens = 0;  // of the requests whose server tells
-  int64_t untold = -1;        // index of the first request whose server does not tell; -1: none
+  int64_t cached_tokens = 0;  // summed over the requests with a known count
+  // Index of the first request whose server does not tell its cached tokens; -1: none.
+  int64_t untold = -1;
 };
 
 // Draws the prompts of served requests again, because the log does not keep them.

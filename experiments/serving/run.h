@@ -41,7 +41,7 @@ struct RunResult {
   Verdict verdict;
   bool was_flushed = false;  // the cache was empty, or held only the prefixes
   double prime_s = 0;        // time to compute the prefixes
-  std::string stop_reason;   // why the run was given up; "": it was not
+  std::string stop_reason;   // reason why the run was given up; "": it was not
 };
 
 // Sends request i of the source at schedule.intended_s[i], and waits for the last answer. In a

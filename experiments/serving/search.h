@@ -23,7 +23,7 @@ namespace reprise::experiments::serving {
 // The counts of one run at one rate.
 struct RateTrial {
   int64_t requests = 0;        // requests that ended
-  int64_t over_slo = 0;        // of these, requests not within the service level
+  int64_t over_slo = 0;        // ended requests not within the service level
   std::string invalid_reason;  // "": VALID
 };
 
@@ -36,7 +36,7 @@ struct SearchOptions {
   double least_rps = 1e-3, most_rps = 1e6;      // range of rates, both ends included
   double resolution = 0.02;                     // relative distance of the two rates at the end
   int64_t most_trials = 4;                      // at one rate
-  double percentile = 0.99, confidence = 0.95;  // of the decision on each rate
+  double percentile = 0.99, confidence = 0.95;  // for the decision on each rate
 };
 
 struct SearchStep {
@@ -47,10 +47,10 @@ struct SearchStep {
 };
 
 struct SearchResult {
-  double highest_rps = 0;  // that passed; 0: none did
+  double highest_rps = 0;  // highest rate that passed; 0: none did
   // The lowest rate that did not pass; infinity if all up to most_rps passed.
   double above_rps = std::numeric_limits<double>::infinity();
-  std::vector<SearchStep> steps;  // in the order they were tried
+  std::vector<SearchStep> steps;  // rates in the order they were tried
 };
 
 // Searches as described above. `trial` gets the rate and the trial's number, 0, 1, ..., which seeds

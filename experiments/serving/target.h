@@ -20,7 +20,7 @@ struct TargetEvent {
 
   bool is_end = false;  // the last event of the request; sets the members below
   Outcome outcome = Outcome::kServed;
-  std::string reason = {};     // for every outcome but kServed
+  std::string reason = {};     // reason for any outcome other than kServed
   double sent_s = -1;          // if it was not sent at submit()
   double admitted_s = -1;      // see RequestEntry
   int64_t cached_tokens = -1;  // see RequestEntry
@@ -30,7 +30,7 @@ struct TargetEvent {
 };
 
 struct TargetReport {
-  std::vector<TargetEvent> events;  // of one request in the order of their times
+  std::vector<TargetEvent> events;  // events of one request are in the order of their times
   std::vector<StepEntry> steps;     // since the last report, in the run's clock
 };
 

@@ -14,17 +14,17 @@
 namespace reprise::experiments::serving {
 
 struct ValidityRules {
-  double least_duration_s = 60;  // from the start to the last token
-  int64_t least_requests = 100;  // that ended, served or not
+  double least_duration_s = 60;  // from the start of the run to the last token
+  int64_t least_requests = 100;  // requests that ended, served or not
   // At most most_late_share of the requests may be sent more than most_late_s late; otherwise the
   // requested rate was not offered. An engine that is stepped in this process takes requests
   // between two steps, which is not the load's lateness; set the share accordingly.
   double most_late_s = 0.1;
   double most_late_share = 0.01;
-  double most_error_share = 0;  // of all requests: refused, failed, expired
+  double most_error_share = 0;  // largest share of ended requests that were not served
   bool is_open_loop = true;     // only then a queue can grow without end
-  // The service level. Its share is the percentile; if it is set, there must be enough requests to
-  // bound that.
+  // The service level. If it is set, there must be enough requests to bound the percentile
+  // slo.share.
   Slo slo;
   double tolerance = 0;
   double confidence = 0.99;
@@ -35,7 +35,7 @@ struct ValidityRules {
 };
 
 struct Verdict {
-  std::vector<std::string> reasons;  // of an INVALID run; empty: VALID
+  std::vector<std::string> reasons;  // reasons for INVALID; empty: VALID
   // Sentences that a reader of a VALID run's numbers should know: limits below the defaults, a
   // queue that grew to the end.
   std::vector<std::string> reservations;
@@ -43,7 +43,7 @@ struct Verdict {
   // that curves continue beyond the rate that meets it.
   SloOutcome slo = SloOutcome::kNone;
   int64_t ended = 0;          // requests that count: all but those cancelled with the run
-  int64_t over_slo = 0;       // of these, requests not within the service level
+  int64_t over_slo = 0;       // ended requests not within the service level
   int64_t over_allowed = -1;  // by early stopping; -1: too few ended to allow any
   bool is_too_small = false;  // the last reason: too few ended to bound the percentile
   bool queue_grew = false;    // queue_grew() of the log

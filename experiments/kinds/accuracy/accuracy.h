@@ -9,7 +9,8 @@
 // The baseline computes the same tokens at the same positions without imports, whether a file lists
 // it or not. Gapped and compact positions are the same, because the schema's texts follow each
 // other without gaps. A mode's divergence is computed over the baseline's answer, token by token.
-// The time to first token is that of the question's one answer; the baseline answers just before.
+// The time to first token is measured once per question and mode, after the baseline has answered
+// the same question.
 #pragma once
 
 #include <vector>

@@ -5,7 +5,7 @@
 //
 // If rounded arithmetic (bf16 weights, or keys and values narrower than f32) makes tokens differ,
 // each divergence is judged against the model in f32, which is loaded for that (NearTie). In f32 no
-// divergence is explained.
+// divergence is accepted.
 #pragma once
 
 #include "experiments/framework/kind.h"

@@ -40,23 +40,23 @@ struct AccuracyAxes : StepAxes, MmluAxes {
 
 struct GroupQuestions {
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::vector<workloads::questions::Item> items;  // as they are asked: cut where they were too long
-  std::vector<ItemPrompt> prompts;                // of items
+  std::vector<workloads::questions::Item> items;  // as they are asked, too long ones cut
+  std::vector<ItemPrompt> prompts;                // [items]
   int64_t cut = 0;                                // items that were cut
 
-  // The most tokens that a question takes: its whole prompt and the tokens behind it.
+  // The most tokens that a question takes: its whole prompt and its longest possible answer.
   [[nodiscard]] int64_t longest() const;
 };
 
 // The group's questions. With "most_prompt_tokens", the middle is cut out of prompts that are
 // longer, or that do not fit the model's positions together with their answers. Throws Error as the
-// loaders do, if an answer leaves no room for its question, and otherwise if the model cannot place
-// a question with its answer.
+// loaders do; for settings of the cut that contradict each other; and for a question that the
+// model's positions cannot hold with its answer, cut or not.
 [[nodiscard]] GroupQuestions questions_of(const Group& group, const model::ModelConfig& config,
                                           std::shared_ptr<const Tokenizer> tokenizer);
 
 // Makes the questions of a group when they are first asked for and keeps them until they are taken.
-// If an experiment's questions would fill the memory, some are made again when they are taken.
+// It keeps at most about 400 MB; questions beyond that are made again when they are taken.
 class QuestionShelf {
  public:
   // Returns GroupQuestions::longest(). Throws Error as questions_of().
@@ -67,10 +67,10 @@ class QuestionShelf {
  private:
   GroupQuestions make(const Group& group);
 
-  std::map<std::string, std::shared_ptr<const Tokenizer>> tokenizers_;  // by models
-  std::map<std::string, int64_t> longest_;                              // by the groups' ids
-  std::map<std::string, GroupQuestions> kept_;                          // likewise
-  int64_t kept_tokens_ = 0;                                             // of all prompts in kept_
+  std::map<std::string, std::shared_ptr<const Tokenizer>> tokenizers_;  // by model
+  std::map<std::string, int64_t> longest_;                              // by group id
+  std::map<std::string, GroupQuestions> kept_;                          // by group id
+  int64_t kept_tokens_ = 0;  // tokens of all prompts in kept_
 };
 
 }  // namespace reprise::experiments

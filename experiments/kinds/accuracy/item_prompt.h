@@ -25,14 +25,14 @@ inline constexpr const char* kScaffoldSetNames[] = {"all", "pairs"};
 struct ItemLayout {
   workloads::questions::Grouping grouping = workloads::questions::Grouping::kDocuments;
   ScaffoldSets scaffolds = ScaffoldSets::kAll;
-  int64_t max_positions = 0;  // of the model; 0: no end
+  int64_t max_positions = 0;  // positions of the model; 0: no limit
 };
 
 struct ItemPrompt {
   // The schema's own text is the preamble, behind the tokens that the tokenizer puts before a text.
   pml::CompiledSchema schema;
-  pml::CompiledPrompt prompt;                 // imports all; its text is the question and the cue
-  std::vector<std::vector<int32_t>> choices;  // tokens of each behind the question
+  pml::CompiledPrompt prompt;                 // imports all modules; its text is question and cue
+  std::vector<std::vector<int32_t>> choices;  // tokens that each choice adds after the question
   // True if the parts, tokenized separately, give the tokens of the whole text. Otherwise the
   // baseline computes other tokens than a user without modules would.
   bool is_as_whole = false;

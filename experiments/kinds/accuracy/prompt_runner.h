@@ -14,14 +14,14 @@ namespace reprise::experiments {
 
 struct RunnerOptions {
   DType kv_dtype = DType::kF32;
-  int32_t step_tokens = 512;        // computed at once
-  int32_t max_sequence_tokens = 0;  // computed tokens of a prompt, and those behind it
+  int32_t step_tokens = 512;        // tokens computed in one step
+  int32_t max_sequence_tokens = 0;  // most tokens of a prompt and its answer
   std::vector<int32_t> stop_ids;
 };
 
 struct Generated {
   std::vector<int32_t> tokens;
-  double first_token_ms = 0;  // from submitting the request; what preparing it took is not in it
+  double first_token_ms = 0;  // from submitting the request, without preparing it
 };
 
 // Runs one request after another on the contiguous cache.
@@ -30,8 +30,8 @@ class PromptRunner {
   // `decoder` must outlive it. Throws Error if the cache does not fit into memory.
   PromptRunner(const Context& context, model::Decoder& decoder, const RunnerOptions& options);
 
-  // Greedy tokens up to `most` of them, a stop id, or the first token for which `is_last` is true.
-  // The last token is included.
+  // Generates greedily until there are `most` tokens, a stop id, or a token for which `is_last` is
+  // true. The last token is included.
   Generated generate(const prompt_cache::PreparedPrompt& prompt, int64_t most,
                      const std::function<bool(int32_t token)>& is_last);
 

@@ -19,13 +19,13 @@ namespace reprise::experiments {
 [[nodiscard]] std::vector<std::string> task_names();
 
 struct QuestionChoice {
-  std::string task = "all";  // of the items, or all of them
+  std::string task = "all";  // task of the items that are taken; "all": any
   int64_t items = 0;         // takes the first items only; 0: all, or 50 if items are made up
   workloads::questions::MmluOptions mmlu = {};
   int64_t answer_tokens = 0;   // generated at most; 0: as each item says
-  bool cuts_documents = true;  // of longbench: into the documents that a context was made of
+  bool cuts_documents = true;  // longbench: cuts a context into its documents
   int64_t documents = 20;      // lines or topics of an item that is made up
-  uint64_t seed = 1;           // of items that are made up
+  uint64_t seed = 1;           // seed of items that are made up
 };
 
 // Returns at least one item. Throws Error as the loaders do; if no item is of the task, with the

@@ -15,7 +15,7 @@ struct Generation {
 // The point where a generation differs from its reference. The texts after it are different.
 struct Divergence {
   int64_t request = 0;
-  int64_t index = 0;  // of the first token that differs
+  int64_t index = 0;  // index of the first token that differs
   int32_t reference_token = 0, token = 0;
   double max_logit_difference = 0;  // over the tokens up to and including that one
 };

@@ -52,8 +52,9 @@ class AttentionLanes {
 };
 
 // The problem with a single head of keys and values, in the dtype that rounds finest on `device`:
-// f32 on the CPU, f16 on a GPU. In f32 every key that a plan leaves out or reads twice is found (in
-// bf16 a single head hides two of five among 1000). nullopt if the problem has that dtype already.
+// f32 on the CPU, f16 on a GPU. In f32 every key that a plan leaves out or reads twice is found; in
+// bf16, rounding hides two of five such faults in a head of 1000 keys. nullopt if the problem has
+// that dtype already.
 [[nodiscard]] std::optional<AttentionProblem> finest_shadow(const AttentionProblem& problem,
                                                             Device device);
 

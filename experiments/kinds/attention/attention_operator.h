@@ -19,7 +19,7 @@ namespace reprise::experiments {
 
 // A part of the step that can be run alone, any number of times.
 struct OperatorPart {
-  std::string metric;  // that its time becomes: "shared_us"
+  std::string metric;  // name of the metric for its time, e.g. "shared_us"
   std::function<void()> run;
   bool is_whole = false;  // run() does the same work as attend()
 };
@@ -51,7 +51,7 @@ class AttentionOperator {
   [[nodiscard]] virtual methods::Exactness exactness() const { return methods::Exactness::kExact; }
   // The roundings of its arithmetic, by which its outputs are judged.
   [[nodiscard]] virtual Rounding rounding() const = 0;
-  // Counts of the method itself, and the layout of its cache.
+  // Reports the method's own counts. resolved() has the layout of its cache.
   virtual void report(const reuse::MetricSink& sink) const = 0;
   [[nodiscard]] virtual Fields resolved() const = 0;
 };

@@ -31,7 +31,8 @@ struct AttentionProblem {
   [[nodiscard]] int64_t sequence_tokens() const { return prompt_tokens + completion_tokens; }
 };
 
-// The axes of kind "attention". A problem says the same with nothing left open.
+// The axes of kind "attention". attention_problem() turns them into an AttentionProblem, with all
+// defaults resolved.
 struct AttentionAxes {
   int64_t batch = 32;
   int64_t heads = 32;
@@ -67,14 +68,14 @@ struct AttentionAxes {
 // Bytes of the keys and values of one token in this layer.
 [[nodiscard]] int64_t kv_token_bytes(const AttentionProblem& problem);
 
-// Below, `keys` counts the tokens that each sequence's query sees: prompt, generated tokens and
-// itself.
+// Below, `keys` counts the tokens that each sequence's query sees: the prompt, the tokens generated
+// before, and the query's own token.
 
 // 4 * heads * head_dim per sequence and key: q k^T and p v, one multiplication and addition each.
 [[nodiscard]] double attention_flop(const AttentionProblem& problem, int64_t keys);
 
-// The least bytes of keys and values that must be read: shared tokens once, the others once for
-// their sequence.
+// The least bytes of keys and values that must be read: shared tokens once, and each sequence's own
+// tokens once.
 [[nodiscard]] double useful_kv_bytes(const AttentionProblem& problem, int64_t keys);
 
 // Bytes of keys and values that a plan reads, counting each of its items once.

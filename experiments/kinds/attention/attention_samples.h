@@ -16,30 +16,30 @@ namespace reprise::experiments {
 // Rates of the machine at one moment.
 struct MomentRates {
   double dram_read_gb_s = 0;
-  double gflop_s = 0;  // in the arithmetic of the keys' dtype
+  double gflop_s = 0;  // rate of products in the keys' dtype
 };
 
 // One timed step of one operator.
 struct AttentionTurn {
   double append_us = 0, latency_us = 0;
   MomentRates beside;
-  int64_t keys = 0;          // that each query sees
-  double kv_bytes_read = 0;  // by the operator's plan
+  int64_t keys = 0;          // keys that each query sees
+  double kv_bytes_read = 0;  // bytes that the operator's plan reads
 };
 
 // Times of reading the step's keys and values without computing, and of the attention right before,
 // both with cold caches.
 struct StreamTurn {
   double stream_us = 0;
-  double latency_us = 0;  // 0 where nobody asks for it
+  double latency_us = 0;  // 0: not measured
   double kv_bytes_read = 0;
 };
 
 struct AttentionSamples {
   std::vector<AttentionTurn> turns;
-  std::map<std::string, std::vector<double>> parts_us;  // by the metric they become
-  std::vector<StreamTurn> streams;                      // none of operators without a stream()
-  Undisturbed taking;                                   // of the turns
+  std::map<std::string, std::vector<double>> parts_us;  // times of parts, by their metric's name
+  std::vector<StreamTurn> streams;                      // empty if the operator has no stream()
+  Undisturbed taking;                                   // core use of the turns
 };
 
 // Times of the linear layers around the attention in microseconds; empty if there are none.

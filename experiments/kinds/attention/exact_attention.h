@@ -46,12 +46,13 @@ struct Deviation {
   // Largest share of the error that rounding explains, over heads and elements. Above 1 the outputs
   // are wrong; infinite if an output is not finite.
   double bound_share = 0;
-  int64_t sequence = 0, head = 0;  // where that is
+  int64_t sequence = 0, head = 0;  // place of that share
 
   void include(const Deviation& other);
 };
-// `output` is [batch, heads * head_dim]. An element may be off by (1 + 5) / sqrt(head_dim) times
-// the mean error of its head: the largest of 10^6 if each error is a sum of many roundings.
+// `output` is [batch, heads * head_dim], f32. A head may be off by rounding_bound(). An element may
+// be off by (rounding.sums * || o' || + 6 * mean_error()) / sqrt(head_dim): if each error is a sum
+// of many roundings, the largest of 10^6 errors is below 6 times their root mean square.
 [[nodiscard]] Deviation deviation_of(const ExactAttention& exact, std::span<const float> output,
                                      const Rounding& rounding);
 

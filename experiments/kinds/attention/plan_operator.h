@@ -66,7 +66,7 @@ class PlanOperator final : public AttentionOperator {
   void prefill(reuse::RequestId id, const Part& part, std::span<const int32_t> tokens);
   // Reserves and plans the sequences that were added to step_.
   void begin_step();
-  // Store the keys and values, and the queries, of the rows that plan_ has for these parts.
+  // Store keys and values, or queries, in the rows that plan_ has for these parts.
   void store_rows(std::span<const Part> parts);
   void store_queries(std::span<const Part> parts);
   // Copies the stored rows to the device, if there is one.
@@ -85,19 +85,19 @@ class PlanOperator final : public AttentionOperator {
   kv::BlockPool pool_;
   std::vector<std::vector<int32_t>> tokens_;  // ids of each sequence admitted
   std::vector<int32_t> positions_;  // 0, 1, 2, ... of all tokens so far; sequences are in step
-  std::vector<double> plan_us_;     // of each advance(), the schedule included
+  std::vector<double> plan_us_;     // time of each advance(), with the schedule
 
   // The members below belong to the current step.
   engine::Step step_;
   const kv::AttentionPlan* plan_ = nullptr;
-  kernels::AttentionSchedule schedule_;  // of the plan, as a step's layers share it
-  std::vector<int64_t> newest_row_;      // [batch]  of each sequence
+  kernels::AttentionSchedule schedule_;  // schedule of plan_
+  std::vector<int64_t> newest_row_;      // [batch]  newest row of each sequence
   AlignedBuffer keys_, values_rows_;     // [rows, kv_dim] f32
   AlignedBuffer queries_, output_;       // [rows, q_dim]  f32, and the runtime's dtype
-  std::optional<DeviceStep> on_device_;  // of another device than the CPU, instead of what follows
+  std::optional<DeviceStep> on_device_;  // on a device other than the CPU; replaces the next two
   kernels::AttentionWorkspace workspace_;
   kv::AttentionPlan shared_plan_, private_plan_;  // items over several sequences, over one
-  std::vector<std::unique_ptr<kernels::StepAttention>> part_attentions_;  // that parts() made
+  std::vector<std::unique_ptr<kernels::StepAttention>> part_attentions_;  // made by parts()
 };
 
 }  // namespace reprise::experiments

@@ -11,7 +11,7 @@
 
 namespace reprise::experiments {
 
-// Whether `name` is one of baselines::torch_baselines().
+// True if `name` is one of baselines::torch_baselines().
 [[nodiscard]] bool is_torch_baseline(const std::string& name);
 
 // Throws Error where libtorch cannot run the baseline: it is missing, or does not know the
@@ -22,10 +22,10 @@ void check_torch_baseline(const MethodChoice& method, const AttentionProblem& pr
 // The device whose memory libtorch uses for the context.
 [[nodiscard]] DeviceHandle torch_device(const Context& context);
 
-// Keys and values of every sequence for itself, nothing shared: the cache of a PyTorch user. It is
-// packed for the present number of tokens: views into a longer cache would need no packing, but
-// libtorch's bmm is 10 to 20 times slower on them in bf16. Room for all steps is allocated at once,
-// on huge pages. The torch baselines of a group share one cache, since they read the same.
+// Private keys and values of every sequence, as a PyTorch user caches them. It is packed for the
+// present number of tokens: views into a longer cache would need no packing, but libtorch's bmm is
+// 10 to 20 times slower on them in bf16. Room for all steps is allocated at once, on huge pages.
+// The torch baselines of a group share one cache, since they read the same.
 class PrivateCache {
  public:
   // Makes an empty cache in the memory of the context's device. `values` must outlive this.
@@ -34,14 +34,14 @@ class PrivateCache {
   // Holds the first `tokens` of every sequence, rounded to the cache's dtype. Writes all of them
   // unless it holds them already.
   void pack(int64_t tokens);
-  // Writes the last tokens again; on a device, in the order of its work.
+  // Writes the newest tokens again. On a GPU it enqueues the copy on the device's stream.
   void store_newest();
 
   // Keys [batch, kv_heads, tokens, head_dim] in the device's memory.
   [[nodiscard]] const void* keys() const { return keys_.data(); }
   [[nodiscard]] const void* values() const { return values_.data(); }
 
-  // Bytes of one cache.
+  // Bytes of a cache: keys and values of all sequences at their full length.
   [[nodiscard]] static int64_t bytes(const AttentionProblem& problem);
 
  private:
@@ -90,11 +90,11 @@ class TorchAttentionOperator final : public AttentionOperator {
   // each.
   //
   // Rounding a score s changes its weight by a factor exp(e) with |e| <= u |s|, and rounding the
-  // query with |e| <= u |q k|. Scores of TokenValues have variance 1: none of some 10^6 reaches 8,
-  // below which half the spacing of numbers is 4 u, so |e| <= 4 u. Errors of different keys and of
-  // the four sources are independent, so the output moves by less than sqrt(4^2 + 3) u < 5 u of its
-  // norm. 8 u = 2^-5 (f16: 2^-8) leaves room for rounded sums; keys of another sequence or head
-  // change it by about 1.
+  // query with |e| <= u |q k|. Scores of TokenValues have variance 1, so of 10^6 scores none
+  // reaches 8, and |e| <= 4 u: half the spacing of the dtype's numbers between 4 and 8. Errors of
+  // different keys and of the four sources are independent, so the output moves by less than
+  // sqrt(4^2 + 3) u < 5 u of its norm. 8 u = 2^-5 (f16: 2^-8) leaves room for rounded sums; keys of
+  // another sequence or head change it by about 1.
   [[nodiscard]] Rounding rounding() const override;
   void report(const reuse::MetricSink& sink) const override { (void)sink; }
   // `kernel` in the settings gives libtorch's version and the kernel that ran.
@@ -105,8 +105,8 @@ class TorchAttentionOperator final : public AttentionOperator {
   const TokenValues& values_;
   std::shared_ptr<DeviceRuntime> runtime_;  // null: the CPU's
   std::shared_ptr<PrivateCache> cache_;
-  baselines::TorchProblem step_;  // its `tokens` grow
-  int64_t tokens_;                // of each sequence, the newest included
+  baselines::TorchProblem step_;  // the problem; `tokens` grows from step to step
+  int64_t tokens_;                // tokens of each sequence, the newest included
   Buffer queries_;                // [batch, heads * head_dim] of the newest tokens
   std::optional<baselines::TorchAttention> attention_;  // over the present length
 };

@@ -23,7 +23,7 @@ class RequestLengthsKind : public Kind {
                                    const std::atomic<bool>& stop) override;
 
  private:
-  using Lengths = std::map<std::string, std::vector<double>>;  // by what is counted, ascending
+  using Lengths = std::map<std::string, std::vector<double>>;  // ascending, by "method"
 
   // Counted once for all percentiles of the same requests.
   const Lengths& lengths(const Group& group, const std::atomic<bool>& stop);

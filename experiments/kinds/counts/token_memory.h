@@ -6,7 +6,8 @@
 
 namespace reprise::experiments {
 
-// Counted from a segment as the store keeps it, so the same on every machine.
+// Counts the bytes of a segment as the store keeps it, so the results are the same on every
+// machine.
 class TokenMemoryKind : public Kind {
  public:
   explicit TokenMemoryKind(const Context& /*context*/) {}

@@ -15,8 +15,9 @@ namespace reprise::experiments {
 struct PmlFiles {
   std::string schema, prompt;  // prompt "": none
   std::string model;           // a folder, or the name of a shipped model or shape
-  std::string tokenizer;       // the same, whose tokenizer is taken in its place; "": the model's
-  std::string chat_template;   // "": the one of the model's architecture
+  // A folder or shipped model whose tokenizer is used; "": the tokenizer of `model`.
+  std::string tokenizer;
+  std::string chat_template;  // "": the one of the model's architecture
   bool is_as_coded = false;
   bool is_lenient = false;  // see pml::read_source()
   // Random weights prefer no position, so the schema may have any length.
@@ -26,8 +27,8 @@ struct PmlFiles {
 struct CompiledPml {
   std::unique_ptr<Tokenizer> tokenizer;
   pml::CompiledSchema schema;
-  std::optional<pml::CompiledPrompt> prompt;  // where a file was given
-  std::vector<std::string> notes;             // of lenient reading
+  std::optional<pml::CompiledPrompt> prompt;  // if PmlFiles::prompt names a file
+  std::vector<std::string> notes;             // corrections made by lenient reading
 };
 
 // The schema's file in the form that methods take. `tokenizer` must outlive it.

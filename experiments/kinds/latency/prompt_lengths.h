@@ -10,9 +10,10 @@ namespace reprise::experiments {
 
 inline constexpr const char* kNoDataset = "none";
 
-// `dataset` stands for prompt_tokens and fresh_tokens, and fresh_tokens for shared_tokens.
+// `dataset` sets prompt_tokens and fresh_tokens; fresh_tokens sets shared_tokens to the rest of the
+// prompt. with_lengths() fills them in.
 struct TtftAxes : RequestAxes {
-  int64_t fresh_tokens = 0;  // 0: shared_tokens says it
+  int64_t fresh_tokens = 0;  // 0: shared_tokens is given instead
   std::string dataset = kNoDataset;
   int64_t context_limit = 3500;
 
@@ -26,8 +27,8 @@ struct TtftAxes : RequestAxes {
 // Error if two axes set the same length, or an axis is set that has no effect.
 [[nodiscard]] TtftAxes with_lengths(TtftAxes axes);
 
-// Adds the lengths that a data set stands for to a point's settings as they turned out; without one
-// the requested settings say it all. `axes` are with_lengths().
+// Adds the lengths that a data set or fresh_tokens stands for to a point's resolved settings.
+// `axes` is the result of with_lengths().
 void add_lengths(const TtftAxes& axes, Fields& resolved);
 
 }  // namespace reprise::experiments

@@ -19,7 +19,7 @@ struct Rates {
 // other programs or another clock rate.
 class RatesBeside {
  public:
-  // `bytes` are what a sample reads at least. If they fit into the caches nothing is measured,
+  // `bytes` is the least that a sample reads. If they fit into the caches nothing is measured,
   // because reading memory would evict them.
   RatesBeside(const Group& group, double bytes, const Context& context, const Machine& machine);
   // Measures after a sample of the group's method `method`.
@@ -39,8 +39,8 @@ struct PrefillWork {
   int64_t sequences = 1, reused = 0, tokens = 0;
 };
 
-// The least time in milliseconds: the larger of the arithmetic and of reading the weights and the
-// reused keys and values once, at these rates (both above 0).
+// The least time in milliseconds: max(FLOPs / gflop_s, bytes / gb_s), where bytes are the weights
+// and the reused keys and values, each read once. Both rates must be above 0.
 [[nodiscard]] double prefill_limit_ms(const Group& group, const model::ModelConfig& config,
                                       const PrefillWork& work, const Rates& rates);
 

@@ -1,5 +1,5 @@
 // Ways to copy the attention states of cached tokens: within host memory, to a device's memory, and
-// within that.
+// within a device's memory.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ class StateRoutes {
   // Untimed work before a route: brings the file into memory, and releases the previous gathered
   // copy.
   void prepare(const std::string& route);
-  // Copies keys and values of all layers and returns the time in nanoseconds. The context's threads
-  // copy the layers, or a device, which is waited for. Call prepare() before.
+  // Copies keys and values of all layers and returns the time in nanoseconds. On the host the
+  // context's threads share the layers; a device's copies are waited for. Call prepare() before.
   int64_t run(const std::string& route);
   // Runs a route. True if every byte equals the source's.
   [[nodiscard]] bool copies_all(const std::string& route);
@@ -55,11 +55,11 @@ class StateRoutes {
   void write_file();
   [[nodiscard]] bool is_gathered() const;
 
-  Context context_;  // of the CPU
+  Context context_;  // context of the CPU
   std::shared_ptr<DeviceRuntime> runtime_;
   kv::SegmentShape shape_;
   kv::SegmentBuffer source_, target_;
-  HostLock keys_lock_, values_lock_;  // of source_
+  HostLock keys_lock_, values_lock_;  // lock the memory of source_ for the device
   std::unique_ptr<kv::DeviceSegment> device_source_, device_target_;
   std::vector<prompt_cache::StateRun> modules_;  // runs of source_
   prompt_cache::CopyBuffer buffer_;

@@ -31,7 +31,7 @@ inline const MetricInfo kComputeMs = {
 struct TimedRequest {
   int64_t begin_ns = 0;                    // before it was submitted
   std::vector<engine::TokenEvent> events;  // at least one
-  methods::TurnCounts counts = {};         // what the method did for it
+  methods::TurnCounts counts = {};         // the method's counts for this request
 };
 
 // Runs one request to its end. Throws Error if the engine refuses it.
@@ -41,8 +41,8 @@ TimedRequest run_timed(const methods::Method& method, engine::Engine& engine,
 // One method's repetitions in the order they were taken.
 struct RequestSamples {
   std::vector<double> ttft_ms, tpot_ms, e2e_ms;
-  TurnPartSamples parts;        // of the TTFT
-  std::vector<int32_t> tokens;  // of all repetitions, one after another
+  TurnPartSamples parts;        // parts of the TTFT
+  std::vector<int32_t> tokens;  // tokens of all repetitions, one after another
   Undisturbed taking;
 
   void add(const TimedRequest& timed);

@@ -9,14 +9,14 @@
 
 namespace reprise::experiments {
 
-// "use_cases": schemas and prompts chosen by the axis use_case. They come with the program, or the
-// workload's file is the folder of the schemas; a prompt that is not beside them is the shipped
-// one. "pml": the workload's file NAME.schema.xml, with NAME.prompt.xml beside it.
+// "use_cases": a schema and a prompt chosen by the axis use_case. They are the shipped ones, or the
+// workload's file is a folder of schemas; a prompt that is not in that folder is the shipped one.
+// "pml": the workload's file NAME.schema.xml, with NAME.prompt.xml beside it.
 [[nodiscard]] std::vector<workloads::WorkloadInfo> use_case_workloads();
 
 // The axes of kind "pml".
 struct PmlAxes : StepAxes {
-  std::string use_case = "of_file";  // the workload's file says it
+  std::string use_case = "of_file";  // "of_file": the workload's file is the schema
   int64_t new_tokens = 32;
   std::string tokenizer = "own";
   std::string reading = "strict";

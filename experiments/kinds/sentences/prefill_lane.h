@@ -27,7 +27,7 @@ namespace reprise::experiments {
 
 class PrefillLane {
  public:
-  // Makes and prepares the method. Throws Error as both do.
+  // Makes and prepares the method. Throws Error as make_method() and Method::prepare() do.
   PrefillLane(const MethodChoice& method, const methods::Setup& setup, int64_t repetitions);
 
   // The prompt in the form that the method wants, for example padded.
@@ -43,7 +43,7 @@ class PrefillLane {
   // The prompts of the steps.
   struct Prompts {
     const model::ModelConfig& config;
-    std::span<const int64_t> tokens;  // of each, as the method read them
+    std::span<const int64_t> tokens;  // [prompts]  tokens of each, as the method read it
     bool is_one_a_step = false;
   };
   // Adds the lane's metrics and the method's. `first` is the lane to compare with: one that took
@@ -53,7 +53,7 @@ class PrefillLane {
  private:
   struct Step {
     double ms = 0;
-    double attention_ms = 0;  // with retrieval, loading and whatever else choosing took
+    double attention_ms = 0;  // with the policy's choice: retrieval, loading maps
     double feed_forward_ms = 0;
     int64_t reused_layers = 0;
   };
@@ -80,7 +80,7 @@ class PrefillLane {
   std::shared_ptr<engine::RequestShaper> shaper_;  // null: prompts stay as they are
   std::unique_ptr<model::LayerTimes> times_;
   std::vector<Turn> turns_;
-  std::vector<Operations> operations_;  // of each turn of take_operations()
+  std::vector<Operations> operations_;  // for each turn of take_operations()
   Undisturbed taking_;
 };
 

@@ -11,7 +11,7 @@ namespace reprise::experiments {
 // are not counted.
 struct PrefillProducts {
   double attention = 0;  // projections of queries, keys, values and outputs; scores; maps by values
-  double reused = 0;     // part of `attention` with a stored map: values, map by values, outputs
+  double reused = 0;     // part of `attention` that a hit computes: values, map by values, outputs
   double rest = 0;       // MLPs, a convolution
 
   void add(const PrefillProducts& other) {

@@ -18,42 +18,42 @@ namespace reprise::experiments {
 inline constexpr const char* kSplitOfAsked = "same";
 
 struct SentenceChoice {
-  int64_t items = 0;          // pairs or labelled texts of each file, questions: the first; 0: all
-  std::string group = "all";  // of mmlu: of subjects
+  int64_t items = 0;          // most pairs, texts or questions of a file; 0: all
+  std::string group = "all";  // mmlu: a group of subjects
   workloads::questions::MmluOptions mmlu = {};
   // The split of MMLU that database and training are taken from. All questions of mmlu.split are
   // then asked. With kSplitOfAsked one split is divided. [AttnCache's released code]
   std::string database_split = kSplitOfAsked;
   double database_share = 0;  // share of the items that methods may store
-  double training_share = 0;  // share of the items that methods learn from before
-  uint64_t seed = 1;          // of the splits
-  // Contamination: methods store the asked texts themselves (of pairs, the first of each) in place
-  // of those of database_share. [AttnCache's released code for STS]
+  double training_share = 0;  // share of the items that methods learn from
+  uint64_t seed = 1;          // seed of the splits
+  // Contamination: methods store the asked texts themselves (the first text of each pair) instead
+  // of the texts of database_share. [AttnCache's released code for STS]
   bool stores_asked = false;
-  bool edits_texts = false;  // edited_text() of all texts
+  bool edits_texts = false;  // replaces all texts by edited_text()
   // For labelled texts: true if the model scores labels itself, so that no text is spent on a
   // probe.
   bool has_head = false;
 };
 
-// A text as PromptEOL's evaluation puts it into its prompt, which AttnCache's authors took: with a
+// A text as PromptEOL's evaluation, which AttnCache's authors use, puts it into its prompt: with a
 // full stop added unless it ends in . ? " or ', a final question mark turned into a full stop, and
-// single quotes for double ones.
+// double quotes turned into single ones.
 [[nodiscard]] std::string edited_text(std::string text);
 
 // Texts, and people's judgement of them: the similarity of the two texts of each pair, a label of
 // each text, or the right one of some continuations.
 struct SentenceSet {
-  std::vector<std::string> texts;    // of pairs: the first and the second of each in turn
-  std::vector<double> scores;        // of pairs: as many as pairs
-  std::vector<uint8_t> labels;       // of labelled texts: as many as texts
-  std::vector<size_t> answers;       // of questions: the right choice, as many as texts
-  std::vector<std::string> choices;  // of all questions, as they stand behind a text
-  std::vector<size_t> probe;         // of labelled texts: those that a probe learns from, and
-  std::vector<size_t> queries;       // that the probe is tested on; 4/5 and 1/5; of a head: all
-  bool has_head = false;             // of labelled texts: SentenceChoice::has_head
-  std::vector<std::string>
-      database;  // texts that methods may store; none is scored unless they are the asked ones
+  std::vector<std::string> texts;    // [texts]  of a pair, the first and then the second
+  std::vector<double> scores;        // [pairs]  similarity that people gave
+  std::vector<uint8_t> labels;       // [texts]  0 or 1, in sets of labelled texts
+  std::vector<size_t> answers;       // [texts]  index of the right choice, in sets of questions
+  std::vector<std::string> choices;  // choices of every question, as they follow its text
+  std::vector<size_t> probe;    // labelled texts that train a linear probe (4/5); none with a head
+  std::vector<size_t> queries;  // labelled texts that are scored (1/5); all with a head
+  bool has_head = false;        // see SentenceChoice
+  // Texts that methods may store; none is scored, except with SentenceChoice::stores_asked.
+  std::vector<std::string> database;
   std::vector<std::string> training;  // texts that methods learn from; none is scored
   std::vector<std::string> splits;    // descriptions of all parts; see split_by_text()
   int64_t unscored = 0;               // pairs left out because nobody scored them
@@ -69,11 +69,11 @@ struct SentenceScore {
   // Spearman's correlation of cosine and score, or the share of right labels, or the share of
   // questions whose likeliest choice is right.
   double value = 0;
-  results::Interval interval;  // of 95 %: the bootstrap's; or Wilson's
+  results::Interval interval;  // of 95 %: the bootstrap's for pairs, otherwise Wilson's
 };
 
-// `vectors` [texts, width]; for questions the choices' logits, and of a head the labels'. `seed`
-// draws the bootstrap's samples.
+// vectors [texts, width] f32: sentence vectors; for questions the logits of the choices, and with a
+// head the logits of the labels. `seed` draws the bootstrap's samples.
 SentenceScore score_sentences(const SentenceSet& set, std::span<const float> vectors, int64_t width,
                               uint64_t seed);
 

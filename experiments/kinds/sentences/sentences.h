@@ -28,8 +28,8 @@ class SentencesKind : public Kind {
 
  private:
   Bench bench_;
-  // Methods' results of long preparations with the model that kept_of_ names. They are cleared for
-  // another model.
+  // Results of methods' long preparations with the model kept_of_. They are cleared for another
+  // model.
   methods::Keepsakes kept_;
   std::string kept_of_;
 };

@@ -11,7 +11,7 @@ namespace reprise::experiments {
 
 inline constexpr const char* kTextAlone = "{text}";
 
-// How a text is put to the model.
+// The words in which a text is given to the model.
 struct TextAxes {
   std::string prompt = kTextAlone;
 

@@ -1,4 +1,4 @@
-// How many questions of a serving run were answered rightly.
+// Measures the share of a serving run's questions that were answered rightly.
 #pragma once
 
 #include <vector>

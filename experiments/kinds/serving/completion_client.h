@@ -17,7 +17,7 @@ struct ServerPlace {
   std::string api_key;
   double connect_timeout_s = 10;
   double silence_timeout_s = 120;  // no byte for so long
-  double request_timeout_s = 600;  // from sending it to its end
+  double request_timeout_s = 600;  // from sending a request to its end
 };
 
 // The parts "http://127.0.0.1:8000" and "/v1" of a server's URL; "/v1" is added to a URL without
@@ -34,8 +34,8 @@ struct Question {
 };
 
 struct Exchange {
-  double sent_s = -1;  // when it was begun to be written
-  double end_s = 0;    // when its last byte was read, or it failed
+  double sent_s = -1;  // when writing the request began; -1: never
+  double end_s = 0;    // when the answer's last byte was read, or the exchange failed
   int status = 0;      // HTTP; 0: there was no answer
   CompletionAnswer answer;
   // The reason why the request did not end as an answer with status 200: "status 503: ...", "Could

@@ -11,14 +11,14 @@
 namespace reprise::server {
 
 struct CompletionAnswer {
-  std::vector<double> token_s;     // of each generated token, ascending
-  std::vector<int32_t> token_ids;  // [token_s] where the server tells all of them, else empty
-  int64_t prompt_tokens = -1;      // as the server counts; -1: it does not say
-  int64_t cached_tokens = -1;      // likewise
-  int64_t reasoning_tokens = 0;    // of token_s, in events of reasoning
-  std::string finish_reason;       // of the server
-  bool tells_tokens = false;       // how many tokens it generated, in one of the ways below
-  std::string fault;               // what is wrong with the stream; "": nothing
+  std::vector<double> token_s;     // time of each generated token, ascending
+  std::vector<int32_t> token_ids;  // [token_s], or empty if the server omits any
+  int64_t prompt_tokens = -1;      // as the server counts; -1: not told
+  int64_t cached_tokens = -1;      // as the server counts; -1: not told
+  int64_t reasoning_tokens = 0;    // tokens of token_s that came in events of reasoning
+  std::string finish_reason;       // "": not told
+  bool tells_tokens = false;       // the stream gave token counts; see CompletionStream
+  std::string fault;               // fault of the stream, in words; "": none
 };
 
 // Server-sent events of /v1/completions or /v1/chat/completions with "stream". In a chat, reasoning
@@ -31,9 +31,9 @@ struct CompletionAnswer {
 //   its logprobs
 //   one if it has text; also one if it has none, if that gives the total of usage at the end
 //   (halves of a character are tokens without text)
-// If neither gives that total, the tokens are spread evenly over the events with text, from the
-// first to the last. So are those of an answer that tells nothing and ended for its length: it has
-// as many as were asked for.
+// If these numbers do not add up to that total, the total is spread evenly over the events with
+// text, from the first to the last. An answer without any count that ended for its length has as
+// many tokens as were asked for, spread in the same way.
 class CompletionStream {
  public:
   // Takes bytes of the body in order, split anywhere. Times must not decrease.
@@ -45,7 +45,7 @@ class CompletionStream {
  private:
   struct Chunk {
     double time_s = 0;
-    int64_t tokens = -1;  // -1: it does not say
+    int64_t tokens = -1;  // -1: not told
     bool has_text = false;
     bool is_reasoning = false;
   };
@@ -61,7 +61,7 @@ class CompletionStream {
 
   std::string line_, data_;
   bool has_data_ = false, is_done_ = false;
-  double last_s_ = 0;  // of the bytes fed last
+  double last_s_ = 0;  // time of the bytes fed last
   Chunks chunks_;
   int64_t counted_ = 0;    // the running count's last value
   int64_t total_ = -1;     // tokens, as the server says at the end

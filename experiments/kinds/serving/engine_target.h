@@ -40,7 +40,7 @@ class EngineTarget final : public serving::Target {
   const serving::Clock& clock_;
   engine::VirtualClock* virtual_clock_;
   std::vector<std::string> prefixes_;
-  // Running requests, and the number of tokens that each has.
+  // Running requests, and the number of prompt and generated tokens of each.
   std::unordered_map<engine::RequestId, int64_t> lengths_;
 };
 

@@ -29,20 +29,20 @@ struct LoadOptions {
   std::string model;  // "": the first that the server lists
   PromptForm form = PromptForm::kTokenIds;
   std::shared_ptr<const Tokenizer> tokenizer;
-  int64_t most_connections = 512;  // requests beyond wait for one, and are sent late
+  int64_t most_connections = 512;  // further requests wait for a connection and are sent late
 };
 
 // The server's answers to ask_server().
 struct ServerFacts {
   std::string model;
   std::string owner;    // "owned_by" of the model: "vllm", "sglang", "llamacpp", ...; "": not told
-  std::string version;  // of GET /version, as vLLM tells it; "": not told
+  std::string version;  // answer of GET /version, as vLLM has it; "": not told
   // True if the server accepts the fields that make it generate all requested tokens and tell the
   // number of tokens of an event: ignore_eos, stream_options, return_token_ids, timings_per_token.
   // Servers ignore unknown fields; a server that refuses them gets none.
   bool takes_extensions = true;
   bool tells_cached_tokens = false;
-  bool tells_tokens = false;  // how many it generated
+  bool tells_tokens = false;  // the server tells how many tokens it generated
 };
 
 // Asks the server for its models and for one token after `prompt`. The server may cache the prompt,

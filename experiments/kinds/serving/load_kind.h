@@ -32,7 +32,7 @@ struct NamedServer {
 [[nodiscard]] std::vector<std::string> reuse_names();
 
 struct LoadReuse {
-  std::string allowed = "prefix_within_run";  // of reuse_names()
+  std::string allowed = "prefix_within_run";  // one of reuse_names()
   // Runs with equal nonces have equal prompts, point by point; unused with "all".
   uint64_t nonce = 0;
 };

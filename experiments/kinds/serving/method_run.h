@@ -19,7 +19,7 @@ namespace reprise::experiments {
 // The largest needs over all requests.
 struct Extent {
   int64_t longest = 0;        // prompt and output
-  int64_t prefix_tokens = 0;  // of all prefixes
+  int64_t prefix_tokens = 0;  // tokens of all prefixes together
   int64_t prefixes = 0;
 };
 [[nodiscard]] Extent extent_of(const workloads::RequestSource& source);
@@ -58,10 +58,10 @@ class MethodRun {
   const std::unique_ptr<const serving::Clock> clock_;
   const model::Decoder* decoder_ = nullptr;  // null: steps are modelled
   std::shared_ptr<const std::filesystem::path> swap_folder_;
-  double prepare_s_ = 0;  // that the method took to compute prefixes before there was an engine
+  double prepare_s_ = 0;  // time of Method::prepare(), before there is an engine
   std::unique_ptr<engine::Engine> engine_;
   EngineTarget target_;
-  double run_s_ = 0;  // in real time
+  double run_s_ = 0;  // time of the run by the real clock
 };
 
 }  // namespace reprise::experiments

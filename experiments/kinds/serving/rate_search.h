@@ -13,17 +13,19 @@ namespace reprise::experiments {
 
 [[nodiscard]] std::vector<MetricInfo> rate_search_metrics();
 
-// Whether a search is asked for instead of one run at rate_rps, where a search begins.
+// True if the axes ask for a search, which begins at rate_rps, instead of one run at that rate.
 [[nodiscard]] bool searches_rate(const SearchAxes& axes);
-// Throws Error for a search without a service level, or of arrivals that have no one rate.
+// Throws Error for a search without a service level, for arrivals without a single rate, and for
+// several trials of arrivals that are the same in each trial.
 void check_rate_search(const ServingAxes& axes);
 
 // A run of the search: the group and its axes with the rate, a seed of arrivals of its own, and
-// enough requests for the least duration. Without so many no high rate could be VALID.
+// enough requests for the least duration. With fewer requests a run at a high rate would be too
+// short to be VALID.
 struct RateTrialGroup {
   Group group;
   ServingAxes axes;
-  bool is_longer = false;  // it asks for more requests than the group
+  bool is_longer = false;  // this run has more requests than the group asks for
 };
 
 // Searches as experiments/serving/search.h describes; trial n of a rate draws its arrivals by seed

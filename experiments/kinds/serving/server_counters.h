@@ -9,7 +9,7 @@ namespace reprise::server {
 // Prompt tokens since the server's start.
 struct PromptCounters {
   double prompt_tokens = 0;
-  double cached_tokens = 0;  // of these, found in the cache
+  double cached_tokens = 0;  // prompt tokens found in the cache
 };
 
 // Reads the Prometheus text of vLLM, SGLang and `reprise serve`, summed over labels; nullopt for

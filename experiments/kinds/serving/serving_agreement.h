@@ -29,10 +29,10 @@ struct Parting {
 std::vector<Parting> add_agreement(const serving::RequestLog& log, const serving::RequestLog& first,
                                    Measurement& out);
 
-// If add_agreement() set a share, judges whether partings are near ties, as many as the group asks
-// for. Each judged one is listed in the answers with its two tokens, their gap, and the deviation
-// that may explain it. Throws as GroupTies::judge(), which may load a second model; call it after
-// all memory has been measured.
+// If add_agreement() set a share, judges for up to `judged_partings` requests of the group's axes
+// whether the two tokens are a near tie. Each judged parting is listed in the answers with its two
+// tokens, the gap between their logits, and the deviation that may explain it. Throws as
+// GroupTies::judge(), which may load a second model; call it after all memory has been measured.
 void add_judgement(GroupTies& ties, const Group& group, const workloads::RequestSource& source,
                    const serving::RequestLog& first, std::vector<Parting> partings,
                    Measurement& out);

@@ -102,7 +102,7 @@ struct ServingAxes {
   RuleAxes rules;
   SearchAxes search;
   double usd_per_hour = 0;      // price of the machine; 0: not given
-  int64_t judged_partings = 0;  // requests of a method; see serving_agreement.h
+  int64_t judged_partings = 0;  // most judged requests of a method; see serving_agreement.h
 
   void visit(AxisVisitor& visitor);
 };
@@ -122,7 +122,7 @@ struct ServingAxes {
 [[nodiscard]] workloads::ArrivalSchedule schedule_of(const Group& group, const ArrivalAxes& axes,
                                                      const workloads::RequestSource& source);
 
-// Whether the engine is told of the source's prefixes before the first request.
+// True if the engine is told of the source's prefixes before the first request.
 [[nodiscard]] bool declares_prefixes(const EngineAxes& axes);
 [[nodiscard]] int64_t kv_budget_bytes(const EngineAxes& axes);  // 0: none
 

@@ -25,8 +25,8 @@ namespace reprise::experiments {
 //   logits   [tokens, vocab], row i what token i was to be drawn from
 [[nodiscard]] double log_likelihood(std::span<const float> logits, std::span<const int32_t> tokens);
 
-// The index of the first token that differs; the shorter length if one is the beginning of the
-// other; nullopt if they are equal.
+// The index of the first token that differs; the shorter length if one answer is the beginning of
+// the other; nullopt if they are equal.
 [[nodiscard]] std::optional<int64_t> first_divergence(std::span<const int32_t> baseline,
                                                       std::span<const int32_t> variant);
 

@@ -1,5 +1,4 @@
-// The part that the kinds share: one loaded model at a time, prompts of any workload, and timed
-// requests.
+// Shared by the kinds: one loaded model at a time, prompts of any workload, and timed requests.
 #pragma once
 
 #include <atomic>
@@ -31,8 +30,8 @@ class Bench {
   // Throws Error with everything that is wrong with the group and can be known before weights are
   // loaded: its model and checkpoint, dtypes, methods, workload and prompts.
   void check(const Group& group, const RequestAxes& axes);
-  // Throws Error where the group's model cannot be loaded on the context's device: its dtype, its
-  // shape, its checkpoint's headers.
+  // Throws Error if the group's model cannot be loaded on the context's device, because of its
+  // dtype, its shape or its checkpoint's headers.
   static void check_loadable(const Group& group, const Context& context);
   // Checks the model as check() does: that it can be loaded and can generate. Reads the headers of
   // a checkpoint once, whatever the number of groups.
@@ -41,7 +40,7 @@ class Bench {
   void use_calibration(const Machine& machine);
   // The model's shape, without its weights.
   [[nodiscard]] static model::ModelConfig config(const Group& group);
-  // The group's decoder. If it is another one than before, the one before is freed first.
+  // The group's decoder. If another decoder is loaded, that one is freed first.
   model::Decoder& decoder(const Group& group);
   // Names the group's model and the way its weights are made and held.
   [[nodiscard]] static std::string held_model(const Group& group);
@@ -49,7 +48,8 @@ class Bench {
   struct Lane {
     std::unique_ptr<methods::Method> method = {};
     std::unique_ptr<engine::Engine> engine = {};
-    double prefix_ms = 0;  // that preparing the method and declaring the prefix took
+    // Time to declare the prefix. Includes preparing the method if the method imports prefixes.
+    double prefix_ms = 0;
   };
   // The group's methods, ready to take turns at requests with the group's prompts: an engine each,
   // with room for `max_batch` sequences, which knows the group's prefix. Begins the count of peak
@@ -72,8 +72,8 @@ class Bench {
   // Prompt of request `request`, prompt_tokens long and the same for every method: the prefix, then
   // what the workload draws for this request. A workload is made once for a model.
   std::vector<int32_t> prompt(const Group& group, const PromptAxes& axes, int64_t request);
-  // Declares the group's prefix, if it has any, and returns the milliseconds that took: next to
-  // nothing for a method that does not keep prefixes apart.
+  // Declares the group's prefix, if it has any, and returns the time in milliseconds: almost 0 for
+  // a method that does not keep declared prefixes.
   double declare_prefix(engine::Engine& engine, const Group& group, const PromptAxes& axes);
 
  private:
@@ -85,18 +85,19 @@ class Bench {
   void check_once(const std::string& what, const std::function<void()>& step);
 
   Context context_;
-  std::string loaded_;  // what decoder_ was made from
+  std::string loaded_;  // held_model() of decoder_
   std::unique_ptr<model::Decoder> decoder_;
-  std::string drawn_from_;  // what workload_ was made from
+  std::string drawn_from_;  // identifies the model, workload and seed of workload_
   std::unique_ptr<workloads::Workload> workload_;
-  std::map<std::string, std::string> checked_;  // what was checked, and its error or ""
+  std::map<std::string, std::string> checked_;  // names of checks, and their errors or ""
 };
 
-// Throws Error when the group's prompts cannot be: a prefix longer than the prompt, or more tokens
-// than a trained model can place.
+// Throws Error for impossible prompts: a prefix longer than the prompt, or more tokens than a
+// trained model can place.
 void check_prompts(const Group& group, const RequestAxes& axes);
 
-// The model, one cache of `sequences` sequences, and what the group's methods hold besides.
+// Memory of the model's weights, of one cache of `sequences` sequences, and of the tokens that the
+// group's methods hold beside it.
 MemoryNeed memory_of_prompts(const Group& group, const RequestAxes& axes, int64_t sequences);
 
 // A request with the group's sampling: greedy, and never stopped early.
@@ -108,8 +109,8 @@ engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t
 Fields answers_of(const Group& group, size_t index,
                   const std::vector<std::vector<int32_t>>& tokens_of_methods);
 
-// One measurement for each method: measure_one(m) with the answers added. `samples` have the tokens
-// of each method as `.tokens`; without tokens there are no answers.
+// One measurement for each method: measure_one(m), with answers_of() added. samples[m].tokens are
+// the tokens of method m; if they are empty, nothing is added.
 template <typename Samples, typename MeasureOne>
 std::vector<Measurement> measurements_of(const Group& group, const std::vector<Samples>& samples,
                                          MeasureOne&& measure_one) {

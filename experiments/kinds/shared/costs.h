@@ -21,8 +21,8 @@ namespace reprise::experiments {
                                             const WeightType& type, int64_t touched_experts);
 
 // Floating-point operations of the matrix products of a step of `rows` tokens: 2 per weight and
-// token. The output head is computed for `logit_rows` of them only. Of a layer's routed experts,
-// those that one token is sent to are counted.
+// token. The output head is computed for only `logit_rows` of the tokens. Of a layer's routed
+// experts, only as many count as one token is sent to.
 [[nodiscard]] double product_flop(const model::ModelConfig& config, int64_t rows,
                                   int64_t logit_rows);
 
@@ -34,8 +34,8 @@ namespace reprise::experiments {
 struct DecodeStep {
   int64_t batch = 1;            // sequences
   double context = 0;           // cached tokens of each
-  int64_t shared = 0;           // first tokens that all of them have in common
-  int64_t touched_experts = 0;  // of all layers; 0 where the model has none
+  int64_t shared = 0;           // first tokens that all sequences have in common
+  int64_t touched_experts = 0;  // sum over all layers; 0 if the model has none
 };
 
 // The least bytes that the step must read: the streamed weights once, and each distinct cached
@@ -52,7 +52,8 @@ struct DecodeStep {
 // these are the GPU's limits, which are measured for 16-bit products only.
 [[nodiscard]] double gflop_limit(const Machine& machine, DType dtype);  // bf16 has its own
 [[nodiscard]] double dram_limit(const Machine& machine);                // GB/s
-// The rate of the memory that `bytes` per step come from: the last cache if they fit into it.
+// The read rate of the memory that `bytes` per step come from: the last-level cache if they fit
+// into it, otherwise DRAM or device memory.
 struct MemoryLimit {
   double gb_s = 0;
   const char* level = "dram";  // "dram", "l3"; a GPU's "device", "device_l2"

@@ -10,9 +10,9 @@
 
 namespace reprise::experiments {
 
-// Greedy runs in a rounded dtype part where rounding decides between two tokens. Each logit is off
-// its f32 value by at most D, the largest deviation of the model in that dtype from the model in
-// f32 over the same text. So the f32 logits of the two tokens differ by at most 2 D.
+// Greedy runs in a rounded dtype diverge where rounding decides between two tokens. Each logit is
+// off its f32 value by at most D, the largest deviation of the model in that dtype from the model
+// in f32 over the same text. So the f32 logits of the two tokens differ by at most 2 D.
 struct NearTie {
   double gap = 0;        // between the two tokens' f32 logits
   double deviation = 0;  // D, over every token of the text and the whole vocabulary
@@ -28,10 +28,10 @@ inline constexpr double kMostTieRatio = 1.5;
 
 class NearTieJudge {
  public:
-  // Both decoders are of one model and must outlive the judge. `rounded` keeps keys and values as
-  // `kv_dtype`. At most `chunk` tokens of a text are computed at once, and by `rounded` at most
-  // `rounded_chunk`, which must divide it (0: the same). One decoder in f32 may be both if the
-  // chunks differ, because sums are then taken in two orders.
+  // Both decoders are of one model, `exact` in f32 (CHECK), and must outlive the judge. `rounded`
+  // keeps keys and values as `kv_dtype`. A text is computed in chunks of `chunk` tokens, by
+  // `rounded` in chunks of `rounded_chunk` (0: `chunk`), which must divide `chunk`. One decoder in
+  // f32 may be both if the chunks differ: its sums are then taken in two orders.
   NearTieJudge(model::Decoder& exact, model::Decoder& rounded, DType kv_dtype, int32_t chunk,
                int32_t rounded_chunk = 0);
 

@@ -8,8 +8,8 @@
 namespace reprise::experiments {
 
 // The path itself if it exists, otherwise the path below results::data_dir() or below a folder of
-// data_folders() if that exists, otherwise the path unchanged. Throws Error with the command that
-// fetches it if `reprise data get` knows what exists nowhere.
+// data_folders() if that exists, otherwise the path unchanged. If the path exists nowhere and
+// `reprise data get` knows it, throws Error with the command that fetches it.
 std::string resolve_path(const std::string& path);
 
 // Folders of the models that come with the program, relative to results::data_dir(), sorted.

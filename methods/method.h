@@ -57,8 +57,8 @@ struct MethodInfo {
   // "method NAME does not run here: "; "" if the method can.
   std::string cannot_generate;
   std::string cannot_prefill;
-  std::vector<MetricInfo> metrics;     // that report() may give
-  std::vector<MetricInfo> turn_parts;  // that TurnCounts may have
+  std::vector<MetricInfo> metrics;     // metrics that report() may give
+  std::vector<MetricInfo> turn_parts;  // parts of a turn that TurnCounts may have
   // True if prepare() stores the prompts of a setup, or learns from them.
   bool uses_prompts = false;
   // True if read() knows prompts in a markup of its own, derived from a schema (Markup).
@@ -83,34 +83,34 @@ struct Markup {
 // The use of a method, as far as it is known before weights are loaded.
 struct Use {
   Device device = Device::kCpu;
-  std::span<const Prefix> prefixes;  // that prompts may begin with
+  std::span<const Prefix> prefixes;  // prefixes that prompts may begin with
   bool always_has_prefix = false;    // every prompt begins with one of them
   const Markup* markup = nullptr;    // null: all prompts are plain tokens
   bool has_model = true;             // false: steps are modelled, and nothing can be computed
 };
 
-// Results of long preparations, by a text of everything that they depend on but the model. A sweep
-// prepares the same method at each point, and takes them from here.
+// Results of long preparations. The key is a text with everything that a result depends on, except
+// the model. A sweep prepares the same method at each point and takes the results from here.
 using Keepsakes = std::map<std::string, std::any>;
 
 // The model that a method prepares itself for, and the prompts that it may store or learn from.
 struct Setup {
-  // Computes one prompt, whole, in a step of its own, and returns what comes out: a vector, or the
-  // logits of choices. `policy` decides its layers; null: all compute.
+  // Computes one whole prompt in a step of its own and returns its sentence vector, or the logits
+  // of its choices. `policy` decides what each layer does; null: every layer computes.
   using Run =
       std::function<std::vector<float>(std::span<const int32_t> ids, model::LayerPolicy* policy)>;
 
-  Context context;                         // of the CPU, for what a method computes itself
+  Context context;                         // of the CPU, for the method's own computations
   std::shared_ptr<DeviceRuntime> runtime;  // the model's device; null: the CPU
   const model::ModelConfig& config;
   std::string model;  // tells apart models and the ways their weights are held
   uint64_t seed = 1;
   Run run;
-  // Prompts to store, and other prompts to learn from before. No prompt that is measured is among
-  // them, except where an experiment stores some on purpose.
+  // Prompts to store, and other prompts to learn from. Measured prompts are not among them, unless
+  // an experiment stores them on purpose.
   std::span<const std::vector<int32_t>> database, training;
-  // The engine's decoder, for methods that compute keys and values before the first request, and
-  // how the engine computes. Null where nothing is generated, or `use` has no model.
+  // The engine's decoder, for methods that compute keys and values before the first request, with
+  // the engine's KV dtype and step size. Null if nothing is generated or `use` has no model.
   model::Decoder* decoder = nullptr;
   DType kv_dtype = DType::kF32;
   int32_t step_tokens = 512;
@@ -128,7 +128,7 @@ struct Setup {
 
 // The parts of a method that an engine uses. They keep alive what they need of the method.
 struct Parts {
-  // Decides where keys and values lie and who reads which. Null: the contiguous cache is used.
+  // Decides where keys and values lie and which rows read them. Null: the contiguous cache is used.
   std::unique_ptr<reuse::SequenceCache> cache;
   std::vector<std::shared_ptr<reuse::PlanContributor>> contributors;
   std::shared_ptr<model::LayerPolicy> policy;     // null: every layer computes
@@ -146,11 +146,11 @@ struct TurnPart {
   double ms = 0;
 };
 
-// Reuse, and the time it took, since begin_turn().
+// Counts of reuse since begin_turn(), and the time it took.
 struct TurnCounts {
   int64_t reused_layers = 0;  // (prompt, layer) pairs that were computed with stored maps
   std::vector<TurnPart> parts;
-  std::vector<TurnPart> within;  // of parts: how their time divides
+  std::vector<TurnPart> within;  // times of steps within `parts`, not to be added to them
 
   [[nodiscard]] double parts_ms() const {
     double sum = 0;
@@ -159,7 +159,7 @@ struct TurnCounts {
   }
 };
 
-// Takes what a method reports: metrics of its info, and settings as they turned out.
+// Takes a method's report: metrics of its info, and resolved settings.
 class ReportSink {
  public:
   virtual ~ReportSink() = default;
@@ -174,7 +174,7 @@ class Method {
   // The reason why this program cannot run the method with its options, and the remedy; "" if it
   // can.
   [[nodiscard]] virtual std::string missing() const { return ""; }
-  // Throws Error, with the remedy, if the method cannot be used so. Loads nothing.
+  // Throws Error, with the remedy, if the method cannot run in this use. Loads nothing.
   virtual void check(const Use& /*use*/) const {}
   // Tokens whose keys and values the method holds in memory beside the engine's cache.
   [[nodiscard]] virtual int64_t held_tokens(const Use& /*use*/) const { return 0; }
@@ -187,9 +187,10 @@ class Method {
   [[nodiscard]] virtual Parts parts() = 0;
   // Info's exactness, unless this setup makes the method exact.
   [[nodiscard]] virtual Exactness exactness() const { return info().exactness; }
-  // Reads a prompt in the method's markup: all its tokens with their positions, and the markup that
-  // shape() imports by. nullopt: the text is plain. `source` names the text in errors. Throws Error
-  // for markup that is wrong. May be called by several threads at once.
+  // Reads a prompt in the method's markup: all its tokens with their positions, and the markup from
+  // which RequestShaper::shape() knows the imports. nullopt: the text is plain. `source` names the
+  // text in errors. Throws Error for markup that is wrong. May be called by several threads at
+  // once.
   [[nodiscard]] virtual std::optional<engine::Request> read(const std::string& /*text*/,
                                                             const std::string& /*source*/) const {
     return std::nullopt;

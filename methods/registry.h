@@ -18,7 +18,7 @@ inline constexpr const char* kServedMethod = "auto";
 // The default method for sentence vectors. It computes every attention map of a prompt.
 inline constexpr const char* kPromptMethod = "compute";
 
-// Baselines first, then by name.
+// All methods: baselines first, then by name.
 const std::vector<MethodEntry>& known_methods();
 
 // The functions below throw Error for an unknown method, with the nearest known one.
@@ -42,7 +42,7 @@ Setup generation_setup(model::Decoder& decoder, const Context& context, DType kv
                        int32_t step_tokens, const Use& use);
 
 // Adds a method's parts to the options of an engine, and returns the cache to make it with. Throws
-// Error for a cache_name that is no cache's.
+// Error if cache_name names a method that is not only a cache.
 std::unique_ptr<reuse::SequenceCache> join(Parts parts, engine::EngineOptions& options);
 
 }  // namespace reprise::methods

@@ -31,15 +31,16 @@ struct AttnCacheCounts {
   int64_t other_length = 0;
   int64_t below_threshold = 0;
   // Hits whose maps were not used because another prompt of the step had no hit: on a device, and
-  // in models whose scores have terms of their own, a layer reuses maps for all prompts or none.
+  // in models with relative-position terms in the scores, a layer reuses maps for all prompts or
+  // none.
   int64_t unused_hits = 0;
   int64_t fitted_hits = 0;    // hits whose maps are of another length and were fitted
   int64_t reused_layers = 0;  // (prompt, layer) pairs computed with stored maps
   int64_t loaded_bytes = 0;   // bytes of these maps
 };
 
-// Times of choosing in one layer, in nanoseconds of the engine's clock. model::LayerTimes has the
-// times of attention and feed-forward.
+// Times that AttnCachePolicy::choose() takes in one layer, in nanoseconds of the engine's clock.
+// model::LayerTimes has the times of attention and feed-forward.
 struct AttnCacheTimes {
   int64_t embedding_ns = 0;  // pooling and projector
   int64_t searching_ns = 0;
@@ -66,7 +67,7 @@ class AttnCachePolicy final : public model::LayerPolicy {
 
   [[nodiscard]] const AttnCacheCounts& counts() const { return counts_; }
   [[nodiscard]] const std::vector<AttnCacheTimes>& times() const { return times_; }  // [layers]
-  // How often each stored prompt was reused, [groups]. Eviction uses these counts.
+  // Number of reuses of each stored prompt, [groups]. Eviction uses these counts.
   [[nodiscard]] const std::vector<int64_t>& uses() const { return uses_; }
   // The similarity of the nearest stored prompt in the latest lookup, for each prompt of the step.
   // It is set even if that prompt was not reused; -infinity if none fits.
@@ -87,7 +88,8 @@ class AttnCachePolicy final : public model::LayerPolicy {
                 const Neighbour& nearest, double& similarity);
   int64_t miss_by_length(const StepPrompt& prompt);
   model::LayerChoice reuse(int64_t layer);
-  // The stored map, or `fitted` with what it became for a prompt of another length.
+  // Returns the stored map. For a prompt of another length, fits the map, writes it to `fitted` and
+  // returns that.
   kernels::MapView map_for(const StepPrompt& prompt, int64_t group, int64_t layer,
                            std::vector<float>& fitted) const;
   [[nodiscard]] bool begins_group(int64_t layer) const;
@@ -97,7 +99,7 @@ class AttnCachePolicy final : public model::LayerPolicy {
   int64_t layers_;
   bool is_causal_;
   bool can_mix_;                  // prompts of a step that hit reuse maps, while the others compute
-  std::vector<int64_t> lengths_;  // of stored prompts, ascending
+  std::vector<int64_t> lengths_;  // lengths of stored prompts in tokens, ascending
   Context context_;
   std::function<int64_t()> clock_ns_;
 
@@ -112,7 +114,7 @@ class AttnCachePolicy final : public model::LayerPolicy {
   std::vector<float> features_;
   std::vector<Neighbour> nearest_;
   std::vector<kernels::RowMap> maps_;
-  std::vector<std::vector<float>> fitted_;  // of each prompt
+  std::vector<std::vector<float>> fitted_;  // [prompts]  fitted maps
 
   AttnCacheCounts counts_;
   std::vector<AttnCacheTimes> times_;

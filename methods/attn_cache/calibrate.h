@@ -14,7 +14,7 @@ struct CalibrationPoint {
 };
 
 struct CalibratedThreshold {
-  double threshold = 0;     // reuse at this similarity or more; if above all points', never
+  double threshold = 0;     // reuse at this similarity or more; above all points: never
   double hit_ratio = 0;     // share of points that reuse
   double mean_loss = 0;     // mean over the points; points without reuse count 0
   double bounded_loss = 0;  // (n mean_loss + most_loss) / (n + 1), which is at most `target`

@@ -24,8 +24,8 @@ class Collector final : public model::LayerPolicy {
   // Takes samples in the layers `sampled`. `writer` must outlive this.
   Collector(const ProjectorShape& shape, std::vector<int64_t> sampled, MapStoreWriter& writer);
 
-  // begin() and end() enclose the step of a prompt. They throw as MapStoreWriter does, and if the
-  // step was not this whole prompt alone.
+  // begin() and end() enclose the step of a prompt, and throw as MapStoreWriter does. choose()
+  // throws Error if the step is not this whole prompt alone.
   void begin(std::span<const int32_t> ids);
   void end();
 
@@ -40,14 +40,14 @@ class Collector final : public model::LayerPolicy {
   MapStoreWriter& writer_;
   SampleSet samples_;
   int64_t tokens_ = 0;               // tokens of the current prompt
-  std::vector<IndexEntry> entries_;  // of this prompt; end() sets their group
+  std::vector<IndexEntry> entries_;  // entries of the current prompt; end() sets their group
 };
 
 // Steps one and three of [AttnCache figure 4]: writes the maps of all prompts to `folder` (made if
-// missing) and returns the samples for training and project_all(). With a budget and when_full
-// "evict", the most used groups of `older` (may be null; must have the same form of maps) are kept
-// as far as they fit; `uses` counts their uses, and `kept` gets their vectors. Throws Error if the
-// budget is too small, and as the writer does.
+// missing) and returns the samples for training and project_all(). The groups of `older` (may be
+// null; must have the same model and map form) are kept: all of them, or with when_full "evict" the
+// most used ones that fit into the budget. `uses` counts their uses, and `kept` gets their vectors.
+// Throws Error if the budget is too small, and as the writer does.
 SampleSet collect(const std::filesystem::path& folder, const ModelFacts& model,
                   const AttnCacheOptions& options, std::span<const std::vector<int32_t>> prompts,
                   const RunPrompt& run, const Database* older = nullptr,

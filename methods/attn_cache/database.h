@@ -26,7 +26,8 @@ struct ModelFacts {
   std::string fingerprint;  // core/model/checkpoint/fingerprint.h
   int64_t layers = 0, heads = 0, hidden = 0;
   bool is_causal = true;
-  // Some rows of a step may reuse maps while others compute: scores have no terms of their own.
+  // Some rows of a step may reuse maps while others compute. False for models with
+  // relative-position terms in the scores.
   bool can_mix = true;
 };
 
@@ -40,7 +41,7 @@ class Database {
   [[nodiscard]] const FeatureIndex& index() const { return index_; }
   // The projector, which one thread at a time may use.
   [[nodiscard]] Projector& projector() { return projector_; }
-  // True if a prompt's own maps are stored. Such a query says nothing about accuracy.
+  // True if a prompt's own maps are stored. Looking up such a prompt says nothing about accuracy.
   [[nodiscard]] bool holds(std::span<const int32_t> ids) const;
 
  private:

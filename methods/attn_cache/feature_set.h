@@ -60,7 +60,7 @@ class FeatureIndex {
   // Throws Error, naming `source`, if an entry refers to a group or layer that a store of this size
   // does not have.
   void require_entries_within(int64_t groups, int64_t layers, const std::string& source) const;
-  // All vectors as they were given, in another order.
+  // All vectors as the constructor got them, in another order.
   [[nodiscard]] FeatureSet features() const;
 
  private:

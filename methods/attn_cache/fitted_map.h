@@ -12,8 +12,8 @@
 
 namespace reprise::attn_cache {
 
-// Which tokens of two prompts of different lengths correspond: counted from the first token on, or
-// from the last one back, as if the shorter prompt were padded on the left.
+// The tokens of two prompts of different lengths that correspond: those with the same distance from
+// the first token, or from the last one, as if the shorter prompt were padded on the left.
 enum class Alignment : uint8_t { kBegin, kEnd };
 
 std::string_view name_of(Alignment alignment);  // "begin", "end"

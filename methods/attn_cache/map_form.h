@@ -41,8 +41,8 @@ void validate(const MapFormat& format);
 // Each part begins at a multiple of 64 bytes, as does the next layer.
 struct MapLayout {
   int64_t heads = 0, tokens = 0;
-  std::array<size_t, 2> begin{}, bytes{};  // of each part; bytes[1] is 0 if there is only one
-  size_t stride = 0;                       // from one layer to the next
+  std::array<size_t, 2> begin{}, bytes{};  // [parts]  place and size; bytes[1] is 0 for one part
+  size_t stride = 0;                       // bytes from one layer to the next
 };
 MapLayout layout_of(const MapFormat& format, int64_t tokens);
 

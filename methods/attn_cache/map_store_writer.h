@@ -55,9 +55,9 @@ class MapStoreWriter {
   std::vector<std::byte> layer_;       // one map as it is written
 };
 
-// Chooses the groups of a store that stay so that new ones of `new_bytes` fit into `budget_bytes`:
-// the most used, and among equals the younger; ascending. `uses` [groups]. Throws Error with both
-// numbers if the new ones alone do not fit.
+// Chooses the groups of a store to keep so that new groups of `new_bytes` fit into `budget_bytes`:
+// the most used, and among equally used the younger. Returns them in ascending order. `uses`
+// [groups]. Throws Error with both numbers if the new ones alone do not fit.
 std::vector<int64_t> groups_to_keep(const MapStore& store, std::span<const int64_t> uses,
                                     int64_t new_bytes, int64_t budget_bytes);
 

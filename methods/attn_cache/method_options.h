@@ -17,8 +17,9 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   // "warm": maps used in an earlier turn are mapped and checked already. "cold": each turn maps and
   // checks them again. The file is in the system's page cache in both cases.
   std::string loading = "warm";
-  // MB of maps that stay in memory, those of the texts stored first. Each turn begins with the rest
-  // on the disk alone: a hybrid store [AttnCache 5.4]. 0: the system decides, as for any file.
+  // MB of maps that stay in memory: those of the texts that were stored first. Each turn begins
+  // with the others only on the disk, a hybrid store [AttnCache §5.4]. 0: the system's page cache
+  // decides.
   double memory_mb = 0.0;
   // Beyond the paper. Above 0, training prompts choose the threshold so that the expected loss is
   // at most this. The loss of a prompt is (1 - cosine of its outputs with and without reuse) / 2;

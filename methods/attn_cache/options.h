@@ -16,7 +16,7 @@ namespace reprise::attn_cache {
 // The similarity that is compared with the threshold, for the distance d of two vectors.
 enum class Similarity : uint8_t { kDistance, kSquaredDistance };  // 1 - d, 1 - d^2
 
-// How a lookup treats stored prompts whose length differs from the prompt's.
+// The treatment of stored prompts whose length differs from the prompt's.
 enum class Lengths : uint8_t {
   kFit,     // takes the nearest prompt of any length, and fits its maps: fit_map()
   kSame,    // searches only the prompts of the same length
@@ -58,7 +58,7 @@ struct AttnCacheOptions {
 
   [[nodiscard]] Similarity similarity_kind() const;
   [[nodiscard]] Lengths lengths_kind() const;
-  // How maps of another length are fitted.
+  // The alignment for fitting maps of another length.
   [[nodiscard]] Alignment map_alignment() const;
   [[nodiscard]] LabelRule label_rule() const;
   [[nodiscard]] IndexOptions index_options() const;

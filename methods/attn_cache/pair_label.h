@@ -23,8 +23,9 @@ std::string_view name_of(MapNorm norm);  // "l1", "l2"
 MapNorm parse_map_norm(std::string_view name);
 std::vector<std::string> map_norm_names();
 
-// How a pair's label is computed. What is legible of equation 2 admits both norms and both factors;
-// its text names L1. L1 with 1/2 is the total variation distance, and the released code's.
+// The rule for a pair's label. Equation 2 is only partly legible and admits both norms and both
+// factors; the paper's text names L1. L1 with 1/2 is the total variation distance, which the
+// released code computes.
 struct LabelRule {
   MapNorm norm = MapNorm::kL1;
   double map = 0.5;

@@ -25,8 +25,8 @@ enum class ProjectorKind : uint8_t {
   // b2, without an activation. All prompts count as padded on the left to one length; the padding's
   // rows are zeros.
   kPooledLinear,
-  // Beyond the paper, without weights: f is x of kMlp, divided by sqrt(2) of its length, so that 1
-  // less the squared distance of two vectors is the cosine of the prompts' pooled hidden states.
+  // Beyond the paper, without weights: f = x / (sqrt(2) ||x||) with the x of kMlp, so that the
+  // cosine of two prompts' pooled hidden states is 1 - ||f - f'||^2.
   kRaw
 };
 
@@ -74,7 +74,7 @@ struct ProjectorWeights {
 };
 
 // Random weights, which roughly keep the distances of x (Johnson and Lindenstrauss; the activation
-// of kMlp halves them). Batch normalization changes nothing. kRaw has no weights.
+// of kMlp halves the squared distances). Batch normalization changes nothing. kRaw has no weights.
 ProjectorWeights random_weights(const ProjectorShape& shape, uint64_t seed);
 
 // The origin of a projector, which its file and records state.

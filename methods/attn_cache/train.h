@@ -1,9 +1,10 @@
 // Trains a projector on collected prompts, by libtorch.
 //
 // The options give the labels' rule, batch, epochs, learning rate and momentum. [AttnCache §3.1,
-// equations 1 to 3; figure 4, step 2] kMlp is trained on states with mean 0 and one deviation,
-// scaled so that distances begin about as large as the labels: at the states' own scale, one
-// learning rate does not fit all models. The returned weights take unscaled states.
+// equations 1 to 3; figure 4, step 2] kMlp is trained on standardized states (each input with mean
+// 0 and the same deviation), scaled so that distances begin about as large as the labels: at the
+// states' own scale, one learning rate does not fit all models. The returned weights take unscaled
+// states.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,9 @@ const std::string& training_absence();
 
 struct TrainedProjector {
   Projector projector;
-  std::vector<double> losses;       // mean loss of each epoch
-  std::vector<double> flat_losses;  // of predicting a batch's mean label for each of its pairs
-  // Less than 1 if the projector tells pairs apart.
+  std::vector<double> losses;       // [epochs]  mean loss
+  std::vector<double> flat_losses;  // [epochs]  loss of predicting a batch's mean label
+  // Ratio of the two losses of the last epoch; below 1 if the projector tells pairs apart.
   [[nodiscard]] double loss_over_flat() const { return losses.back() / flat_losses.back(); }
 };
 

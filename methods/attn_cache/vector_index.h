@@ -15,7 +15,7 @@ namespace reprise::attn_cache {
 enum class IndexKind : uint8_t {
   kFlat,     // every vector is compared
   kHnsw,     // a graph of neighbours                            [AttnCache §5.3]
-  kIvfFlat,  // the vectors of the nearest of some clusters      (the released code)
+  kIvfFlat,  // the vectors of the nearest clusters              (the released code)
 };
 
 std::string_view name_of(IndexKind kind);  // "flat", "hnsw", "ivf_flat"

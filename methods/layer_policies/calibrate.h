@@ -1,4 +1,4 @@
-// Runs calibration texts to choose layers by what a policy observes.
+// Runs calibration texts and chooses layers by the observations of a policy.
 #pragma once
 
 #include <cstdint>

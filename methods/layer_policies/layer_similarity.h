@@ -26,7 +26,7 @@ class LayerSimilarity final : public LayerPolicy {
   [[nodiscard]] bool reads_residual() const override { return true; }
   void passed(int64_t layer, BlockPoint point, const TensorView& residual) override;
 
-  // The cosines, [layers]. Throws Error naming a layer of which no row was measured.
+  // The cosines, [layers]. Throws Error naming the first layer without a measured row.
   [[nodiscard]] std::vector<LayerCosine> layers() const;
 
  private:

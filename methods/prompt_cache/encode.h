@@ -37,7 +37,7 @@ int64_t state_bytes(const Encoding& encoding, const model::ModelConfig& config, 
 
 PlacedTokens placed_tokens(const pml::CompiledSchema& schema, std::span<const int32_t> pieces);
 
-// States that already exist, and are seen by the tokens from number `from_token` on.
+// Existing states that are seen by the tokens from index `from_token` on.
 struct SeenRun {
   StateRun run;
   int32_t from_token = 0;

@@ -65,9 +65,9 @@ class LayerReader {
 // sharing within a batch is the paper's future work]
 class ModuleImports final : public reuse::PlanContributor {
  public:
-  // From now on the request's tokens from `first_token` on see `runs`. The tokens before it may be
-  // shared with requests that import nothing, so they do not. The request must not have started,
-  // and must set Request::shareable_tokens = first_token.
+  // From now on the request's tokens from `first_token` on see `runs`. The tokens before it do not
+  // see them, since they may be shared with requests that import nothing. The request must not have
+  // started, and must set Request::shareable_tokens = first_token.
   void attach(reuse::RequestId id, std::vector<StateRun> runs, int32_t first_token = 0);
   // Called when the request has ended. Releases its states and its id.
   void detach(reuse::RequestId id);
@@ -100,7 +100,7 @@ class ModuleImports final : public reuse::PlanContributor {
   PlanUse use_;
   // True if the latest contribution stays valid while its sequences grow by single tokens.
   bool is_lasting_ = false;
-  std::vector<std::shared_ptr<const SharedStates>> pending_;  // of the latest plan
+  std::vector<std::shared_ptr<const SharedStates>> pending_;  // pending states of the latest plan
 };
 
 // Makes each layer of imported states ready before the layer is computed, for states that are read

@@ -22,7 +22,8 @@ struct EncodeReport {
   int32_t units = 0;     // units computed by them
   int64_t tokens = 0;    // tokens computed, counted in each pass that has them
   double compute_s = 0;  // time in the decoder
-  // Why states are not in the store's folder but in memory; the first reason, "" if there is none.
+  // The first reason why states are kept in memory instead of the store's folder; "" if there is
+  // none.
   std::string unwritten;
 
   EncodeReport& operator+=(const EncodeReport& more);

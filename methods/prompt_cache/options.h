@@ -14,8 +14,8 @@ struct PromptCacheOptions {
   std::string mode = "isolated";
   double repair_ratio = 0.15;  // the ratio that CacheBlend recommends
   bool copies = false;
-  // Where the modules' states are when a request comes: in memory, in files in the system's page
-  // cache, in files outside of it, or in the memory of the device that computes.
+  // The place of the modules' states when a request comes: host memory, files in the system's page
+  // cache, files outside of it, or the memory of the device that computes.
   std::string tier = "host";  // "host", "disk", "cold_disk", "device"
   // The rules by which schemas and prompts are read: those of docs/pml.md, or the released code's.
   std::string rules = "pml";  // "pml", "as_coded"

@@ -37,7 +37,7 @@ struct NewRun {
   NewKind kind = NewKind::kText;
   int32_t parameter = -1;  // index in CompiledSchema::parameters if kArgument, otherwise -1
   int32_t piece = -1;      // index in CompiledSchema::pieces if kUncached, otherwise -1
-  Place place;             // in the prompt
+  Place place;             // place in the prompt's file
   int64_t first = 0;       // position of tokens[0]
   std::vector<int32_t> tokens;
 

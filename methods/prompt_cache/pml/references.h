@@ -31,7 +31,7 @@ struct TopImport {
 
 struct ResolvedPrompt {
   std::map<int32_t, Place> modules;  // imported modules, including the schema's own text (0)
-  // In document order. Under Rules::kAsCoded, in the order of the released code's stack.
+  // Arguments in document order; under Rules::kAsCoded, in the order of the released code's stack.
   std::vector<GivenArgument> arguments;
   // The prompt's texts, markers and outermost imports, in document order.
   std::vector<std::variant<Text, TurnMarker, TopImport>> sequence;

@@ -1,4 +1,4 @@
-// Which direction of a metric is an improvement.
+// Decides which direction of a metric is an improvement.
 #pragma once
 
 #include <cstdint>

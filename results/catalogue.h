@@ -13,7 +13,7 @@ struct CatalogueEntry {
   std::string name;         // argument of `reprise data get`
   std::string path;         // as experiments name it; relative to a data folder
   std::string shape;        // shipped shape with as many parameters; "" if there is none
-  int64_t parameters = 0;   // of a checkpoint with a shape
+  int64_t parameters = 0;   // number of parameters of a checkpoint with a shape
   std::string alternative;  // another command that fetches it; "" if there is none
 };
 

@@ -13,7 +13,7 @@ namespace reprise::results {
 
 struct ResultsFolder {
   std::string source;                 // the folder, or the file of records
-  Manifest run;                       // that passed check_manifest()
+  Manifest run;                       // passed check_manifest()
   std::vector<Record> records;        // each point once
   std::vector<SkippedPoint> skipped;  // from read_skipped()
   int64_t torn_bytes = 0;             // from read_record_files()
@@ -23,7 +23,7 @@ struct ResultsFolder {
 // is no record. Changes nothing, so the folder may be read-only.
 [[nodiscard]] ResultsFolder read_folder(const std::filesystem::path& dir);
 
-// Returns what identifies a point of a sweep over these axes ({axis: [values]}). Repetitions,
+// Returns a key that identifies a point of a sweep over these axes ({axis: [values]}). Repetitions,
 // threads and seeds are not part of it. `requested` are a record's settings.
 [[nodiscard]] std::string point_key(const Fields& requested,
                                     const std::map<std::string, Values>& axes);

@@ -10,8 +10,9 @@
 namespace reprise::results {
 
 // Returns {code: {revision, modified, compiler, flags}, machine: {cpu, cores}, sources}. `sources`
-// has models (by name: {config: hash of config.json, weights: {file: {bytes, content: hash}}}; none
-// for random weights) and workload ({file, hash}), as far as the experiment has them.
+// has, as far as the experiment has them, models (by name: {FILE: hash} for config.json and the
+// tokenizer's files, and weights: {FILE: {bytes, content: hash}} unless they are random) and
+// workload ({file, hash} or {file, files: {FILE: hash}}, or one of these for each of its "sets").
 [[nodiscard]] Fields identity_fields(const std::string& cpu, int64_t cores, const Fields& sources);
 
 // Describes how two identities or settings differ: "scale desk, was smoke", "code revision a1b2c3,
@@ -19,8 +20,8 @@ namespace reprise::results {
 // differences; "" if there is none.
 [[nodiscard]] std::string difference_text(const Fields& now, const Fields& before);
 
-// Returns a sentence on what is mixed in these records (revisions, builds, machines, weights); ""
-// if nothing is.
+// Returns a sentence that names what differs between these records (revisions, builds, machines,
+// model files); "" if nothing does.
 [[nodiscard]] std::string mixed_note(const std::vector<Record>& records);
 
 }  // namespace reprise::results

@@ -31,7 +31,7 @@ struct PlannedModel {
 
 struct PlannedMethod {
   std::string name;
-  Fields options;  // that the experiment file sets
+  Fields options;  // options that the experiment file sets
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& visitor) {
@@ -99,14 +99,14 @@ struct Plot {
   std::string x;                  // an axis
   std::string y;                  // a metric, or a percentile of one ("ttft_ms.p99")
   std::string series = "method";  // "method", "model", "dtype", "weight_format", or an axis
-  std::string name;               // of its files
+  std::string name;               // name of the figure's files
   std::string title;              // may hold placeholders
   bool log_x = false, log_y = false;
   std::string panels;              // an axis with one panel per value; "": one panel
   std::string rows;                // map: the vertical axis
   std::string reference;           // lines: a metric drawn dashed as theory; "": none
   std::vector<std::string> stack;  // stack: the metrics that make up a bar
-  std::string note;                // of the caption, filled in for this figure's records
+  std::string note;                // the caption's note, filled in for this figure's records
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& visitor) {
@@ -131,7 +131,7 @@ struct Manifest {
   PlannedSettings settings;
   Fields identity;  // {code, machine, sources}; see results/identity.h. Empty in older manifests.
   bool is_mixed = false;  // --mix let other identities measure some points
-  int64_t points = 0;     // in the sweep
+  int64_t points = 0;     // number of points in the sweep
   Caption caption;
   std::vector<std::string> metrics;  // columns of the table, the most important first
   std::vector<LeftOut> left_out;
@@ -157,7 +157,7 @@ struct Manifest {
   }
 };
 
-// True for at most 100 letters, digits, '_', '-' and '.', not beginning with '.' or '-'. Figures'
+// True for 1 to 100 letters, digits, '_', '-' and '.', not beginning with '.' or '-'. Figures'
 // files get these names, and a results folder may come from anywhere.
 [[nodiscard]] bool is_figure_name(std::string_view name);
 
@@ -165,7 +165,7 @@ struct Manifest {
 [[nodiscard]] const std::vector<std::string>& figure_families();
 
 // Reads the fields of a manifest. Throws Error naming `source`, the key, the value found and those
-// accepted. What a folder needs to be drawn is checked by check_manifest().
+// accepted. check_manifest() checks that tables and figures can be made of it.
 [[nodiscard]] Manifest read_manifest(const Value& found, const std::string& source);
 
 // Throws Error, naming `source` and the key, for a manifest from which no table or figure can be

@@ -14,7 +14,7 @@ inline constexpr const char* kMeanSetting = "mean";
 // One record for each group of records that differ only in the axis `mean_over`: the means of the
 // metrics that all of them have, without spread, at the setting kMeanSetting. Ends of intervals
 // have no mean, and speedup_degradation is computed from the means. A group that lacks a value of
-// the axis has no mean; nothing has if mean_over is "" or the axis has one value.
+// the axis has no mean. Empty if mean_over is "" or the axis has one value.
 [[nodiscard]] std::vector<Record> means_of(const ResultsFolder& folder);
 
 }  // namespace reprise::results

@@ -100,8 +100,8 @@ using Metrics = std::map<std::string, Metric>;
 // The metric of this name; null if there is none.
 [[nodiscard]] const Metric* find_metric(const Metrics& metrics, const std::string& name);
 
-// Returns what is wrong with a metric: a unit against its name, a negative value, numbers out of
-// order; "" if nothing is.
+// Returns the fault of a metric in words: a unit that contradicts its name, a negative value,
+// numbers out of order; "" if there is none.
 [[nodiscard]] std::string metric_fault(const std::string& name, const Metric& metric);
 
 }  // namespace reprise::results

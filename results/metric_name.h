@@ -19,8 +19,8 @@ MetricName split_metric_name(const std::string& name);
 
 std::vector<std::string> percentile_names();
 
-// Returns what a record's metrics hold under `name`: the whole metric, the value and unit of a
-// percentile, or nullopt if it was not measured or has too few samples.
+// Returns the metric that `name` names: a whole metric, or the value and unit of a percentile.
+// nullopt if it was not measured or has too few samples.
 std::optional<Metric> shown_metric(const Metrics& metrics, const std::string& name);
 // True if shown_metric() is nullopt because there are too few samples.
 bool has_too_few_samples(const Metrics& metrics, const std::string& name);

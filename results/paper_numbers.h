@@ -5,20 +5,20 @@
 //   label     (optional) heading of a table's column and legend entry, e.g. "A40"; default "paper"
 //   hardware  the machine it was measured on
 //   fixed     {setting: value}, valid for all rows
-//   columns   names of settings and metrics, one per cell of a row; "model" is the last part of the
-//             path, "file" of a workload its end ("sts15", "sts15/images.test.tsv"), in any case
+//   columns   names of settings and metrics, one per cell of a row. "model" is the last part of a
+//             model's path, a workload's "file" the end of its path ("sts15"), in any case
 //   metrics   {metric: unit}: the columns that are metrics; the others are settings
 //   rows      [[cell, ...], ...], null if the paper gives no value. An object such as {"copies":
 //             true} for method_options matches settings that contain these members
 //   csv       instead of rows: {file, columns: {heading: name}, values: {text: setting's value},
-//             where: {heading: text}}; the file is below one of data_folders(), or else there
-//             are no rows. Only lines with the texts of `where` count; equal settings are
-//             repetitions, of which the median is taken
+//             where: {heading: text}}. Without the file below one of data_folders() there are no
+//             rows. Only lines with the texts of `where` count; lines with equal settings are
+//             repetitions, and their medians are taken
 //   baseline  (optional) {method, time, speedup}: rows with that time get that speedup over the
 //             method's row with the same settings
-//   like      instead of all of these but fixed: {file, columns: {setting there: setting here},
-//             values: {text there: setting's value}}, the numbers of another file beside a kind
-//             that names things otherwise. A setting that columns does not name does not count
+//   like      replaces all of these except fixed: {file, columns: {setting there: setting here},
+//             values: {text there: setting's value}} takes the numbers of another file for a kind
+//             with other names. Settings that columns does not name are ignored
 #pragma once
 
 #include <map>
@@ -48,8 +48,8 @@ class PaperNumbers {
   // Name of the CSV file that was not found; "" if none is missing.
   [[nodiscard]] const std::string& missing() const { return missing_; }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
-  // Returns the values of the row whose settings all match a point's resolved
-  // settings; none if there is no such row.
+  // Returns the values of the row whose settings all match a point's resolved settings; none if
+  // there is no such row.
   [[nodiscard]] Metrics at(const Fields& settings) const;
 
  private:

@@ -59,7 +59,7 @@ struct GroupPlace {
   }
 };
 
-// Axes, model, method and options as they were asked for, and as they turned out.
+// Axes, model, method and options: as requested, and as resolved by the run.
 struct PointSettings {
   Fields requested, resolved;
 
@@ -74,7 +74,7 @@ struct PointSettings {
 struct CoreUses {
   std::vector<double> wall_ms, cpu_ms, waited_ms, background_ms, stolen_ms;
   std::vector<int64_t> involuntary_switches;
-  int64_t disturbed = 0;  // pieces that count although they lost their core
+  int64_t disturbed = 0;  // pieces kept although they lost their core
   int64_t retaken = 0;    // tries that were dropped
 
   template <typename Self, typename Visitor>
@@ -98,7 +98,7 @@ struct Record {
   Origin experiment;
   std::string point;  // hash of the requested settings
   GroupPlace group;
-  std::string config_hash;  // of the whole resolved experiment
+  std::string config_hash;  // hash of the whole resolved experiment
   PointSettings settings;
   std::map<std::string, int64_t> seeds;  // prompts, weights, sampling; others if they are not 1
   std::map<std::string, std::vector<double>> samples;  // by metric, in the order they were taken
@@ -106,7 +106,7 @@ struct Record {
   // Results other than times, e.g. tokens_hash; a serving run's verdict and reasons.
   Fields answers;
   std::map<std::string, int64_t> memory;  // bytes
-  std::optional<CoreUses> core_use;       // of timed kinds
+  std::optional<CoreUses> core_use;       // only in kinds that time work
   std::vector<std::string> remarks;       // sentences that a reader of the numbers should know
   Machine machine;
   Provenance provenance;
@@ -144,16 +144,16 @@ struct Record {
   }
 };
 
-// Reads a record. Throws FieldFault for what record_fault() finds wrong.
+// Reads a record. Throws FieldFault for the faults that record_fault() describes.
 [[nodiscard]] Record read_record(const Value& line);
 
-// Returns what is wrong with a record, with the key, the value found and those accepted; "" if
-// nothing is: types, units, finite values, negative times, 0 < TTFT <= end-to-end time, shares, and
-// reused <= prompt tokens. Called before a record is written.
+// Returns a record's first fault, with the key, the value found and those accepted; "" if there is
+// none. Checks types, units, finite values, negative values, 0 < TTFT <= end-to-end time, metrics
+// against their samples, and reused <= prompt tokens. Called before a record is written.
 [[nodiscard]] std::string record_fault(const Record& record);
 
 // Returns a sentence if a method that promises the reference's tokens differs by more than rounding
-// explains ("unexplained" of "generations"); "" if it does not, or was not compared.
+// explains (metrics "unexplained" and "generations"); "" if it does not, or was not compared.
 std::string inexact_remark(const Metrics& metrics);
 
 // Returns the remarks that a reader of the metrics needs: inexact_remark(), which metrics are

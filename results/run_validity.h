@@ -1,5 +1,5 @@
-// Whether a run counts by the rules of its kind. A serving run that was too short, sent requests
-// late, or was stopped while its queue grew has numbers but no result.
+// Tells whether a run counts by the rules of its kind. A serving run that was too short, sent
+// requests late, or was stopped while its queue grew has numbers but no result.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ struct RunValidity {
   bool is_judged = false;  // the record has a verdict
   bool is_valid = true;    // also true without a verdict
   std::string reason;      // reason for an invalid run; never empty for one
-  // A valid run may be so by lowered limits only, or have doubtful numbers all the same. These
-  // sentences say which; an invalid run has none.
+  // Sentences about a valid run: limits that were lowered to make it valid, and reasons to doubt
+  // its numbers. Empty for an invalid run.
   std::vector<std::string> reservations;
 };
 

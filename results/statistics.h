@@ -28,10 +28,10 @@ void add_percentiles(std::span<const double> samples, Metric& metric);
 inline constexpr double kNoisyShare = 0.25;
 bool is_noisy(const Metric& metric);
 
-// Returns the mark of a metric of which `disturbed` of the `taken` pieces of work lost their cores
-// to other programs even when repeated, and `retaken` tries were dropped for that. nullopt if no
-// piece lost its core and fewer than one try per two pieces was dropped; above that, caches and
-// clock were shared even though the pieces that count kept their cores.
+// Returns the mark of a metric whose `taken` pieces of work include `disturbed` that lost their
+// cores to other programs even when repeated; `retaken` tries were dropped. nullopt if no piece
+// lost its core and fewer than one try per two pieces was dropped: with more dropped tries, other
+// programs shared caches and clock with the kept pieces.
 std::optional<Disturbed> disturbed_mark(int64_t disturbed, int64_t taken, int64_t retaken);
 
 }  // namespace reprise::results

@@ -29,8 +29,8 @@ namespace reprise::results {
 // A point that did not fit into memory.
 struct SkippedPoint {
   std::string point, group;
-  std::string label;   // of its group
-  std::string method;  // with its options
+  std::string label;   // label of its group
+  std::string method;  // method with its options
   std::optional<double> need_bytes, available_bytes;
   std::string reason;
 
@@ -70,7 +70,7 @@ class RecordStore {
   // Bytes that were cut off this writer's torn last group.
   [[nodiscard]] int64_t dropped_bytes() const { return dropped_bytes_; }
   [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
-  // How this run's identity differs from the folder's first one; "" if it does not.
+  // Describes how this run's identity differs from the folder's first one; "" if it does not.
   [[nodiscard]] const std::string& difference() const { return difference_; }
   // Returns this writer's file "<stem>.<extension>" or "<stem>-<writer>.<extension>".
   [[nodiscard]] std::filesystem::path own_file(const std::string& stem,
@@ -91,7 +91,7 @@ class RecordStore {
   void write_skipped(const std::vector<SkippedPoint>& skipped) const;
 
  private:
-  // How far another writer's file has been read.
+  // The part of another writer's file that has been read.
   struct Progress {
     size_t bytes = 0;  // bytes of whole groups
     int64_t lines = 0;

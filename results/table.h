@@ -14,10 +14,9 @@ class Table {
   void column(const std::string& heading, Align align = Align::kLeft);
   // Adds a row with one cell per column (CHECK). Cells may hold texts from files: see visible().
   void row(std::vector<std::string> cells);
-  // Returns lines that each end with a line feed, with the heading underlined; "" without rows. In
-  // lines of more than `most` columns, cells of
-  // left-aligned columns other than the first wrap between words; a word that is too long stays
-  // whole.
+  // Returns lines that each end with a line feed, with the heading underlined; "" without rows. If
+  // lines would be wider than `most` columns, the cells of left-aligned columns other than the
+  // first wrap between words; a word that is too long stays whole.
   [[nodiscard]] std::string text(size_t most = SIZE_MAX) const;
   [[nodiscard]] std::string markdown() const;
   // Returns CSV as in RFC 4180, headings first.

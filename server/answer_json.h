@@ -45,12 +45,12 @@ class LogprobList {
   std::vector<Entry> entries_;
 };
 
-// What a choice, or the part of it in one event, says.
+// The content of a choice, or of the part of it in one event.
 struct ChoiceContent {
   std::string text;
   std::string finish_reason;  // "": the choice goes on
   Value logprobs;             // the result of LogprobList::take()
-  Fields token_ids;           // "token_ids" and "prompt_token_ids", where the client asked for them
+  Fields token_ids;           // "token_ids" and "prompt_token_ids", if the client asked for them
 };
 
 // One entry of the list "choices" of a whole answer.

@@ -28,7 +28,7 @@ class Choice {
   // True if a stop text ended the choice, so that its request can be cancelled.
   [[nodiscard]] bool was_cut() const { return !stop_.found().empty(); }
   [[nodiscard]] const std::string& finish_reason() const { return finish_reason_; }  // "": none yet
-  [[nodiscard]] int64_t tokens() const { return tokens_; }  // without those after a stop text
+  [[nodiscard]] int64_t tokens() const { return tokens_; }  // without tokens after a stop text
 
  private:
   std::unique_ptr<StreamDecoder> decoder_;

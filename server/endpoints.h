@@ -13,7 +13,8 @@
 namespace reprise::server {
 
 struct EndpointOptions {
-  // /v1/... and all that is posted require "Authorization: Bearer KEY". "": no key is required.
+  // The key that /v1/... and every POST require, as "Authorization: Bearer KEY". "": no key is
+  // required.
   std::string api_key;
   std::chrono::milliseconds request_timeout{600'000};  // from the request's arrival to its end
 };

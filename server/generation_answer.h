@@ -34,7 +34,7 @@ class GenerationAnswer {
     Choice choice;
     LogprobList logprobs;
     std::string text;
-    // Where the client asked for them: tokens that no event or answer has told yet.
+    // Token ids that no event or answer has contained yet; only if the client asked for them.
     std::vector<int32_t> token_ids = {};
     bool told_prompt = false;
   };
@@ -46,7 +46,8 @@ class GenerationAnswer {
   // Returns false if the connection takes no more.
   bool write_piece(const Piece& piece, const HttpWrite& write);
   bool stream_all(int socket, const HttpWrite& write);
-  // Returns what the choice has to say with `text`, and forgets it.
+  // Returns the content of a choice with `text` and with the log probabilities and token ids since
+  // the last call.
   ChoiceContent content(size_t index, std::string text);
   [[nodiscard]] bool has_ended() const { return left_ == 0; }
   [[nodiscard]] Usage usage() const;

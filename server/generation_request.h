@@ -27,7 +27,7 @@ struct ServedModel {
   int32_t max_sequence_tokens = 0;    // prompt and answer together
   std::vector<int32_t> eos_ids;       // tokens that end a completion
   std::vector<int32_t> chat_eos_ids;  // tokens that end an answer of a chat
-  int64_t longest_token_bytes = 1;    // of the vocabulary's texts
+  int64_t longest_token_bytes = 1;    // bytes of the longest token's text
   int32_t most_choices = 128;         // most choices of one request: prompts times n
   // Reads a prompt's text if it is in the method's markup; returns nullopt for plain text. Throws
   // Error for wrong markup. Called by several threads. Empty: all texts are plain.
@@ -44,11 +44,12 @@ struct GenerationRequest {
   engine::SamplingOptions sampling = {.temperature = 1.0};
   bool has_seed = false;
   std::vector<std::string> stops;
-  std::vector<int32_t> stop_ids;  // beside those that end the model's texts
+  std::vector<int32_t> stop_ids;  // in addition to the model's own end tokens
   bool ignore_eos = false;
-  // Biases, penalties and tokens of the answer. What min_tokens withholds is known with the stops.
+  // Biases, penalties, and limits on the tokens of the answer. rules.withheld, the tokens that
+  // min_tokens withholds, is set when the stop tokens are known.
   engine::TokenRules rules;
-  bool returns_token_ids = false;  // of prompt and answer, as vLLM's return_token_ids
+  bool returns_token_ids = false;  // report ids of prompt and answer (vLLM's return_token_ids)
   bool is_stream = false, includes_usage = false;
   int32_t alternatives =
       -1;  // number of most probable tokens reported beside the drawn one; -1: no log probabilities

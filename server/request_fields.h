@@ -33,7 +33,7 @@ std::vector<int32_t> read_ids(JsonObject& object, const char* name, size_t most,
                               const ServedModel& model);
 
 // Throws ApiError for a text of so many bytes that no tokens can hold it. Texts are checked before
-// they are tokenized, which takes hundreds of bytes of memory for each of theirs.
+// they are tokenized, because tokenizing takes hundreds of bytes of memory for each byte of text.
 void check_text_length(size_t bytes, const ServedModel& model, const std::string& field_name);
 
 // Reads all fields that both kinds of request share, except the prompt.

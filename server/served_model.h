@@ -1,4 +1,4 @@
-// Reads from a checkpoint's folder how a server offers its model.
+// Reads from a checkpoint's folder the facts that a server needs about its model.
 #pragma once
 
 #include <filesystem>
@@ -16,9 +16,10 @@ namespace reprise::server {
 ServedModel served_model(const model::ModelConfig& config, const Tokenizer& tokenizer,
                          const std::filesystem::path& folder, const std::string& chat_template);
 
-// The tokens that the prompt of every completion beginning with `text` begins with.
+// Returns the leading tokens that the prompts of all completions beginning with `text` have in
+// common.
 std::vector<int32_t> text_prefix(const ServedModel& model, const std::string& text);
-// The tokens that every conversation with this system message begins with.
+// Returns the leading tokens that all conversations with this system message have in common.
 std::vector<int32_t> chat_prefix(const ServedModel& model, const std::string& system);
 
 }  // namespace reprise::server

@@ -34,7 +34,7 @@ class Ticket {
 
   [[nodiscard]] Reply& reply() const { return *reply_; }
   // Ends a choice in which a stop text was found. The metrics count it as "stop", unless the engine
-  // has already drawn its last token; then they count how it ended there.
+  // has already drawn its last token; then they count the outcome that the engine reports.
   void stop(size_t choice) const;
 
  private:

@@ -1,5 +1,5 @@
-// The private state of Service: the orders of connections, and the engine's thread that executes
-// them.
+// The private state of Service: the orders of connections (requests, cancellations, the end of all
+// requests), and the engine's thread, which executes them.
 #pragma once
 
 #include <condition_variable>
@@ -63,7 +63,8 @@ struct Service::State {
   State(engine::Engine& e, const ServiceOptions& o, Metrics& m);
 
   void run();
-  // Waits for work and takes the orders of connections. Returns false if the service stops.
+  // Waits for work and passes requests and cancellations to the engine. Returns false if the
+  // service stops.
   bool take_orders();
   void start(Incoming one);
   void cancel(const Cancel& one);

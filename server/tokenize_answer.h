@@ -1,4 +1,4 @@
-// Answers what text is which tokens, in the form of vLLM's /tokenize and /detokenize.
+// Answers /tokenize and /detokenize in vLLM's form: the tokens of a text, and the text of tokens.
 #pragma once
 
 #include <string>
@@ -7,10 +7,11 @@
 
 namespace reprise::server {
 
-// {"prompt": TEXT, "add_special_tokens": true} or {"messages": [...]} to {"count", "max_model_len",
-// "tokens"}, as completions and chats read them. Throws ApiError as read_completion().
+// Turns {"prompt": TEXT, "add_special_tokens": true} or {"messages": [...]} into {"count",
+// "max_model_len", "tokens"}. A prompt is plain text; messages are read as chats read them. Throws
+// ApiError as read_completion().
 std::string tokenize_answer(const std::string& body, const ServedModel& model);
-// {"tokens": [ID, ...]} to {"prompt": TEXT}. Throws ApiError.
+// Turns {"tokens": [ID, ...]} into {"prompt": TEXT}. Throws ApiError.
 std::string detokenize_answer(const std::string& body, const ServedModel& model);
 
 }  // namespace reprise::server

@@ -1,5 +1,5 @@
-// Arrivals whose rate changes during a run: a Poisson process on a clock that runs as fast as the
-// rate.
+// Poisson arrivals whose rate changes during a run: time_s(), the inverse of the rate's integral,
+// turns the arrivals of a process of rate 1 into times.
 #pragma once
 
 namespace reprise::workloads {

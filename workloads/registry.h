@@ -9,7 +9,7 @@
 
 namespace reprise::workloads {
 
-// In the order `reprise list` shows them.
+// All workloads, in the order in which `reprise list` shows them.
 std::vector<WorkloadInfo> known_workloads();
 
 // Throws Error with the nearest name for an unknown one, and if the source lacks something the

@@ -31,7 +31,7 @@ struct Dataset {
   std::string_view language;  // "en", "zh" or "code"
   Metric metric;
   int64_t most_answer_tokens;  // limit on generated tokens
-  DocumentRule documents;      // how the context can be cut into documents
+  DocumentRule documents;      // rule for cutting a context into documents
   // True for few-shot sets: only the first line of a prediction is scored, since models go on with
   // further examples.
   bool is_first_line_scored = false;

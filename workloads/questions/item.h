@@ -31,7 +31,7 @@ struct Item {
   // between.
   std::string preamble;                // may be empty
   std::vector<std::string> documents;  // none is empty
-  // Not empty unless there is a cue. The model answers after it.
+  // Not empty unless there is a cue. The model answers after question and cue.
   std::string question;
   std::vector<std::string> answers;  // each of them is right; at least one
   std::vector<std::string>

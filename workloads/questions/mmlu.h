@@ -24,7 +24,7 @@ inline constexpr std::string_view kMmluTemplateHelp =
 
 struct MmluOptions {
   int64_t shots = 5;           // worked examples, the first rows of SUBJECT_dev.csv
-  std::string split = "test";  // that is asked: one of mmlu_splits()
+  std::string split = "test";  // split that is asked: one of mmlu_splits()
   std::string question_template = "hendrycks";  // one of mmlu_template_names()
 };
 

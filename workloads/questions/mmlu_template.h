@@ -30,7 +30,7 @@ struct MmluTemplate {
   // Line breaks of a row's texts become "\n" alone, as they do in a program that reads the file as
   // text.
   bool has_plain_breaks;
-  Judgement judgement;  // of a generated answer
+  Judgement judgement;  // rule for judging a generated answer
   int64_t most_answer_tokens;
 
   [[nodiscard]] std::string preamble_of(const std::string& subject) const;

@@ -1,6 +1,6 @@
-// Conversations of several turns, many at a time. Turn t asks the whole history, answers included,
-// and a new user's text. Lengths are drawn and tokens made up, or both come from a file of
-// ShareGPT's form (sharegpt.h).
+// Conversations of several turns, many at a time. The prompt of turn t is the whole history,
+// answers included, and a new text of the user. Lengths are drawn and tokens made up, or both come
+// from a file of ShareGPT's form (sharegpt.h).
 //
 // In a file people ("human", "user") and models ("gpt", "chatgpt", "bing", "bard", "assistant")
 // take turns. Each text is encoded separately; the tokenizer's opening tokens stand only before the

@@ -44,7 +44,7 @@ class Entries {
   [[nodiscard]] virtual std::span<const double> times_s() const { return {}; }
   // False if entries must keep their order, as those with times must.
   [[nodiscard]] virtual bool order_is_free() const { return times_s().empty(); }
-  // Counts what was not made an entry.
+  // Counts recorded requests that did not become entries.
   [[nodiscard]] virtual RequestSource::Dropped left_out() const { return {}; }
 };
 

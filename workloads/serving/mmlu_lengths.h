@@ -16,8 +16,8 @@ namespace reprise::workloads::serving {
 // Token counts by Llama-2's tokenizer. Each includes a begin token.
 struct SubjectLengths {
   std::string name;
-  int64_t prefix_tokens = 0;             // of five worked examples
-  std::vector<int64_t> question_tokens;  // of the test questions, in the file's order
+  int64_t prefix_tokens = 0;             // tokens of five worked examples
+  std::vector<int64_t> question_tokens;  // tokens of each test question, in the file's order
 };
 
 // Reads the two lists of rayleizhu/vllm-ra, stat/dataset, in `place`, or beside it if it is one of

@@ -31,7 +31,7 @@ void cut_to(std::vector<PromptPart>& parts, int64_t tokens);
 
 struct PromptComparison {
   int64_t common = 0;  // number of equal leading tokens
-  // The first prompt comes first by token ids; a prefix comes before the longer prompt.
+  // True if `a` comes before `b` in the order of token ids; a prefix comes before a longer prompt.
   bool is_before = false;
 };
 // O(parts + tokens that are equal under different names).

@@ -10,7 +10,7 @@
 
 namespace reprise::workloads {
 
-// In the order `reprise list` shows them.
+// All sources, in the order in which `reprise list` shows them.
 std::vector<SourceInfo> known_request_sources();
 
 // Throws Error for an unknown name, with the nearest, as check_options() does, for options that

@@ -41,7 +41,7 @@ class RequestSource {
   };
   [[nodiscard]] virtual Lengths lengths(int64_t index) const = 0;
   [[nodiscard]] virtual std::vector<DeclaredPrefix> prefixes() const { return {}; }
-  // Whether a generated text answers request `index` rightly; nullopt if requests have no answers.
+  // True if a generated text answers request `index` rightly; nullopt if requests have no answers.
   [[nodiscard]] virtual std::optional<bool> is_right(int64_t /*index*/,
                                                      std::string_view /*generated*/) const {
     return std::nullopt;

@@ -7,10 +7,10 @@ namespace reprise::workloads {
 
 // The requests that may find each other's prompts in a cache.
 enum class SaltScope : uint8_t {
-  kAnything,  // all, also those of earlier runs: there are no salts
-  kRun,       // those of the same run
+  kAnything,  // all requests, also of earlier runs: there are no salts
+  kRun,       // requests of the same run
   kSession,   // turns of one conversation in the same run
-  kRequest    // none
+  kRequest    // no other request
 };
 
 // Another nonce gives other made-up tokens of the same lengths, shared in the same way. Texts
@@ -18,7 +18,7 @@ enum class SaltScope : uint8_t {
 // that may find each other. With kSession and kRequest they come before all prompts.
 struct Salt {
   SaltScope scope = SaltScope::kAnything;
-  uint64_t nonce = 0;  // of the run; unused with kAnything
+  uint64_t nonce = 0;  // nonce of the run; unused with kAnything
   [[nodiscard]] bool changes_prompts() const { return scope != SaltScope::kAnything; }
   bool operator==(const Salt&) const = default;
 };

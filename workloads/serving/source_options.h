@@ -1,5 +1,5 @@
-// The options of request sources: one plain struct for all, and a list of which source takes which
-// field.
+// The options of request sources: one plain struct for all sources, and a list of its fields; each
+// source's SourceInfo names the fields that it takes.
 #pragma once
 
 #include <cstdint>

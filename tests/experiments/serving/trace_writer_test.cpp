@@ -1,0 +1,108 @@
+// What Perfetto gets to see of a run: spans of requests, steps and counters, in Chrome's form.
+#include "experiments/serving/trace_writer.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/error.h"
+#include "tests/support/json.h"
+
+namespace reprise::experiments::serving {
+namespace {
+
+class TraceWriterTest : public ::testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(path_); }
+  [[nodiscard]] Json events() const {
+    return Json::parse(std::ifstream(path_))["traceEvents"];
+  }
+  // The events of a run with that name, in their order.
+  [[nodiscard]] Json named(const std::string& name, int64_t run) const {
+    Json found = Json::array();
+    for (const Json& event : events())
+      if (event["name"] == name && event["pid"] == run) found.push_back(event);
+    return found;
+  }
+
+  const std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() / ("reprise_trace_" + std::to_string(::getpid()));
+};
+
+RequestLog sample_log() {
+  RequestLog log;
+  log.requests.push_back({.index = 0,
+                          .intended_s = 1,
+                          .admitted_s = 1.5,
+                          .token_s = {2, 2.25, 3},
+                          .done_s = 3,
+                          .prompt_tokens = 7,
+                          .cached_tokens = 4,
+                          .preemptions = 1});
+  log.requests.push_back({.index = 1, .intended_s = 1.25, .token_s = {4}, .done_s = 4});
+  log.requests.push_back({.index = 2,
+                          .intended_s = 2,
+                          .done_s = 2.5,
+                          .outcome = Outcome::kFailed,
+                          .reason = "status 500: \"no\"\n"});
+  log.steps.push_back({.start_s = 1.5,
+                       .end_s = 2,
+                       .prefill_tokens = 7,
+                       .batch = 1,
+                       .waiting = 2,
+                       .kv_bytes = 3'000'000});
+  log.steps.push_back({.start_s = 2, .end_s = 2.25, .decode_tokens = 1, .batch = 1});
+  return log;
+}
+
+TEST_F(TraceWriterTest, RequestsHaveTheirSpansAndStepsTheirCounts) {
+  TraceWriter writer(path_);
+  writer.add("a \"run\"", sample_log());
+  writer.finish();
+  EXPECT_EQ(named("process_name", 0)[0]["args"]["name"], "a \"run\"");
+  const auto span = [&](const std::string& name, size_t i) {
+    const Json event = named(name, 0).at(i);
+    return std::vector<double>{event["ts"], event["dur"], event["tid"]};
+  };
+  EXPECT_EQ(span("queued", 0), (std::vector<double>{1e6, 0.5e6, 1}));
+  EXPECT_EQ(span("prefill", 0), (std::vector<double>{1.5e6, 0.5e6, 1}));
+  EXPECT_EQ(span("decode", 0), (std::vector<double>{2e6, 1e6, 1}));
+  EXPECT_EQ(named("prefill", 0)[0]["args"]["cached_tokens"], 4);
+  // Its server does not tell the admission, and it has one token.
+  EXPECT_EQ(named("queued", 0).size(), 1u);
+  EXPECT_EQ(span("prefill", 1), (std::vector<double>{1.25e6, 2.75e6, 2}));
+  EXPECT_EQ(named("decode", 0).size(), 1u);
+  EXPECT_EQ(span("no answer", 0), (std::vector<double>{2e6, 0.5e6, 3}));
+  EXPECT_EQ(named("no answer", 0)[0]["args"]["reason"], "status 500: \"no\"\n");
+  EXPECT_EQ(span("step with prefill", 0), (std::vector<double>{1.5e6, 0.5e6, 0}));
+  EXPECT_EQ(span("step", 0), (std::vector<double>{2e6, 0.25e6, 0}));
+  EXPECT_EQ(named("requests", 0)[0]["args"], Json({{"running", 1}, {"waiting", 2}}));
+  EXPECT_EQ(named("KV cache [MB]", 0)[0]["args"]["in use"], 3.0);
+}
+
+TEST_F(TraceWriterTest, RunsStandOneAfterAnother) {
+  TraceWriter writer(path_);
+  writer.add("first", sample_log());  // ends at 4 s
+  writer.add("none", {});
+  writer.add("third", sample_log());
+  writer.finish();
+  EXPECT_EQ(named("process_name", 1)[0]["args"]["name"], "none");
+  EXPECT_EQ(named("queued", 2)[0]["ts"], 7e6);  // 1 s after 4 s, and two pauses of a second
+}
+
+TEST_F(TraceWriterTest, NothingHasItsNameBeforeItIsWhole) {
+  {
+    TraceWriter writer(path_);
+    writer.add("a", sample_log());
+  }
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  EXPECT_THROW(TraceWriter("/nowhere/trace.json"), Error);
+  TraceWriter empty(path_);
+  empty.finish();
+  EXPECT_EQ(events(), Json::array());
+}
+
+}  // namespace
+}  // namespace reprise::experiments::serving

@@ -59,11 +59,9 @@ size_t threads_of(const Context& context) {
   return static_cast<size_t>(std::max(1, context.threads));
 }
 
-// A quarter of the available memory, at least 64 MiB and at most 2 GiB: a guest system may take
-// seconds to get more from its host.
+// A quarter of the available memory, at least 64 MiB.
 size_t most_bytes() {
-  const auto available = static_cast<size_t>(std::max<int64_t>(0, available_bytes()));
-  return std::clamp(available / 4, 64 * kMiB, 2048 * kMiB);
+  return std::max(static_cast<size_t>(std::max<int64_t>(0, available_bytes() / 4)), 64 * kMiB);
 }
 
 // Six times all L3 and at least 128 MiB, but no more than most_bytes().
@@ -72,9 +70,11 @@ size_t dram_bytes_per_thread(const Context& context) {
   return std::min(std::max(6 * all_l3, 128 * kMiB), most_bytes()) / threads_of(context);
 }
 
+// All trials together take at most 2 GiB, unless one needs more: a guest system may take seconds to
+// get its memory from the host.
 size_t trials_within(size_t bytes_of_one) {
   constexpr size_t kMost = 4;
-  return std::clamp<size_t>(most_bytes() / bytes_of_one, 1, kMost);
+  return std::clamp<size_t>(std::min(most_bytes(), 2048 * kMiB) / bytes_of_one, 1, kMost);
 }
 
 }  // namespace

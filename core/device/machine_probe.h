@@ -38,8 +38,8 @@ double value_of(const MachineLimits& limits, Limit limit);  // GB/s or GFLOP/s, 
 class MachineProbe {
  public:
   // Fills a buffer of one to four parts, each six times the size of all L3 caches and at least
-  // 128 MiB, as far as they fit into 2 GiB and a quarter of the available memory. Takes some tenths
-  // of a second, or seconds if the L3 is large.
+  // 128 MiB, as far as they fit into a quarter of the available memory. Parts after the first must
+  // fit into 2 GiB. Takes some tenths of a second, or seconds if the L3 is large.
   explicit MachineProbe(const Context& context);
   // The limit in GB/s or GFLOP/s: the best of all trials that begin within `budget_s`, at least
   // three. Not for limits of a GPU.

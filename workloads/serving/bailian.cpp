@@ -10,12 +10,12 @@ namespace reprise::workloads::serving {
 namespace {
 
 // The conversations of chats, numbered as they come.
-class Conversations {
+class ChatSessions {
  public:
   int64_t of(int64_t chat, int64_t parent) {
-    const int64_t conversation = parent < 0 ? next_++ : number_of(parent);
-    numbers_[chat] = conversation;
-    return conversation;
+    const int64_t session = parent < 0 ? next_++ : number_of(parent);
+    numbers_[chat] = session;
+    return session;
   }
 
  private:
@@ -51,12 +51,12 @@ SourceInfo bailian_info() {
 
 std::unique_ptr<Entries> make_bailian(const SourceOptions& options) {
   const BlockFormat format = {.source = "bailian", .block_tokens = 16};
-  Conversations conversations;
+  ChatSessions sessions;
   return read_block_trace(format, options, [&](JsonObject& line, BlockTrace& trace) {
     const int64_t chat = line.integer_in("chat_id", 0, INT64_MAX);
     const int64_t parent = line.integer_in("parent_chat_id", -1, INT64_MAX);
     line.allow({"type", "turn"});
-    trace.read(line, read_time_s(line), conversations.of(chat, parent));
+    trace.read(line, read_time_s(line), sessions.of(chat, parent));
   });
 }
 

@@ -33,7 +33,7 @@ enum class TableFormat : uint8_t { kTable, kCsv, kMarkdown, kJson };
 
 struct TableOptions {
   std::string format = "table";  // a name of --format
-  std::string metrics;           // "a,b", "all", or "": those of the experiment that fit
+  std::string metrics;           // "a,b", "all", or "" (the experiment's metrics that fit)
   size_t columns = 120;          // width of the terminal
 };
 

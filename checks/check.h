@@ -41,7 +41,7 @@ inline constexpr double kLeastCpuShare = 0.8;
 struct BenchmarkResult {
   std::string id;
   Verdict verdict = Verdict::kUndecided;
-  results::Shift shift;  // logarithms, at the level of the last look
+  results::Shift shift;  // log(candidate's time / baseline's) and its interval at level `alpha`
   double alpha = 0;      // level of the last look
   double p_value = 1;
   Margins margins;
@@ -55,7 +55,7 @@ struct BenchmarkResult {
 
 struct CheckOutcome {
   std::vector<BenchmarkResult> results;  // one per subject, in order
-  bool was_interrupted = false;          // some may then be undecided
+  bool was_interrupted = false;          // true: some results may be undecided
 };
 
 class CheckObserver {

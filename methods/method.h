@@ -100,7 +100,7 @@ struct Setup {
   using Run =
       std::function<std::vector<float>(std::span<const int32_t> ids, model::LayerPolicy* policy)>;
 
-  Context context;                         // of the CPU, for the method's own computations
+  Context context;                         // CPU context for the method's own computations
   std::shared_ptr<DeviceRuntime> runtime;  // the model's device; null: the CPU
   const model::ModelConfig& config;
   std::string model;  // tells apart models and the ways their weights are held

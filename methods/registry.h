@@ -41,8 +41,9 @@ std::unique_ptr<reuse::SequenceCache> make_cache(const std::string& name, const 
 Setup generation_setup(model::Decoder& decoder, const Context& context, DType kv_dtype,
                        int32_t step_tokens, const Use& use);
 
-// Adds a method's parts to the options of an engine, and returns the cache to make it with. Throws
-// Error if cache_name names a method that is not only a cache.
+// Moves a method's parts into the options of the engine that will use them. Returns that engine's
+// cache: `parts.cache`, or else one made from `parts.cache_name`. Throws Error if
+// `parts.cache_name` names a method that does more than cache.
 std::unique_ptr<reuse::SequenceCache> join(Parts parts, engine::EngineOptions& options);
 
 }  // namespace reprise::methods

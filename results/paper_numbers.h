@@ -99,7 +99,8 @@ struct PaperPoints {
   [[nodiscard]] bool has(const std::string& metric) const;
 };
 
-// Returns the numbers of each file for the records. Files without a matching number are left out.
+// Looks up the numbers of each paper at the records' settings. Returns one PaperPoints for each of
+// `papers` that has a number for at least one record.
 std::vector<PaperPoints> paper_points(const std::vector<PaperNumbers>& papers,
                                       const std::vector<Record>& records);
 

@@ -47,8 +47,8 @@ class RunEntries {
   size_t added_bytes_ = 0;
 };
 
-// Returns the lines of a file for complete records: a run entry before the first record of each run
-// whose ID is not in `written`, then the records. Adds these IDs to `written`.
+// Writes records as lines, each without the keys that its run entry holds. A run entry precedes the
+// first record of each run whose ID is not yet in `written`; the ID is added there.
 [[nodiscard]] std::string run_lines(std::span<const Record> records,
                                     std::set<std::string>& written);
 

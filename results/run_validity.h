@@ -12,7 +12,7 @@ namespace reprise::results {
 struct RunValidity {
   bool is_judged = false;  // the record has a verdict
   bool is_valid = true;    // also true without a verdict
-  std::string reason;      // reason for an invalid run; never empty for one
+  std::string reason;      // why the run is invalid; not empty if !is_valid
   // Sentences about a valid run: limits that were lowered to make it valid, and reasons to doubt
   // its numbers. Empty for an invalid run.
   std::vector<std::string> reservations;

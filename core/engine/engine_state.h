@@ -21,14 +21,14 @@ struct Engine::State {
   reuse::Relocatable* relocatable;     // the cache, or null
   EngineOptions options;
   reuse::PoolNeed need;
-  int32_t spare_blocks = 0;  // left free by an admission while others run
+  int32_t spare_blocks = 0;  // blocks that an admission leaves free while sequences run
   kv::BlockPool pool;
   Sequences sequences;
   NamedPrefixes prefixes;
   Step step;
   SwapSpace swap;
   LogitsObserver observer;
-  std::vector<TokenEvent> untold;    // ends to be reported by the next step
+  std::vector<TokenEvent> untold;    // end events that the next step will report
   std::vector<RequestId> to_cancel;  // cancelled during the current step
   bool is_stepping = false;
   int64_t computing_ns = 0, swapping_ns = 0;  // real time in the current step

@@ -103,7 +103,7 @@ class TreePlanner {
   // Leading tokens of a chunk, before `end`, that are computed already or written by rows of plan
   // number `build`. Claims of earlier plans are void.
   struct Claim {
-    int64_t build = 0;  // number of the plan, as built_ counts
+    int64_t build = 0;  // value of built_ when the claim was made
     int32_t end = 0;
   };
   std::vector<Claim> claims_;  // [chunks]

@@ -65,7 +65,7 @@ struct SegmentFileHeader {
   SegmentForm form = SegmentForm::kPlain;
   double cost_s = 0;                   // time that computing the states took; 0: unknown
   int64_t created_s = 0;               // since 1970; 0: unknown
-  std::vector<uint64_t> layer_hashes;  // [layers]; format 1: of all keys, of all values
+  std::vector<uint64_t> layer_hashes;  // [layers]; format 1: {keys' hash, values' hash}
   uint64_t text_hash = 0;  // hash of the header with its layer hashes: differs if the states differ
 };
 

@@ -24,7 +24,7 @@ struct RequestEntry {
   int64_t wanted_tokens = 0;   // tokens to generate
   int64_t cached_tokens = -1;  // prompt tokens that were not computed; -1: not told
   int64_t preemptions = 0;
-  int64_t reasoning_tokens = 0;  // of the generated ones, those that the server calls reasoning
+  int64_t reasoning_tokens = 0;  // generated tokens that the server calls reasoning
   Outcome outcome = Outcome::kServed;
   std::string reason;           // reason for any outcome other than kServed
   std::vector<int32_t> tokens;  // generated, if they are known and kept

@@ -34,8 +34,8 @@ struct RateTrial {
 struct SearchOptions {
   double first_rps = 1;                         // the first rate
   double least_rps = 1e-3, most_rps = 1e6;      // range of rates, both ends included
-  double resolution = 0.02;                     // relative distance of the two rates at the end
-  int64_t most_trials = 4;                      // at one rate
+  double resolution = 0.02;                     // ends if above <= (1 + resolution) * highest
+  int64_t most_trials = 4;                      // most trials at one rate
   double percentile = 0.99, confidence = 0.95;  // for the decision on each rate
 };
 

@@ -21,7 +21,7 @@ struct TargetEvent {
   bool is_end = false;  // the last event of the request; sets the members below
   Outcome outcome = Outcome::kServed;
   std::string reason = {};     // reason for any outcome other than kServed
-  double sent_s = -1;          // if it was not sent at submit()
+  double sent_s = -1;          // time of sending; -1: at submit()
   double admitted_s = -1;      // see RequestEntry
   int64_t cached_tokens = -1;  // see RequestEntry
   int64_t prompt_tokens = -1;  // as the server counts them, if it tells

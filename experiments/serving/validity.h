@@ -44,8 +44,8 @@ struct Verdict {
   SloOutcome slo = SloOutcome::kNone;
   int64_t ended = 0;          // requests that count: all but those cancelled with the run
   int64_t over_slo = 0;       // ended requests not within the service level
-  int64_t over_allowed = -1;  // by early stopping; -1: too few ended to allow any
-  bool is_too_small = false;  // the last reason: too few ended to bound the percentile
+  int64_t over_allowed = -1;  // most over_slo that meets the level; -1: too few ended
+  bool is_too_small = false;  // too few ended to bound the percentile; the last reason says so
   bool queue_grew = false;    // queue_grew() of the log
 
   [[nodiscard]] bool is_valid() const { return reasons.empty(); }

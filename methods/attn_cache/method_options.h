@@ -13,7 +13,7 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   // Source of the projector's weights: "trained" by libtorch on training prompts, or "random". If
   // `projector_file` is set, they are read from this file, which Projector::save() wrote.
   std::string projector_from = "trained";
-  std::string projector_file;  // read beside visit(), since any text is valid
+  std::string projector_file;  // not in visit(): read and listed separately
   // "warm": maps used in an earlier turn are mapped and checked already. "cold": each turn maps and
   // checks them again. The file is in the system's page cache in both cases.
   std::string loading = "warm";

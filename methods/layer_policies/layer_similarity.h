@@ -12,8 +12,8 @@ namespace reprise::model {
 // Mean cosines of one layer over the rows of all steps so far. In the last layer, only rows whose
 // output was wanted count.
 struct LayerCosine {
-  double attention = 1;  // between the block's input x and x + attention(norm(x))
-  double block = 1;      // between the block's input and output
+  double attention = 1;  // cosine of the block's input x and x + attention(norm(x))
+  double block = 1;      // cosine of the block's input and output
 };
 
 // Computes every layer and measures it. AttnDrop and BlockDrop skip the layers that change little.

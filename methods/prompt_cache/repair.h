@@ -16,7 +16,7 @@
 namespace reprise::prompt_cache {
 
 struct Repair {
-  std::vector<StateRun> runs;    // by position: imported runs, and between them the recomputed ones
+  std::vector<StateRun> runs;    // imported and recomputed runs, in order of position
   int32_t recomputed = 0;        // tokens
   int64_t recomputed_bytes = 0;  // bytes of keys and values held only for this prompt
 };

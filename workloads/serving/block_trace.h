@@ -68,7 +68,7 @@ class BlockTrace final : public Entries {
   bool is_wide_ = false;                 // some of them are beyond 32 bits
   std::vector<int32_t> ids_;             // block ids of all requests, one after another
   std::vector<int64_t> first_id_ = {0};  // [requests + 1]  in ids_
-  std::vector<int32_t> last_tokens_, output_tokens_;  // [requests]  divided
+  std::vector<int32_t> last_tokens_, output_tokens_;  // [requests]  after division
   std::vector<int64_t> sessions_;                     // [requests]
   std::vector<double> times_s_;                       // [requests]
   RequestSource::Dropped left_out_;

@@ -32,7 +32,7 @@ class MemoryPool {
   // Returns the waiting blocks to the device. The work that used them must be done.
   void trim();
 
-  [[nodiscard]] int64_t used_bytes() const { return used_bytes_; }  // by size class
+  [[nodiscard]] int64_t used_bytes() const { return used_bytes_; }  // sum of size_class()
   [[nodiscard]] int64_t peak_bytes() const { return peak_bytes_; }  // the most used at once
   [[nodiscard]] int64_t held_bytes() const { return used_bytes_ + waiting_bytes_; }
   // Bytes that take() could still give in all, as far as the device tells.

@@ -28,7 +28,7 @@ struct AlibiView {
   // True for Falcon, whose reference rounds: score = scale * <q, k> + factor * (a(k_position) -
   // a(q_position)) with a(position) = bf16(slope * bf16(position)). This is visible in its results.
   bool rounded_to_bf16 = false;
-  float factor = 1.0f;  // used if rounded_to_bf16
+  float factor = 1.0f;  // the model's bias factor; read only if rounded_to_bf16
 };
 
 struct AttentionParams {

@@ -26,7 +26,7 @@ struct LinearWorkspace {
   std::vector<AlignedBuffer> tiles;     // [workers]  a tile of a product, and a scratchpad
   std::vector<float> input_sums;        // sums of each group of inputs that share a scale
   std::vector<AlignedBuffer> expanded;  // [workers]  panels of codes expanded to plain weights
-  std::unique_ptr<cpu::ProductCache> products;  // of all shapes, whichever layer uses them
+  std::unique_ptr<cpu::ProductCache> products;  // by shape; layers share them
 };
 
 // One application of a linear layer.

@@ -68,7 +68,7 @@ class AttentionStep {
   int64_t frequencies_length_ = -1;
   std::unique_ptr<kernels::StepAttention> step_;  // attention by the step's plan, for all layers
   Buffer map_, biases_;                           // [heads, rows, keys] f32
-  kernels::AttentionWorkspace workspace_;         // of compute_rows()
+  kernels::AttentionWorkspace workspace_;         // scratch for compute_rows()
   std::vector<float> shown_;                      // a map copied from another device
   std::unique_ptr<Disentangled> relative_;        // null: scores have no relative positions
   bool is_apart_ = false;                         // buffers.qkv is laid out by project_apart()

@@ -17,7 +17,7 @@ namespace reprise::experiments {
 
 // The modules that are also encoded together, for modes that use scaffolds.
 enum class ScaffoldSets : uint8_t {
-  kAll,   // all of them, and what stands before them
+  kAll,   // one set: all modules and the text before them (module 0)
   kPairs  // the first with the second, the third with the fourth, ...; a last odd one is alone
 };
 inline constexpr const char* kScaffoldSetNames[] = {"all", "pairs"};

@@ -22,7 +22,7 @@ struct QuestionChoice {
   std::string task = "all";  // task of the items that are taken; "all": any
   int64_t items = 0;         // takes the first items only; 0: all, or 50 if items are made up
   workloads::questions::MmluOptions mmlu = {};
-  int64_t answer_tokens = 0;   // generated at most; 0: as each item says
+  int64_t answer_tokens = 0;   // most tokens of an answer; 0: each item's own limit
   bool cuts_documents = true;  // longbench: cuts a context into its documents
   int64_t documents = 20;      // lines or topics of an item that is made up
   uint64_t seed = 1;           // seed of items that are made up

@@ -9,7 +9,7 @@ namespace reprise::experiments {
 // The output of one request.
 struct Generation {
   std::vector<int32_t> tokens;
-  std::vector<float> logits;  // [tokens, vocab] that each was drawn from
+  std::vector<float> logits;  // [tokens, vocab]  logits from which each token was drawn
 };
 
 // The point where a generation differs from its reference. The texts after it are different.
@@ -17,15 +17,15 @@ struct Divergence {
   int64_t request = 0;
   int64_t index = 0;  // index of the first token that differs
   int32_t reference_token = 0, token = 0;
-  double max_logit_difference = 0;  // over the tokens up to and including that one
+  double max_logit_difference = 0;  // largest |logit - reference logit| up to token `index`
 };
 
 // Counts over the generations added so far.
 struct Agreement {
   int64_t generations = 0;
-  int64_t compared_tokens = 0;      // up to and including the first that differs
+  int64_t compared_tokens = 0;      // tokens up to each first difference, that one included
   double max_logit_difference = 0;  // |logit - reference logit| over the tokens compared
-  double logit_scale = 0;           // largest |reference logit| over the same
+  double logit_scale = 0;           // largest |reference logit| over the tokens compared
   std::vector<Divergence> divergences;
 
   // Compares one generation. Both must have equally many tokens, with logits of one vocabulary

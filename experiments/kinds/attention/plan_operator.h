@@ -84,7 +84,7 @@ class PlanOperator final : public AttentionOperator {
   std::unique_ptr<reuse::SequenceCache> method_;
   kv::BlockPool pool_;
   std::vector<std::vector<int32_t>> tokens_;  // ids of each sequence admitted
-  std::vector<int32_t> positions_;  // 0, 1, 2, ... of all tokens so far; sequences are in step
+  std::vector<int32_t> positions_;  // 0, 1, 2, ...; the same for all sequences
   std::vector<double> plan_us_;     // time of each advance(), with the schedule
 
   // The members below belong to the current step.
@@ -96,7 +96,7 @@ class PlanOperator final : public AttentionOperator {
   AlignedBuffer queries_, output_;       // [rows, q_dim]  f32, and the runtime's dtype
   std::optional<DeviceStep> on_device_;  // on a device other than the CPU; replaces the next two
   kernels::AttentionWorkspace workspace_;
-  kv::AttentionPlan shared_plan_, private_plan_;  // items over several sequences, over one
+  kv::AttentionPlan shared_plan_, private_plan_;  // read by several sequences; read by one sequence
   std::vector<std::unique_ptr<kernels::StepAttention>> part_attentions_;  // made by parts()
 };
 

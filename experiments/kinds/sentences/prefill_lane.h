@@ -53,7 +53,7 @@ class PrefillLane {
  private:
   struct Step {
     double ms = 0;
-    double attention_ms = 0;  // with the policy's choice: retrieval, loading maps
+    double attention_ms = 0;  // attention and the policy's choice (retrieval, loading maps)
     double feed_forward_ms = 0;
     int64_t reused_layers = 0;
   };

@@ -69,7 +69,7 @@ struct SentenceScore {
   // Spearman's correlation of cosine and score, or the share of right labels, or the share of
   // questions whose likeliest choice is right.
   double value = 0;
-  results::Interval interval;  // of 95 %: the bootstrap's for pairs, otherwise Wilson's
+  results::Interval interval;  // 95 % interval of `value`: bootstrap for pairs, else Wilson
 };
 
 // vectors [texts, width] f32: sentence vectors; for questions the logits of the choices, and with a

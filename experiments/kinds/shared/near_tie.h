@@ -14,8 +14,8 @@ namespace reprise::experiments {
 // off its f32 value by at most D, the largest deviation of the model in that dtype from the model
 // in f32 over the same text. So the f32 logits of the two tokens differ by at most 2 D.
 struct NearTie {
-  double gap = 0;        // between the two tokens' f32 logits
-  double deviation = 0;  // D, over every token of the text and the whole vocabulary
+  double gap = 0;        // |difference| of the two tokens' f32 logits
+  double deviation = 0;  // D: the largest over all tokens of the text and the vocabulary
 
   // gap / (2 D). Finite, and far above any bound if nothing deviates.
   [[nodiscard]] double ratio() const;

@@ -41,7 +41,7 @@ struct AttentionTask {
   const float* q = nullptr;  // row 0 of the item, head 0
   int64_t q_row_stride = 0;
   int first_head = 0, group = 1;
-  int first_lane = 0, lanes = 0;  // lanes: of all units, <= kTaskLanes
+  int first_lane = 0, lanes = 0;  // lanes: sum over the task's units, <= kTaskLanes
   int units = 1;                  // kv heads; more than 1 only with few lanes
   int head_dim = 0;
 
@@ -52,7 +52,7 @@ struct AttentionTask {
   DType kv_dtype = DType::kF32;
   const int64_t* block_offsets = nullptr;
   int block_tokens = 0;
-  int skipped = 0;  // tokens of the first block
+  int skipped = 0;  // tokens of the first block that precede the segment's token 0
   int tokens = 0;
   int first_key = 0, end_key = 0;  // the task's keys, within the segment's tokens
   FetchSetting fetch;              // prefetch setting, used with few lanes

@@ -68,7 +68,7 @@ enum class Fetch : uint8_t { kNone, kToL1, kToL2, kTwiceToL1, kTwiceToL2 };
 struct FetchAhead {
   const char* far = nullptr;   // rows of a group to prefetch
   const char* near = nullptr;  // rows of a group to load, or to prefetch again; readable
-  bool to_l2 = false;          // cache of the far prefetch
+  bool to_l2 = false;          // true: the far prefetch goes to L2; false: to L1
 
   // For several lanes, which compute more for each line: near rows are always loaded.
   void line(size_t byte) const {

@@ -21,8 +21,8 @@ struct GpuModel {
   double dram_gb_s = 0;            // 10^9 bytes
   double half_tflop_s = 0;         // dense bf16 and f16 products with f32 sums, by the tensor cores
   double clock_ghz = 0;            // clock for which half_tflop_s is stated
-  int64_t shared_bytes = 0;        // of an SM
-  int64_t shared_block_bytes = 0;  // maximum of a block
+  int64_t shared_bytes = 0;        // shared memory of an SM
+  int64_t shared_block_bytes = 0;  // most shared memory that one block may use
   int64_t l2_bytes = 0;
   bool has_warpgroups = false;  // only compute capability 9.0
 

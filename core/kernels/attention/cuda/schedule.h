@@ -27,7 +27,7 @@ struct StepSchedule {
   AttentionSchedule cut;             // the parts and how they are merged; has no tasks
   std::vector<AttentionTask> tasks;  // grouped by launch, those with most keys first
   std::vector<TileLaunch> launches;  // in the order of kTileShapes, then of dtype
-  double estimate_us = 0.0;          // of one layer, by the cost model of tiles.h
+  double estimate_us = 0.0;          // estimated time of one layer's attention, see tiles.h
 
   // Builds the schedule for query rows of `heads` heads. The plan must be finished. Throws
   // ShapeError for head sizes that are not compiled or if heads % kv_heads != 0, and Error for a

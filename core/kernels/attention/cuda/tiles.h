@@ -108,8 +108,8 @@ struct StepShape {
 // Overrides the model's choice, for tuning. A shape by_warpgroups needs a GPU with warpgroups and a
 // head size that is a multiple of 64; otherwise choose_tiles() throws ShapeError.
 struct TileOverride {
-  std::optional<int32_t> shape;  // for all items
-  int32_t parts = 0;             // of every item, at most its key tiles; 0: the model chooses
+  std::optional<int32_t> shape;  // index in kTileShapes, for all items; empty: the model chooses
+  int32_t parts = 0;             // parts of each item, at most its key tiles; 0: the model chooses
 };
 
 struct TileChoice {

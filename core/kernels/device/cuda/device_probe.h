@@ -15,7 +15,7 @@ struct DeviceLimits {
   double l2_read_gb_s = 0;   // reading repeatedly, half of what L2 holds
   double half_tflop_s = 0;   // the library's bf16 products of 8192^3 with f32 sums, on random
                              // numbers: with zeros a device computes faster
-  double launch_us = 0;      // an empty kernel among others: the cost of one more kernel in a step
+  double launch_us = 0;      // time per empty kernel when many are launched in a row
   double round_trip_us = 0;  // starting an empty kernel and waiting for it on the host
   double elapsed_s = 0;      // duration of the probe
 };

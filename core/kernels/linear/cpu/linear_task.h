@@ -30,7 +30,7 @@ struct LinearTask {
   // bf16 for the AVX512-BF16 kernels, else f32. linear_amx() takes bf16 tiles [rows / 16][inputs /
   // 32][16][32], zero beyond the rows.
   const void* x = nullptr;
-  int rows = 0;                 // at most what the kernel allows
+  int rows = 0;                 // each kernel has its own upper limit, see below
   const float* bias = nullptr;  // bias of the first wanted output, or null
   int skipped = 0;              // outputs of this panel before the wanted ones
   int outputs = 0;              // number of wanted outputs; skipped + outputs <= 64

@@ -63,8 +63,8 @@ void copy_items(const Context& context, int64_t items, int64_t values, Fn&& copy
 }
 
 struct LinearTask;
-// Returns the task of rows [row, row + rows) of the call and of the wanted outputs that belong to
-// panel `index`, with its bias and the fields of its outputs. The caller sets weights and inputs.
+// Makes the LinearTask that computes rows [row, row + rows) of the call, for the wanted outputs in
+// panel `index`. Sets the task's bias and output fields; the caller sets its weights and inputs.
 [[nodiscard]] LinearTask task_of_outputs(const LinearCall& call, const Outputs& outputs,
                                          int64_t index, int64_t row, int64_t rows);
 

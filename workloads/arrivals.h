@@ -17,7 +17,7 @@ struct ArrivalOptions {
   double cv = 1;
   // Closed: requests in flight at once.
   int64_t most_in_flight = 1;
-  uint64_t seed = 1;        // Seeds.arrivals: seed of the stream from which gaps are drawn
+  uint64_t seed = 1;        // from which gaps are drawn: the experiment's Seeds::arrivals
   double end_rate_rps = 1;  // ramp: rate at its end and afterwards
   // Ramp: time from the first rate to the second. 0: the whole expected run, so that more requests
   // stretch it.

@@ -67,8 +67,8 @@ struct StepReport {
   int64_t shared_tokens = 0;
   // Tokens read for decoding sequences by more than one work item, not counting the first read.
   int64_t repeated_tokens = 0;
-  // Real time of the step, whatever clock the engine uses: of scheduling (queue, admission,
-  // composition, plan, events) and of swapping (copying states of preempted sequences). Neither
+  // Real time that the step spends on scheduling (queue, admission, composition, plan, events) and
+  // on swapping (copying states of preempted sequences), whatever clock the engine uses. Neither
   // includes computing the model or observing logits.
   int64_t scheduling_ns = 0, swapping_ns = 0;
   std::vector<TokenEvent> events;

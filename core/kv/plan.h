@@ -33,8 +33,9 @@ struct CacheView {
 
 // A run of cached tokens at consecutive positions, in one or several blocks of one cache. With i =
 // skipped + t, token t is token i % block_tokens of block block_offsets[first_block + i /
-// block_tokens]. A contiguous cache is one block. Skipped tokens of the first block need not exist,
-// so that block's offset may lie before the cache.
+// block_tokens]. A contiguous cache is one block. The first `skipped` tokens of the first block are
+// not part of the segment and may lie outside the cache's memory; the block's offset may therefore
+// be negative.
 struct Segment {
   int32_t cache = 0;  // index in AttentionPlan::caches; block offsets are relative to that cache
   int32_t first_block = 0;

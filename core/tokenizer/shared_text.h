@@ -11,13 +11,12 @@
 
 namespace reprise {
 
-// The tokens of a text, and of the text followed by another one.
+// Encodes a text, and the same text followed by others, without encoding its beginning again.
 //
-// Only the text's last lines are encoded again, together with the text that follows. If eight
-// tokens in a row are the same there as in the tokens of the text alone, the two lists are joined
-// at these; else everything is encoded. The joined list is exact: BPE merges depend on neighbours
-// only, so every two neighbours need only be neighbours in one of the lists; other tokenizers
-// encode each word by itself.
+// encode() tokenizes only the last lines of the text and what follows them. If eight tokens in a
+// row of the result also stand in tokens(), the two lists are joined there; otherwise everything is
+// encoded. The joined list is exact: BPE depends only on adjacent tokens, and each adjacent pair
+// lies within one of the two lists. Other tokenizers encode each word by itself.
 class SharedText {
  public:
   // `tokenizer` must outlive this. Throws Error as Tokenizer::encode().

@@ -8,8 +8,8 @@
 
 namespace reprise::experiments::serving {
 
-// A queue that is served as fast as it fills becomes short again and again; one that is not never
-// does. So the least backlogs of successive windows are compared.
+// A queue that is served as fast as it fills becomes short again and again. In a queue that is
+// served more slowly, the least backlog grows from window to window.
 struct GrowthRule {
   int64_t window_arrivals = 64;  // arrivals in a window
   int64_t windows = 4;           // growing windows in succession; 0: the rule is off

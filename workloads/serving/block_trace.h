@@ -61,7 +61,7 @@ class BlockTrace final : public Entries {
 
   BlockFormat format_;
   double divisor_;
-  int64_t block_tokens_;  // divided
+  int64_t block_tokens_;  // tokens of a block after division by length_divisor
   RecordedTimes times_;
   int64_t declared_blocks_ = 0;
   std::vector<int64_t> wide_ids_;        // as read, until finish()

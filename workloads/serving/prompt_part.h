@@ -34,7 +34,8 @@ struct PromptComparison {
   // True if `a` comes before `b` in the order of token ids; a prefix comes before a longer prompt.
   bool is_before = false;
 };
-// O(parts + tokens that are equal under different names).
+// Compares two prompts. Parts with the same name at the same place are skipped without drawing
+// their tokens. Takes O(parts + equal tokens in the other parts).
 PromptComparison compare_prompts(std::span<const PromptPart> a, std::span<const PromptPart> b,
                                  const TokenStream& stream);
 

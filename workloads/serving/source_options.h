@@ -26,11 +26,11 @@ struct SourceOptions {
   // Options of every source.
   std::filesystem::path file;  // if the source reads one
   int64_t vocab = 0;           // made-up tokens are in [0, vocab)
-  // Seeds.prompts: decides what is asked.
+  // The experiment's Seeds::prompts: decides what is asked.
   uint64_t prompts_seed = 1;
-  // Seeds.order: decides the order, for sources whose order is free.
+  // The experiment's Seeds::order: decides the order, for sources whose order is free.
   uint64_t order_seed = 1;
-  // Seeds.arrivals: for sources that draw their own times.
+  // The experiment's Seeds::arrivals, for sources that draw their own times.
   uint64_t arrivals_seed = 1;
   Salt salt = {};
   // Loads the model's tokenizer on first use, for sources with text. Throws Error if there is none.

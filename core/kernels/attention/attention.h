@@ -23,8 +23,8 @@ struct QueryView {
 // where a is the identity. A softmax depends only on differences between keys; taking the positions
 // relative to the query keeps the terms small.
 struct AlibiView {
-  std::span<const float>
-      slopes;  // [heads]; empty: no bias. Includes the model's own factor for the bias.
+  // [heads]; empty: no bias. Already multiplied by the model's bias factor, unless rounded_to_bf16.
+  std::span<const float> slopes;
   // True for Falcon, whose reference rounds: score = scale * <q, k> + factor * (a(k_position) -
   // a(q_position)) with a(position) = bf16(slope * bf16(position)). This is visible in its results.
   bool rounded_to_bf16 = false;

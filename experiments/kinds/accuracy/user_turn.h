@@ -9,8 +9,9 @@
 
 namespace reprise::experiments {
 
-// The texts before and behind a user's turn without a system prompt, "" if the model has none. They
-// do not include the special tokens that begin a text, which the tokenizer adds.
+// The texts before and behind a user's turn when there is no system prompt. Special tokens that
+// begin a text are left out, because the tokenizer adds them. A family without a chat template has
+// open "" and close "\n".
 struct UserTurn {
   std::string open, close;
 };

@@ -37,8 +37,9 @@ struct RowComparison {
   double top_1_ratio = 0;  // share of rows whose most probable token is the same
 };
 
-//   baseline, variant   [rows, vocab], rows >= 1 (CHECK): row i what answer token i is drawn from,
-//                       with the baseline's tokens before it. Of equal logits the first is the top.
+//   baseline, variant   [rows, vocab], rows >= 1 (CHECK): row i: the logits from which answer
+//                       token i is drawn, given the baseline's tokens before it. Among equal
+//                       logits the first counts as the most probable.
 [[nodiscard]] RowComparison compare_rows(std::span<const float> baseline,
                                          std::span<const float> variant, int64_t vocab);
 

@@ -15,14 +15,14 @@ namespace reprise::experiments {
 [[nodiscard]] int64_t kv_bytes_per_token(const model::ModelConfig& config, DType kv_dtype);
 
 // Bytes of the weights that a step reads. The embedding table is left out, since a step reads few
-// of its rows (a tied table is also the head and is counted). Of experts, `touched_experts` over
-// all layers are counted (Decoder::touched_experts).
+// of its rows (a tied table is also the head and is counted). Only `touched_experts` experts,
+// summed over all layers, are counted (Decoder::touched_experts).
 [[nodiscard]] int64_t streamed_weight_bytes(const model::ModelConfig& config,
                                             const WeightType& type, int64_t touched_experts);
 
 // Floating-point operations of the matrix products of a step of `rows` tokens: 2 per weight and
-// token. The output head is computed for only `logit_rows` of the tokens. Of a layer's routed
-// experts, only as many count as one token is sent to.
+// token. The output head is computed for only `logit_rows` of the tokens. A layer counts only
+// as many routed experts as one token is sent to.
 [[nodiscard]] double product_flop(const model::ModelConfig& config, int64_t rows,
                                   int64_t logit_rows);
 

@@ -13,8 +13,9 @@ namespace reprise::kernels::cpu {
 // Most rows of a task of linear_panel_avx512_bf16(), whose sums stay in registers: 6 * 4
 // accumulators use 24 of 32.
 inline constexpr int kLinearRows = 6;
-// Most rows of a task of linear_rows_avx512_bf16(), and of linear_panel_f32(), which then copies
-// each panel in a few per cent of the task's time.
+// Most rows of a task: kManyLinearRows for linear_rows_avx512_bf16(), kMostRowsF32 for
+// linear_panel_f32(). With that many rows, copying the panel takes the latter a few per cent of its
+// time.
 inline constexpr int kManyLinearRows = 64;
 inline constexpr int kMostRowsF32 = 128;
 // Most rows of a task of linear_amx(), whose sums take 64 KiB of the L2 beside the rows.
@@ -68,7 +69,8 @@ template <int kLocality, int64_t kLines>
   }
 }
 
-// bf16 weights, AVX512-BF16: up to kLinearRows, and up to kManyLinearRows.
+// Both: bf16 weights, AVX512-BF16. The first takes up to kLinearRows rows, the second up to
+// kManyLinearRows.
 void linear_panel_avx512_bf16(const LinearTask& task);
 void linear_rows_avx512_bf16(const LinearTask& task);
 // bf16 weights, AMX, up to kMostTileRows.

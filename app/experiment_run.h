@@ -21,7 +21,7 @@ struct ExperimentOptions {
   std::string file;
   std::string scale = "desk";
   std::vector<std::string> overrides;
-  std::string out;  // "": the command's default
+  std::string out;    // "": the command's default
   std::string trace;  // file for Chrome's trace events; "": none
   bool fresh = false, mix = false, no_plot = false;
   TableOptions table;

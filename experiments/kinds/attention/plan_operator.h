@@ -84,8 +84,8 @@ class PlanOperator final : public AttentionOperator {
   std::unique_ptr<reuse::SequenceCache> method_;
   kv::BlockPool pool_;
   std::vector<std::vector<int32_t>> tokens_;  // ids of each sequence admitted
-  std::vector<int32_t> positions_;  // 0, 1, 2, ...; the same for all sequences
-  std::vector<double> plan_us_;     // time of each advance(), with the schedule
+  std::vector<int32_t> positions_;            // 0, 1, 2, ...; the same for all sequences
+  std::vector<double> plan_us_;               // time of each advance(), with the schedule
 
   // The members below belong to the current step.
   engine::Step step_;

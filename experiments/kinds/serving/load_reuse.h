@@ -20,10 +20,11 @@ struct CountersAround {
 
 // Compares the cached tokens with what the served requests share with each other, and makes the run
 // INVALID if there are more. Each request may find two tokens more than it shares, such as one that
-// begins every prompt; a chat may also find the tokens that the server's template added. The answers
-// tell the cached tokens; or else the growth of the server's counters, if every request was served
-// and only our prompts were counted: the run's and the `other_tokens` of warm-up and prefixes.
-// Otherwise the verdict gets a reservation. Returns who told: "answers", "counters" or "nobody".
+// begins every prompt; a chat may also find the tokens that the server's template added. The
+// answers tell the cached tokens; or else the growth of the server's counters, if every request was
+// served and only our prompts were counted: the run's and the `other_tokens` of warm-up and
+// prefixes. Otherwise the verdict gets a reservation. Returns who told: "answers", "counters" or
+// "nobody".
 std::string judge_reuse(const workloads::RequestSource& source, const CountersAround& counters,
                         int64_t other_tokens, PromptForm form,
                         experiments::serving::RunResult& result);

@@ -16,9 +16,7 @@ namespace {
 class TraceWriterTest : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove(path_); }
-  [[nodiscard]] Json events() const {
-    return Json::parse(std::ifstream(path_))["traceEvents"];
-  }
+  [[nodiscard]] Json events() const { return Json::parse(std::ifstream(path_))["traceEvents"]; }
   // The events of a run with that name, in their order.
   [[nodiscard]] Json named(const std::string& name, int64_t run) const {
     Json found = Json::array();

@@ -91,8 +91,8 @@ struct Engine::State {
   [[nodiscard]] std::vector<bool> decoding_parts() const;  // [batch]
   void show() const;
   void advance(StepReport& report);
-  // Advances a sequence by its computed rows. `token` is the one drawn if they complete the
-  // sequence, else -1.
+  // Records `rows` computed rows of a sequence. If none is pending afterwards, ends the sequence or
+  // appends `token`. `token` is -1 if none was drawn: rows are pending or max_new_tokens is 0.
   void advance(Sequence& sequence, int32_t rows, int32_t token, StepReport& report);
   void forget_finished();
 

@@ -28,8 +28,8 @@ std::string text_of(const SegmentShape& shape);
 // Throws ShapeError naming the shape if an extent is below 1 or the whole is too large to address.
 void validate(const SegmentShape& shape);
 
-// The cache that a plan reads from keys and values laid out as in SegmentBuffer: one block at
-// offset 0 that holds all tokens.
+// Returns a view of keys and values that are laid out as in SegmentBuffer. In a plan it is a cache
+// with one block, at offset 0, that holds all tokens.
 [[nodiscard]] CacheView view_of(const SegmentShape& shape, const void* keys, const void* values);
 
 // Keys and values are [layers, kv_heads, tokens, head_dim] each. Move-only.

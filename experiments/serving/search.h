@@ -53,8 +53,9 @@ struct SearchResult {
   std::vector<SearchStep> steps;  // rates in the order they were tried
 };
 
-// Searches as described above. `trial` gets the rate and the trial's number, 0, 1, ..., which seeds
-// it. Throws Error unless 0 < least <= first <= most and resolution > 0.
+// Searches as described at the top of this file. Calls trial(rate, k) for trial k = 0, 1, ... at a
+// rate; k should select its seed. Throws Error unless 0 < least <= first <= most < infinity,
+// resolution > 0 and most_trials > 0.
 [[nodiscard]] SearchResult search(
     const std::function<RateTrial(double rate_rps, int64_t trial)>& trial,
     const SearchOptions& options);

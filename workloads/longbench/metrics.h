@@ -10,7 +10,8 @@
 
 namespace reprise::workloads::longbench {
 
-// F1 over words, each counted as often as it occurs in both texts; 0 if they share none.
+// F1 over words. A word that one text has m times and the other n times is shared min(m, n) times.
+// 0 if no word is shared.
 double word_f1(std::span<const std::string> prediction, std::span<const std::string> answer);
 
 // F1 over words between spaces, in lower case, without ASCII punctuation and the articles a, an,

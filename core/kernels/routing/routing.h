@@ -37,8 +37,8 @@ struct ExpertGroups {
   std::vector<int32_t> places;  // [rows, per_row]  index of the pair of each choice
 };
 
-// Sorts the choices of RoutingCall ([rows, per_row], experts in [0, experts)) by expert. Reuses the
-// memory of `groups`.
+// Sorts the (row, choice) pairs of a step by the expert chosen. `chosen` is [rows, per_row], as
+// RoutingCall writes it, each entry >= 0 and < experts. Reuses the memory of `groups`.
 void group_by_expert(std::span<const int32_t> chosen, int64_t per_row, int64_t experts,
                      ExpertGroups& groups);
 

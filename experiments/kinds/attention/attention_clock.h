@@ -17,8 +17,8 @@ class AttentionClock {
  public:
   virtual ~AttentionClock() = default;
 
-  // Called before the calls of a turn. Empties the caches and returns the machine's rates as far as
-  // they are known.
+  // Called once before a turn's calls of us(). On the CPU it empties the caches; on a GPU, us()
+  // does so before each call. Returns the machine's rates; after() adds a GPU's memory rate.
   [[nodiscard]] virtual MomentRates before(DType kv_dtype) = 0;
   // Time of one of the turn's calls in microseconds.
   [[nodiscard]] virtual double us(const std::function<void()>& work) = 0;

@@ -70,8 +70,8 @@ class PrefillLane {
   Step take_step(int64_t index, const RunStep& run);
   void report_operations(double per_text, Measurement& out) const;
   void report_hits(const PrefillLane& first, const Prompts& prompts, Measurement& out) const;
-  // Sum of a part over the steps of each turn; sums_of_hits() counts only the steps in which `hits`
-  // reused maps.
+  // Returns a sum for each turn: the member `part` of Step, summed over the turn's steps.
+  // sums_of_hits() leaves out the steps in which the turn `hits` reused no maps.
   [[nodiscard]] std::vector<double> sums(double Step::*part) const;
   [[nodiscard]] std::vector<double> sums_of_hits(double Step::*part, const Turn& hits) const;
 

@@ -15,8 +15,8 @@ struct TrainedTensor {
   float* values = nullptr;
 };
 
-// Computes the labels (wanted distances) of all pairs of some samples: writes labels [n, n], of
-// which only a < b are used.
+// Writes the labels (wanted distances) of all pairs among n samples. `samples` [n] are indices into
+// TrainingProblem::x. Of `labels` [n, n], only entries above the diagonal are written and read.
 using LabelPairs = void (*)(void* state, const int64_t* samples, int64_t n, float* labels);
 
 // The training problem of [AttnCache §3.1, equations 1 to 3]. Both copies of the Siamese network

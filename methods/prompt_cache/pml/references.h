@@ -30,7 +30,9 @@ struct TopImport {
 };
 
 struct ResolvedPrompt {
-  std::map<int32_t, Place> modules;  // imported modules, including the schema's own text (0)
+  // Index of each imported module, with the place that imports it. Index 0, the schema's own text,
+  // is always there, with the place of the prompt.
+  std::map<int32_t, Place> modules;
   // Arguments in document order; under Rules::kAsCoded, in the order of the released code's stack.
   std::vector<GivenArgument> arguments;
   // The prompt's texts, markers and outermost imports, in document order.

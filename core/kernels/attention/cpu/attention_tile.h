@@ -20,8 +20,8 @@ inline constexpr int kGroupSlack = 24 / kRowGroup;
 // together, and up to two tiles of one unit to prefetch.
 inline constexpr int kMostGroups = (kMostUnitsTogether + 2) * kKeyTile / kRowGroup + kGroupSlack;
 
-// Rows of keys or of values in the order of reading: first those of the key tile, then those to
-// prefetch.
+// Addresses of key rows or of value rows, in the order of reading: first the key tile's rows, then
+// those to prefetch. Each entry of `groups` points at kRowGroup rows that follow one another.
 struct RowGroups {
   const char** groups = nullptr;  // [kMostGroups], or a later part of them
   size_t row_bytes = 0;

@@ -68,6 +68,9 @@ void TokenRules::apply(std::span<const int32_t> prompt, std::span<const int32_t>
     for (const int32_t token : withheld) logit(token) = kForbidden;
   for (const auto& [token, value] : bias) logit(token) += value;
 
+  const bool has_penalty =
+      repetition_penalty != 1.0 || frequency_penalty != 0.0 || presence_penalty != 0.0;
+  if (!has_penalty) return;
   std::unordered_map<int32_t, int32_t> counts;
   for (const int32_t token : generated) ++counts[token];
   if (repetition_penalty != 1.0) {

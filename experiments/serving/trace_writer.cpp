@@ -50,10 +50,9 @@ TraceWriter::TraceWriter(const std::filesystem::path& path) : file_(path) {
   file_.write(R"({"displayTimeUnit":"ms","traceEvents":[)");
 }
 
-void TraceWriter::write(const Fields& event) {
-  Fields whole = event;
-  whole["pid"] = run_;
-  file_.write((is_first_ ? "\n" : ",\n") + json_text(whole));
+void TraceWriter::write(Fields event) {
+  event["pid"] = run_;
+  file_.write((is_first_ ? "\n" : ",\n") + json_text(event));
   is_first_ = false;
 }
 

@@ -24,7 +24,7 @@ class TraceWriter {
   void finish();
 
  private:
-  void write(const Fields& event);
+  void write(Fields event);
   void add_request(const RequestEntry& entry);
   void add_step(const StepEntry& step);
   // Microseconds on the time axis of a second of the run that is being added.

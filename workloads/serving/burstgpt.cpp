@@ -1,30 +1,17 @@
 #include "workloads/serving/burstgpt.h"
 
-#include <algorithm>
-#include <array>
-#include <string>
-
-#include "core/base/error.h"
 #include "workloads/serving/recorded_lengths.h"
 
 namespace reprise::workloads::serving {
 namespace {
 
-// The places of the columns that are read, in this order.
-constexpr std::array<const char*, 3> kColumns = {"Timestamp", "Request tokens", "Response tokens"};
+constexpr const char* kTime = "Timestamp";
+constexpr const char* kPrompt = "Request tokens";
+constexpr const char* kOutput = "Response tokens";
 
-std::array<size_t, 3> columns_of(const TableLine& heading) {
-  std::array<size_t, 3> places{};
-  for (size_t column = 0; column < kColumns.size(); ++column) {
-    size_t place = 0;
-    while (place < heading.size() && heading.text(place, kColumns[column]) != kColumns[column])
-      ++place;
-    if (place == heading.size())
-      raise("{}: the heading has no column \"{}\"", heading.where(), kColumns[column]);
-    places[column] = place;
-  }
-  return places;
-}
+struct Places {
+  size_t time = 0, prompt = 0, output = 0;
+};
 
 }  // namespace
 
@@ -40,16 +27,18 @@ SourceInfo burstgpt_info() {
 std::unique_ptr<Entries> make_burstgpt(const SourceOptions& options) {
   auto entries = std::make_unique<RecordedLengths>(options);
   RecordedTimes times(options);
-  std::array<size_t, 3> places{};
+  Places places;
   for_each_table_line(options.file, [&](const TableLine& line) {
     if (line.number() == 1) {
-      places = columns_of(line);
+      places = {.time = line.column(kTime),
+                .prompt = line.column(kPrompt),
+                .output = line.column(kOutput)};
       return;
     }
-    const double time_s = line.real(places[0], kColumns[0]);
+    const double time_s = line.real(places.time, kTime);
     times.next(time_s, line);
-    entries->add(line.integer(places[1], kColumns[1], kMostTokens),
-                 line.integer(places[2], kColumns[2], kMostTokens), time_s);
+    entries->add(line.integer(places.prompt, kPrompt, kMostTokens),
+                 line.integer(places.output, kOutput, kMostTokens), time_s);
   });
   entries->begin_at(times.start_s());
   return entries;

@@ -19,13 +19,8 @@ struct Places {
 };
 
 Places find_columns(const TableLine& heading, const LengthColumns& columns) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < heading.size(); ++i) names.emplace_back(heading.text(i, "heading"));
   const auto place_of = [&](const std::string& name, size_t fallback) {
-    if (name.empty()) return fallback;
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) raise("{}: {}", heading.where(), unknown_name("column", name, names));
-    return static_cast<size_t>(found - names.begin());
+    return name.empty() ? fallback : heading.column(name);
   };
   return {.prompt = place_of(columns.prompt, 0), .output = place_of(columns.output, 1)};
 }

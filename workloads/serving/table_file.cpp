@@ -34,6 +34,13 @@ TableLine::TableLine(const std::string& file, int64_t number, std::string_view l
 
 std::string TableLine::where() const { return fmt::format("{}:{}", file_, number_); }
 
+size_t TableLine::column(const std::string& name) const {
+  const std::vector<std::string> names(fields_.begin(), fields_.end());
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) raise("{}: {}", where(), unknown_name("column", name, names));
+  return static_cast<size_t>(found - names.begin());
+}
+
 std::string_view TableLine::text(size_t field, std::string_view name) const {
   if (field >= fields_.size())
     raise("{}: the line ends before {}, which is field {}; it has {}", where(), name, field + 1,

@@ -29,10 +29,10 @@ TEST(TokenRules, EachRuleChangesTheLogitsThatItNames) {
   const TokenRules late{.withheld = {2}, .min_tokens = 2};
   EXPECT_EQ(applied(late, logits, {2, 2}, {0}), (std::vector<float>{1, -2, kBelowAll, 0}));
   EXPECT_EQ(applied(late, logits, {}, {0, 0}), logits);
-  // Of prompt and answer, once each, whatever the logit's sign.
+  // The repetition penalty lowers tokens of prompt and answer, once each, whatever the sign.
   EXPECT_EQ(applied({.repetition_penalty = 2}, logits, {1}, {2, 2}),
             (std::vector<float>{1, -4, 1.5, 0}));
-  // Of the answer alone, with its counts.
+  // The other two penalties look at the answer alone.
   EXPECT_EQ(applied({.frequency_penalty = 0.5}, logits, {0, 1}, {2, 2, 3}),
             (std::vector<float>{1, -2, 2, -0.5}));
   EXPECT_EQ(applied({.presence_penalty = 0.5}, logits, {0, 1}, {2, 2, 3}),

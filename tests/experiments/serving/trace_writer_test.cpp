@@ -1,4 +1,4 @@
-// What Perfetto gets to see of a run: spans of requests, steps and counters, in Chrome's form.
+// Tests the trace events of runs: spans of requests, steps and counters, in Chrome's form.
 #include "experiments/serving/trace_writer.h"
 
 #include <gtest/gtest.h>

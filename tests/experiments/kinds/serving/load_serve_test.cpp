@@ -41,6 +41,12 @@ serving::RunResult load(const QuickstartServer& server, LoadOptions options, dou
   return serving::run(*target, *source, schedule, run_options, clock);
 }
 
+// Options for prompts in a form that needs the server's tokenizer.
+LoadOptions options_for(const QuickstartServer& server, PromptForm form) {
+  return {.form = form,
+          .tokenizer = std::shared_ptr<const Tokenizer>(&server.tokenizer(), [](auto*) {})};
+}
+
 TEST(LoadServe, EveryRequestIsServedToItsLastToken) {
   const QuickstartServer server;
   const serving::RunResult result =
@@ -57,17 +63,13 @@ TEST(LoadServe, EveryRequestIsServedToItsLastToken) {
 
 TEST(LoadServe, PromptsMayBeSentAsText) {
   const QuickstartServer server;
-  LoadOptions options{.form = PromptForm::kText};
-  options.tokenizer = std::shared_ptr<const Tokenizer>(&server.tokenizer(), [](auto*) {});
-  const serving::RunResult result = load(server, options, 200);
+  const serving::RunResult result = load(server, options_for(server, PromptForm::kText), 200);
   EXPECT_TRUE(result.verdict.is_valid()) << result.verdict.reasons.front();
 }
 
 TEST(LoadServe, PromptsMayBeSentAsChats) {
   const QuickstartServer server;
-  LoadOptions options{.form = PromptForm::kChat};
-  options.tokenizer = std::shared_ptr<const Tokenizer>(&server.tokenizer(), [](auto*) {});
-  const serving::RunResult result = load(server, options, 200);
+  const serving::RunResult result = load(server, options_for(server, PromptForm::kChat), 200);
   EXPECT_TRUE(result.verdict.is_valid()) << result.verdict.reasons.front();
   for (const serving::RequestEntry& entry : result.log.requests) {
     EXPECT_EQ(entry.token_s.size(), 8u);

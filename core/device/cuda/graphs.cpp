@@ -19,7 +19,12 @@ void Graphs::run(const WorkKey& key, const std::function<void()>& work) {
   if (is_new) {
     ++plain_runs_;
     if (known_.size() > kMost) forget_oldest();
-    return work();
+    try {
+      return work();
+    } catch (...) {
+      known_.erase(key);  // a recording next would keep libraries from allocating
+      throw;
+    }
   }
   if (known.graph == nullptr) known.graph = record(work);
   ++replays_;

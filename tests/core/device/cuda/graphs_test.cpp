@@ -85,5 +85,14 @@ TEST_F(GraphsTest, AnErrorEndsTheRecordingAndTheNextRunRecordsAnew) {
   EXPECT_EQ(graphs_->recordings(), 1);
 }
 
+TEST_F(GraphsTest, AKeyWhoseFirstRunFailedRunsPlainlyAgain) {
+  EXPECT_THROW(graphs_->run({1, 1}, [] { raise("not now"); }), Error);
+  run(1, 5);
+  EXPECT_EQ(graphs_->recordings(), 0);
+  run(1, 5);
+  EXPECT_EQ(left(), 5);
+  EXPECT_EQ(graphs_->recordings(), 1);
+}
+
 }  // namespace
 }  // namespace reprise::cuda

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Times our attention against PyTorch's on the same device and shapes: gpu_against_torch.py BENCH OUT.jsonl [--filter RE]
 
-BENCH is cuda_attention_bench; the names of its benchmarks contain the shapes. Each round runs our benchmark in its own
-process and then each of PyTorch's attention kernels that takes the shape (FlashAttention, cuDNN's, memory-efficient), so
-that both meet the same clock rates. All are timed by events, with none of their data in L2. PyTorch reads contiguous
+BENCH is cuda_attention_bench; the names of its benchmarks contain the shapes. Each round runs our benchmarks in one process
+and then, for each shape, every attention kernel of PyTorch that takes it (FlashAttention, cuDNN's, memory-efficient). All are timed by events, with none of their data in L2. PyTorch reads contiguous
 keys and values; it cannot share prompts, so each sequence has a copy. OUT has one line per shape: every round's
 microseconds, the medians, and the ratio of ours to PyTorch's fastest kernel.
 """
@@ -62,11 +61,12 @@ def run_bench(program, *options):
     return result.stdout
 
 
-def our_us(program, name):
-    output = json.loads(run_bench(program, "--benchmark_format=json", f"--benchmark_filter=^{re.escape(name)}$",
-                                  "--benchmark_min_time=0.05"))
-    (run,) = output["benchmarks"]
-    return run["real_time"] * {"ns": 1e-3, "us": 1.0, "ms": 1e3}[run["time_unit"]]
+def our_us(program, names):
+    """Runs the benchmarks and returns the microseconds of each."""
+    output = json.loads(run_bench(program, "--benchmark_format=json", "--benchmark_min_time=0.05",
+                                  f"--benchmark_filter=^({'|'.join(name.replace('.', '[.]') for name in names)})$"))
+    return {run["name"]: run["real_time"] * {"ns": 1e-3, "us": 1.0, "ms": 1e3}[run["time_unit"]]
+            for run in output["benchmarks"]}
 
 
 class Torch:
@@ -101,7 +101,8 @@ class Torch:
         begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         times = []
         for _ in range(SAMPLES):
-            self.flushing.sum()
+            for _ in range(4):   # longer than Python takes to launch what is timed
+                self.flushing.sum()
             begin.record()
             self.attention()
             end.record()
@@ -122,21 +123,24 @@ class Torch:
         return found
 
 
-def compare(torch, program, name):
-    """Measures one shape and returns its record."""
-    shape = shape_of(name)
+def their_us(torch, shape):
+    """Returns the microseconds of each kernel of PyTorch's that supports the shape."""
     side = Torch(torch, shape)
-    kernels = side.kernels()
-    ours, theirs = [], {kernel: [] for kernel in kernels}
-    for _ in range(ROUNDS):
-        ours.append(our_us(program, name))
-        for kernel, chosen in kernels.items():
-            with chosen():
-                theirs[kernel].append(side.time_us())
-    medians = {kernel: statistics.median(times) for kernel, times in theirs.items()}
+    times = {}
+    for kernel, chosen in side.kernels().items():
+        with chosen():
+            times[kernel] = side.time_us()
+    torch.cuda.empty_cache()
+    return times
+
+
+def record_of(torch, name, ours, theirs):
+    """`ours` and `theirs` have a round's measurements each."""
+    medians = {kernel: statistics.median(one[kernel] for one in theirs) for kernel in theirs[0]}
     fastest = min(medians, key=medians.get) if medians else None
-    return {"name": name, "shape": dataclasses.asdict(shape), "torch_version": torch.__version__,
-            "device": torch.cuda.get_device_name(), "ours_us": ours, "torch_us": theirs,
+    return {"name": name, "shape": dataclasses.asdict(shape_of(name)), "torch_version": torch.__version__,
+            "device": torch.cuda.get_device_name(), "ours_us": ours,
+            "torch_us": {kernel: [one[kernel] for one in theirs] for kernel in medians},
             "ours_median_us": statistics.median(ours), "torch_median_us": medians, "torch_fastest": fastest,
             "ratio": statistics.median(ours) / medians[fastest] if fastest else None}
 
@@ -157,16 +161,18 @@ def main():
              if shape_of(name) and re.search(options.filter, name)]
     if not names:
         sys.exit(f"{options.bench} has no benchmark of attention whose name holds \"{options.filter}\"")
+    ours, theirs = [], []   # a dictionary by name for each round
+    for _ in range(ROUNDS):
+        ours.append(our_us(options.bench, names))
+        theirs.append({name: their_us(torch, shape_of(name)) for name in names})
     with open(options.out, "w", encoding="utf-8") as file:
         for name in names:
-            record = compare(torch, options.bench, name)
+            record = record_of(torch, name, [one[name] for one in ours], [one[name] for one in theirs])
             file.write(json.dumps(record) + "\n")
-            file.flush()
             fastest = record["torch_fastest"]
             print(f"{name}: {record['ours_median_us']:.1f} us, PyTorch " +
                   (f"{record['torch_median_us'][fastest]:.1f} us ({fastest}), ratio {record['ratio']:.3f}" if fastest
                    else "has no kernel for it"), flush=True)
-            torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":

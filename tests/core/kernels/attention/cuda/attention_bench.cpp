@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "core/base/error.h"
 #include "core/kernels/attention/cuda/attention.cuh"
 #include "tests/core/kernels/attention/cuda/attention_steps.h"
 #include "tests/core/kernels/device/cuda/device_bench.cuh"
@@ -14,7 +15,8 @@ namespace {
 
 // The step on the device, scheduled; its layer has all rows' queries before it and writes bf16.
 struct DeviceStep {
-  DeviceStep(const Step& step, const std::shared_ptr<reprise::cuda::CudaDevice>& on)
+  DeviceStep(const Step& step, const std::shared_ptr<reprise::cuda::CudaDevice>& on,
+             const TileOverride& tiles)
       : device(on),
         keys(random_numbers(on, cache_bytes(step))),
         values(random_numbers(on, cache_bytes(step))),
@@ -25,7 +27,8 @@ struct DeviceStep {
         attention(*on) {
     const reprise::cuda::DeviceFacts& facts = on->facts();
     attention.begin(plan, step.heads.heads, params,
-                    gpu_model(facts.name, facts.major, facts.minor, facts.sms));
+                    gpu_model(facts.name, facts.major, facts.minor, facts.sms),
+                    RowResults::kFinished, tiles);
     row_stride = step.heads.heads * step.heads.head_dim;
   }
   void run() {
@@ -49,16 +52,19 @@ struct DeviceStep {
   DeviceAttention attention;
 };
 
-void time_step(benchmark::State& state, const Step& step) {
-  DeviceStep on_device(step, bench_device().device);
+void time_step(benchmark::State& state, const Step& step, const TileOverride& tiles) try {
+  DeviceStep on_device(step, bench_device().device, tiles);
   const AttentionWork work = least_work(on_device.plan, step.heads.heads, on_device.params);
   time_on_device(state, work.bytes(), work.flops, [&] { on_device.run(); });
   state.SetLabel("bf16");
+} catch (const Error& error) {  // a tile that this device or build does not have
+  state.SkipWithError(error.what());
 }
 
-void add(const std::string& group, const Step& step) {
-  benchmark::RegisterBenchmark((group + "/" + name_of(step)).c_str(),
-                               [step](benchmark::State& state) { time_step(state, step); })
+void add(const std::string& group, const Step& step, const TileOverride& tiles = {}) {
+  benchmark::RegisterBenchmark(
+      (group + "/" + name_of(step)).c_str(),
+      [step, tiles](benchmark::State& state) { time_step(state, step, tiles); })
       ->UseManualTime()
       ->Unit(benchmark::kMicrosecond);
 }
@@ -67,8 +73,14 @@ void add(const std::string& group, const Step& step) {
 }  // namespace reprise::kernels::cuda::testing
 
 int main(int argc, char** argv) {
+  using namespace reprise::kernels::cuda;
   using namespace reprise::kernels::cuda::testing;
   for (const Step& step : kSteps) add("attention", step);
   for (const Step& step : table3_steps()) add("table3", step);
+  // Every tile for each step shows which of them pays, and whether choose_tiles() knows it.
+  for (size_t i = 0; i < kTileShapes.size(); ++i)
+    for (const Step& step : kSteps)
+      if (kTileShapes[i].has_head_dim(step.heads.head_dim))
+        add("tile/" + text_of(kTileShapes[i]), step, {.shape = static_cast<int32_t>(i)});
   return run_benchmarks(argc, argv);
 }

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "core/device/buffer.h"
 #include "core/kernels/device/cuda/backend.h"
 #include "core/kernels/device/cuda/device_probe.h"
+#include "core/kernels/device/cuda/probe_kernels.cuh"
 #include "core/kernels/device/cuda/timing.h"
 
 namespace reprise::kernels::cuda::testing {
@@ -33,17 +33,13 @@ inline BenchDevice& bench_device() {
   return opened;
 }
 
-// Bytes of memory on the device, all of them a pattern of random bf16 numbers below 1.
+// Bytes of memory on the device, drawn there: random bf16 numbers from 0.5 to 1, of either sign.
 inline Buffer random_numbers(const std::shared_ptr<reprise::cuda::CudaDevice>& device,
                              size_t bytes) {
-  constexpr size_t kPattern = size_t{1} << 20;
-  std::vector<uint16_t> pattern(kPattern / 2);
-  std::mt19937_64 random(1);
-  for (uint16_t& value : pattern)
-    value = static_cast<uint16_t>((random() & 0x80ff) | 0x3f00);  // 0.5 to 1, of either sign
-  Buffer buffer(device, bytes);
-  for (size_t at = 0; at < bytes; at += kPattern)
-    device->copy_in(buffer.as<char>() + at, pattern.data(), std::min(kPattern, bytes - at));
+  constexpr size_t kWord = sizeof(uint32_t);
+  Buffer buffer(device, (bytes + kWord - 1) / kWord * kWord);
+  fill_random(buffer.as<uint32_t>(), static_cast<int64_t>(buffer.bytes() / kWord),
+              device->stream());
   return buffer;
 }
 

@@ -1,4 +1,4 @@
-// SiLU and GELU, plain or gated: one thread per element.
+// SiLU and GELU, plain or gated: one thread for 16 bytes of a row, or for an element.
 #include "core/kernels/activation/cuda/activation.cuh"
 
 #include <cmath>
@@ -32,26 +32,41 @@ __device__ __forceinline__ float activate(float x) {
   }
 }
 
-// Grid: rows * cols elements, 256 a block. Reads each input once (two if gated) and writes each
-// output once: memory bandwidth is the limit. An output overwrites only its own thread's input.
-template <ActivationKind kKind, typename T>
+// Grid: grid_of_rows() of cols / kCount vectors. Reads each input once (two if gated) and writes
+// each output once: memory bandwidth is the limit. An output overwrites only its own thread's
+// input.
+template <ActivationKind kKind, typename T, int kCount>
 __global__ void __launch_bounds__(kThreads) activate_elements(const ActivationCall call) {
-  const int64_t index = item_index();
-  if (index >= call.rows * call.cols) return;
-  const int64_t row = index / call.cols, col = index % call.cols;
-  const T* x = static_cast<const T*>(call.x) + row * call.cols * (call.is_gated ? 2 : 1) + col;
-  float y = activate<kKind>(static_cast<float>(x[0]));
-  if (call.is_gated) y *= static_cast<float>(x[call.cols]);
-  static_cast<T*>(call.out)[index] = rounded_to<T>(y);
+  const int64_t col = item_index() * kCount;
+  if (col >= call.cols) return;
+  for (int64_t row = blockIdx.y; row < call.rows; row += gridDim.y) {
+    const T* x = static_cast<const T*>(call.x) + row * call.cols * (call.is_gated ? 2 : 1) + col;
+    const auto first = load_elements<kCount>(x);
+    auto second = first;
+    if (call.is_gated) second = load_elements<kCount>(x + call.cols);
+    Elements<T, kCount> out;
+    REPRISE_UNROLL
+    for (int i = 0; i < kCount; ++i) {
+      float y = activate<kKind>(static_cast<float>(first.of[i]));
+      if (call.is_gated) y *= static_cast<float>(second.of[i]);
+      out.of[i] = rounded_to<T>(y);
+    }
+    store_elements(static_cast<T*>(call.out) + row * call.cols + col, out);
+  }
 }
 
 template <ActivationKind kKind>
 void run(const ActivationCall& call, cudaStream_t stream) {
-  const LaunchShape shape{.name = "activation",
-                          .grid = dim3(blocks_for(call.rows * call.cols, kThreads)),
-                          .block = dim3(kThreads)};
   visit_device_dtype(call.dtype, [&](auto zero) {
-    launch(shape, stream, activate_elements<kKind, decltype(zero)>, call);
+    using T = decltype(zero);
+    constexpr int kMost = 16 / sizeof(T);
+    const bool has_vectors = allows_elements(kMost, {call.x, call.out}, {call.cols});
+    const LaunchShape shape{
+        .name = "activation",
+        .grid = grid_of_rows(call.rows, has_vectors ? call.cols / kMost : call.cols, kThreads),
+        .block = dim3(kThreads)};
+    launch(shape, stream,
+           has_vectors ? activate_elements<kKind, T, kMost> : activate_elements<kKind, T, 1>, call);
   });
 }
 

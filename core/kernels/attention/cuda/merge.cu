@@ -6,6 +6,7 @@
 #include "core/kernels/shared/cuda/elements.cuh"
 #include "core/kernels/shared/cuda/launch.cuh"
 #include "core/kernels/shared/cuda/ptx.cuh"
+#include "core/kernels/shared/cuda/reduce.cuh"
 
 namespace reprise::kernels::cuda {
 namespace {
@@ -14,49 +15,94 @@ constexpr int kThreads = 128;
 constexpr float kLog2E = 1.44269504088896f;
 constexpr float kMinusInfinity = -INFINITY;
 
-// The parts of one row, for one head.
-struct Parts {
-  const MergeCall& call;
-  int32_t begin, end;
-  int64_t head;
-
-  __device__ int64_t entry(int32_t i) const { return call.entries[i] + head; }
-  // The largest m, or 0 if no part saw a key, so that exp(-inf - 0) is 0.
-  __device__ float largest() const {
-    float m = kMinusInfinity;
-    for (int32_t i = begin; i < end; ++i) m = fmaxf(m, call.m[entry(i)]);
-    return m > kMinusInfinity ? m : 0.0f;
-  }
-  __device__ float weight(int32_t i, float m) const {
-    return exp2_approx((call.m[entry(i)] - m) * kLog2E);
+// kColumns neighbouring columns of a lane.
+template <int kColumns>
+struct Columns;
+template <>
+struct Columns<1> {
+  using Loaded = float;
+  __device__ static void add(float (&sums)[1], float weight, float o) { sums[0] += weight * o; }
+};
+template <>
+struct Columns<4> {
+  using Loaded = float4;
+  __device__ static void add(float (&sums)[4], float weight, const float4& o) {
+    sums[0] += weight * o.x;
+    sums[1] += weight * o.y;
+    sums[2] += weight * o.z;
+    sums[3] += weight * o.w;
   }
 };
 
-// Grid: merged * heads (row, head), 4 warps a block for 4 of them. Lane l owns dimensions l, l +
-// 32, ...; every lane computes the weights itself, from loads that the warp shares. Reads parts *
-// (head_dim + 2) floats from memory or L2, where they were just written, and writes head_dim
-// elements: bandwidth is the limit.
-template <typename Out>
+// One part for each lane: where its results are, and its weight.
+struct LanePart {
+  int64_t entry = 0;
+  float weight = 0.0f;
+};
+
+// Adds a warp's parts, of which `count` have a weight, to the sums of columns `column` and
+// following; kAtOnce of them are being loaded at a time.
+template <int kColumns>
+__device__ __forceinline__ void add_parts(const MergeCall& call, const LanePart& part, int count,
+                                          int64_t column, float (&sums)[kColumns]) {
+  using Loaded = typename Columns<kColumns>::Loaded;
+  constexpr int kAtOnce = 8;
+  static_assert(kWarp % kAtOnce == 0);
+  for (int first = 0; first < count; first += kAtOnce) {
+    float weights[kAtOnce];
+    Loaded o[kAtOnce];
+    REPRISE_UNROLL
+    for (int i = 0; i < kAtOnce; ++i) {
+      weights[i] = __shfl_sync(kAllLanes, part.weight, first + i);
+      const int64_t entry = __shfl_sync(kAllLanes, part.entry, first + i);
+      o[i] = Loaded{};
+      if (weights[i] != 0.0f && column < call.head_dim)
+        o[i] = *reinterpret_cast<const Loaded*>(call.o + entry * call.head_dim + column);
+    }
+    REPRISE_UNROLL
+    for (int i = 0; i < kAtOnce; ++i) Columns<kColumns>::add(sums, weights[i], o[i]);
+  }
+}
+
+// Grid: merged * heads (row, head), 4 warps a block for 4 of them. A lane computes the weight of
+// one part in 32, and has kColumns columns of the row. Reads parts * (head_dim + 2) floats from
+// memory or L2, where they were just written, and writes head_dim elements: bandwidth is the
+// limit.
+template <typename Out, int kColumns>
 __global__ void __launch_bounds__(kThreads) merge_rows(const MergeCall call) {
   const int64_t index = item_index() / kWarp;
   if (index >= call.merged * call.heads) return;
   const int64_t merged = index / call.heads, head = index % call.heads;
-  if (call.rows[merged] < 0) return;
-  const Parts parts{call, call.begin[merged], call.begin[merged + 1], head};
-  const float m = parts.largest();
-  float n = 0.0f;
-  for (int32_t i = parts.begin; i < parts.end; ++i)
-    n += parts.weight(i, m) * call.n[parts.entry(i)];
-  const float inverse = n == 0.0f ? 0.0f : 1.0f / n;  // NaN stays NaN
-  Out* out = static_cast<Out*>(call.out) +
-             (static_cast<int64_t>(call.rows[merged]) * call.heads + head) * call.head_dim;
-  for (int64_t c = threadIdx.x % kWarp; c < call.head_dim; c += kWarp) {
-    float sum = 0.0f;
-    for (int32_t i = parts.begin; i < parts.end; ++i) {
-      const float weight = parts.weight(i, m);
-      if (weight != 0.0f) sum += weight * call.o[parts.entry(i) * call.head_dim + c];
+  const int32_t row = call.rows[merged];
+  if (row < 0) return;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int32_t begin = call.begin[merged], end = call.begin[merged + 1];
+  const auto entry_of = [&](int32_t part) { return call.entries[part] + head; };
+
+  float m = kMinusInfinity;
+  for (int32_t part = begin + lane; part < end; part += kWarp) m = fmaxf(m, call.m[entry_of(part)]);
+  m = warp_max(m);
+  if (m == kMinusInfinity) m = 0.0f;  // no part saw a key: exp(-inf - 0) is 0
+
+  Out* const out =
+      static_cast<Out*>(call.out) + (static_cast<int64_t>(row) * call.heads + head) * call.head_dim;
+  for (int64_t first_column = 0; first_column < call.head_dim; first_column += kWarp * kColumns) {
+    const int64_t column = first_column + lane * kColumns;
+    float sums[kColumns] = {}, n = 0.0f;
+    for (int32_t first = begin; first < end; first += kWarp) {
+      LanePart part;
+      if (first + lane < end) {
+        part.entry = entry_of(first + lane);
+        part.weight = exp2_approx((call.m[part.entry] - m) * kLog2E);
+        n += part.weight * call.n[part.entry];
+      }
+      add_parts<kColumns>(call, part, min(end - first, kWarp), column, sums);
     }
-    out[c] = rounded_to<Out>(sum * inverse);
+    n = warp_sum(n);
+    const float inverse = n == 0.0f ? 0.0f : 1.0f / n;  // NaN stays NaN
+    if (column >= call.head_dim) continue;
+    REPRISE_UNROLL
+    for (int i = 0; i < kColumns; ++i) out[column + i] = rounded_to<Out>(sums[i] * inverse);
   }
 }
 
@@ -66,8 +112,14 @@ void merge_partials(const MergeCall& call, cudaStream_t stream) {
   const LaunchShape shape{.name = "merge_partials",
                           .grid = dim3(blocks_for(call.merged * call.heads * kWarp, kThreads)),
                           .block = dim3(kThreads)};
-  visit_device_dtype(call.out_dtype,
-                     [&](auto zero) { launch(shape, stream, merge_rows<decltype(zero)>, call); });
+  visit_device_dtype(call.out_dtype, [&](auto zero) {
+    using Out = decltype(zero);
+    if (call.head_dim % 4 == 0) {
+      launch(shape, stream, merge_rows<Out, 4>, call);
+    } else {
+      launch(shape, stream, merge_rows<Out, 1>, call);
+    }
+  });
 }
 
 }  // namespace reprise::kernels::cuda

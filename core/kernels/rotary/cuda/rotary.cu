@@ -1,30 +1,40 @@
-// Rotary embedding in place: one thread per pair of dimensions.
+// Rotary embedding in place: one thread for one or four pairs of dimensions.
 #include "core/kernels/rotary/cuda/rotary.cuh"
 
 #include <cmath>
 
 #include "core/kernels/shared/cuda/elements.cuh"
 #include "core/kernels/shared/cuda/launch.cuh"
+#include "core/kernels/shared/cuda/ptx.cuh"
 
 namespace reprise::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
 
-// Grid: rows * heads * half pairs, 256 a block. Reads and writes the rotated dimensions once, 4
-// bytes each; cos and sin of a row come from the caches for all heads but the first. Memory
-// bandwidth is the limit.
+// Grid: grid_of_rows() of heads * half / kCount vectors of pairs. Reads and writes the rotated
+// dimensions once, 4 bytes each; cos and sin of a row come from the caches for all heads but the
+// first. Memory bandwidth is the limit.
+template <int kCount>
 __global__ void __launch_bounds__(kThreads) rotate_pairs(const RotaryCall call) {
-  const int64_t index = item_index();
-  if (index >= call.rows * call.heads * call.half) return;
-  const int64_t c = index % call.half, head = index / call.half % call.heads;
-  const int64_t row = index / call.half / call.heads;
-  float* a = call.data + row * call.row_stride + head * call.head_dim + c;
-  float* b = a + call.half;
-  const float cos = call.cos[row * call.half + c], sin = call.sin[row * call.half + c];
-  const float x = *a, y = *b;
-  *a = x * cos - y * sin;
-  *b = y * cos + x * sin;
+  const auto index = static_cast<unsigned>(item_index()) * kCount;
+  const auto half = static_cast<unsigned>(call.half);
+  if (index >= static_cast<unsigned>(call.heads) * half) return;
+  const unsigned head = index / half, c = index % half;
+  for (int64_t row = blockIdx.y; row < call.rows; row += gridDim.y) {
+    float* const at = call.data + row * call.row_stride + head * call.head_dim + c;
+    const auto x = load_elements<kCount>(at), y = load_elements<kCount>(at + half);
+    const auto cos = load_elements<kCount>(call.cos + row * half + c);
+    const auto sin = load_elements<kCount>(call.sin + row * half + c);
+    Elements<float, kCount> a, b;
+    REPRISE_UNROLL
+    for (int i = 0; i < kCount; ++i) {
+      a.of[i] = x.of[i] * cos.of[i] - y.of[i] * sin.of[i];
+      b.of[i] = y.of[i] * cos.of[i] + x.of[i] * sin.of[i];
+    }
+    store_elements(at, a);
+    store_elements(at + half, b);
+  }
 }
 
 // Grid: rows * half angles, 256 a block. The angle is rounded to f32, then its sine is computed in
@@ -42,10 +52,14 @@ __global__ void __launch_bounds__(kThreads) compute_angles(const RotaryAngles an
 
 void rotary(const RotaryCall& call, cudaStream_t stream) {
   REPRISE_CHECK(2 * call.half <= call.head_dim && call.heads * call.head_dim <= call.row_stride);
+  constexpr int kMost = 4;
+  const bool has_vectors = allows_elements(kMost, {call.data, call.cos, call.sin},
+                                           {call.row_stride, call.head_dim, call.half});
+  const int64_t pairs = call.heads * call.half;
   launch({.name = "rotary",
-          .grid = dim3(blocks_for(call.rows * call.heads * call.half, kThreads)),
+          .grid = grid_of_rows(call.rows, has_vectors ? pairs / kMost : pairs, kThreads),
           .block = dim3(kThreads)},
-         stream, rotate_pairs, call);
+         stream, has_vectors ? rotate_pairs<kMost> : rotate_pairs<1>, call);
 }
 
 void rotary_angles(const RotaryAngles& angles, cudaStream_t stream) {

@@ -5,7 +5,9 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 
 #include "core/base/dtype.h"
 
@@ -31,9 +33,40 @@ decltype(auto) visit_device_dtype(DType dtype, Fn&& fn) {
   return fn(float{});
 }
 
+// kCount neighbouring elements, read and written with accesses of up to 16 bytes: their address is
+// a multiple of that.
+template <typename T, int kCount>
+struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) Elements {
+  T of[kCount];
+};
+template <int kCount, typename T>
+__device__ __forceinline__ Elements<T, kCount> load_elements(const T* from) {
+  return *reinterpret_cast<const Elements<T, kCount>*>(from);
+}
+template <int kCount, typename T>
+__device__ __forceinline__ void store_elements(T* to, const Elements<T, kCount>& elements) {
+  *reinterpret_cast<Elements<T, kCount>*>(to) = elements;
+}
+// True if arrays at these addresses can be accessed `count` elements at a time, wherever these
+// distances of elements lead from there.
+inline bool allows_elements(int64_t count, std::initializer_list<const void*> addresses,
+                            std::initializer_list<int64_t> distances) {
+  return std::all_of(addresses.begin(), addresses.end(),
+                     [](const void* at) { return reinterpret_cast<uintptr_t>(at) % 16 == 0; }) &&
+         std::all_of(distances.begin(), distances.end(),
+                     [&](int64_t distance) { return distance % count == 0; });
+}
+
 // Number of blocks of `threads` threads that give each of `items` items a thread.
 inline unsigned blocks_for(int64_t items, int threads) {
   return static_cast<unsigned>((items + threads - 1) / threads);
+}
+
+// A grid for rows of items: blocks_for() a row, and as many rows as a grid may have. Its kernels go
+// through rows blockIdx.y, blockIdx.y + gridDim.y, ...
+inline dim3 grid_of_rows(int64_t rows, int64_t items, int threads) {
+  constexpr int64_t kMostRows = 65535;
+  return dim3(blocks_for(items, threads), static_cast<unsigned>(std::min(rows, kMostRows)));
 }
 
 // Index of this thread's item in a grid of blocks_for() blocks.

@@ -15,6 +15,13 @@ __device__ __forceinline__ float warp_sum(float value) {
   return value;
 }
 
+// Largest value of all lanes, returned to all lanes; NaN is ignored unless all are NaN.
+__device__ __forceinline__ float warp_max(float value) {
+  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2)
+    value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, lanes));
+  return value;
+}
+
 // Sum over all threads, returned to all threads. All threads of the block must call it, and the
 // block must have whole warps. Two calls in one kernel share 32 floats of shared memory, hence the
 // barrier before they are written.

@@ -63,7 +63,7 @@ TEST(CudaActivation, EveryWidthMatchesTheReference) {
   for (ActivationKind kind : kActivations)
     for (bool is_gated : {false, true})
       for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16})
-        for (int64_t cols : {1, 5, 85, 86, 172})
+        for (int64_t cols : {1, 5, 85, 86, 88, 172, 4160})
           for (int64_t rows : {1, 3})
             check({kind, is_gated, dtype, rows, cols},
                   random_values(rows * cols * (is_gated ? 2 : 1), static_cast<uint64_t>(cols),
@@ -105,14 +105,15 @@ TEST(CudaActivation, PositiveInfinityStaysInfinite) {
 }
 
 TEST(CudaActivation, PlainOutputMayReplaceTheInput) {
-  for (ActivationKind kind : kActivations) {
-    const std::vector<float> x = random_values(3 * 121, 1);
-    const DeviceNumbers in_place(x, DType::kF32);
-    cuda::activation(
-        {.kind = kind, .x = in_place.data(), .out = in_place.data(), .rows = 3, .cols = 121},
-        nullptr);
-    EXPECT_EQ(in_place.values(), run({kind, false, DType::kF32, 3, 121}, x));
-  }
+  for (ActivationKind kind : kActivations)
+    for (int64_t cols : {121, 124}) {
+      const std::vector<float> x = random_values(3 * cols, 1);
+      const DeviceNumbers in_place(x, DType::kF32);
+      cuda::activation(
+          {.kind = kind, .x = in_place.data(), .out = in_place.data(), .rows = 3, .cols = cols},
+          nullptr);
+      EXPECT_EQ(in_place.values(), run({kind, false, DType::kF32, 3, cols}, x));
+    }
 }
 
 TEST(CudaActivation, NoElementsWriteNothing) {

@@ -135,7 +135,7 @@ void check(const Partials& p, DType dtype, const std::string& what) {
 TEST(CudaMerge, AnyPartsMatchTheDefinitionAndOtherRowsStay) {
   for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16})
     for (int64_t heads : {1, 3, 5})
-      for (int64_t head_dim : {1, 31, 64, 80, 128})
+      for (int64_t head_dim : {1, 31, 37, 64, 80, 128, 132})
         check(random_partials({1, 2, 0, 7, 33}, heads, head_dim, static_cast<uint64_t>(head_dim)),
               dtype, std::string(name_of(dtype)) + " head_dim " + std::to_string(head_dim));
 }

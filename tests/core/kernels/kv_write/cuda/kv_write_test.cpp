@@ -37,9 +37,9 @@ struct Slot {
 };
 
 // Every element of the cache is either the rounded input of the row whose slot it is in, or as it
-// was.
-void check(const Shape& shape, const std::vector<Slot>& slots, bool has_keys) {
-  const int64_t width = shape.kv_heads * shape.head_dim, stride = 3 * width + 1;
+// was. Rows end in `slack` unused elements.
+void check(const Shape& shape, const std::vector<Slot>& slots, bool has_keys, int64_t slack = 1) {
+  const int64_t width = shape.kv_heads * shape.head_dim, stride = 3 * width + slack;
   const std::vector<float> rows = random_values(std::ssize(slots) * stride, 11);
   std::vector<float> want_keys(static_cast<size_t>(shape.elements()), 3.0f);
   std::vector<float> want_values = want_keys;
@@ -82,8 +82,10 @@ TEST(CudaKvWrite, RowsLandInTheirSlotsAndNowhereElse) {
   for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16})
     for (int64_t kv_heads : {1, 3})
       for (int64_t head_dim : {1, 7, 64, 80})
-        for (bool has_keys : {true, false})  // scattered over blocks, out of order
-          check({dtype, kv_heads, head_dim}, {{2, 3}, {0, 0}, {2, 0}, {1, 2}, {0, 3}}, has_keys);
+        for (bool has_keys : {true, false})
+          for (int64_t slack : {0, 1, 8})  // scattered over blocks, out of order
+            check({dtype, kv_heads, head_dim}, {{2, 3}, {0, 0}, {2, 0}, {1, 2}, {0, 3}}, has_keys,
+                  slack);
 }
 
 TEST(CudaKvWrite, RowsWithoutASlotAreNotStored) {

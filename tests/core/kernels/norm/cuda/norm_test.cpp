@@ -42,7 +42,8 @@ void check(const NormCall& call, const std::string& what) {
 }
 
 TEST(CudaNorm, EveryWidthMatchesTheReference) {
-  for (int64_t cols : {1, 2, 31, 32, 33, 64, 200, 255, 256, 257, 1027})
+  for (int64_t cols :
+       {1, 2, 31, 32, 33, 64, 200, 255, 256, 257, 1027, 1028, 3000, 4096, 6144, 8192, 8196})
     for (bool is_rms : {true, false})
       for (bool has_bias : {false, true})
         for (DType out_dtype : {DType::kF32, DType::kBF16, DType::kF16}) {

@@ -1,6 +1,6 @@
 # The CUDA language and toolkit, for REPRISE_CUDA. CMAKE_CUDA_ARCHITECTURES selects the devices. By
-# default: machine code for compute capability 8.0 (A100) and 9.0 (H100, H200), and PTX of 9.0,
-# which later devices compile themselves.
+# default: machine code for compute capability 8.0 (A100) and 9.0 (H100, H200; 90a has their products
+# by warpgroups), and PTX of 9.0, which later devices compile themselves.
 include(CheckLanguage)
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)
@@ -8,7 +8,7 @@ if(NOT CMAKE_CUDA_COMPILER)
                       "name it: -DCMAKE_CUDA_COMPILER=/usr/local/cuda/bin/nvcc")
 endif()
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 90-virtual)
 endif()
 # CMake 3.25 does not know that nvcc supports C++20; later versions set this option themselves.
 if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)

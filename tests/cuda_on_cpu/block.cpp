@@ -99,7 +99,8 @@ void Block::run(uint3 index, Order order) {
     thread.open_copies.clear();
     thread.copy_groups.clear();
     thread.in_warpgroup = false;
-    thread.products.clear();
+    thread.open_products.clear();
+    thread.product_groups.clear();
     thread.fiber.prepare(stacks_.data() + i * kStackBytes, kStackBytes, enter_thread);
   }
   running_block = this;

@@ -35,15 +35,6 @@ struct Place {
   [[nodiscard]] std::string text() const;
 };
 
-// One wgmma that the warpgroup has not waited for.
-struct WarpgroupProduct {
-  float* c;  // [tiles][4]  the thread's sums
-  int tiles;
-  std::array<uint32_t, 4> a;
-  uint64_t b;
-  bool is_transposed, is_bf16;
-};
-
 struct Thread {
   enum class State : uint8_t { kReady, kWaiting, kDone };
 
@@ -56,8 +47,9 @@ struct Thread {
   bool in_emulator = false;                        // its accesses are the emulator's own
   std::vector<AsyncCopy> open_copies;              // since the last commit
   std::deque<std::vector<AsyncCopy>> copy_groups;  // oldest first
-  bool in_warpgroup = false;                       // between warpgroup_begin() and _finish()
-  std::vector<WarpgroupProduct> products;
+  bool in_warpgroup = false;  // between warpgroup_begin() and waiting for all products
+  std::vector<WarpgroupProduct> open_products;               // since the last commit
+  std::deque<std::vector<WarpgroupProduct>> product_groups;  // oldest first
 
   [[nodiscard]] int warp() const { return number / 32; }
   [[nodiscard]] int lane() const { return number % 32; }

@@ -361,7 +361,8 @@ __device__ void multiply_shared(const void* shared, int columns) {
   float sums[8][4] = {};
   warpgroup_multiply_add<__half, RowsOfB::kColumnsOfProduct>(
       sums, a, swizzled_matrix(shared, 0, columns * kSwizzledBytes));
-  warpgroup_finish(sums);
+  warpgroup_commit();
+  warpgroup_wait<0>(sums);
 }
 __device__ void write_shared(int n) {
   auto* shared = dynamic_shared<float>();

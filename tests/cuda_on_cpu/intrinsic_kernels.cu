@@ -161,7 +161,8 @@ __device__ void multiply_by_warpgroup(const uint16_t* a, const uint16_t* b, floa
       sums, own_a,
       swizzled_matrix(shared + (kIsTransposed ? first * kPanel : first),
                       kMatrixRows * kSwizzledBytes, 8 * kSwizzledBytes));
-  warpgroup_finish(sums);
+  warpgroup_commit();
+  warpgroup_wait<0>(sums);
   REPRISE_UNROLL
   for (int j = 0; j < kTiles; ++j) {
     REPRISE_UNROLL

@@ -168,18 +168,6 @@ void compute_product(Operands operands, uint32_t /*lanes*/) {
 
 using Products = std::vector<WarpgroupProduct>;
 
-// The warp's 16 rows of A from its fragments.
-template <typename T>
-void gather_a(Operands operands, size_t index, double (&a)[16][16]) {
-  for_lanes(kAllLanes, [&](int lane) {
-    const auto& own = operand<Products>(operands, lane)[index].a;
-    const int g = lane / 4, t = lane % 4;
-    for (int i = 0; i < 8; ++i)
-      a[g + (i / 2 % 2) * 8][2 * t + i % 2 + (i / 4) * 8] =
-          half_of<T>(own[static_cast<size_t>(i / 2)], i % 2);
-  });
-}
-
 // The address of element (k, n) of B. [PTX ISA, "Matrix Descriptor Format", "Strides"; with
 // 128-byte swizzling, bits 4 to 6 of the address are xored with bits 7 to 9]
 uint32_t address_of_b(uint64_t descriptor, bool is_transposed, uint32_t k, uint32_t n) {
@@ -193,49 +181,74 @@ uint32_t address_of_b(uint64_t descriptor, bool is_transposed, uint32_t k, uint3
   return linear ^ (linear >> 7 & 7u) << 4;
 }
 
+// The warp's 16 rows of A from its fragments.
+template <typename T>
+void gather_a(Operands operands, size_t index, double (&a)[16][16]) {
+  for_lanes(kAllLanes, [&](int lane) {
+    const auto& own = operand<Products>(operands, lane)[index].a;
+    const int g = lane / 4, t = lane % 4;
+    for (int i = 0; i < 8; ++i)
+      a[g + (i / 2 % 2) * 8][2 * t + i % 2 + (i / 4) * 8] =
+          half_of<T>(own[static_cast<size_t>(i / 2)], i % 2);
+  });
+}
+
+// One element of a matrix that a descriptor describes.
+template <typename T>
+double described(uint64_t descriptor, bool is_transposed, int k, int n, const std::string& doing) {
+  Block& block = *Block::running();
+  const uint32_t at =
+      address_of_b(descriptor, is_transposed, static_cast<uint32_t>(k), static_cast<uint32_t>(n));
+  block.report_if(
+      block.shared().read_by_async_proxy(at, 2, block.toucher(block.thread().warp() * 32)), doing);
+  T value;
+  std::memcpy(&value.bits, block.shared().at(at), 2);
+  return static_cast<double>(static_cast<float>(value));
+}
+
 template <typename T>
 void multiply_one(Operands operands, size_t index) {
   Block& block = *Block::running();
   const WarpgroupProduct product = operand<Products>(operands, 0)[index];
-  const std::string doing = "wgmma reads B";
-  if (product.b >> 62 != 1)
+  if (product.b >> 62 != 1 || (product.shared_a != 0 && product.shared_a >> 62 != 1))
     block.report(FaultKind::kWarp, "wgmma with a descriptor of another swizzle than 128 bytes");
   double a[16][16];
-  gather_a<T>(operands, index, a);
+  if (product.shared_a == 0) {
+    gather_a<T>(operands, index, a);
+  } else {
+    const int first = block.thread().warp() % 4 * 16;
+    for (int row = 0; row < 16; ++row)
+      for (int k = 0; k < 16; ++k)
+        a[row][k] = described<T>(product.shared_a, false, k, first + row, "wgmma reads A");
+  }
   const int columns = 8 * product.tiles;
   std::vector<double> b(static_cast<size_t>(16 * columns));
-  const Toucher reader = block.toucher(block.thread().warp() * 32);
   for (int k = 0; k < 16; ++k)
-    for (int n = 0; n < columns; ++n) {
-      const uint32_t at = address_of_b(product.b, product.is_transposed, static_cast<uint32_t>(k),
-                                       static_cast<uint32_t>(n));
-      block.report_if(block.shared().read_by_async_proxy(at, 2, reader), doing);
-      T value;
-      std::memcpy(&value.bits, block.shared().at(at), 2);
-      b[static_cast<size_t>(k * columns + n)] = static_cast<double>(static_cast<float>(value));
-    }
+    for (int n = 0; n < columns; ++n)
+      b[static_cast<size_t>(k * columns + n)] =
+          described<T>(product.b, product.is_transposed, k, n, "wgmma reads B");
   for_lanes(kAllLanes, [&](int lane) {
     const WarpgroupProduct& own = operand<Products>(operands, lane)[index];
     const int g = lane / 4, t = lane % 4;
     for (int i = 0; i < 4 * own.tiles; ++i) {
       const int row = g + (i / 2 % 2) * 8, column = i / 4 * 8 + 2 * t + i % 2;
-      double sum = static_cast<double>(own.c[i]);
+      double sum = own.accumulates ? static_cast<double>(own.c[i]) : 0.0;
       for (int k = 0; k < 16; ++k) sum += a[row][k] * b[static_cast<size_t>(k * columns + column)];
       own.c[i] = rounded_toward_zero(sum);
     }
   });
 }
 
-// All that the warp has started, in order: as late as a device may come to it.
+// A group of the warp, in order: as late as a device may come to it.
 void compute_warpgroup(Operands operands, uint32_t /*lanes*/) {
   const Products& first = operand<Products>(operands, 0);
   for_lanes(kAllLanes, [&](int lane) {
     const Products& own = operand<Products>(operands, lane);
     bool is_same = own.size() == first.size();
     for (size_t i = 0; is_same && i < own.size(); ++i)
-      is_same = own[i].b == first[i].b && own[i].tiles == first[i].tiles &&
-                own[i].is_transposed == first[i].is_transposed &&
-                own[i].is_bf16 == first[i].is_bf16;
+      is_same = own[i].b == first[i].b && own[i].shared_a == first[i].shared_a &&
+                own[i].tiles == first[i].tiles && own[i].is_transposed == first[i].is_transposed &&
+                own[i].is_bf16 == first[i].is_bf16 && own[i].accumulates == first[i].accumulates;
     if (!is_same)
       Block::running()->report(FaultKind::kWarp,
                                fmt::format("lane {} has started other wgmma than lane 0", lane));
@@ -331,31 +344,34 @@ void warpgroup_begin() {
   thread.in_warpgroup = true;
 }
 
-void warpgroup_multiply_add(float* c, int tiles, const uint32_t* a, uint64_t b, bool is_transposed,
-                            bool is_bf16) {
+void warpgroup_multiply(const WarpgroupProduct& product) {
   const InEmulator in_emulator;
   Thread& thread = Block::running()->thread();
   if (!thread.in_warpgroup)
     Block::running()->report(FaultKind::kWarp, "wgmma without wgmma.fence before it");
-  thread.products.push_back({.c = c,
-                             .tiles = tiles,
-                             .a = {a[0], a[1], a[2], a[3]},
-                             .b = b,
-                             .is_transposed = is_transposed,
-                             .is_bf16 = is_bf16});
+  thread.open_products.push_back(product);
 }
 
-void warpgroup_finish() {
+void warpgroup_commit() {
   const InEmulator in_emulator;
   Thread& thread = Block::running()->thread();
-  Block::running()->meet({.name = "wgmma.wait_group",
-                          .is_aligned = true,
-                          .place = {.code = __builtin_return_address(0)},
-                          .mask = kAllLanes,
-                          .compute = compute_warpgroup},
-                         &thread.products);
-  thread.products.clear();
-  thread.in_warpgroup = false;
+  thread.product_groups.push_back(std::move(thread.open_products));
+  thread.open_products.clear();
+}
+
+void warpgroup_wait(int most_pending) {
+  const InEmulator in_emulator;
+  Thread& thread = Block::running()->thread();
+  while (std::ssize(thread.product_groups) > most_pending) {
+    Block::running()->meet({.name = "wgmma.wait_group",
+                            .is_aligned = true,
+                            .place = {.code = __builtin_return_address(0)},
+                            .mask = kAllLanes,
+                            .compute = compute_warpgroup},
+                           &thread.product_groups.front());
+    thread.product_groups.pop_front();
+  }
+  if (thread.product_groups.empty() && thread.open_products.empty()) thread.in_warpgroup = false;
 }
 
 }  // namespace cuda_on_cpu

@@ -5,6 +5,7 @@
 // sanitizers' runtime: their hooks are the emulator's, and check every access to memory.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -69,10 +70,18 @@ void multiply_add_m16n8k16(float* c, const uint32_t* a, const uint32_t* b, bool 
 uint32_t shared_address(const void* shared);
 void fence_async_proxy();
 void warpgroup_begin();
-// `c` are the lane's [tiles][4] sums; they change in warpgroup_finish() alone.
-void warpgroup_multiply_add(float* c, int tiles, const uint32_t* a, uint64_t b, bool is_transposed,
-                            bool is_bf16);
-void warpgroup_finish();
+// A wgmma of a lane.
+struct WarpgroupProduct {
+  float* c = nullptr;  // [tiles][4]  the lane's sums, which change in warpgroup_wait() alone
+  int tiles = 0;
+  std::array<uint32_t, 4> a{};
+  uint64_t shared_a = 0;  // in place of `a`, if it is not 0
+  uint64_t b = 0;
+  bool is_transposed = false, is_bf16 = false, accumulates = false;
+};
+void warpgroup_multiply(const WarpgroupProduct& product);
+void warpgroup_commit();
+void warpgroup_wait(int most_pending);
 float exp2_approx(float x);
 uint4 load_global_16(const void* global);
 uint32_t pack_pair(float low, float high, bool is_bf16);

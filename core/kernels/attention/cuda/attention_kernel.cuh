@@ -5,14 +5,14 @@
 //   16 lanes   private and paged segments in decode: a row's query heads of one kv head fill a
 //              product's 16 rows. Memory is the limit, so four warps take different keys of each
 //              tile, two or three tiles are being copied, and long segments are cut into parts.
-//   64 lanes   shared segments [ChunkAttention's chunks, RelayAttention's system segment] with the
+//   32, 64     shared segments [ChunkAttention's chunks, RelayAttention's system segment] with the
 //              rows of a batch, and the uncached tokens of short prompts: keys are read once for 64
 //              lanes, and the products cost less than the bytes.
 //   128 lanes  prefill and large batches: each key in shared memory serves 128 lanes. The limit is
 //              the products or the reads of shared memory: eight warps of 16 lanes each read the
 //              whole tile, 9 * 4 K d bytes; A100 multiplies as fast as that, H100 twice as fast. So
 //              sm_90a also has a shape by_warpgroups: wgmma reads a tile once for 64 lanes,
-//              3 * 4 K d bytes. It is not used until a device shows that it pays.
+//              3 * 4 K d bytes, and queries from shared memory, too.
 //
 // A block computes one task and one kv head:
 //   ring       keys and values of the next stages - 1 tiles are copied (cp.async) while one is
@@ -22,8 +22,8 @@
 //              in registers as fragments.
 //   softmax    online, base 2: m grows, older sums are scaled by 2^(m_old - m_new). Scores are
 //              multiplied by scale * log2(e) and rounded before m is subtracted: a fused
-//              2^(s * scale - m) would keep the rounding error of m * scale, which for scores of
-//              10^9 is more than 2^60.
+//              2^(s * scale - m) would keep the rounding error of m, which for scores of 10^9 is
+//              more than 2^60. Where that error is small, warpgroups do fuse.
 //   output     O = O * correction + P v by mma.sync, weights rounded to the cache's type.
 //   end        finished rows go to the output, others become partial results. Several key warps
 //              first merge in shared memory, in the order of the warps: no atomics, always the same
@@ -56,38 +56,44 @@ __device__ __forceinline__ LaneOutput lane_output(const AttentionCall& call,
   return out;
 }
 
-__device__ __forceinline__ void store_pair(void* data, DType dtype, int64_t element, float a,
-                                           float b) {
+// Calls use(T{}) with the dtype's type.
+template <typename Use>
+__device__ __forceinline__ void with_output_type(DType dtype, Use&& use) {
   switch (dtype) {
     case DType::kF32:
-      *reinterpret_cast<float2*>(static_cast<float*>(data) + element) = make_float2(a, b);
-      break;
+      return use(float{});
     case DType::kBF16:
-      *reinterpret_cast<uint32_t*>(static_cast<__nv_bfloat16*>(data) + element) =
-          pack_pair<__nv_bfloat16>(a, b);
-      break;
+      return use(__nv_bfloat16{});
     case DType::kF16:
-      *reinterpret_cast<uint32_t*>(static_cast<__half*>(data) + element) = pack_pair<__half>(a, b);
-      break;
+      return use(__half{});
+  }
+}
+
+template <typename Out>
+__device__ __forceinline__ void store_pair(Out* to, float a, float b) {
+  if constexpr (std::is_same_v<Out, float>) {
+    *reinterpret_cast<float2*>(to) = make_float2(a, b);
+  } else {
+    *reinterpret_cast<uint32_t*>(to) = pack_pair<Out>(a, b);
   }
 }
 
 // The factor of a lane's sums when its task finishes rows. Computed once a lane, because the
 // compiler would divide for each column.
-__device__ __forceinline__ float finishing_factor(const AttentionTask& task, float n) {
-  if (task.is_alone == 0 || n == 0.0f) return 0.0f;  // partial sums are not scaled
-  return 1.0f / n;                                   // NaN is not 0, so it stays NaN
+__device__ __forceinline__ float finishing_factor(float n) {
+  return n == 0.0f ? 0.0f : 1.0f / n;  // NaN is not 0, so it stays NaN
 }
 
-// Stores columns `column` and `column` + 1 of a lane whose sums are complete.
-__device__ __forceinline__ void store_columns(const AttentionCall& call, const AttentionTask& task,
-                                              const LaneOutput& to, int column, float a, float b,
-                                              float factor) {
-  if (task.is_alone != 0) {
-    store_pair(call.out, call.out_dtype, to.element + column, a * factor, b * factor);
-  } else {
-    store_pair(call.partial_o, DType::kF32, to.element + column, a, b);
-  }
+// Calls store(to, factor) with the address of a lane's first column, finished or partial, and the
+// factor of its sums.
+template <typename Store>
+__device__ __forceinline__ void with_output(const AttentionCall& call, const AttentionTask& task,
+                                            const LaneOutput& to, float n, Store&& store) {
+  if (task.is_alone == 0) return store(call.partial_o + to.element, 1.0f);
+  const float factor = finishing_factor(n);
+  with_output_type(call.out_dtype, [&](auto zero) {
+    store(static_cast<decltype(zero)*>(call.out) + to.element, factor);
+  });
 }
 
 __device__ __forceinline__ void store_sums(const AttentionCall& call, const AttentionTask& task,
@@ -109,11 +115,12 @@ __device__ __forceinline__ void store_lanes(const AttentionCall& call, const Att
     const float n = over_quad(state.n[i], [](float a, float b) { return a + b; });
     if (lanes[i].lane >= task.lanes) continue;
     const LaneOutput to = lane_output<Tile>(call, task, lanes[i].row, lanes[i].head);
-    const float factor = finishing_factor(task, n);
-    REPRISE_UNROLL
-    for (int d = 0; d < Tile::kHeadDim / 8; ++d)
-      store_columns(call, task, to, 8 * d + 2 * t, state.o[d][2 * i], state.o[d][2 * i + 1],
-                    factor);
+    with_output(call, task, to, n, [&](auto* columns, float factor) {
+      REPRISE_UNROLL
+      for (int d = 0; d < Tile::kHeadDim / 8; ++d)
+        store_pair(columns + 8 * d + 2 * t, state.o[d][2 * i] * factor,
+                   state.o[d][2 * i + 1] * factor);
+    });
     if (t == 0) store_sums(call, task, to, state.m[i], n);
   }
 }
@@ -154,7 +161,6 @@ template <class Tile>
 __device__ __forceinline__ void merge_sums(const AttentionCall& call, const AttentionTask& task,
                                            int kv_head, const KeyWarpSums<Tile>& sums) {
   constexpr int kPairs = Tile::kHeadDim / 2;
-  const int group = call.heads / call.kv_heads;
   for (int i = static_cast<int>(threadIdx.x); i < task.lanes * kPairs; i += Tile::kThreads) {
     const int lane = i / kPairs, column = i % kPairs * 2;
     float m = kNothingSeen, n = 0.0f, a = 0.0f, b = 0.0f;
@@ -166,11 +172,132 @@ __device__ __forceinline__ void merge_sums(const AttentionCall& call, const Atte
       a += weight * sums.o[warp][lane][column];
       b += weight * sums.o[warp][lane][column + 1];
     }
-    const LaneOutput to = lane_output<Tile>(call, task, (task.first_lane + lane) / group,
-                                            kv_head * group + (task.first_lane + lane) % group);
-    store_columns(call, task, to, column, a, b, finishing_factor(task, n));
+    const RowHead of = row_head(call, task, kv_head, lane);
+    const LaneOutput to = lane_output<Tile>(call, task, of.row, of.head);
+    with_output(call, task, to, n, [&](auto* columns, float factor) {
+      store_pair(columns + column, a * factor, b * factor);
+    });
     if (column == 0) store_sums(call, task, to, m, n);
   }
+}
+
+// The lane's rows of the next two tiles to be started: a lookup may take longer than a tile.
+struct Places {
+  int64_t next = 0, after_next = 0;
+};
+
+// The tiles of keys one after the other: products, softmax, products. The first kStages - 1 tiles
+// have been started, and the next ones looked up.
+template <class Tile>
+__device__ __forceinline__ void compute_tiles(const AttentionCall& call, const AttentionTask& task,
+                                              const TileCopies<Tile>& copies, Places places,
+                                              int key_warp, const ThreadLane (&lanes)[2],
+                                              WarpState<Tile>& state) {
+  using T = typename Tile::T;
+  constexpr int kAhead = Tile::kStages - 1;
+  const int first = key_warp * Tile::kWarpKeys;  // within the tile
+  for (int tile = 0; tile < copies.tiles; ++tile) {
+    copy_async_wait<kAhead - 1>();
+    __syncthreads();
+    if (tile + kAhead < copies.tiles) {
+      copies.start(tile + kAhead, places.next);
+      places = {places.after_next, copies.look_up(tile + kAhead + 2)};
+    }
+    copy_async_commit();  // an empty group for each missing tile
+    const T* const tile_keys = copies.stage_of(tile) + first * Tile::kPitch;
+    WarpScores<Tile> scores;
+    multiply_keys<Tile>(state, tile_keys, scores);
+    finish_scores<Tile>(call, task, lanes, task.first_key + tile * Tile::kKeys + first, scores);
+    correct_sums<Tile>(state, weigh_scores<Tile>(call, state, scores));
+    multiply_values<Tile>(state, scores, tile_keys + Tile::kTileElements);
+  }
+}
+
+// The same by two warpgroups that take turns: in an interval between two barriers, one multiplies
+// while the other computes its softmax, so that the tensor cores always have work. A tile's scores
+// are multiplied together with the values of the tile before it; so two tiles are in use while the
+// next one is copied. The first tile has been started, and the next ones looked up.
+//
+//   interval        0            1                 2                 3                 4
+//   warpgroup 0     softmax 0    scores 1, v 0     softmax 1         scores 2, v 1     softmax 2
+//   warpgroup 1                  softmax 0         scores 1, v 0     softmax 1         scores 2, v
+//   1
+template <class Tile>
+__device__ __forceinline__ void compute_tiles_by_warpgroups(
+    const AttentionCall& call, const AttentionTask& task, const TileCopies<Tile>& copies,
+    Places places, const typename Tile::T* queries, const ThreadLane (&lanes)[2],
+    WarpState<Tile>& state) {
+  static_assert(Tile::kStages == 3 && Tile::kThreads == 256);
+  if (copies.tiles == 0) return;
+  // By a shuffle, so that the compiler knows that a warp takes one branch.
+  const int warpgroup = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 128, 0);
+  const typename Tile::T* const own = queries + 64 * warpgroup * Tile::kPanel;
+  WarpScores<Tile> scores;
+  WarpWeights<Tile> weights;
+  const auto await_copies = [] {
+    copy_async_wait<0>();
+    fence_async_proxy();
+  };
+  const auto copy_next = [&](int tile) {
+    if (tile < copies.tiles) {
+      copies.start(tile, places.next);
+      places = {places.after_next, copies.look_up(tile + 2)};
+    }
+    copy_async_commit();
+  };
+  const auto values_of = [&](int tile) { return copies.stage_of(tile) + Tile::kTileElements; };
+
+  await_copies();
+  __syncthreads();
+  warpgroup_begin(scores);
+  start_keys<Tile>(own, copies.stage_of(0), scores);
+  warpgroup_commit();
+  copy_next(1);
+  warpgroup_wait<0>(scores);
+  for (int interval = 0; interval < 2 * copies.tiles; ++interval) {
+    const bool copies_now = interval % 2 == 1;
+    const int next = (interval + 3) / 2;  // in the place of a tile that both have multiplied
+    if (copies_now) await_copies();
+    __syncthreads();
+    if (interval % 2 == warpgroup) {
+      const int tile = (interval - warpgroup) / 2;
+      if (copies_now) copy_next(next);
+      finish_scores<Tile>(call, task, lanes, task.first_key + tile * Tile::kKeys, scores);
+      correct_sums<Tile>(state, weigh_scores<Tile>(call, state, scores));
+      REPRISE_UNROLL
+      for (int j = 0; j < Tile::kWarpKeys / 16; ++j) round_weights<Tile>(scores, j, weights[j]);
+    } else {
+      const int tile = (interval + 1 - warpgroup) / 2;
+      if (tile == 0 || tile == copies.tiles) continue;
+      warpgroup_begin(scores, state.o);
+      start_keys<Tile>(own, copies.stage_of(tile), scores);
+      start_values<Tile>(state, weights, values_of(tile - 1));
+      warpgroup_commit();
+      if (copies_now) copy_next(next);
+      warpgroup_wait<0>(scores, state.o);
+    }
+  }
+  warpgroup_begin(state.o);
+  start_values<Tile>(state, weights, values_of(copies.tiles - 1));
+  warpgroup_commit();
+  warpgroup_wait<0>(state.o);
+}
+
+// Starts the first kStarted tiles of a task, all of which are looked up before the first is copied,
+// as are the next ones.
+template <class Tile, int kStarted>
+__device__ __forceinline__ Places start_first(const TileCopies<Tile>& copies) {
+  int64_t places[kStarted + 2] = {};
+  if (copies.tiles > 0) {
+    REPRISE_UNROLL
+    for (int tile = 0; tile < kStarted + 2; ++tile) places[tile] = copies.look_up(tile);
+  }
+  REPRISE_UNROLL
+  for (int tile = 0; tile < kStarted; ++tile) {
+    if (tile < copies.tiles) copies.start(tile, places[tile]);
+    copy_async_commit();
+  }
+  return {places[kStarted], places[kStarted + 1]};
 }
 
 // Grid: a block for each task of call.tasks and kv head, kv heads fastest because a paged block's
@@ -178,8 +305,6 @@ __device__ __forceinline__ void merge_sums(const AttentionCall& call, const Atte
 // Tile::kSharedBytes.
 template <class Tile>
 __device__ __forceinline__ void attention_block(const AttentionCall& call) {
-  using T = typename Tile::T;
-  T* const ring = dynamic_shared<T>();
   const int block = static_cast<int>(blockIdx.x);
   const AttentionTask task = call.tasks[block / call.kv_heads];
   if (task.lanes == 0) return;
@@ -188,52 +313,31 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   const int lane_warp = warp % Tile::kLaneWarps, key_warp = warp / Tile::kLaneWarps;
   const int g = static_cast<int>(threadIdx.x) % kWarp / 4;
 
-  const DeviceCache cache = call.caches[task.cache];
-  const int64_t base = call.layer * cache.layer_stride + kv_head * cache.head_stride;
-  const T* const keys = static_cast<const T*>(cache.keys) + base;
-  const T* const values = static_cast<const T*>(cache.values) + base;
-  const int num_keys = max(0, task.end_key - task.first_key);
-  const int tiles = (num_keys + Tile::kKeys - 1) / Tile::kKeys;
-  const auto stage_of = [&](int tile) {
-    return ring + tile % Tile::kStages * Tile::kStageElements;
-  };
-  const auto begin_tile = [&](int tile) {  // an empty group for each missing tile
-    if (tile < tiles)
-      copy_keys<Tile>(call, task, keys, values, task.first_key + tile * Tile::kKeys,
-                      stage_of(tile));
-    copy_async_commit();
-  };
-
-  for (int tile = 0; tile < Tile::kStages - 1; ++tile) begin_tile(tile);
-  T* const queries = stage_of(Tile::kStages - 1);  // the only stage that is not being filled
+  const TileCopies<Tile> copies(call, task, kv_head);
+  const Places places = start_first < Tile, Tile::kByWarpgroups ? 1 : Tile::kStages - 1 > (copies);
+  // In the stage that is not being filled, or behind the stages, for all tiles.
+  auto* const queries = Tile::kByWarpgroups ? copies.ring + Tile::kStages * Tile::kStageElements
+                                            : copies.stage_of(Tile::kStages - 1);
   copy_queries<Tile>(call, task, kv_head, queries);
   const ThreadLane lanes[2] = {
       thread_lane(call, task, kv_head, 16 * lane_warp + g),
       thread_lane(call, task, kv_head, 16 * lane_warp + g + 8),
   };
-  __syncthreads();
   WarpState<Tile> state;
-  begin_state<Tile>(state, queries, 16 * lane_warp);
-
-  for (int tile = 0; tile < tiles; ++tile) {
-    copy_async_wait<Tile::kStages - 2>();
-    if constexpr (Tile::kByWarpgroups) fence_async_proxy();
+  begin_state<Tile>(state);
+  if constexpr (Tile::kByWarpgroups) {
+    compute_tiles_by_warpgroups<Tile>(call, task, copies, places, queries, lanes, state);
+  } else {
     __syncthreads();
-    begin_tile(tile + Tile::kStages - 1);
-    const int first = key_warp * Tile::kWarpKeys;                      // within the tile
-    const T* const tile_keys = stage_of(tile) + first * Tile::kPitch;  // warpgroups: 0
-    WarpScores<Tile> scores;
-    multiply_keys<Tile>(state, tile_keys, scores);
-    finish_scores<Tile>(call, task, lanes, task.first_key + tile * Tile::kKeys + first, scores);
-    weigh_scores<Tile>(state, scores);
-    multiply_values<Tile>(state, scores, tile_keys + Tile::kTileElements);
+    load_queries<Tile>(state, queries, 16 * lane_warp);
+    compute_tiles<Tile>(call, task, copies, places, key_warp, lanes, state);
   }
 
   if constexpr (Tile::kKeyWarps == 1) {
     store_lanes<Tile>(call, task, lanes, state);
   } else {
     static_assert(sizeof(KeyWarpSums<Tile>) <= Tile::kSharedBytes);
-    auto& sums = *reinterpret_cast<KeyWarpSums<Tile>*>(ring);
+    auto& sums = *reinterpret_cast<KeyWarpSums<Tile>*>(copies.ring);
     __syncthreads();  // the ring is no longer read, and all copies have arrived by the last wait
     leave_sums<Tile>(lanes, key_warp, state, sums);
     __syncthreads();

@@ -41,11 +41,16 @@ void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t he
       require_compiled(kShape, kDim, kBuiltForWarpgroups);
       if constexpr (kShape.has_head_dim(kDim)) {
         using Tile = AttentionTile<T, kDim, kIndex>;
+        using WithoutBias = AttentionTile<T, kDim, kIndex, /*kMayHaveBias=*/!kShape.by_warpgroups>;
         launch({.name = "attention",
                 .grid = dim3(tasks * static_cast<unsigned>(call.kv_heads)),
                 .block = dim3(Tile::kThreads),
                 .shared_bytes = Tile::kSharedBytes},
-               stream, attention_kernel<Tile>, of_launch);
+               stream,
+               call.alibi_slopes == nullptr && call.scale_log2 > 0.0f
+                   ? attention_kernel<WithoutBias>
+                   : attention_kernel<Tile>,
+               of_launch);
       }
     });
   });

@@ -2,6 +2,7 @@
 // writes and copies to the device.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -10,6 +11,27 @@
 
 namespace reprise::kernels::cuda {
 
+// A number by which many indices are divided, since the GPU has no instruction for that: a
+// multiplication and a shift [Granlund and Montgomery, "Division by Invariant Integers using
+// Multiplication", fig. 4.1]. For all indices below 2^31
+//   index / value = (floor(index * multiplier / 2^32) + index) >> shift
+// where shift is the least with 2^shift >= value and the multiplier is
+// floor(2^32 (2^shift - value) / value) + 1.
+struct Divisor {
+  uint32_t value = 1, multiplier = 1;
+  int32_t shift = 0;
+
+  // number >= 1.
+  static constexpr Divisor of(int32_t number) {
+    const auto value = static_cast<uint32_t>(number);
+    const int shift = std::bit_width(value - 1);
+    const uint64_t excess = (uint64_t{1} << shift) - value;
+    return {.value = value,
+            .multiplier = static_cast<uint32_t>((excess << 32) / value + 1),
+            .shift = shift};
+  }
+};
+
 // One tile of lanes against keys [first_key, end_key) of a segment, run once for each kv head.
 //
 // Lane j of an item and a kv head is row j / group of the item and query head kv_head * group +
@@ -17,12 +39,13 @@ namespace reprise::kernels::cuda {
 struct AttentionTask {
   int32_t first_row = 0;  // the item's first row, as a row of the plan
   int32_t first_lane = 0;
-  int32_t lanes = 0;                   // 0: no work, see padded_count()
-  int32_t first_key = 0, end_key = 0;  // keys of a part that any lane sees; may be empty
-  int32_t visible = kAllVisible;       // row r of the item sees the keys below visible + r
-  int32_t first_position = 0;          // position of the segment's first token
-  int32_t cache = 0;                   // index in AttentionCall::caches
-  int32_t first_block = 0, block_tokens = 0, skipped = 0;  // as in kv::Segment
+  int32_t lanes = 0;                     // 0: no work, see padded_count()
+  int32_t first_key = 0, end_key = 0;    // keys of a part that any lane sees; may be empty
+  int32_t visible = kAllVisible;         // row r of the item sees the keys below visible + r
+  int32_t first_position = 0;            // position of the segment's first token
+  int32_t cache = 0;                     // index in AttentionCall::caches
+  int32_t first_block = 0, skipped = 0;  // as in kv::Segment
+  Divisor block_tokens;
   int32_t is_alone = 0;     // 1: rows are finished in the output; 0: partial results are left
   int64_t first_entry = 0;  // entry of (the item's first row, head 0)
 
@@ -46,6 +69,7 @@ struct AttentionCall {
   const int64_t* block_offsets = nullptr;  // [blocks]  in elements, from the plan
   const int32_t* row_positions = nullptr;  // [rows]
   int32_t heads = 0, kv_heads = 0;
+  Divisor group;            // query heads of a kv head
   int32_t window = 0;       // 0: none; else keys with q_position - k_position < window are seen
   float scale_log2 = 0.0f;  // scale * log2(e)
   const float* alibi_slopes = nullptr;  // [heads]; null: no bias

@@ -9,6 +9,7 @@
 
 #include "core/kernels/attention/cuda/attention_task.h"
 #include "core/kernels/attention/cuda/tiles.h"
+#include "core/kernels/shared/cuda/launch.cuh"
 #include "core/kernels/shared/cuda/ptx.cuh"
 
 namespace reprise::kernels::cuda {
@@ -16,10 +17,12 @@ namespace reprise::kernels::cuda {
 inline constexpr float kNothingSeen = -std::numeric_limits<float>::infinity();
 
 // Everything that must be known at compile time. T is the cache's type, in which keys, values,
-// queries and weights are multiplied.
-template <typename T_, int kHeadDim_, int kShape>
+// queries and weights are multiplied. kMayHaveBias: scores may have ALiBi's term; the code for it
+// costs registers even where it does not run.
+template <typename T_, int kHeadDim_, int kShape, bool kMayHaveBias_ = true>
 struct AttentionTile {
   using T = T_;
+  static constexpr bool kMayHaveBias = kMayHaveBias_;
   static constexpr int kHeadDim = kHeadDim_;
   static constexpr int kLanes = kTileShapes[kShape].lanes;
   static constexpr int kKeys = kTileShapes[kShape].keys;
@@ -36,13 +39,14 @@ struct AttentionTile {
   static constexpr int kPitch = kHeadDim + kChunk;   // distance between rows in shared memory
   static constexpr int kTileElements = kKeys * (kByWarpgroups ? kHeadDim : kPitch);
   static constexpr int kStageElements = 2 * kTileElements;  // keys, then values
+  static constexpr int kQueryElements = kByWarpgroups ? kLanes * kHeadDim : 0;
   static constexpr size_t kSharedBytes =
       static_cast<size_t>(kTileShapes[kShape].shared_bytes(kHeadDim));
 
   static_assert(is_half_like<T> && kHeadDim % 16 == 0 && kWarpKeys % 16 == 0);
   static_assert(kLanes == 16 * kLaneWarps && kStages >= 2);
   static_assert(kLanes <= 2 * kKeys, "the queries pass through one stage");
-  static_assert(kSharedBytes == kStages * kStageElements * sizeof(T));
+  static_assert(kSharedBytes == (kStages * kStageElements + kQueryElements) * sizeof(T));
   static_assert(kTileShapes[kShape].has_head_dim(kHeadDim));
 
   // Index of element (row, column) of a matrix of `rows` rows in shared memory; column is a
@@ -56,13 +60,31 @@ struct AttentionTile {
   static constexpr int kPanel = kSwizzledBytes / sizeof(T);  // columns
 };
 
+// index / divisor, for indices below 2^31.
+__device__ __forceinline__ unsigned quotient(unsigned index, const Divisor& divisor) {
+  return (__umulhi(index, divisor.multiplier) + index) >> divisor.shift;
+}
+
 // ---- The lanes of a thread ----
+
+// A lane's row of the item, and its head among all query heads.
+struct RowHead {
+  int row = 0, head = 0;
+};
+__device__ __forceinline__ RowHead row_head(const AttentionCall& call, const AttentionTask& task,
+                                            int kv_head, int lane) {
+  const auto index = static_cast<unsigned>(task.first_lane + lane);
+  const unsigned row = quotient(index, call.group);
+  return {static_cast<int>(row),
+          static_cast<int>(static_cast<unsigned>(kv_head) * call.group.value + index -
+                           row * call.group.value)};
+}
 
 // In the fragments of a product, thread (g, t) of a warp has rows g and g + 8: two lanes of the
 // tile.
 struct ThreadLane {
-  int lane = 0;           // index in the tile
-  int row = 0, head = 0;  // row of the item; head among all query heads
+  int lane = 0;  // index in the tile
+  int row = 0, head = 0;
   int low = 0, high = 0;  // keys [low, high) are seen; empty for lanes beyond the task's
   int position = 0;
   float slope = 0.0f;  // with ALiBi; rounded to bf16 if the bias is
@@ -75,11 +97,11 @@ __device__ __forceinline__ float rounded_to_bf16(float x) {
 __device__ __forceinline__ ThreadLane thread_lane(const AttentionCall& call,
                                                   const AttentionTask& task, int kv_head,
                                                   int lane) {
-  const int group = call.heads / call.kv_heads;
+  const RowHead of = row_head(call, task, kv_head, lane);
   ThreadLane out;
   out.lane = lane;
-  out.row = (task.first_lane + lane) / group;
-  out.head = kv_head * group + (task.first_lane + lane) % group;
+  out.row = of.row;
+  out.head = of.head;
   if (lane >= task.lanes) return out;
   out.position = call.row_positions[task.first_row + out.row];
   out.low = task.first_key;
@@ -104,75 +126,143 @@ __device__ __forceinline__ float alibi_bias(const AttentionCall& call, const Thr
 
 // ---- Copies ----
 
-// Starts to copy keys [first, first + kKeys) of the task and their values, one kv head of each, to
-// a stage. Rows beyond the task's keys become 0, since 0 * NaN would reach the sums. `keys` and
-// `values` point at block offset 0.
+// Copies a task's tiles of keys and values to a ring of stages in shared memory. Each warp copies
+// kRows rows of a tile. For each tile, its lanes look up the places of these rows, one lane a row,
+// long before the tile is copied: a lookup takes a division and a load that has to be waited for.
 template <class Tile>
-__device__ __forceinline__ void copy_keys(const AttentionCall& call, const AttentionTask& task,
-                                          const typename Tile::T* keys,
-                                          const typename Tile::T* values, int first,
-                                          typename Tile::T* stage) {
-  REPRISE_UNROLL
-  for (int i = static_cast<int>(threadIdx.x); i < Tile::kKeys * Tile::kChunks;
-       i += Tile::kThreads) {
-    const int row = i / Tile::kChunks, column = i % Tile::kChunks * Tile::kChunk;
-    const int key = first + row;
-    int64_t element = 0;
-    int bytes = 0;
-    if (key < task.end_key) {
-      const unsigned at = static_cast<unsigned>(task.skipped + key);
-      const unsigned block_tokens = static_cast<unsigned>(task.block_tokens);
-      element = __ldg(call.block_offsets + task.first_block + at / block_tokens) +
-                static_cast<int64_t>(at % block_tokens) * Tile::kHeadDim + column;
-      bytes = 16;
-    }
-    typename Tile::T* to = stage + Tile::at(Tile::kKeys, row, column);
-    copy_async<16>(to, keys + element, bytes);
-    copy_async<16>(to + Tile::kTileElements, values + element, bytes);
-  }
-}
+struct TileCopies {
+  using T = typename Tile::T;
+  static constexpr int kRows = Tile::kKeys * kWarp / Tile::kThreads;
+  static constexpr int kChunks = Tile::kChunks;
+  static constexpr int kRounds = (kRows * kChunks + kWarp - 1) / kWarp;
 
-// Loads eight consecutive queries of any dtype, as T.
-template <typename T>
-__device__ __forceinline__ uint4 load_queries_as(const void* q, DType dtype, int64_t element) {
-  if (dtype == DType::kF32) {
-    const auto* from = static_cast<const float*>(q) + element;
-    const uint4 a = load_once(from), b = load_once(from + 4);
-    const auto pair = [](unsigned low, unsigned high) {
-      return pack_pair<T>(__uint_as_float(low), __uint_as_float(high));
-    };
-    return {pair(a.x, a.y), pair(a.z, a.w), pair(b.x, b.y), pair(b.z, b.w)};
+  const T *keys, *values;  // of the kv head, at block offset 0
+  const int64_t* block_offsets;
+  T* ring;
+  Divisor block_tokens;
+  unsigned first_token;  // of the task's keys, counted from the first block's begin
+  int num_keys, tiles;
+  int row;  // the lane's, in a tile
+
+  __device__ __forceinline__ TileCopies(const AttentionCall& call, const AttentionTask& task,
+                                        int kv_head)
+      : block_offsets(call.block_offsets + task.first_block),
+        ring(dynamic_shared<T>()),
+        block_tokens(task.block_tokens),
+        first_token(static_cast<unsigned>(task.skipped + task.first_key)),
+        num_keys(max(0, task.end_key - task.first_key)),
+        tiles((num_keys + Tile::kKeys - 1) / Tile::kKeys),
+        row(static_cast<int>(threadIdx.x) / kWarp * kRows +
+            static_cast<int>(threadIdx.x) % kWarp % kRows) {
+    const DeviceCache cache = call.caches[task.cache];
+    const int64_t base = call.layer * cache.layer_stride + kv_head * cache.head_stride;
+    keys = static_cast<const T*>(cache.keys) + base;
+    values = static_cast<const T*>(cache.values) + base;
   }
-  const uint4 bits = load_once(static_cast<const T*>(q) + element);
-  constexpr bool kIsBf16 = std::is_same_v<T, __nv_bfloat16>;
-  if ((dtype == DType::kBF16) == kIsBf16) return bits;
-  using Other = std::conditional_t<kIsBf16, __half, __nv_bfloat16>;
-  const auto pair = [](uint32_t word) {
-    const float2 values = unpack_pair<Other>(word);
-    return pack_pair<T>(values.x, values.y);
-  };
-  return {pair(bits.x), pair(bits.y), pair(bits.z), pair(bits.w)};
-}
+
+  __device__ __forceinline__ T* stage_of(int tile) const {
+    return ring + tile % Tile::kStages * Tile::kStageElements;
+  }
+
+  // The lane's row of the tile: an element of keys and of values. Behind the task's keys, the last
+  // one's; there must be one.
+  __device__ __forceinline__ int64_t look_up(int tile) const {
+    const unsigned token =
+        first_token + static_cast<unsigned>(min(tile * Tile::kKeys + row, num_keys - 1));
+    const unsigned block = quotient(token, block_tokens);
+    return __ldg(block_offsets + block) +
+           static_cast<int64_t>((token - block * block_tokens.value) * Tile::kHeadDim);
+  }
+
+  // Starts to copy a tile whose rows have been looked up. Rows beyond the task's keys become 0,
+  // since 0 * NaN would reach the sums.
+  __device__ __forceinline__ void start(int tile, int64_t place) const {
+    const int warp = static_cast<int>(threadIdx.x) / kWarp;
+    const unsigned lane = threadIdx.x % kWarp;
+    T* const stage = stage_of(tile);
+    const int left = num_keys - tile * Tile::kKeys - warp * kRows;  // of the warp's rows
+    REPRISE_UNROLL
+    for (unsigned round = 0; round < kRounds; ++round) {
+      const unsigned i = lane + round * kWarp;
+      const unsigned in_warp = i / kChunks, column = i % kChunks * Tile::kChunk;
+      const int64_t element = __shfl_sync(kAllLanes, place, static_cast<int>(in_warp)) + column;
+      if (kRows * kChunks % kWarp != 0 && i >= kRows * kChunks) continue;
+      const int bytes = static_cast<int>(in_warp) < left ? 16 : 0;
+      T* const to = stage + Tile::at(Tile::kKeys, warp * kRows + static_cast<int>(in_warp),
+                                     static_cast<int>(column));
+      copy_async<16>(to, keys + element, bytes);
+      copy_async<16>(to + Tile::kTileElements, values + element, bytes);
+    }
+  }
+};
+
+// Eight consecutive queries of type Q, as loaded.
+template <typename Q>
+struct LoadedQueries {
+  static constexpr int kWords = static_cast<int>(sizeof(Q)) / 2;
+  uint4 words[kWords];
+
+  __device__ __forceinline__ void load(const Q* from) {
+    REPRISE_UNROLL
+    for (int i = 0; i < kWords; ++i) words[i] = load_once(from + i * 8 / kWords);
+  }
+  // Rounded to T.
+  template <typename T>
+  [[nodiscard]] __device__ __forceinline__ uint4 as() const {
+    if constexpr (std::is_same_v<Q, T>) {
+      return words[0];
+    } else if constexpr (std::is_same_v<Q, float>) {
+      const auto pair = [](unsigned low, unsigned high) {
+        return pack_pair<T>(__uint_as_float(low), __uint_as_float(high));
+      };
+      return {pair(words[0].x, words[0].y), pair(words[0].z, words[0].w),
+              pair(words[1].x, words[1].y), pair(words[1].z, words[1].w)};
+    } else {
+      const auto pair = [](uint32_t word) {
+        const float2 values = unpack_pair<Q>(word);
+        return pack_pair<T>(values.x, values.y);
+      };
+      return {pair(words[0].x), pair(words[0].y), pair(words[0].z), pair(words[0].w)};
+    }
+  }
+};
 
 // Copies the tile's queries, rounded to T, to shared memory: kLanes rows; 0 for lanes beyond the
-// task's.
+// task's. All are loaded before the first is stored; a lane beyond the task's loads the last one's.
+template <class Tile, typename Q>
+__device__ __forceinline__ void copy_queries_as(const AttentionCall& call,
+                                                const AttentionTask& task, int kv_head,
+                                                typename Tile::T* shared) {
+  constexpr int kCopies = Tile::kLanes * Tile::kChunks;
+  constexpr int kRounds = (kCopies + Tile::kThreads - 1) / Tile::kThreads;
+  const Q* const q = static_cast<const Q*>(call.q) + task.first_row * call.q_row_stride;
+  LoadedQueries<Q> loaded[kRounds];
+  REPRISE_UNROLL
+  for (int round = 0; round < kRounds; ++round) {
+    const int i = static_cast<int>(threadIdx.x) + round * Tile::kThreads;
+    const RowHead of = row_head(call, task, kv_head, min(i / Tile::kChunks, task.lanes - 1));
+    loaded[round].load(q + of.row * call.q_row_stride + of.head * Tile::kHeadDim +
+                       i % Tile::kChunks * Tile::kChunk);
+  }
+  REPRISE_UNROLL
+  for (int round = 0; round < kRounds; ++round) {
+    const int i = static_cast<int>(threadIdx.x) + round * Tile::kThreads;
+    const int lane = i / Tile::kChunks, column = i % Tile::kChunks * Tile::kChunk;
+    if (kCopies % Tile::kThreads != 0 && i >= kCopies) continue;
+    *reinterpret_cast<uint4*>(shared + Tile::at(Tile::kLanes, lane, column)) =
+        lane < task.lanes ? loaded[round].template as<typename Tile::T>() : uint4{0, 0, 0, 0};
+  }
+}
 template <class Tile>
 __device__ __forceinline__ void copy_queries(const AttentionCall& call, const AttentionTask& task,
                                              int kv_head, typename Tile::T* shared) {
-  const int group = call.heads / call.kv_heads;
-  for (int i = static_cast<int>(threadIdx.x); i < Tile::kLanes * Tile::kChunks;
-       i += Tile::kThreads) {
-    const int lane = i / Tile::kChunks, column = i % Tile::kChunks * Tile::kChunk;
-    uint4 bits{0, 0, 0, 0};
-    if (lane < task.lanes) {
-      const int row = (task.first_lane + lane) / group;
-      const int head = kv_head * group + (task.first_lane + lane) % group;
-      bits = load_queries_as<typename Tile::T>(
-          call.q, call.q_dtype,
-          static_cast<int64_t>(task.first_row + row) * call.q_row_stride +
-              static_cast<int64_t>(head) * Tile::kHeadDim + column);
-    }
-    *reinterpret_cast<uint4*>(shared + Tile::at(Tile::kLanes, lane, column)) = bits;
+  switch (call.q_dtype) {
+    case DType::kF32:
+      return copy_queries_as<Tile, float>(call, task, kv_head, shared);
+    case DType::kBF16:
+      return copy_queries_as<Tile, __nv_bfloat16>(call, task, kv_head, shared);
+    case DType::kF16:
+      return copy_queries_as<Tile, __half>(call, task, kv_head, shared);
   }
 }
 
@@ -183,9 +273,10 @@ __device__ __forceinline__ void copy_queries(const AttentionCall& call, const At
 // covers the keys whose scores the thread holds.
 template <class Tile>
 struct WarpState {
-  uint32_t q[Tile::kHeadDim / 16][4];  // fragments `a` of the queries
-  float o[Tile::kHeadDim / 8][4];      // fragments `c`
-  float m[2], n[2];                    // the thread's two lanes
+  // Fragments `a` of the queries; warpgroups read these from shared memory instead.
+  uint32_t q[Tile::kByWarpgroups ? 1 : Tile::kHeadDim / 16][4];
+  float o[Tile::kHeadDim / 8][4];  // fragments `c`
+  float m[2], n[2];                // the thread's two lanes
 };
 
 template <class Tile>
@@ -193,14 +284,18 @@ using WarpScores = float[Tile::kWarpKeys / 8][4];  // fragments `c`: lanes x key
 
 // `queries` come from copy_queries(); `first` is the warp's first lane in them.
 template <class Tile>
-__device__ __forceinline__ void begin_state(WarpState<Tile>& state, const typename Tile::T* queries,
-                                            int first) {
+__device__ __forceinline__ void load_queries(WarpState<Tile>& state,
+                                             const typename Tile::T* queries, int first) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   // The quarters are in the order upper left, lower left, upper right, lower right.
   REPRISE_UNROLL
   for (int k = 0; k < Tile::kHeadDim / 16; ++k)
     load_matrices<4>(state.q[k],
                      queries + Tile::at(Tile::kLanes, first + lane % 16, 16 * k + lane / 16 * 8));
+}
+
+template <class Tile>
+__device__ __forceinline__ void begin_state(WarpState<Tile>& state) {
   REPRISE_UNROLL
   for (int d = 0; d < Tile::kHeadDim / 8; ++d) {
     REPRISE_UNROLL
@@ -216,9 +311,6 @@ __device__ __forceinline__ void begin_state(WarpState<Tile>& state, const typena
 // scores = q k^T. B(k, n) of the product is dimension k of key n, so the keys' rows are the rows of
 // B's transpose. Four matrices at a time are two fragments: dimensions 0-7 and 8-15 of keys 0-7,
 // then of keys 8-15.
-//
-// With warpgroups, the keys are B's transpose in panels of 64 dimensions; groups of 8 keys are 8
-// rows apart.
 template <class Tile>
 __device__ __forceinline__ void multiply_keys(const WarpState<Tile>& state,
                                               const typename Tile::T* keys,
@@ -229,45 +321,54 @@ __device__ __forceinline__ void multiply_keys(const WarpState<Tile>& state,
     REPRISE_UNROLL
     for (int i = 0; i < 4; ++i) scores[j][i] = 0.0f;
   }
-  if constexpr (Tile::kByWarpgroups) {
-    warpgroup_begin(scores);
+  const auto* row = keys + (lane / 16 * 8 + lane % 8) * Tile::kPitch + lane / 8 % 2 * 8;
+  REPRISE_UNROLL
+  for (int k = 0; k < Tile::kHeadDim / 16; ++k) {
     REPRISE_UNROLL
-    for (int k = 0; k < Tile::kHeadDim / 16; ++k)
-      warpgroup_multiply_add<typename Tile::T, RowsOfB::kColumnsOfProduct>(
-          scores, state.q[k],
-          swizzled_matrix(
-              keys + 16 * k / Tile::kPanel * Tile::kKeys * Tile::kPanel + 16 * k % Tile::kPanel, 0,
-              8 * kSwizzledBytes));
-    warpgroup_finish(scores);
-  } else {
-    const auto* row = keys + (lane / 16 * 8 + lane % 8) * Tile::kPitch + lane / 8 % 2 * 8;
-    REPRISE_UNROLL
-    for (int k = 0; k < Tile::kHeadDim / 16; ++k) {
-      REPRISE_UNROLL
-      for (int j = 0; j < Tile::kWarpKeys / 16; ++j) {
-        uint32_t both[4];
-        load_matrices<4>(both, row + 16 * j * Tile::kPitch + 16 * k);
-        const uint32_t left[2] = {both[0], both[1]}, right[2] = {both[2], both[3]};
-        multiply_add<typename Tile::T>(scores[2 * j], state.q[k], left);
-        multiply_add<typename Tile::T>(scores[2 * j + 1], state.q[k], right);
-      }
+    for (int j = 0; j < Tile::kWarpKeys / 16; ++j) {
+      uint32_t both[4];
+      load_matrices<4>(both, row + 16 * j * Tile::kPitch + 16 * k);
+      const uint32_t left[2] = {both[0], both[1]}, right[2] = {both[2], both[3]};
+      multiply_add<typename Tile::T>(scores[2 * j], state.q[k], left);
+      multiply_add<typename Tile::T>(scores[2 * j + 1], state.q[k], right);
     }
   }
 }
 
-// Scores in units of log2, with bias; -inf if a lane does not see the key. `first` is the index of
-// the warp's first key.
+// Starts scores = q k^T by the warpgroup, whose first lane is at `queries` in the panels that
+// copy_queries() wrote. Groups of 8 lanes or keys are 8 rows apart.
+template <class Tile>
+__device__ __forceinline__ void start_keys(const typename Tile::T* queries,
+                                           const typename Tile::T* keys, WarpScores<Tile>& scores) {
+  using T = typename Tile::T;
+  constexpr auto kRows = RowsOfB::kColumnsOfProduct;
+  const auto in_panels = [](int rows, int column) {
+    return column / Tile::kPanel * rows * Tile::kPanel + column % Tile::kPanel;
+  };
+  const uint64_t a = swizzled_matrix(queries, 0, 8 * kSwizzledBytes);
+  const uint64_t b = swizzled_matrix(keys, 0, 8 * kSwizzledBytes);
+  warpgroup_multiply_add<T, kRows, Sums::kNew>(scores, a, b);
+  REPRISE_UNROLL
+  for (int k = 1; k < Tile::kHeadDim / 16; ++k)
+    warpgroup_multiply_add<T, kRows>(scores, moved_matrix<T>(a, in_panels(Tile::kLanes, 16 * k)),
+                                     moved_matrix<T>(b, in_panels(Tile::kKeys, 16 * k)));
+}
+
+// Scores in units of log2, with bias, or products that weigh_scores() scales if there may be none;
+// -inf if a lane does not see the key. `first` is the index of the warp's first key.
 template <class Tile>
 __device__ __forceinline__ void finish_scores(const AttentionCall& call, const AttentionTask& task,
                                               const ThreadLane (&lanes)[2], int first,
                                               WarpScores<Tile>& scores) {
   const int first_of_thread = first + static_cast<int>(threadIdx.x) % 4 * 2;
-  REPRISE_UNROLL
-  for (int j = 0; j < Tile::kWarpKeys / 8; ++j) {
+  if constexpr (Tile::kMayHaveBias) {
     REPRISE_UNROLL
-    for (int i = 0; i < 4; ++i) scores[j][i] *= call.scale_log2;
+    for (int j = 0; j < Tile::kWarpKeys / 8; ++j) {
+      REPRISE_UNROLL
+      for (int i = 0; i < 4; ++i) scores[j][i] *= call.scale_log2;
+    }
   }
-  if (call.alibi_slopes != nullptr) {
+  if (Tile::kMayHaveBias && call.alibi_slopes != nullptr) {
     REPRISE_UNROLL
     for (int j = 0; j < Tile::kWarpKeys / 8; ++j) {
       REPRISE_UNROLL
@@ -289,6 +390,10 @@ __device__ __forceinline__ void finish_scores(const AttentionCall& call, const A
   }
 }
 
+// A sum or maximum over a thread's scores of a lane is kept in this many parts, which do not wait
+// for each other.
+inline constexpr int kChains = 4;
+
 // Combines the values of the four threads that share a lane.
 template <typename Combine>
 __device__ __forceinline__ float over_quad(float x, Combine&& combine) {
@@ -296,35 +401,71 @@ __device__ __forceinline__ float over_quad(float x, Combine&& combine) {
   return combine(x, __shfl_xor_sync(kAllLanes, x, 2));
 }
 
-// Raises m to the tile's scores and turns these into weights 2^(score - m); updates n and o. A NaN
-// does not become m, but its weight is NaN and stays in n and o.
+// m is raised if a score is so much larger, in units of log2: correcting the sums costs as much as
+// a third of the softmax, and weights of up to 2^8 are as exact as those of up to 1.
+inline constexpr float kLeastRaise = 8.0f;
+// Below this, a product scaled and reduced by m in one rounding exceeds 0 by less than 1 where it
+// should be 0. For larger scores the product is rounded first, as m was.
+inline constexpr float kFusedBelow = 0x1p24f;
+
+// Raises m to the tile's scores, turns these into weights 2^(score - m) and adds them to n.
+// Returns, for each of the thread's lanes, the factor of the sums so far. A NaN does not become m,
+// but its weight is NaN and stays in n and o.
 template <class Tile>
-__device__ __forceinline__ void weigh_scores(WarpState<Tile>& state, WarpScores<Tile>& scores) {
+__device__ __forceinline__ float2 weigh_scores(const AttentionCall& call, WarpState<Tile>& state,
+                                               WarpScores<Tile>& scores) {
+  const float scale = Tile::kMayHaveBias ? 1.0f : call.scale_log2;
+  float bases[2], corrections[2];
   REPRISE_UNROLL
   for (int i = 0; i < 2; ++i) {
-    float m = state.m[i];
+    float ms[kChains];
+    REPRISE_UNROLL
+    for (float& m : ms) m = kNothingSeen;
     REPRISE_UNROLL
     for (int j = 0; j < Tile::kWarpKeys / 8; ++j)
-      m = fmaxf(m, fmaxf(scores[j][2 * i], scores[j][2 * i + 1]));
-    m = over_quad(m, [](float a, float b) { return fmaxf(a, b); });
-    const float base = m == kNothingSeen ? 0.0f : m;  // -inf - -inf would be NaN
-    const float correction = exp2_approx(state.m[i] - base);
-    float n = 0.0f;
+      ms[j % kChains] = fmaxf(ms[j % kChains], fmaxf(scores[j][2 * i], scores[j][2 * i + 1]));
+    const float m = scale * over_quad(fmaxf(fmaxf(ms[0], ms[1]), fmaxf(ms[2], ms[3])),
+                                      [](float a, float b) { return fmaxf(a, b); });
+    const float raised = m > state.m[i] + kLeastRaise ? m : state.m[i];
+    bases[i] = raised == kNothingSeen ? 0.0f : raised;  // -inf - -inf would be NaN
+    corrections[i] = exp2_approx(state.m[i] - bases[i]);
+    state.m[i] = raised;
+  }
+  float ns[2][kChains] = {};
+  const auto weigh = [&](auto&& less_m) {
     REPRISE_UNROLL
     for (int j = 0; j < Tile::kWarpKeys / 8; ++j) {
       REPRISE_UNROLL
-      for (int c = 2 * i; c < 2 * i + 2; ++c) {
-        scores[j][c] = exp2_approx(scores[j][c] - base);
-        n += scores[j][c];
+      for (int i = 0; i < 4; ++i) {
+        scores[j][i] = exp2_approx(less_m(scores[j][i], bases[i / 2]));
+        ns[i / 2][j % kChains] += scores[j][i];
       }
     }
-    state.m[i] = m;
-    state.n[i] = state.n[i] * correction + n;
-    REPRISE_UNROLL
-    for (int d = 0; d < Tile::kHeadDim / 8; ++d) {
-      state.o[d][2 * i] *= correction;
-      state.o[d][2 * i + 1] *= correction;
-    }
+  };
+  if constexpr (Tile::kMayHaveBias) {
+    weigh([](float score, float m) { return score - m; });
+  } else if (__all_sync(kAllLanes, fmaxf(fabsf(bases[0]), fabsf(bases[1])) < kFusedBelow)) {
+    weigh([&](float product, float m) { return fmaf(product, scale, -m); });
+  } else {
+    weigh([&](float product, float m) { return __fmul_rn(product, scale) - m; });
+  }
+  REPRISE_UNROLL
+  for (int i = 0; i < 2; ++i)
+    state.n[i] = state.n[i] * corrections[i] + ((ns[i][0] + ns[i][1]) + (ns[i][2] + ns[i][3]));
+  return {corrections[0], corrections[1]};
+}
+
+// Scales the sums of the values so far for the new m, if that of any of the warp's lanes was
+// raised.
+template <class Tile>
+__device__ __forceinline__ void correct_sums(WarpState<Tile>& state, float2 corrections) {
+  if (__all_sync(kAllLanes, corrections.x == 1.0f && corrections.y == 1.0f)) return;
+  REPRISE_UNROLL
+  for (int d = 0; d < Tile::kHeadDim / 8; ++d) {
+    state.o[d][0] *= corrections.x;
+    state.o[d][1] *= corrections.x;
+    state.o[d][2] *= corrections.y;
+    state.o[d][3] *= corrections.y;
   }
 }
 
@@ -343,43 +484,43 @@ __device__ __forceinline__ void round_weights(const WarpScores<Tile>& weights, i
 }
 
 // o += weights v. B(k, n) is dimension n of key k, so the values' rows are B's rows.
-//
-// With warpgroups, panels of 64 dimensions are kKeys rows apart, groups of 8 keys 8 rows.
 template <class Tile>
 __device__ __forceinline__ void multiply_values(WarpState<Tile>& state,
                                                 const WarpScores<Tile>& weights,
                                                 const typename Tile::T* values) {
   using T = typename Tile::T;
-  constexpr int kSixteens = Tile::kWarpKeys / 16;
-  if constexpr (Tile::kByWarpgroups) {
-    uint32_t a[kSixteens][4];  // all of them are made before warpgroup_begin()
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const T* row = values + lane % 16 * Tile::kPitch + lane / 16 * 8;
+  REPRISE_UNROLL
+  for (int j = 0; j < Tile::kWarpKeys / 16; ++j) {
+    uint32_t a[4];
+    round_weights<Tile>(weights, j, a);
     REPRISE_UNROLL
-    for (int j = 0; j < kSixteens; ++j) round_weights<Tile>(weights, j, a[j]);
-    warpgroup_begin(state.o);
-    REPRISE_UNROLL
-    for (int j = 0; j < kSixteens; ++j)
-      warpgroup_multiply_add<T, RowsOfB::kRowsOfProduct>(
-          state.o, a[j],
-          swizzled_matrix(values + 16 * j * Tile::kPanel, Tile::kKeys * kSwizzledBytes,
-                          8 * kSwizzledBytes));
-    warpgroup_finish(state.o);
-  } else {
-    const int lane = static_cast<int>(threadIdx.x) % kWarp;
-    const T* row = values + lane % 16 * Tile::kPitch + lane / 16 * 8;
-    REPRISE_UNROLL
-    for (int j = 0; j < kSixteens; ++j) {
-      uint32_t a[4];
-      round_weights<Tile>(weights, j, a);
-      REPRISE_UNROLL
-      for (int d = 0; d < Tile::kHeadDim / 16; ++d) {
-        uint32_t both[4];
-        load_matrices_transposed<4>(both, row + 16 * j * Tile::kPitch + 16 * d);
-        const uint32_t first[2] = {both[0], both[1]}, second[2] = {both[2], both[3]};
-        multiply_add<T>(state.o[2 * d], a, first);
-        multiply_add<T>(state.o[2 * d + 1], a, second);
-      }
+    for (int d = 0; d < Tile::kHeadDim / 16; ++d) {
+      uint32_t both[4];
+      load_matrices_transposed<4>(both, row + 16 * j * Tile::kPitch + 16 * d);
+      const uint32_t first[2] = {both[0], both[1]}, second[2] = {both[2], both[3]};
+      multiply_add<T>(state.o[2 * d], a, first);
+      multiply_add<T>(state.o[2 * d + 1], a, second);
     }
   }
+}
+
+// All weights of a tile, rounded, as fragments `a`.
+template <class Tile>
+using WarpWeights = uint32_t[Tile::kWarpKeys / 16][4];
+
+// Starts o += weights v by the warpgroup: panels of 64 dimensions are kKeys rows apart, groups of 8
+// keys 8 rows.
+template <class Tile>
+__device__ __forceinline__ void start_values(WarpState<Tile>& state,
+                                             const WarpWeights<Tile>& weights,
+                                             const typename Tile::T* values) {
+  const uint64_t first = swizzled_matrix(values, Tile::kKeys * kSwizzledBytes, 8 * kSwizzledBytes);
+  REPRISE_UNROLL
+  for (int j = 0; j < Tile::kWarpKeys / 16; ++j)
+    warpgroup_multiply_add<typename Tile::T, RowsOfB::kRowsOfProduct>(
+        state.o, weights[j], moved_matrix<typename Tile::T>(first, 16 * j * Tile::kPanel));
 }
 
 }  // namespace reprise::kernels::cuda

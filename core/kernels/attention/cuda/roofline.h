@@ -24,7 +24,8 @@ struct GpuModel {
   int64_t shared_bytes = 0;        // shared memory of an SM
   int64_t shared_block_bytes = 0;  // most shared memory that one block may use
   int64_t l2_bytes = 0;
-  bool has_warpgroups = false;  // only compute capability 9.0
+  // Products by warpgroups: compute capability 9.0 and a program with code for sm_90a.
+  bool has_warpgroups = false;
 
   // 2^x: 16 results per clock and SM (programming guide, "Arithmetic Instructions").
   [[nodiscard]] double exponentials_per_us() const { return 16.0 * sms * clock_ghz * 1e3; }

@@ -108,8 +108,8 @@ class TaskWriter {
             .first_position = segment.first_position,
             .cache = segment.cache,
             .first_block = segment.first_block,
-            .block_tokens = segment.block_tokens,
             .skipped = segment.skipped,
+            .block_tokens = Divisor::of(segment.block_tokens),
             .is_alone = part.is_alone,
             .first_entry = part.first_entry};
   }
@@ -247,6 +247,7 @@ void ScheduleImage::set(const StepSchedule& schedule, const kv::AttentionPlan& p
   const bool has_slopes = !params.alibi.slopes.empty(), is_rounded = params.alibi.rounded_to_bf16;
   call_ = {.heads = static_cast<int32_t>(schedule.cut.heads),
            .kv_heads = static_cast<int32_t>(plan.kv_heads()),
+           .group = Divisor::of(static_cast<int32_t>(schedule.cut.heads / plan.kv_heads())),
            // Larger than any distance of positions; positions can be added to it.
            .window = static_cast<int32_t>(
                std::min<int64_t>(params.window, std::numeric_limits<int32_t>::max() / 2)),

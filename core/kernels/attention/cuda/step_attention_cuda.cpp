@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/attention/cuda/attention.cuh"
+#include "core/kernels/attention/cuda/tiles.h"
 #include "core/kernels/kv_write/cuda/kv_write.cuh"
 
 namespace reprise::kernels::cuda {
@@ -87,7 +88,9 @@ class CudaStepAttention final : public StepAttention {
 
 GpuModel model_of(const reprise::cuda::CudaDevice& device) {
   const reprise::cuda::DeviceFacts& facts = device.facts();
-  return gpu_model(facts.name, facts.major, facts.minor, facts.sms);
+  GpuModel model = gpu_model(facts.name, facts.major, facts.minor, facts.sms);
+  model.has_warpgroups &= kBuiltForWarpgroups;
+  return model;
 }
 
 std::unique_ptr<StepAttention> make_step_attention(reprise::cuda::CudaDevice& device) {

@@ -13,12 +13,15 @@ namespace reprise::kernels::cuda {
 namespace {
 
 constexpr std::array<int32_t, 3> kTilesSm80 = {0, 2, 3};
-constexpr std::array<int32_t, 3> kTilesSm90 = {1, 2, 3};
+constexpr std::array<int32_t, 6> kTilesSm90 = {0, 1, 2, 3, 4, 5};
 
-// None of these is measured yet. An additional launch (another tile shape, the merge) is assumed to
-// cost what launches commonly do. A part has at least two key tiles, so that one is copied while
-// the other is computed.
-constexpr double kLaunchUs = 3.0;
+// As an H200 showed them for the steps of the papers (results/measurements/cuda_attention_h200):
+// another launch, the launch that merges, and what a block waits for before its first product and
+// after its last one. A part has at least two key tiles, so that one is copied while the other is
+// computed.
+constexpr double kLaunchUs = 3.0, kMergeUs = 5.0, kBlockUs = 3.5;
+// The arithmetic around an exponential takes as long as the exponential does.
+constexpr double kSoftmaxCost = 2.0;
 constexpr int64_t kLeastTilesOfPart = 2;
 constexpr double kOverlapLoss = 0.1;  // share of the shorter times that the longest does not hide
 constexpr int64_t kMostParts = 64;
@@ -35,24 +38,38 @@ int64_t partial_bytes(int64_t lanes, const StepShape& step) {
 
 // The costs of one item with its chosen shape.
 struct CostedItem {
+  size_t index = 0;  // in the step
   int64_t lane_tiles = 1;
   int64_t most_parts = 1;
   int64_t partial_bytes = 0;  // of one part
   double block_us = 0.0;      // SM time of one of its lane tiles, for one kv head
 };
 
-struct Costs {
+// The items of one launch, which have the same shape.
+struct Launch {
   std::vector<CostedItem> items;
   double all_us = 0.0;      // SM time of all blocks together
   double longest_us = 0.0;  // SM time of the longest block
-  int64_t resident = 1;     // resident blocks of an SM, for the longest item's shape
-  int64_t most_parts = 1;   // of the longest item
+  double resident = 1.0;    // resident blocks of an SM
+  int64_t kv_heads = 1;
+  int64_t most_parts = 1;  // of the longest item
 };
+
+// The shapes that a device has for a head size.
+std::vector<int32_t> shapes_for(const StepShape& step, const GpuModel& gpu) {
+  std::vector<int32_t> shapes;
+  for (const int32_t index : tiles_of(gpu.architecture)) {
+    const TileShape& shape = kTileShapes[static_cast<size_t>(index)];
+    if (shape.has_head_dim(step.head_dim) && (gpu.has_warpgroups || !shape.by_warpgroups))
+      shapes.push_back(index);
+  }
+  return shapes;
+}
 
 int32_t cheapest_shape(const ItemLoad& item, const StepShape& step, const GpuModel& gpu) {
   int32_t best = -1;
   double best_us = 0.0;
-  for (const int32_t index : tiles_of(gpu.architecture)) {
+  for (const int32_t index : shapes_for(step, gpu)) {
     const double us = item_us(item, kTileShapes[static_cast<size_t>(index)], step, gpu);
     if (best >= 0 && us >= best_us) continue;
     best = index;
@@ -61,54 +78,27 @@ int32_t cheapest_shape(const ItemLoad& item, const StepShape& step, const GpuMod
   return best;
 }
 
-double all_us(std::span<const ItemLoad> items, std::span<const int32_t> shapes,
-              const StepShape& step, const GpuModel& gpu) {
-  double us = 0.0;
-  for (size_t i = 0; i < items.size(); ++i)
-    us += item_us(items[i], kTileShapes[static_cast<size_t>(shapes[i])], step, gpu);
-  return us * static_cast<double>(step.kv_heads);
-}
-
-// Time on the whole machine, including launches.
-double shapes_us(std::span<const ItemLoad> items, std::span<const int32_t> shapes,
+Launch launch_of(std::span<const ItemLoad> items, std::span<const int32_t> shapes, int32_t index,
                  const StepShape& step, const GpuModel& gpu) {
-  const auto launches = std::set<int32_t>(shapes.begin(), shapes.end()).size();
-  return all_us(items, shapes, step, gpu) / gpu.sms + kLaunchUs * static_cast<double>(launches);
-}
-
-std::vector<int32_t> cheapest_shapes(std::span<const ItemLoad> items, const StepShape& step,
-                                     const GpuModel& gpu) {
-  std::vector<int32_t> best;
-  for (const ItemLoad& item : items) best.push_back(cheapest_shape(item, step, gpu));
-  double best_us = shapes_us(items, best, step, gpu);
-  for (const int32_t shape : tiles_of(gpu.architecture)) {
-    std::vector<int32_t> one(items.size(), shape);
-    const double us = shapes_us(items, one, step, gpu);
-    if (us >= best_us) continue;
-    best = std::move(one);
-    best_us = us;
-  }
-  return best;
-}
-
-Costs costs_of(std::span<const ItemLoad> items, std::span<const int32_t> shapes,
-               const StepShape& step, const GpuModel& gpu) {
-  Costs costs;
+  const TileShape& shape = kTileShapes[static_cast<size_t>(index)];
+  Launch launch{.resident = static_cast<double>(resident_blocks(shape, step.head_dim, gpu)),
+                .kv_heads = step.kv_heads};
   for (size_t i = 0; i < items.size(); ++i) {
-    const TileShape& shape = kTileShapes[static_cast<size_t>(shapes[i])];
-    CostedItem item{.lane_tiles = ceil_div(items[i].lanes, shape.lanes),
+    if (shapes[i] != index) continue;
+    CostedItem item{.index = i,
+                    .lane_tiles = ceil_div(items[i].lanes, shape.lanes),
                     .most_parts = std::max<int64_t>(1, items[i].key_tiles / kLeastTilesOfPart),
                     .partial_bytes = partial_bytes(items[i].lanes, step)};
-    item.block_us = item_us(items[i], shape, step, gpu) / static_cast<double>(item.lane_tiles);
-    if (item.block_us > costs.longest_us) {
-      costs.longest_us = item.block_us;
-      costs.resident = resident_blocks(shape, step.head_dim, gpu);
-      costs.most_parts = item.most_parts;
+    const double us = item_us(items[i], shape, step, gpu);
+    item.block_us = us / static_cast<double>(item.lane_tiles);
+    if (item.block_us > launch.longest_us) {
+      launch.longest_us = item.block_us;
+      launch.most_parts = item.most_parts;
     }
-    costs.items.push_back(item);
+    launch.all_us += us * static_cast<double>(step.kv_heads);
+    launch.items.push_back(item);
   }
-  costs.all_us = all_us(items, shapes, step, gpu);
-  return costs;
+  return launch;
 }
 
 int32_t parts_for(const CostedItem& item, double share_us) {
@@ -116,33 +106,77 @@ int32_t parts_for(const CostedItem& item, double share_us) {
   return static_cast<int32_t>(std::clamp<int64_t>(wanted, 1, item.most_parts));
 }
 
-// Time of the step if each block takes `share_us` of an SM: whole waves of blocks, plus the cost of
-// partial results.
-double step_us(const Costs& costs, double share_us, const GpuModel& gpu) {
-  const double slots = static_cast<double>(gpu.sms * costs.resident);
-  const double waves = std::ceil(costs.all_us / (share_us * slots) - 1e-9);
-  double us = waves * share_us * static_cast<double>(costs.resident);
+// How the items of a launch are cut, and its time.
+struct Cut {
+  std::vector<int32_t> parts;  // of launch.items
+  double us = 0.0;
   bool is_split = false;
-  for (const CostedItem& item : costs.items) {
-    const int32_t parts = parts_for(item, share_us);
-    if (parts == 1) continue;
-    is_split = true;
-    us += static_cast<double>(parts * item.partial_bytes) / gpu.dram_bytes_per_us();
+};
+
+// The cut whose parts are given: whole waves of blocks as long as `share_us`, what each block waits
+// for, and writing and reading partial results.
+Cut cut_into(const Launch& launch, std::vector<int32_t> parts, double share_us,
+             const GpuModel& gpu) {
+  Cut cut{.parts = std::move(parts)};
+  const double slots = gpu.sms * launch.resident;
+  int64_t blocks = 0;
+  for (size_t i = 0; i < launch.items.size(); ++i) {
+    const CostedItem& item = launch.items[i];
+    blocks += cut.parts[i] * item.lane_tiles * launch.kv_heads;
+    if (cut.parts[i] == 1) continue;
+    cut.is_split = true;
+    cut.us += static_cast<double>(cut.parts[i] * item.partial_bytes) / gpu.dram_bytes_per_us();
   }
-  return is_split ? us + kLaunchUs : us;
+  const double waves = std::ceil(launch.all_us / (share_us * slots) - 1e-9);
+  cut.us += waves * share_us * launch.resident +
+            kBlockUs * std::max(1.0, static_cast<double>(blocks) / slots);
+  return cut;
 }
 
-void choose_parts(const Costs& costs, const GpuModel& gpu, TileChoice& choice) {
-  std::vector<double> us;  // for 1, 2, ... parts of the longest item
-  for (int64_t parts = 1; parts <= std::min(kMostParts, costs.most_parts); ++parts)
-    us.push_back(step_us(costs, costs.longest_us / static_cast<double>(parts), gpu));
-  const double good_us = kAsGood * *std::min_element(us.begin(), us.end());
-  const auto chosen =
-      std::find_if(us.begin(), us.end(), [&](double one) { return one <= good_us; });
-  choice.estimate_us = *chosen;
-  const double share = costs.longest_us / static_cast<double>(chosen - us.begin() + 1);
-  for (size_t i = 0; i < costs.items.size(); ++i)
-    choice.parts[i] = parts_for(costs.items[i], share);
+// Cuts the longest item into 1, 2, ... parts, and the others into parts of about that time.
+Cut best_cut(const Launch& launch, const GpuModel& gpu) {
+  std::vector<Cut> cuts;
+  for (int64_t parts = 1; parts <= std::min(kMostParts, launch.most_parts); ++parts) {
+    const double share_us = launch.longest_us / static_cast<double>(parts);
+    std::vector<int32_t> all;
+    for (const CostedItem& item : launch.items) all.push_back(parts_for(item, share_us));
+    cuts.push_back(cut_into(launch, std::move(all), share_us, gpu));
+  }
+  const auto with_merge = [](const Cut& cut) { return cut.us + (cut.is_split ? kMergeUs : 0.0); };
+  double least_us = with_merge(cuts[0]);
+  for (const Cut& cut : cuts) least_us = std::min(least_us, with_merge(cut));
+  return *std::find_if(cuts.begin(), cuts.end(),
+                       [&](const Cut& cut) { return with_merge(cut) <= kAsGood * least_us; });
+}
+
+Cut wanted_cut(const Launch& launch, std::span<const ItemLoad> items, int32_t wanted,
+               const GpuModel& gpu) {
+  std::vector<int32_t> parts;
+  for (const CostedItem& item : launch.items)
+    parts.push_back(static_cast<int32_t>(
+        std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, items[item.index].key_tiles))));
+  return cut_into(launch, std::move(parts), launch.longest_us / wanted, gpu);
+}
+
+// The parts of items with the given shapes, and the time of all launches, one after the other.
+TileChoice choice_for(std::span<const ItemLoad> items, std::vector<int32_t> shapes,
+                      const StepShape& step, const GpuModel& gpu, int32_t wanted_parts) {
+  TileChoice choice{.parts = std::vector<int32_t>(items.size(), 1)};
+  bool is_split = false;
+  const std::set<int32_t> used(shapes.begin(), shapes.end());
+  for (const int32_t index : used) {
+    const Launch launch = launch_of(items, shapes, index, step, gpu);
+    if (launch.all_us == 0.0) continue;  // no row sees a key
+    const Cut cut =
+        wanted_parts == 0 ? best_cut(launch, gpu) : wanted_cut(launch, items, wanted_parts, gpu);
+    for (size_t i = 0; i < launch.items.size(); ++i)
+      choice.parts[launch.items[i].index] = cut.parts[i];
+    choice.estimate_us += cut.us + kLaunchUs;
+    is_split |= cut.is_split;
+  }
+  if (is_split) choice.estimate_us += kMergeUs;
+  choice.shapes = std::move(shapes);
+  return choice;
 }
 
 }  // namespace
@@ -211,7 +245,7 @@ double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& st
   const auto tile_us = [&](double memory_us) {
     const std::array<double, 4> us = {
         memory_us, 4.0 * pairs * static_cast<double>(step.head_dim) / gpu.flops_per_us(),
-        pairs / gpu.exponentials_per_us(),
+        kSoftmaxCost * pairs / gpu.exponentials_per_us(),
         // Written once, and read by each row of warps or warpgroups.
         bytes * (1 + shape.readers()) / gpu.shared_bytes_per_us()};
     const double longest = *std::max_element(us.begin(), us.end());
@@ -233,21 +267,18 @@ TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, 
       raise_shape("attention tile \"{}\" needs a GPU of compute capability 9.0 (H100, H200)",
                   text_of(shape));
   }
-  TileChoice choice;
-  choice.parts.assign(items.size(), 1);
-  choice.shapes = wanted.shape ? std::vector<int32_t>(items.size(), *wanted.shape)
-                               : cheapest_shapes(items, step, gpu);
-  const Costs costs = costs_of(items, choice.shapes, step, gpu);
-  if (costs.all_us == 0.0) return choice;  // no row sees a key
-  if (wanted.parts == 0) {
-    choose_parts(costs, gpu, choice);
-    return choice;
+  const auto choice_of = [&](std::vector<int32_t> shapes) {
+    return choice_for(items, std::move(shapes), step, gpu, wanted.parts);
+  };
+  if (wanted.shape) return choice_of(std::vector<int32_t>(items.size(), *wanted.shape));
+  std::vector<int32_t> cheapest;
+  for (const ItemLoad& item : items) cheapest.push_back(cheapest_shape(item, step, gpu));
+  TileChoice best = choice_of(std::move(cheapest));
+  for (const int32_t shape : shapes_for(step, gpu)) {
+    TileChoice one = choice_of(std::vector<int32_t>(items.size(), shape));
+    if (one.estimate_us < best.estimate_us) best = std::move(one);
   }
-  for (size_t i = 0; i < items.size(); ++i)
-    choice.parts[i] = static_cast<int32_t>(
-        std::clamp<int64_t>(wanted.parts, 1, std::max<int64_t>(1, items[i].key_tiles)));
-  choice.estimate_us = step_us(costs, costs.longest_us / wanted.parts, gpu);
-  return choice;
+  return best;
 }
 
 double reads_us(const RunReads& reads, const GpuModel& gpu) {
@@ -269,11 +300,13 @@ double reads_us(const RunReads& reads, const GpuModel& gpu) {
       slots / blocks, 1, std::max<int64_t>(1, first.key_tiles / kLeastTilesOfPart));
   const double filled =
       std::min(1.0, static_cast<double>(blocks * parts) / static_cast<double>(slots));
-  double us = sm_us / (gpu.sms * filled);
+  double us =
+      sm_us / (gpu.sms * filled) +
+      kBlockUs * std::max(1.0, static_cast<double>(blocks * parts) / static_cast<double>(slots));
   if (parts == 1 && !reads.leaves_partials) return us;
   us += static_cast<double>(parts * reads.items * partial_bytes(first.lanes, step)) /
         gpu.dram_bytes_per_us();
-  return reads.is_merged ? us : us + kLaunchUs;
+  return reads.is_merged ? us : us + kMergeUs;
 }
 
 }  // namespace reprise::kernels::cuda

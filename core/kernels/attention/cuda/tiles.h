@@ -1,5 +1,5 @@
 // The tiles that the attention kernel is compiled for, and the choice among them for a step: a
-// table for each architecture and a cost model based on data sheets only.
+// table for each architecture, and a cost model of data sheets and a few measured constants.
 #pragma once
 
 #include <array>
@@ -38,30 +38,39 @@ struct TileShape {
   }
   // Rows are padded by 16 bytes, so that 8 rows of any head size that is a multiple of 16 lie in
   // different banks, as ldmatrix reads them. Warpgroups instead read rows of 128 bytes whose
-  // 16-byte parts are permuted.
+  // 16-byte parts are permuted, and keep the queries there, too.
   [[nodiscard]] constexpr int64_t shared_bytes(int64_t head_dim) const {
-    return int64_t{stages} * 2 * keys * (head_dim + (by_warpgroups ? 0 : 8)) * 2;
+    if (by_warpgroups) return (int64_t{stages} * 2 * keys + lanes) * head_dim * 2;
+    return int64_t{stages} * 2 * keys * (head_dim + 8) * 2;
   }
   [[nodiscard]] constexpr bool has_head_dim(int64_t head_dim) const {
     return !by_warpgroups || head_dim % 64 == 0;
   }
 };
 
+// True if the program has code for shapes by_warpgroups, sm_90a's (cmake/cuda.cmake).
+#if defined(REPRISE_CUDA_ON_CPU) || defined(REPRISE_CUDA_SM90A)
+inline constexpr bool kBuiltForWarpgroups = true;
+#else
+inline constexpr bool kBuiltForWarpgroups = false;
+#endif
+
 // The compiled shapes; kernels name a shape by its index here.
-inline constexpr std::array<TileShape, 5> kTileShapes = {{
-    {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 2, .blocks = 2},
+inline constexpr std::array<TileShape, 6> kTileShapes = {{
+    {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 2, .blocks = 3},
     {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 3, .blocks = 2},
     {.lanes = 64, .keys = 64, .lane_warps = 4, .key_warps = 1, .stages = 2, .blocks = 2},
     {.lanes = 128, .keys = 64, .lane_warps = 8, .key_warps = 1, .stages = 2, .blocks = 1},
     {.lanes = 128,
-     .keys = 64,
+     .keys = 128,
      .lane_warps = 8,
      .key_warps = 1,
      .stages = 3,
      .blocks = 1,
      .by_warpgroups = true},
+    {.lanes = 32, .keys = 64, .lane_warps = 2, .key_warps = 2, .stages = 3, .blocks = 2},
 }};
-// Parts of an item meet at multiples of this; all shapes compute this many keys at a time.
+// Parts of an item meet at multiples of this.
 inline constexpr int32_t kKeyTile = 64;
 // The number of tiles or parts of size b that cover a.
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -84,9 +93,7 @@ std::string text_of(const TileShape& shape);
 int32_t parse_tile(std::string_view text);
 
 // The shapes among which an architecture chooses (indices in kTileShapes). sm_90 has enough shared
-// memory for a third stage in two blocks of head size 128; sm_80 has not. The shape by_warpgroups
-// is used only by a TileOverride, because no device has yet shown that it is right and where it
-// pays.
+// memory for a third stage in two blocks of head size 128; sm_80 has not.
 std::span<const int32_t> tiles_of(Architecture architecture);
 
 // Number of blocks of a shape that an SM holds at once.
@@ -115,28 +122,30 @@ struct TileOverride {
 struct TileChoice {
   std::vector<int32_t> shapes;  // [items]  indices in kTileShapes
   std::vector<int32_t> parts;   // [items]
-  double estimate_us = 0.0;     // a layer's time by the cost model; only the merge's launch counts
+  double estimate_us = 0.0;     // a layer's time by the cost model, with launches
 };
 
 // SM time in microseconds of all lane tiles of an item against its keys, for one kv head. A key
 // tile takes the longest of four times: its bytes (the first lane tile's from memory unless
-// is_in_l2, the others' from L2), its products, its exponentials, and its traffic through shared
+// is_in_l2, the others' from L2), its products, its softmax, and its traffic through shared
 // memory. A tenth of the other three is added, because the four do not overlap perfectly.
 double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& step,
                const GpuModel& gpu);
 
-// Chooses the cheapest shape of each item, or one shape for all items if that saves more in
-// launches than it costs. Chooses parts so that the blocks fill the machine evenly: the longest
-// item is cut into 1, 2, ... 64 parts and the others into parts of about that time; each further
-// part costs writing and reading its partial results. Among cuts within 3 % of the best, takes the
-// coarsest.   [ChunkAttention §3.2 splits by chunks and by sequences]
+// Chooses the cheapest shape of each item, or one shape for all items if the step then takes less
+// time, since shapes are launched one after the other. Chooses parts so that the blocks of a launch
+// fill the machine evenly: its longest item is cut into 1, 2, ... 64 parts and the others into
+// parts of about that time; each further part costs writing and reading its partial results. Among
+// cuts within 3 % of the best, takes the coarsest.   [ChunkAttention §3.2 splits by chunks and by
+// sequences]
 TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, const GpuModel& gpu,
                         const TileOverride& wanted = {});
 
 // Implements DeviceKernels::reads_us(), as if the step read only this run. The first item reads
 // from memory, the others from L2 if half of it holds the run. If the blocks of all items do not
-// fill the machine, they are cut into parts. Parts and leaves_partials cost writing and reading
-// partial results; the launch that merges them counts unless is_merged.
+// fill the machine, they are cut into parts. Each round of blocks costs what a block waits for.
+// Parts and leaves_partials cost writing and reading partial results; the launch that merges them
+// counts unless is_merged.
 double reads_us(const RunReads& reads, const GpuModel& gpu);
 
 }  // namespace reprise::kernels::cuda

@@ -35,12 +35,6 @@ inline constexpr bool kHasWarpgroups = true;
 #else
 inline constexpr bool kHasWarpgroups = false;
 #endif
-// True if the program has code for sm_90a (cmake/cuda.cmake).
-#if defined(REPRISE_CUDA_ON_CPU) || defined(REPRISE_CUDA_SM90A)
-inline constexpr bool kBuiltForWarpgroups = true;
-#else
-inline constexpr bool kBuiltForWarpgroups = false;
-#endif
 
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 inline constexpr int kWarp = 32;
@@ -215,7 +209,8 @@ enum class RowsOfB : uint8_t {
   kRowsOfProduct      // row i holds B(i, 0 .. n - 1), for values
 };
 
-// Describes B for warpgroup_multiply_add(). `shared` is element (0, 0).
+// Describes B, or the rows of A as kColumnsOfProduct, for warpgroup_multiply_add(). `shared` is
+// element (0, 0).
 //   kColumnsOfProduct  16 elements of each row, within one panel; stride_bytes from 8 rows to the
 //                      next 8, leading_bytes is not used
 //   kRowsOfProduct     16 rows; stride_bytes from 8 rows to the next 8, leading_bytes from 64
@@ -233,6 +228,13 @@ __device__ __forceinline__ uint64_t swizzled_matrix(const void* shared, int lead
          field(static_cast<uint32_t>(stride_bytes)) << 32 | kSwizzle128;
 }
 
+// The matrix that begins `elements` of T behind a swizzled_matrix(): whole panels or rows of 8, or
+// up to the end of a row of the first panel.
+template <typename T>
+__device__ __forceinline__ constexpr uint64_t moved_matrix(uint64_t matrix, int elements) {
+  return matrix + static_cast<uint64_t>(elements * static_cast<int>(sizeof(T)) / 16);
+}
+
 // Needed before the barrier after which wgmma reads shared memory that this thread has written,
 // directly or by copies that it has waited for.
 __device__ __forceinline__ void fence_async_proxy() {
@@ -244,19 +246,20 @@ __device__ __forceinline__ void fence_async_proxy() {
 }
 
 #ifndef REPRISE_CUDA_ON_CPU
-// The instruction for 8 and 16 tiles of columns, with type "bf16" or "f16".
+// The instruction for 8 and 16 tiles of columns, with type "bf16" or "f16"; A in registers, or
+// described as B is.
 #define REPRISE_WGMMA_N64(type_)                                                                  \
   asm volatile(                                                                                   \
       "{\n"                                                                                       \
       ".reg .pred accumulate;\n"                                                                  \
-      "setp.eq.b32 accumulate, 0, 0;\n"                                                           \
+      "setp.ne.b32 accumulate, %37, 0;\n"                                                         \
       "wgmma.mma_async.sync.aligned.m64n64k16.f32." type_ "." type_                               \
       " {"                                                                                        \
       "%0, %1, %2, %3, %4, %5, %6, %7, "                                                          \
       "%8, %9, %10, %11, %12, %13, %14, %15, "                                                    \
       "%16, %17, %18, %19, %20, %21, %22, %23, "                                                  \
       "%24, %25, %26, %27, %28, %29, %30, %31"                                                    \
-      "}, {%32, %33, %34, %35}, %36, accumulate, 1, 1, %37;\n"                                    \
+      "}, {%32, %33, %34, %35}, %36, accumulate, 1, 1, %38;\n"                                    \
       "}\n"                                                                                       \
       : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), \
         "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), \
@@ -264,12 +267,12 @@ __device__ __forceinline__ void fence_async_proxy() {
         "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), \
         "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]), \
         "+f"(c[7][2]), "+f"(c[7][3])                                                              \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kIsTransposed))
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAccumulates), "n"(kIsTransposed))
 #define REPRISE_WGMMA_N128(type_)                                                                 \
   asm volatile(                                                                                   \
       "{\n"                                                                                       \
       ".reg .pred accumulate;\n"                                                                  \
-      "setp.eq.b32 accumulate, 0, 0;\n"                                                           \
+      "setp.ne.b32 accumulate, %69, 0;\n"                                                         \
       "wgmma.mma_async.sync.aligned.m64n128k16.f32." type_ "." type_                              \
       " {"                                                                                        \
       "%0, %1, %2, %3, %4, %5, %6, %7, "                                                          \
@@ -280,7 +283,7 @@ __device__ __forceinline__ void fence_async_proxy() {
       "%40, %41, %42, %43, %44, %45, %46, %47, "                                                  \
       "%48, %49, %50, %51, %52, %53, %54, %55, "                                                  \
       "%56, %57, %58, %59, %60, %61, %62, %63"                                                    \
-      "}, {%64, %65, %66, %67}, %68, accumulate, 1, 1, %69;\n"                                    \
+      "}, {%64, %65, %66, %67}, %68, accumulate, 1, 1, %70;\n"                                    \
       "}\n"                                                                                       \
       : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), \
         "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), \
@@ -294,7 +297,57 @@ __device__ __forceinline__ void fence_async_proxy() {
         "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]),           \
         "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]),           \
         "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])                                            \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kIsTransposed))
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAccumulates), "n"(kIsTransposed))
+#define REPRISE_WGMMA_SHARED_N64(type_)                                                           \
+  asm volatile(                                                                                   \
+      "{\n"                                                                                       \
+      ".reg .pred accumulate;\n"                                                                  \
+      "setp.ne.b32 accumulate, %34, 0;\n"                                                         \
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32." type_ "." type_                               \
+      " {"                                                                                        \
+      "%0, %1, %2, %3, %4, %5, %6, %7, "                                                          \
+      "%8, %9, %10, %11, %12, %13, %14, %15, "                                                    \
+      "%16, %17, %18, %19, %20, %21, %22, %23, "                                                  \
+      "%24, %25, %26, %27, %28, %29, %30, %31"                                                    \
+      "}, %32, %33, accumulate, 1, 1, 0, %35;\n"                                                  \
+      "}\n"                                                                                       \
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), \
+        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), \
+        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), \
+        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), \
+        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]), \
+        "+f"(c[7][2]), "+f"(c[7][3])                                                              \
+      : "l"(a), "l"(b), "n"(kAccumulates), "n"(kIsTransposed))
+#define REPRISE_WGMMA_SHARED_N128(type_)                                                          \
+  asm volatile(                                                                                   \
+      "{\n"                                                                                       \
+      ".reg .pred accumulate;\n"                                                                  \
+      "setp.ne.b32 accumulate, %66, 0;\n"                                                         \
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32." type_ "." type_                              \
+      " {"                                                                                        \
+      "%0, %1, %2, %3, %4, %5, %6, %7, "                                                          \
+      "%8, %9, %10, %11, %12, %13, %14, %15, "                                                    \
+      "%16, %17, %18, %19, %20, %21, %22, %23, "                                                  \
+      "%24, %25, %26, %27, %28, %29, %30, %31, "                                                  \
+      "%32, %33, %34, %35, %36, %37, %38, %39, "                                                  \
+      "%40, %41, %42, %43, %44, %45, %46, %47, "                                                  \
+      "%48, %49, %50, %51, %52, %53, %54, %55, "                                                  \
+      "%56, %57, %58, %59, %60, %61, %62, %63"                                                    \
+      "}, %64, %65, accumulate, 1, 1, 0, %67;\n"                                                  \
+      "}\n"                                                                                       \
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), \
+        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), \
+        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), \
+        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), \
+        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]), \
+        "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]), \
+        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]),               \
+        "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]),           \
+        "+f"(c[11][2]), "+f"(c[11][3]), "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]),           \
+        "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]),           \
+        "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]),           \
+        "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])                                            \
+      : "l"(a), "l"(b), "n"(kAccumulates), "n"(kIsTransposed))
 
 // Keeps the compiler from moving accesses to the sums across the call.
 template <int kTiles>
@@ -307,30 +360,40 @@ __device__ __forceinline__ void hold(float (&c)[kTiles][4]) {
 }
 #endif
 
-// Needed before the first product that adds to `c`, after the registers of `c` and of the products'
-// `a` are written.
-template <int kTiles>
-__device__ __forceinline__ void warpgroup_begin(float (&c)[kTiles][4]) {
+// Needed before products are started, after the registers of their sums `c` and of their `a` are
+// written.
+template <typename... Sums>
+__device__ __forceinline__ void warpgroup_begin(Sums&... c) {
 #ifdef REPRISE_CUDA_ON_CPU
-  static_cast<void>(c);
+  (static_cast<void>(c), ...);
   cuda_on_cpu::warpgroup_begin();
 #else
-  hold(c);
+  (hold(c), ...);
   asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory");
 #endif
 }
 
-// Starts C += A B; A [64, 16] and B [16, n] of T, C [64, n] f32, n = 8 * kTiles: 64 or 128. Each
-// warp has 16 rows of A and C as fragments: `a`, and c[j] for columns 8 j .. 8 j + 7, as in
-// multiply_add(). `a` and `c` must not be touched until warpgroup_finish().
-template <typename T, RowsOfB kRows, int kTiles>
+// Whether a product adds to its sums or replaces them, whatever they hold.
+enum class Sums : uint8_t { kNew, kAddTo };
+
+// Starts C += A B or C = A B; A [64, 16] and B [16, n] of T, C [64, n] f32, n = 8 * kTiles: 64 or
+// 128. Each warp has 16 rows of A and C as fragments: `a`, and c[j] for columns 8 j .. 8 j + 7, as
+// in multiply_add(). `a` and `c` must not be touched until warpgroup_wait() has waited for it.
+template <typename T, RowsOfB kRows, Sums kSums = Sums::kAddTo, int kTiles>
 __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4],
                                                        const uint32_t (&a)[4], uint64_t b) {
   static_assert(is_half_like<T> && (kTiles == 8 || kTiles == 16));
   constexpr bool kIsBf16 = std::is_same_v<T, __nv_bfloat16>;
   constexpr int kIsTransposed = kRows == RowsOfB::kRowsOfProduct ? 1 : 0;
+  constexpr int kAccumulates = kSums == Sums::kAddTo ? 1 : 0;
 #ifdef REPRISE_CUDA_ON_CPU
-  cuda_on_cpu::warpgroup_multiply_add(&c[0][0], kTiles, a, b, kIsTransposed != 0, kIsBf16);
+  cuda_on_cpu::warpgroup_multiply({.c = &c[0][0],
+                                   .tiles = kTiles,
+                                   .a = {a[0], a[1], a[2], a[3]},
+                                   .b = b,
+                                   .is_transposed = kIsTransposed != 0,
+                                   .is_bf16 = kIsBf16,
+                                   .accumulates = kAccumulates != 0});
 #else
   if constexpr (kTiles == 8) {
     if constexpr (kIsBf16) {
@@ -348,19 +411,65 @@ __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4],
 #endif
 }
 
+// The same with A [64, 16] in shared memory, as rows of a swizzled_matrix().
+template <typename T, RowsOfB kRows, Sums kSums = Sums::kAddTo, int kTiles>
+__device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4], uint64_t a,
+                                                       uint64_t b) {
+  static_assert(is_half_like<T> && (kTiles == 8 || kTiles == 16));
+  constexpr bool kIsBf16 = std::is_same_v<T, __nv_bfloat16>;
+  constexpr int kIsTransposed = kRows == RowsOfB::kRowsOfProduct ? 1 : 0;
+  constexpr int kAccumulates = kSums == Sums::kAddTo ? 1 : 0;
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::warpgroup_multiply({.c = &c[0][0],
+                                   .tiles = kTiles,
+                                   .shared_a = a,
+                                   .b = b,
+                                   .is_transposed = kIsTransposed != 0,
+                                   .is_bf16 = kIsBf16,
+                                   .accumulates = kAccumulates != 0});
+#else
+  if constexpr (kTiles == 8) {
+    if constexpr (kIsBf16) {
+      REPRISE_WGMMA_SHARED_N64("bf16");
+    } else {
+      REPRISE_WGMMA_SHARED_N64("f16");
+    }
+  } else {
+    if constexpr (kIsBf16) {
+      REPRISE_WGMMA_SHARED_N128("bf16");
+    } else {
+      REPRISE_WGMMA_SHARED_N128("f16");
+    }
+  }
+#endif
+}
+
+#undef REPRISE_WGMMA_SHARED_N64
+#undef REPRISE_WGMMA_SHARED_N128
 #undef REPRISE_WGMMA_N64
 #undef REPRISE_WGMMA_N128
 
-// Waits for all products that the warpgroup has started; `c` then holds the sums.
-template <int kTiles>
-__device__ __forceinline__ void warpgroup_finish(float (&c)[kTiles][4]) {
+// Puts the products that the warpgroup started since its last commit into a group, which may be
+// empty.
+__device__ __forceinline__ void warpgroup_commit() {
 #ifdef REPRISE_CUDA_ON_CPU
-  static_cast<void>(c);
-  cuda_on_cpu::warpgroup_finish();
+  cuda_on_cpu::warpgroup_commit();
 #else
   asm volatile("wgmma.commit_group.sync.aligned;\n" ::: "memory");
-  asm volatile("wgmma.wait_group.sync.aligned 0;\n" ::: "memory");
-  hold(c);
+#endif
+}
+
+// Waits until at most the latest kPending groups are unfinished; `c`, the sums of the others, then
+// hold their values.
+template <int kPending, typename... Sums>
+__device__ __forceinline__ void warpgroup_wait(Sums&... c) {
+  static_assert(kPending >= 0);
+#ifdef REPRISE_CUDA_ON_CPU
+  (static_cast<void>(c), ...);
+  cuda_on_cpu::warpgroup_wait(kPending);
+#else
+  asm volatile("wgmma.wait_group.sync.aligned %0;\n" ::"n"(kPending) : "memory");
+  (hold(c), ...);
 #endif
 }
 

@@ -43,6 +43,7 @@ inline constexpr Step kSteps[] = {
     {"decode of 32 sequences, the prompt shared", kLlama3, 32, 4096, 64},
     {"decode of 32 sequences, nothing shared", kFalcon, 32, 0, 2048},
     {"decode of one sequence", kLlama3, 1, 0, 32768},
+    {"decode of 32 sequences that have just begun", kLlama2, 32, 0, 128},
 };
 inline constexpr int32_t kBlockTokens = 16;
 

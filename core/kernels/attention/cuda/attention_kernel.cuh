@@ -56,19 +56,6 @@ __device__ __forceinline__ LaneOutput lane_output(const AttentionCall& call,
   return out;
 }
 
-// Calls use(T{}) with the dtype's type.
-template <typename Use>
-__device__ __forceinline__ void with_output_type(DType dtype, Use&& use) {
-  switch (dtype) {
-    case DType::kF32:
-      return use(float{});
-    case DType::kBF16:
-      return use(__nv_bfloat16{});
-    case DType::kF16:
-      return use(__half{});
-  }
-}
-
 template <typename Out>
 __device__ __forceinline__ void store_pair(Out* to, float a, float b) {
   if constexpr (std::is_same_v<Out, float>) {
@@ -91,7 +78,7 @@ __device__ __forceinline__ void with_output(const AttentionCall& call, const Att
                                             const LaneOutput& to, float n, Store&& store) {
   if (task.is_alone == 0) return store(call.partial_o + to.element, 1.0f);
   const float factor = finishing_factor(n);
-  with_output_type(call.out_dtype, [&](auto zero) {
+  with_dtype(call.out_dtype, [&](auto zero) {
     store(static_cast<decltype(zero)*>(call.out) + to.element, factor);
   });
 }
@@ -283,23 +270,6 @@ __device__ __forceinline__ void compute_tiles_by_warpgroups(
   warpgroup_wait<0>(state.o);
 }
 
-// Starts the first kStarted tiles of a task, all of which are looked up before the first is copied,
-// as are the next ones.
-template <class Tile, int kStarted>
-__device__ __forceinline__ Places start_first(const TileCopies<Tile>& copies) {
-  int64_t places[kStarted + 2] = {};
-  if (copies.tiles > 0) {
-    REPRISE_UNROLL
-    for (int tile = 0; tile < kStarted + 2; ++tile) places[tile] = copies.look_up(tile);
-  }
-  REPRISE_UNROLL
-  for (int tile = 0; tile < kStarted; ++tile) {
-    if (tile < copies.tiles) copies.start(tile, places[tile]);
-    copy_async_commit();
-  }
-  return {places[kStarted], places[kStarted + 1]};
-}
-
 // Grid: a block for each task of call.tasks and kv head, kv heads fastest because a paged block's
 // heads follow one another in memory. Block: Tile::kThreads. Dynamic shared memory:
 // Tile::kSharedBytes.
@@ -314,11 +284,26 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   const int g = static_cast<int>(threadIdx.x) % kWarp / 4;
 
   const TileCopies<Tile> copies(call, task, kv_head);
-  const Places places = start_first < Tile, Tile::kByWarpgroups ? 1 : Tile::kStages - 1 > (copies);
+  // The first tiles are looked up and the queries loaded before the first copy, so that all of this
+  // is on its way together.
+  constexpr int kStarted = Tile::kByWarpgroups ? 1 : Tile::kStages - 1;
+  int64_t places[kStarted + 2] = {};
+  if (copies.tiles > 0) {
+    REPRISE_UNROLL
+    for (int tile = 0; tile < kStarted + 2; ++tile) places[tile] = copies.look_up(tile);
+  }
+  QueryCopies<Tile> query_copies;
+  query_copies.load(call, task, kv_head);
+  REPRISE_UNROLL
+  for (int tile = 0; tile < kStarted; ++tile) {
+    if (tile < copies.tiles) copies.start(tile, places[tile]);
+    copy_async_commit();
+  }
+  const Places next{places[kStarted], places[kStarted + 1]};
   // In the stage that is not being filled, or behind the stages, for all tiles.
   auto* const queries = Tile::kByWarpgroups ? copies.ring + Tile::kStages * Tile::kStageElements
                                             : copies.stage_of(Tile::kStages - 1);
-  copy_queries<Tile>(call, task, kv_head, queries);
+  query_copies.store(call, task, queries);
   const ThreadLane lanes[2] = {
       thread_lane(call, task, kv_head, 16 * lane_warp + g),
       thread_lane(call, task, kv_head, 16 * lane_warp + g + 8),
@@ -326,11 +311,11 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   WarpState<Tile> state;
   begin_state<Tile>(state);
   if constexpr (Tile::kByWarpgroups) {
-    compute_tiles_by_warpgroups<Tile>(call, task, copies, places, queries, lanes, state);
+    compute_tiles_by_warpgroups<Tile>(call, task, copies, next, queries, lanes, state);
   } else {
     __syncthreads();
     load_queries<Tile>(state, queries, 16 * lane_warp);
-    compute_tiles<Tile>(call, task, copies, places, key_warp, lanes, state);
+    compute_tiles<Tile>(call, task, copies, next, key_warp, lanes, state);
   }
 
   if constexpr (Tile::kKeyWarps == 1) {

@@ -196,75 +196,82 @@ struct TileCopies {
   }
 };
 
-// Eight consecutive queries of type Q, as loaded.
-template <typename Q>
-struct LoadedQueries {
-  static constexpr int kWords = static_cast<int>(sizeof(Q)) / 2;
-  uint4 words[kWords];
-
-  __device__ __forceinline__ void load(const Q* from) {
-    REPRISE_UNROLL
-    for (int i = 0; i < kWords; ++i) words[i] = load_once(from + i * 8 / kWords);
+// Eight queries of type Q, loaded to one or two words, as T.
+template <typename T, typename Q>
+__device__ __forceinline__ uint4 queries_as(const uint4 (&words)[2]) {
+  if constexpr (std::is_same_v<Q, T>) {
+    return words[0];
+  } else if constexpr (std::is_same_v<Q, float>) {
+    const auto pair = [](unsigned low, unsigned high) {
+      return pack_pair<T>(__uint_as_float(low), __uint_as_float(high));
+    };
+    return {pair(words[0].x, words[0].y), pair(words[0].z, words[0].w),
+            pair(words[1].x, words[1].y), pair(words[1].z, words[1].w)};
+  } else {
+    const auto pair = [](uint32_t word) {
+      const float2 values = unpack_pair<Q>(word);
+      return pack_pair<T>(values.x, values.y);
+    };
+    return {pair(words[0].x), pair(words[0].y), pair(words[0].z), pair(words[0].w)};
   }
-  // Rounded to T.
-  template <typename T>
-  [[nodiscard]] __device__ __forceinline__ uint4 as() const {
-    if constexpr (std::is_same_v<Q, T>) {
-      return words[0];
-    } else if constexpr (std::is_same_v<Q, float>) {
-      const auto pair = [](unsigned low, unsigned high) {
-        return pack_pair<T>(__uint_as_float(low), __uint_as_float(high));
-      };
-      return {pair(words[0].x, words[0].y), pair(words[0].z, words[0].w),
-              pair(words[1].x, words[1].y), pair(words[1].z, words[1].w)};
-    } else {
-      const auto pair = [](uint32_t word) {
-        const float2 values = unpack_pair<Q>(word);
-        return pack_pair<T>(values.x, values.y);
-      };
-      return {pair(words[0].x), pair(words[0].y), pair(words[0].z), pair(words[0].w)};
-    }
+}
+
+// Calls use(T{}) with the dtype's type.
+template <typename Use>
+__device__ __forceinline__ void with_dtype(DType dtype, Use&& use) {
+  switch (dtype) {
+    case DType::kF32:
+      return use(float{});
+    case DType::kBF16:
+      return use(__nv_bfloat16{});
+    case DType::kF16:
+      return use(__half{});
+  }
+}
+
+// A thread's share of the tile's queries on their way to shared memory: kLanes rows, rounded to T;
+// 0 for lanes beyond the task's. They are loaded long before they are stored.
+template <class Tile>
+struct QueryCopies {
+  static constexpr int kCopies = Tile::kLanes * Tile::kChunks;
+  static constexpr int kRounds = (kCopies + Tile::kThreads - 1) / Tile::kThreads;
+  uint4 words[kRounds][2];
+
+  static __device__ __forceinline__ int index_of(int round) {
+    return static_cast<int>(threadIdx.x) + round * Tile::kThreads;
+  }
+  // A lane beyond the task's loads the last one's.
+  __device__ __forceinline__ void load(const AttentionCall& call, const AttentionTask& task,
+                                       int kv_head) {
+    with_dtype(call.q_dtype, [&](auto zero) {
+      using Q = decltype(zero);
+      const Q* const q = static_cast<const Q*>(call.q) + task.first_row * call.q_row_stride;
+      REPRISE_UNROLL
+      for (int round = 0; round < kRounds; ++round) {
+        const int i = index_of(round);
+        const RowHead of = row_head(call, task, kv_head, min(i / Tile::kChunks, task.lanes - 1));
+        const Q* const from = q + of.row * call.q_row_stride + of.head * Tile::kHeadDim +
+                              i % Tile::kChunks * Tile::kChunk;
+        words[round][0] = load_once(from);
+        words[round][1] = sizeof(Q) == 4 ? load_once(from + 4) : uint4{0, 0, 0, 0};
+      }
+    });
+  }
+  __device__ __forceinline__ void store(const AttentionCall& call, const AttentionTask& task,
+                                        typename Tile::T* shared) const {
+    with_dtype(call.q_dtype, [&](auto zero) {
+      REPRISE_UNROLL
+      for (int round = 0; round < kRounds; ++round) {
+        const int i = index_of(round);
+        const int lane = i / Tile::kChunks, column = i % Tile::kChunks * Tile::kChunk;
+        if (kCopies % Tile::kThreads != 0 && i >= kCopies) continue;
+        *reinterpret_cast<uint4*>(shared + Tile::at(Tile::kLanes, lane, column)) =
+            lane < task.lanes ? queries_as<typename Tile::T, decltype(zero)>(words[round])
+                              : uint4{0, 0, 0, 0};
+      }
+    });
   }
 };
-
-// Copies the tile's queries, rounded to T, to shared memory: kLanes rows; 0 for lanes beyond the
-// task's. All are loaded before the first is stored; a lane beyond the task's loads the last one's.
-template <class Tile, typename Q>
-__device__ __forceinline__ void copy_queries_as(const AttentionCall& call,
-                                                const AttentionTask& task, int kv_head,
-                                                typename Tile::T* shared) {
-  constexpr int kCopies = Tile::kLanes * Tile::kChunks;
-  constexpr int kRounds = (kCopies + Tile::kThreads - 1) / Tile::kThreads;
-  const Q* const q = static_cast<const Q*>(call.q) + task.first_row * call.q_row_stride;
-  LoadedQueries<Q> loaded[kRounds];
-  REPRISE_UNROLL
-  for (int round = 0; round < kRounds; ++round) {
-    const int i = static_cast<int>(threadIdx.x) + round * Tile::kThreads;
-    const RowHead of = row_head(call, task, kv_head, min(i / Tile::kChunks, task.lanes - 1));
-    loaded[round].load(q + of.row * call.q_row_stride + of.head * Tile::kHeadDim +
-                       i % Tile::kChunks * Tile::kChunk);
-  }
-  REPRISE_UNROLL
-  for (int round = 0; round < kRounds; ++round) {
-    const int i = static_cast<int>(threadIdx.x) + round * Tile::kThreads;
-    const int lane = i / Tile::kChunks, column = i % Tile::kChunks * Tile::kChunk;
-    if (kCopies % Tile::kThreads != 0 && i >= kCopies) continue;
-    *reinterpret_cast<uint4*>(shared + Tile::at(Tile::kLanes, lane, column)) =
-        lane < task.lanes ? loaded[round].template as<typename Tile::T>() : uint4{0, 0, 0, 0};
-  }
-}
-template <class Tile>
-__device__ __forceinline__ void copy_queries(const AttentionCall& call, const AttentionTask& task,
-                                             int kv_head, typename Tile::T* shared) {
-  switch (call.q_dtype) {
-    case DType::kF32:
-      return copy_queries_as<Tile, float>(call, task, kv_head, shared);
-    case DType::kBF16:
-      return copy_queries_as<Tile, __nv_bfloat16>(call, task, kv_head, shared);
-    case DType::kF16:
-      return copy_queries_as<Tile, __half>(call, task, kv_head, shared);
-  }
-}
 
 // ---- Products and softmax of one warp: 16 lanes, kWarpKeys keys at a time ----
 
@@ -282,7 +289,7 @@ struct WarpState {
 template <class Tile>
 using WarpScores = float[Tile::kWarpKeys / 8][4];  // fragments `c`: lanes x keys
 
-// `queries` come from copy_queries(); `first` is the warp's first lane in them.
+// `queries` come from QueryCopies; `first` is the warp's first lane in them.
 template <class Tile>
 __device__ __forceinline__ void load_queries(WarpState<Tile>& state,
                                              const typename Tile::T* queries, int first) {
@@ -336,7 +343,7 @@ __device__ __forceinline__ void multiply_keys(const WarpState<Tile>& state,
 }
 
 // Starts scores = q k^T by the warpgroup, whose first lane is at `queries` in the panels that
-// copy_queries() wrote. Groups of 8 lanes or keys are 8 rows apart.
+// QueryCopies wrote. Groups of 8 lanes or keys are 8 rows apart.
 template <class Tile>
 __device__ __forceinline__ void start_keys(const typename Tile::T* queries,
                                            const typename Tile::T* keys, WarpScores<Tile>& scores) {

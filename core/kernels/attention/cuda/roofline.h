@@ -29,9 +29,11 @@ struct GpuModel {
 
   // 2^x: 16 results per clock and SM (programming guide, "Arithmetic Instructions").
   [[nodiscard]] double exponentials_per_us() const { return 16.0 * sms * clock_ghz * 1e3; }
-  // L2: 5120 bytes per clock (A100's white paper; none is published for H100, so the same is
-  // assumed).
-  [[nodiscard]] double l2_bytes_per_us() const { return 5120.0 * clock_ghz * 1e3; }
+  // L2: 5120 bytes per clock on A100 (white paper). None is published for H100; an H200 read
+  // 5313 GB/s from half of it (`reprise probe`).
+  [[nodiscard]] double l2_bytes_per_us() const {
+    return architecture == Architecture::kSm80 ? 5120.0 * clock_ghz * 1e3 : 5313e3;
+  }
   // Shared memory: 32 banks of 4 bytes per clock and SM (programming guide, "Shared Memory").
   [[nodiscard]] double shared_bytes_per_us() const { return 128.0 * sms * clock_ghz * 1e3; }
   [[nodiscard]] double dram_bytes_per_us() const { return dram_gb_s * 1e3; }

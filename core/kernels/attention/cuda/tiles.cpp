@@ -19,7 +19,7 @@ constexpr std::array<int32_t, 6> kTilesSm90 = {0, 1, 2, 3, 4, 5};
 // another launch, the launch that merges, and what a block waits for before its first product and
 // after its last one. A part has at least two key tiles, so that one is copied while the other is
 // computed.
-constexpr double kLaunchUs = 3.0, kMergeUs = 5.0, kBlockUs = 3.5;
+constexpr double kLaunchUs = 6.0, kMergeUs = 5.0, kBlockUs = 3.5;
 // The arithmetic around an exponential takes as long as the exponential does.
 constexpr double kSoftmaxCost = 2.0;
 constexpr int64_t kLeastTilesOfPart = 2;

@@ -204,9 +204,8 @@ TEST(CudaTiles, TheCostOfAnItemIsItsSlowestPartAndATenthOfTheOthers) {
                softmax_us = 2 * 128 * 64 / (16 * 1830.0), shared_us = 9 * 32768 / (128 * 1830.0);
   const double first_us = overlapped({32768 / (4800e3 / 132), product_us, softmax_us, shared_us});
   EXPECT_NEAR(item_us(item_of(128, 4096), kTileShapes[3], step, kH200), 64 * first_us, 1e-6);
-  // The second tile of lanes finds the keys in L2: 5120 bytes a clock for 132 SMs.
-  const double second_us =
-      overlapped({32768 / (5120 * 1830.0 / 132), product_us, softmax_us, shared_us});
+  // The second tile of lanes finds the keys in L2: 5313 GB/s for 132 SMs.
+  const double second_us = overlapped({32768 / (5313e3 / 132), product_us, softmax_us, shared_us});
   EXPECT_NEAR(item_us(item_of(256, 4096), kTileShapes[3], step, kH200), 64 * (first_us + second_us),
               1e-6);
   EXPECT_EQ(item_us(item_of(4, 0), kTileShapes[0], step, kA100), 0.0);

@@ -21,8 +21,9 @@ TEST_F(CudaPlanCost, TheDeviceDecidesAndTheProcessorIsNotMeasured) {
   EXPECT_TRUE(costs.sharing_pays(4096, 32, 32));
   EXPECT_TRUE(costs.sharing_pays(1024, 64, 64));
   EXPECT_FALSE(costs.sharing_pays(4096, 1, 1));  // nobody to share with
-  EXPECT_FALSE(costs.sharing_pays(16, 2, 2));    // a launch to merge costs more than 16 tokens,
-  EXPECT_TRUE(costs.sharing_pays(4096, 2, 2, /*is_merged=*/true));  // unless it is due anyway
+  EXPECT_TRUE(costs.sharing_pays(4096, 2, 2, /*is_merged=*/true));
+  costs.setting.heads = costs.setting.kv_heads = 1;  // two blocks, which any device has room for
+  EXPECT_FALSE(costs.sharing_pays(16, 2, 2));        // a launch to merge costs more than 16 tokens
   costs.setting.context.runtime = nullptr;
 }
 

@@ -408,9 +408,6 @@ __device__ __forceinline__ float over_quad(float x, Combine&& combine) {
   return combine(x, __shfl_xor_sync(kAllLanes, x, 2));
 }
 
-// m is raised if a score is so much larger, in units of log2: correcting the sums costs as much as
-// a third of the softmax, and weights of up to 2^8 are as exact as those of up to 1.
-inline constexpr float kLeastRaise = 8.0f;
 // Below this, a product scaled and reduced by m in one rounding exceeds 0 by less than 1 where it
 // should be 0. For larger scores the product is rounded first, as m was.
 inline constexpr float kFusedBelow = 0x1p24f;
@@ -433,7 +430,7 @@ __device__ __forceinline__ float2 weigh_scores(const AttentionCall& call, WarpSt
       ms[j % kChains] = fmaxf(ms[j % kChains], fmaxf(scores[j][2 * i], scores[j][2 * i + 1]));
     const float m = scale * over_quad(fmaxf(fmaxf(ms[0], ms[1]), fmaxf(ms[2], ms[3])),
                                       [](float a, float b) { return fmaxf(a, b); });
-    const float raised = m > state.m[i] + kLeastRaise ? m : state.m[i];
+    const float raised = fmaxf(state.m[i], m);
     bases[i] = raised == kNothingSeen ? 0.0f : raised;  // -inf - -inf would be NaN
     corrections[i] = exp2_approx(state.m[i] - bases[i]);
     state.m[i] = raised;

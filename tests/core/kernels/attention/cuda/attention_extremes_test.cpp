@@ -75,6 +75,31 @@ TEST(CudaAttentionExtremes, EqualScoresGiveTheMeanOfTheValues) {
       }
 }
 
+// The largest score becomes m, so that its weight is 1 and is not rounded: in a head where few keys
+// weigh much, it would have the largest error of all. Here it is e^3.72, and only its value is not
+// 0.
+TEST(CudaAttentionExtremes, TheLargestWeightIsNotRounded) {
+  constexpr int32_t kTokens = 150;
+  for (const DType dtype : kHalfDtypes)
+    for (const int32_t shape : all_shapes())
+      for (const int64_t winner : {0, 63, 64, 127, 149}) {
+        RandomCache cache(dtype, 1, 1, 1, kTokens, kDim, 3);
+        fill_rows(cache.keys, 0, kTokens, 0.0f);
+        fill_rows(cache.keys, winner, winner + 1, 0.7265625f);
+        fill_rows(cache.values, 0, kTokens, 0.0f);
+        fill_rows(cache.values, winner, winner + 1, 1.0f);
+        const kv::AttentionPlan plan = full_plan(cache, kTokens, 2);
+        const std::vector<float> q = constant_queries(2, 8.0f);
+        const AttentionParams params{.scale = 0.01f};
+        const auto want = reference::attention(
+            plan, 0, {.data = q.data(), .row_stride = kDim, .heads = 1}, params);
+        const auto got = run(plan, cache, q, {.params = params, .tiles = {.shape = shape}});
+        for (size_t i = 0; i < got.size(); ++i)
+          ASSERT_NEAR(got[i], want[i], 4.0 * kTokens * 0x1p-24)
+              << name_of(dtype) << " winner " << winner;
+      }
+}
+
 // Scores of +-30000 * 32 * 2000 = 2e9. The one weight is 2^0 = 1, which ex2.approx has exactly.
 TEST(CudaAttentionExtremes, HugeScoreTakesAllTheWeight) {
   constexpr int32_t kTokens = 140;

@@ -205,10 +205,9 @@ __device__ __forceinline__ void compute_tiles(const AttentionCall& call, const A
 // are multiplied together with the values of the tile before it; so two tiles are in use while the
 // next one is copied. The first tile has been started, and the next ones looked up.
 //
-//   interval        0            1                 2                 3                 4
-//   warpgroup 0     softmax 0    scores 1, v 0     softmax 1         scores 2, v 1     softmax 2
-//   warpgroup 1                  softmax 0         scores 1, v 0     softmax 1         scores 2, v
-//   1
+//   interval       0           1               2               3               4
+//   warpgroup 0    softmax 0   scores 1, v 0   softmax 1       scores 2, v 1   softmax 2
+//   warpgroup 1                softmax 0       scores 1, v 0   softmax 1       scores 2, v 1
 template <class Tile>
 __device__ __forceinline__ void compute_tiles_by_warpgroups(
     const AttentionCall& call, const AttentionTask& task, const TileCopies<Tile>& copies,

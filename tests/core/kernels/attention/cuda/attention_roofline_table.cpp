@@ -88,13 +88,13 @@ void print(const testing::MapCase& one) {
   std::printf("%s\n", line.dump().c_str());
 }
 
-// Names as a demangler writes them: AttentionTile<type, head size, place in kTileShapes>.
+// Names as a demangler writes them: AttentionTile<type, head size, place in kTileShapes, bias>.
 void print_tiles() {
   for (size_t shape = 0; shape < kTileShapes.size(); ++shape)
     for (const int head_dim : kHeadDims) {
       if (!kTileShapes[shape].has_head_dim(head_dim)) continue;
       const Json line = {{"kernel", "AttentionTile<[^,]*, " + std::to_string(head_dim) + ", " +
-                                        std::to_string(shape) + ">"},
+                                        std::to_string(shape) + ", (true|false)>"},
                          {"tile", text_of(kTileShapes[shape])},
                          {"dynamic_shared_bytes", kTileShapes[shape].shared_bytes(head_dim)}};
       std::printf("%s\n", line.dump().c_str());

@@ -21,6 +21,9 @@ using reprise::testing::kActivations;
 using reprise::testing::random_values;
 using reprise::testing::tensor_of;
 
+// erfcf() is good to 4 units in the last place of numbers up to 2 [CUDA C++ Programming Guide,
+// "Mathematical Functions"]; devices were seen within 2e-7.
+constexpr double kErfError = 4 * 0x1p-23;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Case {
@@ -54,7 +57,7 @@ void check(const Case& c, const std::vector<float>& x) {
                             .rows = c.rows,
                             .cols = c.cols};
   const std::vector<double> want = reference::activation(call);
-  expect_within(run(c, x), want, activation_bounds(call, x, want),
+  expect_within(run(c, x), want, activation_bounds(call, x, want, kErfError),
                 fmt::format("kind {} {} {} cols {}", static_cast<int>(c.kind), name_of(c.dtype),
                             c.is_gated ? "gated" : "plain", c.cols));
 }

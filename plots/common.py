@@ -387,6 +387,13 @@ def different(records, get):
     return ", ".join(sorted({str(get(record)) for record in records}))
 
 
+def processors_text(record):
+    """Returns the processor, after the GPU if the points were computed on one."""
+    machine = record["machine"]
+    gpu = f"{machine['device'].get('name', 'unknown GPU')} with " if "device" in machine else ""
+    return gpu + machine.get("cpu", "unknown processor")
+
+
 def origin_of(records, taken):
     """Returns what a reader needs to judge the numbers: model or shape, dtype, machine, seeds and revision."""
     first = records[0]
@@ -398,7 +405,7 @@ def origin_of(records, taken):
         subject = f"{different(records, lambda r: short(setting(r, 'model')))} ({values('weights')} weights), "
     elif setting(first, "heads"):
         subject = f"one layer of {values('heads')} heads of {values('head_dim')}, "
-    machine = different(records, lambda r: r["machine"].get("cpu", "unknown processor"))
+    machine = different(records, processors_text)
     revision = different(records, lambda r: r["provenance"].get("revision", "unknown")[:12]
                          + (" (modified)" if r["provenance"].get("dirty") else ""))
     seeds = ", ".join(f"{name} {seed}" for name, seed in sorted(first["seeds"].items()))

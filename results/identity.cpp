@@ -137,8 +137,9 @@ std::string mixed_note(const std::vector<Record>& records) {
     revisions.insert(known(made.revision).substr(0, 12) +
                      (made.is_dirty ? ", modified " + made.changes : ""));
     builds.insert(known(made.compiler) + " " + made.flags);
-    machines.insert(fmt::format("{}, {} cores", known(record.machine.cpu),
-                                shown(record.machine.logical_cores)));
+    const auto& gpu = record.machine.device;
+    machines.insert(fmt::format("{}{}, {} cores", gpu ? known(gpu->name) + " with " : "",
+                                known(record.machine.cpu), shown(record.machine.logical_cores)));
     if (!record.sources) continue;
     const std::string model = text_of(record.settings.requested, "model");
     models.insert(model);
@@ -152,6 +153,13 @@ std::string mixed_note(const std::vector<Record>& records) {
   if (parts.empty()) return "";
   return fmt::format("mixed: these records are of {}; what differs between them may be that\n",
                      fmt::join(parts, " and of "));
+}
+
+std::map<std::string, double> measured_limits(const Machine& machine) {
+  std::map<std::string, double> limits = machine.limits;
+  if (machine.device)
+    for (const auto& [name, limit] : machine.device->limits) limits["GPU " + name] = limit;
+  return limits;
 }
 
 }  // namespace reprise::results

@@ -2,6 +2,7 @@
 // one folder are compared with one another, so they must share one identity.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,8 @@ namespace reprise::results {
 // Returns a sentence that names what differs between these records (revisions, builds, machines,
 // model files); "" if nothing does.
 [[nodiscard]] std::string mixed_note(const std::vector<Record>& records);
+
+// Returns the measured limits by name; those of a GPU as "GPU read_gb_s".
+[[nodiscard]] std::map<std::string, double> measured_limits(const Machine& machine);
 
 }  // namespace reprise::results

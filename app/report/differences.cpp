@@ -55,6 +55,11 @@ Fields code_of(const ResultsFolder& folder) {
 
 Fields machine_of(const ResultsFolder& folder) {
   return {
+      {"GPU", said(folder,
+                   [](const Record& record) {
+                     const auto& gpu = record.machine.device;
+                     return gpu ? known(gpu->name) : "none";
+                   })},
       {"processor", said(folder, [](const Record& record) { return known(record.machine.cpu); })},
       {"logical cores",
        said(folder, [](const Record& record) { return shown(record.machine.logical_cores); })}};
@@ -64,7 +69,8 @@ Fields machine_of(const ResultsFolder& folder) {
 std::map<std::string, double> limits_of(const ResultsFolder& folder) {
   std::map<std::string, std::vector<double>> all;
   for (const Record& record : folder.records)
-    for (const auto& [name, limit] : record.machine.limits) all[name].push_back(limit);
+    for (const auto& [name, limit] : results::measured_limits(record.machine))
+      all[name].push_back(limit);
   std::map<std::string, double> medians;
   for (const auto& [name, values] : all) medians[name] = results::summarize(values).median;
   return medians;
@@ -76,7 +82,7 @@ std::string limits_that_moved(const ResultsFolder& before, const ResultsFolder& 
   std::string text;
   for (const auto& [name, limit] : limits_of(after)) {
     const auto found = was.find(name);
-    if (found == was.end() || name == "probe_s") continue;
+    if (found == was.end() || name.ends_with("probe_s")) continue;
     if (limit <= kMoved * found->second && found->second <= kMoved * limit) continue;
     text += fmt::format("{}{} {}, was {}", text.empty() ? "" : "; ", name,
                         results::short_number(limit), results::short_number(found->second));

@@ -140,7 +140,8 @@ Fields answer_texts(const Record& record) {
 
 Fields limit_texts(const Machine& machine) {
   Fields texts;
-  for (const auto& [name, limit] : machine.limits) texts[name] = short_number(limit);
+  for (const auto& [name, limit] : results::measured_limits(machine))
+    texts[name] = short_number(limit);
   return texts;
 }
 

@@ -4,6 +4,7 @@ import calendar
 import re
 from collections.abc import Callable, Iterable
 
+from common import processors_text
 from report.texts import json_text, listed
 
 LEAST_PAUSE_S = 300  # without a pause, the next point follows within seconds
@@ -57,7 +58,7 @@ def time_text(records: list[dict]) -> str:
 
 def machine_text(record: dict, fact: dict) -> str:
     machine, mib = record["machine"], fact["caches_mib"]
-    text = f"{machine.get('cpu', 'unknown')}, {json_text(machine.get('logical_cores', '?'))} logical cores"
+    text = f"{processors_text(record)}, {json_text(machine.get('logical_cores', '?'))} logical cores"
     if "l2_bytes" not in machine:
         return text
 

@@ -319,6 +319,9 @@ class PlotTest(unittest.TestCase):
         from common import caption_of
         self.assertIn(", 2 threads, avx2; median of 3 repetitions;",
                       caption_of(document(RECORDS, manifest()), {"y": "ttft_ms"}, has_bands=False))
+        on_gpu = [one | {"machine": one["machine"] | {"device": {"name": "a GPU"}}} for one in RECORDS]
+        self.assertIn("f32; a GPU with made up, 2 threads, avx2;",
+                      caption_of(document(on_gpu, manifest()), {"y": "ttft_ms"}, has_bands=False))
         alone = json.loads(json.dumps(RECORDS))
         for one in alone:
             one["settings"]["requested"].update(threads=1, repetitions=1)

@@ -378,6 +378,11 @@ TEST(MixedNote, NamesWhatTheRecordsAreOf) {
   records[1].machine.cpu = "another";
   EXPECT_NE(mixed_note(records).find("2 machines"), std::string::npos) << mixed_note(records);
   records[1] = sample_record("q", "g", 1, 2);
+  records[0].machine.device = {.name = "one GPU"};
+  records[1].machine.device = {.name = "another GPU"};
+  EXPECT_NE(mixed_note(records).find("2 machines (another GPU with"), std::string::npos)
+      << mixed_note(records);
+  records[1] = sample_record("q", "g", 1, 2);
   records[0].sources = Fields{{"model", Fields{{"config.json", "11"}}}};
   records[1].sources = Fields{{"model", Fields{{"config.json", "22"}}}};
   EXPECT_NE(mixed_note(records).find("several states"), std::string::npos);

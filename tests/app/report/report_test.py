@@ -254,11 +254,13 @@ class Changes(Folders):
         run, records = made_results.read_folder(after)
         for one in records:
             one["settings"]["requested"]["threads"] = 8
-            one["machine"] = {"cpu": "another", "logical_cores": 8, "limits": {"dram_read_gb_s": 90.0}}
+            one["machine"] = {"cpu": "another", "logical_cores": 8, "limits": {"dram_read_gb_s": 90.0},
+                              "device": {"name": "a GPU", "limits": {"read_gb_s": 4000.0}}}
             one["provenance"]["revision"] = "fedcba9876543210"
         made_results.write_folder(after, run, records)
         words = self.page(before, after).words()
-        for text in ("threads 8, was 2", "processor another, was made up", "dram_read_gb_s 90.0, was 20.0",
+        for text in ("threads 8, was 2", "processor another, was made up", "GPU a GPU, was none",
+                     "a GPU with another, 8 logical cores", "GPU read_gb_s 4000", "dram_read_gb_s 90.0, was 20.0",
                      "code revision fedcba987654, was 0123456789ab", "4 points are in both, 4 only before, 0 only after."):
             self.assertIn(text, words)
 

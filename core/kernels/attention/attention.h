@@ -32,7 +32,7 @@ struct AlibiView {
 };
 
 struct AttentionParams {
-  float scale = 1.0f;
+  float scale = 1.0f;  // positive: kernels take the maximum of products before they scale it
   int64_t window = 0;  // 0: none; else a key is seen while q_position - k_position < window
   AlibiView alibi;
 };

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<int32_t, 3> kTilesSm80 = {0, 2, 3};
 constexpr std::array<int32_t, 6> kTilesSm90 = {0, 1, 2, 3, 4, 5};
 
-// As an H200 showed them for the steps of the papers (results/measurements/cuda_attention_h200):
+// As an H200 showed them for steps like the papers' (docs/gpu_results.md):
 // another launch, the launch that merges, and what a block waits for before its first product and
 // after its last one. A part has at least two key tiles, so that one is copied while the other is
 // computed.

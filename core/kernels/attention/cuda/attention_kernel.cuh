@@ -200,10 +200,10 @@ __device__ __forceinline__ void compute_tiles(const AttentionCall& call, const A
   }
 }
 
-// The same by two warpgroups that take turns: in an interval between two barriers, one multiplies
-// while the other computes its softmax, so that the tensor cores always have work. A tile's scores
-// are multiplied together with the values of the tile before it; so two tiles are in use while the
-// next one is copied. The first tile has been started, and the next ones looked up.
+// Computes the tiles by two warpgroups that take turns: in an interval between two barriers, one
+// multiplies while the other computes its softmax, so that the tensor cores always have work. A
+// tile's scores are multiplied together with the values of the tile before it; so two tiles are in
+// use while the next one is copied. The first tile has been started, and the next ones looked up.
 //
 //   interval       0           1               2               3               4
 //   warpgroup 0    softmax 0   scores 1, v 0   softmax 1       scores 2, v 1   softmax 2

@@ -49,8 +49,8 @@ __global__ void __launch_bounds__(kMostThreads) norm_rows(const NormCall call) {
     out[i] = rounded_to<Out>(normalised(call, i, x[i] - mean, scale, call.weight[i]));
 }
 
-// The same for rows that a block's registers hold: a thread has vectors t, t + threads, ..., kHeld
-// in all, and loads them and their weights at once.
+// Normalises rows that a block's registers can hold: a thread has vectors t, t + threads, ...,
+// kHeld in all, and loads them and their weights at once.
 template <typename Out, int kHeld>
 __global__ void __launch_bounds__(kMostThreads) norm_held_rows(const NormCall call) {
   using Vector = Elements<float, kColumns>;

@@ -247,107 +247,51 @@ __device__ __forceinline__ void fence_async_proxy() {
 
 #ifndef REPRISE_CUDA_ON_CPU
 // The instruction for 8 and 16 tiles of columns, with type "bf16" or "f16"; A in registers, or
-// described as B is.
-#define REPRISE_WGMMA_N64(type_)                                                                  \
-  asm volatile(                                                                                   \
-      "{\n"                                                                                       \
-      ".reg .pred accumulate;\n"                                                                  \
-      "setp.ne.b32 accumulate, %37, 0;\n"                                                         \
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32." type_ "." type_                               \
-      " {"                                                                                        \
-      "%0, %1, %2, %3, %4, %5, %6, %7, "                                                          \
-      "%8, %9, %10, %11, %12, %13, %14, %15, "                                                    \
-      "%16, %17, %18, %19, %20, %21, %22, %23, "                                                  \
-      "%24, %25, %26, %27, %28, %29, %30, %31"                                                    \
-      "}, {%32, %33, %34, %35}, %36, accumulate, 1, 1, %38;\n"                                    \
-      "}\n"                                                                                       \
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), \
-        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), \
-        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), \
-        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), \
-        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]), \
-        "+f"(c[7][2]), "+f"(c[7][3])                                                              \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAccumulates), "n"(kIsTransposed))
-#define REPRISE_WGMMA_N128(type_)                                                                 \
-  asm volatile(                                                                                   \
-      "{\n"                                                                                       \
-      ".reg .pred accumulate;\n"                                                                  \
-      "setp.ne.b32 accumulate, %69, 0;\n"                                                         \
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32." type_ "." type_                              \
-      " {"                                                                                        \
-      "%0, %1, %2, %3, %4, %5, %6, %7, "                                                          \
-      "%8, %9, %10, %11, %12, %13, %14, %15, "                                                    \
-      "%16, %17, %18, %19, %20, %21, %22, %23, "                                                  \
-      "%24, %25, %26, %27, %28, %29, %30, %31, "                                                  \
-      "%32, %33, %34, %35, %36, %37, %38, %39, "                                                  \
-      "%40, %41, %42, %43, %44, %45, %46, %47, "                                                  \
-      "%48, %49, %50, %51, %52, %53, %54, %55, "                                                  \
-      "%56, %57, %58, %59, %60, %61, %62, %63"                                                    \
-      "}, {%64, %65, %66, %67}, %68, accumulate, 1, 1, %70;\n"                                    \
-      "}\n"                                                                                       \
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), \
-        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), \
-        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), \
-        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), \
-        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]), \
-        "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]), \
-        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]),               \
-        "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]),           \
-        "+f"(c[11][2]), "+f"(c[11][3]), "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]),           \
-        "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]),           \
-        "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]),           \
-        "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])                                            \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAccumulates), "n"(kIsTransposed))
-#define REPRISE_WGMMA_SHARED_N64(type_)                                                           \
-  asm volatile(                                                                                   \
-      "{\n"                                                                                       \
-      ".reg .pred accumulate;\n"                                                                  \
-      "setp.ne.b32 accumulate, %34, 0;\n"                                                         \
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32." type_ "." type_                               \
-      " {"                                                                                        \
-      "%0, %1, %2, %3, %4, %5, %6, %7, "                                                          \
-      "%8, %9, %10, %11, %12, %13, %14, %15, "                                                    \
-      "%16, %17, %18, %19, %20, %21, %22, %23, "                                                  \
-      "%24, %25, %26, %27, %28, %29, %30, %31"                                                    \
-      "}, %32, %33, accumulate, 1, 1, 0, %35;\n"                                                  \
-      "}\n"                                                                                       \
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), \
-        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), \
-        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), \
-        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), \
-        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]), \
-        "+f"(c[7][2]), "+f"(c[7][3])                                                              \
-      : "l"(a), "l"(b), "n"(kAccumulates), "n"(kIsTransposed))
-#define REPRISE_WGMMA_SHARED_N128(type_)                                                          \
-  asm volatile(                                                                                   \
-      "{\n"                                                                                       \
-      ".reg .pred accumulate;\n"                                                                  \
-      "setp.ne.b32 accumulate, %66, 0;\n"                                                         \
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32." type_ "." type_                              \
-      " {"                                                                                        \
-      "%0, %1, %2, %3, %4, %5, %6, %7, "                                                          \
-      "%8, %9, %10, %11, %12, %13, %14, %15, "                                                    \
-      "%16, %17, %18, %19, %20, %21, %22, %23, "                                                  \
-      "%24, %25, %26, %27, %28, %29, %30, %31, "                                                  \
-      "%32, %33, %34, %35, %36, %37, %38, %39, "                                                  \
-      "%40, %41, %42, %43, %44, %45, %46, %47, "                                                  \
-      "%48, %49, %50, %51, %52, %53, %54, %55, "                                                  \
-      "%56, %57, %58, %59, %60, %61, %62, %63"                                                    \
-      "}, %64, %65, accumulate, 1, 1, 0, %67;\n"                                                  \
-      "}\n"                                                                                       \
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), \
-        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), \
-        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), \
-        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), \
-        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]), \
-        "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]), \
-        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]),               \
-        "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]),           \
-        "+f"(c[11][2]), "+f"(c[11][3]), "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]),           \
-        "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]),           \
-        "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]),           \
-        "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])                                            \
-      : "l"(a), "l"(b), "n"(kAccumulates), "n"(kIsTransposed))
+// described as B is. Its operands are the sums, A, B, kAccumulates and kIsTransposed.
+#define REPRISE_SUMS(j_) "+f"(c[j_][0]), "+f"(c[j_][1]), "+f"(c[j_][2]), "+f"(c[j_][3])
+#define REPRISE_SUMS_N64                                                               \
+  REPRISE_SUMS(0), REPRISE_SUMS(1), REPRISE_SUMS(2), REPRISE_SUMS(3), REPRISE_SUMS(4), \
+      REPRISE_SUMS(5), REPRISE_SUMS(6), REPRISE_SUMS(7)
+#define REPRISE_SUMS_N128                                                                 \
+  REPRISE_SUMS_N64, REPRISE_SUMS(8), REPRISE_SUMS(9), REPRISE_SUMS(10), REPRISE_SUMS(11), \
+      REPRISE_SUMS(12), REPRISE_SUMS(13), REPRISE_SUMS(14), REPRISE_SUMS(15)
+#define REPRISE_SUM_NAMES_N64                \
+  "%0, %1, %2, %3, %4, %5, %6, %7, "         \
+  "%8, %9, %10, %11, %12, %13, %14, %15, "   \
+  "%16, %17, %18, %19, %20, %21, %22, %23, " \
+  "%24, %25, %26, %27, %28, %29, %30, %31"
+#define REPRISE_SUM_NAMES_N128                   \
+  REPRISE_SUM_NAMES_N64                          \
+      ", "                                       \
+      "%32, %33, %34, %35, %36, %37, %38, %39, " \
+      "%40, %41, %42, %43, %44, %45, %46, %47, " \
+      "%48, %49, %50, %51, %52, %53, %54, %55, " \
+      "%56, %57, %58, %59, %60, %61, %62, %63"
+#define REPRISE_WGMMA(columns_, type_, names_, sums_, a_b_, accumulates_, transposed_, ...) \
+  asm volatile(                                                                             \
+      "{\n"                                                                                 \
+      ".reg .pred accumulate;\n"                                                            \
+      "setp.ne.b32 accumulate, " accumulates_                                               \
+      ", 0;\n"                                                                              \
+      "wgmma.mma_async.sync.aligned.m64n" columns_ "k16.f32." type_ "." type_ " {" names_   \
+      "}, " a_b_ ", accumulate, 1, 1, " transposed_                                         \
+      ";\n"                                                                                 \
+      "}\n"                                                                                 \
+      : sums_                                                                               \
+      : __VA_ARGS__, "l"(b), "n"(kAccumulates), "n"(kIsTransposed))
+#define REPRISE_WGMMA_N64(type_)                                                                   \
+  REPRISE_WGMMA("64", type_, REPRISE_SUM_NAMES_N64, REPRISE_SUMS_N64, "{%32, %33, %34, %35}, %36", \
+                "%37", "%38", "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]))
+#define REPRISE_WGMMA_N128(type_)                                                           \
+  REPRISE_WGMMA("128", type_, REPRISE_SUM_NAMES_N128, REPRISE_SUMS_N128,                    \
+                "{%64, %65, %66, %67}, %68", "%69", "%70", "r"(a[0]), "r"(a[1]), "r"(a[2]), \
+                "r"(a[3]))
+#define REPRISE_WGMMA_SHARED_N64(type_)                                                            \
+  REPRISE_WGMMA("64", type_, REPRISE_SUM_NAMES_N64, REPRISE_SUMS_N64, "%32, %33", "%34", "0, %35", \
+                "l"(a))
+#define REPRISE_WGMMA_SHARED_N128(type_)                                                    \
+  REPRISE_WGMMA("128", type_, REPRISE_SUM_NAMES_N128, REPRISE_SUMS_N128, "%64, %65", "%66", \
+                "0, %67", "l"(a))
 
 // Keeps the compiler from moving accesses to the sums across the call.
 template <int kTiles>
@@ -411,7 +355,7 @@ __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4],
 #endif
 }
 
-// The same with A [64, 16] in shared memory, as rows of a swizzled_matrix().
+// Like the function above, but A [64, 16] is in shared memory, as rows of a swizzled_matrix().
 template <typename T, RowsOfB kRows, Sums kSums = Sums::kAddTo, int kTiles>
 __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4], uint64_t a,
                                                        uint64_t b) {
@@ -448,6 +392,12 @@ __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4], ui
 #undef REPRISE_WGMMA_SHARED_N128
 #undef REPRISE_WGMMA_N64
 #undef REPRISE_WGMMA_N128
+#undef REPRISE_WGMMA
+#undef REPRISE_SUM_NAMES_N128
+#undef REPRISE_SUM_NAMES_N64
+#undef REPRISE_SUMS_N128
+#undef REPRISE_SUMS_N64
+#undef REPRISE_SUMS
 
 // Puts the products that the warpgroup started since its last commit into a group, which may be
 // empty.

@@ -2,9 +2,10 @@
 """Times our attention against PyTorch's on the same device and shapes: gpu_against_torch.py BENCH OUT.jsonl [--filter RE]
 
 BENCH is cuda_attention_bench; the names of its benchmarks contain the shapes. Each round runs our benchmarks in one process
-and then, for each shape, every attention kernel of PyTorch that takes it (FlashAttention, cuDNN's, memory-efficient). All are timed by events, with none of their data in L2. PyTorch reads contiguous
-keys and values; it cannot share prompts, so each sequence has a copy. OUT has one line per shape: every round's
-microseconds, the medians, and the ratio of ours to PyTorch's fastest kernel.
+and then, for each shape, every attention kernel of PyTorch that takes it (FlashAttention, cuDNN's, memory-efficient). All
+are timed by events, with none of their data in L2. PyTorch reads contiguous keys and values; it cannot share prompts, so
+each sequence has a copy. OUT has one line per shape: every round's microseconds, the medians, and the ratio of ours to
+PyTorch's fastest kernel.
 """
 import argparse
 import contextlib

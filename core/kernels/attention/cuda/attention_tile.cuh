@@ -216,7 +216,8 @@ __device__ __forceinline__ uint4 queries_as(const uint4 (&words)[2]) {
   }
 }
 
-// Calls use(T{}) with the dtype's type.
+// Calls use(T{}) with the dtype's type. This is visit_device_dtype() for device code: nvcc refuses
+// one function that calls lambdas of the host and of the device.
 template <typename Use>
 __device__ __forceinline__ void with_dtype(DType dtype, Use&& use) {
   switch (dtype) {

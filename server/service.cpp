@@ -29,7 +29,10 @@ Service::~Service() {
     state_->stops = true;
   }
   state_->work.notify_one();
-  state_->thread.join();
+  if (state_->options.has_thread)
+    state_->thread.join();
+  else
+    state_->run();
 }
 
 Ticket Service::submit(std::vector<engine::Request> requests, int32_t alternatives) {
@@ -86,6 +89,12 @@ void Service::end_all(int status, const std::string& reason) {
   const std::scoped_lock lock(state_->mutex);
   state_->end_all = {status, reason};
   state_->work.notify_one();
+}
+
+void Service::turn() {
+  REPRISE_CHECK(!state_->options.has_thread, "the service takes its turns itself");
+  state_->pass_orders();
+  if (state_->engine.has_work()) state_->step();
 }
 
 void Service::cancel(std::span<const engine::RequestId> ids, const std::string& outcome) {

@@ -1,4 +1,4 @@
-// Runs an engine in a thread of its own, for requests of many connections.
+// Runs an engine for requests of many connections, in a thread of its own or by turns of its owner.
 #pragma once
 
 #include <chrono>
@@ -19,6 +19,8 @@ struct ServiceOptions {
   // Most tokens per choice of an answer that its connection has not read. Beyond it the answer is
   // cut off.
   int32_t most_unread_tokens = 4096;
+  // If false, the service has no thread, and its owner calls Service::turn().
+  bool has_thread = true;
 };
 
 class Service;
@@ -65,6 +67,10 @@ class Service {
   bool wait_idle(std::chrono::milliseconds most) const;
   // Ends all requests under way with this status and reason.
   void end_all(int status, const std::string& reason);
+  // Executes the orders given so far and runs one step if there is work, in the caller's thread.
+  // For a service without a thread (CHECK), whose turns are then part of the caller's order of
+  // events.
+  void turn();
 
  private:
   friend class Ticket;

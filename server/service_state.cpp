@@ -20,7 +20,7 @@ Service::State::State(engine::Engine& e, const ServiceOptions& o, Metrics& m)
       found->second.logits.assign(row.logits.begin(), row.logits.end());
   });
   metrics.standing(0, 0, engine.pool().used_bytes(), total_kv_bytes);
-  thread = start_thread("to serve requests", [this] { run(); });
+  if (options.has_thread) thread = start_thread("to serve requests", [this] { run(); });
 }
 
 void Service::State::run() {
@@ -36,6 +36,13 @@ bool Service::State::take_orders() {
            engine.has_work();
   });
   if (stops && in_flight == 0) return false;
+  lock.unlock();
+  pass_orders();
+  return true;
+}
+
+void Service::State::pass_orders() {
+  std::unique_lock lock(mutex);
   std::vector<Incoming> requests = std::exchange(incoming, {});
   const std::vector<Cancel> ends = std::exchange(cancels, {});
   const EndAll all = std::exchange(end_all, {});
@@ -43,7 +50,6 @@ bool Service::State::take_orders() {
   for (Incoming& one : requests) start(std::move(one));
   for (const Cancel& one : ends) cancel(one);
   if (all.status != 0) fail_all(all.status, all.reason);
-  return true;
 }
 
 void Service::State::start(Incoming one) {

@@ -1,5 +1,6 @@
 // The private state of Service: the orders of connections (requests, cancellations, the end of all
-// requests), and the engine's thread, which executes them.
+// requests), and the engine's thread, which executes them. "The engine's thread" is the owner's
+// where ServiceOptions::has_thread is false.
 #pragma once
 
 #include <condition_variable>
@@ -66,6 +67,8 @@ struct Service::State {
   // Waits for work and passes requests and cancellations to the engine. Returns false if the
   // service stops.
   bool take_orders();
+  // Passes what was ordered so far to the engine.
+  void pass_orders();
   void start(Incoming one);
   void cancel(const Cancel& one);
   void step();

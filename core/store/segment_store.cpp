@@ -206,6 +206,25 @@ struct SegmentStore::State {
     return resident;
   }
 
+  // Removes the key's entry with all that it names, or its damaged file. Returns whether there was
+  // one. The lock must be held.
+  bool erase_known(const SegmentKey& key) {
+    Entry* entry = nullptr;
+    try {
+      entry = books.find(key);
+    } catch (const NewerFormatError&) {
+      throw;
+    } catch (const Error&) {
+      std::error_code ignored;
+      return fs::remove(books.path_of(key), ignored);
+    }
+    if (entry == nullptr) return false;
+    if (entry->host) books.drop_host(*entry);
+    if (entry->file_bytes > 0) books.drop_file(key, *entry);
+    books.entries.erase(key);
+    return true;
+  }
+
   // Brings a segment from disk to the host tier; copies without holding the lock.
   void promote(const SegmentKey& key, const Keys& keep) {
     std::unique_lock lock(mutex);
@@ -358,20 +377,10 @@ void SegmentStore::wait_for_prefetches() {
 bool SegmentStore::erase(const SegmentKey& key) {
   State& s = *state_;
   const std::lock_guard lock(s.mutex);
-  Entry* entry = nullptr;
-  try {
-    entry = s.books.find(key);
-  } catch (const NewerFormatError&) {
-    throw;
-  } catch (const Error&) {
-    std::error_code ignored;
-    return fs::remove(s.books.path_of(key), ignored);  // the file is damaged
-  }
-  if (entry == nullptr) return false;
-  if (entry->host) s.books.drop_host(*entry);
-  if (entry->file_bytes > 0) s.books.drop_file(key, *entry);
-  s.books.entries.erase(key);
-  return true;
+  // A segment of the host tier may have a file that was damaged and forgotten since, so the second
+  // look finds what the first one leaves.
+  const bool was_there = s.erase_known(key);
+  return s.erase_known(key) || was_there;
 }
 
 bool SegmentStore::contains(const SegmentKey& key) {

@@ -144,7 +144,7 @@ void run(const PmlRunCommand& command, const CommonOptions& common) {
   if (command.no_cache.empty()) {
     const cache::PromptCacheOptions of_cache = cache_options(command);
     std::vector<cache::SharedSchema> schemas;
-    schemas.push_back({.schema = compiled.schema, .tokens = {}});
+    schemas.push_back({.schema = compiled.schema});
     shaper = std::make_shared<cache::ModuleShaper>(
         of_cache, std::move(schemas), *decoder, context,
         cache::EncodeOptions{.kv_dtype = chosen.kv_dtype, .step_tokens = options.step_tokens},

@@ -85,8 +85,11 @@ struct Use {
   Device device = Device::kCpu;
   std::span<const Prefix> prefixes;  // prefixes that prompts may begin with
   bool always_has_prefix = false;    // every prompt begins with one of them
-  const Markup* markup = nullptr;    // null: all prompts are plain tokens
-  bool has_model = true;             // false: steps are modelled, and nothing can be computed
+  // Texts of which prompts may consist, in any order, up to a part of their own; each once in a
+  // prompt. None may be empty.
+  std::span<const std::vector<int32_t>> modules = {};
+  const Markup* markup = nullptr;  // null: all prompts are plain tokens
+  bool has_model = true;           // false: steps are modelled, and nothing can be computed
 };
 
 // Results of long preparations. The key is a text with everything that a result depends on, except

@@ -26,6 +26,7 @@ import page
 import pareto
 import rate_figures
 import stack
+import timeline
 
 DPI = 200
 UMASK = os.umask(0)  # the umask can only be read by setting it
@@ -33,7 +34,7 @@ os.umask(UMASK)
 
 # draw(document, spec) returns (figure, remark for its caption), or None if no record has the metric.
 FAMILIES = {"lines": lines.draw, "map": heat_map.draw, "stack": stack.draw, "pareto": pareto.draw,
-            "attention": attention.draw}
+            "attention": attention.draw, "timeline": timeline.draw}
 
 # The exceptions that drawing raises for a malformed document.
 FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)

@@ -1,6 +1,7 @@
 #include "results/drawing.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/visible.h"
@@ -63,13 +64,21 @@ std::string marked(std::string title, const Manifest& run) {
   return title;
 }
 
-// The record as figures and pages need it: without samples, and with the reason why it does not
-// count, or counts with reservations.
-Fields drawn_fields(Record record) {
+// The metrics whose samples are drawn one by one.
+std::set<std::string> metrics_over_time(const std::vector<Plot>& plots) {
+  std::set<std::string> metrics;
+  for (const Plot& plot : plots)
+    if (plot.family == "timeline") metrics.insert(plot.y);
+  return metrics;
+}
+
+// The record as figures and pages need it: without samples, but for those of the metrics in `kept`,
+// and with the reason why it does not count, or counts with reservations.
+Fields drawn_fields(Record record, const std::set<std::string>& kept) {
   const RunValidity validity = run_validity(record);
-  record.samples.clear();
+  std::erase_if(record.samples, [&](const auto& one) { return !kept.contains(one.first); });
   Fields fields = written_fields(record);
-  fields.erase("samples");
+  if (kept.empty()) fields.erase("samples");
   if (!validity.is_valid) fields["invalid"] = validity.reason;
   if (!validity.reservations.empty()) fields["reservations"] = validity.reservations;
   return fields;
@@ -105,7 +114,8 @@ Fields figures_document(const ResultsFolder& folder, const std::vector<PaperPoin
     plot.note = filled_from(drawn, run.caption.note, "the note", folder);
   }
   Values records;
-  for (const Record& record : folder.records) records.emplace_back(drawn_fields(record));
+  const std::set<std::string> kept = metrics_over_time(run.plots);
+  for (const Record& record : folder.records) records.emplace_back(drawn_fields(record, kept));
   size_t missing = 0;
   for (const MissingPoints& place : missing_points(folder)) missing += place.methods.size();
   return {{"source", visible(folder.source, /*kept=*/"")},  // a path may hold any bytes

@@ -121,7 +121,8 @@ bool is_figure_name(std::string_view name) {
 }
 
 const std::vector<std::string>& figure_families() {
-  static const std::vector<std::string> kFamilies = {"lines", "map", "stack", "attention"};
+  static const std::vector<std::string> kFamilies = {"lines", "map", "stack", "attention",
+                                                     "timeline"};
   return kFamilies;
 }
 

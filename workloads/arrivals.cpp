@@ -111,6 +111,35 @@ class Closed final : public WithOptions {
   }
 };
 
+class Sessions final : public WithOptions {
+ public:
+  static ArrivalInfo info() {
+    return {"sessions", "so many conversations at once; a turn waits for the answer before it"};
+  }
+  explicit Sessions(const ArrivalOptions& options) : WithOptions(options) {
+    if (options.most_in_flight < 1)
+      raise("arrivals \"sessions\": most_in_flight is {}, it must be at least 1",
+            options.most_in_flight);
+    require_not_below_zero("sessions", "pause_s", options.pause_s);
+    if (options.follows.empty())
+      raise(
+          "arrivals \"sessions\": the source has no conversations; take another process, or a "
+          "source that has them (\"conversations\")");
+  }
+  [[nodiscard]] ArrivalSchedule schedule(int64_t items) const override {
+    REPRISE_CHECK(items == std::ssize(options_.follows), "{} requests, {} may follow others", items,
+                  options_.follows.size());
+    ArrivalSchedule schedule{.intended_s = std::vector<double>(static_cast<size_t>(items), 0.0),
+                             .most_in_flight = options_.most_in_flight,
+                             .follows = options_.follows};
+    for (int64_t item = 0; item < items; ++item) {
+      GapDraws draws(options_.seed, item);
+      schedule.pause_s.push_back(options_.pause_s * exponential_gap(draws));
+    }
+    return schedule;
+  }
+};
+
 class Ramp final : public WithOptions {
  public:
   static ArrivalInfo info() {
@@ -210,9 +239,9 @@ constexpr ArrivalsEntry arrivals() {
 }
 
 // The list of all arrival processes.
-constexpr ArrivalsEntry kArrivals[] = {arrivals<Poisson>(), arrivals<Gamma>(), arrivals<Constant>(),
-                                       arrivals<Closed>(),  arrivals<Ramp>(),  arrivals<Burst>(),
-                                       arrivals<Trace>()};
+constexpr ArrivalsEntry kArrivals[] = {
+    arrivals<Poisson>(),  arrivals<Gamma>(), arrivals<Constant>(), arrivals<Closed>(),
+    arrivals<Sessions>(), arrivals<Ramp>(),  arrivals<Burst>(),    arrivals<Trace>()};
 
 }  // namespace
 

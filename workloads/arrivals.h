@@ -28,6 +28,11 @@ struct ArrivalOptions {
   // Trace: RequestSource::arrivals_s(), ascending (CHECK). Error if there are more requests than
   // times.
   std::vector<double> recorded_s = {};
+  // Sessions: RequestSource::follows(), and the mean pause between an answer and the session's next
+  // request, such as a tool takes; pauses are exponential. most_in_flight is the number of sessions
+  // under way.
+  std::vector<int64_t> follows = {};
+  double pause_s = 0;
   // Trace: times are stretched so that the whole recording has this mean rate. 0: as recorded.
   double recorded_rate_rps = 0;
 };
@@ -38,6 +43,11 @@ struct ArrivalSchedule {
   // Closed: a request is sent as soon as fewer than this many are in flight, like users who wait
   // for their answers; that moment is its intended time. 0: open loop.
   int64_t most_in_flight = 0;
+  // Sessions: request i is sent pause_s[i] seconds after the answer of request follows[i] has come;
+  // that moment is its intended time. -1: it begins a session, as soon as fewer than most_in_flight
+  // are under way. Both are empty for other processes.
+  std::vector<int64_t> follows = {};  // [requests]
+  std::vector<double> pause_s = {};   // [requests]
 };
 
 class Arrivals {
@@ -53,8 +63,8 @@ struct ArrivalInfo {
   std::string summary;
 };
 
-// "poisson", "gamma", "constant", "closed", "ramp", "burst", "trace", in the order of `reprise
-// list`. Gaps within ramps and bursts are exponential.
+// "poisson", "gamma", "constant", "closed", "sessions", "ramp", "burst", "trace", in the order of
+// `reprise list`. Gaps within ramps and bursts are exponential.
 std::vector<ArrivalInfo> known_arrivals();
 
 // Throws Error for an unknown name, with the nearest, and for invalid options: a rate, cv or burst

@@ -1,10 +1,12 @@
 #include "experiments/serving/load_driver.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "core/base/error.h"
 #include "experiments/framework/kind.h"
+#include "experiments/serving/send_order.h"
 
 namespace reprise::experiments::serving {
 namespace {
@@ -23,8 +25,10 @@ class Driver {
         schedule_(schedule),
         options_(options),
         clock_(clock),
+        order_(schedule),
         growth_(options.growth) {
     result_.log.requests.reserve(schedule.intended_s.size());
+    if (is_of_sessions()) result_.log.requests.resize(schedule.intended_s.size());
   }
 
   DriveResult run() {
@@ -38,55 +42,77 @@ class Driver {
       if (!result_.stop_reason.empty()) break;
     }
     end_the_rest();
+    std::erase_if(result_.log.requests, [](const RequestEntry& entry) { return entry.sent_s < 0; });
     return std::move(result_);
   }
 
  private:
   [[nodiscard]] bool is_closed() const { return schedule_.most_in_flight > 0; }
   [[nodiscard]] double now_s() const { return clock_.now_s() - start_s_; }
-  [[nodiscard]] int64_t sent() const { return std::ssize(result_.log.requests); }
+  [[nodiscard]] bool is_of_sessions() const { return !schedule_.follows.empty(); }
+  [[nodiscard]] int64_t sent() const { return order_.count_sent(); }
   [[nodiscard]] int64_t in_flight() const { return sent() - done_; }
-  [[nodiscard]] bool has_more() const { return sent() < std::ssize(schedule_.intended_s); }
-  [[nodiscard]] double next_due_s() const {
-    return schedule_.intended_s[static_cast<size_t>(sent())];
-  }
-  [[nodiscard]] bool may_send() const {
-    return has_more() && (!is_closed() || in_flight() < schedule_.most_in_flight);
-  }
+  [[nodiscard]] bool has_more() const { return order_.has_more(); }
 
   void send_what_is_due() {
-    while (may_send()) {
+    while (const std::optional<SendOrder::Due> due = order_.next()) {
       // Compared with the clock itself: a target that advances to exactly this moment has reached
       // it.
-      if (start_s_ + next_due_s() > clock_.now_s()) return;
+      if (start_s_ + due->time_s > clock_.now_s()) return;
       draw_next();
-      send(is_closed() ? now_s() : next_due_s());
+      send(due->index, is_closed() ? std::max(due->time_s, turn_s(due->index)) : due->time_s);
+    }
+  }
+  // The time at which a request of a closed loop is intended: now, but a session's further turn as
+  // soon as its pause is over.
+  [[nodiscard]] double turn_s(int64_t index) const {
+    return is_of_sessions() && schedule_.follows[static_cast<size_t>(index)] >= 0 ? 0 : now_s();
+  }
+
+  // Draws the next request before it is due. In sessions another one may become the next
+  // meanwhile, so several can be waiting.
+  void draw_next() {
+    const std::optional<SendOrder::Due> due = order_.next();
+    const int64_t index = due ? due->index : is_of_sessions() || !has_more() ? -1 : sent();
+    if (index < 0 || drawn_.contains(index)) return;
+    workloads::ServingRequest request = draw_(index);
+    if (is_of_sessions()) put_own_answers(request);
+    drawn_.emplace(index, std::move(request));
+  }
+
+  void put_own_answers(workloads::ServingRequest& request) {
+    for (const workloads::EarlierAnswer& answer : request.answers) {
+      const std::vector<int32_t>& own =
+          result_.log.requests[static_cast<size_t>(answer.request)].tokens;
+      const bool is_known = std::ssize(own) == answer.tokens;
+      if (is_known) std::copy(own.begin(), own.end(), request.prompt.begin() + answer.first);
+      ++(is_known ? result_.own_answers : result_.invented_answers);
     }
   }
 
-  void draw_next() {
-    if (has_more() && !next_) next_ = draw_(sent());
-  }
-
-  void send(double intended_s) {
-    const int64_t index = sent();
+  void send(int64_t index, double intended_s) {
     last_sent_s_ = now_s();
-    workloads::ServingRequest request = std::move(*next_);
-    next_.reset();
-    result_.log.requests.push_back({.index = index,
-                                    .intended_s = intended_s,
-                                    .sent_s = last_sent_s_,
-                                    .prompt_tokens = std::ssize(request.prompt),
-                                    .wanted_tokens = request.output_tokens,
-                                    .outcome = Outcome::kCancelled,
-                                    .reason = "nothing was heard of it"});
+    workloads::ServingRequest request = std::move(drawn_.extract(index).mapped());
+    RequestEntry entry{.index = index,
+                       .intended_s = intended_s,
+                       .sent_s = last_sent_s_,
+                       .prompt_tokens = std::ssize(request.prompt),
+                       .wanted_tokens = request.output_tokens,
+                       .outcome = Outcome::kCancelled,
+                       .reason = "nothing was heard of it"};
+    if (is_of_sessions())
+      result_.log.requests[static_cast<size_t>(index)] = std::move(entry);
+    else
+      result_.log.requests.push_back(std::move(entry));
+    order_.sent(index);
     target_.submit(index, std::move(request), intended_s + start_s_);
   }
 
   // In the clock's time.
   [[nodiscard]] double next_look_s() const {
     const double most = clock_.now_s() + kMostWait_s;
-    return may_send() ? std::min(most, start_s_ + next_due_s()) : most;
+    const std::optional<SendOrder::Due> due = order_.next();
+    return due ? std::min(most, start_s_ + due->time_s) : most;
   }
 
   void advance(double until_s) {
@@ -105,7 +131,8 @@ class Driver {
   }
 
   void take(TargetEvent& event) {
-    REPRISE_CHECK(event.request >= 0 && event.request < sent(), "request {}", event.request);
+    REPRISE_CHECK(event.request >= 0 && event.request < std::ssize(result_.log.requests),
+                  "request {}", event.request);
     RequestEntry& entry = result_.log.requests[static_cast<size_t>(event.request)];
     REPRISE_CHECK(entry.done_s < 0, "request {} ended before", event.request);
     take_tokens(entry, event.tokens, event.time_s - start_s_);
@@ -131,6 +158,7 @@ class Driver {
   void end(RequestEntry& entry, TargetEvent& event) {
     ++done_;
     entry.done_s = event.time_s - start_s_;
+    order_.ended(entry.index, entry.done_s);
     entry.outcome = event.outcome;
     entry.reason = std::move(event.reason);
     if (entry.outcome == Outcome::kCancelled && entry.reason.empty())
@@ -178,12 +206,13 @@ class Driver {
   const workloads::ArrivalSchedule& schedule_;
   const DriveOptions& options_;
   const Clock& clock_;
+  SendOrder order_;
   QueueGrowth growth_;
   double start_s_ = 0;
   double last_sent_s_ = 0;  // from the start
   int64_t done_ = 0, due_ = 0;
   bool is_ending_ = false;
-  std::optional<workloads::ServingRequest> next_;  // drawn, not yet sent
+  std::map<int64_t, workloads::ServingRequest> drawn_;  // and not yet sent
   TargetReport report_;
   DriveResult result_;
 };

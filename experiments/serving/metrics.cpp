@@ -272,6 +272,10 @@ Measurement measure(const RunResult& result, const MetricOptions& options) {
   Measurement out = measure(result.log, options);
   add_verdict(result.verdict, out);
   out.resolved["was_flushed"] = result.was_flushed;
+  if (result.own_answers + result.invented_answers > 0) {
+    out.answers["own_answers"] = result.own_answers;
+    out.answers["invented_answers"] = result.invented_answers;
+  }
   out.resolved["prime_s"] = result.prime_s;
   return out;
 }

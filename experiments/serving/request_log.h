@@ -49,8 +49,9 @@ struct StepEntry {
 };
 
 struct RequestLog {
-  std::vector<RequestEntry> requests;  // request i is at index i
-  std::vector<StepEntry> steps;        // empty: the server does not report them
+  // Ascending by index. Request i is at index i unless the run was given up before it.
+  std::vector<RequestEntry> requests;
+  std::vector<StepEntry> steps;  // empty: the server does not report them
 };
 
 }  // namespace reprise::experiments::serving

@@ -77,6 +77,8 @@ RunResult run(Target& target, const workloads::RequestSource& source,
       clock);
   result.log = std::move(driven.log);
   result.stop_reason = std::move(driven.stop_reason);
+  result.own_answers = driven.own_answers;
+  result.invented_answers = driven.invented_answers;
   check_log(result.log,
             result.stop_reason.empty() ? source.size() : std::ssize(result.log.requests));
   if (options.reuse && result.stop_reason.empty()) check_reuse(result.log, source, options);

@@ -39,14 +39,16 @@ struct RunOptions {
 struct RunResult {
   RequestLog log;  // times from the start of the measurement
   Verdict verdict;
-  bool was_flushed = false;  // the cache was empty, or held only the prefixes
-  double prime_s = 0;        // time to compute the prefixes
-  std::string stop_reason;   // reason why the run was given up; "": it was not
+  bool was_flushed = false;                       // the cache was empty, or held only the prefixes
+  double prime_s = 0;                             // time to compute the prefixes
+  std::string stop_reason;                        // reason why the run was given up; "": it was not
+  int64_t own_answers = 0, invented_answers = 0;  // see DriveResult
 };
 
 // Sends request i of the source at schedule.intended_s[i], and waits for the last answer. In a
-// closed loop a request is sent when fewer than schedule.most_in_flight are running. The run is
-// given up if the queue only grows; the log then lacks the requests that were not sent.
+// closed loop a request is sent when fewer than schedule.most_in_flight are running; in sessions,
+// when the answer before it has come, with the server's own answers in its prompt. The run is given
+// up if the queue only grows; the log then lacks the requests that were not sent.
 //
 // Throws Error if the log breaks an invariant (log_check.h), if the tokens reused by served
 // requests are outside the sum of their bounds, and if a server with bounds does not report them.

@@ -99,7 +99,7 @@ class PromptCacheMethod final : public Method {
   void prepare(const Setup& setup) override {
     check(setup.use);
     REPRISE_CHECK(setup.decoder != nullptr, "a setup without a decoder");
-    has_one_piece_ = setup.use.markup == nullptr &&
+    has_one_piece_ = setup.use.markup == nullptr && setup.use.modules.empty() &&
                      std::all_of(setup.use.prefixes.begin(), setup.use.prefixes.end(),
                                  [](const Prefix& prefix) { return prefix.size() <= 1; });
     if (setup.use.markup != nullptr) {
@@ -112,8 +112,8 @@ class PromptCacheMethod final : public Method {
       // If nothing follows the prefix, its last token is computed instead of imported.
       const auto shortest = std::min_element(
           all.begin(), all.end(),
-          [](const auto& a, const auto& b) { return a.tokens.size() < b.tokens.size(); });
-      spared_tokens_ = static_cast<int32_t>(shortest->tokens.size()) - 1;
+          [](const auto& a, const auto& b) { return a.schema.length < b.schema.length; });
+      spared_tokens_ = static_cast<int32_t>(shortest->schema.length) - 1;
     }
     reads_markup_ = setup.use.markup != nullptr;
     shaper_ = std::make_shared<prompt_cache::ModuleShaper>(
@@ -180,17 +180,17 @@ class PromptCacheMethod final : public Method {
     return pml::compile_schema(pml::parse_schema(source), pml::encoder_of(*markup.tokenizer),
                                layout(markup));
   }
-  // The schema of the markup, followed by one schema for each prefix.
+  // The schema of the markup, that of the modules, and one schema for each prefix.
   [[nodiscard]] std::vector<prompt_cache::SharedSchema> schemas(const Use& use) const {
     std::vector<prompt_cache::SharedSchema> all;
-    if (use.markup != nullptr) all.push_back({.schema = compiled(*use.markup), .tokens = {}});
-    for (const Prefix& prefix : use.prefixes) {
-      std::vector<int32_t> tokens;
-      for (const std::vector<int32_t>& piece : prefix)
-        tokens.insert(tokens.end(), piece.begin(), piece.end());
-      if (!tokens.empty())
-        all.push_back({.schema = prompt_cache::plain_schema(prefix), .tokens = tokens});
-    }
+    using prompt_cache::ImportedBy;
+    if (use.markup != nullptr) all.push_back({.schema = compiled(*use.markup)});
+    if (!use.modules.empty())
+      all.push_back({.schema = prompt_cache::plain_schema({use.modules.begin(), use.modules.end()}),
+                     .by = ImportedBy::kAnyOrder});
+    for (const Prefix& prefix : use.prefixes)
+      if (!prefix.empty())
+        all.push_back({.schema = prompt_cache::plain_schema(prefix), .by = ImportedBy::kPrefix});
     return all;
   }
 

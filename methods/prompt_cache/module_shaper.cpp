@@ -1,6 +1,7 @@
 #include "methods/prompt_cache/module_shaper.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/base/error.h"
@@ -12,8 +13,17 @@
 namespace reprise::prompt_cache {
 namespace {
 
-bool begins_with(const std::vector<int32_t>& prompt, const std::vector<int32_t>& tokens) {
-  return prompt.size() >= tokens.size() && std::equal(tokens.begin(), tokens.end(), prompt.begin());
+// True if the prompt has these tokens from place `at` on.
+bool has_at(const std::vector<int32_t>& prompt, size_t at, const std::vector<int32_t>& tokens) {
+  return prompt.size() >= at + tokens.size() &&
+         std::equal(tokens.begin(), tokens.end(), prompt.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+std::vector<int32_t> tokens_of(const pml::CompiledSchema& schema) {
+  std::vector<int32_t> tokens;
+  for (const pml::Piece& piece : schema.pieces)
+    tokens.insert(tokens.end(), piece.tokens.begin(), piece.tokens.end());
+  return tokens;
 }
 
 // Removes the last token from the imports.
@@ -41,8 +51,10 @@ ModuleShaper::ModuleShaper(const PromptCacheOptions& options, std::vector<Shared
       imports_(std::make_shared<ModuleImports>()) {
   for (SharedSchema& shared : schemas) {
     Known known{.schema = std::make_unique<const pml::CompiledSchema>(std::move(shared.schema)),
-                .tokens = std::move(shared.tokens),
+                .by = shared.by,
+                .tokens = {},
                 .states = nullptr};
+    if (known.by == ImportedBy::kPrefix) known.tokens = tokens_of(*known.schema);
     known.states = std::make_unique<ModuleStates>(decoder_, *store_, *known.schema,
                                                   mode_named(options_.mode), whose, encode);
     encoded_ += known.states->encode();
@@ -70,18 +82,48 @@ kv::SegmentStoreOptions ModuleShaper::store_options(const std::vector<SharedSche
   return {.host_bytes = bytes, .runtime = decoder_.runtime()};
 }
 
-const ModuleShaper::Known* ModuleShaper::known_prefix(const std::vector<int32_t>& prompt) const {
-  const Known* longest = nullptr;
-  for (const Known& known : known_)
-    if (!known.tokens.empty() && begins_with(prompt, known.tokens) &&
-        (longest == nullptr || known.tokens.size() > longest->tokens.size()))
-      longest = &known;
+ModuleShaper::Beginning ModuleShaper::beginning_of(const std::vector<int32_t>& prompt) const {
+  Beginning longest;
+  for (const Known& known : known_) {
+    if (known.by == ImportedBy::kMarkup) continue;
+    Beginning found = modules_of(known, prompt);
+    if (found.tokens > longest.tokens) longest = std::move(found);
+  }
   return longest;
+}
+
+ModuleShaper::Beginning ModuleShaper::modules_of(const Known& known,
+                                                 const std::vector<int32_t>& prompt) {
+  const std::vector<pml::Piece>& pieces = known.schema->pieces;
+  Beginning beginning{.known = &known};
+  if (known.by == ImportedBy::kPrefix) {
+    if (!has_at(prompt, 0, known.tokens)) return {};
+    beginning.modules.resize(pieces.size());
+    std::iota(beginning.modules.begin(), beginning.modules.end(), 0);
+    beginning.tokens = known.tokens.size();
+    return beginning;
+  }
+  std::vector<bool> is_taken(pieces.size());
+  for (;;) {
+    size_t longest = pieces.size();
+    for (size_t i = 0; i < pieces.size(); ++i)
+      if (!is_taken[i] && has_at(prompt, beginning.tokens, pieces[i].tokens) &&
+          (longest == pieces.size() || pieces[i].tokens.size() > pieces[longest].tokens.size()))
+        longest = i;
+    // The prompt's last token is never imported: it must be computed.
+    if (longest == pieces.size() ||
+        beginning.tokens + pieces[longest].tokens.size() == prompt.size())
+      break;
+    is_taken[longest] = true;
+    beginning.modules.push_back(static_cast<int32_t>(longest));
+    beginning.tokens += pieces[longest].tokens.size();
+  }
+  return beginning;
 }
 
 const ModuleShaper::Known& ModuleShaper::of_markup() const {
   const auto found = std::find_if(known_.begin(), known_.end(),
-                                  [](const Known& one) { return one.tokens.empty(); });
+                                  [](const Known& one) { return one.by == ImportedBy::kMarkup; });
   REPRISE_CHECK(found != known_.end(), "a prompt with markup, and no schema");
   return *found;
 }
@@ -93,17 +135,19 @@ void ModuleShaper::shape(engine::Request& request) {
   }
   // If the logits of all tokens are wanted, all tokens are computed.
   if (!request.positions.empty() || request.logits == engine::LogitsMode::kAll) return;
-  const Known* known = known_prefix(request.prompt);
-  if (known == nullptr) return;
-  const auto count = static_cast<std::ptrdiff_t>(known->tokens.size());
+  Beginning beginning = beginning_of(request.prompt);
+  if (beginning.tokens == 0) return;
+  const Known& known = *beginning.known;
+  const auto count = static_cast<std::ptrdiff_t>(beginning.tokens);
   std::vector<int32_t> own(request.prompt.begin() + count, request.prompt.end());
   // The first answer's logits need a computed token. If no token follows the prefix, its last one
   // is computed.
   const bool is_prefix_alone = own.empty();
   if (is_prefix_alone) own.push_back(request.prompt.back());
-  pml::CompiledPrompt prompt = plain_prompt(*known->schema, std::move(own));
+  pml::CompiledPrompt prompt =
+      plain_prompt(*known.schema, std::move(beginning.modules), std::move(own));
   if (is_prefix_alone) --prompt.new_runs.front().first;
-  import(*known, prompt, /*drops_last=*/is_prefix_alone, request);
+  import(known, prompt, /*drops_last=*/is_prefix_alone, request);
 }
 
 void ModuleShaper::import(const Known& known, const pml::CompiledPrompt& prompt, bool drops_last,

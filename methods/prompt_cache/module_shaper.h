@@ -27,11 +27,16 @@ class DerivedPrompt final : public engine::PromptMarkup {
   pml::CompiledPrompt prompt_;
 };
 
-// A schema whose modules are imported by prompts with its markup, or by all plain prompts that
-// begin with `tokens`.
+// The prompts that import the modules of a schema.
+enum class ImportedBy : uint8_t {
+  kMarkup,   // prompts with the schema's markup
+  kPrefix,   // plain prompts that begin with all modules, in the schema's order
+  kAnyOrder  // plain prompts that begin with some modules, each once, in any order
+};
+
 struct SharedSchema {
   pml::CompiledSchema schema;
-  std::vector<int32_t> tokens;  // empty: the schema is for prompts with markup
+  ImportedBy by = ImportedBy::kMarkup;
 };
 
 // The request of a prompt that is derived from a schema. It has all tokens at their positions, and
@@ -80,15 +85,23 @@ class ModuleShaper final : public engine::RequestShaper {
  private:
   struct Known {
     std::unique_ptr<const pml::CompiledSchema> schema;
-    std::vector<int32_t> tokens;
+    ImportedBy by;
+    std::vector<int32_t> tokens;  // kPrefix: of all modules
     std::unique_ptr<ModuleStates> states;
+  };
+  // Modules with which a prompt begins, and the number of their tokens.
+  struct Beginning {
+    const Known* known = nullptr;  // null: there are none
+    std::vector<int32_t> modules;
+    size_t tokens = 0;
   };
 
   [[nodiscard]] kv::SegmentStoreOptions store_options(const std::vector<SharedSchema>& schemas,
                                                       EncodeOptions& encode,
                                                       const std::string& folder);
-  // The longest known prefix of a plain prompt; null if there is none.
-  [[nodiscard]] const Known* known_prefix(const std::vector<int32_t>& prompt) const;
+  // The longest beginning of a plain prompt that is known.
+  [[nodiscard]] Beginning beginning_of(const std::vector<int32_t>& prompt) const;
+  [[nodiscard]] static Beginning modules_of(const Known& known, const std::vector<int32_t>& prompt);
   [[nodiscard]] const Known& of_markup() const;
   // Imports the modules of `prompt`. `drops_last`: without the last imported token.
   void import(const Known& known, const pml::CompiledPrompt& prompt, bool drops_last,

@@ -1,5 +1,6 @@
 #include "methods/prompt_cache/plain_schema.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -42,16 +43,26 @@ pml::CompiledSchema plain_schema(const std::vector<std::vector<int32_t>>& module
 }
 
 pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<int32_t> text) {
-  REPRISE_CHECK(!text.empty(), "a prompt without a new token");
+  std::vector<int32_t> all(schema.pieces.size());
+  std::iota(all.begin(), all.end(), 0);
+  return plain_prompt(schema, std::move(all), std::move(text));
+}
+
+pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<int32_t> modules,
+                                 std::vector<int32_t> text) {
+  REPRISE_CHECK(!text.empty() && !modules.empty(), "a prompt without a new token or a module");
+  std::sort(modules.begin(), modules.end());
   pml::CompiledPrompt prompt;
-  prompt.modules.resize(schema.modules.size());
-  std::iota(prompt.modules.begin(), prompt.modules.end(), 0);
-  prompt.pieces.resize(schema.pieces.size());
-  std::iota(prompt.pieces.begin(), prompt.pieces.end(), 0);
-  prompt.cached_tokens = schema.length;
+  prompt.modules = {0};  // the one that holds all others
+  for (const int32_t module : modules) {
+    prompt.modules.push_back(module + 1);
+    prompt.pieces.push_back(module);
+    prompt.cached_tokens += std::ssize(schema.pieces.at(static_cast<size_t>(module)).tokens);
+  }
+  const int64_t first = schema.modules[static_cast<size_t>(modules.back()) + 1].end;
   prompt.new_tokens = static_cast<int64_t>(text.size());
-  prompt.end = schema.length + prompt.new_tokens;
-  prompt.new_runs.push_back({.first = schema.length, .tokens = std::move(text)});
+  prompt.end = first + prompt.new_tokens;
+  prompt.new_runs.push_back({.first = first, .tokens = std::move(text)});
   return prompt;
 }
 

@@ -15,5 +15,9 @@ pml::CompiledSchema plain_schema(const std::vector<std::vector<int32_t>>& module
 
 // A prompt that imports all modules, followed by `text`, which must not be empty.
 pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<int32_t> text);
+// A prompt that imports some of the modules, numbered from 0 on, each once and at least one. The
+// text's positions follow the last of them.
+pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<int32_t> modules,
+                                 std::vector<int32_t> text);
 
 }  // namespace reprise::prompt_cache

@@ -168,6 +168,23 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.figure("parts.png").startswith(b"\x89PNG"))
 
+    def test_draws_requests_over_time(self):
+        import timeline
+        def timed(index, method, samples):
+            one = record(method, 8, samples[0])
+            return one | {"group": {"id": "g", "index": index}, "samples": {"ttft_ms": samples}}
+        records = [timed(0, "paged", [8.0, 8.0, 8.0, 6.0]), timed(1, "auto", [4.0, 2.0, 1.0, 6.0])]
+        run = manifest(family="timeline", name="over_time")
+        figure, remark = timeline.draw(document(records, run), run["plots"][0])
+        points = [line.get_ydata() for line in figure.axes[0].get_lines() if line.get_marker() == "."]
+        self.assertEqual([list(ratios) for ratios in points], [[2.0, 4.0, 8.0, 1.0]])
+        self.assertIn("median of 9 requests", remark)
+        self.assertEqual(timeline.running_median([5, 1, 3, 2], 3), [3.0, 3, 2, 2.5])
+        # Runs that did not serve the same requests cannot be compared one by one.
+        self.assertEqual(timeline.speedups(timed(1, "auto", [4.0]), records[0], "ttft_ms"), [])
+        self.assertEqual(self.draw(records, run).returncode, 0)
+        self.assertIsNone(timeline.draw(document(RECORDS, run), run["plots"][0]))
+
     def test_draws_attention_maps_of_two_texts(self):
         import attention
         def mapped(method, layer):

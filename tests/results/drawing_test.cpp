@@ -50,6 +50,13 @@ TEST(FiguresDocument, FillsTitlesFromThePointsThatAreDrawn) {
   EXPECT_FALSE(document["records"][0].contains("samples"));
 }
 
+TEST(FiguresDocument, KeepsTheSamplesThatATimelineDraws) {
+  ResultsFolder folder = two_points();
+  folder.run.plots[0].family = "timeline";
+  const Json document = json_of(figures_document(folder));
+  EXPECT_EQ(document["records"][0]["samples"], Json({{"ttft_ms", {2.0, 1.0}}}));
+}
+
 TEST(FiguresDocument, PlacesThatNoCaseHasAreNotMissing) {
   ResultsFolder folder = two_points();
   folder.run.settings.cases = {{{"prompt_tokens", 8}}, {{"prompt_tokens", 16}}};

@@ -216,14 +216,32 @@ TEST(Arrivals, RefuseWhatCannotBe) {
   EXPECT_NE(message("trace", {.recorded_s = {3, 3}, .recorded_rate_rps = 1}).find("one moment"),
             std::string::npos);
   EXPECT_NE(message("closed", {.most_in_flight = 0}).find("at least 1"), std::string::npos);
+  EXPECT_NE(message("sessions", {}).find("has no conversations"), std::string::npos);
+  EXPECT_NE(message("sessions", {.most_in_flight = 0, .follows = {-1}}).find("at least 1"),
+            std::string::npos);
+  EXPECT_NE(message("sessions", {.follows = {-1}, .pause_s = -1}).find("pause_s"),
+            std::string::npos);
   EXPECT_NE(message("poison", {}).find("did you mean \"poisson\"?"), std::string::npos);
 }
 
+TEST(Arrivals, PausesOfSessionsHaveTheStatedMean) {
+  constexpr int64_t kItems = 100000;
+  const ArrivalSchedule schedule =
+      make_arrivals(
+          "sessions",
+          {.most_in_flight = 3, .follows = std::vector<int64_t>(kItems, -1), .pause_s = 0.5})
+          ->schedule(kItems);
+  EXPECT_EQ(schedule.most_in_flight, 3);
+  const Moments moments = moments_of(schedule.pause_s);
+  EXPECT_NEAR(moments.mean, 0.5, 5 * 0.5 / std::sqrt(kItems));
+  EXPECT_NEAR(moments.cv, 1, 0.03);
+}
+
 TEST(Arrivals, EveryProcessIsListedOnce) {
-  EXPECT_EQ(known_arrivals().size(), 7u);
+  EXPECT_EQ(known_arrivals().size(), 8u);
   for (const ArrivalInfo& info : known_arrivals()) {
     EXPECT_FALSE(info.summary.empty());
-    EXPECT_NE(make_arrivals(info.name, {.recorded_s = {0}}), nullptr);
+    EXPECT_NE(make_arrivals(info.name, {.recorded_s = {0}, .follows = {-1}}), nullptr);
   }
 }
 

@@ -146,9 +146,12 @@ class Conversations final : public Entries {
   Conversations(Script script, const SourceOptions& options)
       : script_(std::move(script)),
         asked_(interleave(script_, options.under_way, options.order_seed)),
+        asking_(script_.turns.size()),
         shared_tokens_(options.shared_tokens) {
     prompt_tokens_.reserve(script_.turns.size());
     for (int64_t c = 0; c < script_.conversations(); ++c) add_prompt_tokens(c);
+    for (int64_t entry = 0; entry < size(); ++entry)
+      asking_[static_cast<size_t>(turn_of(entry))] = static_cast<uint32_t>(entry);
   }
 
   [[nodiscard]] int64_t size() const override { return std::ssize(asked_); }
@@ -175,6 +178,18 @@ class Conversations final : public Entries {
   [[nodiscard]] int64_t session(int64_t entry) const override {
     return asked_[static_cast<size_t>(entry)].conversation;
   }
+  [[nodiscard]] std::vector<EarlierAnswer> earlier_answers(int64_t entry) const override {
+    std::vector<EarlierAnswer> answers;
+    const int64_t last = turn_of(entry);
+    for (int64_t t = last - asked_[static_cast<size_t>(entry)].turn; t < last; ++t) {
+      const auto turn = static_cast<size_t>(t);
+      answers.push_back({.request = asking_[turn],
+                         .first = prompt_tokens_[turn],
+                         .tokens = script_.turns[turn].answer_tokens});
+    }
+    return answers;
+  }
+  [[nodiscard]] bool has_conversations() const override { return true; }
   [[nodiscard]] bool order_is_free() const override { return false; }
   [[nodiscard]] RequestSource::Dropped left_out() const override { return script_.left_out; }
 
@@ -203,6 +218,7 @@ class Conversations final : public Entries {
 
   Script script_;
   std::vector<Ask> asked_;              // [entries]
+  std::vector<uint32_t> asking_;        // [turns of the script]  the entry that asks each
   std::vector<int32_t> prompt_tokens_;  // [turns of the script]
   int64_t shared_tokens_;
 };

@@ -19,7 +19,9 @@ enum class Draw : uint64_t {
   kTurns,
   kNextTurn,
   kSample,
-  kOrder
+  kOrder,
+  kNovelty,
+  kRepeated
 };
 
 // Uniform in [0, 1).

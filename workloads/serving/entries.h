@@ -31,8 +31,20 @@ class Entries {
   // Index of the entry's prefix; -1: none.
   [[nodiscard]] virtual int32_t prefix(int64_t /*entry*/) const { return -1; }
 
+  // Texts of which prompts consist, in any order, up to the request's own part; each once in a
+  // prompt.
+  [[nodiscard]] virtual std::vector<std::vector<PromptPart>> modules() const { return {}; }
+  // Leading tokens of the entry's prompt that are modules.
+  [[nodiscard]] virtual int64_t module_tokens(int64_t /*entry*/) const { return 0; }
+
   // A number that turns of one conversation share, and no others.
   [[nodiscard]] virtual int64_t session(int64_t entry) const { return entry; }
+  // The turns before the entry in its conversation, oldest first: `request` is an entry, and
+  // `first` counts from the prompt's beginning. Entries of conversations keep their order.
+  [[nodiscard]] virtual std::vector<EarlierAnswer> earlier_answers(int64_t /*entry*/) const {
+    return {};
+  }
+  [[nodiscard]] virtual bool has_conversations() const { return false; }
 
   // See RequestSource::is_right().
   [[nodiscard]] virtual std::optional<bool> is_right(int64_t /*entry*/,

@@ -163,10 +163,13 @@ ServingRequest EntrySource::request(int64_t index) const {
   const Lengths wanted = lengths(index);
   std::vector<PromptPart> parts;
   add_parts(index, parts);
-  ServingRequest request{.prompt = tokens_of(parts, stream_),
-                         .output_tokens = wanted.output,
-                         .prefix = prefix_of(index),
-                         .shared_tokens = shared_[static_cast<size_t>(index)]};
+  ServingRequest request{
+      .prompt = tokens_of(parts, stream_),
+      .output_tokens = wanted.output,
+      .prefix = prefix_of(index),
+      .shared_tokens = shared_[static_cast<size_t>(index)],
+      .module_tokens = salt_tokens_ > 0 ? 0 : entries_->module_tokens(entry(index)),
+      .answers = answers_of(index, wanted.prompt)};
   REPRISE_CHECK(std::ssize(request.prompt) == wanted.prompt && wanted.prompt >= 1 &&
                     wanted.output >= 1 && request.shared_tokens <= wanted.prompt,
                 "request {} of source {}: {} tokens, wanted {}, shared {}; output {}", index, name_,
@@ -183,6 +186,43 @@ std::vector<DeclaredPrefix> EntrySource::prefixes() const {
         {.name = std::move(prefix.name), .tokens = tokens_of(prefix.parts, stream_)});
   }
   return declared;
+}
+
+std::vector<std::vector<int32_t>> EntrySource::modules() const {
+  std::vector<std::vector<int32_t>> all;
+  if (salt_tokens_ > 0) return all;  // no prompt begins with one
+  for (const std::vector<PromptPart>& parts : entries_->modules())
+    all.push_back(tokens_of(parts, stream_));
+  return all;
+}
+
+int64_t EntrySource::index_of(int64_t entry) const {
+  const auto found = std::lower_bound(chosen_.begin(), chosen_.end(), static_cast<uint32_t>(entry));
+  if (found == chosen_.end() || *found != static_cast<uint32_t>(entry)) return -1;
+  return found - chosen_.begin();
+}
+
+std::vector<EarlierAnswer> EntrySource::answers_of(int64_t index, int64_t prompt_tokens) const {
+  std::vector<EarlierAnswer> answers;
+  for (EarlierAnswer answer : entries_->earlier_answers(entry(index))) {
+    answer.request = index_of(answer.request);
+    answer.first += salt_tokens_;
+    if (answer.request >= 0 && answer.first + answer.tokens <= prompt_tokens)
+      answers.push_back(answer);
+  }
+  return answers;
+}
+
+std::vector<int64_t> EntrySource::follows() const {
+  std::vector<int64_t> follows;
+  if (!entries_->has_conversations()) return follows;
+  for (int64_t index = 0; index < size(); ++index) {
+    int64_t before = -1;
+    for (const EarlierAnswer& answer : entries_->earlier_answers(entry(index)))
+      before = std::max(before, index_of(answer.request));
+    follows.push_back(before);
+  }
+  return follows;
 }
 
 std::vector<double> EntrySource::arrivals_s() const {

@@ -24,6 +24,8 @@ class EntrySource final : public RequestSource {
   [[nodiscard]] ServingRequest request(int64_t index) const override;
   [[nodiscard]] Lengths lengths(int64_t index) const override;
   [[nodiscard]] std::vector<DeclaredPrefix> prefixes() const override;
+  [[nodiscard]] std::vector<std::vector<int32_t>> modules() const override;
+  [[nodiscard]] std::vector<int64_t> follows() const override;
   [[nodiscard]] std::optional<bool> is_right(int64_t index,
                                              std::string_view generated) const override {
     return entries_->is_right(entry(index), generated);
@@ -48,6 +50,10 @@ class EntrySource final : public RequestSource {
   // Returns the entry's prefix if the cut prompt still begins with it, else -1.
   [[nodiscard]] int32_t prefix_of(int64_t index) const;
   void add_parts(int64_t index, std::vector<PromptPart>& out) const;
+  // Index of the request that asks an entry of a conversation; -1: it is not asked.
+  [[nodiscard]] int64_t index_of(int64_t entry) const;
+  // The earlier answers that are whole in a prompt of so many tokens, and whose requests are asked.
+  [[nodiscard]] std::vector<EarlierAnswer> answers_of(int64_t index, int64_t prompt_tokens) const;
   [[noreturn]] void raise_empty() const;
 
   std::string name_;

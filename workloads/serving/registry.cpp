@@ -12,6 +12,7 @@
 #include "workloads/serving/mmlu.h"
 #include "workloads/serving/mmlu_lengths.h"
 #include "workloads/serving/mooncake.h"
+#include "workloads/serving/recombined.h"
 #include "workloads/serving/servegen.h"
 #include "workloads/serving/sharegpt.h"
 #include "workloads/serving/system_prompts.h"
@@ -30,6 +31,7 @@ constexpr Entry kSources[] = {
     {serving::grid_info, serving::make_grid},
     {serving::groups_info, serving::make_groups},
     {serving::tree_info, serving::make_tree},
+    {serving::recombined_info, serving::make_recombined},
     {serving::conversations_info, serving::make_conversations},
     {serving::sharegpt_info, serving::make_sharegpt},
     {serving::lengths_info, serving::make_lengths},

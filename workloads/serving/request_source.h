@@ -9,6 +9,14 @@
 
 namespace reprise::workloads {
 
+// An earlier answer of a conversation within a prompt. A client may put there what the server
+// answered.
+struct EarlierAnswer {
+  int64_t request = 0;            // index of the request that it answered
+  int64_t first = 0, tokens = 0;  // its place in the prompt
+  bool operator==(const EarlierAnswer&) const = default;
+};
+
 struct ServingRequest {
   std::vector<int32_t> prompt;  // as long as RequestSource::lengths() says; not empty
   int64_t output_tokens = 1;    // number of tokens to generate, >= 1
@@ -17,6 +25,13 @@ struct ServingRequest {
   // Leading tokens in common with an earlier request of the source or with the declared prefix. A
   // cache that forgets nothing can reuse at most these.
   int64_t shared_tokens = 0;
+  int64_t module_tokens = 0;                // leading tokens that are modules of the source
+  std::vector<EarlierAnswer> answers = {};  // oldest first
+
+  // Leading tokens that the conversation's earlier turns had in their prompts or answers.
+  [[nodiscard]] int64_t session_tokens() const {
+    return answers.empty() ? 0 : answers.back().first + answers.back().tokens;
+  }
   bool operator==(const ServingRequest&) const = default;
 };
 
@@ -41,6 +56,12 @@ class RequestSource {
   };
   [[nodiscard]] virtual Lengths lengths(int64_t index) const = 0;
   [[nodiscard]] virtual std::vector<DeclaredPrefix> prefixes() const { return {}; }
+  // Texts of which prompts consist, in any order, up to the request's own part; each once in a
+  // prompt. A user may give them to a server that caches texts wherever they stand.
+  [[nodiscard]] virtual std::vector<std::vector<int32_t>> modules() const { return {}; }
+  // [requests]  the request of the conversation's turn before each; -1: there is none. Empty: the
+  // source has no conversations.
+  [[nodiscard]] virtual std::vector<int64_t> follows() const { return {}; }
   // True if a generated text answers request `index` rightly; nullopt if requests have no answers.
   [[nodiscard]] virtual std::optional<bool> is_right(int64_t /*index*/,
                                                      std::string_view /*generated*/) const {

@@ -46,6 +46,8 @@ struct SourceOptions {
   double zipf_exponent = 0;
   int64_t few_shots = 1, few_shot_tokens = 0;
   int64_t documents = 1, document_tokens = 0;
+  int64_t picks = 1;
+  double novelty = 1;
   int64_t conversations = 0;
   int64_t turns = 0, turns_most = 0;
   int64_t under_way = 0;

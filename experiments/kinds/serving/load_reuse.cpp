@@ -17,8 +17,11 @@ using serving::RequestEntry;
 
 constexpr int64_t kSpareTokens = 2;  // of each request
 
-serving::ReuseBounds bounds_of(const workloads::ServingRequest& request) {
-  return {.most = std::min(std::ssize(request.prompt), request.shared_tokens + kSpareTokens)};
+// With the server's own answers in its prompt, a request may find them too.
+serving::ReuseBounds bounds_of(const workloads::ServingRequest& request, bool has_own_answers) {
+  const int64_t shared = has_own_answers ? std::max(request.shared_tokens, request.session_tokens())
+                                         : request.shared_tokens;
+  return {.most = std::min(std::ssize(request.prompt), shared + kSpareTokens)};
 }
 
 // Prompt tokens of served requests that the server's template of chats added. All requests share
@@ -81,7 +84,10 @@ double cached_share(std::span<const RequestEntry* const> requests) {
 
 std::string judge_reuse(const workloads::RequestSource& source, const CountersAround& counters,
                         int64_t other_tokens, PromptForm form, serving::RunResult& result) {
-  serving::Reuse reuse = serving::reuse_of(result.log, source, bounds_of);
+  serving::Reuse reuse =
+      serving::reuse_of(result.log, source, [&](const workloads::ServingRequest& request) {
+        return bounds_of(request, /*has_own_answers=*/result.own_answers > 0);
+      });
   if (form == PromptForm::kChat) reuse.bounds.most += template_tokens(source, result.log);
   const bool all_served = std::all_of(
       result.log.requests.begin(), result.log.requests.end(),

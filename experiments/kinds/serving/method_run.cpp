@@ -49,13 +49,19 @@ std::unique_ptr<const serving::Clock> clock_of(
 
 // The reuse of a request's prompt that the method promises.
 serving::ReuseBounds bounds_of(const ServingRequest& request, const reuse::ReusePromise& promise,
+                               bool imports_modules, bool is_of_sessions,
                                const std::vector<workloads::DeclaredPrefix>& announced) {
   const int64_t most = std::ssize(request.prompt) - 1;  // the last token is always computed
   serving::ReuseBounds bounds;
+  if (imports_modules) bounds.least = bounds.most = request.module_tokens;
   if (promise.declared && request.prefix >= 0 && !announced.empty())
     bounds.least = bounds.most =
         std::min<int64_t>(most, std::ssize(announced[static_cast<size_t>(request.prefix)].tokens));
-  if (promise.found) bounds.most = std::max(bounds.most, std::min(most, request.shared_tokens));
+  if (promise.found) {
+    int64_t shared = request.shared_tokens;
+    if (is_of_sessions) shared = std::max(shared, request.session_tokens());
+    bounds.most = std::max(bounds.most, std::min(most, shared));
+  }
   return bounds;
 }
 
@@ -133,8 +139,10 @@ std::unique_ptr<engine::Engine> MethodRun::make_engine(Bench& bench) {
   const std::vector<methods::Prefix> prefixes = announced_prefixes(axes_.engine, source_);
   if (virtual_clock_ == nullptr) {
     const double begin_s = clock_->now_s();
-    method_->prepare(bench.setup_of(group_, axes_.engine,
-                                    {.device = bench.context().device, .prefixes = prefixes}));
+    const std::vector<std::vector<int32_t>> modules = source_.modules();
+    method_->prepare(bench.setup_of(
+        group_, axes_.engine,
+        {.device = bench.context().device, .prefixes = prefixes, .modules = modules}));
     prepare_s_ = clock_->now_s() - begin_s;
   }
   auto cache = methods::join(method_->parts(), options);
@@ -152,17 +160,20 @@ serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
   std::vector<workloads::DeclaredPrefix> announced;
   if (declares_prefixes(axes_.engine)) announced = source_.prefixes();
   reuse::ReusePromise promise = engine_->cache().promise();
-  promise.declared = promise.declared || imports_prefixes(*engine_);
+  const bool imports = imports_prefixes(*engine_);
+  promise.declared = promise.declared || imports;
   serving::RunOptions options = run_options_of(group_, axes_, source_, config_);
   // The engine takes requests between two steps: a late one tells of its load, not of ours.
   options.rules.most_late_share = 1;
   options.primes = !announced.empty();
-  options.reuse = [&](const ServingRequest& r) { return bounds_of(r, promise, announced); };
+  const workloads::ArrivalSchedule schedule = schedule_of(group_, axes_.arrivals, source_);
+  options.reuse = [&](const ServingRequest& r) {
+    return bounds_of(r, promise, imports, !schedule.follows.empty(), announced);
+  };
   options.stop = &stop;
   const serving::SteadyClock real;
   const double begin_s = real.now_s();
-  serving::RunResult result = serving::run(
-      target_, source_, schedule_of(group_, axes_.arrivals, source_), options, *clock_);
+  serving::RunResult result = serving::run(target_, source_, schedule, options, *clock_);
   run_s_ = real.now_s() - begin_s;
   return result;
 }

@@ -94,7 +94,12 @@ void ServingKind::check(const Group& group) {
   problems.collect([&] { check_methods(group, has_model, bench_.context().device); });
   problems.collect([&] {
     const RequestSource& requests = *source(group);
-    (void)schedule_of(group, axes.arrivals, requests);
+    const bool is_of_sessions = !schedule_of(group, axes.arrivals, requests).follows.empty();
+    if (is_of_sessions && axes.judged_partings > 0)
+      raise(
+          "judged_partings is {}, and in sessions the prompts have the answers of the run, which "
+          "are not kept: leave it at 0",
+          axes.judged_partings);
     if (!group.model.random_weights)
       check_positions(Bench::config(group), extent_of(requests).longest);
   });
@@ -110,11 +115,11 @@ MemoryNeed ServingKind::memory_need(const Group& group) {
   if (const int64_t budget = kv_budget_bytes(axes.engine); budget > 0)
     tokens = std::min(tokens, budget / kv_bytes_per_token(config, group.kv_dtype));
   const std::vector<methods::Prefix> prefixes = announced_prefixes(axes.engine, *source(group));
+  const std::vector<std::vector<int32_t>> modules = source(group)->modules();
   int64_t held = 0;  // methods run one after another
   for (const MethodChoice& method : group.methods)
-    held = std::max(
-        held,
-        methods::make_method(method.name, method.options)->held_tokens({.prefixes = prefixes}));
+    held = std::max(held, methods::make_method(method.name, method.options)
+                              ->held_tokens({.prefixes = prefixes, .modules = modules}));
   tokens += held;
   return memory_of_model(config, group.weight_type(), group.kv_dtype, tokens);
 }

@@ -19,7 +19,8 @@ const MetricInfo kUnexplainedRequests = {
     "tie: 0 for an exact method"};
 
 bool served_both(const RequestLog& log, const RequestLog& first, size_t i) {
-  return log.requests[i].outcome == serving::Outcome::kServed &&
+  return log.requests[i].index == first.requests[i].index &&  // a run may have been given up
+         log.requests[i].outcome == serving::Outcome::kServed &&
          first.requests[i].outcome == serving::Outcome::kServed;
 }
 

@@ -15,6 +15,7 @@ using workloads::SourceOptions;
 
 constexpr double kMostSeconds = 1e9, kMostRate = 1e6;
 constexpr const char* kTrace = "trace";
+constexpr const char* kSessions = "sessions";
 constexpr const char* kDeclared = "declared";
 
 void show(AxisVisitor& visitor, const SourceField& field, SourceOptions& options) {
@@ -54,8 +55,15 @@ void ArrivalAxes::visit(AxisVisitor& visitor) {
                {0, kMostRate}, rate_rps);
   visitor.real({"cv", "ratio", "of gamma: the gaps' standard deviation over their mean"},
                {kLeastRate, 1e3}, cv);
-  visitor.integer({"most_in_flight", "requests", "of closed: users who wait for their answers"},
+  visitor.integer({"most_in_flight", "requests",
+                   "of closed: users who wait for their answers; of sessions: conversations under "
+                   "way"},
                   {1, kMostSequences}, most_in_flight);
+  visitor.real({"pause_s", "s",
+                "of sessions: mean time from an answer to the conversation's next request, such as "
+                "a tool takes",
+                /*came_later=*/true},
+               kSeconds, pause_s);
   visitor.real({"end_rate_rps", "1/s", "of a ramp: from its end on"}, kRates, end_rate_rps);
   visitor.real({"ramp_s", "s", "how long the rate takes to get there; 0: the whole run"}, kSeconds,
                ramp_s);
@@ -204,7 +212,9 @@ workloads::ArrivalSchedule schedule_of(const Group& group, const ArrivalAxes& ax
                                     .ramp_s = axes.ramp_s,
                                     .burst_rate_rps = axes.burst_rate_rps,
                                     .burst_s = axes.burst_s,
-                                    .between_s = axes.between_s};
+                                    .between_s = axes.between_s,
+                                    .pause_s = axes.pause_s};
+  if (axes.arrivals == kSessions) options.follows = source.follows();
   if (axes.arrivals == kTrace) {
     options.recorded_s = source.arrivals_s();
     options.recorded_rate_rps = options.rate_rps;

@@ -90,6 +90,71 @@ TEST(ServingRun, AClosedLoopSendsAsAnswersCome) {
   }
 }
 
+// Two conversations of three turns: requests 0, 2, 4 and 1, 3, 5. A user's text has one token, an
+// answer two; the source has answers of 50s.
+class TwoConversations final : public workloads::RequestSource {
+ public:
+  [[nodiscard]] int64_t size() const override { return 6; }
+  [[nodiscard]] Lengths lengths(int64_t index) const override { return {1 + 3 * (index / 2), 2}; }
+  [[nodiscard]] std::vector<int64_t> follows() const override { return {-1, -1, 0, 1, 2, 3}; }
+  [[nodiscard]] workloads::ServingRequest request(int64_t index) const override {
+    workloads::ServingRequest request{.output_tokens = 2};
+    for (int64_t turn = 0; turn <= index / 2; ++turn) {
+      request.prompt.push_back(static_cast<int32_t>(10 * (index % 2) + turn));
+      if (turn == index / 2) break;
+      request.answers.push_back(
+          {.request = 2 * turn + index % 2, .first = std::ssize(request.prompt), .tokens = 2});
+      request.prompt.insert(request.prompt.end(), 2, 50);
+    }
+    return request;
+  }
+};
+
+workloads::ArrivalSchedule sessions(int64_t most) {
+  workloads::ArrivalSchedule schedule =
+      workloads::make_arrivals("sessions",
+                               {.most_in_flight = most, .follows = TwoConversations().follows()})
+          ->schedule(6);
+  schedule.pause_s = {0, 0, 3, 4, 5, 6};
+  return schedule;
+}
+
+TEST(ServingRun, ATurnWaitsForTheAnswerBeforeItAndHasItInItsPrompt) {
+  FakeClock clock;
+  SimulatedServer server(clock, {.lanes = 2});
+  const RunResult result = run(server, TwoConversations(), sessions(2), few_rules(), clock);
+  // An answer takes 1.25 s.
+  const double intended_s[] = {0, 0, 4.25, 5.25, 10.5, 12.5};
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(result.log.requests[i].index, static_cast<int64_t>(i));
+    EXPECT_NEAR(result.log.requests[i].intended_s, intended_s[i], 1e-9) << i;
+    EXPECT_NEAR(result.log.requests[i].sent_s, intended_s[i], 1e-9) << i;
+  }
+  EXPECT_EQ(server.tokens[5], (std::vector<int32_t>{10, 7, 7, 11, 7, 7, 12}));
+  EXPECT_EQ(result.own_answers, 2 * (1 + 2));
+  EXPECT_EQ(result.invented_answers, 0);
+  EXPECT_EQ(TwoConversations().request(5).session_tokens(), 6);
+}
+
+TEST(ServingRun, AConversationBeginsWhenOneEnds) {
+  FakeClock clock;
+  SimulatedServer server(clock, {.lanes = 2});
+  const RunResult result = run(server, TwoConversations(), sessions(1), few_rules(), clock);
+  EXPECT_NEAR(result.log.requests[4].done_s, 11.75, 1e-9);
+  EXPECT_NEAR(result.log.requests[1].intended_s, 11.75, 1e-9);
+}
+
+// The answers of the source stand in for those that failed.
+TEST(ServingRun, AConversationGoesOnAfterARequestThatFailed) {
+  FakeClock clock;
+  SimulatedServer server(clock, {.lanes = 2, .fail_every = 3});
+  const RunResult result = run(server, TwoConversations(), sessions(2), few_rules(), clock);
+  EXPECT_EQ(result.log.requests[2].outcome, Outcome::kFailed);
+  EXPECT_EQ(server.tokens[4], (std::vector<int32_t>{0, 7, 7, 1, 50, 50, 2}));
+  EXPECT_EQ(result.invented_answers, 1);
+  EXPECT_EQ(result.own_answers, 5);
+}
+
 TEST(ServingRun, WarmsFlushesAndPrimesBeforeItMeasures) {
   FakeClock clock;
   SimulatedServer server(clock, {});

@@ -36,7 +36,8 @@ class SimulatedServer final : public Target {
 
   int64_t flushes = 0;
   std::vector<std::string> declared;
-  std::vector<size_t> prompts;  // lengths, as they came
+  std::vector<size_t> prompts;                     // lengths, as they came
+  std::map<int64_t, std::vector<int32_t>> tokens;  // of each request's prompt
 
   bool flush() override {
     ++flushes;
@@ -48,6 +49,7 @@ class SimulatedServer final : public Target {
   }
   void submit(int64_t id, workloads::ServingRequest request, double) override {
     prompts.push_back(request.prompt.size());
+    tokens[id] = request.prompt;
     if (id == options_.lose) return;
     auto lane = std::min_element(free_s_.begin(), free_s_.end());
     const double begin_s = std::max(*lane, clock_.time_s);

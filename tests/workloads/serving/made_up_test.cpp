@@ -49,6 +49,97 @@ TEST(Grid, SharesThePrefixAndNoMore) {
       64 + 128);
 }
 
+// The answers' places in a prompt, and the requests that they answered.
+TEST(Conversations, TellWhereEarlierAnswersStand) {
+  SourceOptions options{.user_tokens = 2,
+                        .user_tokens_most = 5,
+                        .output_tokens = 3,
+                        .output_tokens_most = 6,
+                        .conversations = 7,
+                        .turns = 1,
+                        .turns_most = 5};
+  for (const int64_t most_prompt : {0, 14}) {
+    options.most_prompt_tokens = most_prompt;  // longer turns are dropped
+    const auto source = make_sample("conversations", options);
+    const std::vector<int64_t> follows = source->follows();
+    ASSERT_EQ(std::ssize(follows), source->size());
+    int64_t answers = 0;
+    for (int64_t i = 0; i < source->size(); ++i) {
+      const ServingRequest request = source->request(i);
+      EXPECT_EQ(follows[static_cast<size_t>(i)],
+                request.answers.empty() ? -1 : request.answers.back().request);
+      for (const EarlierAnswer& answer : request.answers) {
+        const ServingRequest earlier = source->request(answer.request);
+        EXPECT_LT(answer.request, i);
+        EXPECT_EQ(answer.first, std::ssize(earlier.prompt));
+        EXPECT_EQ(answer.tokens, earlier.output_tokens);
+        EXPECT_TRUE(
+            std::equal(earlier.prompt.begin(), earlier.prompt.end(), request.prompt.begin()));
+        ++answers;
+      }
+    }
+    EXPECT_GT(answers, 0);
+  }
+  EXPECT_TRUE(make_sample("grid", {.requests = 2, .prompt_tokens = 4, .output_tokens = 7})
+                  ->follows()
+                  .empty());
+}
+
+SourceOptions recombined(double novelty) {
+  return {.requests = 200,
+          .user_tokens = 3,
+          .output_tokens = 2,
+          .documents = 8,
+          .document_tokens = 5,
+          .picks = 3,
+          .novelty = novelty};
+}
+
+// The documents with which a prompt begins.
+std::vector<size_t> documents_of(const ServingRequest& request,
+                                 const std::vector<std::vector<int32_t>>& modules) {
+  std::vector<size_t> documents;
+  for (auto at = request.prompt.begin(); at < request.prompt.begin() + request.module_tokens;
+       at += 5)
+    for (size_t i = 0; i < modules.size(); ++i)
+      if (std::equal(modules[i].begin(), modules[i].end(), at)) documents.push_back(i);
+  return documents;
+}
+
+TEST(Recombined, PromptsAreDifferentDocumentsOfThePool) {
+  const auto source = make_sample("recombined", recombined(1));
+  const std::vector<std::vector<int32_t>> modules = source->modules();
+  ASSERT_EQ(modules.size(), 8u);
+  std::set<std::vector<size_t>> combinations;
+  for (int64_t i = 0; i < source->size(); ++i) {
+    const ServingRequest request = source->request(i);
+    EXPECT_EQ(request.module_tokens, 15);
+    EXPECT_EQ(request.prompt.size(), 18u);
+    const std::vector<size_t> documents = documents_of(request, modules);
+    ASSERT_EQ(documents.size(), 3u);
+    EXPECT_EQ(std::set(documents.begin(), documents.end()).size(), 3u);
+    combinations.insert(documents);
+  }
+  // 200 draws of 336 combinations meet 151 of them on average.
+  EXPECT_GT(combinations.size(), 125u);
+  EXPECT_LT(combinations.size(), 175u);
+}
+
+TEST(Recombined, NoveltyIsTheShareOfNewCombinations) {
+  const auto burst = make_sample("recombined", recombined(0));
+  const std::vector<std::vector<int32_t>> modules = burst->modules();
+  for (int64_t i = 1; i < burst->size(); ++i) {
+    EXPECT_EQ(documents_of(burst->request(i), modules), documents_of(burst->request(0), modules));
+    EXPECT_GE(burst->request(i).shared_tokens, 15);
+  }
+  // Every other request repeats one before it, so it finds all of its documents in their order.
+  const auto half = make_sample("recombined", recombined(0.5));
+  int64_t repeated = 0;
+  for (int64_t i = 0; i < half->size(); ++i) repeated += half->request(i).shared_tokens >= 15;
+  EXPECT_GT(repeated, 80);
+  EXPECT_LT(repeated, 150);
+}
+
 TEST(Groups, AreDrawnInTheStatedShares) {
   constexpr int64_t kRequests = 20000, kGroups = 5;
   for (const double exponent : {0.0, 1.0, 2.5}) {

@@ -142,6 +142,15 @@ inline std::vector<SampleSource> sample_sources(const model::TempDir& dir, int64
                .few_shot_tokens = 4,
                .documents = 2,
                .document_tokens = 3});
+  add("recombined", {.requests = 40,
+                     .user_tokens = 1,
+                     .user_tokens_most = 4,
+                     .output_tokens = 2,
+                     .zipf_exponent = 0.5,
+                     .documents = 6,
+                     .document_tokens = 5,
+                     .picks = 3,
+                     .novelty = 0.6});
   add("conversations", {.shared_tokens = 4,
                         .user_tokens = 1,
                         .user_tokens_most = 4,

@@ -107,6 +107,14 @@ TEST(SourceOptions, WhatIsMissingOrDoesNotGoTogetherIsTold) {
            .few_shots = 1000,
            .documents = 1000},
           {"groups * few_shots * documents"});
+  refused("recombined",
+          {.requests = 2,
+           .user_tokens = 5,
+           .output_tokens = 2,
+           .documents = 3,
+           .document_tokens = 4,
+           .picks = 4},
+          {"picks is 4, more than documents, which is 3"});
   refused("conversations", {.user_tokens = 2, .output_tokens = 2, .turns = 2},
           {"needs a file or conversations"});
   refused("conversations",

@@ -78,6 +78,31 @@ TEST(LoadServe, PromptsMayBeSentAsChats) {
   }
 }
 
+TEST(LoadServe, ConversationsGoOnWithTheServersAnswers) {
+  const QuickstartServer server;
+  workloads::SourceOptions of_source;
+  of_source.vocab = 256;
+  of_source.conversations = 4;
+  of_source.turns = 3;
+  of_source.user_tokens = 8;
+  of_source.output_tokens = 6;
+  const auto source = workloads::make_request_source("conversations", of_source);
+  LoadOptions options;
+  options.place.url = "http://127.0.0.1:" + std::to_string(server.port());
+  const serving::SteadyClock clock;
+  const ServerFacts facts = ask_server(options, {source->request(0).prompt.front()}, clock);
+  const auto target = make_server_target(options, facts, clock);
+  const auto schedule =
+      workloads::make_arrivals("sessions", {.most_in_flight = 2, .follows = source->follows()})
+          ->schedule(source->size());
+  const serving::RunResult result = serving::run(
+      *target, *source, schedule,
+      {.rules = {.least_duration_s = 0, .least_requests = 1, .most_late_s = 10}}, clock);
+  EXPECT_TRUE(result.verdict.is_valid()) << result.verdict.reasons.front();
+  EXPECT_EQ(result.own_answers, 4 * (1 + 2));
+  EXPECT_EQ(result.invented_answers, 0);
+}
+
 TEST(LoadServe, WhatAFullServerRefusesIsCounted) {
   QuickstartOptions small;
   small.max_batch = 1;

@@ -135,6 +135,63 @@ TEST_F(Serving, ModulesAreHeldOnceForABatchAndChangeNoToken) {
             std::string::npos);
 }
 
+// Prompt Cache finds documents wherever they stand; methods that compare beginnings find what comes
+// before the first difference.
+TEST_F(Serving, DocumentsThatAreRecombinedAreImportedInAnyOrder) {
+  const std::vector<Measured> runs =
+      measured({{"methods",
+                 {"paged",
+                  {{"name", "auto"}, {"options", {{"reuse_prefill", true}, {"retain", true}}}},
+                  "prompt_cache",
+                  {{"name", "prompt_cache"}, {"options", {{"mode", "repair"}}}}}},
+                {"workload", "recombined"},
+                {"settings",
+                 {{"shared_tokens", nullptr},
+                  {"documents", 5},
+                  {"document_tokens", 16},
+                  {"picks", 3},
+                  {"novelty", 1.0}}}});
+  EXPECT_EQ(value_of(runs[0], "reused_tokens"), 0);
+  EXPECT_LT(value_of(runs[1], "reused_tokens"), 24 * 48);
+  for (size_t m = 2; m < 4; ++m) {
+    EXPECT_EQ(value_of(runs[m], "is_valid"), 1);
+    EXPECT_EQ(value_of(runs[m], "cached_token_share"), value_of(runs[2], "cached_token_share"));
+    EXPECT_EQ(value_of(runs[m], "reused_tokens"), 24 * 48);
+    EXPECT_EQ(runs[m].resolved["exactness"], "approximate");
+  }
+  EXPECT_EQ(value_of(runs[1], "equal_requests_ratio"), 1);
+}
+
+// Each prompt holds what the same method answered before, and a cache that keeps requests finds it.
+TEST_F(Serving, SessionsGoOnWithTheMethodsOwnAnswers) {
+  const Json changes = {
+      {"methods",
+       {"paged", {{"name", "auto"}, {"options", {{"reuse_prefill", true}, {"retain", true}}}}}},
+      {"workload", "conversations"},
+      {"settings",
+       {{"shared_tokens", nullptr},
+        {"requests", nullptr},
+        {"conversations", 6},
+        {"turns", 4},
+        {"arrivals", "sessions"},
+        {"most_in_flight", 3},
+        {"pause_s", 0.001}}}};
+  const std::vector<Measured> runs = measured(changes);
+  for (const Measured& run : runs) {
+    EXPECT_EQ(value_of(run, "ended_requests"), 24);
+    EXPECT_EQ(value_of(run, "is_valid"), 1);
+    EXPECT_EQ(run.answers["own_answers"], 6 * (1 + 2 + 3));
+    EXPECT_EQ(run.answers["invented_answers"], 0);
+  }
+  EXPECT_EQ(value_of(runs[1], "equal_requests_ratio"), 1);
+  EXPECT_GT(value_of(runs[1], "reused_tokens"), 0);
+  Json judged = changes;
+  judged["settings"]["judged_partings"] = 2;
+  EXPECT_NE(refusal(judged).find("leave it at 0"), std::string::npos);
+  EXPECT_NE(refusal({{"settings", {{"arrivals", "sessions"}}}}).find("has no conversations"),
+            std::string::npos);
+}
+
 TEST_F(Serving, ATightBudgetPreemptsAndChangesNoToken) {
   // Eight blocks of 64 tokens, 512 bytes a token: three sequences join with two blocks each, and
   // grow.

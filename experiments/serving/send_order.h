@@ -1,0 +1,49 @@
+// Which request of a schedule is sent next, and when.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "workloads/arrivals.h"
+
+namespace reprise::experiments::serving {
+
+// Open and closed loops send requests in their order. Sessions send a turn when the answer of the
+// turn before it has come and the pause after it is over. Times are seconds from the start of the
+// run.
+class SendOrder {
+ public:
+  // `schedule` must outlive this object.
+  explicit SendOrder(const workloads::ArrivalSchedule& schedule);
+
+  struct Due {
+    int64_t index = 0;
+    double time_s = 0;
+  };
+  // The next request that can be sent before another one ends; nullopt: there is none.
+  [[nodiscard]] std::optional<Due> next() const;
+  // The result of next() is sent.
+  void sent(int64_t index);
+  // A request has ended, whatever its outcome.
+  void ended(int64_t index, double time_s);
+  [[nodiscard]] int64_t count_sent() const { return sent_; }
+  [[nodiscard]] bool has_more() const { return sent_ < std::ssize(schedule_.intended_s); }
+
+ private:
+  [[nodiscard]] bool is_of_sessions() const { return !schedule_.follows.empty(); }
+
+  const workloads::ArrivalSchedule& schedule_;
+  int64_t sent_ = 0, in_flight_ = 0;
+  // Of sessions:
+  std::vector<int64_t> successors_;            // [requests]  the turn after each; -1: none
+  std::vector<int64_t> heads_;                 // first turns, in their order
+  size_t begun_ = 0;                           // sessions that have begun, in the order of heads_
+  int64_t open_ = 0;                           // sessions that have begun and not ended
+  using Waiting = std::pair<double, int64_t>;  // time and request
+  std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting_;
+};
+
+}  // namespace reprise::experiments::serving

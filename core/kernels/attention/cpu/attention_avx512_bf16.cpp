@@ -196,7 +196,7 @@ void compute_tile(const AttentionTask& task, const TileScratch& scratch, const L
   if (is_first) interleave_values(scratch, task.head_dim, (loaded + 1) / 2);
   if (task.has_alibi || keys % block_keys(vectors) != 0 || !tile.range.covers(first, keys))
     mask_tile<RowsOf64>(task, scratch, tile.first, vectors, first, keys, top);
-  softmax_tile<RowsOf64>(scratch, tile.first, vectors, keys, top);
+  softmax_tile<RowsOf64>(scratch, tile.first, vectors, keys, top, [] {});
   const int rows_ahead = is_first && loaded == kKeyTile ? kKeyTile : 0;
   Ahead next_keys(scratch.keys, loaded, loaded + rows_ahead);
   value_tile(scratch, scratch.o + tile.first * scratch.padded_dim, tile.lanes, (keys + 1) / 2,

@@ -78,10 +78,11 @@ void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_
   }
 }
 
-// Online softmax of scores[key][lane]; writes weights to p[key pair][lane].
-template <typename Layout>
+// Online softmax of scores[key][lane]; writes weights to p[key pair][lane]. Calls meanwhile() for
+// each pair of keys.
+template <typename Layout, typename Meanwhile>
 void softmax_tile(const TileScratch& scratch, int first_lane, int vectors, int keys,
-                  const float* top) {
+                  const float* top, Meanwhile&& meanwhile) {
   alignas(64) static constexpr uint16_t kInterleave[32] = {
       0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
@@ -100,6 +101,7 @@ void softmax_tile(const TileScratch& scratch, int first_lane, int vectors, int k
     __m512 n1 = _mm512_setzero_ps();
     int j = 0;
     for (; j + 1 < keys; j += 2) {
+      meanwhile();
       const __m512 p0 = exp2_weight(_mm512_sub_ps(_mm512_load_ps(column + j * kRow), m_safe));
       const __m512 p1 = exp2_weight(_mm512_sub_ps(_mm512_load_ps(column + (j + 1) * kRow), m_safe));
       n0 = _mm512_add_ps(n0, p0);

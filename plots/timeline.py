@@ -1,33 +1,32 @@
 """Draws family "timeline": how many times as fast as the first method each other method serves the requests of a run, one
 after another, with a panel for each value of an axis. Both methods get the same requests, so requests are compared one by
-one; the line is a running median."""
+one; the line compares the sums of some requests in a row."""
 import common
 import lines
 
-WINDOW = 9  # requests of the running median
+WINDOW = 9  # requests in a row that the line sums up
 
 
-def running_median(values, window):
-    """Returns the median of each value with its neighbours; at the ends there are fewer of them."""
-    half = window // 2
-    medians = []
-    for index in range(len(values)):
-        near = sorted(values[max(0, index - half):index + half + 1])
-        middle = len(near) // 2
-        medians.append(near[middle] if len(near) % 2 else (near[middle - 1] + near[middle]) / 2)
-    return medians
+def near(values, index):
+    """Returns the value and its neighbours within the window; at the ends there are fewer of them."""
+    return values[max(0, index - WINDOW // 2):index + WINDOW // 2 + 1]
+
+
+def running_speedup(ours, theirs):
+    """Returns, for each request, their time for it and its neighbours over our time for the same."""
+    return [sum(near(theirs, index)) / sum(near(ours, index)) for index in range(len(ours))]
 
 
 def samples_of(record, metric):
     return record.get("samples", {}).get(metric, [])
 
 
-def speedups(record, first, metric):
-    """Returns the ratio of the first method's sample to the record's for each request; empty if they cannot be paired."""
+def pairs_of(record, first, metric):
+    """Returns the record's samples and the first method's; two empty lists if they are not of the same requests."""
     ours, theirs = samples_of(record, metric), samples_of(first, metric)
     if len(ours) != len(theirs) or not all(value > 0 for value in ours):
-        return []
-    return [there / here for here, there in zip(ours, theirs)]
+        return [], []
+    return ours, theirs
 
 
 def firsts_of(records):
@@ -56,11 +55,11 @@ def draw(document, spec):
     for plot, (value, inside) in zip(plots[0], panels):
         plot.axhline(1, color="#555555", linestyle="--", linewidth=1)
         for record in inside:
-            ratios = speedups(record, firsts[record["group"]["id"]], spec["y"])
+            ours, theirs = pairs_of(record, firsts[record["group"]["id"]], spec["y"])
             color, _, dash = styles[name_of(record)]
-            numbers = range(1, len(ratios) + 1)
-            plot.plot(numbers, ratios, ".", color=color, markersize=3, alpha=0.35)
-            plot.plot(numbers, running_median(ratios, WINDOW), dash, color=color, linewidth=1.8)
+            numbers = range(1, len(ours) + 1)
+            plot.plot(numbers, [there / here for here, there in zip(ours, theirs)], ".", color=color, markersize=3, alpha=0.35)
+            plot.plot(numbers, running_speedup(ours, theirs), dash, color=color, linewidth=1.8)
         common.title_panel(plot, run, spec, value)
         plot.set_xlabel("number of the request", fontsize=10 if len(panels) == 1 else 8)
         plot.grid(True, which="major", linewidth=0.4, alpha=0.6)
@@ -70,4 +69,4 @@ def draw(document, spec):
     plots[0][0].set_ylabel(f"{common.name_of(spec['y'])} of {first}\nover that of the method")
     handles = [lines.Line2D([], [], color=color, linestyle=dash, label=name) for name, (color, _, dash) in styles.items()]
     plots[0][-1].legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1), handlelength=3.5)
-    return figure, f"Points: one request each. Lines: median of {WINDOW} requests in a row."
+    return figure, f"Points: one request each. Lines: the sum of {WINDOW} requests in a row."

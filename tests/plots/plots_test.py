@@ -178,10 +178,12 @@ class PlotTest(unittest.TestCase):
         figure, remark = timeline.draw(document(records, run), run["plots"][0])
         points = [line.get_ydata() for line in figure.axes[0].get_lines() if line.get_marker() == "."]
         self.assertEqual([list(ratios) for ratios in points], [[2.0, 4.0, 8.0, 1.0]])
-        self.assertIn("median of 9 requests", remark)
-        self.assertEqual(timeline.running_median([5, 1, 3, 2], 3), [3.0, 3, 2, 2.5])
+        self.assertIn("sum of 9 requests", remark)
+        lines = [line.get_ydata() for line in figure.axes[0].get_lines() if line.get_marker() == "None"]
+        self.assertEqual([list(speedups) for speedups in lines[1:]], [[30 / 13] * 4])  # the first is at 1
+        self.assertEqual(timeline.running_speedup([1.0] * 12, list(range(12)))[6], sum(range(2, 11)) / 9)
         # Runs that did not serve the same requests cannot be compared one by one.
-        self.assertEqual(timeline.speedups(timed(1, "auto", [4.0]), records[0], "ttft_ms"), [])
+        self.assertEqual(timeline.pairs_of(timed(1, "auto", [4.0]), records[0], "ttft_ms"), ([], []))
         self.assertEqual(self.draw(records, run).returncode, 0)
         self.assertIsNone(timeline.draw(document(RECORDS, run), run["plots"][0]))
 

@@ -244,6 +244,21 @@ TEST(SegmentStoreFolder, ErasesAFileWhoseHeaderIsDamaged) {
   EXPECT_FALSE(store.acquire("a"));
 }
 
+// The next put() finds the damage and forgets the file, while memory still has the segment.
+TEST(SegmentStoreFolder, ErasesADamagedFileOfASegmentInMemory) {
+  const model::TempDir folder;
+  SegmentStore store({.host_bytes = 10 * kSmallSegmentBytes, .directory = folder.path()});
+  store.put("a", segment_of(1));
+  const fs::path path = files_of(folder.path()).at(0);
+  write_content(path, content_of(path).substr(0, 100));
+  store.put("b", segment_of(2));
+  EXPECT_TRUE(acquires(store, "a", 1));
+  EXPECT_TRUE(store.erase("a"));
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_FALSE(store.acquire("a"));
+  EXPECT_FALSE(store.erase("a"));
+}
+
 // A file that is changed in place under a living store is checked again.
 TEST(SegmentStoreFolder, ChecksAgainWhatHasChanged) {
   const model::TempDir folder;

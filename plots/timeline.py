@@ -21,33 +21,35 @@ def samples_of(record, metric):
     return record.get("samples", {}).get(metric, [])
 
 
+def served_all(record):
+    return record["metrics"].get("errors", {"value": 0})["value"] == 0
+
+
 def pairs_of(record, first, metric):
     """Returns the record's samples and the first method's; two empty lists if they are not of the same requests."""
     ours, theirs = samples_of(record, metric), samples_of(first, metric)
-    if len(ours) != len(theirs) or not all(value > 0 for value in ours):
+    if len(ours) != len(theirs) or not all(map(served_all, (record, first))) or not all(value > 0 for value in ours):
         return [], []
     return ours, theirs
 
 
 def firsts_of(records):
     """Returns {group: the record of its first method}."""
-    firsts = {}
-    for record in sorted(records, key=lambda record: record["group"]["index"]):
-        firsts.setdefault(record["group"]["id"], record)
-    return firsts
+    return {record["group"]["id"]: record for record in records if record["group"]["index"] == 0}
 
 
 def draw(document, spec):
     run = document["run"]
     shown = [record for record in document["records"] if samples_of(record, spec["y"])]
     firsts = firsts_of(shown)
-    others = [record for record in shown if record is not firsts[record["group"]["id"]]]
+    others = [record for record in shown if record["group"]["index"] > 0 and record["group"]["id"] in firsts]
     if not others:
         return None
     varying = [key for key in common.varying_settings(others, run, spec) if key != spec["x"]]
 
     def name_of(record):
-        return common.series_name(record, spec, varying)
+        invalid = " (INVALID)" if common.invalid_reason(record) else ""
+        return common.series_name(record, spec, varying) + invalid
     styles = common.styles_of(common.in_order(others, name_of))
     spec = spec | {"panels": spec["x"]}
     panels = common.panels_of(others, run, spec)

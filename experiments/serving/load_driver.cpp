@@ -69,15 +69,14 @@ class Driver {
     return is_of_sessions() && schedule_.follows[static_cast<size_t>(index)] >= 0 ? 0 : now_s();
   }
 
-  // Draws the next request before it is due. In sessions another one may become the next
-  // meanwhile, so several can be waiting.
+  // Draws the next request before it is due. A session's further turn was drawn when the turn
+  // before it was sent.
   void draw_next() {
     const std::optional<SendOrder::Due> due = order_.next();
-    const int64_t index = due ? due->index : is_of_sessions() || !has_more() ? -1 : sent();
-    if (index < 0 || drawn_.contains(index)) return;
-    workloads::ServingRequest request = draw_(index);
-    if (is_of_sessions()) put_own_answers(request);
-    drawn_.emplace(index, std::move(request));
+    draw(due ? due->index : is_of_sessions() || !has_more() ? -1 : sent());
+  }
+  void draw(int64_t index) {
+    if (index >= 0 && !drawn_.contains(index)) drawn_.emplace(index, draw_(index));
   }
 
   void put_own_answers(workloads::ServingRequest& request) {
@@ -93,6 +92,7 @@ class Driver {
   void send(int64_t index, double intended_s) {
     last_sent_s_ = now_s();
     workloads::ServingRequest request = std::move(drawn_.extract(index).mapped());
+    if (is_of_sessions()) put_own_answers(request);
     RequestEntry entry{.index = index,
                        .intended_s = intended_s,
                        .sent_s = last_sent_s_,
@@ -106,6 +106,7 @@ class Driver {
       result_.log.requests.push_back(std::move(entry));
     order_.sent(index);
     target_.submit(index, std::move(request), intended_s + start_s_);
+    draw(order_.successor(index));
   }
 
   // In the clock's time.

@@ -24,7 +24,7 @@ struct DriveOptions {
 struct DriveResult {
   RequestLog log;  // log of the requests that were sent
   // Earlier answers in prompts of sessions: those of the server, and those left as the source has
-  // them, because the server did not tell its tokens or had failed.
+  // them, because the server did not tell its tokens, had failed, or was asked for fewer.
   int64_t own_answers = 0, invented_answers = 0;
   std::string stop_reason;  // reason why the run was given up; "": it ran to its end
 };

@@ -81,6 +81,8 @@ RunResult run(Target& target, const workloads::RequestSource& source,
   result.invented_answers = driven.invented_answers;
   check_log(result.log,
             result.stop_reason.empty() ? source.size() : std::ssize(result.log.requests));
+  if (result.stop_reason.empty() && result.log.requests.back().index != source.size() - 1)
+    raise("the log ends with request {} of {}", result.log.requests.back().index, source.size());
   if (options.reuse && result.stop_reason.empty()) check_reuse(result.log, source, options);
   ValidityRules rules = options.rules;
   rules.is_open_loop = schedule.most_in_flight == 0;

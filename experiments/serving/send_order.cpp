@@ -10,10 +10,13 @@ SendOrder::SendOrder(const workloads::ArrivalSchedule& schedule) : schedule_(sch
   for (int64_t i = 0; i < std::ssize(follows); ++i) {
     const int64_t before = follows[static_cast<size_t>(i)];
     REPRISE_CHECK(before < i, "request {} follows request {}", i, before);
-    if (before < 0)
+    if (before < 0) {
       heads_.push_back(i);
-    else
-      successors_[static_cast<size_t>(before)] = i;
+      continue;
+    }
+    int64_t& successor = successors_[static_cast<size_t>(before)];
+    REPRISE_CHECK(successor < 0, "requests {} and {} follow request {}", successor, i, before);
+    successor = i;
   }
 }
 

@@ -27,6 +27,10 @@ class SendOrder {
   [[nodiscard]] std::optional<Due> next() const;
   // The result of next() is sent.
   void sent(int64_t index);
+  // The turn after a request in its session; -1: there is none.
+  [[nodiscard]] int64_t successor(int64_t index) const {
+    return is_of_sessions() ? successors_[static_cast<size_t>(index)] : -1;
+  }
   // A request has ended, whatever its outcome.
   void ended(int64_t index, double time_s);
   [[nodiscard]] int64_t count_sent() const { return sent_; }

@@ -184,6 +184,11 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(timeline.running_speedup([1.0] * 12, list(range(12)))[6], sum(range(2, 11)) / 9)
         # Runs that did not serve the same requests cannot be compared one by one.
         self.assertEqual(timeline.pairs_of(timed(1, "auto", [4.0]), records[0], "ttft_ms"), ([], []))
+        failed = records[1] | {"metrics": records[1]["metrics"] | {"errors": {"value": 1, "unit": "requests"}}}
+        self.assertEqual(timeline.pairs_of(failed, records[0], "ttft_ms"), ([], []))
+        invalid = [records[0], records[1] | {"invalid": "too short"}]
+        figure, _ = timeline.draw(document(invalid, run), run["plots"][0])
+        self.assertIn("(INVALID)", figure.axes[0].get_legend().get_texts()[0].get_text())
         self.assertEqual(self.draw(records, run).returncode, 0)
         self.assertIsNone(timeline.draw(document(RECORDS, run), run["plots"][0]))
 

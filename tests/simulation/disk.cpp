@@ -22,6 +22,14 @@ bool is_file(int file) {
   return ::fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
+// Sets a file's time to the next of a counter that begins in 2001.
+int set_time(int folder, const char* path, int flags) {
+  static time_t seconds = 1'000'000'000;
+  const timespec now = {.tv_sec = ++seconds, .tv_nsec = 0};
+  const timespec times[2] = {now, now};
+  return static_cast<int>(::syscall(SYS_utimensat, folder, path, times, flags));
+}
+
 // True if the operation fails; errno then says why.
 bool fails() {
   if (armed == nullptr || !armed->fails()) return false;
@@ -44,15 +52,21 @@ bool Disk::fails() {
   if (is_cut_) return true;
   if (!fails_next_ && (one_in_ == 0 || !random_.one_in(one_in_))) return false;
   fails_next_ = false;
+  is_cut_ = cuts_;
   ++failures_;
   return true;
 }
 
-size_t Disk::part_of(size_t count) {
-  if (is_cut_ || count < 2 || !random_.one_in(cuts_ ? 1 : 2)) return 0;
-  is_cut_ = cuts_;
+// The part is a drawn share, so that what is drawn later does not depend on `count`.
+size_t Disk::let_through(size_t count) {
+  const bool was_cut = is_cut_;
+  if (!fails()) return count;
+  if (was_cut) return 0;
+  const auto permille = static_cast<size_t>(random_.pick(1, 999));
+  const bool is_torn = cuts_ || random_.one_in(2);
+  if (!is_torn || count < 2) return 0;
   fails_next_ = true;
-  return static_cast<size_t>(random_.bits() % count);
+  return std::clamp<size_t>(count * permille / 1000, 1, count - 1);
 }
 
 int Disk::error() { return random_.one_in(2) ? ENOSPC : EIO; }
@@ -76,8 +90,10 @@ bool damage_a_file(const std::filesystem::path& folder, const char* extension, R
   else
     text[static_cast<size_t>(place)] =
         static_cast<char>(text[static_cast<size_t>(place)] ^ (1 << random.pick(0, 7)));
+  const auto time = std::filesystem::last_write_time(path);
   std::filesystem::remove(path);
   std::ofstream(path, std::ios::binary).write(text.data(), std::ssize(text));
+  std::filesystem::last_write_time(path, time);
   return true;
 }
 
@@ -87,16 +103,33 @@ extern "C" {
 
 ssize_t write(int file, const void* bytes, size_t count) {
   using namespace reprise::simulation;
-  if (armed == nullptr || !is_file(file) || !fails())
-    return ::syscall(SYS_write, file, bytes, count);
-  const int error = errno;
-  const size_t part = armed->part_of(count);
-  if (part > 0) return ::syscall(SYS_write, file, bytes, part);
-  errno = error;
+  if (armed == nullptr || !is_file(file)) return ::syscall(SYS_write, file, bytes, count);
+  const size_t part = armed->let_through(count);
+  if (part > 0 || count == 0) return ::syscall(SYS_write, file, bytes, part);
+  errno = armed->error();
   return -1;
 }
 
-int fsync(int /*file*/) { return reprise::simulation::fails() ? -1 : 0; }
+int fsync(int file) {
+  using namespace reprise::simulation;
+  if (fails()) return -1;
+  if (armed != nullptr && is_file(file)) set_time(file, nullptr, 0);
+  return 0;
+}
+
+int utimensat(int folder, const char* path, const timespec times[2], int flags) noexcept {
+  using namespace reprise::simulation;
+  if (armed != nullptr && times == nullptr) return set_time(folder, path, flags);
+  return static_cast<int>(::syscall(SYS_utimensat, folder, path, times, flags));
+}
+
+int unlink(const char* path) noexcept {
+  if (reprise::simulation::armed != nullptr && reprise::simulation::armed->is_cut()) {
+    errno = EIO;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_unlink, path));
+}
 
 int ftruncate(int file, off_t bytes) noexcept {
   if (reprise::simulation::fails()) return -1;

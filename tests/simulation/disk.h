@@ -1,6 +1,6 @@
 // A disk that fails when a simulation says so. The functions of the C library that create, write,
-// flush, rename and map files are replaced in this program; without an armed Disk they do what they
-// always do, except that nothing waits for the hardware: fsync() returns at once.
+// flush, rename, remove and map files are replaced in this program; without a Disk they do what
+// they always do, except that nothing waits for the hardware: fsync() returns at once.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,11 @@
 
 namespace reprise::simulation {
 
-// While a Disk is armed, one in `one_in` of its file operations fails:
-//   write      returns ENOSPC or EIO, or writes a part and says so; the next write then fails
-//   fsync      returns EIO
-//   rename     returns ENOSPC or EIO
-//   ftruncate  returns EIO
-//   mkostemps  returns EMFILE or ENOSPC
-//   mmap       of a file returns ENOMEM
-// After cut(), as after the process was killed, all of them fail until the end of the Disk: nothing
-// reaches the disk any more. Only one Disk exists at a time; files are used by one thread at a
-// time.
+// While it is armed, one in `one_in` of these operations fails, with ENOSPC or EIO: write (of
+// nothing, or of all but a part, after which the next operation fails), fsync, rename, ftruncate,
+// mkostemps, and mmap of a file (ENOMEM). If a failure cuts, the process is dead from then on: all
+// of them and unlink fail until the end of the Disk. Files get their times from a counter, because
+// stores sort by them. Only one Disk exists at a time, and one thread uses files.
 class Disk {
  public:
   explicit Disk(uint64_t seed);
@@ -27,17 +22,16 @@ class Disk {
   Disk& operator=(const Disk&) = delete;
   ~Disk();
 
-  // One in `one_in` operations fails from now on; 0: none. With `cuts`, a failing write leaves a
-  // part of its bytes behind and is the process's last: cut().
+  // One in `one_in` operations fails from now on; 0: none. With `cuts`, the first that fails is the
+  // process's last.
   void arm(int32_t one_in, bool cuts = false);
-  void cut() { is_cut_ = true; }
   [[nodiscard]] bool is_cut() const { return is_cut_; }
   [[nodiscard]] int64_t failures() const { return failures_; }
 
-  // For the replaced functions.
+  // For the replaced functions. True if an operation fails.
   bool fails();
-  // The bytes of a write that reach the disk, of `count`.
-  size_t part_of(size_t count);
+  // The bytes of a write of `count` that reach the disk; 0: it fails.
+  size_t let_through(size_t count);
   int error();
 
  private:

@@ -1,7 +1,6 @@
 #include "tests/simulation/drawn_engine.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/base/random.h"
 #include "core/engine/sampling.h"
@@ -98,8 +97,9 @@ engine::EngineOptions DrawnEngine::options(
       random_.one_in(2) ? least : random_.pick(least, std::max(least, (least + most) / 2));
   options.watermark_ratio = 0.01 * random_.pick(0, 20);
   const std::vector<std::string> schedulers = engine::known_schedulers();
-  options.scheduler = engine::make_scheduler(random_.of(std::span<const std::string>(schedulers)),
-                                             {.most_wait_s = 1e-9 * random_.pick(0, 60)});
+  const std::string& scheduler = random_.of(std::span<const std::string>(schedulers));
+  options.scheduler =
+      engine::make_scheduler(scheduler, {.most_wait_s = 1e-9 * random_.pick(0, 60)});
   options.clock_ns = [this] { return now_ns; };
   const Preemption kinds[] = {Preemption::kRecompute, Preemption::kSwapHost, Preemption::kSwapDisk,
                               Preemption::kSwapDisk};

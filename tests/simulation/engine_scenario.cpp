@@ -42,7 +42,8 @@ class EngineRun {
   struct Open {
     const Text* text = nullptr;
     int32_t new_tokens = 0, tokens = 0;
-    bool is_scored = false;
+    bool is_scored = false, is_cancelled = false;
+    int64_t deadline_ns = engine::kNever;
   };
 
   void submit_some(int64_t requests) {
@@ -52,12 +53,13 @@ class EngineRun {
                 .new_tokens = random_.pick(random_.one_in(2) ? 0 : DrawnEngine::kMostNew - 4,
                                            DrawnEngine::kMostNew),
                 .is_scored = random_.one_in(8)};
+      if (random_.one_in(10)) open.deadline_ns = drawn_.now_ns + random_.pick(5, 60);
       drawn_.engine().submit(
           {.id = next_,
            .prompt = open.text->prompt,
            .max_new_tokens = open.new_tokens,
            .logits = open.is_scored ? engine::LogitsMode::kAll : engine::LogitsMode::kNone,
-           .deadline_ns = random_.one_in(10) ? drawn_.now_ns + random_.pick(5, 60) : engine::kNever,
+           .deadline_ns = open.deadline_ns,
            .priority = random_.pick(0, 1)});
       open_[next_++] = open;
     }
@@ -67,7 +69,8 @@ class EngineRun {
     if (open_.empty()) return;
     auto entry = open_.begin();
     std::advance(entry, random_.pick(0, static_cast<int32_t>(open_.size()) - 1));
-    drawn_.engine().cancel(entry->first);  // false if it ends with this step
+    // False if it has ended and the next step tells so.
+    if (drawn_.engine().cancel(entry->first)) entry->second.is_cancelled = true;
   }
 
   void change_prefixes() {
@@ -114,14 +117,29 @@ class EngineRun {
     }
     using engine::FinishReason;
     if (event.finish == FinishReason::kNone) return;
-    demand(event.finish != FinishReason::kRefused, "request {} is refused: {}", event.request,
-           event.reason);
-    if (event.finish == FinishReason::kLength)
-      demand(open.tokens == open.new_tokens, "request {} ends after {} of {} tokens", event.request,
-             open.tokens, open.new_tokens);
-    ++counts_[event.finish == FinishReason::kLength      ? "served"
-              : event.finish == FinishReason::kCancelled ? "cancelled"
-                                                         : "expired"];
+    switch (event.finish) {
+      case FinishReason::kLength:
+        ++counts_["served"];
+        demand(open.tokens == open.new_tokens, "request {} ends after {} of {} tokens",
+               event.request, open.tokens, open.new_tokens);
+        if (open.is_scored)
+          demand(shown_[event.request] ==
+                     std::ssize(open.text->prompt) + std::max(0, open.new_tokens - 1),
+                 "request {} was shown {} rows", event.request, shown_[event.request]);
+        break;
+      case FinishReason::kCancelled:
+        ++counts_["cancelled"];
+        demand(open.is_cancelled, "request {} is cancelled by nobody", event.request);
+        break;
+      case FinishReason::kDeadline:
+        ++counts_["expired"];
+        demand(drawn_.now_ns >= open.deadline_ns, "request {} expires before its deadline",
+               event.request);
+        break;
+      default:
+        demand(false, "request {} ends by {}: {}", event.request, engine::name_of(event.finish),
+               event.reason);
+    }
     open_.erase(event.request);
     shown_.erase(event.request);
   }

@@ -13,7 +13,7 @@
 namespace reprise::simulation {
 
 // How often something happened, over all seeds. A scenario in which a fault never happens proves
-// nothing, so main() asks for at least one of each.
+// nothing, so runs of 200 seeds and more must have each of Scenario::expected.
 using Counts = std::map<std::string, int64_t>;
 
 // A mistake that is put into the system on purpose. The rig must find each of them.
@@ -28,6 +28,7 @@ enum class Canary : uint8_t {
   kLostEnd,  // a client is never told that its answer has ended
   // store
   kOtherStates,  // a file with sound hashes holds another segment's states
+  kLostFile,     // a file vanishes
   // records
   kLostGroup,   // a group whose append() had returned is cut off
   kTornMiddle,  // bytes of a torn group stay between whole ones

@@ -3,7 +3,6 @@
 // the order of all of it. Each client gets the tokens that it gets alone, or is told why not, and
 // nothing is left.
 #include <algorithm>
-#include <limits>
 #include <list>
 #include <sstream>
 

@@ -112,6 +112,15 @@ bool find_canaries(const Scenario& scenario) {
   return all;
 }
 
+// Reads a whole number, or ends the program.
+uint64_t number_in(const char* option, const char* text) {
+  char* end = nullptr;
+  const uint64_t number = std::strtoull(text, &end, 10);
+  if (*text != 0 && *end == 0) return number;
+  std::fprintf(stderr, "%s needs a number, found %s\n", option, text);
+  std::exit(2);
+}
+
 int run(int argc, char** argv) {
   std::string name;
   uint64_t first = 1, seeds = 1000;
@@ -126,9 +135,9 @@ int run(int argc, char** argv) {
     if (option == "--scenario")
       name = value();
     else if (option == "--first")
-      first = std::strtoull(value(), nullptr, 10);
+      first = number_in("--first", value());
     else if (option == "--seeds")
-      seeds = std::strtoull(value(), nullptr, 10);
+      seeds = number_in("--seeds", value());
     else if (option == "--canaries")
       canaries = true;
     else {

@@ -170,6 +170,9 @@ ServingRequest EntrySource::request(int64_t index) const {
       .shared_tokens = shared_[static_cast<size_t>(index)],
       .module_tokens = salt_tokens_ > 0 ? 0 : entries_->module_tokens(entry(index)),
       .answers = answers_of(index, wanted.prompt)};
+  const bool has_own_salt = options_.salt.scope == SaltScope::kRequest;
+  if (!request.answers.empty() && !has_own_salt)
+    request.session_tokens = request.answers.back().first + request.answers.back().tokens;
   REPRISE_CHECK(std::ssize(request.prompt) == wanted.prompt && wanted.prompt >= 1 &&
                     wanted.output >= 1 && request.shared_tokens <= wanted.prompt,
                 "request {} of source {}: {} tokens, wanted {}, shared {}; output {}", index, name_,

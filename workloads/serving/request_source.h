@@ -27,11 +27,9 @@ struct ServingRequest {
   int64_t shared_tokens = 0;
   int64_t module_tokens = 0;                // leading tokens that are modules of the source
   std::vector<EarlierAnswer> answers = {};  // oldest first
-
-  // Leading tokens that the conversation's earlier turns had in their prompts or answers.
-  [[nodiscard]] int64_t session_tokens() const {
-    return answers.empty() ? 0 : answers.back().first + answers.back().tokens;
-  }
+  // Leading tokens that the conversation's earlier turns had in their prompts or answers. A cache
+  // can find those of answers if the prompt holds what the server answered.
+  int64_t session_tokens = 0;
   bool operator==(const ServingRequest&) const = default;
 };
 

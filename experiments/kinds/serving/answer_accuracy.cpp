@@ -33,12 +33,12 @@ bool has_answers(const workloads::RequestSource& source) {
 void add_accuracy(const serving::RequestLog& log, const workloads::RequestSource& source,
                   const Tokenizer& tokenizer, Measurement& out) {
   int64_t right = 0, judged = 0;
-  for (size_t i = 0; i < log.requests.size(); ++i) {
-    const serving::RequestEntry& request = log.requests[i];
+  for (const serving::RequestEntry& request : log.requests) {
     if (request.outcome != serving::Outcome::kServed) continue;
     const std::optional<bool> is_right =
-        source.is_right(static_cast<int64_t>(i), answer_of(request.tokens, tokenizer));
-    REPRISE_CHECK(is_right.has_value(), "request {} of a source with answers has none", i);
+        source.is_right(request.index, answer_of(request.tokens, tokenizer));
+    REPRISE_CHECK(is_right.has_value(), "request {} of a source with answers has none",
+                  request.index);
     right += *is_right ? 1 : 0;
     ++judged;
   }

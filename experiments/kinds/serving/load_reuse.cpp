@@ -19,7 +19,7 @@ constexpr int64_t kSpareTokens = 2;  // of each request
 
 // With the server's own answers in its prompt, a request may find them too.
 serving::ReuseBounds bounds_of(const workloads::ServingRequest& request, bool has_own_answers) {
-  const int64_t shared = has_own_answers ? std::max(request.shared_tokens, request.session_tokens())
+  const int64_t shared = has_own_answers ? std::max(request.shared_tokens, request.session_tokens)
                                          : request.shared_tokens;
   return {.most = std::min(std::ssize(request.prompt), shared + kSpareTokens)};
 }
@@ -114,6 +114,8 @@ std::vector<std::string> changes_within(const serving::RequestLog& log) {
   for (const RequestEntry& entry : log.requests)
     if (entry.outcome == serving::Outcome::kServed) served.push_back(&entry);
   if (served.size() < kLeastServed) return {};
+  std::sort(served.begin(), served.end(),  // sessions send their requests in another order
+            [](const RequestEntry* a, const RequestEntry* b) { return a->sent_s < b->sent_s; });
   const std::span<const RequestEntry* const> all(served);
   const auto first = all.first(served.size() / 4), last = all.last(served.size() / 4);
   std::vector<std::string> changes;

@@ -59,7 +59,7 @@ serving::ReuseBounds bounds_of(const ServingRequest& request, const reuse::Reuse
         std::min<int64_t>(most, std::ssize(announced[static_cast<size_t>(request.prefix)].tokens));
   if (promise.found) {
     int64_t shared = request.shared_tokens;
-    if (is_of_sessions) shared = std::max(shared, request.session_tokens());
+    if (is_of_sessions) shared = std::max(shared, request.session_tokens);
     bounds.most = std::max(bounds.most, std::min(most, shared));
   }
   return bounds;
@@ -180,7 +180,7 @@ serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
 
 Measurement MethodRun::measurement(const serving::RunResult& result, const Machine& machine) {
   serving::MetricOptions options{.slo = slo_of(axes_.rules),
-                                 .is_open_loop = axes_.arrivals.arrivals != "closed"};
+                                 .is_open_loop = !axes_.arrivals.wait_for_answers()};
   // Of modelled steps a run may have a million requests, and its latencies are no measurements.
   if (decoder_ == nullptr) options.most_samples = 0;
   Measurement out = serving::measure(result, options);

@@ -69,7 +69,7 @@ void check_rate_search(const ServingAxes& axes) {
         "slo_normalised_ms",
         kHighestRate);
   const std::string& arrivals = axes.arrivals.arrivals;
-  for (const char* unsteady : {"closed", "ramp", "burst"})
+  for (const char* unsteady : {"closed", "sessions", "ramp", "burst"})
     if (arrivals == unsteady)
       raise("search is \"{}\" and arrivals are \"{}\", which have no one rate: take \"poisson\"",
             kHighestRate, arrivals);

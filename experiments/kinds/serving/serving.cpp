@@ -49,6 +49,19 @@ void check_methods(const Group& group, bool has_model, Device device) {
   problems.raise_if_any();
 }
 
+// An upper bound on the positions of any request. A method that imports modules places a prompt's
+// own part behind all of them.
+int64_t end_of_positions(const Group& group, const RequestSource& requests) {
+  int64_t end = extent_of(requests).longest;
+  const bool imports =
+      std::any_of(group.methods.begin(), group.methods.end(), [](const MethodChoice& method) {
+        return methods::method_named(method.name).info.reads_markup;
+      });
+  if (!imports) return end;
+  for (const std::vector<int32_t>& module : requests.modules()) end += std::ssize(module);
+  return end;
+}
+
 serving::ServingPlan plan_of(const Group& group, const ServingAxes& axes,
                              const workloads::Salt& salt,
                              std::shared_ptr<const RequestSource> requests) {
@@ -101,7 +114,7 @@ void ServingKind::check(const Group& group) {
           "are not kept: leave it at 0",
           axes.judged_partings);
     if (!group.model.random_weights)
-      check_positions(Bench::config(group), extent_of(requests).longest);
+      check_positions(Bench::config(group), end_of_positions(group, requests));
   });
   problems.raise_if_any();
 }

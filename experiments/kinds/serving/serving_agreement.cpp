@@ -1,6 +1,7 @@
 #include "experiments/kinds/serving/serving_agreement.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/error.h"
 #include "experiments/kinds/serving/serving_axes.h"
@@ -18,14 +19,19 @@ const MetricInfo kUnexplainedRequests = {
     "of the judged ones whose tokens part from the first method's, those that do not at a near "
     "tie: 0 for an exact method"};
 
-bool served_both(const RequestLog& log, const RequestLog& first, size_t i) {
-  return log.requests[i].index == first.requests[i].index &&  // a run may have been given up
-         log.requests[i].outcome == serving::Outcome::kServed &&
-         first.requests[i].outcome == serving::Outcome::kServed;
-}
-
-size_t of_both(const RequestLog& log, const RequestLog& first) {
-  return std::min(log.requests.size(), first.requests.size());
+// The requests that both runs served: the entry of `log`, then that of `first`.
+std::vector<std::pair<const serving::RequestEntry*, const serving::RequestEntry*>> served_by_both(
+    const RequestLog& log, const RequestLog& first) {
+  std::vector<std::pair<const serving::RequestEntry*, const serving::RequestEntry*>> both;
+  auto at = first.requests.begin();  // ascending by index, but a run may have been given up
+  for (const serving::RequestEntry& entry : log.requests) {
+    while (at != first.requests.end() && at->index < entry.index) ++at;
+    if (at == first.requests.end()) break;
+    if (at->index == entry.index && entry.outcome == serving::Outcome::kServed &&
+        at->outcome == serving::Outcome::kServed)
+      both.emplace_back(&entry, &*at);
+  }
+  return both;
 }
 
 // The text that the two runs have in common before they part.
@@ -43,14 +49,13 @@ std::vector<MetricInfo> agreement_metrics() { return {kEqualRequests, kUnexplain
 
 std::vector<Parting> partings_of(const RequestLog& log, const RequestLog& first) {
   std::vector<Parting> partings;
-  for (size_t i = 0; i < of_both(log, first); ++i) {
-    if (!served_both(log, first, i)) continue;
-    const std::vector<int32_t>&tokens = log.requests[i].tokens, &want = first.requests[i].tokens;
-    REPRISE_CHECK(tokens.size() == want.size(), "request {} has {} tokens and {}", i, tokens.size(),
-                  want.size());
+  for (const auto& [entry, of_first] : served_by_both(log, first)) {
+    const std::vector<int32_t>&tokens = entry->tokens, &want = of_first->tokens;
+    REPRISE_CHECK(tokens.size() == want.size(), "request {} has {} tokens and {}", entry->index,
+                  tokens.size(), want.size());
     const auto [token, wanted] = std::mismatch(tokens.begin(), tokens.end(), want.begin());
     if (token == tokens.end()) continue;
-    partings.push_back({.request = static_cast<int64_t>(i),
+    partings.push_back({.request = entry->index,
                         .token_index = token - tokens.begin(),
                         .first_token = *wanted,
                         .token = *token});
@@ -60,8 +65,7 @@ std::vector<Parting> partings_of(const RequestLog& log, const RequestLog& first)
 
 std::vector<Parting> add_agreement(const RequestLog& log, const RequestLog& first,
                                    Measurement& out) {
-  size_t both = 0;
-  for (size_t i = 0; i < of_both(log, first); ++i) both += served_both(log, first, i) ? 1 : 0;
+  const size_t both = served_by_both(log, first).size();
   if (both == 0) return {};
   std::vector<Parting> partings = partings_of(log, first);
   out.set(kEqualRequests, 1 - static_cast<double>(partings.size()) / static_cast<double>(both));

@@ -15,6 +15,7 @@ using workloads::SourceOptions;
 
 constexpr double kMostSeconds = 1e9, kMostRate = 1e6;
 constexpr const char* kTrace = "trace";
+constexpr const char* kClosed = "closed";
 constexpr const char* kSessions = "sessions";
 constexpr const char* kDeclared = "declared";
 
@@ -45,6 +46,8 @@ double bound_s(double ms) { return ms == 0 ? serving::Slo::kNone : ms * 1e-3; }
 void SourceAxes::visit(AxisVisitor& visitor) {
   for (const SourceField& field : workloads::source_fields()) show(visitor, field, options);
 }
+
+bool ArrivalAxes::wait_for_answers() const { return arrivals == kClosed || arrivals == kSessions; }
 
 void ArrivalAxes::visit(AxisVisitor& visitor) {
   visitor.word({"arrivals", "", "when requests come; trace: as the workload recorded it"},

@@ -38,6 +38,8 @@ struct ArrivalAxes {
   double burst_s = 1;
   double between_s = 1;
 
+  // True if requests are sent when answers have come: no rate is offered.
+  [[nodiscard]] bool wait_for_answers() const;
   void visit(AxisVisitor& visitor);
 
  private:

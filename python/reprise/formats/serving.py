@@ -44,9 +44,9 @@ def request_rate(record):
 
 
 def users(record):
-    """Returns the number of users of a closed loop, or None."""
+    """Returns the number of users of a closed loop, or of conversations at once, or None."""
     asked = record["settings"]["requested"]
-    return asked.get("most_in_flight") if asked.get("arrivals") == "closed" else None
+    return asked.get("most_in_flight") if asked.get("arrivals") in ("closed", "sessions") else None
 
 
 def server_of(record):

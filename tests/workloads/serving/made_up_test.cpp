@@ -68,6 +68,10 @@ TEST(Conversations, TellWhereEarlierAnswersStand) {
       const ServingRequest request = source->request(i);
       EXPECT_EQ(follows[static_cast<size_t>(i)],
                 request.answers.empty() ? -1 : request.answers.back().request);
+      EXPECT_EQ(request.session_tokens,
+                request.answers.empty()
+                    ? 0
+                    : request.answers.back().first + request.answers.back().tokens);
       for (const EarlierAnswer& answer : request.answers) {
         const ServingRequest earlier = source->request(answer.request);
         EXPECT_LT(answer.request, i);

@@ -260,7 +260,8 @@ class Lanes {
     is_first_ = true;
   }
 
-  // The first lanes to see the keys also transpose their values and prefetch the next tile.
+  // The first lanes to see the keys also transpose their values. All lanes prefetch what is left of
+  // the next tile.
   void compute(const LaneTile& tile, int first, int keys) {
     const bool is_masked = task_.has_alibi || !tile.range.covers(first, keys);
     const int vectors = (tile.lanes + 15) / 16;

@@ -79,7 +79,7 @@ void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_
 }
 
 // Online softmax of scores[key][lane]; writes weights to p[key pair][lane]. Calls meanwhile() for
-// each pair of keys.
+// each pair of keys and vector of lanes.
 template <typename Layout, typename Meanwhile>
 void softmax_tile(const TileScratch& scratch, int first_lane, int vectors, int keys,
                   const float* top, Meanwhile&& meanwhile) {

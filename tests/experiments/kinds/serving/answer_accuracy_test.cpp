@@ -43,7 +43,7 @@ TEST(AnswerAccuracy, CountsTheFirstCapitalBeforeTheEndTokenOfServedRequests) {
   };
   serving::RequestLog log;
   for (const char* answer : {"it is A", "The B", "it ends", "D"})
-    log.requests.push_back({.tokens = tokens(answer)});
+    log.requests.push_back({.index = std::ssize(log.requests), .tokens = tokens(answer)});
   log.requests[2].tokens.push_back(*tokenizer->eos_id());  // whatever follows is no answer
   for (const int32_t token : tokens("C")) log.requests[2].tokens.push_back(token);
 

@@ -18,7 +18,8 @@ using serving::RequestLog;
 
 RequestLog log_of(const std::vector<std::vector<int32_t>>& tokens) {
   RequestLog log;
-  for (const auto& one : tokens) log.requests.push_back({.tokens = one});
+  for (const auto& one : tokens)
+    log.requests.push_back({.index = std::ssize(log.requests), .tokens = one});
   return log;
 }
 
@@ -39,6 +40,16 @@ TEST(Partings, AreOfRequestsThatBothServed) {
   RequestLog first = log_of({{1}, {2}, {3}}), other = log_of({{4}, {}, {6}});
   first.requests[0].outcome = Outcome::kExpired;
   other.requests[1].outcome = Outcome::kRefused;
+  const std::vector<Parting> found = partings_of(other, first);
+  ASSERT_EQ(found.size(), 1);
+  EXPECT_EQ(found[0].request, 2);
+}
+
+// Of a run of sessions that was given up, requests in between are missing.
+TEST(Partings, PairRequestsByTheirNumbers) {
+  const RequestLog first = log_of({{1}, {2}, {3}, {4}});
+  RequestLog other = log_of({{1}, {2}, {9}, {4}});
+  other.requests.erase(other.requests.begin() + 1);
   const std::vector<Parting> found = partings_of(other, first);
   ASSERT_EQ(found.size(), 1);
   EXPECT_EQ(found[0].request, 2);

@@ -101,8 +101,7 @@ class StoreRun {
     const bool is_put = tries_to_put(key, number);
     disk_->arm(0);
     if (is_put) {
-      current_[key] = number;
-      is_damaged_[key] = false;
+      has_put(key, number);
       ++counts_["puts"];
     } else {
       ++counts_["puts that failed"];  // the store is as it was
@@ -112,6 +111,11 @@ class StoreRun {
     if (canary_ == Canary::kLostFile && last_number_ % 5 == 0)
       std::filesystem::remove(file_of(key));
     check_limits();
+  }
+  // A folder without room keeps the key's damaged file, and memory alone has the new states.
+  void has_put(size_t key, uint64_t number) {
+    current_[key] = number;
+    if (options_.disk_bytes == 0) is_damaged_[key] = false;
   }
   bool tries_to_put(size_t key, uint64_t number) {
     try {
@@ -128,8 +132,7 @@ class StoreRun {
     const bool is_put = tries_to_put(key, number);
     disk_->arm(0);
     if (is_put) {
-      current_[key] = number;
-      is_damaged_[key] = false;
+      has_put(key, number);
     }
     if (disk_->is_cut()) {
       ++counts_["deaths"];

@@ -21,6 +21,11 @@ void require_not_below_zero(const char* process, const char* option, double valu
           value);
 }
 
+void require_in_flight(const char* process, int64_t most) {
+  if (most < 1)
+    raise("arrivals \"{}\": most_in_flight is {}, it must be at least 1", process, most);
+}
+
 // Request i arrives when a clock shows the sum of gaps 0 to i. Each gap is drawn independently.
 template <typename Gap, typename TimeOf>
 ArrivalSchedule summed(int64_t items, uint64_t seed, Gap&& gap, TimeOf&& time_of) {
@@ -100,9 +105,7 @@ class Closed final : public WithOptions {
     return {"closed", "so many users, each of whom waits for an answer before asking again"};
   }
   explicit Closed(const ArrivalOptions& options) : WithOptions(options) {
-    if (options.most_in_flight < 1)
-      raise("arrivals \"closed\": most_in_flight is {}, it must be at least 1",
-            options.most_in_flight);
+    require_in_flight("closed", options.most_in_flight);
   }
   [[nodiscard]] ArrivalSchedule schedule(int64_t items) const override {
     REPRISE_CHECK(items >= 0, "items {}", items);
@@ -117,9 +120,7 @@ class Sessions final : public WithOptions {
     return {"sessions", "so many conversations at once; a turn waits for the answer before it"};
   }
   explicit Sessions(const ArrivalOptions& options) : WithOptions(options) {
-    if (options.most_in_flight < 1)
-      raise("arrivals \"sessions\": most_in_flight is {}, it must be at least 1",
-            options.most_in_flight);
+    require_in_flight("sessions", options.most_in_flight);
     require_not_below_zero("sessions", "pause_s", options.pause_s);
     if (options.follows.empty())
       raise(

@@ -48,6 +48,8 @@ struct ArrivalSchedule {
   // are under way. Both are empty for other processes.
   std::vector<int64_t> follows = {};  // [requests]
   std::vector<double> pause_s = {};   // [requests]
+
+  [[nodiscard]] bool is_of_sessions() const { return !follows.empty(); }
 };
 
 class Arrivals {

@@ -28,7 +28,7 @@ class Driver {
         order_(schedule),
         growth_(options.growth) {
     result_.log.requests.reserve(schedule.intended_s.size());
-    if (is_of_sessions()) result_.log.requests.resize(schedule.intended_s.size());
+    if (schedule_.is_of_sessions()) result_.log.requests.resize(schedule.intended_s.size());
   }
 
   DriveResult run() {
@@ -49,7 +49,6 @@ class Driver {
  private:
   [[nodiscard]] bool is_closed() const { return schedule_.most_in_flight > 0; }
   [[nodiscard]] double now_s() const { return clock_.now_s() - start_s_; }
-  [[nodiscard]] bool is_of_sessions() const { return !schedule_.follows.empty(); }
   [[nodiscard]] int64_t sent() const { return order_.count_sent(); }
   [[nodiscard]] int64_t in_flight() const { return sent() - done_; }
   [[nodiscard]] bool has_more() const { return order_.has_more(); }
@@ -66,14 +65,16 @@ class Driver {
   // The time at which a request of a closed loop is intended: now, but a session's further turn as
   // soon as its pause is over.
   [[nodiscard]] double turn_s(int64_t index) const {
-    return is_of_sessions() && schedule_.follows[static_cast<size_t>(index)] >= 0 ? 0 : now_s();
+    return schedule_.is_of_sessions() && schedule_.follows[static_cast<size_t>(index)] >= 0
+               ? 0
+               : now_s();
   }
 
   // Draws the next request before it is due. A session's further turn was drawn when the turn
   // before it was sent.
   void draw_next() {
     const std::optional<SendOrder::Due> due = order_.next();
-    draw(due ? due->index : is_of_sessions() || !has_more() ? -1 : sent());
+    draw(due ? due->index : schedule_.is_of_sessions() || !has_more() ? -1 : sent());
   }
   void draw(int64_t index) {
     if (index >= 0 && !drawn_.contains(index)) drawn_.emplace(index, draw_(index));
@@ -92,7 +93,7 @@ class Driver {
   void send(int64_t index, double intended_s) {
     last_sent_s_ = now_s();
     workloads::ServingRequest request = std::move(drawn_.extract(index).mapped());
-    if (is_of_sessions()) put_own_answers(request);
+    if (schedule_.is_of_sessions()) put_own_answers(request);
     RequestEntry entry{.index = index,
                        .intended_s = intended_s,
                        .sent_s = last_sent_s_,
@@ -100,7 +101,7 @@ class Driver {
                        .wanted_tokens = request.output_tokens,
                        .outcome = Outcome::kCancelled,
                        .reason = "nothing was heard of it"};
-    if (is_of_sessions())
+    if (schedule_.is_of_sessions())
       result_.log.requests[static_cast<size_t>(index)] = std::move(entry);
     else
       result_.log.requests.push_back(std::move(entry));

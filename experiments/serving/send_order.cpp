@@ -23,7 +23,7 @@ SendOrder::SendOrder(const workloads::ArrivalSchedule& schedule) : schedule_(sch
 std::optional<SendOrder::Due> SendOrder::next() const {
   if (!has_more()) return std::nullopt;
   const int64_t most = schedule_.most_in_flight;
-  if (!is_of_sessions()) {
+  if (!schedule_.is_of_sessions()) {
     if (most > 0 && in_flight_ >= most) return std::nullopt;
     return Due{.index = sent_, .time_s = schedule_.intended_s[static_cast<size_t>(sent_)]};
   }
@@ -35,7 +35,7 @@ std::optional<SendOrder::Due> SendOrder::next() const {
 void SendOrder::sent(int64_t index) {
   ++sent_;
   ++in_flight_;
-  if (!is_of_sessions()) return;
+  if (!schedule_.is_of_sessions()) return;
   if (schedule_.follows[static_cast<size_t>(index)] < 0) {
     ++begun_;
     ++open_;
@@ -46,7 +46,7 @@ void SendOrder::sent(int64_t index) {
 
 void SendOrder::ended(int64_t index, double time_s) {
   --in_flight_;
-  if (!is_of_sessions()) return;
+  if (!schedule_.is_of_sessions()) return;
   const int64_t successor = successors_[static_cast<size_t>(index)];
   if (successor < 0)
     --open_;

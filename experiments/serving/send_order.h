@@ -29,7 +29,7 @@ class SendOrder {
   void sent(int64_t index);
   // The turn after a request in its session; -1: there is none.
   [[nodiscard]] int64_t successor(int64_t index) const {
-    return is_of_sessions() ? successors_[static_cast<size_t>(index)] : -1;
+    return schedule_.is_of_sessions() ? successors_[static_cast<size_t>(index)] : -1;
   }
   // A request has ended, whatever its outcome.
   void ended(int64_t index, double time_s);
@@ -37,11 +37,9 @@ class SendOrder {
   [[nodiscard]] bool has_more() const { return sent_ < std::ssize(schedule_.intended_s); }
 
  private:
-  [[nodiscard]] bool is_of_sessions() const { return !schedule_.follows.empty(); }
-
   const workloads::ArrivalSchedule& schedule_;
   int64_t sent_ = 0, in_flight_ = 0;
-  // Of sessions:
+  // The members below serve sessions alone.
   std::vector<int64_t> successors_;            // [requests]  the turn after each; -1: none
   std::vector<int64_t> heads_;                 // first turns, in their order
   size_t begun_ = 0;                           // sessions that have begun, in the order of heads_

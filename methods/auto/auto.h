@@ -10,6 +10,9 @@
 
 namespace reprise::methods {
 
+// The options of auto's tree, without its decision what is shared.
+reuse::PrefixTreeCacheOptions auto_tree(const reuse::TreeOptions& options);
+
 // ChunkAttention's tree [§3.1]. PlanCosts decides for each node whether it is read
 // chunk-first; tune() computes these costs from the model's heads and the machine's limits.
 class Auto final : public reuse::PrefixTreeCache {

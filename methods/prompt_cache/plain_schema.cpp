@@ -1,7 +1,6 @@
 #include "methods/prompt_cache/plain_schema.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "core/base/error.h"
@@ -40,12 +39,6 @@ pml::CompiledSchema plain_schema(const std::vector<std::vector<int32_t>>& module
   schema.modules[0].first = 0;
   schema.modules[0].end = schema.length;
   return schema;
-}
-
-pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<int32_t> text) {
-  std::vector<int32_t> all(schema.pieces.size());
-  std::iota(all.begin(), all.end(), 0);
-  return plain_prompt(schema, std::move(all), std::move(text));
 }
 
 pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<int32_t> modules,

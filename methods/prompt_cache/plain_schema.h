@@ -13,10 +13,8 @@ namespace reprise::prompt_cache {
 // may be empty.
 pml::CompiledSchema plain_schema(const std::vector<std::vector<int32_t>>& modules);
 
-// A prompt that imports all modules, followed by `text`, which must not be empty.
-pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<int32_t> text);
-// A prompt that imports some of the modules, numbered from 0 on, each once and at least one. The
-// text's positions follow the last of them.
+// A prompt that imports some of the modules, numbered from 0 on, each once and at least one,
+// followed by `text`, which must not be empty. The text's positions follow the last of them.
 pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<int32_t> modules,
                                  std::vector<int32_t> text);
 

@@ -4,8 +4,7 @@
 
 #include "core/base/random.h"
 #include "core/engine/sampling.h"
-#include "core/reuse/prefix_tree_cache.h"
-#include "core/reuse/tree_options.h"
+#include "methods/auto/auto.h"
 #include "tests/methods/exact_method_cases.h"
 #include "tests/simulation/faulty_cache.h"
 
@@ -34,12 +33,7 @@ std::unique_ptr<reuse::SequenceCache> cache_of(const MethodUnderTest& method, ui
     const auto tokens = static_cast<uint64_t>(node.tokens);
     return random_bits(seed, tokens, static_cast<uint64_t>(node.sequences)) % 2 == 0;
   };
-  return std::make_unique<reuse::PrefixTreeCache>(
-      reuse::PrefixTreeCacheOptions{.tree = {.chunk_tokens = options.chunk_tokens,
-                                             .matching = reuse::Matching::kPinnedAndChunks,
-                                             .retain = options.retain},
-                                    .reuse_prefill = options.reuse_prefill},
-      shares);
+  return std::make_unique<reuse::PrefixTreeCache>(methods::auto_tree(options), shares);
 }
 
 }  // namespace

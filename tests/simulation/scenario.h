@@ -1,5 +1,6 @@
-// What the scenarios of the simulation have in common. A scenario is a function of a seed: it draws
-// a system with its faults, lets it work, and throws Broken if an invariant does not hold.
+// The description of a scenario, and the mistakes that scenarios must find. A scenario is a
+// function of a seed: it draws a system with its faults, lets it work, and throws Broken if an
+// invariant does not hold.
 #pragma once
 
 #include <cstdint>

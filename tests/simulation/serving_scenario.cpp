@@ -46,12 +46,6 @@ class Client {
     }
     if (++age_ % pause_ == 0) read(counts, canary);
   }
-  void read(Counts& counts, Canary canary = Canary::kNone) {
-    for (const server::Piece& piece : ticket_->reply().take()) {
-      if (canary == Canary::kLostEnd && piece.finish != engine::FinishReason::kNone) continue;
-      take(piece, counts);
-    }
-  }
 
  private:
   struct Choice {
@@ -59,6 +53,12 @@ class Client {
     bool is_stopped = false, has_ended = false;
   };
 
+  void read(Counts& counts, Canary canary) {
+    for (const server::Piece& piece : ticket_->reply().take()) {
+      if (canary == Canary::kLostEnd && piece.finish != engine::FinishReason::kNone) continue;
+      take(piece, counts);
+    }
+  }
   void take(const server::Piece& piece, Counts& counts) {
     using engine::FinishReason;
     Choice& choice = choices_.at(static_cast<size_t>(piece.choice));

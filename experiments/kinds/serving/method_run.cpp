@@ -168,7 +168,7 @@ serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
   options.primes = !announced.empty();
   const workloads::ArrivalSchedule schedule = schedule_of(group_, axes_.arrivals, source_);
   options.reuse = [&](const ServingRequest& r) {
-    return bounds_of(r, promise, imports, !schedule.follows.empty(), announced);
+    return bounds_of(r, promise, imports, schedule.is_of_sessions(), announced);
   };
   options.stop = &stop;
   const serving::SteadyClock real;

@@ -107,8 +107,7 @@ void ServingKind::check(const Group& group) {
   problems.collect([&] { check_methods(group, has_model, bench_.context().device); });
   problems.collect([&] {
     const RequestSource& requests = *source(group);
-    const bool is_of_sessions = !schedule_of(group, axes.arrivals, requests).follows.empty();
-    if (is_of_sessions && axes.judged_partings > 0)
+    if (schedule_of(group, axes.arrivals, requests).is_of_sessions() && axes.judged_partings > 0)
       raise(
           "judged_partings is {}, and in sessions the prompts have the answers of the run, which "
           "are not kept: leave it at 0",

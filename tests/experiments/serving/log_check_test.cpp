@@ -13,9 +13,9 @@
 namespace reprise::experiments::serving {
 namespace {
 
-std::string message(const RequestLog& log, int64_t sent) {
+std::string message(const RequestLog& log, int64_t sent, bool has_gaps = false) {
   try {
-    check_log(log, sent);
+    check_log(log, sent, has_gaps);
     return "";
   } catch (const Error& error) {
     return error.what();
@@ -73,9 +73,13 @@ TEST(LogCheck, RequestsThatAreMissingOrThereTwiceAreFound) {
   EXPECT_NE(message(log, 5).find("5 requests were sent, the log has 4"), std::string::npos);
   RequestLog gap = log, twice = log;
   gap.requests.erase(gap.requests.begin() + 1);
-  EXPECT_NE(message(gap, 4).find("4 requests were sent, the log has 3"), std::string::npos);
+  EXPECT_NE(message(gap, 4).find("has request 2 where request 1 belongs"), std::string::npos);
   twice.requests[2] = twice.requests[1];
-  EXPECT_NE(message(twice, 4).find("has request 1 after request 1"), std::string::npos);
+  EXPECT_NE(message(twice, 4).find("has request 1 where request 2 belongs"), std::string::npos);
+  // Sessions that were given up lack requests in between, and no other.
+  EXPECT_EQ(message(gap, 3, /*has_gaps=*/true), "");
+  EXPECT_NE(message(gap, 4, /*has_gaps=*/true).find("the log has 3"), std::string::npos);
+  EXPECT_NE(message(twice, 4, /*has_gaps=*/true).find("has request 1 where"), std::string::npos);
 }
 
 TEST(Latency, CountsFromTheIntendedArrival) {

@@ -79,7 +79,8 @@ TEST_F(AnyOrder, ImportsWhatAPromptBeginsWith) {
   EXPECT_FALSE(of_modules(joined({y_, own_})).tokens.empty());
 }
 
-// Of one module alone the first in the schema begins at position 0, as in a plain prompt.
+// The schema's first module begins at position 0, so a prompt that imports it alone has the
+// positions of a plain prompt.
 TEST_F(AnyOrder, OneModuleAtTheBeginningIsExact) {
   const Answer got = of_modules(joined({x_, own_}));
   EXPECT_EQ(got.imported, 7);

@@ -45,7 +45,7 @@ TEST(Partings, AreOfRequestsThatBothServed) {
   EXPECT_EQ(found[0].request, 2);
 }
 
-// Of a run of sessions that was given up, requests in between are missing.
+// The log of sessions that were given up lacks requests in between.
 TEST(Partings, PairRequestsByTheirNumbers) {
   const RequestLog first = log_of({{1}, {2}, {3}, {4}});
   RequestLog other = log_of({{1}, {2}, {9}, {4}});

@@ -122,22 +122,34 @@ class Sessions final : public WithOptions {
   explicit Sessions(const ArrivalOptions& options) : WithOptions(options) {
     require_in_flight("sessions", options.most_in_flight);
     require_not_below_zero("sessions", "pause_s", options.pause_s);
-    if (options.follows.empty())
+    require_not_below_zero("sessions", "most_pause_s", options.most_pause_s);
+    if (options.waits_for.empty())
       raise(
           "arrivals \"sessions\": the source has no conversations; take another process, or a "
-          "source that has them (\"conversations\")");
+          "source that has them (\"conversations\", \"weka\", \"agentic_coding\")");
+    if (takes_recorded_pauses() && options.recorded_pauses_s.empty())
+      raise(
+          "arrivals \"sessions\": most_pause_s is of recorded pauses, and the source has none; "
+          "take "
+          "pause_s, or a source that has them (\"weka\", \"agentic_coding\")");
   }
   [[nodiscard]] ArrivalSchedule schedule(int64_t items) const override {
-    REPRISE_CHECK(items == std::ssize(options_.follows), "{} requests, {} may follow others", items,
-                  options_.follows.size());
+    REPRISE_CHECK(items == std::ssize(options_.waits_for), "{} requests, {} may wait for others",
+                  items, options_.waits_for.size());
     ArrivalSchedule schedule{.intended_s = std::vector<double>(static_cast<size_t>(items), 0.0),
                              .most_in_flight = options_.most_in_flight,
-                             .follows = options_.follows};
-    for (int64_t item = 0; item < items; ++item) {
-      GapDraws draws(options_.seed, item);
-      schedule.pause_s.push_back(options_.pause_s * exponential_gap(draws));
-    }
+                             .waits_for = options_.waits_for};
+    for (int64_t item = 0; item < items; ++item) schedule.pause_s.push_back(pause_s(item));
     return schedule;
+  }
+
+ private:
+  [[nodiscard]] bool takes_recorded_pauses() const { return options_.most_pause_s > 0; }
+  [[nodiscard]] double pause_s(int64_t item) const {
+    if (takes_recorded_pauses())
+      return std::min(options_.recorded_pauses_s[static_cast<size_t>(item)], options_.most_pause_s);
+    GapDraws draws(options_.seed, item);
+    return options_.pause_s * exponential_gap(draws);
   }
 };
 

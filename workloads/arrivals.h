@@ -28,11 +28,15 @@ struct ArrivalOptions {
   // Trace: RequestSource::arrivals_s(), ascending (CHECK). Error if there are more requests than
   // times.
   std::vector<double> recorded_s = {};
-  // Sessions: RequestSource::follows(), and the mean pause between an answer and the session's next
-  // request, such as a tool takes; pauses are exponential. most_in_flight is the number of sessions
-  // under way.
-  std::vector<int64_t> follows = {};
+  // Sessions: RequestSource::waits_for(), and the mean pause between an answer and the session's
+  // next request, such as a tool takes; pauses are exponential. most_in_flight is the number of
+  // sessions under way.
+  std::vector<std::vector<int64_t>> waits_for = {};
   double pause_s = 0;
+  // Sessions: RequestSource::pauses_s(), which are taken instead of drawn ones if most_pause_s is
+  // above 0; longer ones are cut to it. Error if there are none.
+  std::vector<double> recorded_pauses_s = {};
+  double most_pause_s = 0;
   // Trace: times are stretched so that the whole recording has this mean rate. 0: as recorded.
   double recorded_rate_rps = 0;
 };
@@ -43,13 +47,13 @@ struct ArrivalSchedule {
   // Closed: a request is sent as soon as fewer than this many are in flight, like users who wait
   // for their answers; that moment is its intended time. 0: open loop.
   int64_t most_in_flight = 0;
-  // Sessions: request i is sent pause_s[i] seconds after the answer of request follows[i] has come;
-  // that moment is its intended time. -1: it begins a session, as soon as fewer than most_in_flight
-  // are under way. Both are empty for other processes.
-  std::vector<int64_t> follows = {};  // [requests]
-  std::vector<double> pause_s = {};   // [requests]
+  // Sessions: request i is sent pause_s[i] seconds after all answers of the requests waits_for[i]
+  // have come; that moment is its intended time. None: it begins a session, as soon as fewer than
+  // most_in_flight are under way. Both are empty for other processes.
+  std::vector<std::vector<int64_t>> waits_for = {};  // [requests]
+  std::vector<double> pause_s = {};                  // [requests]
 
-  [[nodiscard]] bool is_of_sessions() const { return !follows.empty(); }
+  [[nodiscard]] bool is_of_sessions() const { return !waits_for.empty(); }
 };
 
 class Arrivals {

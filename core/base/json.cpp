@@ -297,6 +297,10 @@ std::vector<int64_t> JsonObject::integers(const std::string& key) {
   return numbers;
 }
 
+void JsonObject::allow_all() {
+  for (const auto& [key, value] : object_) known_.insert(key);
+}
+
 void JsonObject::allow(std::initializer_list<const char*> keys) {
   for (const char* key : keys) known_.insert(key);
 }

@@ -67,12 +67,15 @@ class JsonObject {
 
   // Marks keys as known without reading them.
   void allow(std::initializer_list<const char*> keys);
+  // Marks all keys as known, in files of programs that may add some.
+  void allow_all();
   // Throws Error for the first key that was never asked for, and offers the nearest known key.
   void reject_unknown() const;
   // The keys asked for so far, sorted.
   [[nodiscard]] std::vector<std::string> known() const { return {known_.begin(), known_.end()}; }
 
   [[nodiscard]] std::string where(const std::string& key) const;  // "file: key \"a.b\""
+  [[nodiscard]] const std::string& source() const { return source_; }
   [[nodiscard]] const Fields& fields() const { return object_; }
 
  private:

@@ -65,7 +65,7 @@ class Driver {
   // The time at which a request of a closed loop is intended: now, but a session's further turn as
   // soon as its pause is over.
   [[nodiscard]] double turn_s(int64_t index) const {
-    return schedule_.is_of_sessions() && schedule_.follows[static_cast<size_t>(index)] >= 0
+    return schedule_.is_of_sessions() && !schedule_.waits_for[static_cast<size_t>(index)].empty()
                ? 0
                : now_s();
   }
@@ -107,7 +107,7 @@ class Driver {
       result_.log.requests.push_back(std::move(entry));
     order_.sent(index);
     target_.submit(index, std::move(request), intended_s + start_s_);
-    draw(order_.successor(index));
+    for (const int64_t successor : order_.successors(index)) draw(successor);
   }
 
   // In the clock's time.

@@ -1,22 +1,23 @@
 #include "experiments/serving/send_order.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 
 namespace reprise::experiments::serving {
 
 SendOrder::SendOrder(const workloads::ArrivalSchedule& schedule) : schedule_(schedule) {
-  const std::vector<int64_t>& follows = schedule.follows;
-  successors_.assign(follows.size(), -1);
-  for (int64_t i = 0; i < std::ssize(follows); ++i) {
-    const int64_t before = follows[static_cast<size_t>(i)];
-    REPRISE_CHECK(before < i, "request {} follows request {}", i, before);
-    if (before < 0) {
-      heads_.push_back(i);
-      continue;
+  turns_.resize(schedule.waits_for.size());
+  for (int64_t i = 0; i < std::ssize(turns_); ++i) {
+    const std::vector<int64_t>& waits_for = schedule.waits_for[static_cast<size_t>(i)];
+    for (const int64_t before : waits_for) {
+      REPRISE_CHECK(before < i, "request {} waits for request {}", i, before);
+      turn(before).successors.push_back(i);
     }
-    int64_t& successor = successors_[static_cast<size_t>(before)];
-    REPRISE_CHECK(successor < 0, "requests {} and {} follow request {}", successor, i, before);
-    successor = i;
+    turn(i).waits = std::ssize(waits_for);
+    turn(i).head = waits_for.empty() ? i : turn(waits_for.front()).head;
+    ++turn(turn(i).head).session_left;
+    if (waits_for.empty()) heads_.push_back(i);
   }
 }
 
@@ -36,7 +37,7 @@ void SendOrder::sent(int64_t index) {
   ++sent_;
   ++in_flight_;
   if (!schedule_.is_of_sessions()) return;
-  if (schedule_.follows[static_cast<size_t>(index)] < 0) {
+  if (turn(index).head == index) {
     ++begun_;
     ++open_;
   } else {
@@ -47,11 +48,14 @@ void SendOrder::sent(int64_t index) {
 void SendOrder::ended(int64_t index, double time_s) {
   --in_flight_;
   if (!schedule_.is_of_sessions()) return;
-  const int64_t successor = successors_[static_cast<size_t>(index)];
-  if (successor < 0)
-    --open_;
-  else
-    waiting_.emplace(time_s + schedule_.pause_s[static_cast<size_t>(successor)], successor);
+  if (--turn(turn(index).head).session_left == 0) --open_;
+  for (const int64_t successor : turn(index).successors) {
+    Turn& next = turn(successor);
+    next.answered_s = std::max(next.answered_s, time_s);
+    if (--next.waits == 0)
+      waiting_.emplace(next.answered_s + schedule_.pause_s[static_cast<size_t>(successor)],
+                       successor);
+  }
 }
 
 }  // namespace reprise::experiments::serving

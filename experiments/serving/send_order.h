@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <queue>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -11,9 +12,9 @@
 
 namespace reprise::experiments::serving {
 
-// Open and closed loops send requests in their order. Sessions send a turn when the answer of the
-// turn before it has come and the pause after it is over. Times are seconds from the start of the
-// run.
+// Open and closed loops send requests in their order. Sessions send a request when all answers for
+// which it waits have come and the pause after them is over. Times are seconds from the start of
+// the run.
 class SendOrder {
  public:
   // `schedule` must outlive this object.
@@ -27,9 +28,10 @@ class SendOrder {
   [[nodiscard]] std::optional<Due> next() const;
   // The result of next() is sent.
   void sent(int64_t index);
-  // The turn after a request in its session; -1: there is none.
-  [[nodiscard]] int64_t successor(int64_t index) const {
-    return schedule_.is_of_sessions() ? successors_[static_cast<size_t>(index)] : -1;
+  // The requests of its session that wait for a request's answer.
+  [[nodiscard]] std::span<const int64_t> successors(int64_t index) const {
+    if (!schedule_.is_of_sessions()) return {};
+    return turns_[static_cast<size_t>(index)].successors;
   }
   // A request has ended, whatever its outcome.
   void ended(int64_t index, double time_s);
@@ -37,11 +39,20 @@ class SendOrder {
   [[nodiscard]] bool has_more() const { return sent_ < std::ssize(schedule_.intended_s); }
 
  private:
+  struct Turn {
+    std::vector<int64_t> successors;
+    int64_t head = 0;          // the request that begins its session
+    int64_t session_left = 0;  // of a head: requests of its session that have not ended
+    int64_t waits = 0;         // for so many answers that have not come
+    double answered_s = 0;     // when the last one came
+  };
+  [[nodiscard]] Turn& turn(int64_t index) { return turns_[static_cast<size_t>(index)]; }
+
   const workloads::ArrivalSchedule& schedule_;
   int64_t sent_ = 0, in_flight_ = 0;
   // The members below serve sessions alone.
-  std::vector<int64_t> successors_;            // [requests]  the turn after each; -1: none
-  std::vector<int64_t> heads_;                 // first turns, in their order
+  std::vector<Turn> turns_;                    // [requests]
+  std::vector<int64_t> heads_;                 // requests that begin sessions, in their order
   size_t begun_ = 0;                           // sessions that have begun, in the order of heads_
   int64_t open_ = 0;                           // sessions that have begun and not ended
   using Waiting = std::pair<double, int64_t>;  // time and request

@@ -15,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr std::array kKinds = {Kind{"mooncake", "t.jsonl"}, Kind{"azure", "t.csv"},
                                  Kind{"lengths", "t.csv"},    Kind{"sharegpt", "t.json"},
                                  Kind{"sharegpt", "t.csv"},   Kind{"conversations", "t.json"},
-                                 Kind{"bailian", "t.jsonl"},  Kind{"burstgpt", "t.csv"}};
+                                 Kind{"bailian", "t.jsonl"},  Kind{"burstgpt", "t.csv"},
+                                 Kind{"weka", "t.json"},      Kind{"agentic_coding", "t.jsonl"}};
   if (size == 0) return 0;
   const Kind& kind = kKinds[data[0] % kKinds.size()];
   static const std::shared_ptr<const Tokenizer> tokenizer =
@@ -31,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (lengths.prompt < 100'000) (void)source->request(i);
     }
     (void)source->arrivals_s();
+    (void)source->waits_for();
   });
   return 0;
 }

@@ -217,9 +217,9 @@ TEST(Arrivals, RefuseWhatCannotBe) {
             std::string::npos);
   EXPECT_NE(message("closed", {.most_in_flight = 0}).find("at least 1"), std::string::npos);
   EXPECT_NE(message("sessions", {}).find("has no conversations"), std::string::npos);
-  EXPECT_NE(message("sessions", {.most_in_flight = 0, .follows = {-1}}).find("at least 1"),
+  EXPECT_NE(message("sessions", {.most_in_flight = 0, .waits_for = {{}}}).find("at least 1"),
             std::string::npos);
-  EXPECT_NE(message("sessions", {.follows = {-1}, .pause_s = -1}).find("pause_s"),
+  EXPECT_NE(message("sessions", {.waits_for = {{}}, .pause_s = -1}).find("pause_s"),
             std::string::npos);
   EXPECT_NE(message("poison", {}).find("did you mean \"poisson\"?"), std::string::npos);
 }
@@ -227,9 +227,9 @@ TEST(Arrivals, RefuseWhatCannotBe) {
 TEST(Arrivals, PausesOfSessionsHaveTheStatedMean) {
   constexpr int64_t kItems = 100000;
   const ArrivalSchedule schedule =
-      make_arrivals(
-          "sessions",
-          {.most_in_flight = 3, .follows = std::vector<int64_t>(kItems, -1), .pause_s = 0.5})
+      make_arrivals("sessions", {.most_in_flight = 3,
+                                 .waits_for = std::vector<std::vector<int64_t>>(kItems),
+                                 .pause_s = 0.5})
           ->schedule(kItems);
   EXPECT_EQ(schedule.most_in_flight, 3);
   const Moments moments = moments_of(schedule.pause_s);
@@ -237,11 +237,20 @@ TEST(Arrivals, PausesOfSessionsHaveTheStatedMean) {
   EXPECT_NEAR(moments.cv, 1, 0.03);
 }
 
+TEST(Arrivals, RecordedPausesAreCutToTheLongestThatIsKept) {
+  ArrivalOptions options{.waits_for = {{}, {0}, {1}}, .pause_s = 7, .most_pause_s = 60};
+  EXPECT_NE(message("sessions", options).find("most_pause_s is of recorded pauses"),
+            std::string::npos);
+  options.recorded_pauses_s = {0, 3.5, 90};
+  EXPECT_EQ(make_arrivals("sessions", options)->schedule(3).pause_s,
+            (std::vector<double>{0, 3.5, 60}));
+}
+
 TEST(Arrivals, EveryProcessIsListedOnce) {
   EXPECT_EQ(known_arrivals().size(), 8u);
   for (const ArrivalInfo& info : known_arrivals()) {
     EXPECT_FALSE(info.summary.empty());
-    EXPECT_NE(make_arrivals(info.name, {.recorded_s = {0}, .follows = {-1}}), nullptr);
+    EXPECT_NE(make_arrivals(info.name, {.recorded_s = {0}, .waits_for = {{}}}), nullptr);
   }
 }
 

@@ -45,6 +45,10 @@ class Entries {
     return {};
   }
   [[nodiscard]] virtual bool has_conversations() const { return false; }
+  // The earlier entries whose answers the entry waits for, in conversations.
+  [[nodiscard]] virtual std::vector<int64_t> waits_for(int64_t /*entry*/) const { return {}; }
+  // [entries]  recorded seconds from the last of these answers to the entry; empty: not recorded.
+  [[nodiscard]] virtual std::span<const double> pauses_s() const { return {}; }
 
   // See RequestSource::is_right().
   [[nodiscard]] virtual std::optional<bool> is_right(int64_t /*entry*/,

@@ -216,16 +216,34 @@ std::vector<EarlierAnswer> EntrySource::answers_of(int64_t index, int64_t prompt
   return answers;
 }
 
-std::vector<int64_t> EntrySource::follows() const {
-  std::vector<int64_t> follows;
-  if (!entries_->has_conversations()) return follows;
-  for (int64_t index = 0; index < size(); ++index) {
-    int64_t before = -1;
-    for (const EarlierAnswer& answer : entries_->earlier_answers(entry(index)))
-      before = std::max(before, index_of(answer.request));
-    follows.push_back(before);
+std::vector<std::vector<int64_t>> EntrySource::waits_for() const {
+  std::vector<std::vector<int64_t>> waits;
+  if (!entries_->has_conversations()) return waits;
+  // [entries]  the request that asks each. For one that is not asked: those that it waits for.
+  std::vector<std::vector<int64_t>> stand_in(static_cast<size_t>(entries_->size()));
+  for (int64_t entry = 0; entry < entries_->size(); ++entry) {
+    std::vector<int64_t> before;
+    for (const int64_t earlier : entries_->waits_for(entry)) {
+      REPRISE_CHECK(earlier < entry, "entry {} waits for {}", entry, earlier);
+      const std::vector<int64_t>& found = stand_in[static_cast<size_t>(earlier)];
+      before.insert(before.end(), found.begin(), found.end());
+    }
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+    const int64_t index = index_of(entry);
+    if (index >= 0) waits.push_back(before);
+    stand_in[static_cast<size_t>(entry)] =
+        index >= 0 ? std::vector<int64_t>{index} : std::move(before);
   }
-  return follows;
+  return waits;
+}
+
+std::vector<double> EntrySource::pauses_s() const {
+  const std::span<const double> recorded = entries_->pauses_s();
+  std::vector<double> pauses;
+  if (recorded.empty()) return pauses;
+  for (const uint32_t entry : chosen_) pauses.push_back(recorded[entry]);
+  return pauses;
 }
 
 std::vector<double> EntrySource::arrivals_s() const {

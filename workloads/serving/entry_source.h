@@ -25,7 +25,8 @@ class EntrySource final : public RequestSource {
   [[nodiscard]] Lengths lengths(int64_t index) const override;
   [[nodiscard]] std::vector<DeclaredPrefix> prefixes() const override;
   [[nodiscard]] std::vector<std::vector<int32_t>> modules() const override;
-  [[nodiscard]] std::vector<int64_t> follows() const override;
+  [[nodiscard]] std::vector<std::vector<int64_t>> waits_for() const override;
+  [[nodiscard]] std::vector<double> pauses_s() const override;
   [[nodiscard]] std::optional<bool> is_right(int64_t index,
                                              std::string_view generated) const override {
     return entries_->is_right(entry(index), generated);

@@ -1,6 +1,7 @@
 #include "workloads/serving/registry.h"
 
 #include "core/base/error.h"
+#include "workloads/serving/agentic_coding.h"
 #include "workloads/serving/azure.h"
 #include "workloads/serving/bailian.h"
 #include "workloads/serving/burstgpt.h"
@@ -17,6 +18,7 @@
 #include "workloads/serving/sharegpt.h"
 #include "workloads/serving/system_prompts.h"
 #include "workloads/serving/tree.h"
+#include "workloads/serving/weka.h"
 
 namespace reprise::workloads {
 namespace {
@@ -42,6 +44,8 @@ constexpr Entry kSources[] = {
     {serving::burstgpt_info, serving::make_burstgpt},
     {serving::mooncake_info, serving::make_mooncake},
     {serving::bailian_info, serving::make_bailian},
+    {serving::weka_info, serving::make_weka},
+    {serving::agentic_coding_info, serving::make_agentic_coding},
     {serving::servegen_info, serving::make_servegen},
 };
 

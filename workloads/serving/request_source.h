@@ -57,9 +57,13 @@ class RequestSource {
   // Texts of which prompts consist, in any order, up to the request's own part; each once in a
   // prompt. A user may give them to a server that caches texts wherever they stand.
   [[nodiscard]] virtual std::vector<std::vector<int32_t>> modules() const { return {}; }
-  // [requests]  the request of the conversation's turn before each; -1: there is none. Empty: the
-  // source has no conversations.
-  [[nodiscard]] virtual std::vector<int64_t> follows() const { return {}; }
+  // [requests]  the earlier requests whose answers each one waits for: that of the conversation's
+  // turn before it, or those of all agents that work for it. Empty: the source has no
+  // conversations.
+  [[nodiscard]] virtual std::vector<std::vector<int64_t>> waits_for() const { return {}; }
+  // [requests]  recorded seconds from the last of these answers to the request. Empty: none are
+  // recorded.
+  [[nodiscard]] virtual std::vector<double> pauses_s() const { return {}; }
   // True if a generated text answers request `index` rightly; nullopt if requests have no answers.
   [[nodiscard]] virtual std::optional<bool> is_right(int64_t /*index*/,
                                                      std::string_view /*generated*/) const {

@@ -67,6 +67,12 @@ void ArrivalAxes::visit(AxisVisitor& visitor) {
                 "a tool takes",
                 /*came_later=*/true},
                kSeconds, pause_s);
+  visitor.real(
+      {"most_pause_s", "s",
+       "of sessions: above 0, pauses are those that the workload recorded, and longer ones "
+       "are cut to it",
+       /*came_later=*/true},
+      kSeconds, most_pause_s);
   visitor.real({"end_rate_rps", "1/s", "of a ramp: from its end on"}, kRates, end_rate_rps);
   visitor.real({"ramp_s", "s", "how long the rate takes to get there; 0: the whole run"}, kSeconds,
                ramp_s);
@@ -216,8 +222,12 @@ workloads::ArrivalSchedule schedule_of(const Group& group, const ArrivalAxes& ax
                                     .burst_rate_rps = axes.burst_rate_rps,
                                     .burst_s = axes.burst_s,
                                     .between_s = axes.between_s,
-                                    .pause_s = axes.pause_s};
-  if (axes.arrivals == kSessions) options.follows = source.follows();
+                                    .pause_s = axes.pause_s,
+                                    .most_pause_s = axes.most_pause_s};
+  if (axes.arrivals == kSessions) {
+    options.waits_for = source.waits_for();
+    options.recorded_pauses_s = source.pauses_s();
+  }
   if (axes.arrivals == kTrace) {
     options.recorded_s = source.arrivals_s();
     options.recorded_rate_rps = options.rate_rps;

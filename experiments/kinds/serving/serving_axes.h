@@ -31,7 +31,7 @@ struct ArrivalAxes {
   double rate_rps = 1;
   double cv = 1;
   int64_t most_in_flight = 1;
-  double pause_s = 0;
+  double pause_s = 0, most_pause_s = 0;
   double end_rate_rps = 1;
   double ramp_s = 0;  // 0: the whole run
   double burst_rate_rps = 1;

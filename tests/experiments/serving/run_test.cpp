@@ -96,7 +96,9 @@ class TwoConversations final : public workloads::RequestSource {
  public:
   [[nodiscard]] int64_t size() const override { return 6; }
   [[nodiscard]] Lengths lengths(int64_t index) const override { return {1 + 3 * (index / 2), 2}; }
-  [[nodiscard]] std::vector<int64_t> follows() const override { return {-1, -1, 0, 1, 2, 3}; }
+  [[nodiscard]] std::vector<std::vector<int64_t>> waits_for() const override {
+    return {{}, {}, {0}, {1}, {2}, {3}};
+  }
   [[nodiscard]] workloads::ServingRequest request(int64_t index) const override {
     workloads::ServingRequest request{.output_tokens = 2};
     for (int64_t turn = 0; turn <= index / 2; ++turn) {
@@ -112,8 +114,8 @@ class TwoConversations final : public workloads::RequestSource {
 
 workloads::ArrivalSchedule sessions(int64_t most) {
   workloads::ArrivalSchedule schedule =
-      workloads::make_arrivals("sessions",
-                               {.most_in_flight = most, .follows = TwoConversations().follows()})
+      workloads::make_arrivals(
+          "sessions", {.most_in_flight = most, .waits_for = TwoConversations().waits_for()})
           ->schedule(6);
   schedule.pause_s = {0, 0, 3, 4, 5, 6};
   return schedule;
@@ -141,6 +143,26 @@ TEST(ServingRun, AConversationBeginsWhenOneEnds) {
   const RunResult result = run(server, TwoConversations(), sessions(1), few_rules(), clock);
   EXPECT_NEAR(result.log.requests[4].done_s, 11.75, 1e-9);
   EXPECT_NEAR(result.log.requests[1].intended_s, 11.75, 1e-9);
+}
+
+// Requests 1 and 2 are agents that work for 0; 4 waits for both, and 3 is another conversation,
+// which begins when 4 has ended.
+TEST(ServingRun, AgentsWorkAtOnceAndTheirAnswersAreWaitedFor) {
+  FakeClock clock;
+  SimulatedServer server(clock, {.lanes = 4});
+  EvenSource source;
+  source.count = 6;
+  workloads::ArrivalSchedule schedule =
+      workloads::make_arrivals(
+          "sessions", {.most_in_flight = 1, .waits_for = {{}, {0}, {0}, {}, {0, 1, 2}, {3}}})
+          ->schedule(6);
+  schedule.pause_s = {0, 1, 2, 0, 0.5, 0};
+  const RunResult result = run(server, source, schedule, few_rules(), clock);
+  const auto& requests = result.log.requests;
+  const double took = requests[0].done_s;
+  const double intended_s[] = {
+      0, took + 1, took + 2, 3 * took + 2.5, 2 * took + 2.5, 4 * took + 2.5};
+  for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(requests[i].intended_s, intended_s[i], 1e-9) << i;
 }
 
 // The answers of the source stand in for those that failed.

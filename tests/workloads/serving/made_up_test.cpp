@@ -61,13 +61,14 @@ TEST(Conversations, TellWhereEarlierAnswersStand) {
   for (const int64_t most_prompt : {0, 14}) {
     options.most_prompt_tokens = most_prompt;  // longer turns are dropped
     const auto source = make_sample("conversations", options);
-    const std::vector<int64_t> follows = source->follows();
-    ASSERT_EQ(std::ssize(follows), source->size());
+    const std::vector<std::vector<int64_t>> waits_for = source->waits_for();
+    ASSERT_EQ(std::ssize(waits_for), source->size());
     int64_t answers = 0;
     for (int64_t i = 0; i < source->size(); ++i) {
       const ServingRequest request = source->request(i);
-      EXPECT_EQ(follows[static_cast<size_t>(i)],
-                request.answers.empty() ? -1 : request.answers.back().request);
+      std::vector<int64_t> expected;
+      if (!request.answers.empty()) expected.push_back(request.answers.back().request);
+      EXPECT_EQ(waits_for[static_cast<size_t>(i)], expected);
       EXPECT_EQ(request.session_tokens,
                 request.answers.empty()
                     ? 0
@@ -85,7 +86,7 @@ TEST(Conversations, TellWhereEarlierAnswersStand) {
     EXPECT_GT(answers, 0);
   }
   EXPECT_TRUE(make_sample("grid", {.requests = 2, .prompt_tokens = 4, .output_tokens = 7})
-                  ->follows()
+                  ->waits_for()
                   .empty());
 }
 

@@ -88,6 +88,39 @@ inline constexpr const char* kBailian =
     R"({"chat_id": 9, "parent_chat_id": 8, "timestamp": 61.114, "input_length": 70, "output_length": 3, "type": "text", "turn": 3, "hash_ids": [90000000000, 7, 9, 10, 11]})"
     "\n";
 
+// Blocks of 4. Two agents work for the conversation between its second and third request, at the
+// same time: their times are those of their answers. Its fourth request generates nothing.
+inline constexpr const char* kWeka = R"({"id": "a", "models": ["m"], "block_size": 4,
+  "hash_id_scope": "local", "requests": [
+  {"t": 0, "type": "n", "in": 9, "out": 3, "hash_ids": [1, 2], "api_time": 2, "think_time": 0},
+  {"t": 10, "type": "s", "in": 12, "out": 4, "hash_ids": [1, 2, 3], "api_time": 5, "think_time": 8.5},
+  {"t": 37, "type": "subagent", "duration_ms": 20000, "requests": [
+    {"t": 0, "type": "n", "in": 6, "out": 2, "hash_ids": [7], "api_time": 4, "think_time": 0},
+    {"t": 6, "type": "n", "in": 8, "out": 1, "hash_ids": [7, 8], "api_time": 14, "think_time": 2}]},
+  {"t": 46, "type": "subagent", "duration_ms": 31000, "requests": [
+    {"t": 0, "type": "n", "in": 7, "out": 2, "hash_ids": [7], "api_time": 31, "think_time": 0}]},
+  {"t": 50, "type": "n", "in": 18, "out": 6, "hash_ids": [1, 2, 3, 4], "think_time": 35},
+  {"t": 60, "type": "n", "in": 20, "out": 0, "hash_ids": [1, 2, 3, 4, 5], "think_time": 1},
+  {"t": 65, "type": "n", "in": 21, "out": 6, "hash_ids": [1, 2, 3, 4, 5], "think_time": 2}]})";
+inline constexpr const char* kWekaSecond =
+    R"({"id": "b", "block_size": 4, "requests": [{"type": "n", "in": 8, "out": 1, "hash_ids": [1, 2]}]})";
+
+inline constexpr const char* kAgenticCoding =
+    R"({"conversation_id": "x", "turn": 1, "role": "user", "content": "Mend it.", "system": "Be brief.", "tools": [{"name": "sh"}]})"
+    "\n"
+    R"({"conversation_id": "x", "turn": 2, "role": "assistant", "reasoning_content": "Look first.", "tool_calls": [{"id": "1"}]})"
+    "\n"
+    R"({"conversation_id": "x", "turn": 3, "role": "tool", "tool_results": [{"tool_call_id": "1", "content": "a file"}, {"tool_call_id": "2", "content": "no"}], "delay_seconds": 0.25})"
+    "\n"
+    R"({"conversation_id": "x", "turn": 4, "role": "assistant", "content": "Done."})"
+    "\n"
+    R"({"conversation_id": "y", "turn": 1, "role": "user", "content": "Hello", "delay_seconds": 1})"
+    "\n"
+    R"({"conversation_id": "y", "turn": 2, "role": "assistant", "content": "Hi!"})"
+    "\n"
+    R"({"conversation_id": "y", "turn": 3, "role": "user", "content": "Bye"})"
+    "\n";
+
 // The heading of release 2; the third request failed.
 inline constexpr const char* kBurstGpt =
     "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
@@ -200,6 +233,11 @@ inline std::vector<SampleSource> sample_sources(const model::TempDir& dir, int64
   add("burstgpt", {.file = dir.write("burstgpt.csv", kBurstGpt)});
   add("bailian", {.file = dir.write("bailian.jsonl", kBailian)});
   add("bailian", {.file = dir.write("bailian.jsonl", kBailian), .length_divisor = 5});
+  add("weka", {.file = dir.write("weka.json", kWeka)});
+  add("weka", {.file = dir.write("weka.json", kWeka), .length_divisor = 3});
+  const auto agentic = dir.write("agentic.jsonl", kAgenticCoding);
+  add("agentic_coding", {.file = agentic});
+  add("agentic_coding", {.file = agentic, .shared_tokens = 3, .under_way = 1});
   add("mooncake", {.file = mooncake});
   add("mooncake", {.file = mooncake, .length_divisor = 100});
   add("mooncake", {.file = mooncake, .most_prompt_tokens = 1100, .too_long = "cut"});

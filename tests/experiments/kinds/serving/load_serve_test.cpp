@@ -93,7 +93,7 @@ TEST(LoadServe, ConversationsGoOnWithTheServersAnswers) {
   const ServerFacts facts = ask_server(options, {source->request(0).prompt.front()}, clock);
   const auto target = make_server_target(options, facts, clock);
   const auto schedule =
-      workloads::make_arrivals("sessions", {.most_in_flight = 2, .follows = source->follows()})
+      workloads::make_arrivals("sessions", {.most_in_flight = 2, .waits_for = source->waits_for()})
           ->schedule(source->size());
   const serving::RunResult result = serving::run(
       *target, *source, schedule,

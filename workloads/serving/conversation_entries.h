@@ -1,0 +1,47 @@
+// Conversations of several turns as requests: each asks with the whole history before it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "workloads/serving/entries.h"
+#include "workloads/serving/source_options.h"
+
+namespace reprise::workloads::serving {
+
+// Positions of the user's text and the answer in the tokens read, or the numbers of made-up items.
+struct ConversationTurn {
+  int64_t user = 0, answer = 0;
+  int64_t user_tokens = 0, answer_tokens = 0;
+};
+
+// All conversations, one after another, in shared memory.
+struct ConversationScript {
+  std::vector<ConversationTurn> turns;
+  std::vector<int64_t> first_turn = {0};  // [conversations + 1]  in `turns`
+  std::vector<int32_t> tokens;            // tokens read from a file; empty: made up
+  std::vector<double> pauses_s;           // [turns]  from the answer before; empty: not recorded
+  RequestSource::Dropped left_out;
+
+  [[nodiscard]] int64_t conversations() const { return std::ssize(first_turn) - 1; }
+  [[nodiscard]] int64_t turns_of(int64_t conversation) const {
+    const auto c = static_cast<size_t>(conversation);
+    return first_turn[c + 1] - first_turn[c];
+  }
+  // Adds a turn of two texts. Returns false and adds nothing if one of them has no tokens.
+  // `begins_prompt`: the user's text begins the prompt, with the tokenizer's opening tokens.
+  bool add_turn(const Tokenizer& tokenizer, const std::string& user, const std::string& answer,
+                bool begins_prompt);
+  // Makes the turns since the last call a conversation. Returns false if there are none.
+  bool end_conversation();
+};
+
+// Asks the turns of all conversations. Of those under way (options.under_way) one is drawn each
+// time; when one ends, the next begins. `source` is the source's name, for messages. Throws Error
+// for a prompt of more than kMostTokens tokens.
+std::unique_ptr<Entries> make_conversation_entries(const char* source, ConversationScript script,
+                                                   const SourceOptions& options);
+
+}  // namespace reprise::workloads::serving

@@ -1,0 +1,24 @@
+// Traces of coding agents: conversations whose prompts are known by their blocks, with recorded
+// pauses and with agents that work for a conversation at the same time.
+//
+// A file is a JSON object {id, block_size, hash_id_scope, requests}. A request is {t (s), type,
+// in, out, hash_ids, api_time (s), think_time (s)} with an id for each whole block of its `in`
+// tokens; `out` tokens were generated. A request of type "subagent" holds the requests of another
+// agent [kv-cache-tester, Weka; SemiAnalysis].
+#pragma once
+
+#include <memory>
+
+#include "workloads/serving/entries.h"
+#include "workloads/serving/source_options.h"
+
+namespace reprise::workloads::serving {
+
+// Reads a file, a file of JSON Lines with one conversation a line, or a folder of such files. Ids
+// are a conversation's own unless hash_id_scope is "global". An agent's request waits for the
+// answer to the one before it. Agents that work for it begin at that answer, and the next request
+// waits for the last answers of them all.
+SourceInfo weka_info();
+std::unique_ptr<Entries> make_weka(const SourceOptions& options);
+
+}  // namespace reprise::workloads::serving

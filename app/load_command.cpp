@@ -146,6 +146,9 @@ void add_server_options(CLI::App& command, LoadCommand& options) {
                   "send the prompts of the run that was recorded with this nonce again (default: "
                   "drawn anew for each run)")
       ->check(seed_number());
+  command.add_flag("--audit", options.reuse.audits,
+                   "after a point's first run, send one prompt again and again between new ones: a "
+                   "server that keeps answers, or finds what it may not, makes the run INVALID");
   command
       .add_option("--connections", options.server.most_connections,
                   "most requests under way at once (default: 512)")

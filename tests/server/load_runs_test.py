@@ -70,6 +70,16 @@ class LoadRuns(unittest.TestCase):
         self.assertEqual(allowed[0], 0, allowed[1])
         self.assertGreater(allowed[2]["metrics"]["cached_token_share"]["value"], 0.9)
 
+    def test_an_audit_finds_kept_prompts_and_no_kept_answers(self):
+        with Server() as server:
+            status, said, record = self.unshared(server, "--audit")
+            salted = self.unshared(server, "--audit", "--reuse", "none")
+        self.assertEqual(status, 0, said)
+        audit = record["settings"]["resolved"]["audit"]
+        self.assertGreater(audit["first_token_ratio"]["low"], 1)  # kept prompts, which may be found
+        self.assertIn("a prompt that was sent before has its first token", " ".join(said.split()))
+        self.assertEqual(salted[0], 0, salted[1])
+
     def test_chats_are_measured_and_judged_like_completions(self):
         with Server() as server:
             first, again = (self.unshared(server, "--chat", "--nonce", "7") for _ in range(2))

@@ -153,7 +153,8 @@ std::string CompletionClient::models() {
   State& s = *state_;
   const auto result = s.client.Get((s.url.api + "/models").c_str());
   if (!result)
-    raise("{}: {}. Is a server running there?", s.place.url, httplib::to_string(result.error()));
+    raise("{}: no answer ({}). Is a server running there?", s.place.url,
+          httplib::to_string(result.error()));
   if (result->status == 404) return "";
   if (result->status == 401 || result->status == 403)
     raise("{}: status {}: {}. It wants another --api-key.", s.place.url, result->status,

@@ -1,10 +1,15 @@
 #include "experiments/kinds/serving/load_kind.h"
 
+#include <random>
+
 #include "core/base/descriptors.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/random.h"
 #include "core/base/visible.h"
+#include "core/device/core_use.h"
+#include "core/device/cpu.h"
+#include "experiments/kinds/serving/load_audit.h"
 #include "experiments/kinds/serving/load_reuse.h"
 #include "experiments/serving/metrics.h"
 #include "experiments/serving/rates_in_turn.h"
@@ -49,6 +54,22 @@ int64_t tokens_before(const serving::ServingPlan& plan) {
     for (const workloads::DeclaredPrefix& prefix : plan.source->prefixes())
       tokens += std::ssize(prefix.tokens);
   return tokens;
+}
+
+// What the client itself could do: it shares the machine with a server that runs there, too.
+Fields client_use(const CoreUse& use, const serving::RequestLog& log, serving::Verdict& verdict) {
+  constexpr double kMostBusy = 0.5;
+  int64_t tokens = 0;
+  for (const serving::RequestEntry& entry : log.requests) tokens += std::ssize(entry.token_s);
+  const double busy_share = use.cpu_ms / (use.wall_ms * cpu_facts().logical_cores);
+  if (busy_share > kMostBusy)
+    verdict.reservations.push_back(fmt::format(
+        "the client was at work for {:.2f} of its cores' time: it may be what limits", busy_share));
+  const double cpu_s = std::max(use.cpu_ms, 1.0) * 1e-3;
+  return {{"busy_share", busy_share},
+          {"waited_for_core_share", use.waited_ms / use.wall_ms},
+          {"requests_per_cpu_s", static_cast<double>(log.requests.size()) / cpu_s},
+          {"tokens_per_cpu_s", static_cast<double>(tokens) / cpu_s}};
 }
 
 }  // namespace
@@ -114,7 +135,9 @@ std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group
   };
   std::vector<experiments::Measurement> searched;
   for (const experiments::MethodChoice& server : group.methods) {
-    const auto send = [&](serving::ServingPlan& plan) { return run_plan(server, plan, stop); };
+    const auto send = [&](serving::ServingPlan& plan) {
+      return run_plan(server, plan, /*audits=*/false, stop);
+    };
     auto found = plans_.search(group, salts_from_the_first(), send, stop);
     if (!found) return measure_in_turn(group, salts_from_the_first(), stop);
     searched.push_back(std::move(*found));
@@ -134,7 +157,7 @@ std::vector<experiments::Measurement> LoadKind::measure_in_turn(const experiment
       if (stop) throw Interrupted{};
       const size_t s = (turn + static_cast<size_t>(repetition)) % servers;
       serving::ServingPlan plan = plans_.plan(group, salt);
-      serving::TrialRun made = run_plan(group.methods[s], plan, stop);
+      serving::TrialRun made = run_plan(group.methods[s], plan, reuse_.audits && !first[s], stop);
       rates[s].push_back(made.measured.value(serving::kThroughputRps));
       if (!first[s]) {
         first[s] = std::move(made);
@@ -154,7 +177,7 @@ std::vector<experiments::Measurement> LoadKind::measure_in_turn(const experiment
 }
 
 serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
-                                     serving::ServingPlan& plan,
+                                     serving::ServingPlan& plan, bool audits,
                                      const std::atomic<bool>& stop) const {
   LoadOptions options = options_;
   JsonObject named(server.options, "the server");
@@ -168,8 +191,10 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   CompletionClient client(options.place, clock);
   CountersAround counters{.before = prompt_counters(client.page("/metrics"))};
   const auto target = make_server_target(options, facts, clock);
+  const CoreUse use_before = core_use_now();
   serving::RunResult result =
       serving::run(*target, *plan.source, plan.schedule, plan.options, clock);
+  const CoreUse use = core_use_now() - use_before;
   trace(experiments::label_of(server), result.log);
   std::string told_by = "nobody";
   if (scope_of(reuse_.allowed) != workloads::SaltScope::kAnything) {
@@ -178,6 +203,15 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   }
   for (std::string& change : changes_within(result.log))
     result.verdict.reservations.push_back(std::move(change));
+  Fields audited;
+  if (audits) {
+    // Prompts of a run's nonce may be known to the server, and the audit passes if all are.
+    const Audit found =
+        audit(*target, *plan.source, scope_of(reuse_.allowed), std::random_device{}(), clock);
+    judge_audit(found, scope_of(reuse_.allowed), result.verdict);
+    audited = fields_of(found);
+  }
+  Fields used = client_use(use, result.log, result.verdict);
   serving::TrialRun made{
       .verdict = result.verdict,
       .measured = serving::measure(result, {.slo = plan.options.rules.slo,
@@ -194,6 +228,8 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
                                             {"takes_extensions", facts.takes_extensions},
                                             {"tells_cached_tokens", facts.tells_cached_tokens},
                                             {"tells_tokens", facts.tells_tokens}};
+  made.measured.resolved["client"] = std::move(used);
+  if (audits) made.measured.resolved["audit"] = std::move(audited);
   return made;
 }
 

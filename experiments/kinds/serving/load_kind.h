@@ -35,14 +35,16 @@ struct LoadReuse {
   std::string allowed = "prefix_within_run";  // one of reuse_names()
   // Runs with equal nonces have equal prompts, point by point; unused with "all".
   uint64_t nonce = 0;
+  bool audits = false;  // each server's first run of a point is followed by an audit (load_audit.h)
 };
 
 // A group's requests are sent "repetitions" times to each server, each time with other salts. The
 // servers get the same requests in turn, each time another one first. A server's record is of its
 // first run, but its throughput is that of all, and one INVALID run makes it INVALID. Groups that
 // search a rate run until they have found it, one server after another. Records have the metrics of
-// experiments/serving/metrics.h, the verdict in "answers", and what the server tells about itself
-// in the resolved settings.
+// experiments/serving/metrics.h, the verdict in "answers", and in the resolved settings what the
+// server tells about itself, what an audit found, and the client's own use of the processor: a run
+// that took more than half of its cores' time has a reservation.
 class LoadKind final : public experiments::Kind, public experiments::serving::TracedKind {
  public:
   // `plans` must outlive this. The groups' methods name the servers (for_servers()); `options` has
@@ -64,7 +66,7 @@ class LoadKind final : public experiments::Kind, public experiments::serving::Tr
                                                         const Salts& next_salt,
                                                         const std::atomic<bool>& stop);
   experiments::serving::TrialRun run_plan(const experiments::MethodChoice& server,
-                                          experiments::serving::ServingPlan& plan,
+                                          experiments::serving::ServingPlan& plan, bool audits,
                                           const std::atomic<bool>& stop) const;
 
   experiments::serving::PlansServing& plans_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ class FakeClock final : public Clock {
   [[nodiscard]] double now_s() const override { return time_s; }
 };
 
+// What a server keeps of requests, for prompts that come again.
+enum class Keeps : uint8_t { kNothing, kPrompts, kAnswers };
+
 struct SimulatedOptions {
   int64_t lanes = 1;    // requests served at once; the others wait in the order they came
   double first_s = 1;   // to the first token, from the begin
@@ -27,6 +31,8 @@ struct SimulatedOptions {
   bool reuses = true;      // finds what ServingRequest::shared_tokens says
   int64_t fail_every = 0;  // every how many requests fail, counted from 1; 0: none
   int64_t lose = -1;       // the number of a request that never ends
+  Keeps keeps = Keeps::kNothing;
+  size_t ignored = 0;  // leading tokens that do not tell prompts apart for it
 };
 
 class SimulatedServer final : public Target {
@@ -53,12 +59,19 @@ class SimulatedServer final : public Target {
     if (id == options_.lose) return;
     auto lane = std::min_element(free_s_.begin(), free_s_.end());
     const double begin_s = std::max(*lane, clock_.time_s);
-    double time_s = begin_s + options_.first_s;
+    const size_t ignored = std::min(options_.ignored, request.prompt.size());
+    const bool is_known =
+        !known_
+             .emplace(request.prompt.begin() + static_cast<int64_t>(ignored), request.prompt.end())
+             .second &&
+        options_.keeps != Keeps::kNothing;
+    double time_s = begin_s + options_.first_s * (is_known ? 0.1 : 1);
+    const double gap_s = is_known && options_.keeps == Keeps::kAnswers ? 0 : options_.gap_s;
     for (int64_t i = 0; i < request.output_tokens; ++i) {
       TargetEvent event{.request = id, .time_s = time_s, .tokens = 1, .token_ids = {7}};
       if (i + 1 == request.output_tokens) end(event, begin_s, request);
       events_.emplace(time_s, std::move(event));
-      if (i + 1 < request.output_tokens) time_s += options_.gap_s;
+      if (i + 1 < request.output_tokens) time_s += gap_s;
     }
     *lane = time_s;
     ++under_way_;
@@ -111,6 +124,7 @@ class SimulatedServer final : public Target {
   std::vector<double> free_s_;  // time at which each lane is free
   std::multimap<double, TargetEvent> events_;
   std::vector<int64_t> cancelled_;
+  std::set<std::vector<int32_t>> known_;  // prompts, without the ignored tokens
   double ready_s_ = 0;
   int64_t under_way_ = 0, count_ = 0;
 };

@@ -162,6 +162,10 @@ TEST_F(LoadKindTest, WritesTheRecordsOfAServerAsOfAnyMethod) {
     EXPECT_EQ(record["settings"]["requested"]["method"], "echo-1");
     EXPECT_EQ(record["settings"]["resolved"]["server"]["url"], server.url());
     EXPECT_EQ(record["settings"]["resolved"]["server"]["model"], "echo");
+    const Json& client = record["settings"]["resolved"]["client"];
+    EXPECT_GT(client["busy_share"], 0.0);
+    EXPECT_GT(client["tokens_per_cpu_s"], 2 * client["requests_per_cpu_s"].get<double>());
+    EXPECT_FALSE(record["settings"]["resolved"].contains("audit"));
     EXPECT_EQ(record["answers"]["verdict"], "VALID");
     EXPECT_EQ(record["answers"]["generated_tokens"], 90);
     EXPECT_EQ(record["samples"]["ttft_ms"].size(), 30u);
@@ -231,6 +235,11 @@ TEST_F(LoadKindTest, CountersTellWhatAnswersDoNot) {
   EchoServer busy(counting(80, 6));
   EXPECT_NE(answers_of(run(busy.url()))["reservations"].dump().find("it had others to serve"),
             std::string::npos);
+}
+
+TEST_F(LoadKindTest, AnAuditOfPromptsThatAreTooShortIsRefused) {
+  EchoServer server(echo);
+  EXPECT_THROW((void)run(server.url(), {.audits = true}), Error);
 }
 
 TEST_F(LoadKindTest, SaysWhereReuseIsNotObservable) {

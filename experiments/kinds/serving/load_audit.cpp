@@ -1,0 +1,165 @@
+#include "experiments/kinds/serving/load_audit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/random.h"
+#include "experiments/serving/run.h"
+#include "results/rank_test.h"
+#include "workloads/arrivals.h"
+
+namespace reprise::server {
+
+namespace serving = experiments::serving;
+using workloads::SaltScope;
+using workloads::ServingRequest;
+
+namespace {
+
+constexpr int64_t kLeastPromptTokens = 4 * workloads::kSaltTokens;
+// As in TEST04: a tenth may be due to a machine that became warm.
+constexpr double kTolerated = 1.1;
+constexpr double kAlpha = 0.01;
+
+// The first token may be one with which every prompt must begin.
+constexpr size_t kFixed = 1;
+
+class AuditPrompts final : public workloads::RequestSource {
+ public:
+  AuditPrompts(ServingRequest base, bool salted, uint64_t seed)
+      : base_(std::move(base)), salted_(salted), seed_(seed) {}
+
+  [[nodiscard]] int64_t size() const override { return 2 * kAuditPairs + 1; }
+  [[nodiscard]] Lengths lengths(int64_t) const override {
+    return {std::ssize(base_.prompt), base_.output_tokens};
+  }
+  [[nodiscard]] ServingRequest request(int64_t index) const override {
+    ServingRequest request{.output_tokens = base_.output_tokens};
+    const bool is_new = index % 2 == 1;
+    const std::vector<int32_t> other = shuffled(index);
+    request.prompt = is_new ? other : base_.prompt;
+    if (!is_new && salted_)
+      std::copy_n(other.begin() + kFixed, workloads::kSaltTokens, request.prompt.begin() + kFixed);
+    return request;
+  }
+
+ private:
+  [[nodiscard]] std::vector<int32_t> shuffled(int64_t index) const {
+    std::vector<int32_t> prompt = base_.prompt;
+    for (size_t i = prompt.size() - 1; i > kFixed; --i) {
+      const uint64_t bits = random_bits(seed_, static_cast<uint64_t>(index), i);
+      std::swap(prompt[i], prompt[kFixed + bits % (i + 1 - kFixed)]);
+    }
+    return prompt;
+  }
+
+  ServingRequest base_;
+  bool salted_;
+  uint64_t seed_;
+};
+
+// Of requests whose order does not matter, that with the most output shows best whether its tokens
+// were computed.
+ServingRequest longest_answer(const workloads::RequestSource& source) {
+  constexpr int64_t kMostLookedAt = 256;
+  int64_t best = 0;
+  for (int64_t i = 1; i < std::min(source.size(), kMostLookedAt); ++i)
+    if (source.lengths(i).output > source.lengths(best).output) best = i;
+  return source.request(best);
+}
+
+AuditRatio ratio_of(const std::vector<double>& logs) {
+  if (logs.empty()) return {};
+  const results::Shift shift = results::paired_shift(logs, kAlpha);
+  return {.estimate = std::exp(shift.estimate),
+          .low = std::exp(shift.low),
+          .high = std::exp(shift.high)};
+}
+
+double log_ratio(double new_s, double repeated_s) {
+  constexpr double kLeast = 1e-6;  // tokens that come at once
+  return std::log(std::max(new_s, kLeast) / std::max(repeated_s, kLeast));
+}
+
+bool may_find_repeated(SaltScope scope) {
+  return scope == SaltScope::kAnything || scope == SaltScope::kRun;
+}
+
+}  // namespace
+
+std::unique_ptr<workloads::RequestSource> audit_prompts(const ServingRequest& base, bool salted,
+                                                        uint64_t seed) {
+  if (std::ssize(base.prompt) < kLeastPromptTokens)
+    raise("the audit needs prompts of at least {} tokens, the longest answer's has {}",
+          kLeastPromptTokens, base.prompt.size());
+  return std::make_unique<AuditPrompts>(base, salted, seed);
+}
+
+Audit audit(serving::Target& target, const workloads::RequestSource& source, SaltScope scope,
+            uint64_t seed, const serving::Clock& clock) {
+  const auto prompts = audit_prompts(longest_answer(source), !may_find_repeated(scope), seed);
+  const auto schedule =
+      workloads::make_arrivals("closed", {.most_in_flight = 1})->schedule(prompts->size());
+  const serving::RunResult result =
+      serving::run(target, *prompts, schedule,
+                   {.rules = {.least_duration_s = 0,
+                              .least_requests = 1,
+                              .most_late_s = std::numeric_limits<double>::infinity(),
+                              .is_open_loop = false}},
+                   clock);
+  Audit audit;
+  std::vector<double> first, further;
+  for (size_t i = 1; i + 1 < result.log.requests.size(); i += 2) {
+    const serving::RequestEntry &fresh = result.log.requests[i],
+                                &repeated = result.log.requests[i + 1];
+    for (const serving::RequestEntry* entry : {&fresh, &repeated})
+      if (entry->outcome != serving::Outcome::kServed) audit.failure = entry->reason;
+    if (!audit.failure.empty()) return audit;
+    first.push_back(log_ratio(fresh.token_s.front() - fresh.sent_s,
+                              repeated.token_s.front() - repeated.sent_s));
+    if (fresh.token_s.size() > 1)
+      further.push_back(log_ratio(fresh.token_s.back() - fresh.token_s.front(),
+                                  repeated.token_s.back() - repeated.token_s.front()));
+  }
+  audit.first_token = ratio_of(first);
+  audit.further_tokens = ratio_of(further);
+  return audit;
+}
+
+void judge_audit(const Audit& audit, SaltScope scope, serving::Verdict& verdict) {
+  if (!audit.failure.empty()) {
+    verdict.reasons.push_back(fmt::format("the audit's requests failed: {}", audit.failure));
+    return;
+  }
+  const AuditRatio &first = audit.first_token, &further = audit.further_tokens;
+  if (further.low > kTolerated)
+    verdict.reasons.push_back(
+        fmt::format("the audit: prompts that were sent before are generated {:.2f} times as fast "
+                    "({:.2f} to {:.2f}): the server keeps answers",
+                    further.estimate, further.low, further.high));
+  else if (!may_find_repeated(scope) && first.low > kTolerated)
+    verdict.reasons.push_back(
+        fmt::format("the audit: texts that were sent before after another salt have their first "
+                    "token {:.2f} times as soon ({:.2f} to {:.2f}), although nothing may be found",
+                    first.estimate, first.low, first.high));
+  else
+    verdict.reservations.push_back(
+        fmt::format("the audit: a prompt that was sent before has its first token {:.2f} times as "
+                    "soon as a new one, further tokens {:.2f} times as fast",
+                    first.estimate, further.estimate));
+}
+
+Fields fields_of(const Audit& audit) {
+  const auto fields = [](const AuditRatio& ratio) {
+    return Fields{{"estimate", ratio.estimate}, {"low", ratio.low}, {"high", ratio.high}};
+  };
+  return {{"pairs", kAuditPairs},
+          {"first_token_ratio", fields(audit.first_token)},
+          {"further_tokens_ratio", fields(audit.further_tokens)},
+          {"failure", audit.failure}};
+}
+
+}  // namespace reprise::server

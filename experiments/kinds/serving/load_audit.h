@@ -1,0 +1,57 @@
+// Audits a server for answers that it does not compute: is a prompt that it has answered before
+// answered sooner, or generated faster, than a new one of the same length?
+//
+// MLPerf Inference's TEST04 compares the rates of two runs, of many samples and of one. If the
+// samples were sent before, a cache of answers makes both fast, and the test passes. Here new and
+// repeated prompts take turns, and the new ones are drawn for the audit alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/value.h"
+#include "experiments/serving/clock.h"
+#include "experiments/serving/target.h"
+#include "experiments/serving/validity.h"
+#include "workloads/serving/request_source.h"
+#include "workloads/serving/salt.h"
+
+namespace reprise::server {
+
+inline constexpr int64_t kAuditPairs = 32;
+
+// A time of new prompts over that of repeated ones, with its 99 % interval: the shift of paired
+// logarithms (results/rank_test.h). 0: not known.
+struct AuditRatio {
+  double estimate = 0, low = 0, high = 0;
+};
+
+struct Audit {
+  std::string failure;        // why there are no ratios; "": there are
+  AuditRatio first_token;     // from sending to the first token
+  AuditRatio further_tokens;  // from the first token to the last
+};
+
+// The prompts of an audit, in turn new and repeated; the first is sent once more before them. All
+// have the length and nearly the tokens of `base`: new ones have them in an order drawn from
+// `seed`. `salted`: each repeated one begins with kSaltTokens other tokens, so that a cache of
+// prompts cannot find it. Throws Error for a prompt that is too short to be told from the others.
+[[nodiscard]] std::unique_ptr<workloads::RequestSource> audit_prompts(
+    const workloads::ServingRequest& base, bool salted, uint64_t seed);
+
+// Sends 2 kAuditPairs + 1 prompts one after another, those of the request with the most output
+// among the first of `source`. `scope` is the reuse that is allowed.
+[[nodiscard]] Audit audit(experiments::serving::Target& target,
+                          const workloads::RequestSource& source, workloads::SaltScope scope,
+                          uint64_t seed, const experiments::serving::Clock& clock);
+
+// Makes a run INVALID if repeated prompts were generated more than a tenth faster (with their whole
+// interval), or if they had their first token so much sooner although nothing may be found.
+// Otherwise adds what was found as a reservation.
+void judge_audit(const Audit& audit, workloads::SaltScope scope,
+                 experiments::serving::Verdict& verdict);
+
+// For the record.
+[[nodiscard]] Fields fields_of(const Audit& audit);
+
+}  // namespace reprise::server

@@ -1,0 +1,114 @@
+// Which servers an audit finds out, and which it lets pass.
+#include "experiments/kinds/serving/load_audit.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "experiments/serving/run.h"
+#include "tests/core/model/checkpoint/model_files.h"
+#include "tests/experiments/serving/simulated_server.h"
+
+namespace reprise::server {
+namespace {
+
+namespace serving = experiments::serving;
+using serving::Keeps;
+using workloads::SaltScope;
+
+workloads::ServingRequest base() {
+  workloads::ServingRequest request{.output_tokens = 8};
+  for (int32_t i = 0; i < 64; ++i) request.prompt.push_back(i);
+  return request;
+}
+
+class BaseSource final : public workloads::RequestSource {
+ public:
+  [[nodiscard]] int64_t size() const override { return 3; }
+  [[nodiscard]] workloads::ServingRequest request(int64_t) const override { return base(); }
+  [[nodiscard]] Lengths lengths(int64_t) const override { return {64, 8}; }
+};
+
+serving::Verdict audited(const serving::SimulatedOptions& options, SaltScope scope,
+                         bool is_sent_before = false) {
+  serving::FakeClock clock;
+  serving::SimulatedServer server(clock, options);
+  if (is_sent_before) {
+    const auto schedule = workloads::make_arrivals("closed", {})->schedule(3);
+    (void)serving::run(server, BaseSource(), schedule,
+                       {.rules = {.least_duration_s = 0, .least_requests = 1}}, clock);
+  }
+  serving::Verdict verdict;
+  const Audit found = audit(server, BaseSource(), scope, /*seed=*/3, clock);
+  judge_audit(found, scope, verdict);
+  return verdict;
+}
+
+TEST(LoadAudit, NewPromptsAreNewAndRepeatedOnesOnlyHaveAnotherSalt) {
+  for (const bool salted : {false, true}) {
+    const auto prompts = audit_prompts(base(), salted, /*seed=*/5);
+    ASSERT_EQ(prompts->size(), 2 * kAuditPairs + 1);
+    std::set<std::vector<int32_t>> all, tails;
+    for (int64_t i = 0; i < prompts->size(); ++i) {
+      const std::vector<int32_t> prompt = prompts->request(i).prompt;
+      ASSERT_EQ(prompt.size(), 64u);
+      EXPECT_EQ(prompt.front(), 0);
+      all.insert(prompt);
+      if (i % 2 == 0) tails.emplace(prompt.begin() + 1 + workloads::kSaltTokens, prompt.end());
+    }
+    EXPECT_EQ(tails.size(), 1u);
+    EXPECT_EQ(std::ssize(all), salted ? 2 * kAuditPairs + 1 : kAuditPairs + 1);
+  }
+  workloads::ServingRequest short_one = base();
+  short_one.prompt.resize(31);
+  model::expect_error([&] { (void)audit_prompts(short_one, false, 1); }, {"at least 32", "31"});
+}
+
+TEST(LoadAudit, AServerThatComputesPasses) {
+  for (const SaltScope scope : {SaltScope::kAnything, SaltScope::kRun, SaltScope::kRequest}) {
+    const serving::Verdict verdict = audited({}, scope);
+    EXPECT_TRUE(verdict.is_valid());
+    EXPECT_NE(verdict.reservations.at(0).find("1.00 times as soon"), std::string::npos);
+  }
+}
+
+TEST(LoadAudit, PromptsMayBeKeptWhereTheyMayBeFound) {
+  const serving::Verdict verdict = audited({.keeps = Keeps::kPrompts}, SaltScope::kRun);
+  EXPECT_TRUE(verdict.is_valid());
+  EXPECT_NE(verdict.reservations.at(0).find("10.00 times as soon"), std::string::npos);
+  EXPECT_NE(verdict.reservations.at(0).find("further tokens 1.00 times"), std::string::npos);
+}
+
+TEST(LoadAudit, KeptAnswersAreFoundOut) {
+  for (const SaltScope scope : {SaltScope::kRun, SaltScope::kAnything}) {
+    const serving::Verdict verdict = audited({.keeps = Keeps::kAnswers}, scope);
+    ASSERT_FALSE(verdict.is_valid());
+    EXPECT_NE(verdict.reasons.at(0).find("keeps answers"), std::string::npos);
+  }
+}
+
+// A test of the run's own prompts passes then, because all of them are answered from the cache.
+TEST(LoadAudit, KeptAnswersAreFoundOutAfterARunThatWarmedTheCache) {
+  EXPECT_FALSE(audited({.keeps = Keeps::kAnswers}, SaltScope::kAnything, /*is_sent_before=*/true)
+                   .is_valid());
+}
+
+TEST(LoadAudit, WhoLooksBehindTheSaltIsFoundOut) {
+  constexpr size_t kSalt = 1 + workloads::kSaltTokens;
+  for (const SaltScope scope : {SaltScope::kRequest, SaltScope::kSession}) {
+    const serving::Verdict prompts = audited({.keeps = Keeps::kPrompts, .ignored = kSalt}, scope);
+    ASSERT_FALSE(prompts.is_valid());
+    EXPECT_NE(prompts.reasons.at(0).find("after another salt"), std::string::npos);
+    EXPECT_FALSE(audited({.keeps = Keeps::kAnswers, .ignored = kSalt}, scope).is_valid());
+    EXPECT_TRUE(audited({.keeps = Keeps::kAnswers}, scope).is_valid());
+  }
+}
+
+TEST(LoadAudit, FailedRequestsAreItsFailure) {
+  const serving::Verdict verdict = audited({.fail_every = 5}, SaltScope::kRun);
+  ASSERT_FALSE(verdict.is_valid());
+  EXPECT_NE(verdict.reasons.at(0).find("status 500"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprise::server

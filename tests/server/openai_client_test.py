@@ -1,16 +1,25 @@
 #!/usr/bin/env python3
-"""openai_client_test.py PROGRAM: tests `reprise serve` with OpenAI's own client."""
+"""openai_client_test.py PROGRAM: tests `reprise serve` with OpenAI's own client, and what `reprise load` sends and counts."""
 import concurrent.futures
+import http.client
+import http.server
+import json
+import pathlib
 import re
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import unittest
 import urllib.error
 import urllib.request
 
 import openai
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
 PROGRAM = sys.argv.pop(1)
 PROMPT = "Q: what is the code of the blue door?\nA:"
@@ -185,6 +194,110 @@ class Ending(unittest.TestCase):
         self.assertEqual(server.end(), 0)
         with self.assertRaises(openai.APIConnectionError):
             server.client().models.list()
+
+
+class Passing(http.server.ThreadingHTTPServer):
+    """Passes requests on to a server, and keeps what is posted with the answers."""
+
+    def __init__(self, url):
+        self.place = re.search(r"//([^/]+)", url).group(1)
+        self.posted = []  # (path, body, answer)
+        super().__init__(("127.0.0.1", 0), PassingHandler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class PassingHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def pass_on(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        further = http.client.HTTPConnection(self.server.place)
+        headers = {name: self.headers[name] for name in ("Content-Type", "Authorization") if name in self.headers}
+        further.request(self.command, self.path, body, headers)
+        answer = further.getresponse()
+        text = answer.read()
+        further.close()
+        if body:
+            self.server.posted.append((self.path, json.loads(body), text.decode()))
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.getheader("Content-Type"))
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST = pass_on
+
+    def log_message(self, *_):
+        pass
+
+
+def events_of(answer):
+    return [json.loads(line[6:]) for line in answer.split("\n") if line.startswith("data: {")]
+
+
+class LoadSeenByTheClient(unittest.TestCase):
+    """OpenAI's client sends again what `load` sent, and must see what `load` counted."""
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--method", "chunk_attention")
+        cls.client = cls.server.client()
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.end() == 0
+
+    def load(self, experiment, *more):
+        """Returns the record, and what was posted for it."""
+        passing = Passing(self.server.url)
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [PROGRAM, "load", passing.url, experiment, "--scale", "smoke", "--api-key", KEY, "--no-plot", "--out", folder,
+                 "--set", "repetitions=1", *more], capture_output=True, text=True, check=False, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            record, = record_reader.read_folder(folder)
+        passing.shutdown()
+        passing.server_close()
+        measured = int(record["metrics"]["ended_requests"]["value"])
+        return record, passing.posted[-measured:]
+
+    def test_chats(self):
+        record, posted = self.load("serving/unshared", "--set", "sweep.user_tokens=64", "--chat")
+        prompt_tokens = answer_tokens = 0
+        for path, body, answer in posted:
+            self.assertEqual(path, "/v1/chat/completions")
+            known = {name: body.pop(name) for name in ("model", "messages", "max_tokens", "temperature")}
+            for name in ("stream", "stream_options"):
+                body.pop(name)
+            seen = self.client.chat.completions.create(**known, extra_body=body)
+            told = "".join(choice["delta"].get("content") or "" for event in events_of(answer)
+                           for choice in event["choices"])
+            self.assertEqual(seen.choices[0].message.content, told)
+            prompt_tokens += seen.usage.prompt_tokens
+            answer_tokens += seen.usage.completion_tokens
+        self.assertEqual(record["metrics"]["prompt_tokens_total"]["value"], prompt_tokens)
+        self.assertEqual(record["answers"]["generated_tokens"], answer_tokens)
+
+    def test_sessions(self):
+        _, posted = self.load("serving/traces", "--set", "settings.arrivals=sessions", "--set", "settings.most_in_flight=2")
+        bodies = [body for _, body, _ in posted]
+        turns = 0
+        for body in bodies:
+            before = [other for other in bodies if len(other["prompt"]) < len(body["prompt"])
+                      and body["prompt"][:len(other["prompt"])] == other["prompt"]]
+            if not before:
+                continue
+            turns += 1
+            last = max(before, key=lambda other: len(other["prompt"]))
+            seen = self.client.completions.create(
+                model=last["model"], prompt=last["prompt"], max_tokens=last["max_tokens"], temperature=0,
+                extra_body={"ignore_eos": True, "return_token_ids": True})
+            at = len(last["prompt"])
+            self.assertEqual(body["prompt"][at:at + last["max_tokens"]], seen.choices[0].model_extra["token_ids"])
+        self.assertEqual(turns, 12)  # of six conversations of three turns
 
 
 unittest.main()

@@ -26,7 +26,8 @@ class Driver {
         options_(options),
         clock_(clock),
         order_(schedule),
-        growth_(options.growth) {
+        growth_(options.growth),
+        width_(options.width) {
     result_.log.requests.reserve(schedule.intended_s.size());
     if (schedule_.is_of_sessions()) result_.log.requests.resize(schedule.intended_s.size());
   }
@@ -42,6 +43,7 @@ class Driver {
       if (!result_.stop_reason.empty()) break;
     }
     end_the_rest();
+    result_.looks = width_.looks();
     std::erase_if(result_.log.requests, [](const RequestEntry& entry) { return entry.sent_s < 0; });
     return std::move(result_);
   }
@@ -51,10 +53,14 @@ class Driver {
   [[nodiscard]] double now_s() const { return clock_.now_s() - start_s_; }
   [[nodiscard]] int64_t sent() const { return order_.count_sent(); }
   [[nodiscard]] int64_t in_flight() const { return sent() - done_; }
-  [[nodiscard]] bool has_more() const { return order_.has_more(); }
+  [[nodiscard]] bool has_more() const { return !is_enough_ && order_.has_more(); }
+  // The request that is sent next; nullopt: none before another one ends, or none at all.
+  [[nodiscard]] std::optional<SendOrder::Due> next() const {
+    return is_enough_ ? std::nullopt : order_.next();
+  }
 
   void send_what_is_due() {
-    while (const std::optional<SendOrder::Due> due = order_.next()) {
+    while (const std::optional<SendOrder::Due> due = next()) {
       // Compared with the clock itself: a target that advances to exactly this moment has reached
       // it.
       if (start_s_ + due->time_s > clock_.now_s()) return;
@@ -73,7 +79,7 @@ class Driver {
   // Draws the next request before it is due. A session's further turn was drawn when the turn
   // before it was sent.
   void draw_next() {
-    const std::optional<SendOrder::Due> due = order_.next();
+    const std::optional<SendOrder::Due> due = next();
     draw(due ? due->index : schedule_.is_of_sessions() || !has_more() ? -1 : sent());
   }
   void draw(int64_t index) {
@@ -113,7 +119,7 @@ class Driver {
   // In the clock's time.
   [[nodiscard]] double next_look_s() const {
     const double most = clock_.now_s() + kMostWait_s;
-    const std::optional<SendOrder::Due> due = order_.next();
+    const std::optional<SendOrder::Due> due = next();
     return due ? std::min(most, start_s_ + due->time_s) : most;
   }
 
@@ -171,6 +177,7 @@ class Driver {
     if (event.prompt_tokens > 0) entry.prompt_tokens = event.prompt_tokens;
     entry.preemptions = event.preemptions;
     entry.reasoning_tokens = event.reasoning_tokens;
+    if (width_.observe(entry, now_s())) is_enough_ = true;
   }
 
   // Stops the run if continuing makes no sense.
@@ -210,10 +217,12 @@ class Driver {
   const Clock& clock_;
   SendOrder order_;
   QueueGrowth growth_;
+  WidthStop width_;
   double start_s_ = 0;
   double last_sent_s_ = 0;  // from the start
   int64_t done_ = 0, due_ = 0;
   bool is_ending_ = false;
+  bool is_enough_ = false;                              // by the width rule
   std::map<int64_t, workloads::ServingRequest> drawn_;  // and not yet sent
   TargetReport report_;
   DriveResult result_;

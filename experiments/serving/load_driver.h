@@ -5,11 +5,13 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "experiments/serving/clock.h"
 #include "experiments/serving/queue_growth.h"
 #include "experiments/serving/request_log.h"
 #include "experiments/serving/target.h"
+#include "experiments/serving/width_stop.h"
 #include "workloads/arrivals.h"
 
 namespace reprise::experiments::serving {
@@ -19,6 +21,7 @@ struct DriveOptions {
   double most_drain_s = std::numeric_limits<double>::infinity();
   const std::atomic<bool>* stop = nullptr;
   bool keeps_gaps = true;  // see RunOptions
+  WidthRule width;
 };
 
 struct DriveResult {
@@ -26,10 +29,12 @@ struct DriveResult {
   // Earlier answers in prompts of sessions: those of the server, and those left as the source has
   // them, because the server did not tell its tokens, had failed, or was asked for fewer.
   int64_t own_answers = 0, invented_answers = 0;
-  std::string stop_reason;  // reason why the run was given up; "": it ran to its end
+  std::string stop_reason;             // reason why the run was given up; "": it ran to its end
+  std::vector<WidthStop::Look> looks;  // of the width rule
 };
 
-// Drives requests 0, 1, ..., schedule.intended_s.size() - 1 as run() describes. `draw` makes each
+// Drives requests 0, 1, ..., schedule.intended_s.size() - 1 as run() describes, or fewer if the
+// width rule is met before. `draw` makes each
 // request before it is due, so that drawing makes none late. In sessions the answers within a
 // prompt are then replaced by the server's own. Time 0 of the log is when the first
 // has been drawn. Throws Interrupted when `stop` is set, after all running requests are cancelled.

@@ -276,6 +276,11 @@ Measurement measure(const RunResult& result, const MetricOptions& options) {
     out.answers["own_answers"] = result.own_answers;
     out.answers["invented_answers"] = result.invented_answers;
   }
+  if (result.steady)
+    out.answers["steady_state"] = Fields{{"found", result.steady->is_found},
+                                         {"from_request", result.steady->from},
+                                         {"mean_normalised_latency_s", result.steady->mean_s}};
+  if (result.width.is_set()) out.answers["width_rule"] = fields_of(result.width, result.looks);
   out.resolved["prime_s"] = result.prime_s;
   return out;
 }

@@ -73,19 +73,30 @@ RunResult run(Target& target, const workloads::RequestSource& source,
       {.growth = options.growth,
        .most_drain_s = options.most_drain_s,
        .stop = options.stop,
-       .keeps_gaps = options.keeps_gaps},
+       .keeps_gaps = options.keeps_gaps,
+       .width = options.width},
       clock);
   result.log = std::move(driven.log);
   result.stop_reason = std::move(driven.stop_reason);
   result.own_answers = driven.own_answers;
   result.invented_answers = driven.invented_answers;
-  const bool is_whole = result.stop_reason.empty();
+  result.width = options.width;
+  result.looks = std::move(driven.looks);
+  const bool is_whole = result.stop_reason.empty() && !is_narrow(result.looks);
   check_log(result.log, is_whole ? source.size() : std::ssize(result.log.requests),
             /*has_gaps=*/!is_whole && schedule.is_of_sessions());
   if (options.reuse && result.stop_reason.empty()) check_reuse(result.log, source, options);
   ValidityRules rules = options.rules;
   rules.is_open_loop = schedule.most_in_flight == 0;
   result.verdict = judge(result.log, rules, result.stop_reason);
+  if (!result.stop_reason.empty()) return result;
+  result.steady = steady_state(result.log);
+  if (result.steady && !result.steady->is_found)
+    result.verdict.reservations.emplace_back(kNoSteadyState);
+  if (options.width.is_set() && !is_narrow(result.looks))
+    result.verdict.reservations.push_back(
+        fmt::format("its last request came before {} was known within {:g} of its value",
+                    options.width.latency, options.width.width));
   return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,10 @@
 #include "experiments/serving/queue_growth.h"
 #include "experiments/serving/request_log.h"
 #include "experiments/serving/reuse.h"
+#include "experiments/serving/steady_state.h"
 #include "experiments/serving/target.h"
 #include "experiments/serving/validity.h"
+#include "experiments/serving/width_stop.h"
 #include "workloads/arrivals.h"
 #include "workloads/serving/request_source.h"
 
@@ -24,6 +27,7 @@ struct RunOptions {
   bool primes = false;  // announce the prefixes, and wait until they are computed
   ValidityRules rules;
   GrowthRule growth;  // used in open loops
+  WidthRule width;    // ends the run before the source's last request
   // Time after the last request was sent. Then the remaining requests are cancelled, and the run is
   // INVALID.
   double most_drain_s = std::numeric_limits<double>::infinity();
@@ -43,12 +47,16 @@ struct RunResult {
   double prime_s = 0;                             // time to compute the prefixes
   std::string stop_reason;                        // reason why the run was given up; "": it was not
   int64_t own_answers = 0, invented_answers = 0;  // see DriveResult
+  WidthRule width;
+  std::vector<WidthStop::Look> looks;
+  std::optional<SteadyState> steady;  // not sought if the run was given up
 };
 
 // Sends request i of the source at schedule.intended_s[i], and waits for the last answer. In a
 // closed loop a request is sent when fewer than schedule.most_in_flight are running; in sessions,
 // when the answer before it has come, with the server's own answers in its prompt. The run is given
-// up if the queue only grows; the log then lacks the requests that were not sent.
+// up if the queue only grows; the log then lacks the requests that were not sent, as it does where
+// the width rule has ended the run.
 //
 // Throws Error if the log breaks an invariant (log_check.h), if the tokens reused by served
 // requests are outside the sum of their bounds, and if a server with bounds does not report them.

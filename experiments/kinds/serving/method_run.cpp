@@ -105,6 +105,7 @@ serving::RunOptions run_options_of(const Group& group, const ServingAxes& axes,
               source, group.warmup, static_cast<int32_t>(config.vocab), group.seeds.prompts),
           .rules = validity_rules_of(axes.rules),
           .growth = growth_rule(source.size(), axes.engine.max_batch),
+          .width = width_rule_of(axes.rules),
           .most_drain_s = axes.rules.most_drain_s,
           // Of modelled steps a run may have a million requests, and its tokens mean nothing.
           .keeps_gaps = !step_times_of(axes.steps)};

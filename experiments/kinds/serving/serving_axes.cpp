@@ -132,6 +132,20 @@ void RuleAxes::visit(AxisVisitor& visitor) {
                kSeconds, most_drain_s);
   visitor.integer({"least_requests", "requests", "a run of fewer is INVALID"},
                   {1, int64_t{1} << 30}, least_requests);
+  visit_stop(visitor);
+}
+
+void RuleAxes::visit_stop(AxisVisitor& visitor) {
+  visitor.real({"stop_width", "ratio",
+                "above 0: the run ends once stop_latency's percentile stop_share is known so well: "
+                "its interval is at most so wide, over its value",
+                /*came_later=*/true},
+               {0, 10}, stop_width);
+  visitor.word({"stop_latency", "", "the latency that is to be known", /*came_later=*/true},
+               {{"ttft", "tpot", "e2e"}}, stop_latency);
+  visitor.real({"stop_share", "ratio", "which of its percentiles: 0.5 is the median",
+                /*came_later=*/true},
+               {0.01, 0.9999}, stop_share);
 }
 
 void RuleAxes::visit_service_level(AxisVisitor& visitor) {
@@ -279,6 +293,14 @@ serving::Slo slo_of(const RuleAxes& axes) {
           .e2e_s = bound_s(axes.slo_e2e_ms),
           .normalised_s = bound_s(axes.slo_normalised_ms),
           .share = axes.slo_share};
+}
+
+serving::WidthRule width_rule_of(const RuleAxes& axes) {
+  return {.width = axes.stop_width,
+          .latency = axes.stop_latency,
+          .share = axes.stop_share,
+          .least_duration_s = axes.least_duration_s,
+          .least_requests = axes.least_requests};
 }
 
 serving::ValidityRules validity_rules_of(const RuleAxes& axes) {

@@ -12,6 +12,7 @@
 #include "experiments/framework/shared_info.h"
 #include "experiments/serving/latency.h"
 #include "experiments/serving/validity.h"
+#include "experiments/serving/width_stop.h"
 #include "workloads/arrivals.h"
 #include "workloads/serving/registry.h"
 #include "workloads/serving/source_options.h"
@@ -77,10 +78,14 @@ struct RuleAxes {
   double least_duration_s = 60;
   double most_drain_s = 3600;
   int64_t least_requests = 100;
+  double stop_width = 0;  // 0: a run has all requests of its source
+  std::string stop_latency = "e2e";
+  double stop_share = 0.5;
 
   void visit(AxisVisitor& visitor);
 
  private:
+  void visit_stop(AxisVisitor& visitor);
   void visit_service_level(AxisVisitor& visitor);
 };
 
@@ -140,5 +145,6 @@ void check_step_times(const StepModelAxes& axes);
 
 [[nodiscard]] serving::Slo slo_of(const RuleAxes& axes);
 [[nodiscard]] serving::ValidityRules validity_rules_of(const RuleAxes& axes);
+[[nodiscard]] serving::WidthRule width_rule_of(const RuleAxes& axes);
 
 }  // namespace reprise::experiments

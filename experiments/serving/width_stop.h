@@ -1,0 +1,59 @@
+// Ends a run as soon as a percentile of its latencies is known well enough.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/value.h"
+#include "experiments/serving/request_log.h"
+#include "results/metric.h"
+
+namespace reprise::experiments::serving {
+
+// The interval is looked at when 100 served requests have ended, and again whenever a quarter more
+// have. Looking often would find a narrow one by luck, so look k has the confidence 1 - 0.05 * 6 /
+// (pi k)^2: with at least 95 % all intervals that are looked at hold the percentile together.
+// Requests that run when a look is narrow enough are awaited and counted; no further ones are sent.
+struct WidthRule {
+  double width = 0;             // of the interval over the percentile, at most; 0: no rule
+  std::string latency = "e2e";  // "ttft", "tpot" or "e2e" (latency.h)
+  double share = 0.5;           // of the percentile
+  double least_duration_s = 0;  // no look before
+  int64_t least_requests = 0;   // ended ones; no look before
+
+  [[nodiscard]] bool is_set() const { return width > 0; }
+};
+
+class WidthStop {
+ public:
+  explicit WidthStop(const WidthRule& rule) : rule_(rule) {}
+
+  // A request has ended, `now_s` after the start. Returns true if no further ones are needed.
+  bool observe(const RequestEntry& entry, double now_s);
+
+  struct Look {
+    int64_t requests = 0;  // served, whose latencies were known
+    double confidence = 0;
+    double value_s = 0;                           // the percentile
+    std::optional<results::Interval> interval_s;  // nullopt: too few requests
+    bool is_narrow = false;
+  };
+  [[nodiscard]] const std::vector<Look>& looks() const { return looks_; }
+
+ private:
+  [[nodiscard]] Look look();
+
+  WidthRule rule_;
+  std::vector<double> latencies_s_;
+  int64_t ended_ = 0, next_look_ = 100;
+  std::vector<Look> looks_;
+};
+
+// The rule and its last look, for a record; a run that ended before the interval was narrow enough
+// says so.
+[[nodiscard]] Fields fields_of(const WidthRule& rule, const std::vector<WidthStop::Look>& looks);
+[[nodiscard]] bool is_narrow(const std::vector<WidthStop::Look>& looks);
+
+}  // namespace reprise::experiments::serving

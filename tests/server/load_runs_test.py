@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""load_runs_test.py PROGRAM: `reprise load` against `reprise serve`, as their users start them: whether a warm server can
-pass off what it cached before as its speed."""
+"""load_runs_test.py PROGRAM: `reprise load` against `reprise serve` and a server like vLLM, as their users start them: whether a
+warm server can pass off what it cached before as its speed."""
+import http.server
 import json
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
@@ -30,6 +33,66 @@ class Server:
     def __exit__(self, *_):
         self.process.terminate()
         self.process.communicate()
+
+
+class LikeVllm(http.server.ThreadingHTTPServer):
+    """Keeps the blocks of all prompts, tells it in its counters alone, and takes 0.2 ms for each further prompt token."""
+    BLOCK = 16
+
+    def __init__(self):
+        self.known, self.queries, self.hits = set(), 0, 0
+        self.lock = threading.Lock()
+        super().__init__(("127.0.0.1", 0), LikeVllmHandler)
+
+    def __enter__(self):
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        return self
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+    def take(self, prompt):
+        """Returns the number of tokens that are not cached."""
+        blocks = [tuple(prompt[:end]) for end in range(self.BLOCK, len(prompt) + 1, self.BLOCK)]
+        with self.lock:
+            found = 0
+            while found < len(blocks) and blocks[found] in self.known:
+                found += 1
+            self.known.update(blocks)
+            self.queries += len(prompt)
+            self.hits += self.BLOCK * found
+        return len(prompt) - self.BLOCK * found
+
+
+class LikeVllmHandler(http.server.BaseHTTPRequestHandler):
+    def answer(self, content_type, text):
+        self.send_response(200)
+        self.send_header("Content-Type", content_type)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def do_GET(self):
+        if self.path == "/metrics":
+            self.answer("text/plain", f"vllm:prefix_cache_queries_total {self.server.queries}\n"
+                                      f"vllm:prefix_cache_hits_total {self.server.hits}\n")
+        elif self.path == "/version":
+            self.answer("application/json", '{"version": "0.0"}')
+        else:
+            self.answer("application/json", '{"object": "list", "data": [{"id": "m", "object": "model", "owned_by": "vllm"}]}')
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        prompt, tokens = body["prompt"], body["max_tokens"]
+        time.sleep(2e-4 * self.server.take(prompt))
+        events = [{"choices": [{"index": 0, "text": " a", "token_ids": [5], "finish_reason": None}]} for _ in range(tokens)]
+        events[-1]["choices"][0]["finish_reason"] = "length"
+        events.append({"choices": [], "usage": {"prompt_tokens": len(prompt), "completion_tokens": tokens}})
+        self.answer("text/event-stream", "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n")
+
+    def log_message(self, *_):
+        pass
 
 
 class LoadRuns(unittest.TestCase):
@@ -58,6 +121,18 @@ class LoadRuns(unittest.TestCase):
             self.assertEqual(record["metrics"]["cached_token_share"]["value"], 0)
         nonces = [record["settings"]["resolved"]["server"]["nonce"] for _, _, record in runs]
         self.assertNotEqual(*nonces)
+
+    def test_a_second_run_of_a_server_like_vllm_is_no_faster_or_invalid(self):
+        with LikeVllm() as server:
+            first, second = (self.unshared(server) for _ in range(2))
+            replayed = [self.unshared(server, "--nonce", "3") for _ in range(2)][1]
+        for status, said, record in (first, second):
+            self.assertEqual(status, 0, said)
+            self.assertEqual(record["settings"]["resolved"]["server"]["reuse_told_by"], "counters")
+            self.assertGreater(record["metrics"]["ttft_ms"]["value"], 0.2 * 256)
+        self.assertEqual(replayed[0], 5, replayed[1])
+        self.assertLess(replayed[2]["metrics"]["ttft_ms"]["value"], 0.2 * 256)
+        self.assertIn("it kept prompts of before", " ".join(replayed[1].split()))
 
     def test_prompts_that_the_server_kept_make_a_run_invalid(self):
         with Server() as server:

@@ -248,10 +248,11 @@ void check_prompts(const Group& group, const RequestAxes& axes) {
   if (!group.model.random_weights) check_positions(config, prompt + axes.new_tokens);
 }
 
-MemoryNeed memory_of_prompts(const Group& group, const RequestAxes& axes, int64_t sequences) {
+MemoryNeed memory_of_prompts(const Group& group, const RequestAxes& axes, int64_t sequences,
+                             int64_t caches) {
   const int64_t tokens = axes.prompt_tokens + axes.new_tokens;
   return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype,
-                         tokens * sequences + held_tokens(group, axes));
+                         tokens * sequences * caches + held_tokens(group, axes));
 }
 
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,

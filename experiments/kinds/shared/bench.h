@@ -96,9 +96,11 @@ class Bench {
 // trained model can place.
 void check_prompts(const Group& group, const RequestAxes& axes);
 
-// Memory of the model's weights, of one cache of `sequences` sequences, and of the tokens that the
-// group's methods hold beside it.
-MemoryNeed memory_of_prompts(const Group& group, const RequestAxes& axes, int64_t sequences);
+// Memory of the model's weights, of `caches` caches of `sequences` sequences each, and of the
+// tokens that the group's methods hold beside them. Methods that take turns have a cache each and
+// keep its memory; those that share prefixes need less.
+MemoryNeed memory_of_prompts(const Group& group, const RequestAxes& axes, int64_t sequences,
+                             int64_t caches);
 
 // A request with the group's sampling: greedy, and never stopped early.
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,

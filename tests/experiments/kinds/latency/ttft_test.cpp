@@ -65,6 +65,24 @@ TEST_F(KindsTest, TtftStandsBesideTheLeastTimeOfTheProbeAndOfTheMoment) {
   EXPECT_FALSE(from_cache[0].metrics.contains("ttft_over_beside"));
 }
 
+// Each keeps the memory of its cache while the others have their turn.
+TEST_F(KindsTest, MethodsThatTakeTurnsNeedACacheEach) {
+  const Json settings = {{"prompt_tokens", 64}, {"new_tokens", 4}};
+  const auto bytes = [&](Kind& kind, const std::string& name, const Json& methods) {
+    return kind.memory_need(group(name, settings, methods)).bytes;
+  };
+  TtftKind ttft(context_);
+  DecodeKind decode(context_);
+  for (const auto& [kind, name] :
+       {std::pair<Kind*, std::string>{&ttft, "ttft"}, {&decode, "decode"}}) {
+    const double one = bytes(*kind, name, {"contiguous"});
+    const double two = bytes(*kind, name, {"contiguous", "paged"});
+    const double three = bytes(*kind, name, {"contiguous", "paged", "chunk_attention"});
+    EXPECT_GT(two, one);
+    EXPECT_EQ(three - two, two - one);
+  }
+}
+
 TEST_F(KindsTest, TtftMeasuresEveryRepetitionAndExactMethodsAgree) {
   TtftKind kind(context_);
   const Group one =

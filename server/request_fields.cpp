@@ -281,15 +281,21 @@ void check_lengths(const GenerationRequest& request, const ServedModel& model,
 }
 
 void check_logprobs(const GenerationRequest& request, const std::string& field_name) {
-  if (request.is_stream || request.alternatives < 0) return;
+  if (request.alternatives < 0) return;
+  // A stream's events hold one token each, except the first, which holds an echoed prompt.
+  const int64_t answer = request.is_stream ? 0 : request.max_tokens;
+  int64_t longest = 0;
+  if (request.echoes)
+    for (const auto& prompt : request.prompts) longest = std::max(longest, std::ssize(prompt));
   const int64_t choices = std::ssize(request.prompts) * request.n;
   const int64_t a_token = int64_t{request.alternatives} + 1;
-  const int64_t all = choices * request.max_tokens * a_token;
+  const int64_t all = choices * (longest + answer) * a_token;
   if (all > kMostLogprobs)
     refuse(400, field_name,
            "the answer would hold up to {} log probabilities ({} choices x {} tokens x {}), at "
-           "most {} are put together: ask for fewer, or for a stream",
-           all, choices, request.max_tokens, a_token, kMostLogprobs);
+           "most {} are put together: ask for fewer{}",
+           all, choices, longest + answer, a_token, kMostLogprobs,
+           request.is_stream ? "" : ", or for a stream");
 }
 
 }  // namespace reprise::server

@@ -43,8 +43,8 @@ void tell_unknown(const JsonObject& object, const ServedModel& model);
 // Throws ApiError with the numbers if a prompt leaves no room for `max_tokens`.
 void check_lengths(const GenerationRequest& request, const ServedModel& model,
                    const std::string& prompt_field);
-// Throws ApiError with the numbers if a whole (not streamed) answer could have too many log
-// probabilities. `field_name` is the field that asks for them.
+// Throws ApiError with the numbers if a whole (not streamed) answer or the echoed prompts could
+// have too many log probabilities. `field_name` is the field that asks for them.
 void check_logprobs(const GenerationRequest& request, const std::string& field_name);
 
 }  // namespace reprise::server

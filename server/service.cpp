@@ -57,13 +57,17 @@ Ticket Service::submit(std::vector<engine::Request> requests, int32_t alternativ
     request.id = s.next_id++;
     request.arrival_ns = s.engine.now_ns();  // the engine sees it when its step has ended
     ids.push_back(request.id);
-    const auto prompt_tokens = std::ssize(request.prompt);
-    if (alternatives >= 0) request.logits = engine::LogitsMode::kDrawn;
-    s.incoming.push_back({.request = std::move(request),
-                          .flight = {.reply = reply,
-                                     .choice = choice,
-                                     .alternatives = alternatives,
-                                     .prompt_tokens = prompt_tokens}});
+    Service::State::Flight flight{.reply = reply,
+                                  .choice = choice,
+                                  .alternatives = alternatives,
+                                  .prompt_tokens = std::ssize(request.prompt)};
+    if (alternatives >= 0 && request.logits == engine::LogitsMode::kAll) {
+      flight.prompt = request.prompt;
+      flight.prompt_logprobs.resize(request.prompt.size() - 1);
+    } else if (alternatives >= 0) {
+      request.logits = engine::LogitsMode::kDrawn;
+    }
+    s.incoming.push_back({.request = std::move(request), .flight = std::move(flight)});
   }
   s.in_flight += count;
   s.work.notify_one();

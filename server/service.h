@@ -57,8 +57,9 @@ class Service {
   ~Service();
 
   // Submits one request per choice of an answer; the service sets their ids. With `alternatives`
-  // >= 0, each token comes with its log probability and those of that many other tokens. Throws
-  // ApiError: 429 if the queue has no room for all requests, 503 once refuse_new() was called.
+  // >= 0, each token comes with its log probability and those of that many other tokens; those of
+  // the prompt's tokens come too if the request has LogitsMode::kAll. Throws ApiError: 429 if the
+  // queue has no room for all requests, 503 once refuse_new() was called.
   Ticket submit(std::vector<engine::Request> requests, int32_t alternatives = -1);
 
   void refuse_new();

@@ -30,7 +30,8 @@ const std::vector<std::string>& valid_requests() {
         "stop": ["x"], "logprobs": true, "top_logprobs": 2})";
     const std::string completion = R"({"model": "quickstart", "prompt": [[1, 5, 9], [3]],
         "max_tokens": 2, "temperature": 0, "n": 2, "stop": "é", "stream": true, "logprobs": 1,
-        "stream_options": {"include_usage": true}, "ignore_eos": true, "user": "\u00e9"})";
+        "echo": true, "stream_options": {"include_usage": true}, "ignore_eos": true,
+        "user": "\u00e9"})";
     return std::vector<std::string>{
         post_text("/v1/chat/completions", chat),
         post_text("/v1/completions", completion),

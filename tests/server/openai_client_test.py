@@ -122,6 +122,20 @@ class OpenAIClient(unittest.TestCase):
         self.assertEqual(len(content), 12)
         self.assertEqual(content[0].top_logprobs[0].token, content[0].token)
 
+    def test_echo(self):
+        answer = self.complete().choices[0].text
+        self.assertEqual(self.complete(echo=True).choices[0].text, PROMPT + answer)
+        chunks = list(self.complete(echo=True, stream=True))
+        self.assertTrue(chunks[0].choices[0].text.startswith(PROMPT))
+        self.assertEqual("".join(chunk.choices[0].text for chunk in chunks), PROMPT + answer)
+        alone = self.complete(echo=True, max_tokens=0, logprobs=1)
+        self.assertEqual(alone.choices[0].text, PROMPT)
+        self.assertEqual(alone.usage.completion_tokens, 0)
+        logprobs = alone.choices[0].logprobs
+        self.assertEqual(len(logprobs.tokens), alone.usage.prompt_tokens)
+        self.assertIsNone(logprobs.token_logprobs[0])
+        self.assertLess(max(logprobs.token_logprobs[1:]), 0)
+
     def test_errors(self):
         with self.assertRaises(openai.BadRequestError) as caught:
             self.complete(max_tokens=100000)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """openai_client_test.py PROGRAM: tests `reprise serve` with OpenAI's own client."""
 import concurrent.futures
+import json
 import re
 import signal
 import subprocess
@@ -18,10 +19,11 @@ KEY = "a key of the test"
 
 
 class Server:
-    def __init__(self, *more):
+    def __init__(self, *more, template="llama-2"):
+        chats = ["--chat-template", template] if template else []
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--model", "quickstart", "--dtype", "f32", "--port", "0", "--api-key", KEY,
-             "--chat-template", "llama-2", "--grace", "0", *more],
+             *chats, "--grace", "0", *more],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.url = re.search(r"http://\S+", self.process.stdout.readline()).group()
 
@@ -184,6 +186,50 @@ class OpenAIClient(unittest.TestCase):
                 return
             time.sleep(0.05)
         self.fail(metrics)
+
+
+class Embeddings(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--embeddings", "--normalize", template=None)
+        cls.client = cls.server.client()
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.end() == 0
+
+    def embed(self, inputs, **more):
+        return self.client.embeddings.create(model="quickstart", input=inputs, **more)
+
+    def test_vectors_are_those_of_embed(self):
+        texts = ["Once upon a time", PROMPT.replace("\n", " "), "é"]
+        wanted = subprocess.run(
+            [PROGRAM, "embed", "--model", "quickstart", "--dtype", "f32", "--normalize"], input="\n".join(texts),
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout.splitlines()
+        answer = self.embed(texts)  # the client asks for base64 and decodes it
+        self.assertEqual([data.index for data in answer.data], [0, 1, 2])
+        floats = self.embed(texts, encoding_format="float")
+        for data, also, line in zip(answer.data, floats.data, wanted):
+            for a, b, c in zip(data.embedding, also.embedding, json.loads(line), strict=True):
+                self.assertAlmostEqual(a, c, delta=1e-7)
+                self.assertAlmostEqual(b, c, delta=1e-7)
+
+    def test_forms_and_usage(self):
+        one = self.embed("Once upon")
+        self.assertEqual(one.usage.prompt_tokens, one.usage.total_tokens)
+        self.assertEqual(self.embed([[1, 5, 9], [7]]).usage.prompt_tokens, 4)
+        self.assertEqual(len(self.embed([1, 5, 9]).data), 1)
+        self.assertEqual(self.embed("Once upon").data[0].embedding, one.data[0].embedding)
+
+    def test_errors(self):
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.embed([5] * 3000)
+        self.assertEqual(caught.exception.code, "context_length_exceeded")
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.embed("a", dimensions=8)
+        self.assertEqual(caught.exception.param, "dimensions")
+        with self.assertRaises(openai.NotFoundError):
+            self.client.completions.create(model="quickstart", prompt="a")
 
 
 class Ending(unittest.TestCase):

@@ -4,15 +4,13 @@
 #include <sys/socket.h>
 
 #include <cmath>
-#include <cstring>
 #include <future>
-#include <limits>
 #include <optional>
 #include <thread>
 
 #include "methods/registry.h"
 #include "server/api_error.h"
-#include "tests/core/model/checkpoint/model_files.h"
+#include "tests/server/poisoned_llama.h"
 #include "tests/support/json.h"
 #include "tests/support/run_model.h"
 #include "tests/support/tiny_models.h"
@@ -221,16 +219,7 @@ TEST_F(ServiceTest, LogprobsOfAPromptComeWithTheFirstPiece) {
 // no others.
 TEST_F(ServiceTest, NanEndsItsRequestAlone) {
   constexpr int32_t kPoison = 7;
-  const model::TempDir dir;
-  dir.write("config.json", model::tiny_llama_config().dump());
-  std::string bytes = model::safetensors_of(model::tiny_llama_tensors());
-  // The first tensor is model.embed_tokens.weight [10, 8].
-  uint64_t header = 0;
-  std::memcpy(&header, bytes.data(), 8);
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  std::memcpy(bytes.data() + 8 + header + sizeof(float) * 8 * kPoison, &nan, sizeof nan);
-  dir.write("model.safetensors", bytes);
-  decoder_ = model::load_decoder(dir.path().string(), {.dtype = DType::kF32}, kContext);
+  decoder_ = poisoned_llama(kPoison, kContext);
   for (const std::string& method : testing::exact_methods()) {
     const std::vector<int32_t> wanted =
         testing::generate(*decoder_, {1, 2, 3}, 200, "contiguous", 512, kContext);

@@ -1,5 +1,6 @@
 #include "app/server_run.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>

@@ -1,11 +1,11 @@
-// A BERT that runs in microseconds, its embedder, and what a server knows of it.
+// A BERT that runs in microseconds, with its embedder.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "server/generation_request.h"
+#include "core/sentence/embedder.h"
 #include "tests/core/sentence/sentence_testing.h"
 
 namespace reprise::server {

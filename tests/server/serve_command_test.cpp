@@ -122,6 +122,15 @@ TEST_F(ServeCommand, PromptsImportModulesOfASchema) {
   }
   EXPECT_EQ(both["usage"]["prompt_tokens"], 2 * 289);
   EXPECT_EQ(both["usage"]["prompt_tokens_details"]["cached_tokens"], 2 * 247);
+  body["echo"] = true;
+  const std::string echoed = posted(markup).json()["choices"][0]["text"];
+  EXPECT_TRUE(echoed.ends_with(wanted.substr(0, wanted.size() - 1))) << echoed;
+  EXPECT_GT(echoed.size(), wanted.size() + 289);
+  EXPECT_EQ(echoed.find("<prompt"), std::string::npos) << echoed;
+  body["logprobs"] = 0;
+  EXPECT_EQ(posted(markup).status, 400);
+  body.erase("echo");
+  body.erase("logprobs");
   const Json plain = posted("Once upon").json();
   EXPECT_EQ(plain["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
   const RawAnswer wrong = posted("<prompt schema=\"travel\"><mars/>x</prompt>");

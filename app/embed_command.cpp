@@ -6,6 +6,7 @@
 #include "app/commands.h"
 #include "app/common_options.h"
 #include "app/embed_lines.h"
+#include "app/embed_options.h"
 #include "app/kept_calibration.h"
 #include "app/method_embedder.h"
 #include "app/model_options.h"
@@ -33,28 +34,9 @@ constexpr const char* kFooter =
 struct EmbedCommand {
   ModelOptions model{.method = methods::kPromptMethod};
   std::string stored, training;  // files of texts for the method
-  std::string pooling, prompt;
-  int64_t max_tokens = 0;
-  bool normalize = false, is_json = false;
-  CLI::Option* normalize_option = nullptr;  // tells --no-normalize from no option
+  EmbedOptions embed;
+  bool is_json = false;
 };
-
-sentence::EmbedSettings settings_of(const EmbedCommand& command, const std::string& folder,
-                                    const model::ModelConfig& config) {
-  sentence::EmbedSettings settings = sentence::settings_of(folder, config);
-  if (!command.pooling.empty())
-    settings.pooling.modes = {sentence::parse_pooling(command.pooling, "--pooling")};
-  if (command.normalize_option->count() > 0) settings.pooling.normalizes = command.normalize;
-  if (!command.prompt.empty())
-    settings.form.prompt = sentence::Prompt::parse(command.prompt, "--prompt");
-  if (command.max_tokens > 0) {
-    if (command.max_tokens > config.position_limit())
-      raise("--max-tokens {}: {} takes {} at most", command.max_tokens, config.name,
-            config.position_limit());
-    settings.form.most_tokens = command.max_tokens;
-  }
-  return settings;
-}
 
 // Refuses texts that the method neither stores nor learns from.
 void check(const EmbedCommand& command) {
@@ -101,7 +83,7 @@ void run(const EmbedCommand& command, const CommonOptions& common) {
   ModelOptions options = command.model;
   options.model = sentence::model_folder_of(folder);
   const ChosenModel chosen = choose_model(options, context.device);
-  const sentence::EmbedSettings settings = settings_of(command, folder, chosen.config);
+  const sentence::EmbedSettings settings = settings_of(command.embed, folder, chosen.config);
   auto method = make_prefill_method(options, context.device);
   const auto tokenizer = load_tokenizer(chosen.place);
   context = calibrated(std::move(context), common);
@@ -130,19 +112,13 @@ void add_embed_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "embed", "Turn texts on standard input into sentence vectors, a JSON array a line");
   add_weight_options(*command, "--seed", options->model);
+  add_pooling_options(*command, options->embed);
   command
-      ->add_option("--pooling", options->pooling,
-                   "mean, cls or last: which tokens' states make the vector (default: see below)")
-      ->check(not_empty());
-  command
-      ->add_option("--prompt", options->prompt,
+      ->add_option("--prompt", options->embed.prompt,
                    "words around each text, which goes where {text} stands: 'query: {text}'")
       ->check(not_empty());
-  options->normalize_option =
-      command->add_flag("--normalize,!--no-normalize", options->normalize,
-                        "divide vectors by their length, or not (default: see below)");
   command
-      ->add_option("--max-tokens", options->max_tokens,
+      ->add_option("--max-tokens", options->embed.max_tokens,
                    "longest text, special tokens included (default: what the model takes)")
       ->check(integer_within(1, int64_t{1} << 31));
   command->add_flag("--json-lines", options->is_json,

@@ -1,44 +1,23 @@
 // `reprise serve`: an OpenAI-compatible server with one model and one method.
 #include <CLI/CLI.hpp>
-#include <atomic>
-#include <mutex>
-#include <set>
-#include <thread>
 
 #include "app/commands.h"
 #include "app/common_options.h"
-#include "app/interrupt.h"
 #include "app/kept_calibration.h"
 #include "app/output.h"
+#include "app/serve_embeddings.h"
 #include "app/serve_options.h"
+#include "app/server_run.h"
 #include "app/unit_option.h"
-#include "core/base/descriptors.h"
 #include "core/device/memory.h"
 #include "core/engine/engine.h"
 #include "core/kv/block_pool.h"
+#include "experiments/kinds/shared/places.h"
 #include "methods/registry.h"
 #include "server/served_model.h"
 
 namespace reprise::app {
 namespace {
-
-constexpr int32_t kMostDefaultTokens = 4096;
-
-// Reports the name of each unknown field once, and at most a hundred names.
-class UnknownFields {
- public:
-  void tell(const std::string& name) {
-    constexpr size_t kMost = 100;
-    const std::scoped_lock lock(mutex_);
-    if (told_.size() < kMost && told_.insert(name.substr(0, 100)).second)
-      note("note: requests name a field \"{}\", which is not known here and passed over\n",
-           name.substr(0, 100));
-  }
-
- private:
-  std::mutex mutex_;
-  std::set<std::string> told_;  // guarded by mutex_
-};
 
 int32_t sequence_tokens(const ServeOptions& options, const model::ModelConfig& config) {
   if (options.max_tokens > 0) {
@@ -136,69 +115,14 @@ void compute_prefixes(engine::Engine& engine, const std::vector<NamedPrefix>& pr
          bytes_text(info.bytes));
 }
 
-server::ServerOptions server_options(const ServeOptions& options) {
-  server::ServerOptions made = options.serving;
-  made.endpoints.api_key = api_key_of(options);
-  made.endpoints.request_timeout = std::chrono::seconds(options.request_timeout_s);
-  if (!options.body_limit.empty()) {
-    server::HttpLimits& http = made.http;
-    http.most_body_bytes = static_cast<size_t>(parse_bytes(options.body_limit, "--max-body"));
-    if (http.most_body_bytes == 0) raise("--max-body is 0: give what a request may have");
-    http.all_body_bytes = std::max(http.all_body_bytes, 4 * http.most_body_bytes);
-  }
-  return made;
-}
-
-// Reduces the number of connections to what the system's limit of file descriptors allows.
-// Otherwise an open connection would wait for a descriptor, or its answer would fail.
-void fit_connections(server::HttpLimits& http) {
-  constexpr int kEach = 2;  // its socket, and the event of an answer under way
-  const int64_t wanted = kOtherDescriptors + int64_t{kEach} * http.most_connections;
-  const int64_t given = raise_descriptor_limit(wanted);
-  if (given >= wanted) return;
-  const int64_t fitting = (given - kOtherDescriptors) / kEach;
-  if (fitting < 1)
-    raise(
-        "the system gives {} file descriptors, a server takes {} at least: raise the limit with "
-        "ulimit -n",
-        given, kOtherDescriptors + kEach);
-  note(
-      "note: --max-connections {} takes {} file descriptors, the system gives {} (ulimit -n): at "
-      "most {} connections are taken\n",
-      http.most_connections, wanted, given, fitting);
-  http.most_connections = static_cast<int>(fitting);
-}
-
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
-
-void tell_start(const server::ServedModel& model, const ServeOptions& options,
-                const ChosenModel& chosen, const engine::Engine& engine, int port, bool has_key) {
+// Lines about the model and its engine.
+std::string facts_of(const server::ServedModel& model, const ServeOptions& options,
+                     const ChosenModel& chosen, const engine::Engine& engine) {
   const kv::BlockPool& pool = engine.pool();
-  note("{}, method {}, {} for keys and values\n", chosen.dtype_text(), options.model.method,
-       bytes_text(pool.block_bytes() * pool.options().num_blocks));
-  if (!model.chat) note("note: no chats: {}\n", model.no_chat);
-  if (!is_loopback(options.serving.host) && !has_key)
-    note(
-        "note: everyone who can reach {} may use this server; --api-key-file FILE makes it ask for "
-        "a key\n",
-        options.serving.host);
-  print("serving {} at http://{}:{}/v1\n", model.name, options.serving.host, port);
-  flush_output();
-}
-
-void serve(const ServeOptions& options, const server::ServerOptions& serving,
-           server::ServedModel& model, const ChosenModel& chosen, engine::Engine& engine) {
-  UnknownFields unknown;
-  model.on_unknown_field = [&](const std::string& name) { unknown.tell(name); };
-  const std::atomic<bool>& stop = watch_interrupts();
-  server::Server server(engine, model, serving);
-  tell_start(model, options, chosen, engine, server.port(), !serving.endpoints.api_key.empty());
-  constexpr std::chrono::milliseconds kLook{50};  // a signal handler cannot wake a waiting thread
-  while (!stop) std::this_thread::sleep_for(kLook);
-  note("shutting down: answers under way have {} s\n", options.grace_s);
-  server.shut_down(std::chrono::seconds(options.grace_s));
+  const std::string facts =
+      fmt::format("{}, method {}, {} for keys and values\n", chosen.dtype_text(),
+                  options.model.method, bytes_text(pool.block_bytes() * pool.options().num_blocks));
+  return model.chat ? facts : facts + fmt::format("note: no chats: {}\n", model.no_chat);
 }
 
 // If the user chose no method, prefixes of prompts are kept, as other servers do. Not for rotary
@@ -209,20 +133,22 @@ void default_method(const model::ModelConfig& config, ServeOptions& options) {
     options.model.method_options = R"({"reuse_prefill": true, "retain": true})";
 }
 
-void run(ServeOptions options, const CommonOptions& common) {
+void generate(ServeOptions options, const CommonOptions& common) {
+  if (!options.for_embedding.empty())
+    raise(
+        "{}: the model generates text here; leave it out, or give --embeddings for sentence "
+        "vectors",
+        options.for_embedding.front());
   // Errors in the options are reported before the model is loaded.
-  server::ServerOptions serving = server_options(options);
+  const server::ServerOptions serving = server_options(options);
   if (!options.kv_budget.empty()) (void)parse_bytes(options.kv_budget, "--kv-budget");
   const engine::SwapOptions swap = swap_options(options);
-  fit_connections(serving.http);
   Context context = make_context(common);
   const ChosenModel chosen = choose_model(options.model, context.device);
   default_method(chosen.config, options);
   const auto method = make_chosen_method(options.model, context.device);
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(chosen.place);
-  server::ServedModel model =
-      server::served_model(chosen.config, *tokenizer, chosen.place, options.chat_template);
-  if (!options.served_name.empty()) model.name = options.served_name;
+  server::ServedModel model = served_model_of(options, chosen, *tokenizer);
   model.max_sequence_tokens = sequence_tokens(options, chosen.config);
   const std::vector<NamedPrefix> prefixes = prefixes_of(options, model, chosen.config);
   context = calibrated(std::move(context), common);
@@ -241,7 +167,16 @@ void run(ServeOptions options, const CommonOptions& common) {
   engine::Engine engine(context, *decoder, std::move(cache), made);
   compute_prefixes(engine, prefixes);
   note("{}\n", weight_memory_text(*decoder));
-  serve(options, serving, model, chosen, engine);
+  run_server(options, model, facts_of(model, options, chosen, engine),
+             [&] { return std::make_unique<server::Server>(engine, model, serving); });
+}
+
+void run(const ServeOptions& options, const CommonOptions& common) {
+  const std::string folder = experiments::resolve_model(options.model.model);
+  if (serves_embeddings(options, folder))
+    serve_embeddings(options, common, folder);
+  else
+    generate(options, common);
 }
 
 }  // namespace
@@ -252,8 +187,7 @@ void add_serve_command(CLI::App& app) {
   add_serve_options(*command, *options);
   const auto common = add_computing_options(*command);
   command->callback([options, common, command] {
-    options->has_chosen_method =
-        command->count("--method") + command->count("--method-options") > 0;
+    note_given_options(*command, *options);
     run(*options, *common);
   });
 }

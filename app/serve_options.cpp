@@ -65,8 +65,8 @@ void add_engine_options(CLI::App& command, ServeOptions& options) {
   command
       .add_option(
           "--max-tokens", options.max_tokens,
-          "most tokens of a prompt with its answer (default: the model's positions, or 4096 "
-          "where it has more)")
+          "most tokens of a prompt with its answer, or of a text to embed (default: the model's "
+          "positions, or 4096 where it has more)")
       ->check(integer_within(2, 1 << 24));
   command
       .add_option("--prefill-chunk", options.prefill_chunk,
@@ -119,7 +119,29 @@ void add_limit_options(CLI::App& command, ServeOptions& options) {
       ->check(integer_within(0, kMostSeconds));
 }
 
+void add_embedding_options(CLI::App& command, ServeOptions& options) {
+  command.add_flag("--embeddings", options.makes_vectors,
+                   "serve sentence vectors instead of generated text (default: only of encoders)");
+  add_pooling_options(command, options.embed);
+}
+
+std::vector<std::string> given(const CLI::App& command, std::initializer_list<const char*> names) {
+  std::vector<std::string> found;
+  for (const char* name : names)
+    if (command.count(name) > 0) found.emplace_back(name);
+  return found;
+}
+
 }  // namespace
+
+void note_given_options(const CLI::App& command, ServeOptions& options) {
+  options.has_chosen_method = command.count("--method") + command.count("--method-options") > 0;
+  options.for_generation = given(
+      command, {"--method", "--method-options", "--kv-dtype", "--schema", "--chat-template",
+                "--prefix-file", "--system-prompt-file", "--kv-budget", "--max-batch",
+                "--prefill-chunk", "--scheduler", "--preemption", "--swap-budget", "--swap-dir"});
+  options.for_embedding = given(command, {"--pooling", "--normalize"});
+}
 
 void add_serve_options(CLI::App& command, ServeOptions& options) {
   add_model_options(command, "--weights-seed", options.model);
@@ -127,6 +149,7 @@ void add_serve_options(CLI::App& command, ServeOptions& options) {
   add_address_options(command, options);
   add_engine_options(command, options);
   add_preemption_options(command, options);
+  add_embedding_options(command, options);
   add_limit_options(command, options);
 }
 

@@ -3,13 +3,18 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "app/embed_options.h"
 #include "app/model_options.h"
 #include "core/engine/preemption.h"
 #include "methods/registry.h"
 #include "server/server.h"
 
 namespace reprise::app {
+
+// Most tokens of a prompt with its answer, or of a text to embed, without --max-tokens.
+inline constexpr int32_t kMostDefaultTokens = 4096;
 
 struct ServeOptions {
   ModelOptions model = {.method = methods::kServedMethod};
@@ -27,6 +32,10 @@ struct ServeOptions {
   int32_t max_batch = 32;
   int32_t max_tokens = 0;  // prompt and answer together; 0: the model's positions
   int32_t prefill_chunk = 512;
+  bool makes_vectors = false;  // --embeddings
+  EmbedOptions embed;          // --pooling and --normalize
+  // Names of the given options that only generation has, and of those that only embedding has.
+  std::vector<std::string> for_generation, for_embedding;
   std::string body_limit;  // bytes with a unit; "": the default of server::HttpLimits
   int64_t request_timeout_s = 600;
   int64_t grace_s = 5;
@@ -34,6 +43,8 @@ struct ServeOptions {
 };
 
 void add_serve_options(CLI::App& command, ServeOptions& options);
+// Fills in which options were given, once `command` is parsed.
+void note_given_options(const CLI::App& command, ServeOptions& options);
 
 // The options for keeping preempted requests. Throws Error for an option that has no effect beside
 // the others.

@@ -1,8 +1,10 @@
 #include "server/answer_json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/tokenizer/utf8.h"
 
 namespace reprise::server {
@@ -54,8 +56,21 @@ Fields chat_entry(const TokenTexts& texts, const TokenLogprob& entry) {
 LogprobList::LogprobList(const TokenTexts& texts, bool is_chat)
     : texts_(texts), is_chat_(is_chat) {}
 
+void LogprobList::add_prompt(std::span<const int32_t> prompt, const Echo& echo,
+                             std::vector<std::vector<TokenLogprob>> logprobs) {
+  REPRISE_CHECK(logprobs.size() + 1 == prompt.size(), "{} log probabilities for {} tokens",
+                logprobs.size(), prompt.size());
+  entries_.push_back({{{.token = prompt[0], .logprob = NAN}}, 0});
+  for (size_t i = 1; i < prompt.size(); ++i)
+    entries_.push_back({std::move(logprobs[i - 1]), echo.offsets[i]});
+  offset_ = static_cast<int64_t>(tokenizer::utf8_length(echo.text));
+}
+
 void LogprobList::add(const Piece& piece) {
-  if (!piece.logprobs.empty()) entries_.push_back(piece.logprobs);
+  if (piece.logprobs.empty()) return;
+  entries_.push_back({piece.logprobs, offset_});
+  if (!is_chat_)
+    offset_ += static_cast<int64_t>(tokenizer::utf8_length(texts_.text_of(piece.token)));
 }
 
 Value LogprobList::take() {
@@ -68,9 +83,10 @@ Value LogprobList::take() {
 Fields LogprobList::chat_form() const {
   Values content;
   for (const Entry& entry : entries_) {
-    Fields token = chat_entry(texts_, entry[0]);
+    Fields token = chat_entry(texts_, entry.probs[0]);
     Values top;
-    for (size_t i = 1; i < entry.size(); ++i) top.emplace_back(chat_entry(texts_, entry[i]));
+    for (size_t i = 1; i < entry.probs.size(); ++i)
+      top.emplace_back(chat_entry(texts_, entry.probs[i]));
     token["top_logprobs"] = std::move(top);
     content.emplace_back(std::move(token));
   }
@@ -79,14 +95,17 @@ Fields LogprobList::chat_form() const {
   return list;
 }
 
-Fields LogprobList::completion_form() {
+Fields LogprobList::completion_form() const {
   Values tokens, logprobs, offsets, tops;
-  for (const Entry& entry : entries_) {
-    const std::string text = texts_.text_of(entry[0].token);
-    tokens.emplace_back(text);
+  for (const auto& [entry, offset] : entries_) {
+    tokens.emplace_back(texts_.text_of(entry[0].token));
+    offsets.emplace_back(offset);
+    if (std::isnan(entry[0].logprob)) {  // a prompt's first token
+      logprobs.emplace_back(nullptr);
+      tops.emplace_back(nullptr);
+      continue;
+    }
     logprobs.emplace_back(entry[0].logprob);
-    offsets.emplace_back(offset_);
-    offset_ += static_cast<int64_t>(tokenizer::utf8_length(text));
     Fields top;
     const auto taken = [&](const std::string& key) { return top.contains(key); };
     const auto add = [&](const TokenLogprob& one) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/base/json.h"
+#include "server/echo.h"
 #include "server/generation_request.h"
 #include "server/reply.h"
 #include "server/token_texts.h"
@@ -30,18 +32,24 @@ class LogprobList {
  public:
   // `texts` must outlive it.
   LogprobList(const TokenTexts& texts, bool is_chat);
+  // For completions: adds those of an echoed prompt, of which the first token has none.
+  void add_prompt(std::span<const int32_t> prompt, const Echo& echo,
+                  std::vector<std::vector<TokenLogprob>> logprobs);
   void add(const Piece& piece);
   // The entries added since the last call, in the form of the endpoint; null if there are none.
   Value take();
 
  private:
-  using Entry = std::vector<TokenLogprob>;  // the result of logprobs_of() for one token
+  struct Entry {
+    std::vector<TokenLogprob> probs;  // the result of logprobs_of() for one token
+    int64_t offset = 0;               // characters of the choice's text before the token
+  };
   [[nodiscard]] Fields chat_form() const;
-  Fields completion_form();
+  [[nodiscard]] Fields completion_form() const;
 
   const TokenTexts& texts_;
   bool is_chat_;
-  int64_t offset_ = 0;  // characters of all tokens taken so far
+  int64_t offset_ = 0;  // characters of all tokens so far
   std::vector<Entry> entries_;
 };
 

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "server/api_error.h"
+#include "server/embedding_answer.h"
+#include "server/embedding_request.h"
 #include "server/generation_answer.h"
 #include "server/tokenize_answer.h"
 
@@ -20,7 +22,7 @@ constexpr int kReadersAtOnce = 4;
 constexpr const char* kModels = "/v1/models";
 constexpr const char* kCompletions = "/v1/completions";
 constexpr const char* kChat = "/v1/chat/completions";
-
+constexpr const char* kEmbeddings = "/v1/embeddings";
 constexpr const char* kTokenize = "/tokenize";
 constexpr const char* kDetokenize = "/detokenize";
 
@@ -28,7 +30,8 @@ constexpr size_t kMostPathBytes = 512;
 
 const char* method_of(const std::string& path) {
   if (path.size() > kMostPathBytes) return nullptr;
-  if (path == kCompletions || path == kChat || path == kTokenize || path == kDetokenize)
+  if (path == kCompletions || path == kChat || path == kEmbeddings || path == kTokenize ||
+      path == kDetokenize)
     return "POST";
   if (path == "/health" || path == "/metrics" || path == kModels ||
       path.starts_with(std::string(kModels) + "/"))
@@ -41,13 +44,30 @@ void check_method(const HttpHead& head) {
   if (method == nullptr)
     throw ApiError(
         404,
-        fmt::format("there is nothing at {}: POST to {}, {}, {} or {}, GET {}, /health "
+        fmt::format("there is nothing at {}: POST to {}, {}, {}, {} or {}, GET {}, /health "
                     "or /metrics",
-                    head.path.substr(0, 200), kCompletions, kChat, kTokenize, kDetokenize, kModels),
+                    head.path.substr(0, 200), kCompletions, kChat, kEmbeddings, kTokenize,
+                    kDetokenize, kModels),
         "", "not_found");
   if (head.method != method && !(head.method == "HEAD" && std::string(method) == "GET"))
     throw ApiError(405, fmt::format("{} takes {}, not {}", head.path, method, head.method), "",
                    "method_not_allowed");
+}
+
+// Throws ApiError for a path that answers with another kind of answer than the model's.
+void check_kind(const std::string& path, const Services& services, const std::string& model) {
+  if (path == kEmbeddings && !services.embedding)
+    throw ApiError(404,
+                   fmt::format("the model \"{}\" generates text here: start another server with "
+                               "an encoder, or with reprise serve --embeddings",
+                               model),
+                   "", "not_found");
+  if ((path == kCompletions || path == kChat) && !services.generation)
+    throw ApiError(404,
+                   fmt::format("the model \"{}\" turns texts into vectors here and generates "
+                               "none: POST to {}",
+                               model, kEmbeddings),
+                   "", "not_found");
 }
 
 // The scheme's name may be in any case.
@@ -72,7 +92,7 @@ bool equal_in_constant_time(const std::string& a, const std::string& b) {
 }
 
 struct Endpoints::State {
-  Service& service;
+  const Services& services;
   const ServedModel& model;
   Metrics& metrics;
   const EndpointOptions options;
@@ -101,7 +121,7 @@ struct Endpoints::State {
   }
 
   HttpAnswer health() const {
-    if (service.refuses_new())
+    if (services.worker().refuses_new())
       throw ApiError(503, "the server is shutting down", "", "shutting_down");
     return {.body = R"({"status":"ok"})"};
   }
@@ -121,8 +141,8 @@ struct Endpoints::State {
     const auto until = Reply::Clock::now() + options.request_timeout;
     GenerationRequest request = reading(call, call.path == kChat ? read_chat : read_completion);
     const bool is_stream = request.is_stream;
-    const auto answer =
-        std::make_shared<GenerationAnswer>(service, model, texts, std::move(request), until);
+    const auto answer = std::make_shared<GenerationAnswer>(*services.generation, model, texts,
+                                                           std::move(request), until);
     answer->begin(call.socket);
     if (!is_stream) return {.body = answer->whole(call.socket)};
     return {.content_type = "text/event-stream",
@@ -131,15 +151,31 @@ struct Endpoints::State {
               answer->stream(socket, write);
             }};
   }
+
+  HttpAnswer embed(const HttpCall& call) {
+    const auto until = Reply::Clock::now() + options.request_timeout;
+    EmbeddingService& service = *services.embedding;
+    EmbeddingRequest request =
+        reading(call, [&](const std::string& body, const ServedModel& served) {
+          return read_embedding(body, served, service.embedder());
+        });
+    const int64_t tokens = request.tokens();
+    const std::vector<float> vectors =
+        service.vectors_of(std::move(request.texts), call.socket, until);
+    return {.body = embedding_answer(vectors, service.embedder().width(), request.is_base64,
+                                     model.name, tokens)};
+  }
 };
 
-Endpoints::Endpoints(Service& service, const ServedModel& model, Metrics& metrics,
+Endpoints::Endpoints(const Services& services, const ServedModel& model, Metrics& metrics,
                      EndpointOptions options)
-    : state_(new State{service, model, metrics, std::move(options), TokenTexts(model.tokenizer)}) {}
+    : state_(new State{services, model, metrics, std::move(options), TokenTexts(model.tokenizer)}) {
+}
 Endpoints::~Endpoints() = default;
 
 void Endpoints::check(const HttpHead& head) const {
   check_method(head);
+  check_kind(head.path, state_->services, state_->model.name);
   const std::string& key = state_->options.api_key;
   const bool is_open = key.empty() || !(head.path.starts_with("/v1/") || head.method == "POST");
   if (!is_open && !has_key(head.authorization, key))
@@ -169,6 +205,7 @@ HttpAnswer Endpoints::answer(const HttpCall& call) {
   if (call.path.starts_with(kModels)) return state_->models(call.path);
   if (call.path == kTokenize) return {.body = state_->reading(call, tokenize_answer)};
   if (call.path == kDetokenize) return {.body = state_->reading(call, detokenize_answer)};
+  if (call.path == kEmbeddings) return state_->embed(call);
   return state_->generate(call);
 }
 

@@ -5,12 +5,23 @@
 #include <memory>
 #include <string>
 
+#include "server/embedding_service.h"
 #include "server/generation_request.h"
 #include "server/http.h"
 #include "server/metrics.h"
 #include "server/service.h"
 
 namespace reprise::server {
+
+// What a server's model does: one of the two, the other is null.
+struct Services {
+  std::unique_ptr<Service> generation;
+  std::unique_ptr<EmbeddingService> embedding;
+
+  [[nodiscard]] Worker& worker() const {
+    return embedding ? static_cast<Worker&>(*embedding) : *generation;
+  }
+};
 
 struct EndpointOptions {
   // The key that /v1/... and every POST require, as "Authorization: Bearer KEY". "": no key is
@@ -19,18 +30,22 @@ struct EndpointOptions {
   std::chrono::milliseconds request_timeout{600'000};  // from the request's arrival to its end
 };
 
-//   POST /v1/completions, /v1/chat/completions, /tokenize, /detokenize
+//   POST /v1/completions, /v1/chat/completions    with Services::generation
+//   POST /v1/embeddings                           with Services::embedding
+//   POST /tokenize, /detokenize
 //   GET /v1/models[/NAME], /health, /metrics
 //
 // Thread-safe.
 class Endpoints {
  public:
-  // Service, model and metrics must outlive this.
-  Endpoints(Service& service, const ServedModel& model, Metrics& metrics, EndpointOptions options);
+  // Services, model and metrics must outlive this.
+  Endpoints(const Services& services, const ServedModel& model, Metrics& metrics,
+            EndpointOptions options);
   ~Endpoints();
 
-  // Throws ApiError: 404 for an unknown path, 405 for a method that the path does not have, 401
-  // without the key, 415 for a POST whose content type is not application/json.
+  // Throws ApiError: 404 for an unknown path or one that the model does not serve, 405 for a method
+  // that the path does not have, 401 without the key, 415 for a POST whose content type is not
+  // application/json.
   void check(const HttpHead& head) const;
   // Answers a request. Throws ApiError, or PeerGone if the client has closed its connection.
   HttpAnswer answer(const HttpCall& call);

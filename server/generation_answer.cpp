@@ -50,9 +50,20 @@ std::vector<engine::Request> requests_of(GenerationRequest& asked, const ServedM
       request.sampling = asked.sampling;
       request.sampling.stream = std::ssize(requests);
       request.stop_ids = stop_ids;
+      if (asked.echoes && asked.alternatives >= 0) request.logits = engine::LogitsMode::kAll;
       requests.push_back(std::move(request));
     }
   return requests;
+}
+
+// A text comes back as it was given, even where its tokens decode to another.
+std::vector<Echo> echoes_of(const GenerationRequest& request, const Tokenizer& tokenizer) {
+  std::vector<Echo> echoes;
+  if (!request.echoes) return echoes;
+  for (const std::vector<int32_t>& prompt : request.prompts)
+    echoes.push_back(echo_of(tokenizer, prompt));
+  for (const auto& [prompt, text] : request.texts) echoes[prompt].text = text;
+  return echoes;
 }
 
 Values ids_json(const std::vector<int32_t>& ids) { return Values(ids.begin(), ids.end()); }
@@ -65,6 +76,7 @@ GenerationAnswer::GenerationAnswer(Service& service, const ServedModel& model,
     : request_(std::move(request)),
       head_(head_of(request_, model)),
       until_(until),
+      echoes_(echoes_of(request_, model.tokenizer)),
       ticket_(service.submit(requests_of(request_, model), request_.alternatives)) {
   for (const std::vector<int32_t>& prompt : request_.prompts) {
     prompt_tokens_ += std::ssize(prompt);
@@ -102,6 +114,11 @@ std::string GenerationAnswer::take(const Piece& piece) {
   if (piece.error_status != 0) throw ApiError(piece.error_status, piece.error);
   if (request_.returns_token_ids && piece.token >= 0) part.token_ids.push_back(piece.token);
   std::string text = part.choice.push(piece);
+  if (request_.echoes && request_.alternatives >= 0 &&
+      !std::exchange(part.took_prompt_logprobs, true)) {
+    const size_t prompt = prompt_of(index);
+    part.logprobs.add_prompt(request_.prompts[prompt], echoes_[prompt], piece.prompt_logprobs);
+  }
   part.logprobs.add(piece);
   if (part.choice.was_cut()) ticket_.stop(index);  // its end still brings cached_tokens
   return text;
@@ -112,11 +129,12 @@ ChoiceContent GenerationAnswer::content(size_t index, std::string text) {
   ChoiceContent content = {.text = std::move(text),
                            .finish_reason = part.choice.finish_reason(),
                            .logprobs = part.logprobs.take()};
+  const bool tells_prompt = !std::exchange(part.told_prompt, true);
+  if (tells_prompt && request_.echoes) content.text.insert(0, echoes_[prompt_of(index)].text);
   if (!request_.returns_token_ids) return content;
   content.token_ids["token_ids"] = ids_json(std::exchange(part.token_ids, {}));
-  if (std::exchange(part.told_prompt, true)) return content;
-  const size_t prompt = index / static_cast<size_t>(request_.n);
-  content.token_ids["prompt_token_ids"] = ids_json(request_.prompts[prompt]);
+  if (tells_prompt)
+    content.token_ids["prompt_token_ids"] = ids_json(request_.prompts[prompt_of(index)]);
   return content;
 }
 

@@ -36,8 +36,11 @@ class GenerationAnswer {
     std::string text;
     // Token ids that no event or answer has contained yet; only if the client asked for them.
     std::vector<int32_t> token_ids = {};
-    bool told_prompt = false;
+    bool told_prompt = false, took_prompt_logprobs = false;
   };
+  [[nodiscard]] size_t prompt_of(size_t choice) const {
+    return choice / static_cast<size_t>(request_.n);
+  }
 
   // Waits for pieces. Throws as begin().
   std::vector<Piece> next(int socket);
@@ -55,7 +58,8 @@ class GenerationAnswer {
   GenerationRequest request_;
   AnswerHead head_;
   Reply::Clock::time_point until_;
-  std::vector<Part> parts_;  // [prompts * n], the choices of one prompt next to each other
+  std::vector<Echo> echoes_;  // [prompts]; empty if the prompts are not echoed
+  std::vector<Part> parts_;   // [prompts * n], the choices of one prompt next to each other
   int64_t prompt_tokens_ = 0, cached_tokens_ = 0;
   size_t left_ = 0;  // number of choices that have not ended
   std::vector<Piece> first_;

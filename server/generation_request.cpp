@@ -29,8 +29,12 @@ void add_text(const Value& text, const ServedModel& model, GenerationRequest& re
     std::optional<engine::Request> marked;
     if (model.read_markup) marked = model.read_markup(plain);
     if (!marked) check_text_length(plain.size(), model, "prompt");
+    const size_t index = request.prompts.size();
     request.prompts.push_back(marked ? marked->prompt : model.tokenizer.encode(plain));
-    if (marked) request.marked.emplace(request.prompts.size() - 1, std::move(*marked));
+    if (marked)
+      request.marked.emplace(index, std::move(*marked));
+    else if (request.echoes)
+      request.texts.emplace(index, plain);
   });
 }
 
@@ -79,14 +83,14 @@ void read_chat_logprobs(JsonObject& object, GenerationRequest& request) {
 }
 
 void read_completion_extras(JsonObject& object, GenerationRequest& request) {
+  request.echoes = field("echo", [&] { return object.boolean("echo", false); });
   request.max_tokens = field("max_tokens", [&] {
-    return static_cast<int32_t>(object.integer_in("max_tokens", 1, kMostTokens, 16));
+    const int64_t least = request.echoes ? 0 : 1;
+    return static_cast<int32_t>(object.integer_in("max_tokens", least, kMostTokens, 16));
   });
   request.alternatives = field("logprobs", [&] {
     return static_cast<int32_t>(object.integer_in("logprobs", 0, kMostAlternatives, -1));
   });
-  if (field("echo", [&] { return object.boolean("echo", false); }))
-    refuse(400, "echo", "echo is not supported: leave it out");
   if (field("best_of", [&] { return object.integer("best_of", request.n); }) != request.n)
     refuse(400, "best_of", "best_of is not supported: leave it out, or give n");
 }
@@ -101,6 +105,10 @@ GenerationRequest read_completion(const std::string& body, const ServedModel& mo
   read_completion_extras(object, request);
   read_prompts(object, model, request);
   check_lengths(request, model, "prompt");
+  if (request.echoes && request.alternatives >= 0 && !request.marked.empty())
+    refuse(400, "logprobs",
+           "log probabilities of a prompt that imports modules are not supported: leave echo or "
+           "logprobs out");
   check_logprobs(request, "logprobs");
   tell_unknown(object, model);
   return request;
@@ -111,6 +119,8 @@ GenerationRequest read_chat(const std::string& body, const ServedModel& model) {
   JsonObject object(json, "the request");
   GenerationRequest request{.is_chat = true};
   read_common(object, model, request);
+  if (field("echo", [&] { return object.boolean("echo", false); }))
+    refuse(400, "echo", "echo is not supported in chats: leave it out, or use /v1/completions");
   read_chat_logprobs(object, request);
   request.prompts = {chat_prompt(object, model)};
   read_chat_length(object, model, request);

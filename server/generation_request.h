@@ -39,8 +39,11 @@ struct ServedModel {
 struct GenerationRequest {
   std::vector<std::vector<int32_t>> prompts;  // tokens of each prompt; at least one prompt
   std::map<size_t, engine::Request> marked;   // prompts with markup, by their index in `prompts`
-  int32_t n = 1;                              // number of choices for each prompt
-  int32_t max_tokens = 16;
+  bool echoes = false;                        // begin each choice with its prompt
+  // If the prompts are echoed: those given as plain texts, by their index in `prompts`.
+  std::map<size_t, std::string> texts;
+  int32_t n = 1;            // number of choices for each prompt
+  int32_t max_tokens = 16;  // 0, only with echo: the prompt alone
   engine::SamplingOptions sampling = {.temperature = 1.0};
   bool has_seed = false;
   std::vector<std::string> stops;

@@ -110,8 +110,14 @@ void Metrics::request(const std::string& outcome, const engine::TokenEvent& last
   f.prompt_tokens.Increment(static_cast<double>(prompt_tokens));
   f.cached_tokens.Increment(static_cast<double>(last.cached_tokens));
   f.queue_time.Observe(seconds(times.intended, times.admitted));
-  if (times.first_token == engine::kNotYet) return;
-  f.first_token.Observe(seconds(times.intended, times.first_token));
+  using engine::FinishReason;
+  // A request for its prompt alone is complete without a token.
+  const bool is_complete =
+      last.finish == FinishReason::kLength || last.finish == FinishReason::kStop;
+  if (times.first_token != engine::kNotYet)
+    f.first_token.Observe(seconds(times.intended, times.first_token));
+  else if (!is_complete)
+    return;
   if (times.done == engine::kNotYet) return;
   f.whole.Observe(seconds(times.intended, times.done));
   if (generated_tokens > 1)

@@ -79,7 +79,8 @@ void read_rules(JsonObject& object, const ServedModel& model, GenerationRequest&
   rules.min_tokens = read_integer(object, "min_tokens", 0, INT32_MAX, 0);
   if (object.has("logit_bias")) read_bias(object, model, rules);
   if (!object.has("allowed_token_ids")) return;
-  rules.allowed = read_ids(object, "allowed_token_ids", static_cast<size_t>(model.vocab), model);
+  rules.allowed = read_ids(object.at("allowed_token_ids"), "allowed_token_ids",
+                           static_cast<size_t>(model.vocab), model);
   std::sort(rules.allowed.begin(), rules.allowed.end());
   const auto repeated = std::unique(rules.allowed.begin(), rules.allowed.end());
   rules.allowed.erase(repeated, rules.allowed.end());
@@ -106,7 +107,7 @@ void read_stops(JsonObject& object, GenerationRequest& request) {
 void read_stop_ids(JsonObject& object, const ServedModel& model, GenerationRequest& request) {
   constexpr size_t kMostIds = 64;
   if (object.has("stop_token_ids"))
-    request.stop_ids = read_ids(object, "stop_token_ids", kMostIds, model);
+    request.stop_ids = read_ids(object.at("stop_token_ids"), "stop_token_ids", kMostIds, model);
 }
 
 void read_stream(JsonObject& object, GenerationRequest& request) {
@@ -127,7 +128,7 @@ bool is_neutral(const Value& value) {
 }
 
 // Fields of vLLM, SGLang and llama.cpp that change an answer, with the value at which they do not.
-const std::vector<std::pair<const char*, Value>>& fields_of_others() {
+const NeutralFields& fields_of_others() {
   static const std::vector<std::pair<const char*, Value>> kFields = {
       {"typical_p", 1},
       {"top_a", 0},
@@ -170,9 +171,7 @@ const std::vector<std::pair<const char*, Value>>& fields_of_others() {
 
 // Refuses unsupported fields that would change the answer, unless they have their neutral value.
 void refuse_unsupported(JsonObject& object) {
-  for (const auto& [name, neutral] : fields_of_others())
-    if (object.has(name) && object.at(name) != neutral && !is_neutral(object.at(name)))
-      refuse(400, name, "{} is not supported: leave it out", name);
+  refuse_unless_neutral(object, fields_of_others());
   for (const char* name : {"tools", "functions", "suffix"})
     if (object.has(name) && !is_neutral(object.at(name)))
       refuse(400, name, "{} is not supported: leave it out", name);
@@ -202,9 +201,8 @@ void read_model(JsonObject& object, const ServedModel& model) {
                    "model", "model_not_found");
 }
 
-std::vector<int32_t> read_ids(JsonObject& object, const char* name, size_t most,
+std::vector<int32_t> read_ids(const Value& ids, const char* name, size_t most,
                               const ServedModel& model) {
-  const Value& ids = object.at(name);
   if (!ids.is_list() || ids.size() > most)
     refuse(400, name, "{} must be a list of at most {} token ids", name, most);
   std::vector<int32_t> all;
@@ -214,6 +212,12 @@ std::vector<int32_t> read_ids(JsonObject& object, const char* name, size_t most,
     all.push_back(static_cast<int32_t>(id.integer()));
   }
   return all;
+}
+
+void refuse_unless_neutral(JsonObject& object, const NeutralFields& unsupported) {
+  for (const auto& [name, neutral] : unsupported)
+    if (object.has(name) && object.at(name) != neutral && !is_neutral(object.at(name)))
+      refuse(400, name, "{} is not supported: leave it out", name);
 }
 
 Value read_body(const std::string& body) {
@@ -281,15 +285,21 @@ void check_lengths(const GenerationRequest& request, const ServedModel& model,
 }
 
 void check_logprobs(const GenerationRequest& request, const std::string& field_name) {
-  if (request.is_stream || request.alternatives < 0) return;
+  if (request.alternatives < 0) return;
+  // A stream's events hold one token each, except the first, which holds an echoed prompt.
+  const int64_t answer = request.is_stream ? 0 : request.max_tokens;
+  int64_t longest = 0;
+  if (request.echoes)
+    for (const auto& prompt : request.prompts) longest = std::max(longest, std::ssize(prompt));
   const int64_t choices = std::ssize(request.prompts) * request.n;
   const int64_t a_token = int64_t{request.alternatives} + 1;
-  const int64_t all = choices * request.max_tokens * a_token;
+  const int64_t all = choices * (longest + answer) * a_token;
   if (all > kMostLogprobs)
     refuse(400, field_name,
            "the answer would hold up to {} log probabilities ({} choices x {} tokens x {}), at "
-           "most {} are put together: ask for fewer, or for a stream",
-           all, choices, request.max_tokens, a_token, kMostLogprobs);
+           "most {} are put together: ask for fewer{}",
+           all, choices, longest + answer, a_token, kMostLogprobs,
+           request.is_stream ? "" : ", or for a stream");
 }
 
 }  // namespace reprise::server

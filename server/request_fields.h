@@ -28,9 +28,15 @@ Value read_body(const std::string& body);
 
 // Reads "model". Throws ApiError (404) if it names another one.
 void read_model(JsonObject& object, const ServedModel& model);
-// Reads a list of at most `most` ids of the model's vocabulary. Throws ApiError.
-std::vector<int32_t> read_ids(JsonObject& object, const char* name, size_t most,
+// Reads field `name`, a list of at most `most` ids of the model's vocabulary. Throws ApiError.
+std::vector<int32_t> read_ids(const Value& ids, const char* name, size_t most,
                               const ServedModel& model);
+
+// Names of fields that are not supported, each with the value at which it changes nothing.
+using NeutralFields = std::vector<std::pair<const char*, Value>>;
+// Throws ApiError for the first of these fields with another value, unless it is an empty list or
+// object.
+void refuse_unless_neutral(JsonObject& object, const NeutralFields& unsupported);
 
 // Throws ApiError for a text of so many bytes that no tokens can hold it. Texts are checked before
 // they are tokenized, because tokenizing takes hundreds of bytes of memory for each byte of text.
@@ -43,8 +49,8 @@ void tell_unknown(const JsonObject& object, const ServedModel& model);
 // Throws ApiError with the numbers if a prompt leaves no room for `max_tokens`.
 void check_lengths(const GenerationRequest& request, const ServedModel& model,
                    const std::string& prompt_field);
-// Throws ApiError with the numbers if a whole (not streamed) answer could have too many log
-// probabilities. `field_name` is the field that asks for them.
+// Throws ApiError with the numbers if a whole (not streamed) answer or the echoed prompts could
+// have too many log probabilities. `field_name` is the field that asks for them.
 void check_logprobs(const GenerationRequest& request, const std::string& field_name);
 
 }  // namespace reprise::server

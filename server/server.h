@@ -1,9 +1,11 @@
-// The whole server: the HTTP server, the endpoints and the service of one engine.
+// The whole server: the HTTP server, the endpoints and the service of one engine or embedder.
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 
+#include "server/embedding_service.h"
 #include "server/endpoints.h"
 #include "server/http_server.h"
 #include "server/metrics.h"
@@ -23,16 +25,20 @@ class Server {
  public:
   // Starts to serve. Engine and model must outlive this. Throws Error as HttpServer().
   Server(engine::Engine& engine, const ServedModel& model, const ServerOptions& options);
+  // The same with sentence vectors instead of generated text.
+  Server(sentence::Embedder& embedder, const ServedModel& model, const ServerOptions& options);
 
   [[nodiscard]] int port() const { return http_.port(); }
-  [[nodiscard]] Service& service() { return service_; }
+  [[nodiscard]] Worker& service() { return services_.worker(); }
   // Refuses new requests (503), waits for answers under way for at most `grace`, and ends the
   // others with an error that says so. Returns once every connection is closed.
   void shut_down(std::chrono::milliseconds grace);
 
  private:
+  HttpHandler handler();
+
   Metrics metrics_;
-  Service service_;
+  Services services_;
   Endpoints endpoints_;
   HttpServer http_;
 };

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "server/api_error.h"
 #include "server/service_state.h"
 
 namespace reprise::server {
@@ -22,8 +21,8 @@ Service::Service(engine::Engine& engine, const ServiceOptions& options, Metrics&
     : state_(std::make_unique<State>(engine, options, metrics)) {}
 
 Service::~Service() {
-  refuse_new();
-  end_all(503, "the server is shutting down");
+  Service::refuse_new();
+  Service::end_all(503, "the server is shutting down");
   {
     const std::scoped_lock lock(state_->mutex);
     state_->stops = true;
@@ -43,27 +42,23 @@ Ticket Service::submit(std::vector<engine::Request> requests, int32_t alternativ
       std::make_shared<Reply>(static_cast<size_t>(s.options.most_unread_tokens) * requests.size());
   std::vector<engine::RequestId> ids;
   const std::scoped_lock lock(s.mutex);
-  if (s.refuses_new)
-    throw ApiError(503, "the server is shutting down and takes no more requests", "",
-                   "shutting_down");
-  if (s.in_flight + count > s.options.most_requests)
-    throw ApiError(429,
-                   fmt::format("the server holds {} requests, at most {} at once, and this asks "
-                               "for {}: try again later",
-                               s.in_flight, s.options.most_requests, count),
-                   "", "queue_full");
+  check_room(s.refuses_new, s.in_flight, count, s.options.most_requests);
   for (int32_t choice = 0; choice < count; ++choice) {
     engine::Request& request = requests[static_cast<size_t>(choice)];
     request.id = s.next_id++;
     request.arrival_ns = s.engine.now_ns();  // the engine sees it when its step has ended
     ids.push_back(request.id);
-    const auto prompt_tokens = std::ssize(request.prompt);
-    if (alternatives >= 0) request.logits = engine::LogitsMode::kDrawn;
-    s.incoming.push_back({.request = std::move(request),
-                          .flight = {.reply = reply,
-                                     .choice = choice,
-                                     .alternatives = alternatives,
-                                     .prompt_tokens = prompt_tokens}});
+    Service::State::Flight flight{.reply = reply,
+                                  .choice = choice,
+                                  .alternatives = alternatives,
+                                  .prompt_tokens = std::ssize(request.prompt)};
+    if (alternatives >= 0 && request.logits == engine::LogitsMode::kAll) {
+      flight.prompt = request.prompt;
+      flight.prompt_logprobs.resize(request.prompt.size() - 1);
+    } else if (alternatives >= 0) {
+      request.logits = engine::LogitsMode::kDrawn;
+    }
+    s.incoming.push_back({.request = std::move(request), .flight = std::move(flight)});
   }
   s.in_flight += count;
   s.work.notify_one();

@@ -11,6 +11,7 @@
 #include "core/engine/engine.h"
 #include "server/metrics.h"
 #include "server/reply.h"
+#include "server/worker.h"
 
 namespace reprise::server {
 
@@ -49,24 +50,23 @@ class Ticket {
 //
 // A request whose logits are NaN ends with status 500, and the others go on. If a step fails
 // otherwise, all requests under way end with status 500, and later requests are served.
-class Service {
+class Service final : public Worker {
  public:
   // Engine and metrics must outlive this.
   Service(engine::Engine& engine, const ServiceOptions& options, Metrics& metrics);
   // Ends all requests under way.
-  ~Service();
+  ~Service() override;
 
   // Submits one request per choice of an answer; the service sets their ids. With `alternatives`
-  // >= 0, each token comes with its log probability and those of that many other tokens. Throws
-  // ApiError: 429 if the queue has no room for all requests, 503 once refuse_new() was called.
+  // >= 0, each token comes with its log probability and those of that many other tokens; those of
+  // the prompt's tokens come too if the request has LogitsMode::kAll. Throws ApiError: 429 if the
+  // queue has no room for all requests, 503 once refuse_new() was called.
   Ticket submit(std::vector<engine::Request> requests, int32_t alternatives = -1);
 
-  void refuse_new();
-  [[nodiscard]] bool refuses_new() const;
-  // Waits until no request is under way, for at most `most`. Returns false if one still is.
-  bool wait_idle(std::chrono::milliseconds most) const;
-  // Ends all requests under way with this status and reason.
-  void end_all(int status, const std::string& reason);
+  void refuse_new() override;
+  [[nodiscard]] bool refuses_new() const override;
+  bool wait_idle(std::chrono::milliseconds most) const override;
+  void end_all(int status, const std::string& reason) override;
   // Executes the orders given so far and runs one step if there is work, in the caller's thread.
   // For a service without a thread (CHECK), whose turns are then part of the caller's order of
   // events.

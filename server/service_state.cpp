@@ -1,6 +1,7 @@
 #include "server/service_state.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/base/start_thread.h"
@@ -14,11 +15,7 @@ Service::State::State(engine::Engine& e, const ServiceOptions& o, Metrics& m)
       options(o),
       metrics(m),
       total_kv_bytes(e.pool().options().num_blocks * e.pool().block_bytes()) {
-  engine.observe_logits([this](const engine::LogitsRow& row) {
-    const auto found = flights.find(row.request);
-    if (found != flights.end() && found->second.alternatives >= 0)
-      found->second.logits.assign(row.logits.begin(), row.logits.end());
-  });
+  engine.observe_logits([this](const engine::LogitsRow& row) { observe(row); });
   metrics.standing(0, 0, engine.pool().used_bytes(), total_kv_bytes);
   if (options.has_thread) thread = start_thread("to serve requests", [this] { run(); });
 }
@@ -50,6 +47,25 @@ void Service::State::pass_orders() {
   for (Incoming& one : requests) start(std::move(one));
   for (const Cancel& one : ends) cancel(one);
   if (all.status != 0) fail_all(all.status, all.reason);
+}
+
+void Service::State::observe(const engine::LogitsRow& row) {
+  const auto found = flights.find(row.request);
+  if (found == flights.end() || found->second.alternatives < 0) return;
+  Flight& flight = found->second;
+  if (row.index >= 0) {
+    flight.logits.assign(row.logits.begin(), row.logits.end());
+    return;
+  }
+  // By their index, because a step that throws is repeated and shows its rows again.
+  const auto index = static_cast<size_t>(row.token);
+  if (index >= flight.prompt_logprobs.size()) return;
+  const auto bad = std::find_if(row.logits.begin(), row.logits.end(),
+                                [](float logit) { return std::isnan(logit); });
+  if (bad != row.logits.end())
+    throw engine::BadLogits(row.request, static_cast<size_t>(bad - row.logits.begin()));
+  flight.prompt_logprobs[index] =
+      logprobs_of(row.logits, flight.prompt[index + 1], flight.alternatives);
 }
 
 void Service::State::start(Incoming one) {
@@ -97,6 +113,7 @@ void Service::State::step() {
 void Service::State::tell(const engine::TokenEvent& event) {
   Flight& flight = flights.at(event.request);
   Piece piece{.choice = flight.choice, .token = event.token, .finish = event.finish};
+  piece.prompt_logprobs = std::exchange(flight.prompt_logprobs, {});
   if (event.has_token()) {
     ++flight.generated;
     if (flight.alternatives >= 0)

@@ -22,6 +22,10 @@ struct Service::State {
     int32_t choice = 0;
     int32_t alternatives = -1;
     int64_t prompt_tokens = 0, generated = 0;
+    // If the prompt's log probabilities are wanted (LogitsMode::kAll): its tokens, and the log
+    // probabilities of those after the first, until they are told.
+    std::vector<int32_t> prompt = {};
+    std::vector<std::vector<TokenLogprob>> prompt_logprobs = {};  // [prompt - 1]
     std::vector<float> logits;  // [vocab], those that the next token is drawn from
     // The outcome for the metrics if the service ended the request; "" if it did not.
     std::string outcome;
@@ -69,6 +73,8 @@ struct Service::State {
   bool take_orders();
   // Passes what was ordered so far to the engine.
   void pass_orders();
+  // Takes a row of logits during a step. Throws BadLogits if a prompt's row has a NaN.
+  void observe(const engine::LogitsRow& row);
   void start(Incoming one);
   void cancel(const Cancel& one);
   void step();

@@ -36,7 +36,8 @@ std::string detokenize_answer(const std::string& body, const ServedModel& model)
   JsonObject object(json, "the request");
   read_model(object, model);
   const std::vector<int32_t> tokens = field("tokens", [&] {
-    return read_ids(object, "tokens", static_cast<size_t>(model.max_sequence_tokens), model);
+    return read_ids(object.at("tokens"), "tokens", static_cast<size_t>(model.max_sequence_tokens),
+                    model);
   });
   tell_unknown(object, model);
   return json_text(Fields{{"prompt", model.tokenizer.decode(tokens, {.skip_special = false})}});

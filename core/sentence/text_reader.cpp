@@ -27,6 +27,18 @@ std::vector<TextTokens> TextReader::tokens_of(std::span<const std::string> texts
   return tokens;
 }
 
+size_t TextReader::end_of_step(std::span<const TextTokens> texts, size_t first) {
+  int64_t tokens = 0;
+  size_t end = first;
+  for (; end < texts.size(); ++end) {
+    const int64_t count = std::ssize(texts[end].ids);
+    REPRISE_CHECK(count > 0, "a text without tokens");
+    if (end > first && tokens + count > kStepTokens) break;
+    tokens += count;
+  }
+  return end;
+}
+
 void TextReader::read(std::span<const TextTokens> texts, std::span<float> out,
                       model::LayerPolicy* policy) {
   REPRISE_CHECK(std::ssize(out) == std::ssize(texts) * width(), "{} numbers for {} texts of {}",
@@ -34,14 +46,8 @@ void TextReader::read(std::span<const TextTokens> texts, std::span<float> out,
   const auto numbers = static_cast<size_t>(width());
   for (size_t first = 0; first < texts.size();) {
     step_.clear();
-    int64_t tokens = 0;
-    for (size_t next = first; next < texts.size(); ++next) {
-      const int64_t count = std::ssize(texts[next].ids);
-      REPRISE_CHECK(count > 0, "a text without tokens");
-      if (!step_.empty() && tokens + count > kStepTokens) break;
-      step_.push_back({.ids = texts[next].ids});
-      tokens += count;
-    }
+    for (const TextTokens& text : texts.subspan(first, end_of_step(texts, first) - first))
+      step_.push_back({.ids = text.ids});
     if (before_step_) before_step_();
     read_step(step_, policy, out.subspan(first * numbers, step_.size() * numbers));
     first += step_.size();

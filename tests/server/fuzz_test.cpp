@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/device/memory.h"
+#include "tests/server/embedding_testing.h"
 #include "tests/server/quickstart_server.h"
 #include "tests/support/json.h"
 
@@ -30,10 +31,14 @@ const std::vector<std::string>& valid_requests() {
         "stop": ["x"], "logprobs": true, "top_logprobs": 2})";
     const std::string completion = R"({"model": "quickstart", "prompt": [[1, 5, 9], [3]],
         "max_tokens": 2, "temperature": 0, "n": 2, "stop": "é", "stream": true, "logprobs": 1,
-        "stream_options": {"include_usage": true}, "ignore_eos": true, "user": "\u00e9"})";
+        "echo": true, "stream_options": {"include_usage": true}, "ignore_eos": true,
+        "user": "\u00e9"})";
     return std::vector<std::string>{
         post_text("/v1/chat/completions", chat),
         post_text("/v1/completions", completion),
+        post_text("/v1/embeddings", R"({"model": "tiny", "input": [[4, 5], [19]],
+            "encoding_format": "base64", "dimensions": 32, "user": "me"})"),
+        post_text("/v1/embeddings", R"({"input": ["a b", "\u0061"]})"),
         post_text("/v1/completions", R"({"prompt": "a", "max_tokens": 1})",
                   "Authorization: Bearer x\r\nExpect: 100-continue\r\n"),
         "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
@@ -156,10 +161,21 @@ void exchange(int port, Mutations& mutations) {
   EXPECT_EQ(all.find("HTTP/1.1 500"), std::string::npos) << all.substr(0, 500);
 }
 
+// Sends many requests from several threads. Equal seeds send the same.
+void send_many(int port, int requests, int seed) {
+  constexpr int kThreads = 16;  // most threads wait at any time
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([=] {
+      Mutations mutations(static_cast<uint64_t>(seed + i));
+      for (int j = 0; j < requests / kThreads; ++j) exchange(port, mutations);
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(ServerFuzz, MalformedRequestsCostOneConnection) {
   const int requests = number_of("REPRISE_FUZZ_REQUESTS", 1000);
   const int seed = number_of("REPRISE_FUZZ_SEED", 1);
-  constexpr int kThreads = 16;  // most threads wait at any time
   QuickstartServer server(
       {.max_batch = 16, .max_sequence_tokens = 128, .server = short_patience()});
   const Json body = {{"prompt", "Hello"}, {"max_tokens", 8}, {"temperature", 0}};
@@ -167,13 +183,7 @@ TEST(ServerFuzz, MalformedRequestsCostOneConnection) {
   const Json wanted = text();
   int64_t before = 0;
   for (int round = 0; round < 2; ++round) {
-    std::vector<std::thread> threads;
-    for (int i = 0; i < kThreads; ++i)
-      threads.emplace_back([&, i] {
-        Mutations mutations(static_cast<uint64_t>(seed * 1000 + round * 100 + i));
-        for (int j = 0; j < requests / kThreads / 2; ++j) exchange(server.port(), mutations);
-      });
-    for (std::thread& thread : threads) thread.join();
+    send_many(server.port(), requests / 2, seed * 1000 + round * 100);
     EXPECT_EQ(text(), wanted) << "seed " << seed;
     if (round == 0) before = resident_bytes();
   }
@@ -188,6 +198,20 @@ TEST(ServerFuzz, MalformedRequestsCostOneConnection) {
 #endif
   engine::Engine& engine = server.stop();
   EXPECT_FALSE(engine.has_work());
+}
+
+TEST(ServerFuzz, AServerOfVectorsStaysUp) {
+  TinyEmbedder tiny;
+  ServedModel model =
+      served_model(tiny.decoder->config(), *tiny.tokenizer, tiny.dir.path(), "llama-2");
+  model.max_sequence_tokens = 12;
+  Server server(*tiny.embedder, model, short_patience());
+  const Json body = {{"input", "a b c"}};
+  const std::string wanted = post(server.port(), "/v1/embeddings", body).body;
+  const int seed = number_of("REPRISE_FUZZ_SEED", 1);
+  send_many(server.port(), number_of("REPRISE_FUZZ_REQUESTS", 1000), seed * 1000 + 500);
+  EXPECT_EQ(post(server.port(), "/v1/embeddings", body).body, wanted) << "seed " << seed;
+  EXPECT_TRUE(server.service().wait_idle(std::chrono::seconds(20)));
 }
 
 }  // namespace

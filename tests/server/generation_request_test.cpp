@@ -118,7 +118,7 @@ TEST_F(GenerationRequestTest, ValuesThatMakeNoSenseAreRefusedByName) {
 
 TEST_F(GenerationRequestTest, WhatIsNotSupportedIsRefusedWhereItAsksForSomething) {
   for (const char* field :
-       {R"("echo": true)", R"("best_of": 2)", R"("suffix": "x")", R"("tools": [{}])",
+       {R"("best_of": 2)", R"("suffix": "x")", R"("tools": [{}])",
         R"("response_format": {"type": "json_object"})", R"("bad_words": ["x"])",
         R"("guided_json": "{}")", R"("structured_outputs": {"regex": "a"})",
         R"("prompt_logprobs": 0)", R"("use_beam_search": true)", R"("skip_special_tokens": false)",
@@ -132,6 +132,21 @@ TEST_F(GenerationRequestTest, WhatIsNotSupportedIsRefusedWhereItAsksForSomething
                         "length_penalty": 1, "chat_template_kwargs": {}})"),
             "");
   EXPECT_TRUE(unknown_.empty());
+}
+
+TEST_F(GenerationRequestTest, EchoKeepsTextsAsTheyWereGiven) {
+  using Texts = std::map<size_t, std::string>;
+  const GenerationRequest request = completion(R"({"prompt": ["Hello", "a  b"], "echo": true})");
+  EXPECT_TRUE(request.echoes);
+  EXPECT_EQ(request.texts, (Texts{{0, "Hello"}, {1, "a  b"}}));
+  EXPECT_TRUE(completion(R"({"prompt": [1, 5], "echo": true})").texts.empty());
+  const GenerationRequest plain = completion(R"({"prompt": "Hello"})");
+  EXPECT_FALSE(plain.echoes);
+  EXPECT_TRUE(plain.texts.empty());
+  EXPECT_EQ(completion(R"({"prompt": "a", "echo": true, "max_tokens": 0})").max_tokens, 0);
+  expect_refused(R"({"prompt": "a", "max_tokens": 0})", "400 max_tokens: ");
+  expect_chat_refused(R"({"messages": [{"role": "user", "content": "a"}], "echo": true})",
+                      "400 echo: echo is not supported in chats: leave it out");
 }
 
 TEST_F(GenerationRequestTest, RulesForTokensAreReadAndCheckedByName) {
@@ -229,6 +244,17 @@ TEST_F(GenerationRequestTest, LogprobsOfAWholeAnswerAreBounded) {
   expect_refused(body(128, 4000, 20), "400 logprobs: ");
   EXPECT_EQ(refusal(body(128, 4000, 20, R"(, "stream": true)")), "");
   EXPECT_EQ(refusal(R"({"prompt": [5], "n": 128, "max_tokens": 4000})"), "");
+  EXPECT_EQ(refusal(R"({"prompt": [5, 5, 5], "n": 128, "max_tokens": 1021, "logprobs": 0,
+                        "echo": true})"),
+            "");
+  const std::string ids = fmt::format("{}", fmt::join(std::vector(1100, 5), ","));
+  const auto echo_of_many = [&](const char* more) {
+    return fmt::format(R"({{"prompt": [{}], "n": 128, "logprobs": 0, "echo": true{}}})", ids, more);
+  };
+  expect_refused(echo_of_many(R"(, "max_tokens": 0)"),
+                 "400 logprobs: the answer would hold up to 140800 log probabilities (128 choices "
+                 "x 1100 tokens x 1), ");
+  expect_refused(echo_of_many(R"(, "stream": true)"), "400 logprobs: the answer would hold up to ");
   expect_chat_refused(R"({"messages": [{"role": "user", "content": "a"}], "n": 3, "logprobs": true,
                           "max_tokens": 4000, "top_logprobs": 20})",
                       "400 top_logprobs: the answer would hold up to 252000 ");

@@ -27,10 +27,11 @@ KEY = "a key of the test"
 
 
 class Server:
-    def __init__(self, *more):
+    def __init__(self, *more, template="llama-2"):
+        chats = ["--chat-template", template] if template else []
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--model", "quickstart", "--dtype", "f32", "--port", "0", "--api-key", KEY,
-             "--chat-template", "llama-2", "--grace", "0", *more],
+             *chats, "--grace", "0", *more],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.url = re.search(r"http://\S+", self.process.stdout.readline()).group()
 
@@ -131,6 +132,20 @@ class OpenAIClient(unittest.TestCase):
         self.assertEqual(len(content), 12)
         self.assertEqual(content[0].top_logprobs[0].token, content[0].token)
 
+    def test_echo(self):
+        answer = self.complete().choices[0].text
+        self.assertEqual(self.complete(echo=True).choices[0].text, PROMPT + answer)
+        chunks = list(self.complete(echo=True, stream=True))
+        self.assertTrue(chunks[0].choices[0].text.startswith(PROMPT))
+        self.assertEqual("".join(chunk.choices[0].text for chunk in chunks), PROMPT + answer)
+        alone = self.complete(echo=True, max_tokens=0, logprobs=1)
+        self.assertEqual(alone.choices[0].text, PROMPT)
+        self.assertEqual(alone.usage.completion_tokens, 0)
+        logprobs = alone.choices[0].logprobs
+        self.assertEqual(len(logprobs.tokens), alone.usage.prompt_tokens)
+        self.assertIsNone(logprobs.token_logprobs[0])
+        self.assertLess(max(logprobs.token_logprobs[1:]), 0)
+
     def test_errors(self):
         with self.assertRaises(openai.BadRequestError) as caught:
             self.complete(max_tokens=100000)
@@ -179,6 +194,50 @@ class OpenAIClient(unittest.TestCase):
                 return
             time.sleep(0.05)
         self.fail(metrics)
+
+
+class Embeddings(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--embeddings", "--normalize", template=None)
+        cls.client = cls.server.client()
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.end() == 0
+
+    def embed(self, inputs, **more):
+        return self.client.embeddings.create(model="quickstart", input=inputs, **more)
+
+    def test_vectors_are_those_of_embed(self):
+        texts = ["Once upon a time", PROMPT.replace("\n", " "), "é"]
+        wanted = subprocess.run(
+            [PROGRAM, "embed", "--model", "quickstart", "--dtype", "f32", "--normalize"], input="\n".join(texts),
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout.splitlines()
+        answer = self.embed(texts)  # the client asks for base64 and decodes it
+        self.assertEqual([data.index for data in answer.data], [0, 1, 2])
+        floats = self.embed(texts, encoding_format="float")
+        for data, also, line in zip(answer.data, floats.data, wanted):
+            for a, b, c in zip(data.embedding, also.embedding, json.loads(line), strict=True):
+                self.assertAlmostEqual(a, c, delta=1e-7)
+                self.assertAlmostEqual(b, c, delta=1e-7)
+
+    def test_forms_and_usage(self):
+        one = self.embed("Once upon")
+        self.assertEqual(one.usage.prompt_tokens, one.usage.total_tokens)
+        self.assertEqual(self.embed([[1, 5, 9], [7]]).usage.prompt_tokens, 4)
+        self.assertEqual(len(self.embed([1, 5, 9]).data), 1)
+        self.assertEqual(self.embed("Once upon").data[0].embedding, one.data[0].embedding)
+
+    def test_errors(self):
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.embed([5] * 3000)
+        self.assertEqual(caught.exception.code, "context_length_exceeded")
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.embed("a", dimensions=8)
+        self.assertEqual(caught.exception.param, "dimensions")
+        with self.assertRaises(openai.NotFoundError):
+            self.client.completions.create(model="quickstart", prompt="a")
 
 
 class Ending(unittest.TestCase):

@@ -4,9 +4,11 @@
 #include <cstring>
 #include <future>
 #include <optional>
+#include <sstream>
 #include <thread>
 
 #include "tests/app/command_line.h"
+#include "tests/core/sentence/sentence_testing.h"
 #include "tests/server/raw_client.h"
 #include "tests/support/json.h"
 
@@ -19,13 +21,13 @@ using std::chrono::milliseconds;
 
 class ServeCommand : public CommandLine {
  protected:
-  // A server with the shipped model. The constructor waits for its address. `limit` is a shell
-  // command to run before, such as "ulimit -n 100".
+  // A server with the shipped model, or another. The constructor waits for its address. `limit` is
+  // a shell command to run before, such as "ulimit -n 100".
   class Running {
    public:
     Running(const std::filesystem::path& dir, std::vector<std::string> more,
-            const std::string& limit = "")
-        : process_(words(std::move(more), limit), dir) {
+            const std::string& limit = "", const std::string& model = "quickstart")
+        : process_(words(std::move(more), limit, model), dir) {
       for (int i = 0; i < 600 && port_ == 0; ++i) {
         std::this_thread::sleep_for(milliseconds(50));
         const std::string out = process_.out();
@@ -41,8 +43,9 @@ class ServeCommand : public CommandLine {
     }
     [[nodiscard]] std::string err() const { return process_.err(); }
 
-    static std::vector<std::string> words(std::vector<std::string> more, const std::string& limit) {
-      std::vector<std::string> all = {REPRISE_PROGRAM, "serve", "--model", "quickstart",
+    static std::vector<std::string> words(std::vector<std::string> more, const std::string& limit,
+                                          const std::string& model = "quickstart") {
+      std::vector<std::string> all = {REPRISE_PROGRAM, "serve", "--model", model,
                                       "--port",        "0",     "--dtype", "f32"};
       if (!limit.empty())
         all.insert(all.begin(), {"/bin/sh", "-c", limit + R"( && exec "$@")", "sh"});
@@ -119,6 +122,15 @@ TEST_F(ServeCommand, PromptsImportModulesOfASchema) {
   }
   EXPECT_EQ(both["usage"]["prompt_tokens"], 2 * 289);
   EXPECT_EQ(both["usage"]["prompt_tokens_details"]["cached_tokens"], 2 * 247);
+  body["echo"] = true;
+  const std::string echoed = posted(markup).json()["choices"][0]["text"];
+  EXPECT_TRUE(echoed.ends_with(wanted.substr(0, wanted.size() - 1))) << echoed;
+  EXPECT_GT(echoed.size(), wanted.size() + 289);
+  EXPECT_EQ(echoed.find("<prompt"), std::string::npos) << echoed;
+  body["logprobs"] = 0;
+  EXPECT_EQ(posted(markup).status, 400);
+  body.erase("echo");
+  body.erase("logprobs");
   const Json plain = posted("Once upon").json();
   EXPECT_EQ(plain["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
   const RawAnswer wrong = posted("<prompt schema=\"travel\"><mars/>x</prompt>");
@@ -225,6 +237,79 @@ TEST_F(ServeCommand, ARestartUnderLoadLosesWithAReason) {
   EXPECT_EQ(running->end(SIGTERM), 0);
 }
 
+// The vectors of a server and of `reprise embed` for the same texts, in one step of the model.
+TEST_F(ServeCommand, EmbedsAsEmbedDoes) {
+  const model::TempDir bert;
+  sentence::write_sentence_model(bert);
+  std::filesystem::create_directories(dir_ / "server");
+  const std::vector<std::string> texts = {"a b c", "h", "g f e d c b a"};
+  const auto expect_equal = [&](const std::string& model, std::vector<std::string> more,
+                                const std::vector<std::string>& of_server) {
+    std::vector<std::string> words = {"embed", "--model", model, "--dtype", "f32"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome embed = reprise(words, fmt::format("{}\n", fmt::join(texts, "\n")));
+    ASSERT_EQ(embed.status, 0) << embed.err;
+    more.insert(more.end(), of_server.begin(), of_server.end());
+    Running running(dir_ / "server", more, "", model);
+    const RawAnswer answer = server::post(running.port(), "/v1/embeddings", {{"input", texts}});
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    std::istringstream lines(embed.out);
+    for (const Json& data : answer.json()["data"]) {
+      std::string line;
+      std::getline(lines, line);
+      EXPECT_EQ(data["embedding"].get<std::vector<float>>(),
+                Json::parse(line).get<std::vector<float>>());
+    }
+    EXPECT_EQ(answer.json()["data"].size(), texts.size());
+    EXPECT_EQ(running.end(SIGTERM), 0);
+  };
+  expect_equal(bert.path(), {"--random-weights"}, {});
+  expect_equal(bert.path(), {"--random-weights", "--pooling", "cls", "--no-normalize"}, {});
+  expect_equal("quickstart", {}, {"--embeddings"});
+}
+
+TEST_F(ServeCommand, AModelServesTextsOrVectors) {
+  std::filesystem::create_directories(dir_ / "server");
+  const auto refusal = [](int port, const std::string& path, const Json& body) {
+    const RawAnswer answer = server::post(port, path, body);
+    EXPECT_EQ(answer.status, 404) << answer.body;
+    return answer.error();
+  };
+  {
+    Running running(dir_ / "server", {});
+    EXPECT_NE(refusal(running.port(), "/v1/embeddings", {{"input", "a"}}).find("--embeddings"),
+              std::string::npos);
+    EXPECT_EQ(running.end(SIGTERM), 0);
+  }
+  Running running(dir_ / "server", {"--embeddings", "--api-key", "key", "--max-tokens", "16"});
+  EXPECT_NE(running.err().find("lasttoken, not normalized; texts of at most 16"), std::string::npos)
+      << running.err();
+  for (const char* path : {"/v1/completions", "/v1/chat/completions"})
+    EXPECT_NE(refusal(running.port(), path, greedy(1, false)).find("/v1/embeddings"),
+              std::string::npos);
+  const Json body = {{"input", std::vector<int>(17, 5)}};
+  EXPECT_EQ(server::post(running.port(), "/v1/embeddings", body).status, 401);
+  const RawAnswer refused =
+      server::post(running.port(), "/v1/embeddings", body, "Authorization: Bearer key\r\n");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.error(), "an input has 17 tokens, the model takes 16 tokens: shorten it");
+  EXPECT_EQ(running.end(SIGTERM), 0);
+}
+
+TEST_F(ServeCommand, EndsEmbeddingsUnderWayWithAReason) {
+  std::filesystem::create_directories(dir_ / "server");
+  Running running(dir_ / "server", {"--embeddings", "--grace", "0"});
+  // A million tokens.
+  const Json body = {{"input", std::vector(1000, std::vector<int>(1000, 5))}};
+  std::future<RawAnswer> answer = std::async(
+      std::launch::async, [&] { return server::post(running.port(), "/v1/embeddings", body); });
+  std::this_thread::sleep_for(milliseconds(500));
+  EXPECT_EQ(running.end(SIGTERM), 0) << running.err();
+  const RawAnswer found = answer.get();
+  EXPECT_EQ(found.status, 503) << found.body.substr(0, 300);
+  EXPECT_NE(found.body.find("shutting down"), std::string::npos) << found.body.substr(0, 300);
+}
+
 TEST_F(ServeCommand, OnlyWhoChoosesNoMethodGetsPromptsKept) {
   const auto cached = [&](const std::vector<std::string>& more) {
     std::filesystem::create_directories(dir_ / "server");
@@ -301,6 +386,12 @@ TEST_F(ServeCommand, WhatMakesNoSenseIsRefused) {
   expect_refused({"serve", "--model", "quickstart", "--kv-budget", "0"}, {"--kv-budget is 0"});
   expect_refused({"serve", "--model", "quickstart", "--kv-budget", "2 Gb/s"},
                  {"--kv-budget", "no number of bytes"});
+  expect_refused({"serve", "--model", "quickstart", "--no-normalize"},
+                 {"--normalize", "give --embeddings"});
+  expect_refused({"serve", "--model", "quickstart", "--embeddings", "--method", "auto"},
+                 {"--method: a server of sentence vectors generates nothing; leave it out"});
+  expect_refused({"serve", "--model", "quickstart", "--embeddings", "--max-tokens", "5000"},
+                 {"--max-tokens", "2048"});
 }
 
 }  // namespace

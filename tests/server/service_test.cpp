@@ -4,15 +4,13 @@
 #include <sys/socket.h>
 
 #include <cmath>
-#include <cstring>
 #include <future>
-#include <limits>
 #include <optional>
 #include <thread>
 
 #include "methods/registry.h"
 #include "server/api_error.h"
-#include "tests/core/model/checkpoint/model_files.h"
+#include "tests/server/poisoned_llama.h"
 #include "tests/support/json.h"
 #include "tests/support/run_model.h"
 #include "tests/support/tiny_models.h"
@@ -193,29 +191,49 @@ TEST_F(ServiceTest, LogprobsSumToOneAndNameTheDrawnToken) {
   }
 }
 
+// Log probabilities of a prompt come with the choice's first piece, also in a prompt of several
+// steps and in one of no answer.
+TEST_F(ServiceTest, LogprobsOfAPromptComeWithTheFirstPiece) {
+  make({});
+  std::vector<int32_t> prompt(700);  // the prefill budget is 512
+  for (size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<int32_t>(i * 7 % 90);
+  for (const int32_t new_tokens : {0, 4}) {
+    engine::Request scored = request(prompt, new_tokens);
+    scored.logits = engine::LogitsMode::kAll;
+    const std::vector<Piece> pieces = all_pieces(service_->submit({scored, scored}, 1), 2);
+    std::vector<bool> has_come(2);
+    for (const Piece& piece : pieces) {
+      const auto choice = static_cast<size_t>(piece.choice);
+      ASSERT_EQ(piece.prompt_logprobs.size(), has_come[choice] ? 0 : prompt.size() - 1);
+      has_come[choice] = true;
+      for (size_t i = 0; i < piece.prompt_logprobs.size(); ++i) {
+        ASSERT_EQ(piece.prompt_logprobs[i].size(), 2u);
+        ASSERT_EQ(piece.prompt_logprobs[i][0].token, prompt[i + 1]);
+      }
+    }
+    EXPECT_EQ(has_come, std::vector<bool>(2, true));
+  }
+}
+
 // In this checkpoint the embedding of one token is NaN. Requests with that token must get 500, and
 // no others.
 TEST_F(ServiceTest, NanEndsItsRequestAlone) {
   constexpr int32_t kPoison = 7;
-  const model::TempDir dir;
-  dir.write("config.json", model::tiny_llama_config().dump());
-  std::string bytes = model::safetensors_of(model::tiny_llama_tensors());
-  // The first tensor is model.embed_tokens.weight [10, 8].
-  uint64_t header = 0;
-  std::memcpy(&header, bytes.data(), 8);
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  std::memcpy(bytes.data() + 8 + header + sizeof(float) * 8 * kPoison, &nan, sizeof nan);
-  dir.write("model.safetensors", bytes);
-  decoder_ = model::load_decoder(dir.path().string(), {.dtype = DType::kF32}, kContext);
+  decoder_ = poisoned_llama(kPoison, kContext);
   for (const std::string& method : testing::exact_methods()) {
     const std::vector<int32_t> wanted =
         testing::generate(*decoder_, {1, 2, 3}, 200, "contiguous", 512, kContext);
     make({}, method);
     {
       const Ticket good = submit({1, 2, 3}, 200), bad = submit({1, 2, kPoison}, 200);
-      const std::vector<Piece> failed = all_pieces(bad, 1);
-      EXPECT_EQ(failed.back().error_status, 500) << method;
-      EXPECT_NE(failed.back().error.find("NaN"), std::string::npos) << failed.back().error;
+      engine::Request prompt_alone = request({1, kPoison, 2}, 0);
+      prompt_alone.logits = engine::LogitsMode::kAll;
+      const Ticket scored = service_->submit({prompt_alone}, 1);
+      for (const Ticket* ticket : {&bad, &scored}) {
+        const std::vector<Piece> failed = all_pieces(*ticket, 1);
+        EXPECT_EQ(failed.back().error_status, 500) << method;
+        EXPECT_NE(failed.back().error.find("NaN"), std::string::npos) << failed.back().error;
+      }
       EXPECT_EQ(tokens_of(all_pieces(good, 1)), wanted) << method;
     }
     EXPECT_EQ(tokens_of(all_pieces(submit({1, 2, 3}, 200), 1)), wanted) << method;  // it lives

@@ -1,0 +1,31 @@
+// The options that choose how a model's states become a sentence vector.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/sentence/embedder.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
+class App;
+class Option;
+}  // namespace CLI
+
+namespace reprise::app {
+
+struct EmbedOptions {
+  std::string pooling, prompt;  // "": the folder's
+  int64_t max_tokens = 0;       // longest text; 0: the folder's
+  bool normalize = false;
+  CLI::Option* normalize_option = nullptr;  // tells --no-normalize from no option
+};
+
+// Adds --pooling, --normalize and --no-normalize.
+void add_pooling_options(CLI::App& command, EmbedOptions& options);
+
+// The settings of `folder`, changed by the options. Throws Error as sentence::settings_of(), for
+// an unknown pooling, a prompt without its place, and more tokens than the model has positions.
+sentence::EmbedSettings settings_of(const EmbedOptions& options, const std::string& folder,
+                                    const model::ModelConfig& config);
+
+}  // namespace reprise::app

@@ -1,0 +1,20 @@
+// `reprise serve` with a model that turns texts into sentence vectors.
+#pragma once
+
+#include <string>
+
+#include "app/common_options.h"
+#include "app/serve_options.h"
+
+namespace reprise::app {
+
+// True for encoders, and for any model with --embeddings. `folder` is one of a model or of
+// sentence-transformers, or a shape's name. Throws Error if it has no readable config.json.
+bool serves_embeddings(const ServeOptions& options, const std::string& folder);
+
+// Serves the vectors of `reprise embed`, in the same words, until the program is interrupted.
+// Throws Error for options that only generation has.
+void serve_embeddings(const ServeOptions& options, const CommonOptions& common,
+                      const std::string& folder);
+
+}  // namespace reprise::app

@@ -1,5 +1,6 @@
 // `reprise serve`: an OpenAI-compatible server with one model and one method.
 #include <CLI/CLI.hpp>
+#include <optional>
 
 #include "app/commands.h"
 #include "app/common_options.h"
@@ -7,6 +8,7 @@
 #include "app/output.h"
 #include "app/serve_embeddings.h"
 #include "app/serve_options.h"
+#include "app/serve_trace.h"
 #include "app/server_run.h"
 #include "app/unit_option.h"
 #include "core/device/memory.h"
@@ -140,7 +142,9 @@ void generate(ServeOptions options, const CommonOptions& common) {
         "vectors",
         options.for_embedding.front());
   // Errors in the options are reported before the model is loaded.
-  const server::ServerOptions serving = server_options(options);
+  server::ServerOptions serving = server_options(options);
+  std::optional<ServeTrace> trace;
+  if (!options.trace.empty()) serving.service.observer = &trace.emplace(options.trace);
   if (!options.kv_budget.empty()) (void)parse_bytes(options.kv_budget, "--kv-budget");
   const engine::SwapOptions swap = swap_options(options);
   Context context = make_context(common);
@@ -169,6 +173,7 @@ void generate(ServeOptions options, const CommonOptions& common) {
   note("{}\n", weight_memory_text(*decoder));
   run_server(options, model, facts_of(model, options, chosen, engine),
              [&] { return std::make_unique<server::Server>(engine, model, serving); });
+  if (trace) trace->finish(fmt::format("serve {}", model.name));
 }
 
 void run(const ServeOptions& options, const CommonOptions& common) {

@@ -117,6 +117,11 @@ void add_limit_options(CLI::App& command, ServeOptions& options) {
                   "seconds that answers under way have left once the server is told to end "
                   "(default: 5)")
       ->check(integer_within(0, kMostSeconds));
+  command
+      .add_option("--trace", options.trace,
+                  "file that gets what was served as trace events, for Perfetto, once the server "
+                  "has ended")
+      ->check(not_empty());
 }
 
 void add_embedding_options(CLI::App& command, ServeOptions& options) {
@@ -136,10 +141,11 @@ std::vector<std::string> given(const CLI::App& command, std::initializer_list<co
 
 void note_given_options(const CLI::App& command, ServeOptions& options) {
   options.has_chosen_method = command.count("--method") + command.count("--method-options") > 0;
-  options.for_generation = given(
-      command, {"--method", "--method-options", "--kv-dtype", "--schema", "--chat-template",
-                "--prefix-file", "--system-prompt-file", "--kv-budget", "--max-batch",
-                "--prefill-chunk", "--scheduler", "--preemption", "--swap-budget", "--swap-dir"});
+  options.for_generation =
+      given(command, {"--method", "--method-options", "--kv-dtype", "--schema", "--chat-template",
+                      "--prefix-file", "--system-prompt-file", "--kv-budget", "--max-batch",
+                      "--prefill-chunk", "--scheduler", "--preemption", "--swap-budget",
+                      "--swap-dir", "--trace"});
   options.for_embedding = given(command, {"--pooling", "--normalize"});
 }
 

@@ -36,6 +36,7 @@ struct ServeOptions {
   EmbedOptions embed;          // --pooling and --normalize
   // Names of the given options that only generation has, and of those that only embedding has.
   std::vector<std::string> for_generation, for_embedding;
+  std::string trace;       // file of trace events; "": none
   std::string body_limit;  // bytes with a unit; "": the default of server::HttpLimits
   int64_t request_timeout_s = 600;
   int64_t grace_s = 5;

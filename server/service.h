@@ -15,6 +15,17 @@
 
 namespace reprise::server {
 
+// Is told what the service's engine does. Called in the engine's thread between two steps, so it
+// must be quick; it must not throw.
+class ServiceObserver {
+ public:
+  virtual ~ServiceObserver() = default;
+  virtual void step(const engine::StepReport& report) = 0;
+  // A request has ended; `outcome` as in Metrics::request().
+  virtual void ended(const std::string& outcome, const engine::TokenEvent& last,
+                     int64_t prompt_tokens, int64_t generated_tokens) = 0;
+};
+
 struct ServiceOptions {
   int32_t most_requests = 256;  // waiting and running; each choice of an answer counts as one
   // Most tokens per choice of an answer that its connection has not read. Beyond it the answer is
@@ -22,6 +33,7 @@ struct ServiceOptions {
   int32_t most_unread_tokens = 4096;
   // If false, the service has no thread, and its owner calls Service::turn().
   bool has_thread = true;
+  ServiceObserver* observer = nullptr;  // must outlive the service; null: none
 };
 
 class Service;

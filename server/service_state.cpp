@@ -97,6 +97,7 @@ void Service::State::step() {
     const engine::StepReport report = engine.step();
     // Before the answers, so that a client that has its answer reads metrics that count it.
     metrics.step(report);
+    if (options.observer != nullptr) options.observer->step(report);
     show_standing(report);
     for (const engine::TokenEvent& event : report.events)
       if (event.request >= 0) tell(event);
@@ -147,6 +148,8 @@ void Service::State::finish(const engine::TokenEvent& last, Flight& flight, Piec
     piece.error = "the request waited for longer than it may";
   }
   metrics.request(outcome, last, flight.prompt_tokens, flight.generated);
+  if (options.observer != nullptr)
+    options.observer->ended(outcome, last, flight.prompt_tokens, flight.generated);
   (void)flight.reply->push(std::move(piece));
   flights.erase(last.request);
   const std::scoped_lock lock(mutex);

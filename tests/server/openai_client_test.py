@@ -240,6 +240,34 @@ class Embeddings(unittest.TestCase):
             self.client.completions.create(model="quickstart", prompt="a")
 
 
+class Trace(unittest.TestCase):
+    def test_requests_and_steps_are_written_at_the_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "trace.json")
+            server = Server("--trace", str(file))
+            client = server.client()
+            prompt = 20 * PROMPT
+            more = {"max_tokens": 5, "extra_body": {"ignore_eos": True}}
+            client.completions.create(model="quickstart", prompt=prompt, n=2, **more)
+            with client.completions.create(model="quickstart", prompt=prompt, stream=True,
+                                           **(more | {"max_tokens": 1500})) as stream:
+                for _ in zip(range(8), stream):
+                    pass
+            time.sleep(0.3)  # until the server has noticed that the client is gone
+            self.assertFalse(file.exists())
+            self.assertEqual(server.end(), 0)
+            events = json.loads(file.read_text())["traceEvents"]
+        decodes = [event for event in events if event["name"] == "decode"]
+        self.assertEqual([event["args"]["generated_tokens"] for event in decodes[:2]], [5, 5])
+        self.assertEqual([event["args"]["outcome"] for event in decodes], ["served", "served", "cancelled"])
+        self.assertGreater(decodes[2]["args"]["cached_tokens"], 0)
+        steps = [event for event in events if event.get("cat") == "step"]
+        self.assertGreater(len(steps), 6)
+        for event in decodes:
+            inside = [step for step in steps if event["ts"] <= step["ts"] <= event["ts"] + event["dur"]]
+            self.assertGreater(len(inside), 3)
+
+
 class Ending(unittest.TestCase):
     def test_an_answer_under_way_ends_with_an_error(self):
         server = Server()

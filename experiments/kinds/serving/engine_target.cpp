@@ -15,6 +15,8 @@ constexpr double kNanosecond = 1e-9;
 
 double seconds(int64_t ns) { return static_cast<double>(ns) * kNanosecond; }
 
+}  // namespace
+
 Outcome outcome_of(engine::FinishReason finish) {
   switch (finish) {
     case engine::FinishReason::kRefused:
@@ -28,7 +30,19 @@ Outcome outcome_of(engine::FinishReason finish) {
   }
 }
 
-}  // namespace
+serving::StepEntry step_entry_of(const engine::StepReport& step) {
+  return {.start_s = seconds(step.start_ns),
+          .end_s = seconds(step.end_ns),
+          .prefill_tokens = step.prefill_tokens,
+          .decode_tokens = step.decode_tokens,
+          .batch = step.batch,
+          .waiting = step.waiting,
+          .preempted = step.preempted,
+          .kv_bytes = step.peak_kv_bytes,
+          .scheduling_s = seconds(step.scheduling_ns),
+          .shared_tokens = step.shared_tokens,
+          .repeated_tokens = step.repeated_tokens};
+}
 
 bool EngineTarget::flush() {
   for (const std::string& name : prefixes_) engine_.drop_prefix(name);
@@ -86,17 +100,7 @@ void EngineTarget::add_event(const engine::TokenEvent& event, serving::TargetRep
 
 void EngineTarget::add_step(const engine::StepReport& step, serving::TargetReport& report) {
   if (step.batch == 0) return;  // it told of ends alone
-  serving::StepEntry entry{.start_s = seconds(step.start_ns),
-                           .end_s = seconds(step.end_ns),
-                           .prefill_tokens = step.prefill_tokens,
-                           .decode_tokens = step.decode_tokens,
-                           .batch = step.batch,
-                           .waiting = step.waiting,
-                           .preempted = step.preempted,
-                           .kv_bytes = step.peak_kv_bytes,
-                           .scheduling_s = seconds(step.scheduling_ns),
-                           .shared_tokens = step.shared_tokens,
-                           .repeated_tokens = step.repeated_tokens};
+  serving::StepEntry entry = step_entry_of(step);
   // Every token except the first was sampled from a row that saw all tokens before it.
   for (const engine::TokenEvent& event : step.events)
     if (event.has_token() && event.index > 0) entry.context_tokens += lengths_.at(event.request);

@@ -13,6 +13,10 @@
 
 namespace reprise::experiments {
 
+// What a step report tells, in seconds of the engine's clock; `context_tokens` it does not tell.
+[[nodiscard]] serving::StepEntry step_entry_of(const engine::StepReport& step);
+[[nodiscard]] serving::Outcome outcome_of(engine::FinishReason finish);
+
 // Engine and clock must outlive it and show the same time: EngineOptions::clock_ns is the clock's
 // time in nanoseconds.
 class EngineTarget final : public serving::Target {

@@ -21,7 +21,11 @@ namespace {
 
 constexpr int64_t kLeastPromptTokens = 4 * workloads::kSaltTokens;
 // As in TEST04: a tenth may be due to a machine that became warm.
-constexpr double kTolerated = 1.1;
+constexpr double kSoonerTolerated = 1.1;
+// Answers from a cache come at the network's rate. Computed ones may come somewhat faster after a
+// short prefill than after a long one: a busy machine gives a process less after it took much.
+// (llama-server, on cores that others used too: 1.9.)
+constexpr double kFasterTolerated = 2;
 constexpr double kAlpha = 0.01;
 
 // The first token may be one with which every prompt must begin.
@@ -135,12 +139,12 @@ void judge_audit(const Audit& audit, SaltScope scope, serving::Verdict& verdict)
     return;
   }
   const AuditRatio &first = audit.first_token, &further = audit.further_tokens;
-  if (further.low > kTolerated)
+  if (further.low > kFasterTolerated)
     verdict.reasons.push_back(
         fmt::format("the audit: prompts that were sent before are generated {:.2f} times as fast "
                     "({:.2f} to {:.2f}): the server keeps answers",
                     further.estimate, further.low, further.high));
-  else if (!may_find_repeated(scope) && first.low > kTolerated)
+  else if (!may_find_repeated(scope) && first.low > kSoonerTolerated)
     verdict.reasons.push_back(
         fmt::format("the audit: texts that were sent before after another salt have their first "
                     "token {:.2f} times as soon ({:.2f} to {:.2f}), although nothing may be found",

@@ -45,8 +45,9 @@ struct Audit {
                           const workloads::RequestSource& source, workloads::SaltScope scope,
                           uint64_t seed, const experiments::serving::Clock& clock);
 
-// Makes a run INVALID if repeated prompts were generated more than a tenth faster (with their whole
-// interval), or if they had their first token so much sooner although nothing may be found.
+// Makes a run INVALID if repeated prompts were generated more than twice as fast (with the whole
+// interval), or if they had their first token more than a tenth sooner although nothing may be
+// found.
 // Otherwise adds what was found as a reservation.
 void judge_audit(const Audit& audit, workloads::SaltScope scope,
                  experiments::serving::Verdict& verdict);

@@ -1,0 +1,33 @@
+// What a server did, as a file of trace events that Perfetto shows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "experiments/serving/trace_writer.h"
+#include "server/service.h"
+
+namespace reprise::app {
+
+// Keeps steps and requests in memory, at most 2^20 of each, and writes them when the server has
+// ended.
+class ServeTrace final : public server::ServiceObserver {
+ public:
+  // Throws Error naming the path if the file cannot be created. Times count from now on.
+  explicit ServeTrace(const std::string& path);
+
+  void step(const engine::StepReport& report) override;
+  void ended(const std::string& outcome, const engine::TokenEvent& last, int64_t prompt_tokens,
+             int64_t generated_tokens) override;
+  // Writes the file; `name` is the process's in the trace. Says so if something was not kept.
+  // Throws Error with the system's reason, such as a full disk.
+  void finish(const std::string& name);
+
+ private:
+  experiments::serving::TraceWriter writer_;
+  int64_t begin_ns_;
+  experiments::serving::RequestLog log_;
+  int64_t left_out_ = 0;  // steps and requests beyond what is kept
+};
+
+}  // namespace reprise::app

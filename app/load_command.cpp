@@ -84,7 +84,7 @@ void load(const LoadCommand& command) {
   const ExperimentOptions& chosen = command.chosen;
   const Context context = make_context({});  // nothing is computed here
   const experiments::Experiment experiment =
-      server::for_servers(load_chosen_experiment(chosen), servers_of(command));
+      server::for_servers(load_chosen_experiment(chosen), servers_of(command), command.reuse);
   const auto kind = experiments::make_kind(experiment.kind.name, context);
   server::LoadReuse reuse = command.reuse;
   reuse.nonce = command.nonce ? *command.nonce : std::random_device{}();

@@ -182,6 +182,8 @@ class LoadRuns(unittest.TestCase):
             self.assertEqual(record["settings"]["resolved"]["server"]["url"], one.url)
             self.assertEqual(status, 1, "the second server's numbers would be the first one's")
             self.assertIn(str(out), said)
+            status, said, _ = self.unshared(one, "--reuse", "none", out=out)
+            self.assertEqual(status, 1, "what one rule allows would stand for another")
 
     def test_searches_and_repetitions_work(self):
         with Server() as server:

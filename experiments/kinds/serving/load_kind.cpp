@@ -1,6 +1,7 @@
 #include "experiments/kinds/serving/load_kind.h"
 
 #include <random>
+#include <utility>
 
 #include "core/base/descriptors.h"
 #include "core/base/error.h"
@@ -81,7 +82,8 @@ std::vector<std::string> reuse_names() {
 }
 
 experiments::Experiment for_servers(experiments::Experiment experiment,
-                                    const std::vector<NamedServer>& servers) {
+                                    const std::vector<NamedServer>& servers,
+                                    const LoadReuse& reuse) {
   experiment.methods.clear();
   experiment.left_out.clear();
   for (const NamedServer& server : servers) {
@@ -96,6 +98,8 @@ experiments::Experiment for_servers(experiments::Experiment experiment,
     (void)parse_server_url(server.url);
     Fields options = {{"url", server.url}};
     if (!server.model.empty()) options["model"] = server.model;
+    if (reuse.allowed != LoadReuse().allowed) options["reuse"] = reuse.allowed;
+    if (reuse.audits) options["audit"] = true;
     experiment.methods.push_back(
         {.name = server.label, .options = options, .resolved = options, .label = server.label});
   }
@@ -135,8 +139,9 @@ std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group
   };
   std::vector<experiments::Measurement> searched;
   for (const experiments::MethodChoice& server : group.methods) {
+    bool audits = reuse_.audits;  // the search's first run
     const auto send = [&](serving::ServingPlan& plan) {
-      return run_plan(server, plan, /*audits=*/false, stop);
+      return run_plan(server, plan, std::exchange(audits, false), stop);
     };
     auto found = plans_.search(group, salts_from_the_first(), send, stop);
     if (!found) return measure_in_turn(group, salts_from_the_first(), stop);

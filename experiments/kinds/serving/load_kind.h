@@ -20,12 +20,6 @@ struct NamedServer {
   std::string model = {};  // "": the first that it lists
 };
 
-// The experiment with the servers as its methods, because a server's method cannot be chosen. URL
-// and model tell a server's points from those of others. Throws Error for a label that cannot name
-// a folder, for two equal ones, and for an invalid URL.
-[[nodiscard]] experiments::Experiment for_servers(experiments::Experiment experiment,
-                                                  const std::vector<NamedServer>& servers);
-
 // The names of the kinds of reuse. Each says whose prompts a request may find in the server's
 // cache: "none" (nobody's), "session" (those of earlier turns of its conversation),
 // "prefix_within_run" (those of the run's other requests), "all" (those of earlier runs, too).
@@ -37,6 +31,13 @@ struct LoadReuse {
   uint64_t nonce = 0;
   bool audits = false;  // each server's first run of a point is followed by an audit (load_audit.h)
 };
+
+// The experiment with the servers as its methods, because a server's method cannot be chosen. URL,
+// model, and a reuse that is not the default tell a server's points from others. Throws Error for a
+// label that cannot name a folder, for two equal ones, and for an invalid URL.
+[[nodiscard]] experiments::Experiment for_servers(experiments::Experiment experiment,
+                                                  const std::vector<NamedServer>& servers,
+                                                  const LoadReuse& reuse = {});
 
 // A group's requests are sent "repetitions" times to each server, each time with other salts. The
 // servers get the same requests in turn, each time another one first. A server's record is of its

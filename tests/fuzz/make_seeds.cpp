@@ -120,6 +120,20 @@ void add_traces(Seeds& seeds) {
   add(3, talk);
   add(4, "10,20\n300,40\n");
   add(5, talk);
+  add(6, R"({"chat_id": 5, "parent_chat_id": -1, "timestamp": 0.5, "input_length": 20, )"
+         R"("output_length": 6, "type": "text", "turn": 1, "hash_ids": [90000000000, 7]})");
+  add(7, "Timestamp,Model,Request tokens,Response tokens\n5,ChatGPT,47,18\n");
+  add(8, R"({"block_size": 4, "hash_id_scope": "local", "requests": [
+{"t": 0, "type": "n", "in": 9, "out": 3, "hash_ids": [1, 2], "api_time": 2, "think_time": 0},
+{"t": 37, "type": "subagent", "duration_ms": 20000, "requests": [
+  {"t": 0, "type": "s", "in": 6, "out": 2, "hash_ids": [7], "api_time": 4}]},
+{"t": 50, "type": "n", "in": 18, "out": 6, "hash_ids": [1, 2, 3, 4], "think_time": 35}]})");
+  add(9,
+      R"({"conversation_id": "x", "turn": 1, "role": "user", "content": "a", "system": "b", "tools": []}
+{"conversation_id": "x", "turn": 2, "role": "assistant", "reasoning_content": "c", "tool_calls": []}
+{"conversation_id": "x", "turn": 3, "role": "tool", "tool_results": [{"content": "d"}], "delay_seconds": 1}
+{"conversation_id": "x", "turn": 4, "role": "assistant", "content": "e"}
+)");
 }
 
 void add_http(Seeds& seeds) {

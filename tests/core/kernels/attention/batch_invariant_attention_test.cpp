@@ -1,9 +1,10 @@
-// Whether a row of attention has the same bits whatever rows are computed beside it, of its own
-// sequence or of others.
+// With a batch-invariant context, a row of attention has the same bits whatever rows are computed
+// beside it, of its own sequence or of others.
 #include <gtest/gtest.h>
 
 #include <cstring>
 
+#include "core/base/error.h"
 #include "tests/core/kernels/attention/attention_checks.h"
 
 namespace reprise::kernels {
@@ -87,7 +88,23 @@ void with_watched(DType dtype, const Heads& heads, int64_t block_tokens, bool ha
   check(Watched{.heads = heads, .cache = cache, .params = params, .q = q});
 }
 
-// Many rows keep their bits: keys that a row does not see, but rows beside it do,
+TEST(BatchInvariantAttention, RowsHaveTheSameBitsInAnyStep) {
+  for (const DType dtype : testing::kAllDtypes)
+    for (const Heads& heads : {Heads{4, 2, 64}, Heads{5, 1, 20}, Heads{2, 1, 128}})
+      for (const auto& [block_tokens, has_alibi, window] :
+           {std::tuple{16, false, 0}, {13, false, 150}, {1000, true, 0}})
+        with_watched(dtype, heads, block_tokens, has_alibi, window, [&](const Watched& watched) {
+          for (const Isa isa : available_isas())
+            for (const int32_t step : {1, 13, 129}) {
+              const Context context{.threads = 2, .isa = isa, .is_batch_invariant = true};
+              EXPECT_EQ(changed_values(watched, step, context), 0)
+                  << name_of(isa) << " " << name_of(dtype) << " heads of " << heads.head_dim
+                  << " blocks of " << block_tokens << " window " << window << " steps of " << step;
+            }
+        });
+}
+
+// Many rows keep their bits in any context: keys that a row does not see, but rows beside it do,
 // add nothing to it.
 TEST(BatchInvariantAttention, StepsOfManyRowsChangeNoBits) {
   for (const DType dtype : testing::kAllDtypes)
@@ -104,6 +121,27 @@ TEST(BatchInvariantAttention, StepsOtherwiseChangeBits) {
     for (const Isa isa : available_isas())
       EXPECT_GT(changed_values(watched, 1, {.threads = 2, .isa = isa}), 0) << name_of(isa);
   });
+}
+
+// Otherwise, a long sequence is split where a step has little else.
+TEST(BatchInvariantAttention, ReadsLongSequencesInOnePart) {
+  const RandomCache cache(DType::kBF16, 1, 1, 1, 5000, 8, 1);
+  const kv::AttentionPlan plan = testing::causal_plan(cache, 4999, 1);
+  AttentionSchedule schedule;
+  for (const bool is_invariant : {false, true}) {
+    schedule.build(plan, 1, testing::plain(8), {.is_batch_invariant = is_invariant});
+    EXPECT_EQ(schedule.parts.size() == 1, is_invariant) << schedule.parts.size();
+  }
+}
+
+TEST(BatchInvariantAttention, RefusesRowsThatReadSeveralItems) {
+  const RandomCache cache(DType::kF32, 4, 1, 1, 16, 8, 1);
+  int64_t block = 0;
+  const kv::AttentionPlan plan = testing::prefix_plan(cache, 16, 16, 2, [&] { return block++; });
+  AttentionSchedule schedule;
+  const AttentionParams params = testing::plain(8);
+  EXPECT_NO_THROW(schedule.build(plan, 1, params, {}));
+  EXPECT_THROW(schedule.build(plan, 1, params, {.is_batch_invariant = true}), Error);
 }
 
 }  // namespace

@@ -207,6 +207,14 @@ TEST(BatchInvariance, IsRefusedToCachesThatShareReads) {
   }
 }
 
+// A preempted sequence would be computed again at another length, and so with other angles.
+TEST(BatchInvariance, IsRefusedToModelsWhoseAnglesDependOnTheLength) {
+  Json config = testing::scaled_down("llama-2-7b");
+  config["rope_scaling"] = {{"type", "dynamic"}, {"factor", 2.0}};
+  EXPECT_NO_THROW((void)testing::random_decoder(config, {}));
+  EXPECT_THROW((void)testing::random_decoder(config, {.is_batch_invariant = true}), Error);
+}
+
 // A prefix that is kept ends within a block, and would be read apart from what follows.
 TEST(BatchInvariance, IsRefusedToSequencesThatAreReadInParts) {
   Context context = Context::machine();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
 #include <random>
 
 #include "core/base/error.h"
@@ -156,16 +157,38 @@ TEST(BatchInvariance, HoldsForLongSequencesAndLargeBatches) {
               drawn_of(watch.alone(watched)));
 }
 
+// The shipped model; with weights of `format`, if there is one.
+std::unique_ptr<model::Decoder> shipped_model(const Context& context,
+                                              std::optional<WeightFormat> format = {}) {
+  const auto folder = std::filesystem::path(REPRISE_SOURCE_DIR) / "models" / "quickstart";
+  return model::load_decoder(folder, {.dtype = DType::kBF16, .weight_format = format}, context);
+}
+
+TEST(BatchInvariance, HoldsForWeightsHeldAsCodes) {
+  std::mt19937_64 random(5);
+  const Tokens watched = random_prompt(random, 150);
+  Context context = Context::machine();
+  context.is_batch_invariant = true;
+  for (const WeightFormat format : {WeightFormat::kInt8, WeightFormat::kInt4}) {
+    const auto decoder = shipped_model(context, format);
+    const Watch watch{*decoder, context, DType::kBF16};
+    const Rows want = watch.alone(watched);
+    EXPECT_TRUE(watch.alone(watched, 1) == want) << name_of(format);
+    EXPECT_TRUE(watch.logits(invariant_methods().back(), crowd_of(watched, 20), 512) ==
+                drawn_of(want))
+        << name_of(format);
+  }
+}
+
 // Without the context's promise, bf16's bits change beside others and with the chunks.
 TEST(BatchInvariance, OfTheShippedModelHoldsWithTheContextsPromiseAndNotWithoutIt) {
   if (!has_bf16_dot(best_isa())) GTEST_SKIP() << "needs the kernels of AVX512-BF16";
   std::mt19937_64 random(1);
   const Tokens watched = random_prompt(random, 277);
-  const auto folder = std::filesystem::path(REPRISE_SOURCE_DIR) / "models" / "quickstart";
   for (const bool is_promised : {false, true}) {
     Context context = Context::machine();
     context.is_batch_invariant = is_promised;
-    const auto decoder = model::load_decoder(folder, {.dtype = DType::kBF16}, context);
+    const auto decoder = shipped_model(context);
     const Watch watch{*decoder, context, DType::kBF16};
     const Rows want = watch.alone(watched);
     EXPECT_EQ(watch.logits({"contiguous"}, crowd_of(watched, 20), 512) == drawn_of(want),

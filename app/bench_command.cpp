@@ -179,7 +179,9 @@ class Bench {
 
 void run(const BenchCommand& command, const CommonOptions& common) {
   const std::atomic<bool>& stop = watch_interrupts();
-  Bench bench(command, make_context(common), common);
+  Context context = make_context(common);
+  context.is_batch_invariant = command.model.is_batch_invariant;
+  Bench bench(command, context, common);
   try {
     for (const Test& test : tests_of(command)) bench.run(test, stop);
   } catch (const Interrupted&) {
@@ -196,6 +198,7 @@ void add_bench_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "bench", "Prefill and decode rates of a model, beside this machine's limits");
   add_model_options(*command, "--seed", options->model);
+  add_batch_invariant_option(*command, options->model);
   const auto numbers = [&](const char* name, std::vector<int64_t>& list, int64_t least,
                            int64_t most, const char* help) {
     command->add_option(name, list, help)

@@ -81,6 +81,7 @@ engine::Request request_of(const GenerateCommand& command, const methods::Method
 void run(const GenerateCommand& command, const CommonOptions& common) {
   check(command);
   Context context = make_context(common);
+  context.is_batch_invariant = command.model.is_batch_invariant;
   const ChosenModel chosen = choose_model(command.model, context.device);
   const auto method = make_chosen_method(command.model, context.device);
   std::unique_ptr<Tokenizer> tokenizer;
@@ -140,6 +141,7 @@ void add_generate_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "generate", "Generate from one prompt, streaming, with a summary of the times");
   add_model_options(*command, "--weights-seed", options->model);
+  add_batch_invariant_option(*command, options->model);
   add_schema_option(*command, options->model);
   add_prompt_options(*command, *options);
   add_generation_options(*command, options->generation);

@@ -93,6 +93,7 @@ void write_logits(const LogitsCommand& command, engine::Request request, engine:
 
 void run(const LogitsCommand& command, const CommonOptions& common) {
   Context context = make_context(common);
+  context.is_batch_invariant = command.model.is_batch_invariant;
   const ChosenModel chosen = choose_model(command.model, context.device);
   engine::Request request = request_of(command, chosen.config);
   const size_t rows = command.last ? 1 : request.prompt.size();
@@ -119,6 +120,7 @@ void add_logits_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "logits", "Write the logits of given tokens to a file: f32 [tokens, vocab], little-endian");
   add_model_options(*command, "--seed", options->model);
+  add_batch_invariant_option(*command, options->model);
   add_id_options(*command, "token ids: 3,4,5", options->ids);
   command->add_option("--out", options->out, "file to write")->required()->check(not_empty());
   options->positions_option = command->add_option("--positions", options->positions,

@@ -26,6 +26,18 @@ void require_runs(const methods::MethodInfo& info, const std::string& refusal) {
   if (!refusal.empty()) raise("method \"{}\" does not run here: {}", info.name, refusal);
 }
 
+// Throws Error if the method cannot keep what --batch-invariant promises.
+void require_batch_invariance(const methods::MethodInfo& info, const Fields& given) {
+  const std::string reason =
+      info.is_cache ? methods::make_cache(info.name, given)->why_not_batch_invariant()
+                    : "it is more than a cache, and the promise is for attention over a sequence's "
+                      "own keys in every layer";
+  if (!reason.empty())
+    raise(
+        "method \"{}\" cannot be --batch-invariant: {}; leave the option out, or take --method {}",
+        info.name, reason, methods::kServedMethod);
+}
+
 }  // namespace
 
 void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions& options) {
@@ -66,6 +78,12 @@ void add_model_options(CLI::App& command, const char* seed_option, ModelOptions&
       .add_option("--kv-dtype", options.kv_dtype,
                   "of cached keys and values: f32, bf16 or f16 (default: as --dtype)")
       ->check(dtype_name());
+}
+
+void add_batch_invariant_option(CLI::App& command, ModelOptions& options) {
+  command.add_flag("--batch-invariant", options.is_batch_invariant,
+                   "the same bits for a prompt whatever else is computed beside it, found in the "
+                   "cache or cut into chunks; slower (docs/engine.md)");
 }
 
 void add_schema_option(CLI::App& command, ModelOptions& options) {
@@ -144,6 +162,7 @@ std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options,
     raise("--schema {}: method \"{}\" reads no schemas; leave --schema out, or take one of {}",
           options.schema, info.name,
           fmt::join(methods_with(&methods::MethodInfo::reads_markup), ", "));
+  if (options.is_batch_invariant) require_batch_invariance(info, given);
   auto method = methods::make_method(options.method, given);
   method->check({.device = device});
   return method;

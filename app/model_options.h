@@ -29,6 +29,7 @@ struct ModelOptions {
   std::string dtype, kv_dtype, weight_format;  // "": see ChosenModel
   bool random_weights = false;
   uint64_t weights_seed = 1;
+  bool is_batch_invariant = false;  // see Context
 };
 
 // The JSON object of --method-options; an empty one without it. Throws Error for other JSON.
@@ -45,6 +46,9 @@ CLI::Option* add_method_options(CLI::App& command, ModelOptions& options);
 // Adds the options of add_weight_options() and add_method_options(), and --kv-dtype, for a model
 // that generates.
 void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options);
+
+// Adds --batch-invariant, for commands that set Context::is_batch_invariant by it.
+void add_batch_invariant_option(CLI::App& command, ModelOptions& options);
 
 // Adds --schema, for commands whose prompts are text.
 void add_schema_option(CLI::App& command, ModelOptions& options);
@@ -72,8 +76,8 @@ ChosenModel choose_model(const ModelOptions& options, Device device);
 std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const ModelOptions& options,
                                             const Context& context);
 // The method that --method names, for a model on `device`. Throws Error with the reason for a
-// method that cannot generate or cannot run on the device, and for --schema with a method that
-// reads no markup.
+// method that cannot generate, cannot run on the device or cannot be --batch-invariant, and for
+// --schema with a method that reads no markup.
 std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options, Device device);
 // make_chosen_method() for prompts that are only prefilled. Also throws Error, with the reason, for
 // a method that needs a library which this build lacks.

@@ -135,6 +135,18 @@ void default_method(const model::ModelConfig& config, ServeOptions& options) {
     options.model.method_options = R"({"reuse_prefill": true, "retain": true})";
 }
 
+// Prefixes that are kept apart end within a block, and sequences are read in two parts there.
+void check_batch_invariance(const ServeOptions& options) {
+  const std::string& given =
+      options.prefix_file.empty() ? options.system_file : options.prefix_file;
+  if (options.model.is_batch_invariant && !given.empty())
+    raise(
+        "{} is not kept with --batch-invariant, because sequences would be read in two parts: "
+        "leave "
+        "it out; the default method finds and keeps common beginnings by itself",
+        given);
+}
+
 void generate(ServeOptions options, const CommonOptions& common) {
   if (!options.for_embedding.empty())
     raise(
@@ -147,7 +159,9 @@ void generate(ServeOptions options, const CommonOptions& common) {
   if (!options.trace.empty()) serving.service.observer = &trace.emplace(options.trace);
   if (!options.kv_budget.empty()) (void)parse_bytes(options.kv_budget, "--kv-budget");
   const engine::SwapOptions swap = swap_options(options);
+  check_batch_invariance(options);
   Context context = make_context(common);
+  context.is_batch_invariant = options.model.is_batch_invariant;
   const ChosenModel chosen = choose_model(options.model, context.device);
   default_method(chosen.config, options);
   const auto method = make_chosen_method(options.model, context.device);

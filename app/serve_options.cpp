@@ -151,6 +151,7 @@ void note_given_options(const CLI::App& command, ServeOptions& options) {
 
 void add_serve_options(CLI::App& command, ServeOptions& options) {
   add_model_options(command, "--weights-seed", options.model);
+  add_batch_invariant_option(command, options.model);
   add_schema_option(command, options.model);
   add_address_options(command, options);
   add_engine_options(command, options);

@@ -31,6 +31,10 @@ struct Context {
   WeightFetch weights_bf16, weights_f32 = {.bytes = 0}, weights_codes;
   // Prefetch of bf16 weights on AVX512-BF16 in products of 5 to 18 rows, and of more rows.
   WeightFetch batch_bf16 = {.bytes = 8 << 10}, large_batch_bf16 = {.bytes = 32 << 10};
+  // True: the bits of a row's results depend on the tokens of its sequence up to it alone, not on
+  // the other rows of a step or on the steps into which its sequence was cut. Decoders on the CPU
+  // keep that, more slowly (docs/engine.md).
+  bool is_batch_invariant = false;
   std::shared_ptr<DeviceRuntime> runtime;  // runtime of `device`; null for the CPU
 
   // All cores that this process may run on, the best instruction set, and the prefetches that the

@@ -29,6 +29,16 @@ void check(const EngineOptions& options) {
     raise("watermark_ratio is {}, it must be at least 0 and below 1", options.watermark_ratio);
 }
 
+// Throws Error if the parts of the engine cannot keep the context's promise.
+void check_batch_invariance(const reuse::SequenceCache& cache, const EngineOptions& options) {
+  if (options.policy != nullptr || !options.contributors.empty())
+    raise(
+        "a batch-invariant engine takes no layer policy and no imported states: their attention is "
+        "divided in other ways");
+  if (const std::string reason = cache.why_not_batch_invariant(); !reason.empty())
+    raise("the cache cannot serve a batch-invariant engine: {}", reason);
+}
+
 }  // namespace
 
 Engine::Engine(const Context& context, model::Decoder& decoder,
@@ -39,6 +49,7 @@ Engine::Engine(const Context& context, model::Decoder& decoder,
 Engine::Engine(const Context& context, std::unique_ptr<StepExecutor> executor,
                std::unique_ptr<reuse::SequenceCache> cache, const EngineOptions& options) {
   check(options);
+  if (context.is_batch_invariant) check_batch_invariance(*cache, options);
   const model::ModelConfig& config = executor->config();
   cache->tune({.heads = config.heads,
                .kv_heads = config.kv_heads,

@@ -81,7 +81,8 @@ using LogitsObserver = std::function<void(const LogitsRow&)>;
 class Engine {
  public:
   // `decoder` must outlive the engine. Throws Error, with the bytes needed, if the cache does not
-  // fit into memory or one sequence of the limits does not fit into the budget.
+  // fit into memory or one sequence of the limits does not fit into the budget; and if the context
+  // is batch-invariant and the cache, a policy or a contributor cannot be.
   Engine(const Context& context, model::Decoder& decoder,
          std::unique_ptr<reuse::SequenceCache> cache, const EngineOptions& options);
   // An engine that computes steps with `executor` instead of a decoder. Ignores

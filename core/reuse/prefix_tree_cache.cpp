@@ -7,7 +7,20 @@
 namespace reprise::reuse {
 
 PrefixTreeCache::PrefixTreeCache(const PrefixTreeCacheOptions& options, ShareDecision shares)
-    : options_(options), tree_(options.tree), planner_(std::move(shares), options.plan) {}
+    : options_(options),
+      may_share_reads_(shares != nullptr),
+      tree_(options.tree),
+      planner_(std::move(shares), options.plan) {}
+
+std::string PrefixTreeCache::why_not_batch_invariant() const {
+  if (may_share_reads_)
+    return "it reads what sequences share once for all of them, so the sums of a sequence are "
+           "added up otherwise when it is alone";
+  if (options_.plan.private_partition_tokens > 0)
+    return "it reads each sequence in partitions, and a sequence must be read as a whole; leave "
+           "out \"version\": 2";
+  return "";
+}
 
 int32_t PrefixTreeCache::blocks_for(int32_t tokens) const {
   return (tokens + options_.tree.chunk_tokens - 1) / options_.tree.chunk_tokens;

@@ -23,6 +23,7 @@ struct PrefixTreeCacheOptions {
 
 class PrefixTreeCache : public SequenceCache, public PrefixKeeper, public Relocatable {
  public:
+  // `shares` may be empty: nothing is read once for several sequences.
   PrefixTreeCache(const PrefixTreeCacheOptions& options, ShareDecision shares);
 
   [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override;
@@ -47,6 +48,7 @@ class PrefixTreeCache : public SequenceCache, public PrefixKeeper, public Reloca
   [[nodiscard]] PrefixKeeper* prefix_keeper() override {
     return matches_pinned(options_.tree.matching) ? this : nullptr;
   }
+  [[nodiscard]] std::string why_not_batch_invariant() const override;
   void declare_prefix(RequestId id, std::span<const int32_t> tokens) override;
   void keep_prefix(RequestId id, kv::BlockPool& pool) override;
   void drop_prefix(RequestId id, kv::BlockPool& pool) override;
@@ -73,6 +75,7 @@ class PrefixTreeCache : public SequenceCache, public PrefixKeeper, public Reloca
 
  private:
   PrefixTreeCacheOptions options_;
+  bool may_share_reads_;
   PrefixTree tree_;
   TreePlanner planner_;
   std::unordered_set<RequestId> prefixes_;  // ids of the declared prefixes

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -158,6 +159,11 @@ class SequenceCache {
 
   [[nodiscard]] virtual PrefixKeeper* prefix_keeper() { return nullptr; }
   [[nodiscard]] virtual Relocatable* relocatable() { return nullptr; }
+
+  // The reason why the cache cannot serve a batch-invariant engine (Context::is_batch_invariant):
+  // there each row reads all keys of its sequence by one work item, whatever other sequences read.
+  // "": it can.
+  [[nodiscard]] virtual std::string why_not_batch_invariant() const { return ""; }
 
   // ---- Sequences. All calls come from the scheduler's thread. ----
 

@@ -256,7 +256,7 @@ void TreePlanner::offer(const PrefixTree& tree, StepBatch batch, const kv::Block
                       .rows = end_row - first_row,
                       .is_pinned = end_chunk <= sequence.pinned_chunks,
                       .cuts_reading = cuts_reading(tree, sequence, first_chunk, end_chunk)};
-  if (!shares_(node)) return;
+  if (!shares_ || !shares_(node)) return;
   append_segments(
       tree, sequence, first_chunk, end_chunk, end_token, options_.shared_partition_tokens, pool,
       out, [&](int32_t segment, int32_t) {

@@ -38,6 +38,7 @@ struct TreeNode {
 // True: the node becomes one work item of all its rows (the chunk-first phase of [ChunkAttention
 // §3.2], system attention of [RelayAttention §3.3]). False: each sequence reads its tokens alone.
 // The answer must depend on the node alone: a plan that advances keeps it and does not ask again.
+// Empty: no node is shared.
 using ShareDecision = std::function<bool(const TreeNode&)>;
 
 struct TreePlanOptions {

@@ -19,6 +19,8 @@ class Auto final : public reuse::PrefixTreeCache {
  public:
   explicit Auto(const reuse::TreeOptions& options);
   void tune(const reuse::PlanSetting& setting) override;
+  // It can: sharing_pays() is false there.
+  [[nodiscard]] std::string why_not_batch_invariant() const override { return ""; }
 
  private:
   Auto(const reuse::TreeOptions& options, std::shared_ptr<PlanCosts> costs);

@@ -77,7 +77,7 @@ double PlanCosts::merge_seconds(int64_t rows) const {
 bool PlanCosts::sharing_pays(int64_t tokens, int64_t sequences, int64_t rows,
                              bool is_merged) const {
   REPRISE_CHECK(setting.kv_heads > 0, "costs are asked before the method was tuned");
-  if (sequences < 2) return false;
+  if (sequences < 2 || setting.context.is_batch_invariant) return false;
   const int64_t rows_each = std::max<int64_t>(1, rows / sequences);
   if (const kernels::DeviceKernels* device =
           kernels::device_kernels(setting.context, "what reading a prefix costs")) {
@@ -99,7 +99,8 @@ bool PlanCosts::sharing_pays(int64_t tokens, int64_t sequences, int64_t rows,
 }
 
 PlanCosts plan_costs(const reuse::PlanSetting& setting) {
-  if (setting.context.device != Device::kCpu) return {.setting = setting};
+  if (setting.context.device != Device::kCpu || setting.context.is_batch_invariant)
+    return {.setting = setting};
   return {
       .setting = setting,
       .machine = machine_limits(setting.context),

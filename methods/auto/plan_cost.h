@@ -34,7 +34,8 @@ struct PlanCosts {
   // it.
   [[nodiscard]] double merge_seconds(int64_t rows) const;
   // True if one item of all rows is faster than one item per sequence, on the setting's device.
-  // `is_merged`: partial results are merged in either case.
+  // `is_merged`: partial results are merged in either case. False with a batch-invariant context,
+  // where a sequence must be read alike whatever others share with it.
   [[nodiscard]] bool sharing_pays(int64_t tokens, int64_t sequences, int64_t rows,
                                   bool is_merged = false) const;
 };

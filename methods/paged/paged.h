@@ -12,7 +12,7 @@ class Paged final : public reuse::PrefixTreeCache {
       : PrefixTreeCache(
             {.tree = {.chunk_tokens = options.block_tokens, .matching = reuse::Matching::kNone},
              .plan = options.plan()},
-            [](const reuse::TreeNode&) { return false; }) {}
+            /*shares=*/nullptr) {}
 };
 
 }  // namespace reprise::methods

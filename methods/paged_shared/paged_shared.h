@@ -34,7 +34,7 @@ class PagedShared final : public reuse::PrefixTreeCache {
                                                                : reuse::Matching::kChunks},
                          .reuse_prefill = options.reuse_prefill || options.declared,
                          .plan = options.paged.plan()},
-                        [](const reuse::TreeNode&) { return false; }) {}
+                        /*shares=*/nullptr) {}
 };
 
 }  // namespace reprise::methods

@@ -77,6 +77,23 @@ TEST_F(Options, MistypedOptionsGetTheNearest) {
   expect_refused({"generate"}, {"--model is required"});
 }
 
+TEST_F(Options, BatchInvarianceIsRefusedToMethodsThatCannotKeepIt) {
+  for (const auto& [method, reason] : {std::pair{"chunk_attention", "once for all of them"},
+                                       {"relay_attention", "--method auto"},
+                                       {"prompt_cache", "more than a cache"}})
+    for (const char* command : {"generate", "logits"}) {
+      std::vector<std::string> more = {"--ids", "1,2", "--batch-invariant", "--method", method};
+      if (command == std::string("logits")) more.insert(more.end(), {"--out", "x"});
+      expect_refused(on_model(command, more),
+                     {fmt::format("method \"{}\" cannot be --batch-invariant", method), reason});
+    }
+  expect_refused(on_model("generate", {"--ids", "1", "--batch-invariant", "--method", "paged",
+                                       "--method-options", R"({"version": 2})"}),
+                 {"partitions", "\"version\": 2"});
+  expect_refused(on_model("serve", {"--batch-invariant", "--system-prompt-file", "prompt.txt"}),
+                 {"prompt.txt", "--batch-invariant", "leave it out"});
+}
+
 TEST_F(Options, EachMistakeInAListOfIdsIsNamedWithItsPlace) {
   const auto refused = [&](const char* ids, const std::vector<std::string>& parts) {
     expect_refused(on_model("generate", {"--ids", ids}), parts);

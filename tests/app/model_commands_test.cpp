@@ -211,5 +211,17 @@ TEST_F(ModelCommands, CorruptLogitsAreRefusedByBoth) {
   EXPECT_FALSE(fs::exists(out));
 }
 
+// Otherwise, chunks of one token are computed by other kernels than a whole prompt.
+TEST_F(ModelCommands, BatchInvariantLogitsDoNotDependOnTheChunks) {
+  const auto logits = [&](const char* chunk) {
+    const fs::path out = dir_ / "logits";
+    const Outcome outcome = reprise({"logits", "--model", "quickstart", "--ids", "1,5,9,77,300,4",
+                                     "--chunk", chunk, "--batch-invariant", "--out", out.string()});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return read_file(out, size_t{1} << 20);
+  };
+  EXPECT_EQ(logits("1"), logits("512"));
+}
+
 }  // namespace
 }  // namespace reprise::app

@@ -111,6 +111,7 @@ void run_tasks(const LayerCall& call, const OutputView* out, AttentionWorkspace&
     set_queries(call, item, task, run);
     set_keys(call, part, plan.segment_of(item), run);
     run.fetch = run.kv_dtype == DType::kBF16 ? context.fetch_bf16 : context.fetch_f32;
+    run.takes_all_as_many = context.is_batch_invariant;
     set_scores(call, item, task, run);
     if (part.is_alone) {
       set_output(*out, item.first_row, run);
@@ -121,8 +122,7 @@ void run_tasks(const LayerCall& call, const OutputView* out, AttentionWorkspace&
     // Chosen for each item, because a plan's caches may have different dtypes.
     if (run.kv_dtype != DType::kBF16 || !has_bf16_dot(context.isa) || run.head_dim % 2 != 0) {
       cpu::attention_f32(run, scratch, context.isa);
-    } else if (context.isa == Isa::kAmx && run.head_dim % 32 == 0 &&
-               run.unit_lanes() > cpu::kFewLanes) {
+    } else if (context.isa == Isa::kAmx && run.head_dim % 32 == 0 && !run.has_few_lanes()) {
       cpu::attention_amx(run, scratch);
     } else {
       cpu::attention_avx512_bf16(run, scratch);

@@ -71,6 +71,7 @@ class Builder {
 
   // Number of parts of an item that the CPU's tasks compute.
   [[nodiscard]] int64_t tasks_parts(const ItemShape& shape) const {
+    if (context_.is_batch_invariant) return 1;  // share_keys_ depends on the other items
     const int64_t least = shape.lanes <= cpu::kFewLanes ? kLeastKeysFewLanes : kLeastKeysManyLanes;
     return std::max<int64_t>(1, shape.seen.count() / std::max(least, share_keys_));
   }
@@ -140,8 +141,8 @@ class Builder {
     const kv::Segment& segment = shape.segment;
     // With ALiBi, units are query heads; several of them share a kv head, so they do not follow one
     // another in memory.
-    if (shape.lanes > cpu::kFewLanes || out_.units != plan_.kv_heads() ||
-        segment.block_tokens > cpu::kKeyTile || keys == 0 ||
+    if (context_.is_batch_invariant || shape.lanes > cpu::kFewLanes ||
+        out_.units != plan_.kv_heads() || segment.block_tokens > cpu::kKeyTile || keys == 0 ||
         segment.skipped + segment.tokens <= segment.block_tokens)
       return 1;
     // The most units with which a task is at most 1 / (threads * shares) of all work.
@@ -233,6 +234,22 @@ class Builder {
   std::vector<int32_t> merged_items_;  // by_position() of the current row
 };
 
+// Throws Error if a row reads its keys in several items or from the middle of a block: where they
+// meet depends on the other sequences, and with it the order in which the row's sums are added up.
+void require_whole_reads(const kv::AttentionPlan& plan) {
+  for (size_t row = 0; row + 1 < plan.row_begin.size(); ++row) {
+    const int32_t begin = plan.row_begin[row], items = plan.row_begin[row + 1] - begin;
+    if (items == 0) continue;
+    const auto item = static_cast<size_t>(plan.row_items[static_cast<size_t>(begin)]);
+    if (items > 1 || plan.segment_of(plan.items[item]).skipped > 0)
+      raise(
+          "the token at position {} reads its keys by {} work item(s), {} tokens into a block: "
+          "batch-invariant attention reads all keys of a sequence by one item from a block's "
+          "beginning; declare no prefixes, and take a cache that shares no reads",
+          plan.row_positions[row], items, plan.segment_of(plan.items[item]).skipped);
+  }
+}
+
 // Makes an empty schedule for the plan's heads.
 void start_empty(const kv::AttentionPlan& plan, int64_t query_heads, const AttentionParams& params,
                  AttentionSchedule& out) {
@@ -276,6 +293,7 @@ KeyRange seen_keys(const kv::AttentionPlan& plan, const kv::WorkItem& item, int3
 void AttentionSchedule::build(const kv::AttentionPlan& plan, int64_t query_heads,
                               const AttentionParams& params, const Context& context,
                               RowResults results) {
+  if (context.is_batch_invariant) require_whole_reads(plan);
   start_empty(plan, query_heads, params, *this);
   Builder(plan, params, context, results, *this).build();
 }

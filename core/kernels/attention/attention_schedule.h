@@ -63,7 +63,8 @@ struct ItemCuts {
 // workers busy, long items are split along their keys [ChunkAttention §3.2]. The split depends on
 // the plan, not on the number of threads, so a row is rounded alike for any number; threads decide
 // only how many lanes and units a task takes. But it depends on the other sequences of the step: a
-// sequence of 2048 or more tokens is split when it is alone, and not among many.
+// sequence of 2048 or more tokens is split when it is alone, and not among many. With a
+// batch-invariant context no item is split.
 struct AttentionSchedule {
   int64_t heads = 0;  // query heads
   int64_t units = 0;
@@ -79,7 +80,8 @@ struct AttentionSchedule {
 
   // Builds the schedule for query rows of `query_heads` heads. The plan must be finished. Reuses
   // the arrays' memory, so that similar steps allocate nothing. Throws ShapeError if query_heads %
-  // kv_heads != 0 or head_dim is too large.
+  // kv_heads != 0 or head_dim is too large, and Error if the context is batch-invariant and a row
+  // reads several items, or an item that skips tokens of its first block.
   void build(const kv::AttentionPlan& plan, int64_t query_heads, const AttentionParams& params,
              const Context& context, RowResults results = RowResults::kFinished);
   // build() with the parts that `cuts` gives, and without tasks, which the device makes itself.

@@ -50,7 +50,8 @@ class Decoder {
 };
 
 // Loads a Hugging Face folder, or makes random weights for the folder's config or a shipped shape.
-// Throws Error if a file is wrong, and MemoryError if the model does not fit into memory.
+// Throws Error if a file is wrong, or if the context is batch-invariant and the model or device
+// cannot be, and MemoryError if the model does not fit into memory.
 std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const LoadOptions& options,
                                       const Context& context);
 

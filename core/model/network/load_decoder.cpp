@@ -27,10 +27,26 @@ WeightType type_of_options(const LoadOptions& options, Device device) {
   return {format, options.dtype};
 }
 
+// Throws Error if the bits of the model's results depend on the batch all the same.
+void require_batch_invariance(const ModelConfig& config, const Context& context) {
+  if (context.device != Device::kCpu)
+    raise(
+        "device {} multiplies a few rows in another order than many: batch-invariant results need "
+        "device cpu",
+        name_of(context.device));
+  if (config.rotary.depends_on_length())
+    raise(
+        "the angles of {}'s rotary embedding depend on a sequence's length, so a preempted "
+        "sequence "
+        "may go on with others: its results cannot be batch-invariant",
+        config.name);
+}
+
 // The config of a model; throws Error if the device cannot run it.
 ModelConfig config_for(const std::string& dir_or_shape, const Context& context) {
   ModelConfig config = load_config(dir_or_shape);
   kernels::require_head_dim(context, config.head_dim);
+  if (context.is_batch_invariant) require_batch_invariance(config, context);
   return config;
 }
 

@@ -1,6 +1,7 @@
 // Prefill and decode rates of whole models at real shapes with random bf16 weights, beside the
 // machine's limits.
 //   model_bench --benchmark_filter=TinyLlama
+//   model_bench --benchmark_filter=batch_invariance      the price of Context::is_batch_invariant
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -148,6 +149,83 @@ void decode(benchmark::State& state, const std::string& shape) {
   state.counters["peak_GB"] = static_cast<double>(peak_resident_bytes()) * 1e-9;
 }
 
+// An engine for `batch` sequences of `tokens` tokens, batch-invariant or not.
+class PricedEngine {
+ public:
+  PricedEngine(const std::string& shape, bool is_batch_invariant, int32_t batch, int32_t tokens)
+      : context_(context_of(is_batch_invariant)),
+        decoder_(model::load_decoder(
+            shape, {.dtype = DType::kBF16, .random_weights = true, .seed = 1}, context_)),
+        engine_(context_, *decoder_, methods::make_cache("contiguous", {}),
+                {.limits = {.max_batch = batch, .max_sequence_tokens = tokens},
+                 .kv_dtype = DType::kBF16}) {}
+
+  // Runs until `sequences` prompts of `tokens` tokens are computed.
+  void begin(int32_t sequences, int32_t tokens, int32_t new_tokens) {
+    for (int32_t i = 0; i < sequences; ++i)
+      engine_.submit(
+          {.id = ++id_, .prompt = prompt_of(*decoder_, tokens), .max_new_tokens = new_tokens});
+    for (int32_t left = sequences * tokens; left > 0;) left -= engine_.step().prefill_tokens;
+  }
+  double step_s() {
+    return seconds_of([&] { engine_.step(); });
+  }
+
+ private:
+  static Context context_of(bool is_batch_invariant) {
+    Context context = kContext;
+    context.is_batch_invariant = is_batch_invariant;
+    return context;
+  }
+  Context context_;
+  std::unique_ptr<model::Decoder> decoder_;
+  engine::Engine engine_;
+  reuse::RequestId id_ = 0;
+};
+
+// Args: sequences that decode together, or 0 for prefill; tokens of each prompt. Times a step of
+// the batch-invariant engine; "price" is the median of its ratios to a step of the usual one beside
+// it, "least" and "most" are the quartiles.
+void batch_invariance(benchmark::State& state, const std::string& shape) {
+  const auto sequences = static_cast<int32_t>(state.range(0));
+  const auto tokens = static_cast<int32_t>(state.range(1));
+  constexpr int32_t kMost = 64;
+  const int32_t batch = std::max(1, sequences);
+  PricedEngine usual(shape, false, batch, tokens + kMost);
+  PricedEngine invariant(shape, true, batch, tokens + kMost);
+  const auto time = [&](PricedEngine& engine) {
+    if (sequences > 0) return engine.step_s();
+    return seconds_of([&] { engine.begin(1, tokens, 1); });
+  };
+  for (PricedEngine* engine : {&usual, &invariant}) {
+    if (sequences > 0) engine->begin(sequences, tokens, kMost);
+    (void)time(*engine);
+  }
+  std::vector<double> times, ratios;
+  for (auto _ : state) {
+    const bool is_first = ratios.size() % 2 == 0;
+    double usual_s = is_first ? 0.0 : time(usual);
+    times.push_back(time(invariant));
+    if (is_first) usual_s = time(usual);
+    ratios.push_back(times.back() / usual_s);
+    state.SetIterationTime(times.back());
+  }
+  std::sort(ratios.begin(), ratios.end());
+  state.counters["tokens/s"] = (sequences > 0 ? sequences : tokens) / median(times);
+  state.counters["price"] = median(ratios);
+  state.counters["least"] = ratios[ratios.size() / 4];
+  state.counters["most"] = ratios[ratios.size() * 3 / 4];
+}
+
+BENCHMARK_CAPTURE(batch_invariance, TinyLlama, "tinyllama-1.1b")
+    ->Args({0, 512})
+    ->Args({1, 256})
+    ->Args({8, 256})
+    ->Args({32, 256})
+    ->Args({8, 2048})
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(21)
+    ->UseManualTime();
 BENCHMARK_CAPTURE(prefill, TinyLlama, "tinyllama-1.1b")
     ->Args({512, 512})
     ->Args({4096, 512})

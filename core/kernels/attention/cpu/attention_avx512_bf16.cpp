@@ -206,7 +206,7 @@ void compute_tile(const AttentionTask& task, const TileScratch& scratch, const L
 }  // namespace
 
 void attention_avx512_bf16(const AttentionTask& task, void* memory) {
-  if (task.unit_lanes() <= kFewLanes) return attention_few_avx512_bf16(task, memory);
+  if (task.has_few_lanes()) return attention_few_avx512_bf16(task, memory);
   TileScratch scratch(memory, task.head_dim);
   for (int lane = 0; lane < task.lanes; lane += kLaneTile)
     pack_queries<RowsOf64>(task, lane, std::min(kLaneTile, task.lanes - lane),

@@ -31,8 +31,7 @@ constexpr int kMostVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 // True if the kernel for few lanes reads rows of bf16 in place, without widening them first. They
 // must be whole vectors of words (pairs of bf16).
 inline bool splits_words(const AttentionTask& task) {
-  return task.kv_dtype == DType::kBF16 && task.unit_lanes() <= kFewLanes &&
-         task.head_dim % (2 * kN) == 0;
+  return task.kv_dtype == DType::kBF16 && task.has_few_lanes() && task.head_dim % (2 * kN) == 0;
 }
 // Index of dimension c in a row that is split: first all even dimensions, then all odd ones.
 constexpr int split_place(int c, int head_dim) { return c / 2 + c % 2 * (head_dim / 2); }

@@ -170,7 +170,7 @@ HWY_EXPORT(AttentionMany);
 size_t attention_scratch_bytes(int head_dim) { return TileScratch(nullptr, head_dim).bytes; }
 
 void attention_f32(const AttentionTask& task, void* scratch, Isa isa) {
-  if (task.unit_lanes() <= kFewLanes) return attention_few_f32(task, scratch, isa);
+  if (task.has_few_lanes()) return attention_few_f32(task, scratch, isa);
   REPRISE_DISPATCH(AttentionMany, isa)(task, scratch);
 }
 

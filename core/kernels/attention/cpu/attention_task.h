@@ -56,6 +56,9 @@ struct AttentionTask {
   int tokens = 0;
   int first_key = 0, end_key = 0;  // the task's keys, within the segment's tokens
   FetchSetting fetch;              // prefetch setting, used with few lanes
+  // True: few lanes too are computed by the kernel for many lanes, in which a lane's bits do not
+  // depend on the other lanes. Needs units == 1.
+  bool takes_all_as_many = false;
 
   // A lane sees the keys [low, high): high = min(end_key, visible + row) if causal; low follows
   // from first_key and the window.
@@ -86,6 +89,10 @@ struct AttentionTask {
   int heads = 0;
 
   [[nodiscard]] int unit_lanes() const { return lanes / units; }
+  // True: the kernels for few lanes compute the task.
+  [[nodiscard]] bool has_few_lanes() const {
+    return unit_lanes() <= kFewLanes && !takes_all_as_many;
+  }
   [[nodiscard]] int row_of(int lane) const { return (first_lane + lane % unit_lanes()) / group; }
   [[nodiscard]] int head_of(int lane) const {
     return first_head + lane / unit_lanes() * group + (first_lane + lane % unit_lanes()) % group;
@@ -165,8 +172,7 @@ size_t attention_scratch_bytes(int head_dim);
 // AVX512-BF16 and an even head_dim.
 void attention_avx512_bf16(const AttentionTask& task, void* scratch);
 void attention_few_avx512_bf16(const AttentionTask& task, void* scratch);  // lanes <= kFewLanes
-// Needs bf16 keys, AMX, a head_dim that is a multiple of 32 and more than kFewLanes lanes of a
-// unit.
+// Needs bf16 keys, AMX, a head_dim that is a multiple of 32 and a task without has_few_lanes().
 void attention_amx(const AttentionTask& task, void* scratch);
 void attention_f32(const AttentionTask& task, void* scratch, Isa isa);
 void attention_few_f32(const AttentionTask& task, void* scratch, Isa isa);  // lanes <= kFewLanes

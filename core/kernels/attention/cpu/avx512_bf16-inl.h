@@ -35,10 +35,13 @@ inline __m512 safe_maximum(__m512 m_new) {
   return _mm512_maskz_mov_ps(seen, m_new);
 }
 
-// exp2(m_old - m_safe); 0 for a lane that had seen no key.
+// exp2(m_old - m_safe); exactly 1 if the maximum did not grow, so that keys that a lane does not
+// see change none of its bits; 0 for a lane that had seen no key.
 inline __m512 correction(__m512 m_old, __m512 m_safe) {
   const __mmask16 seen = _mm512_cmp_ps_mask(m_old, _mm512_set1_ps(kSeen), _CMP_GT_OQ);
-  return _mm512_maskz_mov_ps(seen, exp2_weight(_mm512_maskz_sub_ps(seen, m_old, m_safe)));
+  const __m512 factor = exp2_weight(_mm512_maskz_sub_ps(seen, m_old, m_safe));
+  const __mmask16 is_same = _mm512_cmp_ps_mask(m_old, m_safe, _CMP_EQ_OQ);
+  return _mm512_maskz_mov_ps(seen, _mm512_mask_mov_ps(factor, is_same, _mm512_set1_ps(1.0f)));
 }
 
 // Element (i, j) of 16 x 16 words becomes element (j, i).

@@ -9,9 +9,8 @@ namespace {
 // Rows of each task: parts of nearly equal size. Up to 8 rows are multiplied as the codes are read,
 // 4 at once: two such parts take as long as 8 rows staged in L1, and fewer rows take less (one core
 // of an AMD EPYC).
-int64_t rows_of_task(int64_t m, bool has_bf16_dot) {
-  const int64_t most =
-      m > LinearCall::kCodedRows && has_bf16_dot ? kManyLinearRows : LinearCall::kStreamedRows;
+int64_t rows_of_task(int64_t m, bool takes_many) {
+  const int64_t most = takes_many ? kManyLinearRows : LinearCall::kStreamedRows;
   const int64_t parts = (m + most - 1) / most;
   return (m + parts - 1) / parts;
 }
@@ -49,7 +48,8 @@ CodedRows::CodedRows(const LinearCall& call, const CodedShape& shape, LinearWork
       isa_(context.isa),
       fetch_(context.weights_codes),
       has_bf16_dot_(takes_many_coded_rows(shape.type.input, context)),
-      rows_(rows_of_task(call.m, has_bf16_dot_)),
+      is_staged_(context.is_batch_invariant),
+      rows_(rows_of_task(call.m, has_bf16_dot_ && (is_staged_ || call.m > LinearCall::kCodedRows))),
       dtype_(has_bf16_dot_ ? DType::kBF16 : DType::kF32),
       input_(input_rows(
           call,
@@ -82,7 +82,8 @@ void CodedRows::run(int64_t index, const Outputs& outputs, const QuantizedPanel&
                    .out_stride = stride,
                    .accumulate = call_.accumulate,
                    .fetch = fetch_},
-        .x_sums = groups_ > 0 ? workspace_.input_sums.data() + row * groups_ : nullptr};
+        .x_sums = groups_ > 0 ? workspace_.input_sums.data() + row * groups_ : nullptr,
+        .is_staged = is_staged_};
     if (has_bf16_dot_) {
       quantized_panel_avx512_bf16(task);
     } else {

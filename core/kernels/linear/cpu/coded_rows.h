@@ -40,6 +40,7 @@ class CodedRows {
   Isa isa_;
   WeightFetch fetch_;
   bool has_bf16_dot_;
+  bool is_staged_;      // see QuantizedTask
   int64_t rows_;        // rows of each task
   DType dtype_;         // dtype of the kernel's input
   const char* input_;   // [m, inputs]

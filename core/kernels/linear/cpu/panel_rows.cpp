@@ -58,7 +58,7 @@ bool streams_batches(DType dtype, const Context& context) {
 }
 
 bool multiplies_in_tiles(DType dtype, int64_t m, const Context& context) {
-  return dtype == DType::kBF16 && context.isa == Isa::kAmx && m > 1;
+  return dtype == DType::kBF16 && context.isa == Isa::kAmx && (m > 1 || context.is_batch_invariant);
 }
 
 WeightFetch Context::*plain_fetch(DType dtype, int64_t m) {
@@ -75,7 +75,8 @@ PanelRows::PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWo
       isa_(context.isa),
       fetch_(context.*plain_fetch(dtype, call.m)),
       has_bf16_dot_(dtype == DType::kBF16 && has_bf16_dot(context.isa)),
-      takes_many_(has_bf16_dot_ && call.m > LinearCall::kStreamedRows),
+      takes_many_(has_bf16_dot_ &&
+                  (call.m > LinearCall::kStreamedRows || context.is_batch_invariant)),
       part_rows_(equal_parts(call.m, takes_many_     ? kManyLinearRows
                                      : has_bf16_dot_ ? kLinearRows
                                                      : kMostRowsF32)),

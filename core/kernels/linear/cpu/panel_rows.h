@@ -75,7 +75,8 @@ struct LinearTask;
 // True if our kernels stream plain weights for up to 64 rows, not only for
 // LinearCall::kStreamedRows.
 [[nodiscard]] bool streams_batches(DType dtype, const Context& context);
-// True if plain weights are multiplied with m rows in AMX's tiles; a single row is faster without.
+// True if plain weights are multiplied with m rows in AMX's tiles; a single row is faster without,
+// but has other bits then.
 [[nodiscard]] bool multiplies_in_tiles(DType dtype, int64_t m, const Context& context);
 // The prefetch of plain weights in a product of m rows.
 [[nodiscard]] WeightFetch Context::*plain_fetch(DType dtype, int64_t m);

@@ -391,7 +391,7 @@ void stage(const QuantizedTask& task) {
 
 template <typename Codes>
 void multiply(const QuantizedTask& task) {
-  if (task.linear.rows > LinearCall::kStreamedRows) return stage<Codes>(task);
+  if (task.is_staged || task.linear.rows > LinearCall::kStreamedRows) return stage<Codes>(task);
   with_locality(task.linear.fetch, [&](auto locality) {
     with_constant<1, 2, 3, 4>(task.linear.rows, [&](auto rows) {
       stream<decltype(rows)::value, Codes, decltype(locality)::value>(task);

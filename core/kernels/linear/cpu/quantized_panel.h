@@ -42,6 +42,9 @@ struct QuantizedTask {
   QuantizedPanel panel;
   LinearTask linear;
   const float* x_sums = nullptr;  // int4: [rows][groups]  sums of each group's inputs
+  // bf16 kernel only. True: a few rows too are multiplied with weights staged in L1, so that a
+  // row's bits do not depend on their number.
+  bool is_staged = false;
 };
 
 // f32 arithmetic, f32 inputs, up to LinearCall::kStreamedRows rows.

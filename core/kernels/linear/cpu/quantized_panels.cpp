@@ -31,7 +31,8 @@ void QuantizedPanels::apply(const LinearCall& call, int64_t first, int64_t end,
                             LinearWorkspace& workspace, const Context& context) const {
   const Outputs outputs{.first = first, .end = end};
   const bool has_many = takes_many_coded_rows(input_dtype(), context) && context.isa != Isa::kAmx;
-  if (call.m <= (has_many ? LinearCall::kManyCodedRows : LinearCall::kCodedRows))
+  if (context.is_batch_invariant ||
+      call.m <= (has_many ? LinearCall::kManyCodedRows : LinearCall::kCodedRows))
     return stream(call, outputs, workspace, context);
   if (!multiply(call, outputs, workspace, context)) expand(call, outputs, workspace, context);
 }

@@ -145,7 +145,7 @@ void note_given_options(const CLI::App& command, ServeOptions& options) {
       given(command, {"--method", "--method-options", "--kv-dtype", "--schema", "--chat-template",
                       "--prefix-file", "--system-prompt-file", "--kv-budget", "--max-batch",
                       "--prefill-chunk", "--scheduler", "--preemption", "--swap-budget",
-                      "--swap-dir", "--trace"});
+                      "--swap-dir", "--trace", "--batch-invariant"});
   options.for_embedding = given(command, {"--pooling", "--normalize"});
 }
 

@@ -174,6 +174,21 @@ class LoadRuns(unittest.TestCase):
         self.assertGreater(share["prefix_within_run"], 0.5)
         self.assertEqual(share["none"], 0)
 
+    def test_each_kind_of_reuse_finds_what_it_allows(self):
+        share = {}
+        for reuse in ("none", "session", "prefix_within_run", "all"):
+            with Server() as server:  # a warm one with "all": the second of two runs counts
+                runs = [self.load(server, "serving/traces", "--set", "settings.arrivals=sessions", "--set",
+                                  "settings.most_in_flight=2", "--set", "settings.shared_tokens=128", "--reuse", reuse)
+                        for _ in range(2)]
+            for status, said, _ in runs:
+                self.assertEqual(status, 0, said)
+            share[reuse] = runs[1][2]["metrics"]["cached_token_share"]["value"]
+        self.assertEqual(share["none"], 0)
+        self.assertGreater(share["session"], 0.1)  # the conversation's earlier turns
+        self.assertGreater(share["prefix_within_run"], share["session"])  # and the first text that all have
+        self.assertGreater(share["all"], share["prefix_within_run"])
+
     def test_another_server_has_points_of_its_own(self):
         out = pathlib.Path(self.folder.name, "both")
         with Server() as one, Server() as other:

@@ -112,15 +112,15 @@ TEST_F(PromptCacheKind, PromptsThatAreSharedWholeOrNotAtAllGiveTheSameTokens) {
   }
 }
 
-// All lanes hold their modules at once: in memory, and once more where a request copies them; in
-// files they take none.
+// All lanes hold their caches and modules at once: modules in memory, and once more where a request
+// copies them; in files they take none.
 TEST_F(PromptCacheKind, MemoryNeedCountsTheModulesOfEveryLane) {
   TtftKind kind(context_);
   const auto need = [&](const Json& methods) {
     return kind.memory_need(group({{"prompt_tokens", 40}, {"fresh_tokens", 5}}, methods)).bytes;
   };
   const Json disk = {{"name", "prompt_cache"}, {"options", {{"tier", "disk"}}}};
-  const double without = need({"contiguous"});
+  const double without = need({"contiguous", "recompute"});
   const double modules =
       35.0 * static_cast<double>(kv_bytes_per_token(
                  Bench::config(group(Json::object(), {"contiguous"})), DType::kF32));

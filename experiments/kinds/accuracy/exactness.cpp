@@ -229,7 +229,7 @@ void ExactnessKind::check(const Group& group) {
 
 MemoryNeed ExactnessKind::memory_need(const Group& group) {
   const auto axes = group.axes_as<ExactnessAxes>();
-  return memory_of_prompts(group, axes, axes.batch, /*caches=*/1);
+  return memory_of_prompts(group, axes, axes.batch, /*take_turns=*/false);
 }
 
 std::vector<Measurement> ExactnessKind::measure(const Group& group, const Machine& /*machine*/,

@@ -256,7 +256,7 @@ void DecodeKind::check(const Group& group) {
 MemoryNeed DecodeKind::memory_need(const Group& group) {
   const auto axes = group.axes_as<DecodeAxes>();
   const Group own = without_peers(group);
-  MemoryNeed need = memory_of_prompts(own, axes, axes.batch, std::ssize(own.methods));
+  MemoryNeed need = memory_of_prompts(own, axes, axes.batch, /*take_turns=*/true);
   if (const size_t peers = group.methods.size() - own.methods.size(); peers > 0) {
     const int64_t tokens = axes.shared_tokens +
                            axes.batch * (axes.prompt_tokens + axes.new_tokens - axes.shared_tokens);

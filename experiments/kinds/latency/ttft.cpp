@@ -112,7 +112,7 @@ void TtftKind::check(const Group& group) {
 }
 
 MemoryNeed TtftKind::memory_need(const Group& group) {
-  return memory_of_prompts(group, axes_of(group), /*sequences=*/1, std::ssize(group.methods));
+  return memory_of_prompts(group, axes_of(group), /*sequences=*/1, /*take_turns=*/true);
 }
 
 std::vector<Measurement> TtftKind::measure(const Group& group, const Machine& machine,

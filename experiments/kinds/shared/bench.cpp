@@ -1,5 +1,6 @@
 #include "experiments/kinds/shared/bench.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "core/base/problems.h"
@@ -48,15 +49,20 @@ methods::Use use_of(const std::vector<methods::Prefix>& prefixes, Device device)
   return {.device = device, .prefixes = prefixes, .always_has_prefix = !prefixes.empty()};
 }
 
-// Sums over all methods, since their lanes are there at once.
-int64_t held_tokens(const Group& group, const RequestAxes& axes) {
+int64_t kept_tokens(const Group& group, const RequestAxes& axes, int64_t sequences,
+                    bool take_turns) {
   const std::vector<int32_t> shared(static_cast<size_t>(axes.shared_tokens));
   const std::vector<methods::Prefix> prefixes = pieces_of(shared, axes.modules);
-  int64_t tokens = 0;
-  for (const MethodChoice& method : group.methods)
-    tokens += methods::make_method(method.name, method.options)
-                  ->held_tokens(use_of(prefixes, Device::kCpu));
-  return tokens;
+  const int64_t whole = axes.prompt_tokens + axes.new_tokens;
+  int64_t all = 0, most = 0;
+  for (const MethodChoice& method : group.methods) {
+    const int64_t held = methods::make_method(method.name, method.options)
+                             ->held_tokens(use_of(prefixes, Device::kCpu));
+    const int64_t cached = held > 0 ? whole - axes.shared_tokens : whole;
+    all += held + cached * sequences;
+    most = std::max(most, held + cached * sequences);
+  }
+  return take_turns ? all : most;
 }
 
 }  // namespace
@@ -249,10 +255,9 @@ void check_prompts(const Group& group, const RequestAxes& axes) {
 }
 
 MemoryNeed memory_of_prompts(const Group& group, const RequestAxes& axes, int64_t sequences,
-                             int64_t caches) {
-  const int64_t tokens = axes.prompt_tokens + axes.new_tokens;
+                             bool take_turns) {
   return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype,
-                         tokens * sequences * caches + held_tokens(group, axes));
+                         kept_tokens(group, axes, sequences, take_turns));
 }
 
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,

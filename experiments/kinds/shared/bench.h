@@ -96,11 +96,12 @@ class Bench {
 // trained model can place.
 void check_prompts(const Group& group, const RequestAxes& axes);
 
-// Memory of the model's weights, of `caches` caches of `sequences` sequences each, and of the
-// tokens that the group's methods hold beside them. Methods that take turns have a cache each and
-// keep its memory; those that share prefixes need less.
+// Memory of the model's weights, and of the tokens that the group's methods keep: in a cache of
+// `sequences` sequences and, if they hold the shared tokens beside it, there and not in the cache.
+// Methods that take turns keep theirs at once; others run one after another. Methods that find
+// shared tokens by themselves need less.
 MemoryNeed memory_of_prompts(const Group& group, const RequestAxes& axes, int64_t sequences,
-                             int64_t caches);
+                             bool take_turns);
 
 // A request with the group's sampling: greedy, and never stopped early.
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,

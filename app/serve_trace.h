@@ -1,4 +1,4 @@
-// What a server did, as a file of trace events that Perfetto shows.
+// Writes the steps and requests of a server as trace events, which Perfetto shows.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 
 namespace reprise::server {
 
-// What a server's model does: one of the two, the other is null.
+// The services of a server: its model has one of them, the other is null.
 struct Services {
   std::unique_ptr<Service> generation;
   std::unique_ptr<EmbeddingService> embedding;

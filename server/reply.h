@@ -17,8 +17,8 @@ struct Piece {
   int32_t choice = 0;
   int32_t token = -1;                  // -1: none
   std::vector<TokenLogprob> logprobs;  // the result of logprobs_of(); empty: not asked for
-  // The same for each prompt token after the first, in a choice's first piece; empty: not asked
-  // for.
+  // Log probabilities of the prompt's tokens from the second on. Only a choice's first piece has
+  // them, and only if they were asked for.
   std::vector<std::vector<TokenLogprob>> prompt_logprobs = {};
   engine::FinishReason finish = engine::FinishReason::kNone;
   int32_t cached_tokens = 0;  // prompt tokens found in the cache; set only at the end

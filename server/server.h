@@ -25,7 +25,8 @@ class Server {
  public:
   // Starts to serve. Engine and model must outlive this. Throws Error as HttpServer().
   Server(engine::Engine& engine, const ServedModel& model, const ServerOptions& options);
-  // The same with sentence vectors instead of generated text.
+  // Starts to serve sentence vectors instead of generated text. Embedder and model must outlive
+  // this. Throws Error as HttpServer().
   Server(sentence::Embedder& embedder, const ServedModel& model, const ServerOptions& options);
 
   [[nodiscard]] int port() const { return http_.port(); }

@@ -77,14 +77,8 @@ struct Watch {
     engine.observe_logits([&](const engine::LogitsRow& row) {
       if (row.request == kWatched) rows.emplace_back(row.logits.begin(), row.logits.end());
     });
-    size_t next = 0;
-    for (int32_t step = 0; next < arrivals.size() || engine.has_work(); ++step) {
-      while (next < arrivals.size() && arrivals[next].step <= step)
-        engine.submit(arrivals[next++].request);
-      const engine::StepReport report = engine.step();
-      engine::require_served(report.events);
-      if (preempted != nullptr) *preempted += report.preempted;
-    }
+    const int32_t given_up = testing::run_requests(engine, arrivals).preempted;
+    if (preempted != nullptr) *preempted += given_up;
     return rows;
   }
   // Logits of all tokens of a prompt and of what follows it.

@@ -44,16 +44,22 @@ class Server:
         return self.process.wait(timeout=30)
 
 
-class OpenAIClient(unittest.TestCase):
+class Served(unittest.TestCase):
+    """Tests of one class share a server."""
+    OPTIONS = ("--method", "chunk_attention")
+    TEMPLATE = "llama-2"
+
     @classmethod
     def setUpClass(cls):
-        cls.server = Server("--method", "chunk_attention")
+        cls.server = Server(*cls.OPTIONS, template=cls.TEMPLATE)
         cls.client = cls.server.client()
 
     @classmethod
     def tearDownClass(cls):
         assert cls.server.end() == 0
 
+
+class OpenAIClient(Served):
     def complete(self, prompt=PROMPT, **more):
         more.setdefault("max_tokens", 16)
         more.setdefault("temperature", 0)
@@ -196,15 +202,9 @@ class OpenAIClient(unittest.TestCase):
         self.fail(metrics)
 
 
-class Embeddings(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server("--embeddings", "--normalize", template=None)
-        cls.client = cls.server.client()
-
-    @classmethod
-    def tearDownClass(cls):
-        assert cls.server.end() == 0
+class Embeddings(Served):
+    OPTIONS = ("--embeddings", "--normalize")
+    TEMPLATE = None
 
     def embed(self, inputs, **more):
         return self.client.embeddings.create(model="quickstart", input=inputs, **more)
@@ -326,16 +326,8 @@ def events_of(answer):
     return [json.loads(line[6:]) for line in answer.split("\n") if line.startswith("data: {")]
 
 
-class LoadSeenByTheClient(unittest.TestCase):
+class LoadSeenByTheClient(Served):
     """OpenAI's client sends again what `load` sent, and must see what `load` counted."""
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server("--method", "chunk_attention")
-        cls.client = cls.server.client()
-
-    @classmethod
-    def tearDownClass(cls):
-        assert cls.server.end() == 0
 
     def load(self, experiment, *more):
         """Returns the record, and what was posted for it."""

@@ -28,6 +28,7 @@ struct BatchRun {
   std::map<std::string, double> metrics;
   int32_t used_blocks = 0;  // blocks in use after all requests have ended
   int64_t peak_bytes = 0;
+  int32_t preempted = 0;  // sequences that gave back their cache, summed over steps
 };
 
 inline engine::Engine make_engine(model::Decoder& decoder, const MethodUnderTest& method,
@@ -60,6 +61,7 @@ inline BatchRun run_requests(engine::Engine& engine, const std::vector<Arrival>&
       engine.submit(arrivals[next++].request);
     const engine::StepReport report = engine.step();
     engine::require_served(report.events);
+    run.preempted += report.preempted;
     for (const engine::TokenEvent& event : report.events)
       run.tokens[event.request].push_back(event.token);
   }

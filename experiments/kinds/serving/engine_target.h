@@ -13,7 +13,8 @@
 
 namespace reprise::experiments {
 
-// What a step report tells, in seconds of the engine's clock; `context_tokens` it does not tell.
+// Converts a step report; times are seconds of the engine's clock. context_tokens stays 0, because
+// the report does not have it.
 [[nodiscard]] serving::StepEntry step_entry_of(const engine::StepReport& step);
 [[nodiscard]] serving::Outcome outcome_of(engine::FinishReason finish);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -65,8 +66,7 @@ class AuditPrompts final : public workloads::RequestSource {
   uint64_t seed_;
 };
 
-// Of requests whose order does not matter, that with the most output shows best whether its tokens
-// were computed.
+// The request with the most output shows best whether tokens are computed.
 ServingRequest longest_answer(const workloads::RequestSource& source) {
   constexpr int64_t kMostLookedAt = 256;
   int64_t best = 0;
@@ -94,25 +94,26 @@ bool may_find_repeated(SaltScope scope) {
 
 }  // namespace
 
-std::unique_ptr<workloads::RequestSource> audit_prompts(const ServingRequest& base, bool salted,
-                                                        uint64_t seed) {
+std::unique_ptr<workloads::RequestSource> audit_prompts(const workloads::RequestSource& source,
+                                                        SaltScope scope, uint64_t seed) {
+  ServingRequest base = longest_answer(source);
   if (std::ssize(base.prompt) < kLeastPromptTokens)
     raise("the audit needs prompts of at least {} tokens, the longest answer's has {}",
           kLeastPromptTokens, base.prompt.size());
-  return std::make_unique<AuditPrompts>(base, salted, seed);
+  return std::make_unique<AuditPrompts>(std::move(base), !may_find_repeated(scope), seed);
 }
 
-Audit audit(serving::Target& target, const workloads::RequestSource& source, SaltScope scope,
-            uint64_t seed, const serving::Clock& clock) {
-  const auto prompts = audit_prompts(longest_answer(source), !may_find_repeated(scope), seed);
+Audit audit(serving::Target& target, const workloads::RequestSource& prompts,
+            const serving::Clock& clock, const std::atomic<bool>& stop) {
   const auto schedule =
-      workloads::make_arrivals("closed", {.most_in_flight = 1})->schedule(prompts->size());
+      workloads::make_arrivals("closed", {.most_in_flight = 1})->schedule(prompts.size());
   const serving::RunResult result =
-      serving::run(target, *prompts, schedule,
+      serving::run(target, prompts, schedule,
                    {.rules = {.least_duration_s = 0,
                               .least_requests = 1,
                               .most_late_s = std::numeric_limits<double>::infinity(),
-                              .is_open_loop = false}},
+                              .is_open_loop = false},
+                    .stop = &stop},
                    clock);
   Audit audit;
   std::vector<double> first, further;

@@ -6,7 +6,9 @@
 // repeated prompts take turns, and the new ones are drawn for the audit alone.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "core/base/value.h"
@@ -32,23 +34,23 @@ struct Audit {
   AuditRatio further_tokens;  // from the first token to the last
 };
 
-// The prompts of an audit, in turn new and repeated; the first is sent once more before them. All
-// have the length and nearly the tokens of `base`: new ones have them in an order drawn from
-// `seed`. `salted`: each repeated one begins with kSaltTokens other tokens, so that a cache of
-// prompts cannot find it. Throws Error for a prompt that is too short to be told from the others.
+// The 2 kAuditPairs + 1 prompts of an audit: one to be repeated, then in turn new and repeated
+// ones. All have the length and nearly the tokens of one request, that with the most output among
+// the first of `source`: new ones have them in an order drawn from `seed`. `scope` is the reuse
+// that is allowed. If a repeated prompt may not be found, each begins with kSaltTokens other
+// tokens, so that a cache of prompts cannot find it. Throws Error if the request's prompt is too
+// short.
 [[nodiscard]] std::unique_ptr<workloads::RequestSource> audit_prompts(
-    const workloads::ServingRequest& base, bool salted, uint64_t seed);
+    const workloads::RequestSource& source, workloads::SaltScope scope, uint64_t seed);
 
-// Sends 2 kAuditPairs + 1 prompts one after another, those of the request with the most output
-// among the first of `source`. `scope` is the reuse that is allowed.
+// Sends the prompts of audit_prompts() one after another. Throws Interrupted when `stop` is set.
 [[nodiscard]] Audit audit(experiments::serving::Target& target,
-                          const workloads::RequestSource& source, workloads::SaltScope scope,
-                          uint64_t seed, const experiments::serving::Clock& clock);
+                          const workloads::RequestSource& prompts,
+                          const experiments::serving::Clock& clock, const std::atomic<bool>& stop);
 
 // Makes a run INVALID if repeated prompts were generated more than twice as fast (with the whole
 // interval), or if they had their first token more than a tenth sooner although nothing may be
-// found.
-// Otherwise adds what was found as a reservation.
+// found. Otherwise adds what was found as a reservation.
 void judge_audit(const Audit& audit, workloads::SaltScope scope,
                  experiments::serving::Verdict& verdict);
 

@@ -57,7 +57,7 @@ int64_t tokens_before(const serving::ServingPlan& plan) {
   return tokens;
 }
 
-// What the client itself could do: it shares the machine with a server that runs there, too.
+// The client's own use of the processor. A server on the same machine competes with it for cores.
 Fields client_use(const CoreUse& use, const serving::RequestLog& log, serving::Verdict& verdict) {
   constexpr double kMostBusy = 0.5;
   int64_t tokens = 0;
@@ -196,13 +196,18 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   CompletionClient client(options.place, clock);
   CountersAround counters{.before = prompt_counters(client.page("/metrics"))};
   const auto target = make_server_target(options, facts, clock);
+  const workloads::SaltScope scope = scope_of(reuse_.allowed);
+  // Made before the run, which an impossible audit would waste. Not from the run's nonce: the
+  // server may know those prompts, and the audit passes if it knows all.
+  const auto audit_source =
+      audits ? audit_prompts(*plan.source, scope, std::random_device{}()) : nullptr;
   const CoreUse use_before = core_use_now();
   serving::RunResult result =
       serving::run(*target, *plan.source, plan.schedule, plan.options, clock);
   const CoreUse use = core_use_now() - use_before;
   trace(experiments::label_of(server), result.log);
   std::string told_by = "nobody";
-  if (scope_of(reuse_.allowed) != workloads::SaltScope::kAnything) {
+  if (scope != workloads::SaltScope::kAnything) {
     counters.after = prompt_counters(client.page("/metrics"));
     told_by = judge_reuse(*plan.source, counters, tokens_before(plan), options.form, result);
   }
@@ -210,10 +215,8 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
     result.verdict.reservations.push_back(std::move(change));
   Fields audited;
   if (audits) {
-    // Prompts of a run's nonce may be known to the server, and the audit passes if all are.
-    const Audit found =
-        audit(*target, *plan.source, scope_of(reuse_.allowed), std::random_device{}(), clock);
-    judge_audit(found, scope_of(reuse_.allowed), result.verdict);
+    const Audit found = audit(*target, *audit_source, clock, stop);
+    judge_audit(found, scope, result.verdict);
     audited = fields_of(found);
   }
   Fields used = client_use(use, result.log, result.verdict);

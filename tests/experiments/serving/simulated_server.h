@@ -19,7 +19,7 @@ class FakeClock final : public Clock {
   [[nodiscard]] double now_s() const override { return time_s; }
 };
 
-// What a server keeps of requests, for prompts that come again.
+// A server may keep prompts or answers, and need not compute them when a prompt comes again.
 enum class Keeps : uint8_t { kNothing, kPrompts, kAnswers };
 
 struct SimulatedOptions {

@@ -16,17 +16,18 @@ namespace serving = experiments::serving;
 using serving::Keeps;
 using workloads::SaltScope;
 
-workloads::ServingRequest base() {
-  workloads::ServingRequest request{.output_tokens = 8};
-  for (int32_t i = 0; i < 64; ++i) request.prompt.push_back(i);
-  return request;
-}
-
+// Requests of one prompt, whose tokens are all different.
 class BaseSource final : public workloads::RequestSource {
  public:
+  int32_t prompt_tokens = 64;
+
   [[nodiscard]] int64_t size() const override { return 3; }
-  [[nodiscard]] workloads::ServingRequest request(int64_t) const override { return base(); }
-  [[nodiscard]] Lengths lengths(int64_t) const override { return {64, 8}; }
+  [[nodiscard]] workloads::ServingRequest request(int64_t) const override {
+    workloads::ServingRequest request{.output_tokens = 8};
+    for (int32_t i = 0; i < prompt_tokens; ++i) request.prompt.push_back(i);
+    return request;
+  }
+  [[nodiscard]] Lengths lengths(int64_t) const override { return {prompt_tokens, 8}; }
 };
 
 serving::Verdict audited(const serving::SimulatedOptions& options, SaltScope scope,
@@ -39,14 +40,16 @@ serving::Verdict audited(const serving::SimulatedOptions& options, SaltScope sco
                        {.rules = {.least_duration_s = 0, .least_requests = 1}}, clock);
   }
   serving::Verdict verdict;
-  const Audit found = audit(server, BaseSource(), scope, /*seed=*/3, clock);
+  const Audit found =
+      audit(server, *audit_prompts(BaseSource(), scope, /*seed=*/3), clock, /*stop=*/false);
   judge_audit(found, scope, verdict);
   return verdict;
 }
 
 TEST(LoadAudit, NewPromptsAreNewAndRepeatedOnesOnlyHaveAnotherSalt) {
   for (const bool salted : {false, true}) {
-    const auto prompts = audit_prompts(base(), salted, /*seed=*/5);
+    const auto prompts =
+        audit_prompts(BaseSource(), salted ? SaltScope::kRequest : SaltScope::kRun, /*seed=*/5);
     ASSERT_EQ(prompts->size(), 2 * kAuditPairs + 1);
     std::set<std::vector<int32_t>> all, tails;
     for (int64_t i = 0; i < prompts->size(); ++i) {
@@ -59,9 +62,10 @@ TEST(LoadAudit, NewPromptsAreNewAndRepeatedOnesOnlyHaveAnotherSalt) {
     EXPECT_EQ(tails.size(), 1u);
     EXPECT_EQ(std::ssize(all), salted ? 2 * kAuditPairs + 1 : kAuditPairs + 1);
   }
-  workloads::ServingRequest short_one = base();
-  short_one.prompt.resize(31);
-  model::expect_error([&] { (void)audit_prompts(short_one, false, 1); }, {"at least 32", "31"});
+  BaseSource short_ones;
+  short_ones.prompt_tokens = 31;
+  model::expect_error([&] { (void)audit_prompts(short_ones, SaltScope::kRun, 1); },
+                      {"at least 32", "31"});
 }
 
 TEST(LoadAudit, AServerThatComputesPasses) {

@@ -240,6 +240,7 @@ TEST_F(LoadKindTest, CountersTellWhatAnswersDoNot) {
 TEST_F(LoadKindTest, AnAuditOfPromptsThatAreTooShortIsRefused) {
   EchoServer server(echo);
   EXPECT_THROW((void)run(server.url(), {.audits = true}), Error);
+  EXPECT_LT(server.requests(), 30) << "the run was wasted";
 }
 
 TEST_F(LoadKindTest, SaysWhereReuseIsNotObservable) {

@@ -83,11 +83,15 @@ Block* Block::running() { return running_block; }
 void Block::run(uint3 index, Order order) {
   REPRISE_CHECK(running_block == nullptr, "a kernel is running already");
   index_ = index;
+  order_ = order;
+  turns_left_ = 0;
+  clocks_.stop();
+  mbarriers_.clear();
   ::blockIdx = index;
   ::blockDim = launch_.block;
   ::gridDim = launch_.grid;
   since_.block = ++barriers_so_far;
-  shared_.start_block(launch_.shared_bytes, barriers_so_far);
+  shared_.start_block(launch_.shared_bytes, threads_.size(), barriers_so_far);
   for (size_t i = 0; i < threads_.size(); ++i) {
     Thread& thread = threads_[i];
     const auto number = static_cast<unsigned>(i);
@@ -96,6 +100,7 @@ void Block::run(uint3 index, Order order) {
                     number / launch_.block.x / launch_.block.y};
     thread.state = Thread::State::kReady;
     thread.in_emulator = false;
+    thread.awaited = nullptr;
     thread.open_copies.clear();
     thread.copy_groups.clear();
     thread.in_warpgroup = false;
@@ -105,7 +110,7 @@ void Block::run(uint3 index, Order order) {
   }
   running_block = this;
   while (!fault_ && count(Thread::State::kDone) < static_cast<int>(threads_.size()))
-    if (!resume_ready(order))
+    if (!(order == Order::kRandom ? resume_drawn() : resume_ready()))
       fault_ = Fault(FaultKind::kDeadlock,
                      fmt::format("{}: kernel {}, block {}: every thread that is left waits: {}",
                                  name_of(FaultKind::kDeadlock), launch_.name, text_of(index_),
@@ -114,15 +119,41 @@ void Block::run(uint3 index, Order order) {
   if (fault_) throw *std::exchange(fault_, std::nullopt);
 }
 
-bool Block::resume_ready(Order order) {
+bool Block::resume_ready() {
   bool any = false;
   for (size_t i = 0; i < threads_.size() && !fault_; ++i) {
-    Thread& thread = threads_[order == Order::kForward ? i : threads_.size() - 1 - i];
+    Thread& thread = threads_[order_ == Order::kForward ? i : threads_.size() - 1 - i];
     if (thread.state != Thread::State::kReady) continue;
     any = true;
     resume(thread);
   }
   return any;
+}
+
+// Resumes one thread. A warp is drawn and goes on alone for a drawn number of turns, while it can,
+// so that warps are far apart at times.
+bool Block::resume_drawn() {
+  constexpr uint64_t kMostTurns = 256;
+  std::vector<Thread*> ready, of_warp;
+  for (Thread& thread : threads_) {
+    if (thread.state != Thread::State::kReady) continue;
+    ready.push_back(&thread);
+    if (thread.warp() == drawn_warp_) of_warp.push_back(&thread);
+  }
+  if (ready.empty()) return false;
+  if (turns_left_-- > 0 && !of_warp.empty()) {
+    resume(*of_warp[random_() % of_warp.size()]);
+    return true;
+  }
+  Thread& drawn = *ready[random_() % ready.size()];
+  drawn_warp_ = drawn.warp();
+  turns_left_ = static_cast<int>(random_() % kMostTurns);
+  resume(drawn);
+  return true;
+}
+
+void Block::maybe_pause() {
+  if (order_ == Order::kRandom && random_() % 4 == 0) thread().fiber.leave();
 }
 
 void Block::resume(Thread& thread) {
@@ -165,20 +196,61 @@ int Block::count(Thread::State state) const {
 }
 
 std::string Block::waiting_threads() const {
-  constexpr int kMost = 4;
+  constexpr size_t kMost = 4;
+  const auto waits_alike = [](const Thread& a, const Thread& b) {
+    return a.awaited == b.awaited && std::strcmp(a.waits_for, b.waits_for) == 0;
+  };
+  std::vector<const Thread*> waiting;  // the first of each that wait for the same, then the others
+  size_t kinds = 0;
+  for (const Thread& thread : threads_) {
+    if (thread.state != Thread::State::kWaiting) continue;
+    const bool is_new =
+        std::none_of(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(kinds),
+                     [&](const Thread* other) { return waits_alike(thread, *other); });
+    waiting.insert(is_new ? waiting.begin() + static_cast<std::ptrdiff_t>(kinds) : waiting.end(),
+                   &thread);
+    kinds += is_new ? 1 : 0;
+  }
   std::string text;
-  int waiting = 0;
-  for (const Thread& thread : threads_)
-    if (thread.state == Thread::State::kWaiting && ++waiting <= kMost)
-      text += fmt::format("{}thread {} for {} {}", waiting == 1 ? "" : ", ", text_of(thread.index),
-                          thread.waits_for, thread.waits_at.text());
-  return waiting > kMost ? fmt::format("{} and {} more", text, waiting - kMost) : text;
+  const size_t told = std::min(std::max(kMost, kinds), waiting.size());
+  for (size_t i = 0; i < told; ++i) {
+    const Thread& thread = *waiting[i];
+    text += fmt::format(
+        "{}thread {} for {} {}", i == 0 ? "" : ", ", text_of(thread.index),
+        thread.awaited == nullptr ? thread.waits_for : thread.awaited->text(thread.awaited_phase),
+        thread.waits_at.text());
+  }
+  return told < waiting.size() ? fmt::format("{} and {} more", text, waiting.size() - told) : text;
 }
 
-Toucher Block::toucher(int thread_number) const {
-  return {.thread = thread_number,
-          .barriers = barriers_so_far,
-          .warp_syncs = warp_syncs_[static_cast<size_t>(thread_number / 32)]};
+Accessor Block::accessor(int thread_number) const {
+  const auto thread = static_cast<size_t>(thread_number);
+  Accessor who{.at = {.thread = thread_number, .barriers = barriers_so_far}};
+  if (clocks_.are_kept()) {
+    who.at.time = clocks_.time(thread);
+    who.known = clocks_.known(thread).get();
+  } else {
+    who.at.time = warp_syncs_[thread / 32];
+  }
+  return who;
+}
+
+Toucher Block::wgmma_reader() const {
+  const auto warp = static_cast<size_t>(current_->warp());
+  if (!clocks_.are_kept()) return accessor(static_cast<int>(32 * warp)).at;
+  const size_t wgmma = clocks_.wgmma_of(warp);
+  return {
+      .thread = static_cast<int>(wgmma), .barriers = barriers_so_far, .time = clocks_.time(wgmma)};
+}
+
+void Block::finish_wgmma() {
+  if (clocks_.are_kept()) clocks_.finish_wgmma(static_cast<size_t>(thread().warp()));
+}
+
+void Block::order_warp() {
+  const auto warp = static_cast<size_t>(thread().warp());
+  ++warp_syncs_[warp];
+  if (clocks_.are_kept()) clocks_.sync_lanes(warp, lanes_left(thread().warp()));
 }
 
 bool Block::is_parameter(const void* address, size_t bytes) const {

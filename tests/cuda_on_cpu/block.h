@@ -5,16 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
+#include <random>
 #include <source_location>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tests/cuda_on_cpu/buffers.h"
+#include "tests/cuda_on_cpu/clocks.h"
 #include "tests/cuda_on_cpu/fiber.h"
 #include "tests/cuda_on_cpu/include/cuda_on_cpu.h"
+#include "tests/cuda_on_cpu/mbarrier.h"
 #include "tests/cuda_on_cpu/shared_memory.h"
 
 namespace cuda_on_cpu {
@@ -24,6 +28,13 @@ struct AsyncCopy {
   void* to;
   const void* from;
   size_t bytes, source_bytes;
+};
+
+// A wgmma that is not yet waited for.
+struct StartedProduct {
+  WarpgroupProduct product;
+  Toucher at;                          // when it was started
+  std::shared_ptr<const Clock> known;  // what the thread knew then; null without mbarriers
 };
 
 // A thread's place in the program, formatted only for a report.
@@ -44,12 +55,14 @@ struct Thread {
   State state = State::kDone;
   const char* waits_for = "";  // for reports
   Place waits_at;
+  const Mbarrier* awaited = nullptr;  // the mbarrier at which it waits, in place of `waits_for`
+  int awaited_phase = 0;
   bool in_emulator = false;                        // its accesses are the emulator's own
   std::vector<AsyncCopy> open_copies;              // since the last commit
   std::deque<std::vector<AsyncCopy>> copy_groups;  // oldest first
   bool in_warpgroup = false;  // between warpgroup_begin() and waiting for all products
-  std::vector<WarpgroupProduct> open_products;               // since the last commit
-  std::deque<std::vector<WarpgroupProduct>> product_groups;  // oldest first
+  std::vector<StartedProduct> open_products;               // since the last commit
+  std::deque<std::vector<StartedProduct>> product_groups;  // oldest first
 
   [[nodiscard]] int warp() const { return number / 32; }
   [[nodiscard]] int lane() const { return number % 32; }
@@ -78,13 +91,19 @@ class Block {
 
   // Throws Fault.
   void run(uint3 index, Order order);
+  // Where the order is random: what it is drawn from.
+  void draw_from(uint64_t seed) { random_.seed(seed); }
 
   // ---- From within a thread ----
 
   [[nodiscard]] Thread& thread() { return *current_; }
   // True if a thread runs the kernel's own code now.
   [[nodiscard]] bool is_in_kernel() const { return current_ != nullptr && !current_->in_emulator; }
-  [[nodiscard]] Toucher toucher(int thread_number) const;
+  [[nodiscard]] Accessor accessor(int thread_number) const;
+  // The wgmma of the thread's warp as one who reads: at present, with what all lanes knew when they
+  // started it.
+  [[nodiscard]] Toucher wgmma_reader() const;
+  [[nodiscard]] const Clocks& clocks() const { return clocks_; }
   [[nodiscard]] const Since& since() const { return since_; }
   SharedMemory& shared() { return shared_; }
   [[nodiscard]] bool is_parameter(const void* address, size_t bytes) const;
@@ -99,8 +118,18 @@ class Block {
   // Returns when all lanes of the mask that have not returned have come and compute() has run.
   void meet(const Together& together, void* operands);
   // All lanes of the thread's warp are ordered with each other.
-  void order_warp() { ++warp_syncs_[static_cast<size_t>(thread().warp())]; }
+  void order_warp();
+  // All lanes of the thread's warp have waited for the wgmma that was computed last.
+  void finish_wgmma();
   [[nodiscard]] uint32_t lanes_left(int warp) const;
+
+  // ---- mbarriers, see ptx.cuh ----
+
+  void make_mbarrier(const void* address, unsigned arrivals, const Place& place);
+  void arrive(const void* address, const Place& place);
+  void await(const void* address, unsigned parity, const Place& place);
+  // Where the order is random: may let other threads go first.
+  void maybe_pause();
 
  private:
   struct Meeting {
@@ -115,7 +144,11 @@ class Block {
   void check_mask(const Together& together, uint32_t left);
   size_t meeting_for(const Together& together);
   void finish_meeting(size_t warp, size_t index);
-  [[nodiscard]] bool resume_ready(Order order);
+  [[nodiscard]] bool resume_ready();
+  [[nodiscard]] bool resume_drawn();
+  void check_mbarrier_address(const void* address, const std::string& doing);
+  Mbarrier& mbarrier_at(const void* address, const char* doing, const Place& place);
+  void complete_phase(Mbarrier& barrier, const Place& place);
   void resume(Thread& thread);
   [[nodiscard]] std::string waiting_threads() const;
   [[nodiscard]] int count(Thread::State state) const;
@@ -125,12 +158,17 @@ class Block {
   size_t parameter_bytes_;
   void (*call_)(void*);
   uint3 index_;
+  Order order_ = Order::kForward;
+  std::mt19937_64 random_;
+  int drawn_warp_ = 0, turns_left_ = 0;  // of the warp that goes first in a random order
   Since since_;
   std::vector<Thread> threads_;
   std::span<std::byte> stacks_;
   SharedMemory& shared_;
   Thread* current_ = nullptr;
-  std::vector<uint32_t> warp_syncs_;            // [warps]
+  std::vector<uint32_t> warp_syncs_;  // [warps]
+  Clocks clocks_;
+  std::map<const void*, Mbarrier> mbarriers_;   // by their address
   std::vector<std::vector<Meeting>> meetings_;  // [warps]  not yet complete
   size_t at_barrier_ = 0;  // threads that wait at __syncthreads(), all at barrier_where_
   std::source_location barrier_where_;

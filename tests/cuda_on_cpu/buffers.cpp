@@ -85,7 +85,7 @@ MaybeFinding Buffers::check(const void* pointer, size_t bytes) {
   return std::nullopt;
 }
 
-MaybeFinding Buffers::touch(const void* pointer, size_t bytes, Touch how, const Toucher& who,
+MaybeFinding Buffers::touch(const void* pointer, size_t bytes, Touch how, const Accessor& who,
                             const Since& since) {
   if (MaybeFinding finding = check(pointer, bytes)) return finding;
   Buffer& buffer = last_->second;
@@ -104,7 +104,7 @@ MaybeFinding Buffers::touch(const void* pointer, size_t bytes, Touch how, const 
                       "with no barrier in between",
                       i, buffer.number, written.by.thread,
                       of_other_block ? "another block" : "the block")};
-    if (how != Touch::kRead) written = {who, how == Touch::kAtomic};
+    if (how != Touch::kRead) written = {who.at, how == Touch::kAtomic};
   }
   return std::nullopt;
 }

@@ -41,7 +41,7 @@ class Buffers {
   // check() for an access of a kernel, which is also recorded. Finds a race if another thread wrote
   // there since the launch began and nothing orders the two accesses. (A write after another
   // thread's read is found only when the threads run in the other order.)
-  MaybeFinding touch(const void* address, size_t bytes, Touch how, const Toucher& who,
+  MaybeFinding touch(const void* address, size_t bytes, Touch how, const Accessor& who,
                      const Since& since);
 
  private:

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/cuda_on_cpu/faulty_kernels.h"
 #include "tests/cuda_on_cpu/include/cuda_on_cpu.h"
@@ -13,24 +14,43 @@ using cuda_on_cpu::Fault;
 using cuda_on_cpu::Order;
 using cuda_on_cpu::set_order;
 
-class BothOrders : public ::testing::TestWithParam<Order> {
- protected:
-  void SetUp() override { set_order(GetParam()); }
-  void TearDown() override { set_order(Order::kForward); }
-};
+constexpr uint64_t kSeeds = 10;  // of random orders
 
-TEST_P(BothOrders, RightKernelsRun) {
-  for (const CleanKernel& kernel : clean_kernels()) try {
+template <typename T>
+std::vector<T> all_of(std::span<const T> some, std::span<const T> others) {
+  std::vector<T> all(some.begin(), some.end());
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
+}
+std::vector<FaultyKernel> all_faulty() { return all_of(faulty_kernels(), faulty_mbarriers()); }
+
+void run_clean_kernels() {
+  for (const CleanKernel& kernel : all_of(clean_kernels(), clean_mbarriers())) try {
       kernel.run();
     } catch (const Fault& fault) {
       ADD_FAILURE() << kernel.name << ": " << fault.what();
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Faults, BothOrders, ::testing::Values(Order::kForward, Order::kBackward));
+class Faults : public ::testing::Test {
+ protected:
+  void TearDown() override { set_order(Order::kForward); }
+};
 
-TEST(Faults, EachIsReportedByItsNameAndPlace) {
-  for (const FaultyKernel& kernel : faulty_kernels()) try {
+TEST_F(Faults, RightKernelsRunInEveryOrder) {
+  for (const Order order : {Order::kForward, Order::kBackward}) {
+    set_order(order);
+    run_clean_kernels();
+  }
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    set_order(Order::kRandom, seed);
+    run_clean_kernels();
+  }
+}
+
+TEST_F(Faults, EachIsReportedByItsNameAndPlace) {
+  for (const FaultyKernel& kernel : all_faulty()) try {
       kernel.run();
       ADD_FAILURE() << kernel.name << ": no report";
     } catch (const Fault& fault) {
@@ -42,15 +62,21 @@ TEST(Faults, EachIsReportedByItsNameAndPlace) {
 }
 
 // A fault is found in either order of threads, though its text may differ.
-TEST(Faults, EachIsReportedInTheOtherOrderToo) {
+TEST_F(Faults, EachIsReportedInTheOtherOrderToo) {
   set_order(Order::kBackward);
-  for (const FaultyKernel& kernel : faulty_kernels())
-    EXPECT_THROW(kernel.run(), Fault) << kernel.name;
-  set_order(Order::kForward);
+  for (const FaultyKernel& kernel : all_faulty()) EXPECT_THROW(kernel.run(), Fault) << kernel.name;
 }
 
-TEST(Faults, AKernelRunsAfterAFaultyOne) {
-  for (const FaultyKernel& kernel : faulty_kernels()) {
+TEST_F(Faults, ThoseOfMbarriersAreReportedInRandomOrders) {
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    set_order(Order::kRandom, seed);
+    for (const FaultyKernel& kernel : faulty_mbarriers())
+      EXPECT_THROW(kernel.run(), Fault) << kernel.name << ", seed " << seed;
+  }
+}
+
+TEST_F(Faults, AKernelRunsAfterAFaultyOne) {
+  for (const FaultyKernel& kernel : all_faulty()) {
     EXPECT_THROW(kernel.run(), Fault) << kernel.name;
     EXPECT_NO_THROW(clean_kernels()[0].run()) << "after " << kernel.name;
   }

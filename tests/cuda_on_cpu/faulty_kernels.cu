@@ -1,31 +1,10 @@
 #include "tests/cuda_on_cpu/faulty_kernels.h"
-
-#include <vector>
-
-#include "core/kernels/shared/cuda/launch.cuh"
-#include "core/kernels/shared/cuda/ptx.cuh"
-#include "tests/cuda_on_cpu/device_array.h"
+#include "tests/cuda_on_cpu/run_tiny.cuh"
 
 namespace reprise::kernels::cuda::faulty {
 namespace {
 
-using cuda_on_cpu::DeviceArray;
 using enum FaultKind;
-
-constexpr int kFloats = 64;  // size of the buffer that a kernel gets; all values are 1
-
-using Kernel = void (*)(float* data, int n);
-
-// Runs it with n = 32, so that compilers know no index.
-template <Kernel kKernel, unsigned kThreads, unsigned kSharedFloats = 64, unsigned kBlocks = 1>
-void run() {
-  const DeviceArray<float> data(std::vector<float>(kFloats, 1.0f));
-  launch({.name = "tiny",
-          .grid = dim3(kBlocks),
-          .block = dim3(kThreads),
-          .shared_bytes = kSharedFloats * sizeof(float)},
-         nullptr, kKernel, data.data(), 32);
-}
 
 // ---- Global memory ----
 

@@ -16,11 +16,13 @@ struct FaultyKernel {
   void (*run)();
 };
 std::span<const FaultyKernel> faulty_kernels();
+std::span<const FaultyKernel> faulty_mbarriers();
 
 struct CleanKernel {
   const char* name;
   void (*run)();
 };
 std::span<const CleanKernel> clean_kernels();
+std::span<const CleanKernel> clean_mbarriers();
 
 }  // namespace reprise::kernels::cuda::faulty

@@ -36,7 +36,7 @@ void finish_copies(const std::vector<AsyncCopy>& copies) {
   for (const AsyncCopy& copy : copies) {
     std::memset(copy.to, 0, copy.bytes);
     if (copy.source_bytes > 0) std::memcpy(copy.to, copy.from, copy.source_bytes);
-    block.shared().end_copy(copy.to, copy.bytes, block.toucher(block.thread().number));
+    block.shared().end_copy(copy.to, copy.bytes, block.accessor(block.thread().number).at);
   }
 }
 
@@ -58,7 +58,7 @@ void check_access(const Access& access) {
     block.report(FaultKind::kUnaligned,
                  fmt::format("{} at {}, which is no multiple of {}", text_of(access),
                              access.address, access.alignment));
-  const Toucher who = block.toucher(block.thread().number);
+  const Accessor who = block.accessor(block.thread().number);
   if (block.shared().contains(access.address)) {
     const MaybeFinding finding =
         block.shared().touch(access.address, access.bytes, access.how, who);
@@ -93,7 +93,7 @@ void copy_async(void* shared, const void* global, int bytes, int source_bytes) {
   const InEmulator in_emulator;
   Block& block = *Block::running();
   const Place place{.code = __builtin_return_address(0)};
-  const Toucher who = block.toucher(block.thread().number);
+  const Accessor who = block.accessor(block.thread().number);
   const auto size = static_cast<size_t>(bytes), source = static_cast<size_t>(source_bytes);
   const std::string doing = fmt::format("copies {} of {} bytes asynchronously", source, size);
   if (source > size) block.report(FaultKind::kOutOfBounds, doing + " " + place.text());

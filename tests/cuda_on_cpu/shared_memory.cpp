@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace cuda_on_cpu {
 namespace {
 
@@ -11,6 +13,11 @@ constexpr size_t kVariableMargin = 64;  // unused bytes behind each variable
 constexpr size_t kCapacity = SharedMemory::kMostBytes + (32 << 10);
 
 size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+Finding touches_mbarrier(const std::string& name) {
+  return {FaultKind::kBarrier,
+          name + ": it is an mbarrier, which only barrier_arrive() and barrier_wait() may touch"};
+}
 
 }  // namespace
 
@@ -22,8 +29,12 @@ std::byte* SharedMemory::memory() const {
   return storage_.get() + (rounded_up(start, kStartAlignment) - start);
 }
 
-void SharedMemory::start_block(size_t dynamic_bytes, uint32_t barriers) {
-  for (size_t i = 0; i < used_; ++i) bytes_[i].copier = kNobody;
+void SharedMemory::start_block(size_t dynamic_bytes, size_t threads, uint32_t barriers) {
+  threads_ = threads;
+  for (size_t i = 0; i < used_; ++i) {
+    bytes_[i].copier = kNobody;
+    bytes_[i].is_mbarrier = false;
+  }
   regions_.assign(1, {nullptr, 0, dynamic_bytes});
   used_ = rounded_up(dynamic_bytes + kVariableMargin, kVariableAlignment);
   static_bytes_ = 0;
@@ -68,14 +79,21 @@ std::string SharedMemory::name_of(size_t offset) const {
                      nearest->bytes);
 }
 
+std::string SharedMemory::name_of(const Toucher& reader) const {
+  const auto number = static_cast<size_t>(reader.thread);
+  return number < threads_ ? fmt::format("thread {}", number)
+                           : fmt::format("the wgmma of warp {}", number - threads_);
+}
+
 MaybeFinding SharedMemory::check_bounds(const void* address, size_t bytes) const {
   const size_t offset = offset_of(address);
   if (region_of(offset, bytes) != nullptr) return std::nullopt;
   return Finding{FaultKind::kOutOfBounds, name_of(offset)};
 }
 
-MaybeFinding SharedMemory::check_read(size_t offset, const Toucher& who) const {
+MaybeFinding SharedMemory::check_read(size_t offset, const Accessor& who) const {
   const Byte& byte = bytes_[offset];
+  if (byte.is_mbarrier) return touches_mbarrier(name_of(offset));
   if (byte.copier != kNobody)
     return Finding{FaultKind::kInFlight,
                    fmt::format("{}: thread {} has not waited for its copy there", name_of(offset),
@@ -86,8 +104,9 @@ MaybeFinding SharedMemory::check_read(size_t offset, const Toucher& who) const {
                                                name_of(offset), byte.write.thread)};
 }
 
-MaybeFinding SharedMemory::check_write(size_t offset, const Toucher& who, bool is_atomic) const {
+MaybeFinding SharedMemory::check_write(size_t offset, const Accessor& who, bool is_atomic) const {
   const Byte& byte = bytes_[offset];
+  if (byte.is_mbarrier) return touches_mbarrier(name_of(offset));
   if (byte.copier != kNobody)
     return Finding{FaultKind::kInFlight,
                    fmt::format("{}: thread {} has not waited for its copy there", name_of(offset),
@@ -96,31 +115,54 @@ MaybeFinding SharedMemory::check_write(size_t offset, const Toucher& who, bool i
     return Finding{FaultKind::kRace,
                    fmt::format("{}: thread {} wrote it too, with no barrier in between",
                                name_of(offset), byte.write.thread)};
-  if (byte.read_barriers != who.barriers) return std::nullopt;
-  const uint32_t own_warp = 1u << who.warp(), own_lane = 1u << who.lane();
+  if (byte.read_barriers != who.at.barriers) return std::nullopt;
+  if (who.known != nullptr) return check_readers(offset, who);
+  const uint32_t own_warp = 1u << who.at.warp(), own_lane = 1u << who.at.lane();
   const bool other_warps = (byte.reader_warps & ~own_warp) != 0;
-  const bool other_lanes = byte.last_reader / 32 == who.warp() &&
-                           byte.read_warp_syncs == who.warp_syncs &&
-                           (byte.reader_lanes & ~own_lane) != 0;
+  const bool other_lanes = byte.last_reader / 32 == who.at.warp() &&
+                           byte.read_time == who.at.time && (byte.reader_lanes & ~own_lane) != 0;
   if (!other_warps && !other_lanes) return std::nullopt;
   return Finding{FaultKind::kRace,
                  fmt::format("{}: read by others, thread {} the last, with no barrier in between",
                              name_of(offset), byte.last_reader)};
 }
 
-void SharedMemory::remember_read(Byte& byte, const Toucher& who) {
-  const uint32_t warp = 1u << who.warp(), lane = 1u << who.lane();
-  const bool is_first = byte.read_barriers != who.barriers;
-  const bool same_run =
-      !is_first && byte.last_reader / 32 == who.warp() && byte.read_warp_syncs == who.warp_syncs;
-  byte.reader_warps = is_first ? warp : byte.reader_warps | warp;
-  byte.reader_lanes = same_run ? byte.reader_lanes | lane : lane;
-  byte.read_barriers = who.barriers;
-  byte.read_warp_syncs = who.warp_syncs;
-  byte.last_reader = who.thread;
+MaybeFinding SharedMemory::check_readers(size_t offset, const Accessor& who) const {
+  for (const Toucher& reader : read_sets_.of(bytes_[offset].readers))
+    if (!who.comes_after(reader))
+      return Finding{FaultKind::kRace,
+                     fmt::format("{}: read by others, {} the last, with no barrier in between",
+                                 name_of(offset), name_of(reader))};
+  return std::nullopt;
 }
 
-MaybeFinding SharedMemory::touch(const void* address, size_t bytes, Touch how, const Toucher& who) {
+void SharedMemory::remember_read(Byte& byte, const Accessor& who) {
+  const bool is_first = byte.read_barriers != who.at.barriers;
+  byte.read_barriers = who.at.barriers;
+  if (who.known != nullptr) {
+    if (read_sets_since_ != who.at.barriers) read_sets_.clear();
+    read_sets_since_ = who.at.barriers;
+    byte.readers = read_sets_.with(is_first ? ReadSets::kNone : byte.readers, who);
+    return;
+  }
+  const uint32_t warp = 1u << who.at.warp(), lane = 1u << who.at.lane();
+  const bool same_run =
+      !is_first && byte.last_reader / 32 == who.at.warp() && byte.read_time == who.at.time;
+  byte.reader_warps = is_first ? warp : byte.reader_warps | warp;
+  byte.reader_lanes = same_run ? byte.reader_lanes | lane : lane;
+  byte.readers = ReadSets::kNone;
+  byte.read_time = who.at.time;
+  byte.last_reader = static_cast<int16_t>(who.at.thread);
+}
+
+void SharedMemory::remember_write(Byte& byte, const Toucher& who, bool is_atomic) {
+  byte.write = who;
+  byte.written_at = ++clock_;
+  byte.was_atomic = is_atomic;
+}
+
+MaybeFinding SharedMemory::touch(const void* address, size_t bytes, Touch how,
+                                 const Accessor& who) {
   if (MaybeFinding finding = check_bounds(address, bytes)) return finding;
   const size_t begin = offset_of(address);
   for (size_t i = begin; i < begin + bytes; ++i) {
@@ -132,20 +174,20 @@ MaybeFinding SharedMemory::touch(const void* address, size_t bytes, Touch how, c
     if (how == Touch::kRead) {
       remember_read(bytes_[i], who);
     } else {
-      bytes_[i].write = who;
-      bytes_[i].written_at = ++clock_;
-      bytes_[i].was_atomic = is_atomic;
+      remember_write(bytes_[i], who.at, is_atomic);
+      bytes_[i].readers = ReadSets::kNone;  // it comes after them
     }
   }
   return std::nullopt;
 }
 
-MaybeFinding SharedMemory::begin_copy(const void* address, size_t bytes, const Toucher& who) {
+MaybeFinding SharedMemory::begin_copy(const void* address, size_t bytes, const Accessor& who) {
   if (MaybeFinding finding = check_bounds(address, bytes)) return finding;
   const size_t begin = offset_of(address);
   for (size_t i = begin; i < begin + bytes; ++i) {
     if (MaybeFinding finding = check_write(i, who, /*is_atomic=*/false)) return finding;
-    bytes_[i].copier = who.thread;
+    bytes_[i].copier = static_cast<int16_t>(who.at.thread);
+    bytes_[i].readers = ReadSets::kNone;
   }
   return std::nullopt;
 }
@@ -154,29 +196,53 @@ void SharedMemory::end_copy(const void* address, size_t bytes, const Toucher& wh
   const size_t begin = offset_of(address);
   for (size_t i = begin; i < begin + bytes; ++i) {
     bytes_[i].copier = kNobody;
-    bytes_[i].write = who;
-    bytes_[i].written_at = ++clock_;
-    bytes_[i].was_atomic = false;
+    remember_write(bytes_[i], who, /*is_atomic=*/false);
   }
 }
 
-void SharedMemory::fence_async_proxy(int thread) {
-  const auto index = static_cast<size_t>(thread);
-  if (fences_.size() <= index) fences_.resize(index + 1, 0);
-  fences_[index] = ++clock_;
+void SharedMemory::fence_async_proxy(const Toucher& who) {
+  const auto index = static_cast<size_t>(who.thread);
+  if (fences_.size() <= index) fences_.resize(index + 1);
+  fences_[index].push_back({++clock_, who});
 }
 
-MaybeFinding SharedMemory::read_by_async_proxy(uint32_t address, size_t bytes, const Toucher& who) {
-  const std::byte* at = memory() + address;
-  if (MaybeFinding finding = touch(at, bytes, Touch::kRead, who)) return finding;
+// The writer must have called a fence after it wrote, and the read must be ordered behind the first
+// such fence.
+MaybeFinding SharedMemory::check_fence(const Byte& byte, size_t offset, const Accessor& who) const {
+  const auto writer = static_cast<size_t>(byte.write.thread);
+  const auto none = std::vector<Fence>();
+  const std::vector<Fence>& fences = writer < fences_.size() ? fences_[writer] : none;
+  if (fences.empty() || fences.back().made_at < byte.written_at)
+    return Finding{FaultKind::kRace,
+                   fmt::format("{}: thread {} wrote it and has not called fence.proxy.async since",
+                               name_of(offset), writer)};
+  if (who.comes_after(fences.back().by)) return std::nullopt;
+  const auto first =
+      std::upper_bound(fences.begin(), fences.end(), byte.written_at,
+                       [](uint64_t at, const Fence& fence) { return at < fence.made_at; });
+  if (who.comes_after(first->by)) return std::nullopt;
+  return Finding{FaultKind::kRace,
+                 fmt::format("{}: thread {} wrote it and called fence.proxy.async, with no barrier "
+                             "between the fence and this",
+                             name_of(offset), writer)};
+}
+
+MaybeFinding SharedMemory::read_by_async_proxy(uint32_t address, size_t bytes,
+                                               const Accessor& started, const Toucher& done) {
+  if (MaybeFinding finding = check_bounds(memory() + address, bytes)) return finding;
   for (size_t i = address; i < address + bytes; ++i) {
-    const auto writer = static_cast<size_t>(bytes_[i].write.thread);
-    if (writer >= fences_.size() || fences_[writer] < bytes_[i].written_at)
-      return Finding{
-          FaultKind::kRace,
-          fmt::format("{}: thread {} wrote it and has not called fence.proxy.async since",
-                      name_of(i), writer)};
+    Byte& byte = bytes_[i];
+    if (MaybeFinding finding = check_read(i, started)) return finding;
+    if (MaybeFinding finding = check_fence(byte, i, started)) return finding;
+    remember_read(byte, {done, started.known});
   }
+  return std::nullopt;
+}
+
+MaybeFinding SharedMemory::make_mbarrier(const void* address, const Accessor& who) {
+  if (MaybeFinding finding = touch(address, sizeof(uint64_t), Touch::kWrite, who)) return finding;
+  const size_t begin = offset_of(address);
+  for (size_t i = begin; i < begin + sizeof(uint64_t); ++i) bytes_[i].is_mbarrier = true;
   return std::nullopt;
 }
 

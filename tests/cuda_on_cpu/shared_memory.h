@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/cuda_on_cpu/finding.h"
+#include "tests/cuda_on_cpu/read_sets.h"
 #include "tests/cuda_on_cpu/toucher.h"
 
 namespace cuda_on_cpu {
@@ -22,7 +23,7 @@ class SharedMemory {
 
   // Forgets everything: nothing is written, and there are `dynamic_bytes` and no variables.
   // `barriers` is greater than any Toucher's before.
-  void start_block(size_t dynamic_bytes, uint32_t barriers);
+  void start_block(size_t dynamic_bytes, size_t threads, uint32_t barriers);
 
   [[nodiscard]] std::byte* dynamic() { return memory(); }
   // Null where the block has no room for it.
@@ -30,9 +31,9 @@ class SharedMemory {
 
   [[nodiscard]] bool contains(const void* address) const;
   // Checks the access and remembers it.
-  MaybeFinding touch(const void* address, size_t bytes, Touch how, const Toucher& who);
+  MaybeFinding touch(const void* address, size_t bytes, Touch how, const Accessor& who);
   // An asynchronous copy begins: a write that is over only with end_copy().
-  MaybeFinding begin_copy(const void* address, size_t bytes, const Toucher& who);
+  MaybeFinding begin_copy(const void* address, size_t bytes, const Accessor& who);
   void end_copy(const void* address, size_t bytes, const Toucher& who);
 
   // The address in wgmma's descriptor: bytes from the start of the memory.
@@ -40,20 +41,30 @@ class SharedMemory {
     return static_cast<uint32_t>(offset_of(address));
   }
   [[nodiscard]] const std::byte* at(uint32_t address) const { return memory() + address; }
-  // Lets wgmma read what the thread has written so far, after a barrier.
-  void fence_async_proxy(int thread);
-  MaybeFinding read_by_async_proxy(uint32_t address, size_t bytes, const Toucher& who);
+  // Lets wgmma read what the thread has written so far, if it is ordered behind the fence.
+  void fence_async_proxy(const Toucher& who);
+  // A wgmma that was started by `started` reads, as late as `done`.
+  MaybeFinding read_by_async_proxy(uint32_t address, size_t bytes, const Accessor& started,
+                                   const Toucher& done);
+
+  // From now on the 8 bytes are a barrier, which no access may touch.
+  MaybeFinding make_mbarrier(const void* address, const Accessor& who);
+  // "byte 8 of the dynamic shared memory of 256 bytes"
+  [[nodiscard]] std::string name_of(const void* address) const {
+    return name_of(offset_of(address));
+  }
 
  private:
   static constexpr int kNobody = -1;
   struct Byte {
     Toucher write;  // the last one; before the block's start: never written
-    uint32_t read_barriers = 0, read_warp_syncs = 0;
+    uint32_t read_barriers = 0, read_time = 0;
     uint32_t reader_warps = 0;  // since the last barrier
     uint32_t reader_lanes = 0;  // lanes of the last reader's warp since its last __syncwarp()
-    int last_reader = kNobody;
-    int copier = kNobody;  // thread whose asynchronous copy is under way
-    bool was_atomic = false;
+    uint32_t readers = ReadSets::kNone;  // since the last barrier, in a block with mbarriers
+    int16_t last_reader = kNobody;
+    int16_t copier = kNobody;  // thread whose asynchronous copy is under way
+    bool was_atomic = false, is_mbarrier = false;
     uint64_t written_at = 0;  // by clock_
   };
   struct Region {
@@ -65,21 +76,33 @@ class SharedMemory {
   [[nodiscard]] size_t offset_of(const void* address) const;
   [[nodiscard]] const Region* region_of(size_t offset, size_t bytes) const;
   [[nodiscard]] std::string name_of(size_t offset) const;
+  [[nodiscard]] std::string name_of(const Toucher& reader) const;
   [[nodiscard]] bool is_unwritten(size_t offset) const {
     return bytes_[offset].write.barriers < first_barriers_;
   }
   [[nodiscard]] MaybeFinding check_bounds(const void* address, size_t bytes) const;
-  [[nodiscard]] MaybeFinding check_read(size_t offset, const Toucher& who) const;
-  [[nodiscard]] MaybeFinding check_write(size_t offset, const Toucher& who, bool is_atomic) const;
-  void remember_read(Byte& byte, const Toucher& who);
+  [[nodiscard]] MaybeFinding check_read(size_t offset, const Accessor& who) const;
+  [[nodiscard]] MaybeFinding check_write(size_t offset, const Accessor& who, bool is_atomic) const;
+  [[nodiscard]] MaybeFinding check_readers(size_t offset, const Accessor& who) const;
+  [[nodiscard]] MaybeFinding check_fence(const Byte& byte, size_t offset,
+                                         const Accessor& who) const;
+  void remember_read(Byte& byte, const Accessor& who);
+  void remember_write(Byte& byte, const Toucher& who, bool is_atomic);
 
   std::unique_ptr<std::byte[]> storage_;
   std::vector<Byte> bytes_;
   std::vector<Region> regions_;  // the dynamic part, then the variables
   size_t used_ = 0, static_bytes_ = 0;
-  uint32_t first_barriers_ = 0;   // value of barriers at the start of this block
-  uint64_t clock_ = 0;            // counts writes and fences
-  std::vector<uint64_t> fences_;  // [threads]  the last fence.proxy.async of each; 0: none
+  size_t threads_ = 0;           // of the block
+  uint32_t first_barriers_ = 0;  // value of barriers at the start of this block
+  ReadSets read_sets_;           // of reads since barrier number `read_sets_since_`
+  uint32_t read_sets_since_ = 0;
+  uint64_t clock_ = 0;  // counts writes and fences
+  struct Fence {
+    uint64_t made_at = 0;  // by clock_
+    Toucher by;
+  };
+  std::vector<std::vector<Fence>> fences_;  // [threads]  each fence.proxy.async, oldest first
 };
 
 }  // namespace cuda_on_cpu

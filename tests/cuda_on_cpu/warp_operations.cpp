@@ -89,7 +89,7 @@ void check_row(const void* row, int lane, int matrix) {
   if (reinterpret_cast<uintptr_t>(row) % 16 != 0)
     block.report(FaultKind::kUnaligned, doing + ", which is no multiple of 16");
   const int reader = block.thread().warp() * 32 + lane;
-  block.report_if(block.shared().touch(row, 16, Touch::kRead, block.toucher(reader)), doing);
+  block.report_if(block.shared().touch(row, 16, Touch::kRead, block.accessor(reader)), doing);
 }
 
 // [PTX ISA, "ldmatrix": lane 8 i + r brings the address of row r of matrix i; lane L receives
@@ -166,7 +166,14 @@ void compute_product(Operands operands, uint32_t /*lanes*/) {
 
 // ---- wgmma ----
 
-using Products = std::vector<WarpgroupProduct>;
+using Products = std::vector<StartedProduct>;
+
+// The warp that reads by wgmma: when and with what knowledge all its lanes had started it, and when
+// it has read.
+struct WgmmaReader {
+  Accessor started;
+  Toucher done;
+};
 
 // The address of element (k, n) of B. [PTX ISA, "Matrix Descriptor Format", "Strides"; with
 // 128-byte swizzling, bits 4 to 6 of the address are xored with bits 7 to 9]
@@ -185,7 +192,7 @@ uint32_t address_of_b(uint64_t descriptor, bool is_transposed, uint32_t k, uint3
 template <typename T>
 void gather_a(Operands operands, size_t index, double (&a)[16][16]) {
   for_lanes(kAllLanes, [&](int lane) {
-    const auto& own = operand<Products>(operands, lane)[index].a;
+    const auto& own = operand<Products>(operands, lane)[index].product.a;
     const int g = lane / 4, t = lane % 4;
     for (int i = 0; i < 8; ++i)
       a[g + (i / 2 % 2) * 8][2 * t + i % 2 + (i / 4) * 8] =
@@ -195,12 +202,14 @@ void gather_a(Operands operands, size_t index, double (&a)[16][16]) {
 
 // One element of a matrix that a descriptor describes.
 template <typename T>
-double described(uint64_t descriptor, bool is_transposed, int k, int n, const std::string& doing) {
+double described(const WgmmaReader& reader, uint64_t descriptor, bool is_transposed, int k, int n,
+                 const char* doing) {
   Block& block = *Block::running();
   const uint32_t at =
       address_of_b(descriptor, is_transposed, static_cast<uint32_t>(k), static_cast<uint32_t>(n));
-  block.report_if(
-      block.shared().read_by_async_proxy(at, 2, block.toucher(block.thread().warp() * 32)), doing);
+  if (const MaybeFinding finding =
+          block.shared().read_by_async_proxy(at, 2, reader.started, reader.done))
+    block.report_if(finding, doing);
   T value;
   std::memcpy(&value.bits, block.shared().at(at), 2);
   return static_cast<double>(static_cast<float>(value));
@@ -209,9 +218,19 @@ double described(uint64_t descriptor, bool is_transposed, int k, int n, const st
 template <typename T>
 void multiply_one(Operands operands, size_t index) {
   Block& block = *Block::running();
-  const WarpgroupProduct product = operand<Products>(operands, 0)[index];
+  const StartedProduct& started = operand<Products>(operands, 0)[index];
+  const WarpgroupProduct& product = started.product;
   if (product.b >> 62 != 1 || (product.shared_a != 0 && product.shared_a >> 62 != 1))
     block.report(FaultKind::kWarp, "wgmma with a descriptor of another swizzle than 128 bytes");
+  Clock known;
+  if (started.known != nullptr) {
+    std::vector<std::shared_ptr<const Clock>> lanes;
+    for_lanes(kAllLanes,
+              [&](int lane) { lanes.push_back(operand<Products>(operands, lane)[index].known); });
+    known = Clocks::known_to_all(lanes);
+  }
+  const WgmmaReader reader{{started.at, started.known == nullptr ? nullptr : &known},
+                           block.wgmma_reader()};
   double a[16][16];
   if (product.shared_a == 0) {
     gather_a<T>(operands, index, a);
@@ -219,16 +238,16 @@ void multiply_one(Operands operands, size_t index) {
     const int first = block.thread().warp() % 4 * 16;
     for (int row = 0; row < 16; ++row)
       for (int k = 0; k < 16; ++k)
-        a[row][k] = described<T>(product.shared_a, false, k, first + row, "wgmma reads A");
+        a[row][k] = described<T>(reader, product.shared_a, false, k, first + row, "wgmma reads A");
   }
   const int columns = 8 * product.tiles;
   std::vector<double> b(static_cast<size_t>(16 * columns));
   for (int k = 0; k < 16; ++k)
     for (int n = 0; n < columns; ++n)
       b[static_cast<size_t>(k * columns + n)] =
-          described<T>(product.b, product.is_transposed, k, n, "wgmma reads B");
+          described<T>(reader, product.b, product.is_transposed, k, n, "wgmma reads B");
   for_lanes(kAllLanes, [&](int lane) {
-    const WarpgroupProduct& own = operand<Products>(operands, lane)[index];
+    const WarpgroupProduct& own = operand<Products>(operands, lane)[index].product;
     const int g = lane / 4, t = lane % 4;
     for (int i = 0; i < 4 * own.tiles; ++i) {
       const int row = g + (i / 2 % 2) * 8, column = i / 4 * 8 + 2 * t + i % 2;
@@ -245,21 +264,24 @@ void compute_warpgroup(Operands operands, uint32_t /*lanes*/) {
   for_lanes(kAllLanes, [&](int lane) {
     const Products& own = operand<Products>(operands, lane);
     bool is_same = own.size() == first.size();
-    for (size_t i = 0; is_same && i < own.size(); ++i)
-      is_same = own[i].b == first[i].b && own[i].shared_a == first[i].shared_a &&
-                own[i].tiles == first[i].tiles && own[i].is_transposed == first[i].is_transposed &&
-                own[i].is_bf16 == first[i].is_bf16 && own[i].accumulates == first[i].accumulates;
+    for (size_t i = 0; is_same && i < own.size(); ++i) {
+      const WarpgroupProduct &a = own[i].product, &b = first[i].product;
+      is_same = a.b == b.b && a.shared_a == b.shared_a && a.tiles == b.tiles &&
+                a.is_transposed == b.is_transposed && a.is_bf16 == b.is_bf16 &&
+                a.accumulates == b.accumulates;
+    }
     if (!is_same)
       Block::running()->report(FaultKind::kWarp,
                                fmt::format("lane {} has started other wgmma than lane 0", lane));
   });
   for (size_t i = 0; i < first.size(); ++i) {
-    if (first[i].is_bf16) {
+    if (first[i].product.is_bf16) {
       multiply_one<__nv_bfloat16>(operands, i);
     } else {
       multiply_one<__half>(operands, i);
     }
   }
+  Block::running()->finish_wgmma();
 }
 
 }  // namespace
@@ -333,7 +355,7 @@ uint32_t shared_address(const void* shared) {
 void fence_async_proxy() {
   const InEmulator in_emulator;
   Block& block = *Block::running();
-  block.shared().fence_async_proxy(block.thread().number);
+  block.shared().fence_async_proxy(block.accessor(block.thread().number).at);
 }
 
 void warpgroup_begin() {
@@ -346,10 +368,14 @@ void warpgroup_begin() {
 
 void warpgroup_multiply(const WarpgroupProduct& product) {
   const InEmulator in_emulator;
-  Thread& thread = Block::running()->thread();
-  if (!thread.in_warpgroup)
-    Block::running()->report(FaultKind::kWarp, "wgmma without wgmma.fence before it");
-  thread.open_products.push_back(product);
+  Block& block = *Block::running();
+  Thread& thread = block.thread();
+  if (!thread.in_warpgroup) block.report(FaultKind::kWarp, "wgmma without wgmma.fence before it");
+  const int first_lane = thread.warp() * 32;
+  StartedProduct started{.product = product, .at = block.accessor(first_lane).at};
+  if (block.clocks().are_kept())
+    started.known = block.clocks().known(static_cast<size_t>(thread.number));
+  thread.open_products.push_back(std::move(started));
 }
 
 void warpgroup_commit() {

@@ -24,10 +24,11 @@ struct Launch {
 };
 
 // The order in which the threads of a block are resumed. A kernel's result must not depend on it.
-// The default comes from the environment variable CUDA_ON_CPU_ORDER (forward, backward), or is
-// forward.
-enum class Order : uint8_t { kForward, kBackward };
-void set_order(Order order);
+// The default comes from the environment variable CUDA_ON_CPU_ORDER (forward, backward or
+// random:SEED), or is forward.
+enum class Order : uint8_t { kForward, kBackward, kRandom };
+// kRandom: each launch draws anew from `seed` which thread is next.
+void set_order(Order order, uint64_t seed = 0);
 
 // Runs call(parameters) in every thread of the grid. `parameters` are readable by the kernel, as a
 // device's parameters are. Throws Fault on the first thing reported; what the kernel has written by
@@ -82,6 +83,9 @@ struct WarpgroupProduct {
 void warpgroup_multiply(const WarpgroupProduct& product);
 void warpgroup_commit();
 void warpgroup_wait(int most_pending);
+void barrier_init(const void* barrier, unsigned arrivals);
+void barrier_arrive(const void* barrier);
+void barrier_wait(const void* barrier, unsigned parity);
 float exp2_approx(float x);
 uint4 load_global_16(const void* global);
 uint32_t pack_pair(float low, float high, bool is_bf16);

@@ -423,6 +423,75 @@ __device__ __forceinline__ void warpgroup_wait(Sums&... c) {
 #endif
 }
 
+// ---- Barriers of some threads: mbarrier (PTX ISA, "Parallel Synchronization and Communication
+// Instructions: mbarrier") ----
+
+// A barrier in shared memory, 8-byte aligned, that only these functions may touch. Its phases count
+// from 0: one is complete when `arrivals` calls of barrier_arrive() were made in it, and the next
+// begins.
+using SharedBarrier = uint64_t;
+
+// Begins phase 0. Called once, by one thread; the others use the barrier after a __syncthreads().
+__device__ __forceinline__ void barrier_init(SharedBarrier* barrier, unsigned arrivals) {
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::barrier_init(barrier, arrivals);
+#else
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;\n" ::"r"(shared_address(barrier)), "r"(arrivals)
+               : "memory");
+#endif
+}
+
+// Counts in the barrier's phase. What this thread did before comes before what a thread does that
+// has waited for the phase (release, in the block).
+__device__ __forceinline__ void barrier_arrive(SharedBarrier* barrier) {
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::barrier_arrive(barrier);
+#else
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];\n" ::"r"(shared_address(barrier)) : "memory");
+#endif
+}
+
+// Waits until the latest phase of this parity is complete (acquire, in the block): phase k has
+// parity k % 2. On a fresh barrier parity 1 returns at once, as if a phase -1 were complete. A
+// thread must wait for a phase before the next one can complete.
+__device__ __forceinline__ void barrier_wait(SharedBarrier* barrier, unsigned parity) {
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::barrier_wait(barrier, parity);
+#else
+  asm volatile(
+      "{\n"
+      ".reg .pred complete;\n"
+      "repeat:\n"
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+      "mbarrier.test_wait.parity.shared.b64 complete, [%0], %1;\n"
+#else
+      "mbarrier.try_wait.parity.shared.b64 complete, [%0], %1;\n"  // may sleep meanwhile
+#endif
+      "@!complete bra repeat;\n"
+      "}\n" ::"r"(shared_address(barrier)),
+      "r"(parity)
+      : "memory");
+#endif
+}
+
+// The registers of a thread, for all warps of a warpgroup together: a multiple of 8 from 24 to 256.
+// Raising waits until others have lowered theirs. Only sm_90a; elsewhere nothing.
+template <int kRegisters>
+__device__ __forceinline__ void raise_registers() {
+  static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;\n" ::"n"(kRegisters));
+#endif
+}
+
+template <int kRegisters>
+__device__ __forceinline__ void lower_registers() {
+  static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;\n" ::"n"(kRegisters));
+#endif
+}
+
 // ---- Single values ----
 
 // 2^x with relative error 2^-22; results below 2^-126 are 0, NaN stays NaN (ex2.approx.ftz.f32).

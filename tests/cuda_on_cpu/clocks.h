@@ -1,0 +1,51 @@
+// What each thread of a block knows of the others' accesses: vector clocks, kept from the block's
+// first mbarrier on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tests/cuda_on_cpu/toucher.h"
+
+namespace cuda_on_cpu {
+
+// Raises each element of `clock` to that of `other`.
+void join(Clock& clock, const Clock& other);
+
+class Clocks {
+ public:
+  // Nothing is kept until start().
+  void stop() { known_.clear(); }
+  // warp_syncs [warps]: the __syncwarp() calls so far, whose order holds on.
+  void start(size_t threads, std::span<const uint32_t> warp_syncs);
+  [[nodiscard]] bool are_kept() const { return !known_.empty(); }
+
+  [[nodiscard]] uint32_t time(size_t thread) const { return times_[thread]; }
+  [[nodiscard]] std::shared_ptr<const Clock> known(size_t thread) const { return known_[thread]; }
+  // What all of the warp's lanes know.
+  [[nodiscard]] static Clock known_to_all(std::span<const std::shared_ptr<const Clock>> lanes);
+
+  // The thread's accesses so far come before what acquires `to`.
+  void release(size_t thread, Clock& to);
+  // What was released to `from` comes before what the thread does from now on.
+  void acquire(size_t thread, const Clock& from);
+  // A __syncwarp() of the lanes of a mask.
+  void sync_lanes(size_t warp, uint32_t lanes);
+
+  // The wgmma of a warp as a thread of its own, for it reads after the warp has started it.
+  [[nodiscard]] size_t wgmma_of(size_t warp) const { return threads_ + warp; }
+  // All lanes have waited for the warp's wgmma.
+  void finish_wgmma(size_t warp);
+
+ private:
+  Clock& own(size_t thread);
+
+  size_t threads_ = 0;
+  std::vector<uint32_t> times_;                // [threads + warps]
+  std::vector<std::shared_ptr<Clock>> known_;  // [threads]  lanes may share one
+};
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,33 @@
+// The reads of a byte of shared memory that a later write must come after. Many bytes have the same
+// readers, so a byte holds the number of a set.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tests/cuda_on_cpu/toucher.h"
+
+namespace cuda_on_cpu {
+
+class ReadSets {
+ public:
+  static constexpr uint32_t kNone = 0;  // the empty set
+
+  void clear();
+  // The set of those reads of `set` that do not come before the access, and of the access.
+  uint32_t with(uint32_t set, const Accessor& who);
+  [[nodiscard]] std::span<const Toucher> of(uint32_t set) const;
+
+ private:
+  struct Range {
+    size_t begin = 0, end = 0;
+  };
+  std::vector<Toucher> readers_;
+  std::vector<Range> sets_{{}};
+  // The last call of with(): the bytes of one access and of a tile have mostly the same history.
+  uint32_t last_set_ = kNone, last_result_ = kNone;
+  Toucher last_reader_;
+};
+
+}  // namespace cuda_on_cpu

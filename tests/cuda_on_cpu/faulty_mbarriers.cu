@@ -318,7 +318,7 @@ constexpr FaultyKernel kFaultyMbarriers[] = {
     {"too_few_arrivals", kBarrier, "completes phase 1", run_ring<Slip::kTooFewArrivals>},
     {"one_consumer_counted", kBarrier, "completes phase 1", run_ring<Slip::kOneConsumerCounted>},
     {"one_lane_arrives_alone", kRace, "wrote it", run<one_lane_arrives_alone, 64>},
-    {"one_lane_waits_alone", kRace, "wrote it", run<one_lane_waits_alone, 64>},
+    {"one_lane_waits_alone", kRace, "with no barrier in between", run<one_lane_waits_alone, 64>},
     {"write_after_arrival", kRace, "wrote it too", run<write_after_arrival, 64>},
     {"write_while_others_read", kRace, "read by others", run<write_while_others_read, 64>},
     {"global_without_wait", kRace, "in the same launch", run<global_without_wait, 64>},

@@ -14,11 +14,6 @@ constexpr size_t kCapacity = SharedMemory::kMostBytes + (32 << 10);
 
 size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-Finding touches_mbarrier(const std::string& name) {
-  return {FaultKind::kBarrier,
-          name + ": it is an mbarrier, which only barrier_arrive() and barrier_wait() may touch"};
-}
-
 }  // namespace
 
 SharedMemory::SharedMemory()
@@ -31,10 +26,7 @@ std::byte* SharedMemory::memory() const {
 
 void SharedMemory::start_block(size_t dynamic_bytes, size_t threads, uint32_t barriers) {
   threads_ = threads;
-  for (size_t i = 0; i < used_; ++i) {
-    bytes_[i].copier = kNobody;
-    bytes_[i].is_mbarrier = false;
-  }
+  for (size_t i = 0; i < used_; ++i) bytes_[i].copier = kNobody;
   regions_.assign(1, {nullptr, 0, dynamic_bytes});
   used_ = rounded_up(dynamic_bytes + kVariableMargin, kVariableAlignment);
   static_bytes_ = 0;
@@ -79,8 +71,8 @@ std::string SharedMemory::name_of(size_t offset) const {
                      nearest->bytes);
 }
 
-std::string SharedMemory::name_of(const Toucher& reader) const {
-  const auto number = static_cast<size_t>(reader.thread);
+std::string SharedMemory::name_of_reader(int reader) const {
+  const auto number = static_cast<size_t>(reader);
   return number < threads_ ? fmt::format("thread {}", number)
                            : fmt::format("the wgmma of warp {}", number - threads_);
 }
@@ -91,71 +83,85 @@ MaybeFinding SharedMemory::check_bounds(const void* address, size_t bytes) const
   return Finding{FaultKind::kOutOfBounds, name_of(offset)};
 }
 
-MaybeFinding SharedMemory::check_read(size_t offset, const Accessor& who) const {
-  const Byte& byte = bytes_[offset];
-  if (byte.is_mbarrier) return touches_mbarrier(name_of(offset));
-  if (byte.copier != kNobody)
-    return Finding{FaultKind::kInFlight,
-                   fmt::format("{}: thread {} has not waited for its copy there", name_of(offset),
-                               byte.copier)};
-  if (is_unwritten(offset)) return Finding{FaultKind::kUninitialized, name_of(offset)};
-  if (who.comes_after(byte.write)) return std::nullopt;
-  return Finding{FaultKind::kRace, fmt::format("{}: thread {} wrote it, with no barrier in between",
-                                               name_of(offset), byte.write.thread)};
+// Who a byte belongs to in place of the block: an mbarrier, or a copy that is under way.
+Finding SharedMemory::held(size_t offset) const {
+  const int copier = bytes_[offset].copier;
+  if (copier == kMbarrier)
+    return {FaultKind::kBarrier,
+            name_of(offset) +
+                ": it is an mbarrier, which only barrier_arrive() and barrier_wait() may touch"};
+  return {FaultKind::kInFlight,
+          fmt::format("{}: thread {} has not waited for its copy there", name_of(offset), copier)};
 }
 
-MaybeFinding SharedMemory::check_write(size_t offset, const Accessor& who, bool is_atomic) const {
+inline bool SharedMemory::may_read(const Byte& byte, const Accessor& who) const {
+  return byte.copier == kNobody && !is_unwritten(byte) && who.comes_after(byte.write);
+}
+
+Finding SharedMemory::why_not_read(size_t offset) const {
   const Byte& byte = bytes_[offset];
-  if (byte.is_mbarrier) return touches_mbarrier(name_of(offset));
-  if (byte.copier != kNobody)
-    return Finding{FaultKind::kInFlight,
-                   fmt::format("{}: thread {} has not waited for its copy there", name_of(offset),
-                               byte.copier)};
+  if (byte.copier != kNobody) return held(offset);
+  if (is_unwritten(byte)) return {FaultKind::kUninitialized, name_of(offset)};
+  return {FaultKind::kRace, fmt::format("{}: thread {} wrote it, with no barrier in between",
+                                        name_of(offset), byte.write.thread)};
+}
+
+inline bool SharedMemory::may_write(const Byte& byte, const Accessor& who, bool is_atomic) const {
+  return byte.copier == kNobody &&
+         (who.comes_after(byte.write) || (is_atomic && byte.was_atomic)) &&
+         (byte.read_barriers != who.at.barriers || !reader_before(byte, who));
+}
+
+Finding SharedMemory::why_not_write(size_t offset, const Accessor& who, bool is_atomic) const {
+  const Byte& byte = bytes_[offset];
+  if (byte.copier != kNobody) return held(offset);
   if (!who.comes_after(byte.write) && !(is_atomic && byte.was_atomic))
-    return Finding{FaultKind::kRace,
-                   fmt::format("{}: thread {} wrote it too, with no barrier in between",
-                               name_of(offset), byte.write.thread)};
-  if (byte.read_barriers != who.at.barriers) return std::nullopt;
-  if (who.known != nullptr) return check_readers(offset, who);
+    return {FaultKind::kRace, fmt::format("{}: thread {} wrote it too, with no barrier in between",
+                                          name_of(offset), byte.write.thread)};
+  return {FaultKind::kRace,
+          fmt::format("{}: read by others, {} the last, with no barrier in between",
+                      name_of(offset), name_of_reader(*reader_before(byte, who)))};
+}
+
+// One who has read the byte since the last barrier and does not come before; none is an empty
+// optional.
+std::optional<int> SharedMemory::reader_before(const Byte& byte, const Accessor& who) const {
+  if (who.known != nullptr) {
+    for (const Toucher& reader : read_sets_.of(byte.readers))
+      if (!who.comes_after(reader)) return reader.thread;
+    return std::nullopt;
+  }
   const uint32_t own_warp = 1u << who.at.warp(), own_lane = 1u << who.at.lane();
   const bool other_warps = (byte.reader_warps & ~own_warp) != 0;
   const bool other_lanes = byte.last_reader / 32 == who.at.warp() &&
                            byte.read_time == who.at.time && (byte.reader_lanes & ~own_lane) != 0;
   if (!other_warps && !other_lanes) return std::nullopt;
-  return Finding{FaultKind::kRace,
-                 fmt::format("{}: read by others, thread {} the last, with no barrier in between",
-                             name_of(offset), byte.last_reader)};
+  return byte.last_reader;
 }
 
-MaybeFinding SharedMemory::check_readers(size_t offset, const Accessor& who) const {
-  for (const Toucher& reader : read_sets_.of(bytes_[offset].readers))
-    if (!who.comes_after(reader))
-      return Finding{FaultKind::kRace,
-                     fmt::format("{}: read by others, {} the last, with no barrier in between",
-                                 name_of(offset), name_of(reader))};
-  return std::nullopt;
-}
-
-void SharedMemory::remember_read(Byte& byte, const Accessor& who) {
+void SharedMemory::remember_read_in_set(Byte& byte, const Accessor& who) {
+  if (read_sets_since_ != who.at.barriers) read_sets_.clear();
+  read_sets_since_ = who.at.barriers;
   const bool is_first = byte.read_barriers != who.at.barriers;
+  byte.readers = read_sets_.with(is_first ? ReadSets::kNone : byte.readers, who);
   byte.read_barriers = who.at.barriers;
-  if (who.known != nullptr) {
-    if (read_sets_since_ != who.at.barriers) read_sets_.clear();
-    read_sets_since_ = who.at.barriers;
-    byte.readers = read_sets_.with(is_first ? ReadSets::kNone : byte.readers, who);
-    return;
-  }
+}
+
+inline void SharedMemory::remember_read(Byte& byte, const Accessor& who) {
+  if (who.known != nullptr) return remember_read_in_set(byte, who);
   const uint32_t warp = 1u << who.at.warp(), lane = 1u << who.at.lane();
+  const bool is_first = byte.read_barriers != who.at.barriers;
   const bool same_run =
       !is_first && byte.last_reader / 32 == who.at.warp() && byte.read_time == who.at.time;
   byte.reader_warps = is_first ? warp : byte.reader_warps | warp;
   byte.reader_lanes = same_run ? byte.reader_lanes | lane : lane;
-  byte.readers = ReadSets::kNone;
+  byte.read_barriers = who.at.barriers;
   byte.read_time = who.at.time;
   byte.last_reader = static_cast<int16_t>(who.at.thread);
+  byte.readers = ReadSets::kNone;  // the block has no mbarrier yet
 }
 
-void SharedMemory::remember_write(Byte& byte, const Toucher& who, bool is_atomic) {
+inline void SharedMemory::remember_write(Byte& byte, const Toucher& who, bool is_atomic) {
   byte.write = who;
   byte.written_at = ++clock_;
   byte.was_atomic = is_atomic;
@@ -166,17 +172,17 @@ MaybeFinding SharedMemory::touch(const void* address, size_t bytes, Touch how,
   if (MaybeFinding finding = check_bounds(address, bytes)) return finding;
   const size_t begin = offset_of(address);
   for (size_t i = begin; i < begin + bytes; ++i) {
-    const bool is_atomic = how == Touch::kAtomic;
-    if (MaybeFinding finding =
-            how == Touch::kRead ? check_read(i, who) : check_write(i, who, is_atomic))
-      return finding;
-    if (is_atomic && is_unwritten(i)) return Finding{FaultKind::kUninitialized, name_of(i)};
+    Byte& byte = bytes_[i];
     if (how == Touch::kRead) {
-      remember_read(bytes_[i], who);
-    } else {
-      remember_write(bytes_[i], who.at, is_atomic);
-      bytes_[i].readers = ReadSets::kNone;  // it comes after them
+      if (!may_read(byte, who)) return why_not_read(i);
+      remember_read(byte, who);
+      continue;
     }
+    const bool is_atomic = how == Touch::kAtomic;
+    if (!may_write(byte, who, is_atomic)) return why_not_write(i, who, is_atomic);
+    if (is_atomic && is_unwritten(byte)) return Finding{FaultKind::kUninitialized, name_of(i)};
+    remember_write(byte, who.at, is_atomic);
+    byte.readers = ReadSets::kNone;  // it comes after them
   }
   return std::nullopt;
 }
@@ -185,9 +191,11 @@ MaybeFinding SharedMemory::begin_copy(const void* address, size_t bytes, const A
   if (MaybeFinding finding = check_bounds(address, bytes)) return finding;
   const size_t begin = offset_of(address);
   for (size_t i = begin; i < begin + bytes; ++i) {
-    if (MaybeFinding finding = check_write(i, who, /*is_atomic=*/false)) return finding;
-    bytes_[i].copier = static_cast<int16_t>(who.at.thread);
-    bytes_[i].readers = ReadSets::kNone;
+    Byte& byte = bytes_[i];
+    if (!may_write(byte, who, /*is_atomic=*/false))
+      return why_not_write(i, who, /*is_atomic=*/false);
+    byte.copier = static_cast<int16_t>(who.at.thread);
+    byte.readers = ReadSets::kNone;
   }
   return std::nullopt;
 }
@@ -208,7 +216,8 @@ void SharedMemory::fence_async_proxy(const Toucher& who) {
 
 // The writer must have called a fence after it wrote, and the read must be ordered behind the first
 // such fence.
-MaybeFinding SharedMemory::check_fence(const Byte& byte, size_t offset, const Accessor& who) const {
+MaybeFinding SharedMemory::check_fence(size_t offset, const Accessor& who) const {
+  const Byte& byte = bytes_[offset];
   const auto writer = static_cast<size_t>(byte.write.thread);
   const auto none = std::vector<Fence>();
   const std::vector<Fence>& fences = writer < fences_.size() ? fences_[writer] : none;
@@ -232,8 +241,8 @@ MaybeFinding SharedMemory::read_by_async_proxy(uint32_t address, size_t bytes,
   if (MaybeFinding finding = check_bounds(memory() + address, bytes)) return finding;
   for (size_t i = address; i < address + bytes; ++i) {
     Byte& byte = bytes_[i];
-    if (MaybeFinding finding = check_read(i, started)) return finding;
-    if (MaybeFinding finding = check_fence(byte, i, started)) return finding;
+    if (!may_read(byte, started)) return why_not_read(i);
+    if (MaybeFinding finding = check_fence(i, started)) return finding;
     remember_read(byte, {done, started.known});
   }
   return std::nullopt;
@@ -242,7 +251,7 @@ MaybeFinding SharedMemory::read_by_async_proxy(uint32_t address, size_t bytes,
 MaybeFinding SharedMemory::make_mbarrier(const void* address, const Accessor& who) {
   if (MaybeFinding finding = touch(address, sizeof(uint64_t), Touch::kWrite, who)) return finding;
   const size_t begin = offset_of(address);
-  for (size_t i = begin; i < begin + sizeof(uint64_t); ++i) bytes_[i].is_mbarrier = true;
+  for (size_t i = begin; i < begin + sizeof(uint64_t); ++i) bytes_[i].copier = kMbarrier;
   return std::nullopt;
 }
 

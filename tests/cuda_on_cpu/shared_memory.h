@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,7 @@ class SharedMemory {
   }
 
  private:
-  static constexpr int kNobody = -1;
+  static constexpr int kNobody = -1, kMbarrier = -2;
   struct Byte {
     Toucher write;  // the last one; before the block's start: never written
     uint32_t read_barriers = 0, read_time = 0;
@@ -63,8 +64,8 @@ class SharedMemory {
     uint32_t reader_lanes = 0;  // lanes of the last reader's warp since its last __syncwarp()
     uint32_t readers = ReadSets::kNone;  // since the last barrier, in a block with mbarriers
     int16_t last_reader = kNobody;
-    int16_t copier = kNobody;  // thread whose asynchronous copy is under way
-    bool was_atomic = false, is_mbarrier = false;
+    int16_t copier = kNobody;  // thread whose asynchronous copy is under way, or kMbarrier
+    bool was_atomic = false;
     uint64_t written_at = 0;  // by clock_
   };
   struct Region {
@@ -76,17 +77,21 @@ class SharedMemory {
   [[nodiscard]] size_t offset_of(const void* address) const;
   [[nodiscard]] const Region* region_of(size_t offset, size_t bytes) const;
   [[nodiscard]] std::string name_of(size_t offset) const;
-  [[nodiscard]] std::string name_of(const Toucher& reader) const;
-  [[nodiscard]] bool is_unwritten(size_t offset) const {
-    return bytes_[offset].write.barriers < first_barriers_;
+  [[nodiscard]] std::string name_of_reader(int reader) const;
+  [[nodiscard]] bool is_unwritten(const Byte& byte) const {
+    return byte.write.barriers < first_barriers_;
   }
   [[nodiscard]] MaybeFinding check_bounds(const void* address, size_t bytes) const;
-  [[nodiscard]] MaybeFinding check_read(size_t offset, const Accessor& who) const;
-  [[nodiscard]] MaybeFinding check_write(size_t offset, const Accessor& who, bool is_atomic) const;
-  [[nodiscard]] MaybeFinding check_readers(size_t offset, const Accessor& who) const;
-  [[nodiscard]] MaybeFinding check_fence(const Byte& byte, size_t offset,
-                                         const Accessor& who) const;
+  [[nodiscard]] bool may_read(const Byte& byte, const Accessor& who) const;
+  [[nodiscard]] bool may_write(const Byte& byte, const Accessor& who, bool is_atomic) const;
+  [[nodiscard]] std::optional<int> reader_before(const Byte& byte, const Accessor& who) const;
+  // For what may not be read or written.
+  [[nodiscard]] Finding held(size_t offset) const;
+  [[nodiscard]] Finding why_not_read(size_t offset) const;
+  [[nodiscard]] Finding why_not_write(size_t offset, const Accessor& who, bool is_atomic) const;
+  [[nodiscard]] MaybeFinding check_fence(size_t offset, const Accessor& who) const;
   void remember_read(Byte& byte, const Accessor& who);
+  void remember_read_in_set(Byte& byte, const Accessor& who);
   void remember_write(Byte& byte, const Toucher& who, bool is_atomic);
 
   std::unique_ptr<std::byte[]> storage_;

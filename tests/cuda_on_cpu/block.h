@@ -97,6 +97,7 @@ class Block {
   // ---- From within a thread ----
 
   [[nodiscard]] Thread& thread() { return *current_; }
+  [[nodiscard]] const Thread& thread() const { return *current_; }
   // True if a thread runs the kernel's own code now.
   [[nodiscard]] bool is_in_kernel() const { return current_ != nullptr && !current_->in_emulator; }
   [[nodiscard]] Accessor accessor(int thread_number) const;

@@ -227,6 +227,20 @@ __global__ void others_have_returned(float* data, int n) {
   });
 }
 
+// Enough reads, each of another time, for the emulator to forget those that later ones replace.
+__global__ void write_after_many_reads(float* data, int n) {
+  constexpr int kRounds = 1000;
+  with_barrier(2 * kFloats * kRounds, [&](SharedBarrier* barrier, float* shared, int t) {
+    float sum = 0.0f;
+    for (int round = 0; round < kRounds; ++round) {
+      sum += shared[n];
+      barrier_arrive(barrier);
+    }
+    data[t] = sum;
+    if (t == n) shared[n] = 1.0f;
+  });
+}
+
 // ---- Misused barriers ----
 
 __global__ void never_initialised(float* data, int) {
@@ -321,6 +335,7 @@ constexpr FaultyKernel kFaultyMbarriers[] = {
     {"one_lane_waits_alone", kRace, "with no barrier in between", run<one_lane_waits_alone, 64>},
     {"write_after_arrival", kRace, "wrote it too", run<write_after_arrival, 64>},
     {"write_while_others_read", kRace, "read by others", run<write_while_others_read, 64>},
+    {"write_after_many_reads", kRace, "read by others", run<write_after_many_reads, 64>},
     {"global_without_wait", kRace, "in the same launch", run<global_without_wait, 64>},
     {"never_initialised", kBarrier, "none is initialised", run<never_initialised, 1>},
     {"initialised_twice", kBarrier, "since thread 0 initialised it", run<initialised_twice, 1>},

@@ -175,6 +175,58 @@ __global__ void multiply_swizzled(const uint16_t* a, const uint16_t* b, float* c
   if constexpr (kHasWarpgroups) multiply_by_warpgroup<T, kRows, kTiles>(a, b, c, first);
 }
 
+__global__ void exchange(int* out, int rounds) {
+  REPRISE_SHARED(SharedBarrier, all_written);
+  REPRISE_SHARED(int[2][96], numbers);
+  const unsigned thread = threadIdx.x;
+  if (thread == 0) barrier_init(&all_written, 96);
+  __syncthreads();
+  barrier_wait(&all_written, 1);  // of the phase before the first
+  for (int k = 0; k < rounds; ++k) {
+    numbers[k % 2][thread] = 100 * k + static_cast<int>(thread);
+    barrier_arrive(&all_written);
+    barrier_wait(&all_written, static_cast<unsigned>(k) % 2);
+    out[k * 96 + static_cast<int>(thread)] = numbers[k % 2][(thread + 32) % 96];
+  }
+}
+
+// The producers have two tiles on their way; one lane of each consuming warp tells that it has
+// read.
+__global__ void add_up_ring(const int* in, int* out, int tiles) {
+  constexpr int kStages = 3, kNumbers = 64;
+  REPRISE_SHARED(SharedBarrier[kStages], full);
+  REPRISE_SHARED(SharedBarrier[kStages], empty);
+  REPRISE_SHARED(int[kStages][kNumbers], ring);
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread == 0)
+    for (int stage = 0; stage < kStages; ++stage) {
+      barrier_init(&full[stage], kNumbers);
+      barrier_init(&empty[stage], kNumbers / kWarp);
+    }
+  __syncthreads();
+  const auto round = [](int tile) { return static_cast<unsigned>(tile / kStages); };
+  if (thread < kNumbers) {
+    for (int tile = 0; tile <= tiles; ++tile) {
+      if (tile < tiles) {
+        barrier_wait(&empty[tile % kStages], (round(tile) + 1) % 2);
+        copy_async<4>(&ring[tile % kStages][thread], in + tile * kNumbers + thread);
+      }
+      copy_async_commit();
+      copy_async_wait<1>();
+      if (tile > 0) barrier_arrive(&full[(tile - 1) % kStages]);
+    }
+  } else {
+    int sum = 0;
+    for (int tile = 0; tile < tiles; ++tile) {
+      barrier_wait(&full[tile % kStages], round(tile) % 2);
+      sum += (tile + 1) * ring[tile % kStages][2 * kNumbers - 1 - thread];
+      __syncwarp();
+      if (thread % kWarp == 0) barrier_arrive(&empty[tile % kStages]);
+    }
+    out[2 * kNumbers - 1 - thread] = sum;
+  }
+}
+
 template <typename T>
 auto warpgroup_kernel(const WarpgroupProduct& product) {
   using enum RowsOfB;
@@ -230,6 +282,19 @@ std::vector<float> warpgroup_product(const WarpgroupProduct& product) {
                          : warpgroup_kernel<__half>(product),
          a.data(), b.data(), c.data(), product.first);
   return c.values();
+}
+
+std::vector<int> exchanged(int rounds) {
+  const DeviceArray<int> out(static_cast<size_t>(rounds) * 96);
+  launch({.name = "exchange", .block = dim3(96)}, nullptr, exchange, out.data(), rounds);
+  return out.values();
+}
+
+std::vector<int> ring_sums(const std::vector<int>& numbers) {
+  const DeviceArray<int> in(numbers), out(64);
+  launch({.name = "ring", .block = dim3(128)}, nullptr, add_up_ring, in.data(), out.data(),
+         static_cast<int>(numbers.size() / 64));
+  return out.values();
 }
 
 std::vector<uint8_t> copied(int bytes, int source_bytes) {

@@ -48,6 +48,14 @@ struct WarpgroupProduct {
 };
 std::vector<float> warpgroup_product(const WarpgroupProduct& product);
 
+// Three warps exchange numbers by a barrier. [rounds][96]  in round k each thread writes
+// 100 k + its index, and reads what the thread 32 behind it (modulo 96) wrote.
+std::vector<int> exchanged(int rounds);
+
+// Two warps copy [tiles][64] numbers into a ring of three stages, and two others add up each of
+// their own. [64]  the sums over tiles, weighted by 1, 2, ...
+std::vector<int> ring_sums(const std::vector<int>& numbers);
+
 // The 16 bytes of 0xee after copy_async<bytes> from the bytes 1, 2, ... 16.
 std::vector<uint8_t> copied(int bytes, int source_bytes);
 

@@ -315,5 +315,24 @@ TEST(Intrinsics, AWarpgroupMultipliesWhatTheDescriptorSays) {
         }
 }
 
+TEST(Intrinsics, PhasesOfABarrierCountFromZero) {
+  const std::vector<int> got = exchanged(9);
+  for (size_t k = 0; k < 9; ++k)
+    for (size_t thread = 0; thread < 96; ++thread)
+      ASSERT_EQ(got[k * 96 + thread], static_cast<int>(100 * k + (thread + 32) % 96))
+          << "round " << k << " thread " << thread;
+}
+
+TEST(Intrinsics, ARingHandsEveryTileFromWarpToWarp) {
+  for (size_t tiles : {1, 2, 3, 4, 17}) {
+    std::vector<int> numbers(tiles * 64), want(64, 0);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = static_cast<int>(i * i % 1009);
+      want[i % 64] += static_cast<int>(i / 64 + 1) * numbers[i];
+    }
+    EXPECT_EQ(ring_sums(numbers), want) << tiles << " tiles";
+  }
+}
+
 }  // namespace
 }  // namespace reprise::kernels::cuda::intrinsics

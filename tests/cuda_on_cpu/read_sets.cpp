@@ -30,6 +30,13 @@ uint32_t ReadSets::with(uint32_t set, const Accessor& who) {
   return last_result_ = static_cast<uint32_t>(sets_.size() - 1);
 }
 
+uint32_t ReadSets::add(std::span<const Toucher> readers) {
+  const size_t begin = readers_.size();
+  readers_.insert(readers_.end(), readers.begin(), readers.end());
+  sets_.push_back({begin, readers_.size()});
+  return static_cast<uint32_t>(sets_.size() - 1);
+}
+
 std::span<const Toucher> ReadSets::of(uint32_t set) const {
   const Range range = sets_[set];
   return std::span(readers_).subspan(range.begin, range.end - range.begin);

@@ -18,6 +18,8 @@ class ReadSets {
   // The set of those reads of `set` that do not come before the access, and of the access.
   uint32_t with(uint32_t set, const Accessor& who);
   [[nodiscard]] std::span<const Toucher> of(uint32_t set) const;
+  uint32_t add(std::span<const Toucher> readers);
+  [[nodiscard]] size_t readers() const { return readers_.size(); }  // of all sets
 
  private:
   struct Range {

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 namespace cuda_on_cpu {
 namespace {
@@ -10,6 +12,7 @@ namespace {
 constexpr size_t kVariableAlignment = 128;
 constexpr size_t kStartAlignment = 1024;
 constexpr size_t kVariableMargin = 64;  // unused bytes behind each variable
+constexpr size_t kMostReaders = 1 << 20;
 constexpr size_t kCapacity = SharedMemory::kMostBytes + (32 << 10);
 
 size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -140,11 +143,29 @@ std::optional<int> SharedMemory::reader_before(const Byte& byte, const Accessor&
 }
 
 void SharedMemory::remember_read_in_set(Byte& byte, const Accessor& who) {
-  if (read_sets_since_ != who.at.barriers) read_sets_.clear();
-  read_sets_since_ = who.at.barriers;
+  if (read_sets_since_ != who.at.barriers) {
+    read_sets_.clear();
+    read_sets_since_ = who.at.barriers;
+    most_readers_ = kMostReaders;
+  }
+  if (read_sets_.readers() > most_readers_) drop_unused_read_sets(who.at.barriers);
   const bool is_first = byte.read_barriers != who.at.barriers;
   byte.readers = read_sets_.with(is_first ? ReadSets::kNone : byte.readers, who);
   byte.read_barriers = who.at.barriers;
+}
+
+void SharedMemory::drop_unused_read_sets(uint32_t barriers) {
+  ReadSets kept;
+  std::unordered_map<uint32_t, uint32_t> numbers;  // new ones by the old
+  for (size_t i = 0; i < used_; ++i) {
+    Byte& byte = bytes_[i];
+    if (byte.read_barriers != barriers || byte.readers == ReadSets::kNone) continue;
+    const auto [number, is_new] = numbers.try_emplace(byte.readers, ReadSets::kNone);
+    if (is_new) number->second = kept.add(read_sets_.of(byte.readers));
+    byte.readers = number->second;
+  }
+  read_sets_ = std::move(kept);
+  most_readers_ = kMostReaders + 2 * read_sets_.readers();
 }
 
 inline void SharedMemory::remember_read(Byte& byte, const Accessor& who) {

@@ -92,6 +92,7 @@ class SharedMemory {
   [[nodiscard]] MaybeFinding check_fence(size_t offset, const Accessor& who) const;
   void remember_read(Byte& byte, const Accessor& who);
   void remember_read_in_set(Byte& byte, const Accessor& who);
+  void drop_unused_read_sets(uint32_t barriers);
   void remember_write(Byte& byte, const Toucher& who, bool is_atomic);
 
   std::unique_ptr<std::byte[]> storage_;
@@ -102,7 +103,8 @@ class SharedMemory {
   uint32_t first_barriers_ = 0;  // value of barriers at the start of this block
   ReadSets read_sets_;           // of reads since barrier number `read_sets_since_`
   uint32_t read_sets_since_ = 0;
-  uint64_t clock_ = 0;  // counts writes and fences
+  size_t most_readers_ = 0;  // in read_sets_ until the unused are dropped
+  uint64_t clock_ = 0;       // counts writes and fences
   struct Fence {
     uint64_t made_at = 0;  // by clock_
     Toucher by;

@@ -215,6 +215,20 @@ double described(const WgmmaReader& reader, uint64_t descriptor, bool is_transpo
   return static_cast<double>(static_cast<float>(value));
 }
 
+// What all lanes knew when they started a product; empty without mbarriers.
+Clock known_to_warp(Operands operands, size_t index) {
+  const Block& block = *Block::running();
+  if (!block.clocks().are_kept()) return {};
+  std::vector<std::shared_ptr<const Clock>> lanes;
+  for_lanes(kAllLanes, [&](int lane) {
+    const auto& known = operand<Products>(operands, lane)[index].known;
+    const int thread = 32 * block.thread().warp() + lane;
+    // The first mbarrier may have come after the lane had started it.
+    lanes.push_back(known != nullptr ? known : block.clocks().known(static_cast<size_t>(thread)));
+  });
+  return Clocks::known_to_all(lanes);
+}
+
 template <typename T>
 void multiply_one(Operands operands, size_t index) {
   Block& block = *Block::running();
@@ -222,15 +236,8 @@ void multiply_one(Operands operands, size_t index) {
   const WarpgroupProduct& product = started.product;
   if (product.b >> 62 != 1 || (product.shared_a != 0 && product.shared_a >> 62 != 1))
     block.report(FaultKind::kWarp, "wgmma with a descriptor of another swizzle than 128 bytes");
-  Clock known;
-  if (started.known != nullptr) {
-    std::vector<std::shared_ptr<const Clock>> lanes;
-    for_lanes(kAllLanes,
-              [&](int lane) { lanes.push_back(operand<Products>(operands, lane)[index].known); });
-    known = Clocks::known_to_all(lanes);
-  }
-  const WgmmaReader reader{{started.at, started.known == nullptr ? nullptr : &known},
-                           block.wgmma_reader()};
+  const Clock known = known_to_warp(operands, index);
+  const WgmmaReader reader{{started.at, known.empty() ? nullptr : &known}, block.wgmma_reader()};
   double a[16][16];
   if (product.shared_a == 0) {
     gather_a<T>(operands, index, a);

@@ -24,7 +24,7 @@ class Clocks {
   [[nodiscard]] bool are_kept() const { return !known_.empty(); }
 
   [[nodiscard]] uint32_t time(size_t thread) const { return times_[thread]; }
-  [[nodiscard]] std::shared_ptr<const Clock> known(size_t thread) const { return known_[thread]; }
+  [[nodiscard]] const std::shared_ptr<Clock>& known(size_t thread) const { return known_[thread]; }
   // What all of the warp's lanes know.
   [[nodiscard]] static Clock known_to_all(std::span<const std::shared_ptr<const Clock>> lanes);
 

@@ -12,6 +12,7 @@ using enum FaultKind;
 
 enum class Slip : uint8_t {
   kNone,
+  kOneLaneReleases,       // no slip: a lane arrives at `empty` for its warp, which has waited
   kStageNotAwaited,       // copies without waiting for `empty`
   kCopyBeforeTheWait,     // ... and waits too late
   kTileNotAwaited,        // multiplies without waiting for `full`
@@ -74,7 +75,9 @@ __device__ void consume(RingBarriers& ring) {
     if constexpr (kSlip == kTileAwaitedTooLate) wait_for_tile();
     if constexpr (kSlip == kStageReleasedTooSoon) barrier_arrive(&ring.empty[stage]);
     warpgroup_wait<0>(sums);
-    if constexpr (kSlip != kStageReleasedTooSoon) barrier_arrive(&ring.empty[stage]);
+    if constexpr (kSlip != kStageReleasedTooSoon)
+      if (kSlip != kOneLaneReleases || threadIdx.x % cuda::kWarp == 5)
+        barrier_arrive(&ring.empty[stage]);
   }
 }
 
@@ -86,7 +89,9 @@ __global__ void ring_of_tiles(float* data, int) {
     constexpr unsigned kFull = kSlip == kOneArrivalTooMany ? kProducers + 1
                                : kSlip == kTooFewArrivals  ? kProducers / 2
                                                            : kProducers;
-    constexpr unsigned kEmpty = kSlip == kOneConsumerCounted ? kConsumers / 2 : kConsumers;
+    constexpr unsigned kEmpty = kSlip == kOneConsumerCounted ? kConsumers / 2
+                                : kSlip == kOneLaneReleases  ? kConsumers / cuda::kWarp
+                                                             : kConsumers;
     for (SharedBarrier& full : ring.full) barrier_init(&full, kFull);
     for (SharedBarrier& empty : ring.empty) barrier_init(&empty, kEmpty);
   }
@@ -135,7 +140,7 @@ __global__ void one_lane_arrives_for_its_warp(float* data, int n) {
       __syncwarp();
       if (t == 0) barrier_arrive(barrier);
     } else {
-      if (t == n) barrier_wait(barrier, 0);
+      if (t == n + 3) barrier_wait(barrier, 0);
       __syncwarp();
       data[t] = shared[2 * n - 1 - t];
     }
@@ -161,6 +166,13 @@ __global__ void one_lane_waits_alone(float* data, int n) {
       if (t == n) barrier_wait(barrier, 0);
       data[t] = shared[2 * n - 1 - t];
     }
+  });
+}
+__global__ void write_after_warp_barrier(float* data, int n) {
+  with_barrier(static_cast<unsigned>(n), [&](SharedBarrier*, float* shared, int t) {
+    __syncwarp();
+    shared[t] = 2.0f;
+    data[t] = shared[t ^ 1];
   });
 }
 __global__ void write_after_arrival(float* data, int n) {
@@ -227,17 +239,18 @@ __global__ void others_have_returned(float* data, int n) {
   });
 }
 
-// Enough reads, each of another time, for the emulator to forget those that later ones replace.
+// Enough reads, each of another time, for the emulator to forget those that later ones replace;
+// the last thread's read of the first number is not one of them.
 __global__ void write_after_many_reads(float* data, int n) {
   constexpr int kRounds = 1000;
   with_barrier(2 * kFloats * kRounds, [&](SharedBarrier* barrier, float* shared, int t) {
-    float sum = 0.0f;
+    float sum = t == 2 * n - 1 ? shared[0] : 0.0f;
     for (int round = 0; round < kRounds; ++round) {
       sum += shared[n];
       barrier_arrive(barrier);
     }
     data[t] = sum;
-    if (t == n) shared[n] = 1.0f;
+    if (t == 2 * n - 2) shared[0] = 1.0f;
   });
 }
 
@@ -333,9 +346,12 @@ constexpr FaultyKernel kFaultyMbarriers[] = {
     {"one_consumer_counted", kBarrier, "completes phase 1", run_ring<Slip::kOneConsumerCounted>},
     {"one_lane_arrives_alone", kRace, "wrote it", run<one_lane_arrives_alone, 64>},
     {"one_lane_waits_alone", kRace, "with no barrier in between", run<one_lane_waits_alone, 64>},
+    {"write_after_warp_barrier", kRace, "with no barrier in between",
+     run<write_after_warp_barrier, 64>},
     {"write_after_arrival", kRace, "wrote it too", run<write_after_arrival, 64>},
     {"write_while_others_read", kRace, "read by others", run<write_while_others_read, 64>},
-    {"write_after_many_reads", kRace, "read by others", run<write_after_many_reads, 64>},
+    {"write_after_many_reads", kRace, "read by others, thread 63 the last",
+     run<write_after_many_reads, 64>},
     {"global_without_wait", kRace, "in the same launch", run<global_without_wait, 64>},
     {"never_initialised", kBarrier, "none is initialised", run<never_initialised, 1>},
     {"initialised_twice", kBarrier, "since thread 0 initialised it", run<initialised_twice, 1>},
@@ -355,6 +371,7 @@ constexpr FaultyKernel kFaultyMbarriers[] = {
 
 constexpr CleanKernel kCleanMbarriers[] = {
     {"ring_of_tiles", run_ring<Slip::kNone>},
+    {"one_lane_releases", run_ring<Slip::kOneLaneReleases>},
     {"lanes_hand_over", run<lanes_hand_over, 64>},
     {"one_lane_arrives_for_its_warp", run<one_lane_arrives_for_its_warp, 64>},
     {"three_warps_in_a_chain", run<three_warps_in_a_chain, 96>},

@@ -20,6 +20,11 @@ class CpuStepAttention final : public StepAttention {
                 int64_t row_stride) override {
     kernels::write_kv(*plan_, layer, keys, values, row_stride, context_);
   }
+  void rotate_and_write_kv(const RotaryCall& rotary, int64_t layer, const float* keys,
+                           const float* values, int64_t row_stride) override {
+    rotary.run(context_);
+    write_kv(layer, keys, values, row_stride);
+  }
   void attend(int64_t layer, const QueryView& q, const OutputView& out) override {
     attention({.plan = *plan_, .schedule = schedule_, .params = params_}, layer, q, out, workspace_,
               context_);

@@ -6,6 +6,7 @@
 
 #include "core/device/context.h"
 #include "core/kernels/attention/attention.h"
+#include "core/kernels/rotary/rotary.h"
 #include "core/kv/plan.h"
 
 namespace reprise::kernels {
@@ -23,6 +24,10 @@ class StepAttention {
   // kernels::write_kv() with the step's plan.
   virtual void write_kv(int64_t layer, const float* keys, const float* values,
                         int64_t row_stride) = 0;
+  // Rotates the rows' queries and keys, all heads of `rotary`, and then is write_kv(). The rotated
+  // keys are in the cache; those at `keys` may be rotated or not.
+  virtual void rotate_and_write_kv(const RotaryCall& rotary, int64_t layer, const float* keys,
+                                   const float* values, int64_t row_stride) = 0;
   // kernels::attention() with the step's plan.
   virtual void attend(int64_t layer, const QueryView& q, const OutputView& out) = 0;
   // For timing the halves, in place of begin() and attend(): every row goes through partial
@@ -31,7 +36,7 @@ class StepAttention {
                            const AttentionParams& params) = 0;
   virtual void attend_parts(int64_t layer, const QueryView& q) = 0;
   virtual void merge_parts(const OutputView& out) = 0;
-  // Appends everything besides their arguments that the launches of write_kv() and attend() depend
+  // Appends everything besides their arguments that the launches of writing and attend() depend
   // on: steps with equal keys launch the same kernels, see DeviceRuntime::run_repeatedly().
   virtual void append_key(WorkKey& key) const = 0;
 };

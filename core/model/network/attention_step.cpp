@@ -173,18 +173,22 @@ bool AttentionStep::splits(const StepInput& step) const {
          step.score_bias == nullptr;
 }
 
+kernels::RotaryCall AttentionStep::rotary_of(float* data, int64_t heads, int64_t row_stride,
+                                             int64_t rows, int64_t first) {
+  const int64_t half = network_.config.rotary.dims / 2;
+  return {.data = data,
+          .rows = rows,
+          .row_stride = row_stride,
+          .heads = heads,
+          .head_dim = network_.config.head_dim,
+          .half = half,
+          .cos = network_.buffers.cos.as<float>() + first * half,
+          .sin = network_.buffers.sin.as<float>() + first * half};
+}
+
 void AttentionStep::rotate(float* data, int64_t heads, int64_t row_stride, int64_t rows,
                            int64_t first) {
-  const int64_t half = network_.config.rotary.dims / 2;
-  kernels::RotaryCall{.data = data,
-                      .rows = rows,
-                      .row_stride = row_stride,
-                      .heads = heads,
-                      .head_dim = network_.config.head_dim,
-                      .half = half,
-                      .cos = network_.buffers.cos.as<float>() + first * half,
-                      .sin = network_.buffers.sin.as<float>() + first * half}
-      .run(network_.context);
+  rotary_of(data, heads, row_stride, rows, first).run(network_.context);
 }
 
 void AttentionStep::project_apart(int64_t layer, const StepInput& step) {
@@ -218,10 +222,11 @@ void AttentionStep::project_qkv(int64_t layer, const StepInput& step) {
   network_.linear(network_.layer(layer)[Part::kQkv], network_.buffers.normed.data(), rows, qkv,
                   DType::kF32);
   clip(qkv, rows, qkv_dim());
-  if (config.position == PositionScheme::kRotary)
-    rotate(qkv, config.heads + config.kv_heads, qkv_dim(), rows);
-  const float* keys = qkv + config.q_dim();
-  step_->write_kv(layer, keys, keys + config.kv_dim(), qkv_dim());
+  const float *keys = qkv + config.q_dim(), *values = keys + config.kv_dim();
+  if (config.position != PositionScheme::kRotary)
+    return step_->write_kv(layer, keys, values, qkv_dim());
+  step_->rotate_and_write_kv(rotary_of(qkv, config.heads + config.kv_heads, qkv_dim(), rows), layer,
+                             keys, values, qkv_dim());
 }
 
 void AttentionStep::project_values(int64_t layer, const StepInput& step) {

@@ -36,7 +36,9 @@ class AttentionStep {
   // project_qkv() part by part, for policies that split attention. Queries, keys and values of all
   // rows then follow one another in buffers.qkv.
   void project_apart(int64_t layer, const StepInput& step);
-  // Rotates `heads` heads of each row. Row 0 of `data` is row `first` of the step.
+  // The rotation of `heads` heads of each row. Row 0 of `data` is row `first` of the step.
+  kernels::RotaryCall rotary_of(float* data, int64_t heads, int64_t row_stride, int64_t rows,
+                                int64_t first = 0);
   void rotate(float* data, int64_t heads, int64_t row_stride, int64_t rows, int64_t first = 0);
   [[nodiscard]] bool splits(const StepInput& step) const;
   // Computes the map as values, for scores with a bias and for maps that are kept or shown.

@@ -37,6 +37,8 @@ __device__ __forceinline__ float activate(float x) {
 // input.
 template <ActivationKind kKind, typename T, int kCount>
 __global__ void __launch_bounds__(kThreads) activate_elements(const ActivationCall call) {
+  let_next_kernel_begin();
+  await_previous_kernels();
   const int64_t col = item_index() * kCount;
   if (col >= call.cols) return;
   for (int64_t row = blockIdx.y; row < call.rows; row += gridDim.y) {
@@ -64,7 +66,8 @@ void run(const ActivationCall& call, cudaStream_t stream) {
     const LaunchShape shape{
         .name = "activation",
         .grid = grid_of_rows(call.rows, has_vectors ? call.cols / kMost : call.cols, kThreads),
-        .block = dim3(kThreads)};
+        .block = dim3(kThreads),
+        .begins_early = true};
     launch(shape, stream,
            has_vectors ? activate_elements<kKind, T, kMost> : activate_elements<kKind, T, 1>, call);
   });

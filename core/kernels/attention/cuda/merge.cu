@@ -70,13 +70,15 @@ __device__ __forceinline__ void add_parts(const MergeCall& call, const LanePart&
 // limit.
 template <typename Out, int kColumns>
 __global__ void __launch_bounds__(kThreads) merge_rows(const MergeCall call) {
+  let_next_kernel_begin();
   const int64_t index = item_index() / kWarp;
   if (index >= call.merged * call.heads) return;
   const int64_t merged = index / call.heads, head = index % call.heads;
   const int32_t row = call.rows[merged];
-  if (row < 0) return;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int32_t begin = call.begin[merged], end = call.begin[merged + 1];
+  await_previous_kernels();  // the schedule is older than they are
+  if (row < 0) return;
   const auto entry_of = [&](int32_t part) { return call.entries[part] + head; };
 
   float m = kMinusInfinity;
@@ -111,7 +113,8 @@ __global__ void __launch_bounds__(kThreads) merge_rows(const MergeCall call) {
 void merge_partials(const MergeCall& call, cudaStream_t stream) {
   const LaunchShape shape{.name = "merge_partials",
                           .grid = dim3(blocks_for(call.merged * call.heads * kWarp, kThreads)),
-                          .block = dim3(kThreads)};
+                          .block = dim3(kThreads),
+                          .begins_early = true};
   visit_device_dtype(call.out_dtype, [&](auto zero) {
     using Out = decltype(zero);
     if (call.head_dim % 4 == 0) {

@@ -32,14 +32,12 @@ class CudaStepAttention final : public StepAttention {
 
   void write_kv(int64_t layer, const float* keys, const float* values,
                 int64_t row_stride) override {
-    cuda::write_kv({.cache = cache_,
-                    .row_slots = attention_.row_slots(),
-                    .rows = rows_,
-                    .layer = layer,
-                    .keys = keys,
-                    .values = values,
-                    .row_stride = row_stride},
-                   device_.stream());
+    cuda::write_kv(write_of(layer, keys, values, row_stride), device_.stream());
+  }
+
+  void rotate_and_write_kv(const RotaryCall& rotary, int64_t layer, const float* keys,
+                           const float* values, int64_t row_stride) override {
+    cuda::rotate_and_write_kv(rotary, write_of(layer, keys, values, row_stride), device_.stream());
   }
 
   void attend(int64_t layer, const QueryView& q, const OutputView& out) override {
@@ -56,6 +54,16 @@ class CudaStepAttention final : public StepAttention {
   }
 
  private:
+  [[nodiscard]] KvWrite write_of(int64_t layer, const float* keys, const float* values,
+                                 int64_t row_stride) const {
+    return {.cache = cache_,
+            .row_slots = attention_.row_slots(),
+            .rows = rows_,
+            .layer = layer,
+            .keys = keys,
+            .values = values,
+            .row_stride = row_stride};
+  }
   void begin(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params,
              RowResults results) {
     for (const kv::CacheView& cache : plan.caches)

@@ -33,6 +33,8 @@ __device__ __forceinline__ float normalised(const NormCall& call, int64_t column
 // limit. The second and third reads of a row hit L1 (32 KiB for 8192 columns).
 template <typename Out>
 __global__ void __launch_bounds__(kMostThreads) norm_rows(const NormCall call) {
+  let_next_kernel_begin();
+  await_previous_kernels();
   const float* x = call.x + blockIdx.x * call.cols;
   Out* out = static_cast<Out*>(call.out) + blockIdx.x * call.cols;
   const int64_t first = threadIdx.x, step = blockDim.x;
@@ -54,6 +56,7 @@ __global__ void __launch_bounds__(kMostThreads) norm_rows(const NormCall call) {
 template <typename Out, int kHeld>
 __global__ void __launch_bounds__(kMostThreads) norm_held_rows(const NormCall call) {
   using Vector = Elements<float, kColumns>;
+  let_next_kernel_begin();
   const float* x = call.x + blockIdx.x * call.cols;
   Out* out = static_cast<Out*>(call.out) + blockIdx.x * call.cols;
   const auto column_of = [&](int held) {
@@ -63,9 +66,13 @@ __global__ void __launch_bounds__(kMostThreads) norm_held_rows(const NormCall ca
   REPRISE_UNROLL
   for (int held = 0; held < kHeld; ++held) {
     const int64_t column = column_of(held);
-    if (column >= call.cols) continue;
-    xs[held] = load_elements<kColumns>(x + column);
-    weights[held] = load_elements<kColumns>(call.weight + column);
+    if (column < call.cols) weights[held] = load_elements<kColumns>(call.weight + column);
+  }
+  await_previous_kernels();
+  REPRISE_UNROLL
+  for (int held = 0; held < kHeld; ++held) {
+    const int64_t column = column_of(held);
+    if (column < call.cols) xs[held] = load_elements<kColumns>(x + column);
   }
   const auto sum_over = [&](auto&& term) {
     float sum = 0.0f;
@@ -108,7 +115,8 @@ void norm(const NormCall& call, cudaStream_t stream) {
       held <= kMostHeld && allows_elements(kColumns, {call.x, call.out, call.weight}, {call.cols});
   const LaunchShape shape{.name = "norm",
                           .grid = dim3(static_cast<unsigned>(call.rows)),
-                          .block = block_for(is_held ? (vectors + held - 1) / held : call.cols)};
+                          .block = block_for(is_held ? (vectors + held - 1) / held : call.cols),
+                          .begins_early = true};
   visit_device_dtype(call.out_dtype, [&](auto zero) {
     using Out = decltype(zero);
     launch(shape, stream,

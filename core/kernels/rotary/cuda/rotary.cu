@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/kernels/rotary/cuda/rotate.cuh"
 #include "core/kernels/shared/cuda/elements.cuh"
 #include "core/kernels/shared/cuda/launch.cuh"
 #include "core/kernels/shared/cuda/ptx.cuh"
@@ -17,23 +18,17 @@ constexpr int kThreads = 256;
 // first. Memory bandwidth is the limit.
 template <int kCount>
 __global__ void __launch_bounds__(kThreads) rotate_pairs(const RotaryCall call) {
+  let_next_kernel_begin();
+  await_previous_kernels();
   const auto index = static_cast<unsigned>(item_index()) * kCount;
   const auto half = static_cast<unsigned>(call.half);
   if (index >= static_cast<unsigned>(call.heads) * half) return;
   const unsigned head = index / half, c = index % half;
   for (int64_t row = blockIdx.y; row < call.rows; row += gridDim.y) {
     float* const at = call.data + row * call.row_stride + head * call.head_dim + c;
-    const auto x = load_elements<kCount>(at), y = load_elements<kCount>(at + half);
-    const auto cos = load_elements<kCount>(call.cos + row * half + c);
-    const auto sin = load_elements<kCount>(call.sin + row * half + c);
-    Elements<float, kCount> a, b;
-    REPRISE_UNROLL
-    for (int i = 0; i < kCount; ++i) {
-      a.of[i] = x.of[i] * cos.of[i] - y.of[i] * sin.of[i];
-      b.of[i] = y.of[i] * cos.of[i] + x.of[i] * sin.of[i];
-    }
-    store_elements(at, a);
-    store_elements(at + half, b);
+    const auto [low, high] = rotated_pairs<kCount>(call, row, c, at);
+    store_elements(at, low);
+    store_elements(at + half, high);
   }
 }
 
@@ -58,7 +53,8 @@ void rotary(const RotaryCall& call, cudaStream_t stream) {
   const int64_t pairs = call.heads * call.half;
   launch({.name = "rotary",
           .grid = grid_of_rows(call.rows, has_vectors ? pairs / kMost : pairs, kThreads),
-          .block = dim3(kThreads)},
+          .block = dim3(kThreads),
+          .begins_early = true},
          stream, has_vectors ? rotate_pairs<kMost> : rotate_pairs<1>, call);
 }
 

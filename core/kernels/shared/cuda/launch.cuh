@@ -23,6 +23,10 @@ struct LaunchShape {
   dim3 grid;                // blocks; an empty grid runs nothing
   dim3 block;               // threads
   size_t shared_bytes = 0;  // dynamic shared memory of a block, see dynamic_shared()
+  // True: blocks may start while the kernel before it in the stream still runs, as soon as all of
+  // that one's blocks have called let_next_kernel_begin() or ended. The kernel must then call
+  // await_previous_kernels() before it touches memory that another kernel writes or reads.
+  bool begins_early = false;
 };
 
 using reprise::cuda::check_cuda;
@@ -37,6 +41,20 @@ inline void check_launch(cudaError_t code, const LaunchShape& shape) {
       shape.name, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
       shape.block.z, shape.shared_bytes, cudaGetErrorString(code), cudaGetErrorName(code));
 }
+
+#ifndef REPRISE_CUDA_ON_CPU
+// Whether the device lets kernels begin early: from compute capability 9.0 on.
+inline bool kernels_may_overlap() {
+  static const bool may = [] {
+    int device = 0, major = 0;
+    check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+    check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+               "cudaDeviceGetAttribute");
+    return major >= 9;
+  }();
+  return may;
+}
+#endif
 
 }  // namespace detail
 
@@ -66,6 +84,13 @@ void launch(const LaunchShape& shape, cudaStream_t stream, void (*kernel)(Parame
   config.blockDim = shape.block;
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = stream;
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  if (shape.begins_early && detail::kernels_may_overlap()) {
+    config.attrs = &early;
+    config.numAttrs = 1;
+  }
   detail::check_launch(
       cudaLaunchKernelEx(&config, kernel,
                          static_cast<Parameters>(std::forward<Arguments>(args))...),

@@ -50,6 +50,23 @@ __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
 }
 #endif
 
+// ---- Kernels that overlap: griddepcontrol (PTX ISA, "Parallel Synchronization and Communication
+// Instructions"), see LaunchShape::begins_early ----
+
+// Waits until all kernels before this one in the stream have ended and what they wrote is visible.
+__device__ __forceinline__ void await_previous_kernels() {
+#if !defined(REPRISE_CUDA_ON_CPU) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;\n" ::: "memory");
+#endif
+}
+
+// Lets the blocks of the next kernel start once every block of this one has called this.
+__device__ __forceinline__ void let_next_kernel_begin() {
+#if !defined(REPRISE_CUDA_ON_CPU) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;\n" ::: "memory");
+#endif
+}
+
 // ---- Asynchronous copies: cp.async (PTX ISA, "Data Movement and Conversion: cp.async") ----
 
 // Starts to copy kBytes (4, 8 or 16) from global to shared memory; both addresses are multiples of

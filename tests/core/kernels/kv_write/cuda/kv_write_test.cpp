@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/kernels/rotary/cuda/rotary.cuh"
 #include "tests/cuda_on_cpu/device_array.h"
 #include "tests/support/kernels.h"
 
@@ -94,6 +95,84 @@ TEST(CudaKvWrite, RowsWithoutASlotAreNotStored) {
 }
 
 TEST(CudaKvWrite, NoRowsWriteNothing) { check({DType::kBF16, 2, 8}, {}, true); }
+
+// Rows of queries, keys and values, and what one kernel or two make of them.
+struct Rotation {
+  DType dtype;
+  int64_t heads, kv_heads, head_dim, half, slack;
+
+  [[nodiscard]] int64_t stride() const { return (heads + 2 * kv_heads) * head_dim + slack; }
+};
+
+struct Written {
+  std::vector<float> queries, keys, values;
+  bool operator==(const Written&) const = default;
+};
+
+Written written(const Rotation& shape, const std::vector<int64_t>& slots, bool at_once) {
+  const int64_t rows = std::ssize(slots), block = shape.kv_heads * kBlockTokens * shape.head_dim;
+  const std::vector<float> before(static_cast<size_t>(kBlocks * kLayers * block), 3.0f);
+  const DeviceNumbers keys(before, shape.dtype), values(before, shape.dtype);
+  const DeviceArray<int64_t> device_slots(slots);
+  const DeviceArray<float> data(random_values(rows * shape.stride(), 3));
+  const DeviceArray<float> cos(random_values(rows * shape.half, 4));
+  const DeviceArray<float> sin(random_values(rows * shape.half, 5));
+  const RotaryCall rotary{.data = data.data(),
+                          .rows = rows,
+                          .row_stride = shape.stride(),
+                          .heads = shape.heads + shape.kv_heads,
+                          .head_dim = shape.head_dim,
+                          .half = shape.half,
+                          .cos = cos.data(),
+                          .sin = sin.data()};
+  float* const first_key = data.data() + shape.heads * shape.head_dim;
+  const cuda::KvWrite write{.cache = {.keys = keys.data(),
+                                      .values = values.data(),
+                                      .dtype = shape.dtype,
+                                      .device = Device::kCuda,
+                                      .layer_stride = block,
+                                      .head_stride = kBlockTokens * shape.head_dim,
+                                      .kv_heads = shape.kv_heads,
+                                      .head_dim = shape.head_dim},
+                            .row_slots = device_slots.data(),
+                            .rows = rows,
+                            .layer = kLayer,
+                            .keys = first_key,
+                            .values = first_key + shape.kv_heads * shape.head_dim,
+                            .row_stride = shape.stride()};
+  if (at_once) {
+    cuda::rotate_and_write_kv(rotary, write, nullptr);
+  } else {
+    cuda::rotary(rotary, nullptr);
+    cuda::write_kv(write, nullptr);
+  }
+  Written out{.keys = keys.values(), .values = values.values()};
+  const std::vector<float> all = data.values();
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < shape.heads * shape.head_dim; ++i)
+      out.queries.push_back(all[static_cast<size_t>(row * shape.stride() + i)]);
+  return out;
+}
+
+// Heads that are rotated in part or not at all, rows without a slot, and shapes that cannot be read
+// four elements at a time.
+TEST(CudaKvWrite, RotatingAndWritingAtOnceIsTheSameAsOneAfterTheOther) {
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16})
+    for (int64_t kv_heads : {1, 3})
+      for (int64_t head_dim : {32, 80, 6})
+        for (int64_t half : {int64_t{0}, head_dim / 4, head_dim / 2})
+          for (int64_t slack : {0, 1, 4}) {
+            const Rotation shape{dtype, 3, kv_heads, head_dim, half, slack};
+            const int64_t block = kLayers * kv_heads * kBlockTokens * head_dim;
+            const std::vector<int64_t> slots = {2 * block + 3 * head_dim, kv::kNoSlot, 0,
+                                                block + head_dim};
+            const Written both = written(shape, slots, true);
+            EXPECT_EQ(both, written(shape, slots, false))
+                << name_of(dtype) << ' ' << kv_heads << " heads of " << head_dim << ", half "
+                << half << ", slack " << slack;
+            EXPECT_NE(both.keys, std::vector<float>(both.keys.size(), 3.0f));
+          }
+}
 
 }  // namespace
 }  // namespace reprise::kernels

@@ -13,6 +13,7 @@ void DeviceAttention::begin(const kv::AttentionPlan& plan, int64_t heads,
                             const TileOverride& wanted) {
   schedule_.build(plan, heads, params, gpu, results, wanted);
   head_dim_ = plan.head_dim();
+  sms_ = gpu.sms;
   image_.set(schedule_, plan, params);
   const UploadImage::Changes changes = image_.changes();
   try {
@@ -82,7 +83,7 @@ void DeviceAttention::run_parts(int64_t layer, const DeviceQueries& q, const Dev
   call.partial_n = n_.as<float>();
   for (const TileLaunch& tiles : image_.launches()) {
     const bool is_bf16 = tiles.dtype == DType::kBF16;  // the schedule refuses f32
-    (is_bf16 ? launch_bf16_tiles : launch_f16_tiles)(call, tiles, head_dim_, stream);
+    (is_bf16 ? launch_bf16_tiles : launch_f16_tiles)(call, tiles, head_dim_, sms_, stream);
   }
 }
 

@@ -11,12 +11,12 @@
 
 namespace reprise::kernels::cuda {
 
-// Run the tasks of one launch, over caches of one type. Each is in a source file of its own. Throw
-// Error if the kernel cannot start.
+// Run the tasks of one launch, over caches of one type, on a device of `sms` SMs. Each is in a
+// source file of its own. Throw Error if the kernel cannot start.
 void launch_bf16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
-                       cudaStream_t stream);
+                       int32_t sms, cudaStream_t stream);
 void launch_f16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
-                      cudaStream_t stream);
+                      int32_t sms, cudaStream_t stream);
 
 // Query rows of one layer in device memory, after rotary embedding.
 struct DeviceQueries {
@@ -66,6 +66,7 @@ class DeviceAttention {
   StepSchedule schedule_;
   ScheduleImage image_;
   int64_t head_dim_ = 0;
+  int32_t sms_ = 0;
   KeptMemory arrays_, o_, m_, n_;
 };
 

@@ -4,8 +4,8 @@
 namespace reprise::kernels::cuda {
 
 void launch_bf16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
-                       cudaStream_t stream) {
-  launch_tiles<__nv_bfloat16>(call, tiles, head_dim, stream);
+                       int32_t sms, cudaStream_t stream) {
+  launch_tiles<__nv_bfloat16>(call, tiles, head_dim, sms, stream);
 }
 
 }  // namespace reprise::kernels::cuda

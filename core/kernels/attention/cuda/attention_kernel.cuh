@@ -34,83 +34,12 @@
 // these, tiled_work() of schedule.h what whole tiles add.
 #pragma once
 
+#include "core/kernels/attention/cuda/attention_output.cuh"
 #include "core/kernels/attention/cuda/attention_tile.cuh"
+#include "core/kernels/attention/cuda/attention_warpgroups.cuh"
 #include "core/kernels/shared/cuda/launch.cuh"
 
 namespace reprise::kernels::cuda {
-
-// The place of one lane's result, from column 0 on.
-struct LaneOutput {
-  int64_t element = 0;  // element of the output, or of the partial results
-  int64_t entry = 0;    // entry of the partial results
-};
-
-template <class Tile>
-__device__ __forceinline__ LaneOutput lane_output(const AttentionCall& call,
-                                                  const AttentionTask& task, int row, int head) {
-  LaneOutput out;
-  const int64_t first =
-      task.is_alone != 0 ? static_cast<int64_t>(task.first_row) * call.heads : task.first_entry;
-  out.entry = first + static_cast<int64_t>(row) * call.heads + head;
-  out.element = out.entry * Tile::kHeadDim;
-  return out;
-}
-
-template <typename Out>
-__device__ __forceinline__ void store_pair(Out* to, float a, float b) {
-  if constexpr (std::is_same_v<Out, float>) {
-    *reinterpret_cast<float2*>(to) = make_float2(a, b);
-  } else {
-    *reinterpret_cast<uint32_t*>(to) = pack_pair<Out>(a, b);
-  }
-}
-
-// The factor of a lane's sums when its task finishes rows. Computed once a lane, because the
-// compiler would divide for each column.
-__device__ __forceinline__ float finishing_factor(float n) {
-  return n == 0.0f ? 0.0f : 1.0f / n;  // NaN is not 0, so it stays NaN
-}
-
-// Calls store(to, factor) with the address of a lane's first column, finished or partial, and the
-// factor of its sums.
-template <typename Store>
-__device__ __forceinline__ void with_output(const AttentionCall& call, const AttentionTask& task,
-                                            const LaneOutput& to, float n, Store&& store) {
-  if (task.is_alone == 0) return store(call.partial_o + to.element, 1.0f);
-  const float factor = finishing_factor(n);
-  with_dtype(call.out_dtype, [&](auto zero) {
-    store(static_cast<decltype(zero)*>(call.out) + to.element, factor);
-  });
-}
-
-__device__ __forceinline__ void store_sums(const AttentionCall& call, const AttentionTask& task,
-                                           const LaneOutput& to, float m, float n) {
-  constexpr float kLn2 = 0.693147180559945f;
-  if (task.is_alone != 0) return;
-  call.partial_m[to.entry] = m * kLn2;
-  call.partial_n[to.entry] = n;
-}
-
-// Stores from registers the results of a block whose warps have separate lanes.
-template <class Tile>
-__device__ __forceinline__ void store_lanes(const AttentionCall& call, const AttentionTask& task,
-                                            const ThreadLane (&lanes)[2],
-                                            const WarpState<Tile>& state) {
-  const int t = static_cast<int>(threadIdx.x) % 4;
-  REPRISE_UNROLL
-  for (int i = 0; i < 2; ++i) {
-    const float n = over_quad(state.n[i], [](float a, float b) { return a + b; });
-    if (lanes[i].lane >= task.lanes) continue;
-    const LaneOutput to = lane_output<Tile>(call, task, lanes[i].row, lanes[i].head);
-    with_output(call, task, to, n, [&](auto* columns, float factor) {
-      REPRISE_UNROLL
-      for (int d = 0; d < Tile::kHeadDim / 8; ++d)
-        store_pair(columns + 8 * d + 2 * t, state.o[d][2 * i] * factor,
-                   state.o[d][2 * i + 1] * factor);
-    });
-    if (t == 0) store_sums(call, task, to, state.m[i], n);
-  }
-}
 
 // Results that the key warps of a block exchange in shared memory, in place of the ring.
 template <class Tile>
@@ -161,9 +90,9 @@ __device__ __forceinline__ void merge_sums(const AttentionCall& call, const Atte
     }
     const RowHead of = row_head(call, task, kv_head, lane);
     const LaneOutput to = lane_output<Tile>(call, task, of.row, of.head);
-    with_output(call, task, to, n, [&](auto* columns, float factor) {
-      store_pair(columns + column, a * factor, b * factor);
-    });
+    const float factor = factor_of(task, n);
+    with_output(call, task, to,
+                [&](auto* columns) { store_pair(columns + column, a * factor, b * factor); });
     if (column == 0) store_sums(call, task, to, m, n);
   }
 }
@@ -200,80 +129,12 @@ __device__ __forceinline__ void compute_tiles(const AttentionCall& call, const A
   }
 }
 
-// Computes the tiles by two warpgroups that take turns: in an interval between two barriers, one
-// multiplies while the other computes its softmax, so that the tensor cores always have work. A
-// tile's scores are multiplied together with the values of the tile before it; so two tiles are in
-// use while the next one is copied. The first tile has been started, and the next ones looked up.
-//
-//   interval       0           1               2               3               4
-//   warpgroup 0    softmax 0   scores 1, v 0   softmax 1       scores 2, v 1   softmax 2
-//   warpgroup 1                softmax 0       scores 1, v 0   softmax 1       scores 2, v 1
-template <class Tile>
-__device__ __forceinline__ void compute_tiles_by_warpgroups(
-    const AttentionCall& call, const AttentionTask& task, const TileCopies<Tile>& copies,
-    Places places, const typename Tile::T* queries, const ThreadLane (&lanes)[2],
-    WarpState<Tile>& state) {
-  static_assert(Tile::kStages == 3 && Tile::kThreads == 256);
-  if (copies.tiles == 0) return;
-  // By a shuffle, so that the compiler knows that a warp takes one branch.
-  const int warpgroup = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 128, 0);
-  const typename Tile::T* const own = queries + 64 * warpgroup * Tile::kPanel;
-  WarpScores<Tile> scores;
-  WarpWeights<Tile> weights;
-  const auto await_copies = [] {
-    copy_async_wait<0>();
-    fence_async_proxy();
-  };
-  const auto copy_next = [&](int tile) {
-    if (tile < copies.tiles) {
-      copies.start(tile, places.next);
-      places = {places.after_next, copies.look_up(tile + 2)};
-    }
-    copy_async_commit();
-  };
-  const auto values_of = [&](int tile) { return copies.stage_of(tile) + Tile::kTileElements; };
-
-  await_copies();
-  __syncthreads();
-  warpgroup_begin(scores);
-  start_keys<Tile>(own, copies.stage_of(0), scores);
-  warpgroup_commit();
-  copy_next(1);
-  warpgroup_wait<0>(scores);
-  for (int interval = 0; interval < 2 * copies.tiles; ++interval) {
-    const bool copies_now = interval % 2 == 1;
-    const int next = (interval + 3) / 2;  // in the place of a tile that both have multiplied
-    if (copies_now) await_copies();
-    __syncthreads();
-    if (interval % 2 == warpgroup) {
-      const int tile = (interval - warpgroup) / 2;
-      if (copies_now) copy_next(next);
-      finish_scores<Tile>(call, task, lanes, task.first_key + tile * Tile::kKeys, scores);
-      correct_sums<Tile>(state, weigh_scores<Tile>(call, state, scores));
-      REPRISE_UNROLL
-      for (int j = 0; j < Tile::kWarpKeys / 16; ++j) round_weights<Tile>(scores, j, weights[j]);
-    } else {
-      const int tile = (interval + 1 - warpgroup) / 2;
-      if (tile == 0 || tile == copies.tiles) continue;
-      warpgroup_begin(scores, state.o);
-      start_keys<Tile>(own, copies.stage_of(tile), scores);
-      start_values<Tile>(state, weights, values_of(tile - 1));
-      warpgroup_commit();
-      if (copies_now) copy_next(next);
-      warpgroup_wait<0>(scores, state.o);
-    }
-  }
-  warpgroup_begin(state.o);
-  start_values<Tile>(state, weights, values_of(copies.tiles - 1));
-  warpgroup_commit();
-  warpgroup_wait<0>(state.o);
-}
-
 // Grid: a block for each task of call.tasks and kv head, kv heads fastest because a paged block's
 // heads follow one another in memory. Block: Tile::kThreads. Dynamic shared memory:
 // Tile::kSharedBytes.
 template <class Tile>
 __device__ __forceinline__ void attention_block(const AttentionCall& call) {
+  let_next_kernel_begin();
   const int block = static_cast<int>(blockIdx.x);
   const AttentionTask task = call.tasks[block / call.kv_heads];
   if (task.lanes == 0) return;
@@ -285,12 +146,13 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   const TileCopies<Tile> copies(call, task, kv_head);
   // The first tiles are looked up and the queries loaded before the first copy, so that all of this
   // is on its way together.
-  constexpr int kStarted = Tile::kByWarpgroups ? 1 : Tile::kStages - 1;
+  constexpr int kStarted = Tile::kStages - 1;
   int64_t places[kStarted + 2] = {};
   if (copies.tiles > 0) {
     REPRISE_UNROLL
     for (int tile = 0; tile < kStarted + 2; ++tile) places[tile] = copies.look_up(tile);
   }
+  await_previous_kernels();  // the schedule is older than they are
   QueryCopies<Tile> query_copies;
   query_copies.load(call, task, kv_head);
   REPRISE_UNROLL
@@ -299,9 +161,7 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
     copy_async_commit();
   }
   const Places next{places[kStarted], places[kStarted + 1]};
-  // In the stage that is not being filled, or behind the stages, for all tiles.
-  auto* const queries = Tile::kByWarpgroups ? copies.ring + Tile::kStages * Tile::kStageElements
-                                            : copies.stage_of(Tile::kStages - 1);
+  auto* const queries = copies.stage_of(Tile::kStages - 1);  // which is not being filled
   query_copies.store(call, task, queries);
   const ThreadLane lanes[2] = {
       thread_lane(call, task, kv_head, 16 * lane_warp + g),
@@ -309,16 +169,12 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   };
   WarpState<Tile> state;
   begin_state<Tile>(state);
-  if constexpr (Tile::kByWarpgroups) {
-    compute_tiles_by_warpgroups<Tile>(call, task, copies, next, queries, lanes, state);
-  } else {
-    __syncthreads();
-    load_queries<Tile>(state, queries, 16 * lane_warp);
-    compute_tiles<Tile>(call, task, copies, next, key_warp, lanes, state);
-  }
+  __syncthreads();
+  load_queries<Tile>(state, queries, 16 * lane_warp);
+  compute_tiles<Tile>(call, task, copies, next, key_warp, lanes, state);
 
   if constexpr (Tile::kKeyWarps == 1) {
-    store_lanes<Tile>(call, task, lanes, state);
+    store_lanes<Tile>(call, task, lanes, results_of<Tile>(task, state));
   } else {
     static_assert(sizeof(KeyWarpSums<Tile>) <= Tile::kSharedBytes);
     auto& sums = *reinterpret_cast<KeyWarpSums<Tile>*>(copies.ring);
@@ -333,7 +189,11 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     attention_kernel(AttentionCall call) {
-  if constexpr (!Tile::kByWarpgroups || kHasWarpgroups) attention_block<Tile>(call);
+  if constexpr (!Tile::kByWarpgroups) {
+    attention_block<Tile>(call);
+  } else if constexpr (kHasWarpgroups) {
+    attention_by_warpgroups<Tile>(call);
+  }
 }
 
 }  // namespace reprise::kernels::cuda

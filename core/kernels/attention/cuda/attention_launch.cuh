@@ -2,6 +2,7 @@
 // file for each cache type, so that these compile in parallel.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -24,14 +25,14 @@ void with_shape(int shape, std::index_sequence<kIndices...>, Use&& use) {
 
 }  // namespace detail
 
-// T is the type of the caches.
+// T is the type of the caches; `sms` are the device's.
 template <typename T>
-void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
+void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim, int32_t sms,
                   cudaStream_t stream) {
   require_head_dim(head_dim);
   AttentionCall of_launch = call;
   of_launch.tasks += tiles.first_task;
-  const auto tasks = static_cast<unsigned>(tiles.end_task - tiles.first_task);
+  of_launch.work = (tiles.end_task - tiles.first_task) * call.kv_heads;
   constexpr auto kDimIndices = std::make_index_sequence<kHeadDims.size()>();
   constexpr auto kShapeIndices = std::make_index_sequence<kTileShapes.size()>();
   detail::with_head_dim(static_cast<int>(head_dim), kDimIndices, [&](auto dim) {
@@ -42,15 +43,17 @@ void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t he
       if constexpr (kShape.has_head_dim(kDim)) {
         using Tile = AttentionTile<T, kDim, kIndex>;
         using WithoutBias = AttentionTile<T, kDim, kIndex, /*kMayHaveBias=*/!kShape.by_warpgroups>;
-        launch({.name = "attention",
-                .grid = dim3(tasks * static_cast<unsigned>(call.kv_heads)),
-                .block = dim3(Tile::kThreads),
-                .shared_bytes = Tile::kSharedBytes},
-               stream,
-               call.alibi_slopes == nullptr && call.scale_log2 > 0.0f
-                   ? attention_kernel<WithoutBias>
-                   : attention_kernel<Tile>,
-               of_launch);
+        launch(
+            {.name = "attention",
+             .grid = dim3(static_cast<unsigned>(kShape.by_warpgroups ? std::min(of_launch.work, sms)
+                                                                     : of_launch.work)),
+             .block = dim3(Tile::kThreads),
+             .shared_bytes = Tile::kSharedBytes,
+             .begins_early = true},
+            stream,
+            call.alibi_slopes == nullptr && call.scale_log2 > 0.0f ? attention_kernel<WithoutBias>
+                                                                   : attention_kernel<Tile>,
+            of_launch);
       }
     });
   });

@@ -69,6 +69,7 @@ struct AttentionCall {
   const int64_t* block_offsets = nullptr;  // [blocks]  in elements, from the plan
   const int32_t* row_positions = nullptr;  // [rows]
   int32_t heads = 0, kv_heads = 0;
+  int32_t work = 0;         // tasks of the launch, each for each kv head
   Divisor group;            // query heads of a kv head
   int32_t window = 0;       // 0: none; else keys with q_position - k_position < window are seen
   float scale_log2 = 0.0f;  // scale * log2(e)

@@ -46,7 +46,8 @@ struct AttentionTile {
   static_assert(is_half_like<T> && kHeadDim % 16 == 0 && kWarpKeys % 16 == 0);
   static_assert(kLanes == 16 * kLaneWarps && kStages >= 2);
   static_assert(kLanes <= 2 * kKeys, "the queries pass through one stage");
-  static_assert(kSharedBytes == (kStages * kStageElements + kQueryElements) * sizeof(T));
+  static_assert(kSharedBytes == (kStages * kStageElements + kQueryElements) * sizeof(T) +
+                                    (kByWarpgroups ? kControlBytes : 0));
   static_assert(kTileShapes[kShape].has_head_dim(kHeadDim));
 
   // Index of element (row, column) of a matrix of `rows` rows in shared memory; column is a
@@ -54,10 +55,12 @@ struct AttentionTile {
   // swizzled_matrix().
   __device__ static constexpr int at(int rows, int row, int column) {
     if (!kByWarpgroups) return row * kPitch + column;
-    return (column / kPanel * rows + row) * kPanel +
-           swizzled_chunk(row, column / kChunk % 8) * kChunk;
+    // Unsigned, so that divisions are shifts.
+    const auto c = static_cast<unsigned>(column), r = static_cast<unsigned>(row);
+    return static_cast<int>((c / kPanel * static_cast<unsigned>(rows) + r) * kPanel +
+                            swizzled_chunk(r, c / kChunk % 8) * kChunk);
   }
-  static constexpr int kPanel = kSwizzledBytes / sizeof(T);  // columns
+  static constexpr int kPanel = kSwizzledBytes / static_cast<int>(sizeof(T));  // columns
 };
 
 // index / divisor, for indices below 2^31.
@@ -86,8 +89,8 @@ struct ThreadLane {
   int lane = 0;  // index in the tile
   int row = 0, head = 0;
   int low = 0, high = 0;  // keys [low, high) are seen; empty for lanes beyond the task's
-  int position = 0;
-  float slope = 0.0f;  // with ALiBi; rounded to bf16 if the bias is
+  int position = 0;       // where there is a window or ALiBi
+  float slope = 0.0f;     // with ALiBi; rounded to bf16 if the bias is
 };
 
 __device__ __forceinline__ float rounded_to_bf16(float x) {
@@ -103,7 +106,8 @@ __device__ __forceinline__ ThreadLane thread_lane(const AttentionCall& call,
   out.row = of.row;
   out.head = of.head;
   if (lane >= task.lanes) return out;
-  out.position = call.row_positions[task.first_row + out.row];
+  if (call.window > 0 || call.alibi_slopes != nullptr)
+    out.position = call.row_positions[task.first_row + out.row];
   out.low = task.first_key;
   if (call.window > 0) out.low = max(out.low, out.position - call.window + 1 - task.first_position);
   out.high = min(task.end_key, task.visible + out.row);
@@ -127,8 +131,9 @@ __device__ __forceinline__ float alibi_bias(const AttentionCall& call, const Thr
 // ---- Copies ----
 
 // Copies a task's tiles of keys and values to a ring of stages in shared memory. Each warp copies
-// kRows rows of a tile. For each tile, its lanes look up the places of these rows, one lane a row,
-// long before the tile is copied: a lookup takes a division and a load that has to be waited for.
+// kRows rows of a tile. For each tile, its lanes look up the places of these rows, one
+// lane a row, long before the tile is copied: a lookup takes a division and a load that has to be
+// waited for.
 template <class Tile>
 struct TileCopies {
   using T = typename Tile::T;
@@ -230,16 +235,25 @@ __device__ __forceinline__ void with_dtype(DType dtype, Use&& use) {
   }
 }
 
-// A thread's share of the tile's queries on their way to shared memory: kLanes rows, rounded to T;
-// 0 for lanes beyond the task's. They are loaded long before they are stored.
-template <class Tile>
+// A thread's share of queries on their way to shared memory, rounded to T; 0 for lanes beyond the
+// task's. kThreads threads, of which this is number `thread`, have kLanes lanes of the tile from
+// first_lane on. They are loaded long before they are stored.
+template <class Tile, int kLanes = Tile::kLanes, int kThreads = Tile::kThreads>
 struct QueryCopies {
-  static constexpr int kCopies = Tile::kLanes * Tile::kChunks;
-  static constexpr int kRounds = (kCopies + Tile::kThreads - 1) / Tile::kThreads;
+  static constexpr unsigned kChunks = Tile::kChunks;
+  static constexpr int kCopies = kLanes * Tile::kChunks;
+  static constexpr int kRounds = (kCopies + kThreads - 1) / kThreads;
+  int first_lane = 0;
+  unsigned thread = threadIdx.x;
   uint4 words[kRounds][2];
 
-  static __device__ __forceinline__ int index_of(int round) {
-    return static_cast<int>(threadIdx.x) + round * Tile::kThreads;
+  __device__ __forceinline__ int lane_of(int round) const {
+    return first_lane +
+           static_cast<int>((thread + static_cast<unsigned>(round * kThreads)) / kChunks);
+  }
+  __device__ __forceinline__ int column_of(int round) const {
+    return static_cast<int>((thread + static_cast<unsigned>(round * kThreads)) % kChunks) *
+           Tile::kChunk;
   }
   // A lane beyond the task's loads the last one's.
   __device__ __forceinline__ void load(const AttentionCall& call, const AttentionTask& task,
@@ -249,10 +263,9 @@ struct QueryCopies {
       const Q* const q = static_cast<const Q*>(call.q) + task.first_row * call.q_row_stride;
       REPRISE_UNROLL
       for (int round = 0; round < kRounds; ++round) {
-        const int i = index_of(round);
-        const RowHead of = row_head(call, task, kv_head, min(i / Tile::kChunks, task.lanes - 1));
-        const Q* const from = q + of.row * call.q_row_stride + of.head * Tile::kHeadDim +
-                              i % Tile::kChunks * Tile::kChunk;
+        const RowHead of = row_head(call, task, kv_head, min(lane_of(round), task.lanes - 1));
+        const Q* const from =
+            q + of.row * call.q_row_stride + of.head * Tile::kHeadDim + column_of(round);
         words[round][0] = load_once(from);
         words[round][1] = sizeof(Q) == 4 ? load_once(from + 4) : uint4{0, 0, 0, 0};
       }
@@ -263,10 +276,9 @@ struct QueryCopies {
     with_dtype(call.q_dtype, [&](auto zero) {
       REPRISE_UNROLL
       for (int round = 0; round < kRounds; ++round) {
-        const int i = index_of(round);
-        const int lane = i / Tile::kChunks, column = i % Tile::kChunks * Tile::kChunk;
-        if (kCopies % Tile::kThreads != 0 && i >= kCopies) continue;
-        *reinterpret_cast<uint4*>(shared + Tile::at(Tile::kLanes, lane, column)) =
+        const int lane = lane_of(round);
+        if (kCopies % kThreads != 0 && lane >= first_lane + kLanes) continue;
+        *reinterpret_cast<uint4*>(shared + Tile::at(Tile::kLanes, lane, column_of(round))) =
             lane < task.lanes ? queries_as<typename Tile::T, decltype(zero)>(words[round])
                               : uint4{0, 0, 0, 0};
       }
@@ -302,6 +314,16 @@ __device__ __forceinline__ void load_queries(WarpState<Tile>& state,
                      queries + Tile::at(Tile::kLanes, first + lane % 16, 16 * k + lane / 16 * 8));
 }
 
+// Before any score.
+template <class Tile>
+__device__ __forceinline__ void begin_softmax(WarpState<Tile>& state) {
+  REPRISE_UNROLL
+  for (int i = 0; i < 2; ++i) {
+    state.m[i] = kNothingSeen;
+    state.n[i] = 0.0f;
+  }
+}
+
 template <class Tile>
 __device__ __forceinline__ void begin_state(WarpState<Tile>& state) {
   REPRISE_UNROLL
@@ -309,11 +331,7 @@ __device__ __forceinline__ void begin_state(WarpState<Tile>& state) {
     REPRISE_UNROLL
     for (int i = 0; i < 4; ++i) state.o[d][i] = 0.0f;
   }
-  REPRISE_UNROLL
-  for (int i = 0; i < 2; ++i) {
-    state.m[i] = kNothingSeen;
-    state.n[i] = 0.0f;
-  }
+  begin_softmax<Tile>(state);
 }
 
 // scores = q k^T. B(k, n) of the product is dimension k of key n, so the keys' rows are the rows of
@@ -355,7 +373,7 @@ __device__ __forceinline__ void start_keys(const typename Tile::T* queries,
   };
   const uint64_t a = swizzled_matrix(queries, 0, 8 * kSwizzledBytes);
   const uint64_t b = swizzled_matrix(keys, 0, 8 * kSwizzledBytes);
-  warpgroup_multiply_add<T, kRows, Sums::kNew>(scores, a, b);
+  warpgroup_multiply_add<T, kRows>(scores, a, b, Sums::kNew);
   REPRISE_UNROLL
   for (int k = 1; k < Tile::kHeadDim / 16; ++k)
     warpgroup_multiply_add<T, kRows>(scores, moved_matrix<T>(a, in_panels(Tile::kLanes, 16 * k)),
@@ -515,17 +533,21 @@ __device__ __forceinline__ void multiply_values(WarpState<Tile>& state,
 template <class Tile>
 using WarpWeights = uint32_t[Tile::kWarpKeys / 16][4];
 
-// Starts o += weights v by the warpgroup: panels of 64 dimensions are kKeys rows apart, groups of 8
-// keys 8 rows.
+// Starts o += weights v by the warpgroup, or o = weights v: panels of 64 dimensions are kKeys rows
+// apart, groups of 8 keys 8 rows.
 template <class Tile>
 __device__ __forceinline__ void start_values(WarpState<Tile>& state,
                                              const WarpWeights<Tile>& weights,
-                                             const typename Tile::T* values) {
+                                             const typename Tile::T* values, bool are_first) {
+  using T = typename Tile::T;
+  constexpr auto kRows = RowsOfB::kRowsOfProduct;
   const uint64_t first = swizzled_matrix(values, Tile::kKeys * kSwizzledBytes, 8 * kSwizzledBytes);
+  warpgroup_multiply_add<T, kRows>(state.o, weights[0], first,
+                                   are_first ? Sums::kNew : Sums::kAddTo);
   REPRISE_UNROLL
-  for (int j = 0; j < Tile::kWarpKeys / 16; ++j)
-    warpgroup_multiply_add<typename Tile::T, RowsOfB::kRowsOfProduct>(
-        state.o, weights[j], moved_matrix<typename Tile::T>(first, 16 * j * Tile::kPanel));
+  for (int j = 1; j < Tile::kWarpKeys / 16; ++j)
+    warpgroup_multiply_add<T, kRows>(state.o, weights[j],
+                                     moved_matrix<T>(first, 16 * j * Tile::kPanel));
 }
 
 }  // namespace reprise::kernels::cuda

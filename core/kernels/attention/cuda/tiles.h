@@ -17,6 +17,9 @@
 
 namespace reprise::kernels::cuda {
 
+// Shared memory by which warpgroups tell each other what they have done.
+inline constexpr int64_t kControlBytes = 512;
+
 // A block of threads computes `lanes` lanes (see attention_task.h) against `keys` keys at a time.
 // Its warps form a grid: each has 16 lanes and keys / key_warps keys of every tile. With several
 // key warps a tile's keys are divided within the block, and the results are merged in shared memory
@@ -27,11 +30,17 @@ struct TileShape {
   int32_t stages = 0;  // tiles in shared memory: one in use, the others being copied
   int32_t blocks = 0;  // least blocks of an SM that the compiler must fit by registers
   // wgmma products of four warps, which read keys and values from shared memory themselves (only
-  // sm_90a).
+  // sm_90a); four more warps copy.
   bool by_warpgroups = false;
 
   bool operator==(const TileShape&) const = default;
-  [[nodiscard]] constexpr int32_t threads() const { return 32 * lane_warps * key_warps; }
+  [[nodiscard]] constexpr int32_t threads() const {
+    return 32 * lane_warps * key_warps + (by_warpgroups ? copy_threads() : 0);
+  }
+  // The threads that copy: all of them, or a warpgroup that does nothing else.
+  [[nodiscard]] constexpr int32_t copy_threads() const {
+    return by_warpgroups ? 128 : 32 * lane_warps * key_warps;
+  }
   // How many times a tile is read from shared memory.
   [[nodiscard]] constexpr int32_t readers() const {
     return by_warpgroups ? lane_warps / 4 : lane_warps;
@@ -40,7 +49,7 @@ struct TileShape {
   // different banks, as ldmatrix reads them. Warpgroups instead read rows of 128 bytes whose
   // 16-byte parts are permuted, and keep the queries there, too.
   [[nodiscard]] constexpr int64_t shared_bytes(int64_t head_dim) const {
-    if (by_warpgroups) return (int64_t{stages} * 2 * keys + lanes) * head_dim * 2;
+    if (by_warpgroups) return (int64_t{stages} * 2 * keys + lanes) * head_dim * 2 + kControlBytes;
     return int64_t{stages} * 2 * keys * (head_dim + 8) * 2;
   }
   [[nodiscard]] constexpr bool has_head_dim(int64_t head_dim) const {

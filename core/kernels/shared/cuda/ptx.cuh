@@ -20,11 +20,13 @@
 #endif
 
 // Placed before a loop: a thread's arrays are in registers only if every index is a compile-time
-// constant.
+// constant. REPRISE_KEEP_ROLLED keeps a loop from being unrolled, where registers are few.
 #ifdef REPRISE_CUDA_ON_CPU
 #define REPRISE_UNROLL
+#define REPRISE_KEEP_ROLLED
 #else
 #define REPRISE_UNROLL _Pragma("unroll")
+#define REPRISE_KEEP_ROLLED _Pragma("unroll 1")
 #endif
 
 namespace reprise::kernels::cuda {
@@ -71,8 +73,9 @@ __device__ __forceinline__ void let_next_kernel_begin() {
 
 // Starts to copy kBytes (4, 8 or 16) from global to shared memory; both addresses are multiples of
 // kBytes. Reads only the first `source_bytes` and zeroes the rest of the target; with 0 bytes
-// `global` may be invalid. 16 bytes bypass L1 (.cg). The copying thread sees the bytes after
-// waiting for the copy's group, other threads after a barrier following that.
+// `global` may be invalid. 16 bytes bypass L1 (.cg), and L2 fetches their whole line of 128 bytes.
+// The copying thread sees the bytes after waiting for the copy's group, other threads after a
+// barrier following that.
 template <int kBytes>
 __device__ __forceinline__ void copy_async(void* shared, const void* global,
                                            int source_bytes = kBytes) {
@@ -81,9 +84,10 @@ __device__ __forceinline__ void copy_async(void* shared, const void* global,
   cuda_on_cpu::copy_async(shared, global, kBytes, source_bytes);
 #else
   if constexpr (kBytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(shared_address(shared)),
-                 "l"(global), "r"(source_bytes)
-                 : "memory");
+    asm volatile(
+        "cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\n" ::"r"(shared_address(shared)),
+        "l"(global), "r"(source_bytes)
+        : "memory");
   } else {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;\n" ::"r"(shared_address(shared)),
                  "l"(global), "n"(kBytes), "r"(source_bytes)
@@ -216,7 +220,7 @@ __device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[
 // beginning at multiples of 1024. In row r of a panel, 16-byte part i is at place i xor r % 8, so
 // that 8 rows of a column lie in different banks [128-byte swizzle].
 inline constexpr int kSwizzledBytes = 128;
-__device__ __forceinline__ constexpr int swizzled_chunk(int row, int chunk) {
+__device__ __forceinline__ constexpr unsigned swizzled_chunk(unsigned row, unsigned chunk) {
   return chunk ^ (row % 8);
 }
 
@@ -264,7 +268,7 @@ __device__ __forceinline__ void fence_async_proxy() {
 
 #ifndef REPRISE_CUDA_ON_CPU
 // The instruction for 8 and 16 tiles of columns, with type "bf16" or "f16"; A in registers, or
-// described as B is. Its operands are the sums, A, B, kAccumulates and kIsTransposed.
+// described as B is. Its operands are the sums, A, B, accumulates and kIsTransposed.
 #define REPRISE_SUMS(j_) "+f"(c[j_][0]), "+f"(c[j_][1]), "+f"(c[j_][2]), "+f"(c[j_][3])
 #define REPRISE_SUMS_N64                                                               \
   REPRISE_SUMS(0), REPRISE_SUMS(1), REPRISE_SUMS(2), REPRISE_SUMS(3), REPRISE_SUMS(4), \
@@ -295,7 +299,7 @@ __device__ __forceinline__ void fence_async_proxy() {
       ";\n"                                                                                 \
       "}\n"                                                                                 \
       : sums_                                                                               \
-      : __VA_ARGS__, "l"(b), "n"(kAccumulates), "n"(kIsTransposed))
+      : __VA_ARGS__, "l"(b), "r"(accumulates), "n"(kIsTransposed))
 #define REPRISE_WGMMA_N64(type_)                                                                   \
   REPRISE_WGMMA("64", type_, REPRISE_SUM_NAMES_N64, REPRISE_SUMS_N64, "{%32, %33, %34, %35}, %36", \
                 "%37", "%38", "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]))
@@ -340,13 +344,14 @@ enum class Sums : uint8_t { kNew, kAddTo };
 // Starts C += A B or C = A B; A [64, 16] and B [16, n] of T, C [64, n] f32, n = 8 * kTiles: 64 or
 // 128. Each warp has 16 rows of A and C as fragments: `a`, and c[j] for columns 8 j .. 8 j + 7, as
 // in multiply_add(). `a` and `c` must not be touched until warpgroup_wait() has waited for it.
-template <typename T, RowsOfB kRows, Sums kSums = Sums::kAddTo, int kTiles>
+template <typename T, RowsOfB kRows, int kTiles>
 __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4],
-                                                       const uint32_t (&a)[4], uint64_t b) {
+                                                       const uint32_t (&a)[4], uint64_t b,
+                                                       Sums sums = Sums::kAddTo) {
   static_assert(is_half_like<T> && (kTiles == 8 || kTiles == 16));
   constexpr bool kIsBf16 = std::is_same_v<T, __nv_bfloat16>;
   constexpr int kIsTransposed = kRows == RowsOfB::kRowsOfProduct ? 1 : 0;
-  constexpr int kAccumulates = kSums == Sums::kAddTo ? 1 : 0;
+  const int accumulates = sums == Sums::kAddTo ? 1 : 0;
 #ifdef REPRISE_CUDA_ON_CPU
   cuda_on_cpu::warpgroup_multiply({.c = &c[0][0],
                                    .tiles = kTiles,
@@ -354,7 +359,7 @@ __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4],
                                    .b = b,
                                    .is_transposed = kIsTransposed != 0,
                                    .is_bf16 = kIsBf16,
-                                   .accumulates = kAccumulates != 0});
+                                   .accumulates = accumulates != 0});
 #else
   if constexpr (kTiles == 8) {
     if constexpr (kIsBf16) {
@@ -373,13 +378,13 @@ __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4],
 }
 
 // Like the function above, but A [64, 16] is in shared memory, as rows of a swizzled_matrix().
-template <typename T, RowsOfB kRows, Sums kSums = Sums::kAddTo, int kTiles>
+template <typename T, RowsOfB kRows, int kTiles>
 __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4], uint64_t a,
-                                                       uint64_t b) {
+                                                       uint64_t b, Sums sums = Sums::kAddTo) {
   static_assert(is_half_like<T> && (kTiles == 8 || kTiles == 16));
   constexpr bool kIsBf16 = std::is_same_v<T, __nv_bfloat16>;
   constexpr int kIsTransposed = kRows == RowsOfB::kRowsOfProduct ? 1 : 0;
-  constexpr int kAccumulates = kSums == Sums::kAddTo ? 1 : 0;
+  const int accumulates = sums == Sums::kAddTo ? 1 : 0;
 #ifdef REPRISE_CUDA_ON_CPU
   cuda_on_cpu::warpgroup_multiply({.c = &c[0][0],
                                    .tiles = kTiles,
@@ -387,7 +392,7 @@ __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4], ui
                                    .b = b,
                                    .is_transposed = kIsTransposed != 0,
                                    .is_bf16 = kIsBf16,
-                                   .accumulates = kAccumulates != 0});
+                                   .accumulates = accumulates != 0});
 #else
   if constexpr (kTiles == 8) {
     if constexpr (kIsBf16) {

@@ -82,5 +82,9 @@ int main(int argc, char** argv) {
     for (const Step& step : kSteps)
       if (kTileShapes[i].has_head_dim(step.heads.head_dim))
         add("tile/" + text_of(kTileShapes[i]), step, {.shape = static_cast<int32_t>(i)});
+  // And into how many parts items are cut.
+  for (const int32_t parts : {1, 2, 3, 4, 6, 8, 12})
+    for (const Step& step : kSteps)
+      add("parts/" + std::to_string(parts), step, {.parts = parts});
   return run_benchmarks(argc, argv);
 }

@@ -59,10 +59,13 @@ struct AttentionRun {
   RowResults results = RowResults::kFinished;
   TileOverride tiles;
 
-  // A GPU that has the wanted shape.
-  [[nodiscard]] const GpuModel& model() const {
-    return tiles.shape && kTileShapes[static_cast<size_t>(*tiles.shape)].by_warpgroups ? kH100
-                                                                                       : gpu;
+  // A GPU that has the wanted shape. Blocks by_warpgroups stay for several tasks, so with few SMs
+  // small plans have such blocks, too.
+  [[nodiscard]] GpuModel model() const {
+    if (!tiles.shape || !kTileShapes[static_cast<size_t>(*tiles.shape)].by_warpgroups) return gpu;
+    GpuModel small = kH100;
+    small.sms = 3;
+    return small;
   }
 };
 

@@ -1,0 +1,506 @@
+// The attention kernel for shapes by_warpgroups (sm_90a): one warpgroup copies, two multiply and
+// compute softmax.
+//
+// A block stays on its SM and takes one task and kv head after the other, so that the first tiles
+// of the next task arrive while the last one is finished.
+//
+//   producer   copies the keys and the values of tiles to two rings of kStages tiles each, and the
+//              tasks themselves to a ring, as far ahead as the rings allow.
+//   consumers  have 64 lanes each and wait for nobody but the producer. The scores of a tile are
+//              multiplied together with the values of the tile before it; while the tensor cores
+//              still add those values, the softmax of the new scores is computed.
+//
+// Who may touch a stage is told by barriers in shared memory: `full` when its bytes have arrived
+// and wgmma may read them, `empty` when both consumers have read them.
+#pragma once
+
+#include "core/kernels/attention/cuda/attention_output.cuh"
+#include "core/kernels/attention/cuda/attention_tile.cuh"
+#include "core/kernels/shared/cuda/launch.cuh"
+
+namespace reprise::kernels::cuda {
+
+inline constexpr int kWarpsOfGroup = 4, kConsumers = 2;
+inline constexpr int kGroupThreads = kWarpsOfGroup * kWarp;
+// Registers of a thread: 168 are there for each when the block starts.
+inline constexpr int kProducerRegisters = 56, kConsumerRegisters = 224;
+
+// A place in a ring: how often it has been gone round tells which phase of its barriers is meant.
+template <int kStages>
+struct RingPlace {
+  int stage = 0;
+  unsigned round = 0;  // modulo 2
+
+  __device__ __forceinline__ void advance() {
+    if (++stage < kStages) return;
+    stage = 0;
+    round ^= 1;
+  }
+};
+
+// Shared memory behind the queries.
+template <class Tile>
+struct WarpgroupControl {
+  // One whose results are being stored, one that is computed, and one whose copies push out the
+  // reports of the other's.
+  static constexpr int kTasks = 3;
+  struct Stage {
+    SharedBarrier full, empty;
+  };
+  Stage keys[Tile::kStages], values[Tile::kStages], task[kTasks];
+  SharedBarrier own[kConsumers];   // of a consumer's threads among themselves
+  SharedBarrier turn[kConsumers];  // one may start products; told by the other
+  AttentionTask tasks[kTasks];
+
+  __device__ void init() {
+    for (Stage& stage : keys) init_stage(stage, kWarpsOfGroup);
+    for (Stage& stage : values) init_stage(stage, kWarpsOfGroup);
+    for (Stage& stage : task) init_stage(stage, kWarpsOfGroup);
+    for (SharedBarrier& barrier : own) barrier_init(&barrier, kWarpsOfGroup);
+    for (SharedBarrier& barrier : turn) barrier_init(&barrier, kWarpsOfGroup);
+  }
+
+ private:
+  static __device__ void init_stage(Stage& stage, unsigned producers) {
+    barrier_init(&stage.full, producers);
+    barrier_init(&stage.empty, kConsumers * kWarpsOfGroup);
+  }
+};
+
+// Shared memory of a block.
+template <class Tile>
+struct WarpgroupMemory {
+  using T = typename Tile::T;
+  using Control = WarpgroupControl<Tile>;
+  static_assert(sizeof(Control) <= kControlBytes);
+
+  T* const base = dynamic_shared<T>();
+
+  __device__ __forceinline__ T* keys(int stage) const { return base + stage * Tile::kTileElements; }
+  __device__ __forceinline__ T* values(int stage) const { return keys(Tile::kStages + stage); }
+  __device__ __forceinline__ T* queries() const { return keys(2 * Tile::kStages); }
+  __device__ __forceinline__ Control& control() const {
+    return *reinterpret_cast<Control*>(queries() + Tile::kQueryElements);
+  }
+};
+
+// The pieces of work of a block, in each round one: tasks are sorted by length, so every second
+// round is dealt out backwards.
+struct BlockWork {
+  int round = 0;
+
+  // Below call.work, or the block has no more.
+  __device__ __forceinline__ int index() const {
+    const int blocks = static_cast<int>(gridDim.x), block = static_cast<int>(blockIdx.x);
+    return round * blocks + (round % 2 == 0 ? block : blocks - 1 - block);
+  }
+};
+
+// A warp has done something that others wait for.
+__device__ __forceinline__ void warp_arrive(SharedBarrier& barrier) {
+  __syncwarp();
+  if (threadIdx.x % kWarp == 0) barrier_arrive(&barrier);
+}
+
+// The producer's copies under way. They arrive in the order in which they were started, and are
+// told when kLag more have been started, or at the end.
+struct CopyReports {
+  static constexpr int kLag = 2;
+  SharedBarrier* waiting[kLag] = {};
+
+  __device__ __forceinline__ void started(SharedBarrier& full) {
+    copy_async_commit();
+    copy_async_wait<kLag>();
+    tell(waiting[0]);
+    waiting[0] = waiting[1];
+    waiting[1] = &full;
+  }
+  __device__ __forceinline__ void finish() {
+    copy_async_wait<0>();
+    for (SharedBarrier*& full : waiting) {
+      tell(full);
+      full = nullptr;
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ void tell(SharedBarrier* full) {
+    if (full == nullptr) return;
+    fence_async_proxy();
+    warp_arrive(*full);
+  }
+};
+
+// Copies the keys or the values of a task's tiles, by the producer's warps: kRows rows each. A lane
+// looks up places long before they are used: kGroup tokens that begin at a multiple of kGroup lie
+// together in a block whose size is one, so one place is enough for them; otherwise it takes one
+// for each row.
+template <class Tile>
+struct HalfTileCopies {
+  using T = typename Tile::T;
+  static constexpr int kRows = Tile::kKeys / kWarpsOfGroup, kGroup = 8;
+  static constexpr int kAtOnce =
+      kWarp / Tile::kChunks;  // rows that a warp copies with one instruction
+  static_assert(kRows == kWarp && kGroup % kAtOnce == 0);
+
+  // An element of keys and of values: where a block begins, and how far behind it.
+  struct Place {
+    int64_t block = 0;
+    int behind = 0;
+  };
+
+  const T *keys, *values;  // of the kv head, at block offset 0
+  const int64_t* block_offsets;
+  Divisor block_tokens;
+  unsigned first_token;  // of the task's keys, counted from the first block's begin
+  int num_keys, tiles;
+  bool has_groups;
+
+  __device__ __forceinline__ HalfTileCopies(const AttentionCall& call, const AttentionTask& task,
+                                            int kv_head)
+      : block_offsets(call.block_offsets + task.first_block),
+        block_tokens(task.block_tokens),
+        first_token(static_cast<unsigned>(task.skipped + task.first_key)),
+        num_keys(max(0, task.end_key - task.first_key)),
+        tiles((num_keys + Tile::kKeys - 1) / Tile::kKeys),
+        has_groups(first_token % kGroup == 0 && block_tokens.value % kGroup == 0) {
+    const DeviceCache cache = call.caches[task.cache];
+    const int64_t base = call.layer * cache.layer_stride + kv_head * cache.head_stride;
+    keys = static_cast<const T*>(cache.keys) + base;
+    values = static_cast<const T*>(cache.values) + base;
+  }
+
+  // The place of the lane's row of a tile, or of its group. Behind the task's keys, the last one's;
+  // there must be one.
+  __device__ __forceinline__ Place look_up(int tile) const {
+    const int lane = static_cast<int>(threadIdx.x % kWarp);
+    const int row = first_row() + (has_groups ? lane * kGroup % kRows : lane);
+    unsigned token =
+        first_token + static_cast<unsigned>(min(tile * Tile::kKeys + row, num_keys - 1));
+    if (has_groups) token -= token % kGroup;
+    const unsigned block = quotient(token, block_tokens);
+    return {__ldg(block_offsets + block),
+            static_cast<int>((token - block * block_tokens.value) * Tile::kHeadDim)};
+  }
+
+  // Starts to copy. Rows beyond the task's keys become 0, since 0 * NaN would reach the sums.
+  __device__ __forceinline__ void start(int tile, const Place& place, const T* from, T* to) const {
+    const int64_t element = place.block + place.behind;
+    const int left = num_keys - tile * Tile::kKeys - first_row();  // of the warp's rows
+    from += column();
+    if (!has_groups) {
+      start_rows(element, left, from, to);
+    } else if (left >= kRows) {
+      start_groups</*kAreWhole=*/true>(element, left, from, to);
+    } else {
+      start_groups</*kAreWhole=*/false>(element, left, from, to);
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ int first_row() {
+    return static_cast<int>(threadIdx.x) / kWarp * kRows;
+  }
+  // The lane's row among those that are copied with one instruction, and its first column.
+  static __device__ __forceinline__ int row() {
+    return static_cast<int>(threadIdx.x % kWarp / Tile::kChunks);
+  }
+  static __device__ __forceinline__ int column() {
+    return static_cast<int>(threadIdx.x % kWarp % Tile::kChunks) * Tile::kChunk;
+  }
+
+  template <bool kAreWhole>
+  static __device__ __forceinline__ void start_groups(int64_t element, int left, const T* from,
+                                                      T* to) {
+    REPRISE_UNROLL
+    for (int group = 0; group < kRows / kGroup; ++group) {
+      const T* const source =
+          from + __shfl_sync(kAllLanes, element, group) + row() * Tile::kHeadDim;
+      REPRISE_UNROLL
+      for (int i = 0; i < kGroup; i += kAtOnce) {
+        // Eight rows are the period of the swizzle.
+        T* const target = to + Tile::at(Tile::kKeys, first_row() + i + row(), column()) +
+                          group * kGroup * Tile::kPanel;
+        const bool is_there = kAreWhole || group * kGroup + i + row() < left;
+        copy_async<16>(target, source + i * Tile::kHeadDim, is_there ? 16 : 0);
+      }
+    }
+  }
+  static __device__ __forceinline__ void start_rows(int64_t element, int left, const T* from,
+                                                    T* to) {
+    REPRISE_KEEP_ROLLED
+    for (int first = 0; first < kRows; first += kAtOnce) {
+      const int in_warp = first + row();
+      copy_async<16>(to + Tile::at(Tile::kKeys, first_row() + in_warp, column()),
+                     from + __shfl_sync(kAllLanes, element, in_warp), in_warp < left ? 16 : 0);
+    }
+  }
+};
+
+template <class Tile>
+__device__ __forceinline__ void produce(const AttentionCall& call) {
+  using T = typename Tile::T;
+  using Copies = HalfTileCopies<Tile>;
+  const WarpgroupMemory<Tile> memory;
+  WarpgroupControl<Tile>& control = memory.control();
+  RingPlace<Tile::kStages> keys, values;
+  RingPlace<WarpgroupControl<Tile>::kTasks> slot;
+  CopyReports reports;
+  bool may_read = false;
+  for (BlockWork work; work.index() < call.work; ++work.round, slot.advance()) {
+    const AttentionTask& task = call.tasks[work.index() / call.kv_heads];
+    const Copies copies(call, task, work.index() % call.kv_heads);
+    // Of the tile whose values come next, and of the one behind it, whose keys do.
+    typename Copies::Place now, next;
+    if (copies.tiles > 0) next = copies.look_up(0);
+    barrier_wait(&control.task[slot.stage].empty, slot.round ^ 1);
+    if (threadIdx.x == 0) control.tasks[slot.stage] = task;
+    // By all warps: a task without keys could otherwise be over before each of them has waited.
+    warp_arrive(control.task[slot.stage].full);
+    if (task.lanes == 0 || copies.tiles == 0) {
+      reports.finish();  // nothing follows that would push them out
+      continue;
+    }
+    if (!may_read) await_previous_kernels();  // the schedule is older than they are
+    may_read = true;
+    const auto copy = [&](auto& place, auto& stages, int tile, const auto& rows, const T* from,
+                          T* to) {
+      auto& stage = stages[place.stage];
+      barrier_wait(&stage.empty, place.round ^ 1);
+      copies.start(tile, rows, from, to);
+      reports.started(stage.full);
+      place.advance();
+    };
+    for (int tile = 0; tile <= copies.tiles; ++tile) {
+      const auto after_next = copies.look_up(tile + 1);
+      if (tile < copies.tiles)
+        copy(keys, control.keys, tile, next, copies.keys, memory.keys(keys.stage));
+      if (tile > 0)
+        copy(values, control.values, tile - 1, now, copies.values, memory.values(values.stage));
+      now = next;
+      next = after_next;
+    }
+  }
+  reports.finish();
+}
+
+// One of the warpgroups that multiply.
+template <class Tile>
+struct Consumer {
+  using T = typename Tile::T;
+  static constexpr int kOwnLanes = Tile::kLanes / kConsumers;
+
+  const AttentionCall& call;
+  WarpgroupMemory<Tile> memory;
+  int number;  // 0 or 1
+  RingPlace<Tile::kStages> keys, values;
+  unsigned own_round = 0, turn_round = 0;
+
+  __device__ __forceinline__ Consumer(const AttentionCall& of_call, int of_number)
+      : call(of_call), number(of_number) {}
+
+  // All of the warpgroup's threads have come here.
+  __device__ __forceinline__ void meet() {
+    SharedBarrier& own = memory.control().own[number];
+    warp_arrive(own);
+    barrier_wait(&own, own_round);
+    own_round ^= 1;
+  }
+
+  // The consumers start products in turns, so that one multiplies while the other computes its
+  // softmax. The first turn is number 0's.
+  __device__ __forceinline__ void take_turn() {
+    barrier_wait(&memory.control().turn[number], turn_round ^ (number == 0 ? 1u : 0u));
+    turn_round ^= 1;
+  }
+  __device__ __forceinline__ void pass_turn() { warp_arrive(memory.control().turn[1 - number]); }
+
+  __device__ __forceinline__ int first_lane() const { return kOwnLanes * number; }
+  __device__ __forceinline__ const T* own_queries() const {
+    return memory.queries() + first_lane() * Tile::kPanel;
+  }
+
+  // Starts the products of the next tile's keys with the queries.
+  __device__ __forceinline__ void begin_keys(WarpScores<Tile>& scores) {
+    barrier_wait(&memory.control().keys[keys.stage].full, keys.round);
+    start_keys<Tile>(own_queries(), memory.keys(keys.stage), scores);
+    warpgroup_commit();
+  }
+  __device__ __forceinline__ void release_keys() {
+    warp_arrive(memory.control().keys[keys.stage].empty);
+    keys.advance();
+  }
+  // Starts to add the values of the tile whose weights are known, or the task's first values.
+  __device__ __forceinline__ void begin_values(WarpState<Tile>& state,
+                                               const WarpWeights<Tile>& weights, bool are_first) {
+    barrier_wait(&memory.control().values[values.stage].full, values.round);
+    start_values<Tile>(state, weights, memory.values(values.stage), are_first);
+    warpgroup_commit();
+  }
+  __device__ __forceinline__ void finish_values(WarpState<Tile>& state) {
+    warpgroup_wait<0>(state.o);
+    warp_arrive(memory.control().values[values.stage].empty);
+    values.advance();
+  }
+
+  static __device__ __forceinline__ void round_all(const WarpScores<Tile>& scores,
+                                                   WarpWeights<Tile>& weights) {
+    REPRISE_UNROLL
+    for (int j = 0; j < Tile::kWarpKeys / 16; ++j) round_weights<Tile>(scores, j, weights[j]);
+  }
+
+  // Tiles of a task's keys.
+  static __device__ __forceinline__ int tiles_of(const AttentionTask& task) {
+    return (task.end_key - task.first_key + Tile::kKeys - 1) / Tile::kKeys;
+  }
+
+  // A task's tiles, of whose first one the scores have been started, up to the weights of the last
+  // one.
+  __device__ __forceinline__ void compute(const AttentionTask& task, const ThreadLane (&lanes)[2],
+                                          WarpScores<Tile>& scores, WarpWeights<Tile>& weights,
+                                          WarpState<Tile>& state) {
+    warpgroup_wait<0>(scores);
+    release_keys();
+    finish_scores<Tile>(call, task, lanes, task.first_key, scores);
+    weigh_scores<Tile>(call, state, scores);
+    round_all(scores, weights);
+    const int tiles = tiles_of(task);
+    for (int tile = 1; tile < tiles; ++tile) {
+      take_turn();
+      warpgroup_begin(scores, state.o);
+      begin_keys(scores);
+      begin_values(state, weights, /*are_first=*/tile == 1);
+      pass_turn();
+      warpgroup_wait<1>(scores);
+      release_keys();
+      finish_scores<Tile>(call, task, lanes, task.first_key + tile * Tile::kKeys, scores);
+      const float2 corrections = weigh_scores<Tile>(call, state, scores);
+      finish_values(state);
+      correct_sums<Tile>(state, corrections);
+      round_all(scores, weights);
+    }
+  }
+};
+
+// The tasks of a consumer one after the other, as the producer tells of them.
+template <class Tile>
+struct TaskQueue {
+  const AttentionCall& call;
+  WarpgroupControl<Tile>& control;
+  int first_lane;  // of the consumer
+  BlockWork work;
+  RingPlace<WarpgroupControl<Tile>::kTasks> slot;
+
+  [[nodiscard]] __device__ __forceinline__ const AttentionTask& task() const {
+    return control.tasks[slot.stage];
+  }
+  [[nodiscard]] __device__ __forceinline__ int kv_head() const {
+    return work.index() % call.kv_heads;
+  }
+  [[nodiscard]] __device__ __forceinline__ SharedBarrier& empty() const {
+    return control.task[slot.stage].empty;
+  }
+  __device__ __forceinline__ void advance() {
+    slot.advance();
+    ++work.round;
+  }
+
+  __device__ __forceinline__ void find_lanes(ThreadLane (&lanes)[2]) const {
+    const int thread = static_cast<int>(threadIdx.x) % kGroupThreads;
+    const int lane = first_lane + thread / kWarp * 16 + thread % kWarp / 4;
+    lanes[0] = thread_lane(call, task(), kv_head(), lane);
+    lanes[1] = thread_lane(call, task(), kv_head(), lane + 8);
+  }
+
+  // Goes on to the next task that has keys, and finishes those that have none. False if there is no
+  // more.
+  __device__ __forceinline__ bool find() {
+    for (; work.index() < call.work; advance()) {
+      barrier_wait(&control.task[slot.stage].full, slot.round);
+      if (task().lanes > 0) {
+        if (task().first_key < task().end_key) return true;
+        ThreadLane lanes[2];
+        WarpState<Tile> nothing;
+        find_lanes(lanes);
+        begin_state<Tile>(nothing);
+        store_lanes<Tile>(call, task(), lanes, results_of<Tile>(task(), nothing));
+      }
+      warp_arrive(empty());
+    }
+    return false;
+  }
+};
+
+// A task's queries are brought while the last values of the task before it are added, and its first
+// scores are multiplied while that one's results are stored.
+template <class Tile>
+__device__ __forceinline__ void consume(const AttentionCall& call) {
+  using Own = Consumer<Tile>;
+  // By a shuffle, so that the compiler knows that a warp takes one branch.
+  Own own(call, __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kGroupThreads, 0) - 1);
+  TaskQueue<Tile> queue{
+      .call = call, .control = own.memory.control(), .first_lane = own.first_lane()};
+  const auto bring_queries = [&] {
+    QueryCopies<Tile, Own::kOwnLanes, kGroupThreads> queries{.first_lane = own.first_lane(),
+                                                             .thread = threadIdx.x % kGroupThreads};
+    queries.load(call, queue.task(), queue.kv_head());
+    queries.store(call, queue.task(), own.memory.queries());
+    fence_async_proxy();
+  };
+  await_previous_kernels();
+  if (!queue.find()) return;
+  bring_queries();
+  // The task whose results are there; none before the first one.
+  const AttentionTask* last = nullptr;
+  SharedBarrier* last_empty = nullptr;
+  LaneResults<Tile> results;
+  ThreadLane lanes[2];
+  for (bool has_more = true; has_more;) {
+    WarpScores<Tile> scores;
+    WarpWeights<Tile> weights;
+    WarpState<Tile> state;
+    own.meet();  // the queries are there
+    warpgroup_begin(scores);
+    own.begin_keys(scores);
+    if (last != nullptr) {
+      store_lanes<Tile>(call, *last, lanes, results);
+      warp_arrive(*last_empty);
+    }
+    const AttentionTask& task = queue.task();
+    last = &task;
+    last_empty = &queue.empty();
+    queue.find_lanes(lanes);
+    begin_softmax<Tile>(state);
+    own.compute(task, lanes, scores, weights, state);
+    queue.advance();
+    has_more = queue.find();
+    own.meet();  // nobody multiplies the queries any more
+    warpgroup_begin(state.o);
+    own.begin_values(state, weights, /*are_first=*/Own::tiles_of(task) == 1);
+    if (has_more) bring_queries();
+    own.finish_values(state);
+    results = results_of<Tile>(task, state);
+  }
+  store_lanes<Tile>(call, *last, lanes, results);
+  warp_arrive(*last_empty);
+}
+
+// Grid: at most as many blocks as the device has SMs. Block: Tile::kThreads. Dynamic shared memory:
+// Tile::kSharedBytes.
+template <class Tile>
+__device__ __forceinline__ void attention_by_warpgroups(const AttentionCall& call) {
+  static_assert(Tile::kThreads == (1 + kConsumers) * kGroupThreads && Tile::kKeyWarps == 1);
+  static_assert(Tile::kLanes == kConsumers * 64);
+  let_next_kernel_begin();
+  if (threadIdx.x == 0) WarpgroupMemory<Tile>().control().init();
+  __syncthreads();
+  if (__shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kGroupThreads, 0) == 0) {
+    lower_registers<kProducerRegisters>();
+    produce<Tile>(call);
+  } else {
+    raise_registers<kConsumerRegisters>();
+    consume<Tile>(call);
+  }
+}
+
+}  // namespace reprise::kernels::cuda

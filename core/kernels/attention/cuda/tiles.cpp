@@ -13,13 +13,14 @@ namespace reprise::kernels::cuda {
 namespace {
 
 constexpr std::array<int32_t, 3> kTilesSm80 = {0, 2, 3};
-constexpr std::array<int32_t, 6> kTilesSm90 = {0, 1, 2, 3, 4, 5};
+constexpr std::array<int32_t, 5> kTilesSm90 = {0, 1, 2, 4, 5};
 
-// As an H200 showed them for steps like the papers' (docs/gpu_results.md):
-// another launch, the launch that merges, and what a block waits for before its first product and
-// after its last one. A part has at least two key tiles, so that one is copied while the other is
-// computed.
-constexpr double kLaunchUs = 6.0, kMergeUs = 5.0, kBlockUs = 3.5;
+// As an H200 and an H100 showed them for steps like the papers' (docs/gpu_results.md): another
+// launch, the launch that merges, and what a block waits for before its first product and after its
+// last one. Where blocks follow one another on an SM, the later ones wait while others compute.
+constexpr double kLaunchUs = 6.0, kMergeUs = 3.0, kBlockUs = 3.5;
+constexpr double kLaterBlocks = 0.6, kLaterLoneBlocks = 0.95;  // shares of kBlockUs
+// A part has at least two key tiles, so that one is copied while the other is computed.
 // The arithmetic around an exponential takes as long as the exponential does.
 constexpr double kSoftmaxCost = 2.0;
 constexpr int64_t kLeastTilesOfPart = 2;
@@ -106,6 +107,12 @@ int32_t parts_for(const CostedItem& item, double share_us) {
   return static_cast<int32_t>(std::clamp<int64_t>(wanted, 1, item.most_parts));
 }
 
+// What blocks wait for that follow one another on an SM which holds `resident` of them at once.
+double waits_us(double blocks, double resident, const GpuModel& gpu) {
+  const double later = std::max(0.0, blocks / (gpu.sms * resident) - 1.0);
+  return kBlockUs * (1.0 + (resident > 1.0 ? kLaterBlocks : kLaterLoneBlocks) * later);
+}
+
 // How the items of a launch are cut, and its time.
 struct Cut {
   std::vector<int32_t> parts;  // of launch.items
@@ -129,7 +136,7 @@ Cut cut_into(const Launch& launch, std::vector<int32_t> parts, double share_us,
   }
   const double waves = std::ceil(launch.all_us / (share_us * slots) - 1e-9);
   cut.us += waves * share_us * launch.resident +
-            kBlockUs * std::max(1.0, static_cast<double>(blocks) / slots);
+            waits_us(static_cast<double>(blocks), launch.resident, gpu);
   return cut;
 }
 
@@ -295,14 +302,14 @@ double reads_us(const RunReads& reads, const GpuModel& gpu) {
                         static_cast<double>(reads.items - 1) * item_us(again, shape, step, gpu));
 
   const int64_t blocks = reads.items * ceil_div(first.lanes, shape.lanes) * reads.kv_heads;
-  const int64_t slots = gpu.sms * resident_blocks(shape, reads.head_dim, gpu);
+  const int64_t resident = resident_blocks(shape, reads.head_dim, gpu);
+  const int64_t slots = gpu.sms * resident;
   const int64_t parts = std::clamp<int64_t>(
       slots / blocks, 1, std::max<int64_t>(1, first.key_tiles / kLeastTilesOfPart));
   const double filled =
       std::min(1.0, static_cast<double>(blocks * parts) / static_cast<double>(slots));
-  double us =
-      sm_us / (gpu.sms * filled) +
-      kBlockUs * std::max(1.0, static_cast<double>(blocks * parts) / static_cast<double>(slots));
+  double us = sm_us / (gpu.sms * filled) +
+              waits_us(static_cast<double>(blocks * parts), static_cast<double>(resident), gpu);
   if (parts == 1 && !reads.leaves_partials) return us;
   us += static_cast<double>(parts * reads.items * partial_bytes(first.lanes, step)) /
         gpu.dram_bytes_per_us();

@@ -412,13 +412,20 @@ struct TaskQueue {
     lanes[1] = thread_lane(call, task(), kv_head(), lane + 8);
   }
 
+  // Waits for the next task. True if there is one, and it has keys.
+  __device__ __forceinline__ bool has_keys() const {
+    if (work.index() >= call.work) return false;
+    barrier_wait(&control.task[slot.stage].full, slot.round);
+    return task().lanes > 0 && task().first_key < task().end_key;
+  }
+
   // Goes on to the next task that has keys, and finishes those that have none. False if there is no
-  // more.
+  // more. The consumer must have freed the tasks before: the slot of one is needed for the third
+  // behind it.
   __device__ __forceinline__ bool find() {
     for (; work.index() < call.work; advance()) {
-      barrier_wait(&control.task[slot.stage].full, slot.round);
+      if (has_keys()) return true;
       if (task().lanes > 0) {
-        if (task().first_key < task().end_key) return true;
         ThreadLane lanes[2];
         WarpState<Tile> nothing;
         find_lanes(lanes);
@@ -431,8 +438,9 @@ struct TaskQueue {
   }
 };
 
-// A task's queries are brought while the last values of the task before it are added, and its first
-// scores are multiplied while that one's results are stored.
+// Tasks with keys that follow one another: a task's queries are brought while the last values of
+// the task before it are added, and its first scores are multiplied while that one's results are
+// stored.
 template <class Tile>
 __device__ __forceinline__ void consume(const AttentionCall& call) {
   using Own = Consumer<Tile>;
@@ -448,41 +456,42 @@ __device__ __forceinline__ void consume(const AttentionCall& call) {
     fence_async_proxy();
   };
   await_previous_kernels();
-  if (!queue.find()) return;
-  bring_queries();
-  // The task whose results are there; none before the first one.
-  const AttentionTask* last = nullptr;
-  SharedBarrier* last_empty = nullptr;
-  LaneResults<Tile> results;
-  ThreadLane lanes[2];
-  for (bool has_more = true; has_more;) {
-    WarpScores<Tile> scores;
-    WarpWeights<Tile> weights;
-    WarpState<Tile> state;
-    own.meet();  // the queries are there
-    warpgroup_begin(scores);
-    own.begin_keys(scores);
-    if (last != nullptr) {
-      store_lanes<Tile>(call, *last, lanes, results);
-      warp_arrive(*last_empty);
+  while (queue.find()) {
+    bring_queries();
+    // The task whose results are there; none before the first one.
+    const AttentionTask* last = nullptr;
+    SharedBarrier* last_empty = nullptr;
+    LaneResults<Tile> results;
+    ThreadLane lanes[2];
+    for (bool has_more = true; has_more;) {
+      WarpScores<Tile> scores;
+      WarpWeights<Tile> weights;
+      WarpState<Tile> state;
+      own.meet();  // the queries are there
+      warpgroup_begin(scores);
+      own.begin_keys(scores);
+      if (last != nullptr) {
+        store_lanes<Tile>(call, *last, lanes, results);
+        warp_arrive(*last_empty);
+      }
+      const AttentionTask& task = queue.task();
+      last = &task;
+      last_empty = &queue.empty();
+      queue.find_lanes(lanes);
+      begin_softmax<Tile>(state);
+      own.compute(task, lanes, scores, weights, state);
+      queue.advance();
+      has_more = queue.has_keys();
+      own.meet();  // nobody multiplies the queries any more
+      warpgroup_begin(state.o);
+      own.begin_values(state, weights, /*are_first=*/Own::tiles_of(task) == 1);
+      if (has_more) bring_queries();
+      own.finish_values(state);
+      results = results_of<Tile>(task, state);
     }
-    const AttentionTask& task = queue.task();
-    last = &task;
-    last_empty = &queue.empty();
-    queue.find_lanes(lanes);
-    begin_softmax<Tile>(state);
-    own.compute(task, lanes, scores, weights, state);
-    queue.advance();
-    has_more = queue.find();
-    own.meet();  // nobody multiplies the queries any more
-    warpgroup_begin(state.o);
-    own.begin_values(state, weights, /*are_first=*/Own::tiles_of(task) == 1);
-    if (has_more) bring_queries();
-    own.finish_values(state);
-    results = results_of<Tile>(task, state);
+    store_lanes<Tile>(call, *last, lanes, results);
+    warp_arrive(*last_empty);
   }
-  store_lanes<Tile>(call, *last, lanes, results);
-  warp_arrive(*last_empty);
 }
 
 // Grid: at most as many blocks as the device has SMs. Block: Tile::kThreads. Dynamic shared memory:

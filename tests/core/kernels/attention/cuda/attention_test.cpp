@@ -5,6 +5,8 @@
 #include <random>
 #include <string>
 
+#include "core/kernels/kv_write/cuda/kv_write.cuh"
+#include "core/kernels/rotary/cuda/rotary.cuh"
 #include "tests/core/kernels/attention/cuda/attention_device.h"
 
 namespace reprise::kernels::cuda {
@@ -208,6 +210,35 @@ TEST(CudaAttention, PartsMergeToTheWhole) {
     }
 }
 
+// Each block of a shape by_warpgroups has tasks of more tiles than its rings hold, of a part of a
+// tile, and several without keys at the end.
+TEST(CudaAttention, WarpgroupsTakeTaskAfterTask) {
+  for (const int32_t shape : all_shapes()) {
+    if (!kTileShapes[static_cast<size_t>(shape)].by_warpgroups) continue;
+    for (const int64_t block_tokens : {16, 5}) {
+      const RandomCache cache(DType::kBF16, 150, 1, 1, block_tokens, 64, 7);
+      kv::AttentionPlan plan;
+      plan.begin(cache.view);
+      for (int row = 0; row < 5; ++row) kernels::testing::add_row(plan, 600);
+      int64_t block = 0;
+      for (const int32_t tokens : {600, 590, 580, 130, 128, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
+        plan.add_item({.segment = kernels::testing::add_segment(
+                           plan, cache, tokens, 0, [&] { return block++ % cache.blocks; }),
+                       .first_row = 0,
+                       .end_row = 5});
+      plan.finish();
+      const AttentionRun run{
+          .heads = 2, .params = plain(64), .tiles = {.shape = shape, .parts = 1}};
+      ASSERT_EQ(run.model().sms, 3);
+      StepSchedule schedule;
+      schedule.build(plan, run.heads, run.params, run.model(), run.results, run.tiles);
+      EXPECT_EQ(schedule.tasks.size(), 18u);
+      expect_reference(plan, one(cache), run, 4,
+                       "blocks of " + std::to_string(block_tokens) + " tokens");
+    }
+  }
+}
+
 // Sequences that grow by a token a step: the arrays are changed in place, the results are those of
 // an attention that begins anew.
 TEST(CudaAttention, AStepAfterAStepCopiesWhatChangedAlone) {
@@ -234,6 +265,49 @@ TEST(CudaAttention, AStepAfterAStepCopiesWhatChangedAlone) {
     EXPECT_EQ(testing::run_layer(device, plan, q, run),
               testing::run_attention(plan, one(cache), q, run))
         << "step " << step;
+  }
+}
+
+// Keys, values and queries may come from the kernels before, beside whose ends this one begins.
+TEST(CudaAttention, ReadsWhatKernelsHaveJustWritten) {
+  constexpr int64_t kTokens = 70, kRows = 3, kDim = 64;
+  const RandomCache cache(DType::kBF16, 1, 1, 1, kTokens, kDim, 3);
+  const RandomCache before(DType::kBF16, 1, 1, 1, kTokens, kDim, 4);
+  const kv::AttentionPlan plan = kernels::testing::causal_plan(cache, kTokens - kRows, kRows);
+  const auto q = testing::queries_for(kRows * kDim, 1, DType::kBF16);
+  const std::vector<float> to_keys = reprise::testing::values_of(cache.keys),
+                           to_values = reprise::testing::values_of(cache.values);
+  std::vector<int64_t> slots;
+  for (int64_t token = 0; token < kTokens; ++token) slots.push_back(token * kDim);
+  const cuda_on_cpu::DeviceArray<int64_t> device_slots(slots);
+  for (const int32_t shape : all_shapes()) {
+    const AttentionRun run{.params = plain(kDim), .tiles = {.shape = shape, .parts = 2}};
+    const testing::DevicePlan on_device(plan, one(before));
+    DeviceAttention device(testing::test_runtime());
+    device.begin(on_device.plan(), run.heads, run.params, run.model(), run.results, run.tiles);
+    const cuda_on_cpu::DeviceArray<float> keys(to_keys), values(to_values), queries(q), out(q);
+    const cuda_on_cpu::DeviceArray<float> cos(std::vector<float>(kRows * kDim / 2, 1.0f));
+    const cuda_on_cpu::DeviceArray<float> sin(std::vector<float>(kRows * kDim / 2, 0.0f));
+    rotary({.data = queries.data(),  // by an angle of 0
+            .rows = kRows,
+            .row_stride = kDim,
+            .heads = 1,
+            .head_dim = kDim,
+            .half = kDim / 2,
+            .cos = cos.data(),
+            .sin = sin.data()},
+           nullptr);
+    write_kv({.cache = on_device.plan().caches[0],
+              .row_slots = device_slots.data(),
+              .rows = kTokens,
+              .keys = keys.data(),
+              .values = values.data(),
+              .row_stride = kDim},
+             nullptr);
+    device.run(0, {.data = queries.data(), .dtype = DType::kF32, .row_stride = kDim},
+               {.data = out.data(), .dtype = DType::kF32}, nullptr);
+    EXPECT_EQ(out.values(), testing::run_attention(plan, one(cache), q, run))
+        << name(DType::kBF16, kDim, shape);
   }
 }
 

@@ -25,6 +25,7 @@ constexpr size_t kMostThreads = 1024;
 
 Block* running_block = nullptr;
 uint32_t barriers_so_far = 0;  // counts over all blocks, so that shared memory need not be cleared
+uint32_t unfinished = 1;       // at the start of the first launch that may still run
 
 // A stack for each thread of a block, the same for all blocks; pages are taken when they are
 // touched.
@@ -57,6 +58,14 @@ bool lies_in(const void* address, size_t bytes, const void* begin, size_t size) 
 
 }  // namespace
 
+void finish_launches() { unfinished = barriers_so_far + 1; }
+
+// It begins when the launches before it have ended, and may run when the next one begins.
+void library_wrote(const void* to, size_t bytes) {
+  finish_launches();
+  Buffers::all().write(to, bytes, ++barriers_so_far);
+}
+
 std::string Place::text() const {
   if (code == nullptr) return fmt::format("at {}:{}", where.file_name(), where.line());
   Dl_info info{};
@@ -71,12 +80,14 @@ Block::Block(const Launch& launch, void* parameters, size_t parameter_bytes, voi
       parameters_(parameters),
       parameter_bytes_(parameter_bytes),
       call_(call),
-      since_{.launch = barriers_so_far + 1},
       threads_(size_t{launch.block.x} * launch.block.y * launch.block.z),
       stacks_(all_stacks()),
       shared_(shared_memory()),
       warp_syncs_((threads_.size() + 31) / 32),
-      meetings_(warp_syncs_.size()) {}
+      meetings_(warp_syncs_.size()) {
+  if (!launch.begins_early) finish_launches();
+  since_ = {.launch = barriers_so_far + 1, .unfinished = unfinished};
+}
 
 Block* Block::running() { return running_block; }
 
@@ -100,6 +111,7 @@ void Block::run(uint3 index, Order order) {
                     number / launch_.block.x / launch_.block.y};
     thread.state = Thread::State::kReady;
     thread.in_emulator = false;
+    thread.has_awaited_kernels = false;
     thread.awaited = nullptr;
     thread.open_copies.clear();
     thread.copy_groups.clear();
@@ -251,6 +263,21 @@ void Block::order_warp() {
   const auto warp = static_cast<size_t>(thread().warp());
   ++warp_syncs_[warp];
   if (clocks_.are_kept()) clocks_.sync_lanes(warp, lanes_left(thread().warp()));
+}
+
+Since Block::since() const {
+  Since since = since_;
+  if (!must_await_kernels()) since.unfinished = since.launch;
+  return since;
+}
+
+bool Block::must_await_kernels() const {
+  return launch_.begins_early && !current_->has_awaited_kernels;
+}
+
+void Block::await_kernels() {
+  current_->has_awaited_kernels = true;
+  has_awaited_ = true;
 }
 
 bool Block::is_parameter(const void* address, size_t bytes) const {

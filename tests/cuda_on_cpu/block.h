@@ -23,6 +23,10 @@
 
 namespace cuda_on_cpu {
 
+// All launches so far have ended when what follows begins, as after a copy or a wait of the host.
+// Otherwise a launch that begins early may run beside them.
+void finish_launches();
+
 // One cp.async that is not yet waited for.
 struct AsyncCopy {
   void* to;
@@ -58,6 +62,7 @@ struct Thread {
   const Mbarrier* awaited = nullptr;  // the mbarrier at which it waits, in place of `waits_for`
   int awaited_phase = 0;
   bool in_emulator = false;                        // its accesses are the emulator's own
+  bool has_awaited_kernels = false;                // those before this one
   std::vector<AsyncCopy> open_copies;              // since the last commit
   std::deque<std::vector<AsyncCopy>> copy_groups;  // oldest first
   bool in_warpgroup = false;  // between warpgroup_begin() and waiting for all products
@@ -105,7 +110,13 @@ class Block {
   // started it.
   [[nodiscard]] Toucher wgmma_reader() const;
   [[nodiscard]] const Clocks& clocks() const { return clocks_; }
-  [[nodiscard]] const Since& since() const { return since_; }
+  // For the thread that runs.
+  [[nodiscard]] Since since() const;
+  // True if kernels before this one may still run, as far as the thread knows.
+  [[nodiscard]] bool must_await_kernels() const;
+  void await_kernels();
+  // True if kernels before this one may still run when all threads have returned.
+  [[nodiscard]] bool may_end_first() const { return launch_.begins_early && !has_awaited_; }
   SharedMemory& shared() { return shared_; }
   [[nodiscard]] bool is_parameter(const void* address, size_t bytes) const;
   [[nodiscard]] bool is_own_stack(const void* address, size_t bytes) const;
@@ -163,6 +174,7 @@ class Block {
   std::mt19937_64 random_;
   int drawn_warp_ = 0, turns_left_ = 0;  // of the warp that goes first in a random order
   Since since_;
+  bool has_awaited_ = false;  // any thread of the launch
   std::vector<Thread> threads_;
   std::span<std::byte> stacks_;
   SharedMemory& shared_;

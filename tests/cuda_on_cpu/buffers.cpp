@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "tests/cuda_on_cpu/arena.h"
@@ -96,6 +97,11 @@ MaybeFinding Buffers::touch(const void* pointer, size_t bytes, Touch how, const 
     Written& written = buffer.writes[i];
     const bool of_this_launch = written.by.barriers >= since.launch;
     const bool of_other_block = of_this_launch && written.by.barriers < since.block;
+    if (written.by.barriers >= since.unfinished && !of_this_launch)
+      return Finding{FaultKind::kRace,
+                     fmt::format("byte {} of buffer {}: a kernel before this one wrote it, and the "
+                                 "thread has not waited for those (await_previous_kernels())",
+                                 i, buffer.number)};
     const bool both_atomic = how == Touch::kAtomic && written.was_atomic;
     if (of_this_launch && !both_atomic && (of_other_block || !who.comes_after(written.by)))
       return Finding{
@@ -107,6 +113,16 @@ MaybeFinding Buffers::touch(const void* pointer, size_t bytes, Touch how, const 
     if (how != Touch::kRead) written = {who.at, how == Touch::kAtomic};
   }
   return std::nullopt;
+}
+
+void Buffers::write(const void* pointer, size_t bytes, uint32_t barriers) {
+  if (check(pointer, bytes)) return;
+  Buffer& buffer = last_->second;
+  buffer.writes.resize(buffer.bytes);
+  const auto begin =
+      buffer.writes.begin() +
+      static_cast<std::ptrdiff_t>(reinterpret_cast<uintptr_t>(pointer) - last_->first);
+  std::fill_n(begin, bytes, Written{.by = {.barriers = barriers}});
 }
 
 std::string Buffers::nearest_to(uintptr_t address) const {

@@ -18,6 +18,9 @@ namespace cuda_on_cpu {
 // launch did is ordered, what another block of this one did is not.
 struct Since {
   uint32_t launch = 0, block = 0;
+  // At the start of the first launch that may still run while this one's thread does; `launch`, if
+  // there is none.
+  uint32_t unfinished = 0;
 };
 
 class Buffers {
@@ -39,10 +42,14 @@ class Buffers {
   // Checks that [address, address + bytes) lies in one buffer in use.
   [[nodiscard]] MaybeFinding check(const void* address, size_t bytes);
   // check() for an access of a kernel, which is also recorded. Finds a race if another thread wrote
-  // there since the launch began and nothing orders the two accesses. (A write after another
-  // thread's read is found only when the threads run in the other order.)
+  // there since the launch began and nothing orders the two accesses, or a launch that may still
+  // run. (A write after another thread's read is found only when the threads run in the other
+  // order.)
   MaybeFinding touch(const void* address, size_t bytes, Touch how, const Accessor& who,
                      const Since& since);
+  // A kernel that is not emulated has written there: a launch of its own, with this
+  // Toucher::barriers.
+  void write(const void* address, size_t bytes, uint32_t barriers);
 
  private:
   struct Written {

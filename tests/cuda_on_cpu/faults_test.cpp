@@ -17,15 +17,18 @@ using cuda_on_cpu::set_order;
 constexpr uint64_t kSeeds = 10;  // of random orders
 
 template <typename T>
-std::vector<T> all_of(std::span<const T> some, std::span<const T> others) {
-  std::vector<T> all(some.begin(), some.end());
-  all.insert(all.end(), others.begin(), others.end());
+std::vector<T> all_of(std::initializer_list<std::span<const T>> lists) {
+  std::vector<T> all;
+  for (const std::span<const T> list : lists) all.insert(all.end(), list.begin(), list.end());
   return all;
 }
-std::vector<FaultyKernel> all_faulty() { return all_of(faulty_kernels(), faulty_mbarriers()); }
+std::vector<FaultyKernel> all_faulty() {
+  return all_of({faulty_kernels(), faulty_mbarriers(), faulty_launches()});
+}
 
 void run_clean_kernels() {
-  for (const CleanKernel& kernel : all_of(clean_kernels(), clean_mbarriers())) try {
+  for (const CleanKernel& kernel : all_of({clean_kernels(), clean_mbarriers(), clean_launches()}))
+    try {
       kernel.run();
     } catch (const Fault& fault) {
       ADD_FAILURE() << kernel.name << ": " << fault.what();

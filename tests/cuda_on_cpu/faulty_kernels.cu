@@ -380,6 +380,23 @@ __global__ void wgmma_without_fence(float*, int n) {
   __syncthreads();
   multiply_shared(dynamic_shared<float>(), 8);
 }
+// Writes to the registers of A between the start of a product and the wait.
+__device__ void write_registers_meanwhile(unsigned value) {
+  uint32_t a[4] = {};
+  float sums[8][4] = {};
+  warpgroup_begin(sums);
+  warpgroup_multiply_add<__half, RowsOfB::kColumnsOfProduct>(
+      sums, a, swizzled_matrix(dynamic_shared<float>(), 0, 8 * kSwizzledBytes));
+  warpgroup_commit();
+  a[3] = value;
+  warpgroup_wait<0>(sums);
+}
+__global__ void wgmma_registers_change(float*, int n) {
+  write_shared(n);
+  fence_async_proxy();
+  __syncthreads();
+  write_registers_meanwhile(static_cast<unsigned>(n));
+}
 __global__ void wgmma_past_end(float*, int n) {
   write_shared(n);
   fence_async_proxy();
@@ -454,6 +471,7 @@ constexpr FaultyKernel kFaulty[] = {
     {"wgmma_without_barrier", kRace, "with no barrier in between",
      run<wgmma_without_barrier, 128, 2048>},
     {"wgmma_without_fence", kWarp, "wgmma.fence", run<wgmma_without_fence, 128, 2048>},
+    {"wgmma_registers_change", kWarp, "registers of A", run<wgmma_registers_change, 128, 2048>},
     {"wgmma_past_end", kOutOfBounds, "dynamic shared memory", run<wgmma_past_end, 128, 2048>},
     {"wgmma_of_half_a_group", kWarp, "no whole warpgroups", run<wgmma_in_place, 64, 2048>},
     {"too_many_threads", kLaunch, "1025 x 1 x 1 threads", run<read_two, 1025>},

@@ -17,6 +17,7 @@ struct FaultyKernel {
 };
 std::span<const FaultyKernel> faulty_kernels();
 std::span<const FaultyKernel> faulty_mbarriers();
+std::span<const FaultyKernel> faulty_launches();
 
 struct CleanKernel {
   const char* name;
@@ -24,5 +25,6 @@ struct CleanKernel {
 };
 std::span<const CleanKernel> clean_kernels();
 std::span<const CleanKernel> clean_mbarriers();
+std::span<const CleanKernel> clean_launches();
 
 }  // namespace reprise::kernels::cuda::faulty

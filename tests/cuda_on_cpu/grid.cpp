@@ -71,6 +71,12 @@ void run_grid(const Launch& launch, void* parameters, size_t parameter_bytes,
   for (unsigned z = 0; z < launch.grid.z; ++z)
     for (unsigned y = 0; y < launch.grid.y; ++y)
       for (unsigned x = 0; x < launch.grid.x; ++x) block.run({x, y, z}, order.order);
+  if (block.may_end_first())
+    throw Fault(
+        FaultKind::kRace,
+        fmt::format("{}: kernel {}: it begins early, and none of its threads has waited for "
+                    "the kernels before it, so it may end before they do",
+                    name_of(FaultKind::kRace), launch.name));
 }
 
 }  // namespace cuda_on_cpu

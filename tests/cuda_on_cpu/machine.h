@@ -32,4 +32,7 @@ Alive alive_handles();  // counts without memory
 // captures; the default stream does it at once.
 void run_in(cudaStream_t stream, std::function<void()> work);
 
+// The work that runs stands for a kernel of a library, and has written there.
+void library_wrote(const void* to, size_t bytes);
+
 }  // namespace cuda_on_cpu

@@ -70,6 +70,10 @@ void check_access(const Access& access) {
   if (access.how == Touch::kRead &&
       (block.is_parameter(access.address, access.bytes) || is_constant(access.address)))
     return;
+  if (access.how != Touch::kRead && block.must_await_kernels())
+    block.report(FaultKind::kRace, text_of(access) +
+                                       " before it has waited for the kernels before it "
+                                       "(await_previous_kernels()), which may still use them");
   if (const MaybeFinding finding =
           Buffers::all().touch(access.address, access.bytes, access.how, who, block.since()))
     block.report_if(finding, text_of(access));
@@ -88,6 +92,8 @@ void* shared_variable(const void* key, size_t bytes, size_t alignment) {
                              bytes, SharedMemory::kMostStaticBytes, SharedMemory::kMostBytes));
   return variable;
 }
+
+void await_previous_kernels() { Block::running()->await_kernels(); }
 
 void copy_async(void* shared, const void* global, int bytes, int source_bytes) {
   const InEmulator in_emulator;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/cuda_on_cpu/arena.h"
+#include "tests/cuda_on_cpu/block.h"
 #include "tests/cuda_on_cpu/buffers.h"
 #include "tests/cuda_on_cpu/machine.h"
 #include "tests/cuda_on_cpu/streams.h"
@@ -79,12 +80,14 @@ void copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   check_ends(to, from, bytes, kind);
   const OpenMemory open;
   std::memcpy(to, from, bytes);
+  finish_launches();
 }
 
 void fill(void* to, int value, size_t bytes) {
   check_device_end(to, bytes, "cudaMemset");
   const OpenMemory open;
   std::memset(to, value, bytes);
+  finish_launches();
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "tests/cuda_on_cpu/block.h"
 #include "tests/cuda_on_cpu/fault.h"
 #include "tests/cuda_on_cpu/machine.h"
 
@@ -40,6 +41,7 @@ void drain_to(const CudaOnCpuEvent::Moment& moment) {
     moment.stream->pending.pop_front();
     work();
   }
+  finish_launches();
 }
 
 }  // namespace
@@ -58,6 +60,7 @@ void drain(cudaStream_t stream) {
   // Work after a fault is not run.
   std::deque<Work> pending = std::exchange(stream->pending, {});
   for (const Work& work : pending) work();
+  finish_launches();
 }
 
 void drain_all() {

@@ -1,6 +1,7 @@
 // The operations that the lanes of a warp do together: barriers, shuffles, votes, matrices.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -291,6 +292,12 @@ void compute_warpgroup(Operands operands, uint32_t /*lanes*/) {
   Block::running()->finish_wgmma();
 }
 
+// True if the registers of A still hold what they held when the product was started.
+bool has_registers(const WarpgroupProduct& product) {
+  return product.registers_of_a == nullptr ||
+         std::equal(product.a.begin(), product.a.end(), product.registers_of_a);
+}
+
 }  // namespace
 
 int shuffle_source(Shuffle shuffle, int lane, int operand, int width) {
@@ -396,6 +403,11 @@ void warpgroup_wait(int most_pending) {
   const InEmulator in_emulator;
   Thread& thread = Block::running()->thread();
   while (std::ssize(thread.product_groups) > most_pending) {
+    for (const StartedProduct& started : thread.product_groups.front())
+      if (!has_registers(started.product))
+        Block::running()->report(FaultKind::kWarp,
+                                 "has changed the registers of A since it started a wgmma, which "
+                                 "may read them until it is waited for");
     Block::running()->meet({.name = "wgmma.wait_group",
                             .is_aligned = true,
                             .place = {.code = __builtin_return_address(0)},

@@ -21,6 +21,8 @@ struct Launch {
   const char* name = "";
   dim3 grid, block;
   size_t shared_bytes = 0;  // dynamic
+  // May run beside the kernels before it, up to await_previous_kernels().
+  bool begins_early = false;
 };
 
 // The order in which the threads of a block are resumed. A kernel's result must not depend on it.
@@ -63,6 +65,7 @@ T& shared_variable(const void* key) {
 }
 
 // See the functions of ptx.cuh.
+void await_previous_kernels();
 void copy_async(void* shared, const void* global, int bytes, int source_bytes);
 void copy_async_commit();
 void copy_async_wait(int most_pending);
@@ -76,7 +79,8 @@ struct WarpgroupProduct {
   float* c = nullptr;  // [tiles][4]  the lane's sums, which change in warpgroup_wait() alone
   int tiles = 0;
   std::array<uint32_t, 4> a{};
-  uint64_t shared_a = 0;  // in place of `a`, if it is not 0
+  const uint32_t* registers_of_a = nullptr;  // where `a` must stay until the wait
+  uint64_t shared_a = 0;                     // in place of `a`, if it is not 0
   uint64_t b = 0;
   bool is_transposed = false, is_bf16 = false, accumulates = false;
 };

@@ -69,8 +69,8 @@ void launch(const LaunchShape& shape, cudaStream_t stream, void (*kernel)(Parame
   static_assert(sizeof...(Parameters) == sizeof...(Arguments));
   if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
 #ifdef REPRISE_CUDA_ON_CPU
-  cuda_on_cpu::launch({shape.name, shape.grid, shape.block, shape.shared_bytes}, stream, kernel,
-                      std::forward<Arguments>(args)...);
+  cuda_on_cpu::launch({shape.name, shape.grid, shape.block, shape.shared_bytes, shape.begins_early},
+                      stream, kernel, std::forward<Arguments>(args)...);
 #else
   // more shared memory must be requested, on every architecture
   constexpr size_t kWithoutAsking = 48 << 10;

@@ -57,7 +57,9 @@ __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
 
 // Waits until all kernels before this one in the stream have ended and what they wrote is visible.
 __device__ __forceinline__ void await_previous_kernels() {
-#if !defined(REPRISE_CUDA_ON_CPU) && __CUDA_ARCH__ >= 900
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::await_previous_kernels();
+#elif __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;\n" ::: "memory");
 #endif
 }
@@ -356,6 +358,7 @@ __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4],
   cuda_on_cpu::warpgroup_multiply({.c = &c[0][0],
                                    .tiles = kTiles,
                                    .a = {a[0], a[1], a[2], a[3]},
+                                   .registers_of_a = &a[0],
                                    .b = b,
                                    .is_transposed = kIsTransposed != 0,
                                    .is_bf16 = kIsBf16,

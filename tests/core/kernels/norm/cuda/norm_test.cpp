@@ -94,6 +94,26 @@ TEST(CudaNorm, OutputMayReplaceTheInput) {
   }
 }
 
+// The kernel begins beside the end of the one before it.
+TEST(CudaNorm, InputMayHaveJustBeenWritten) {
+  for (const int64_t cols : {70, 256}) {
+    const std::vector<float> x = random_values(4 * cols, 1), weight = random_values(cols, 2);
+    NormCall call{.weight = weight.data(), .x = x.data(), .rows = 4, .cols = cols};
+    const std::vector<float> once = run(call);
+    call.x = once.data();
+    const std::vector<float> twice = run(call);
+    const DeviceArray<float> first(x), second(x.size()), third(x.size()), device_weight(weight);
+    call.weight = device_weight.data();
+    call.x = first.data();
+    call.out = second.data();
+    cuda::norm(call, nullptr);
+    call.x = second.data();
+    call.out = third.data();
+    cuda::norm(call, nullptr);
+    EXPECT_EQ(third.values(), twice) << cols << " columns";
+  }
+}
+
 TEST(CudaNorm, NanSpoilsItsOwnRowOnly) {
   for (bool is_rms : {true, false})
     for (DType out_dtype : {DType::kF32, DType::kBF16, DType::kF16})

@@ -79,7 +79,7 @@ has_figures() {   # in the results folder $1
 installed_kb() { as_root dpkg-query -W -f='${Installed-Size}\n' | awk '{sum += $1} END {print sum}'; }
 
 install_package() {
-  as_root apt-get update -qq
+  as_root apt-get update -qq || not_here "apt-get update failed in the new root"
   cp "$package" "$root/tmp/package.deb"
   local before download_mb
   before=$(installed_kb)
@@ -112,7 +112,9 @@ use_program() {
 }
 
 remove_package() {
-  as_root reprise plot /home/plain/empty/out/quickstart/desk --out /root/figures >/dev/null 2>&1   # Python compiles
+  # As root, for whom Python keeps what it compiled.
+  as_root reprise plot /home/plain/empty/out/quickstart/desk --out /root/figures >"$root/plot.log" 2>&1 ||
+    { cat "$root/plot.log" >&2; fails "reprise plot failed as root"; }
   as_root dpkg --verify reprise | tee "$root/verify" || true
   [ ! -s "$root/verify" ] || fails "files of the package have changed"
   as_root apt-get purge -y -qq reprise >"$root/apt.log" 2>&1 || { cat "$root/apt.log" >&2; fails "apt-get purge failed"; }

@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: all program setup run test sanitize asan tsan fuzz bench baselines format format-check tidy install clean
+.PHONY: all program setup run test sanitize asan tsan fuzz bench baselines format format-check tidy install deb clean
 
 all: $(BUILD)/build.ninja
 	cmake --build --preset $(PRESET) -j $(JOBS)
@@ -75,6 +75,12 @@ tidy:
 PREFIX ?= /usr/local
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
+
+# The program with its data as a package, $(BUILD)/reprise_VERSION_ARCHITECTURE.deb, for systems with the libraries of this one.
+deb: program
+	@command -v dpkg-shlibdeps >/dev/null && command -v file >/dev/null || \
+	  { echo "make deb needs the packages dpkg-dev and file: apt-get install dpkg-dev file"; exit 1; }
+	cd $(BUILD) && cpack
 
 clean:
 	rm -rf build out

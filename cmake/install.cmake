@@ -1,4 +1,5 @@
-# Installs the program with its data, and the runtime's libraries for find_package(reprise).
+# Installs the program with its data, and the runtime's libraries for find_package(reprise). Components: program (with its
+# data: what a package holds), torch (the modules that use libtorch), development (libraries and headers).
 include(GNUInstallDirs)
 
 # Appends to `found` the libraries of this tree that `target` is made of, including itself.
@@ -23,17 +24,25 @@ foreach(library IN LISTS libraries)
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${short_name})
 endforeach()
 
-install(TARGETS reprise RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS reprise RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+foreach(module reprise_torch reprise_attn_cache_train)
+  if(TARGET ${module})
+    # In the place that core/base/torch_module.h names. As a file, so that it keeps its path to libtorch.
+    install(PROGRAMS $<TARGET_FILE:${module}> DESTINATION lib/reprise COMPONENT torch)
+  endif()
+endforeach()
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 install(TARGETS ${libraries} EXPORT reprise ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/reprise)
 install(DIRECTORY core methods DESTINATION include/reprise
         FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE)
 
 # Keeps the tree's layout, because results/data_dir.h finds the folders from the program's location.
-install(DIRECTORY data experiments models plots python DESTINATION share/reprise
+install(DIRECTORY data docs experiments models plots python DESTINATION share/reprise COMPONENT program
         FILES_MATCHING PATTERN "*.json" PATTERN "items.jsonl" PATTERN "2wikimqa.jsonl" PATTERN "musique.jsonl" PATTERN "*.safetensors" PATTERN "*.model" PATTERN "*.txt" PATTERN "*.tsv" PATTERN "*.csv"
-        PATTERN "*.py" PATTERN "*.sql" PATTERN "templates/*" PATTERN "*.xml" PATTERN "CMakeLists.txt" EXCLUDE PATTERN "__pycache__" EXCLUDE)
-install(FILES LICENSE THIRD_PARTY.md CITATION.cff DESTINATION share/reprise)
-install(DIRECTORY results/papers DESTINATION share/reprise/results)
+        PATTERN "*.py" PATTERN "*.sql" PATTERN "*.md" PATTERN "templates/*" PATTERN "*.xml" PATTERN "CMakeLists.txt" EXCLUDE PATTERN "__pycache__" EXCLUDE
+        PATTERN "experiments/framework" EXCLUDE PATTERN "experiments/kinds" EXCLUDE)
+install(DIRECTORY results/papers DESTINATION share/reprise/results COMPONENT program)
+install(FILES LICENSE THIRD_PARTY.md CITATION.cff CHANGELOG.md DESTINATION share/doc/reprise COMPONENT program)
 
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/reprise)

@@ -2,11 +2,17 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 namespace reprise::results {
 
-// Returns <prefix>/share/reprise if the program is installed as <prefix>/bin/reprise (the prefix
-// may have been moved), else the source tree it was built from. Both have the same layout.
+// The folder that the variable REPRISE_SHARE_DIR names, if it is set; else <prefix>/share/reprise
+// of the running program <prefix>/bin/NAME. In a build folder that is a link to the source tree,
+// which has the same layout. Returns it without symbolic links. Throws Error, with the folder and
+// the remedy, if it has no experiments.
 std::filesystem::path data_dir();
+
+// The same; nothing where data_dir() throws. For what also works in a program without its files.
+std::optional<std::filesystem::path> find_data_dir();
 
 }  // namespace reprise::results

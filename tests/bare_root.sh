@@ -1,5 +1,5 @@
-# Makes the smallest Debian or Ubuntu in a folder. Sourced by fresh_machine.sh and gpu_rehearsal.sh, which set `suite`,
-# `mirror` (empty: see find_mirror), `cache` (empty: none) and `root`, and define a function not_here that ends with
+# Makes the smallest Debian or Ubuntu in a folder. Sourced by fresh_machine.sh, gpu_rehearsal.sh and package_test.sh, which set
+# `suite`, `mirror` (empty: see find_mirror), `cache` (empty: none) and `root`, and define a function not_here that ends with
 # status 77.
 
 check_bare_root_possible() {
@@ -46,4 +46,30 @@ bootstrap_root() {   # with debootstrap's options
   esac
   debootstrap "${options[@]}" "$suite" "$root" "$mirror" "${script[@]}" >"$root.log" 2>&1 ||
     { tail -5 "$root.log" >&2; not_here "debootstrap failed"; }
+}
+
+# The options by which this machine's apt reaches its mirror, such as proxies. The new root needs them too.
+apt_network_options() { apt-config dump | grep -E '^Acquire::((https?|ftp)::|Check-|Retries)' || true; }
+
+configure_apt() {   # in the new root, like this machine's
+  apt_network_options >"$root/etc/apt/apt.conf.d/90network"
+  local components=main
+  case "$mirror" in */ubuntu*) components="main universe" ;; esac
+  { echo "deb $mirror $suite $components"; apt_sources | sed 's/^/deb /'; } | sort -u >"$root/etc/apt/sources.list"
+  local file
+  for file in /etc/resolv.conf /etc/hosts; do
+    [ ! -e "$file" ] || cat "$file" >"$root$file"
+  done
+}
+
+mount_system() {   # what programs in the new root expect, and the cache
+  mount -t proc proc "$root/proc"
+  mount --rbind /sys "$root/sys"
+  mkdir -p "$root/dev/pts" "$root/dev/shm"
+  mount -t devpts devpts "$root/dev/pts" -o newinstance,ptmxmode=0666
+  mount -t tmpfs tmpfs "$root/dev/shm"
+  [ -e "$root/dev/ptmx" ] || ln -s pts/ptmx "$root/dev/ptmx"
+  if [ -n "$cache" ]; then
+    mount --bind "$cache/archives" "$root/var/cache/apt/archives"
+  fi
 }

@@ -91,9 +91,6 @@ check_machine() {
   git -C "$source_tree" rev-parse HEAD >/dev/null 2>&1 || not_here "$source_tree is no git checkout"
 }
 
-# The options by which this machine's apt reaches its mirror, such as proxies. The new root needs them too.
-apt_network_options() { apt-config dump | grep -E '^Acquire::((https?|ftp)::|Check-|Retries)' || true; }
-
 # ---- The new root, in a mount namespace of its own ---------------------------------------------------------------
 
 # Time of a step by the clock and by the processors. Other programs on the machine lengthen the second less.
@@ -121,27 +118,8 @@ make_root() {
   end_step "debootstrap"
 }
 
-configure_apt() {
-  apt_network_options >"$root/etc/apt/apt.conf.d/90network"
-  local components=main
-  case "$mirror" in */ubuntu*) components="main universe" ;; esac
-  { echo "deb $mirror $suite $components"; apt_sources | sed 's/^/deb /'; } | sort -u >"$root/etc/apt/sources.list"
-  local file
-  for file in /etc/resolv.conf /etc/hosts; do
-    [ ! -e "$file" ] || cat "$file" >"$root$file"
-  done
-}
-
 mount_into_root() {
-  mount -t proc proc "$root/proc"
-  mount --rbind /sys "$root/sys"
-  mkdir -p "$root/dev/pts" "$root/dev/shm"
-  mount -t devpts devpts "$root/dev/pts" -o newinstance,ptmxmode=0666
-  mount -t tmpfs tmpfs "$root/dev/shm"
-  [ -e "$root/dev/ptmx" ] || ln -s pts/ptmx "$root/dev/ptmx"
-  if [ -n "$cache" ]; then
-    mount --bind "$cache/archives" "$root/var/cache/apt/archives"
-  fi
+  mount_system
   if [ -n "${REPRISE_DATA:-}" ]; then
     mkdir "$root/data"
     mount --bind "$REPRISE_DATA" "$root/data"

@@ -11,7 +11,7 @@ namespace {
 
 const TorchModule& torch_module() {
   static const TorchModule module = load_torch_module(
-      torch_version(), REPRISE_TORCH_MODULE, kTorchFunctions, "the baselines of PyTorch need");
+      torch_version(), kTorchAttentionModule, kTorchFunctions, "the baselines of PyTorch need");
   return module;
 }
 

@@ -4,6 +4,7 @@
 // own first.)
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 namespace reprise {
@@ -14,11 +15,18 @@ struct TorchModule {
   std::string absence;  // "" if there is a symbol
 };
 
-// Loads the shared library `path`, which stays loaded, and looks up `symbol`. `version`: libtorch's
-// version at build time, "" if the build had none. `what` completes the error "built without
-// libtorch, which ...", such as "the baselines of PyTorch need". A module that lacks the symbol
-// fails a CHECK.
-TorchModule load_torch_module(const std::string& version, const char* path, const char* symbol,
-                              const std::string& what);
+// File of the module that has PyTorch's attention. The name comes from its target in CMake.
+inline constexpr const char* kTorchAttentionModule = "libreprise_torch.so";
+
+// <prefix>/lib/reprise/FILE of the running program <prefix>/bin/NAME. It need not exist: packages
+// come without the modules.
+std::filesystem::path torch_module_path(const std::string& file);
+
+// Loads the module `file`, which stays loaded, and looks up `symbol`. `version`: libtorch's version
+// at build time, "" if the build had none. `what` completes the error "built without libtorch,
+// which ...", such as "the baselines of PyTorch need". A module that lacks the symbol fails a
+// CHECK.
+TorchModule load_torch_module(const std::string& version, const std::string& file,
+                              const char* symbol, const std::string& what);
 
 }  // namespace reprise

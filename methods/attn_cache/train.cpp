@@ -16,7 +16,7 @@ namespace {
 
 const TorchModule& train_module() {
   static const TorchModule loaded =
-      load_torch_module(REPRISE_TORCH_VERSION, REPRISE_TRAIN_MODULE, kTrainProjector,
+      load_torch_module(REPRISE_TORCH_VERSION, "libreprise_attn_cache_train.so", kTrainProjector,
                         "training AttnCache's projector needs");
   return loaded;
 }

@@ -31,8 +31,8 @@ std::vector<fs::path> models_in(const fs::path& place) {
 std::string found_path(const std::string& path) {
   std::error_code error;
   if (fs::exists(path, error)) return path;
-  if (const fs::path shipped = results::data_dir() / path; fs::exists(shipped, error))
-    return shipped.string();
+  if (const auto own = results::find_data_dir(); own && fs::exists(*own / path, error))
+    return (*own / path).string();
   if (const fs::path fetched = find_data(path); !fetched.empty()) return fetched.string();
   return path;
 }

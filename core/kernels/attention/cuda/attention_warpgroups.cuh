@@ -103,7 +103,9 @@ __device__ __forceinline__ void warp_arrive(SharedBarrier& barrier) {
 }
 
 // The producer's copies under way. They arrive in the order in which they were started, and are
-// told when kLag more have been started, or at the end.
+// told when kLag more have been started, or at the end: telling of each at once would mean to wait
+// for it. With more than four, a stage that a consumer could free would wait for a report that only
+// the next copy into it makes.
 struct CopyReports {
   static constexpr int kLag = 2;
   SharedBarrier* waiting[kLag] = {};
@@ -112,8 +114,9 @@ struct CopyReports {
     copy_async_commit();
     copy_async_wait<kLag>();
     tell(waiting[0]);
-    waiting[0] = waiting[1];
-    waiting[1] = &full;
+    REPRISE_UNROLL
+    for (int i = 1; i < kLag; ++i) waiting[i - 1] = waiting[i];
+    waiting[kLag - 1] = &full;
   }
   __device__ __forceinline__ void finish() {
     copy_async_wait<0>();

@@ -18,7 +18,7 @@ std::vector<fs::path> shipped_experiments() {
   for (const auto& entry :
        fs::recursive_directory_iterator(results::data_dir() / "experiments", error))
     if (entry.path().extension() == ".json")
-      found.push_back(fs::relative(entry.path(), results::data_dir()));
+      found.push_back(entry.path().lexically_relative(results::data_dir()));
   std::sort(found.begin(), found.end());
   return found;
 }

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Puts seeded faults into the CUDA kernels, one at a time, and expects their tests on the CPU to fail.
 
-Run as: mutate.py BUILD [--only TEXT] [--faults FILE] [--look], after the tests were built by ninja. A fault of
-mutations.json names the file, the text to replace (which occurs once) and its replacement, the test that must fail, and
-for a header the .cu file to compile with it. The tree is not changed: the changed file is in a temporary folder that is
-first among the include paths, and its object is linked before the library with the right one.
+Run as: mutate.py BUILD [--only TEXT] [--faults FILE] [--limit SECONDS] [--look], after the tests were built by ninja. A
+fault of mutations.json names the file, the text to replace (which occurs once) and its replacement, the test that must
+fail, for a header the .cu file to compile with it, and where only that shows the fault the order of threads
+(CUDA_ON_CPU_ORDER). The tree is not changed: the changed file is in a temporary folder that is first among the include
+paths, and its object is linked before the library with the right one.
 """
 import argparse
 import json
+import os
 import pathlib
 import shlex
 import subprocess
@@ -16,7 +18,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-COMPILE_LIMIT_S, TEST_LIMIT_S = 300, 120
+COMPILE_LIMIT_S = 300
 
 
 def mutated(text, fault):
@@ -62,10 +64,10 @@ def link_command(build, test):
     return arguments[:at] + arguments[at + 2:]
 
 
-def outcome_of(build, commands, fault):
-    """Returns whether the test passes with the fault; None if the fault does not compile."""
+def outcome_of(build, commands, fault, limit_s):
+    """Returns whether the test passes with the fault within the limit; None if the fault does not compile."""
     with tempfile.TemporaryDirectory() as folder:
-        return survives(build, commands, fault, pathlib.Path(folder))
+        return survives(build, commands, fault, limit_s, pathlib.Path(folder))
 
 
 def compiles(build, commands, fault, folder):
@@ -88,7 +90,7 @@ def compiles(build, commands, fault, folder):
     return made.returncode == 0
 
 
-def survives(build, commands, fault, folder):
+def survives(build, commands, fault, limit_s, folder):
     if not compiles(build, commands, fault, folder):
         return None
     linked = link_command(build, fault["test"])
@@ -96,8 +98,9 @@ def survives(build, commands, fault, folder):
     linked[first_object:first_object] = [folder / "mutant.o"]
     program = folder / fault["test"]
     subprocess.run([*linked, "-o", program], cwd=build, check=True, timeout=COMPILE_LIMIT_S)
+    environment = os.environ | {"CUDA_ON_CPU_ORDER": fault.get("order", "forward")}
     try:
-        return subprocess.run([program, "--gtest_brief=1", "--gtest_fail_fast"], timeout=TEST_LIMIT_S,
+        return subprocess.run([program, "--gtest_brief=1", "--gtest_fail_fast"], timeout=limit_s, env=environment,
                               capture_output=True).returncode == 0
     except subprocess.TimeoutExpired:
         return False
@@ -108,6 +111,7 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--only", default="", help="faults whose name holds this text")
     parser.add_argument("--faults", type=pathlib.Path, default=HERE / "mutations.json", help="in place of mutations.json")
+    parser.add_argument("--limit", type=float, default=120, help="seconds of a test, which then counts as failed")
     parser.add_argument("--look", action="store_true", help="only see that every fault has its place in the kernels")
     options = parser.parse_args()
     build = options.build.resolve()
@@ -119,12 +123,13 @@ def main():
     commands = json.loads((build / "compile_commands.json").read_text())
     bad, tests = 0, set()
     for fault in faults:
-        if fault["test"] not in tests:  # the unchanged program must pass, so that a failure comes from the fault
-            tests.add(fault["test"])
-            if not outcome_of(build, commands, fault | {"replace": fault["find"]}):
-                print(f'{fault["test"]} fails without any fault')
+        test = fault["test"], fault.get("order", "forward")
+        if test not in tests:  # the unchanged program must pass, so that a failure comes from the fault
+            tests.add(test)
+            if not outcome_of(build, commands, fault | {"replace": fault["find"]}, options.limit):
+                print(f'{fault["test"]} in the order {test[1]} fails without any fault, or takes over {options.limit:g} s')
                 return 1
-        outcome = outcome_of(build, commands, fault)
+        outcome = outcome_of(build, commands, fault, options.limit)
         verdict = {True: "NOT CAUGHT", False: "caught", None: "DOES NOT COMPILE"}[outcome]
         bad += outcome is not False
         print(f'{verdict:>16}  {fault["name"]}', flush=True)

@@ -216,7 +216,7 @@ TEST(CudaAttention, WarpgroupsTakeTaskAfterTask) {
   for (const int32_t shape : all_shapes()) {
     if (!kTileShapes[static_cast<size_t>(shape)].by_warpgroups) continue;
     for (const int64_t block_tokens : {16, 5}) {
-      const RandomCache cache(DType::kBF16, 150, 1, 1, block_tokens, 64, 7);
+      const RandomCache cache(DType::kBF16, 150, 1, 2, block_tokens, 64, 7);
       kv::AttentionPlan plan;
       plan.begin(cache.view);
       for (int row = 0; row < 5; ++row) kernels::testing::add_row(plan, 600);
@@ -228,7 +228,7 @@ TEST(CudaAttention, WarpgroupsTakeTaskAfterTask) {
                        .end_row = 5});
       plan.finish();
       const AttentionRun run{
-          .heads = 2, .params = plain(64), .tiles = {.shape = shape, .parts = 1}};
+          .heads = 4, .params = plain(64), .tiles = {.shape = shape, .parts = 1}};
       ASSERT_EQ(run.model().sms, 3);
       StepSchedule schedule;
       schedule.build(plan, run.heads, run.params, run.model(), run.results, run.tiles);

@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: all program setup run test sanitize asan tsan fuzz bench baselines format format-check tidy install deb clean
+.PHONY: all program setup run test sanitize asan tsan fuzz bench baselines format format-check tidy install deb wheel clean
 
 all: $(BUILD)/build.ninja
 	cmake --build --preset $(PRESET) -j $(JOBS)
@@ -81,6 +81,10 @@ deb: program
 	@command -v dpkg-shlibdeps >/dev/null && command -v file >/dev/null || \
 	  { echo "make deb needs the packages dpkg-dev and file: apt-get install dpkg-dev file"; exit 1; }
 	cd $(BUILD) && cpack
+
+# The program with its data and libraries as a wheel for pip, $(BUILD)/reprise_bench-VERSION-*.whl.
+wheel: program
+	tools/make_wheel.sh $(BUILD)
 
 clean:
 	rm -rf build out

@@ -1,4 +1,4 @@
-# Makes the smallest Debian or Ubuntu in a folder. Sourced by fresh_machine.sh, gpu_rehearsal.sh and package_test.sh, which set
+# Makes the smallest Debian or Ubuntu in a folder. Sourced by fresh_machine.sh, gpu_rehearsal.sh and package_trial.sh, which set
 # `suite`, `mirror` (empty: see find_mirror), `cache` (empty: none) and `root`, and define a function not_here that ends with
 # status 77.
 

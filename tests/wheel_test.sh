@@ -8,7 +8,7 @@
 #
 #   --cache          keep package archives in this folder between runs
 #   --in-memory      make the root in memory, which takes 2 GiB: faster, and gone at once
-#   --old-processor  also run the smoke experiment on an emulated Haswell, of 2013 (by qemu-user)
+#   --old-processor  also generate a text on an emulated Haswell, of 2013 (by qemu-user)
 #
 # Needs root, debootstrap, a mirror of this machine's system, PyPI, and the right to mount and chroot. Exit status: 0 all went
 # well, 1 it did not, 2 a wrong option, 77 this machine does not allow the trial.
@@ -75,12 +75,20 @@ read_records() {
 }
 
 run_on_old_processors() {
+  local program text generate=(generate --model models/quickstart --dtype f32 --threads 1 --prompt "The cat" --max-new-tokens 24)
   as_user "$venv/bin/reprise" run prompt_cache/ttft --scale smoke --isa avx2 --out avx2
   has_figures avx2
   $emulates || return 0
   apt_install qemu-user
-  as_user sh -c "qemu-x86_64 -cpu Haswell $venv/lib/python3*/site-packages/reprise/bin/reprise run prompt_cache/ttft \
-    --scale smoke --out haswell --no-plot"
+  as_user "$venv/bin/reprise" "${generate[@]}" --isa avx2
+  text=$(generated_text)
+  program=$(cd "$root" && echo ."$venv"/lib/python3*/site-packages/reprise/bin/reprise)
+  as_user qemu-x86_64 -cpu Haswell "${program#.}" "${generate[@]}"
+  [ "$(generated_text)" = "$text" ] || fails "the emulated Haswell generates \"$(generated_text)\" in place of \"$text\""
+}
+
+generated_text() {   # the line that has the beginning of the model's answer
+  grep -v -e '^qemu' -e '^measured' -e '^TTFT' -e '^TPOT' -e '^computed in' -e '^weights' "$root/home/plain/log"
 }
 
 remove_package() {

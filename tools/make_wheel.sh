@@ -10,7 +10,7 @@ set -euo pipefail
 say() { echo "make_wheel.sh: $*" >&2; }
 
 if [ ! -x "${1:-}/bin/reprise" ]; then
-  say "${1:-no build} has no bin/reprise. Name a build, as in: tools/make_wheel.sh build/release"
+  say "${1:-nothing} has no bin/reprise. Name a build, as in: tools/make_wheel.sh build/release"
   exit 2
 fi
 build=$(realpath "$1")

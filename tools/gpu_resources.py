@@ -22,6 +22,7 @@ ENTRY = re.compile(r"Compiling entry function '(\S+)' for '(\S+)'")
 PROPERTIES = re.compile(r"Function properties for (\S+)")
 STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
+SERIALIZED = re.compile(r"wgmma\.mma_async instructions are serialized .* in the function '(\S+)'")
 PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\([^)]*\)([^{]*)\{")
 MOST_THREADS = re.compile(r"\.maxntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
 
@@ -108,6 +109,8 @@ def compiled(entry, arch):
     kernels = parse_ptxas(result.stderr.splitlines() + result.stdout.splitlines())
     for kernel in kernels:
         kernel.update(file=pathlib.Path(entry["file"]).name, block_threads=threads.get(kernel["kernel"], 1024))
+    for name in SERIALIZED.findall(result.stderr + result.stdout):
+        print(f"{name}: ptxas waits for each wgmma before it starts the next", file=sys.stderr)
     return kernels
 
 

@@ -75,5 +75,11 @@ class Resources(unittest.TestCase):
         self.assertEqual(command[11], "-gencode=arch=compute_90a,code=sm_90a")
         self.assertEqual(command[-2:], ["-o", "/tmp/kept/kernels.o"])
 
+    def test_kernels_whose_wgmma_are_serialized_are_found(self):
+        said = ("ptxas info    : (C7520) Potential Performance Loss: wgmma.mma_async instructions are serialized due to program "
+                "dependence on compiler-inserted WG.AR in divergent path in the function '_Z6kernelv'\n"
+                "ptxas info    : (C7519) warpgroup.arrive is injected in around line 5 by compiler in function '_Z5otherv'\n")
+        self.assertEqual(resources.SERIALIZED.findall(said), ["_Z6kernelv"])
+
 
 unittest.main()

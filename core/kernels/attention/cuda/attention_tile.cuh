@@ -130,40 +130,70 @@ __device__ __forceinline__ float alibi_bias(const AttentionCall& call, const Thr
 
 // ---- Copies ----
 
-// Copies a task's tiles of keys and values to a ring of stages in shared memory. Each warp copies
-// kRows rows of a tile. For each tile, its lanes look up the places of these rows, one
-// lane a row, long before the tile is copied: a lookup takes a division and a load that has to be
-// waited for.
+// Where the keys and values of a task and kv head are.
 template <class Tile>
-struct TileCopies {
+struct TaskKeys {
   using T = typename Tile::T;
-  static constexpr int kRows = Tile::kKeys * kWarp / Tile::kThreads;
-  static constexpr int kChunks = Tile::kChunks;
-  static constexpr int kRounds = (kRows * kChunks + kWarp - 1) / kWarp;
+
+  // An element of keys and of values: where a block begins, and how far behind it.
+  struct Place {
+    int64_t block = 0;
+    int behind = 0;
+
+    [[nodiscard]] __device__ __forceinline__ int64_t element() const { return block + behind; }
+  };
 
   const T *keys, *values;  // of the kv head, at block offset 0
   const int64_t* block_offsets;
-  T* ring;
   Divisor block_tokens;
   unsigned first_token;  // of the task's keys, counted from the first block's begin
   int num_keys, tiles;
-  int row;  // the lane's, in a tile
 
-  __device__ __forceinline__ TileCopies(const AttentionCall& call, const AttentionTask& task,
-                                        int kv_head)
+  __device__ __forceinline__ TaskKeys(const AttentionCall& call, const AttentionTask& task,
+                                      int kv_head)
       : block_offsets(call.block_offsets + task.first_block),
-        ring(dynamic_shared<T>()),
         block_tokens(task.block_tokens),
         first_token(static_cast<unsigned>(task.skipped + task.first_key)),
         num_keys(max(0, task.end_key - task.first_key)),
-        tiles((num_keys + Tile::kKeys - 1) / Tile::kKeys),
-        row(static_cast<int>(threadIdx.x) / kWarp * kRows +
-            static_cast<int>(threadIdx.x) % kWarp % kRows) {
+        tiles((num_keys + Tile::kKeys - 1) / Tile::kKeys) {
     const DeviceCache cache = call.caches[task.cache];
     const int64_t base = call.layer * cache.layer_stride + kv_head * cache.head_stride;
     keys = static_cast<const T*>(cache.keys) + base;
     values = static_cast<const T*>(cache.values) + base;
   }
+
+  [[nodiscard]] __device__ __forceinline__ Place place_of(unsigned token) const {
+    const unsigned block = quotient(token, block_tokens);
+    return {__ldg(block_offsets + block),
+            static_cast<int>((token - block * block_tokens.value) * Tile::kHeadDim)};
+  }
+};
+
+// Copies a task's tiles of keys and values to a ring of stages in shared memory. Each warp copies
+// kRows rows of a tile. For each tile, its lanes look up the places of these rows, one
+// lane a row, long before the tile is copied: a lookup takes a division and a load that has to be
+// waited for.
+template <class Tile>
+struct TileCopies : TaskKeys<Tile> {
+  using T = typename Tile::T;
+  using Keys = TaskKeys<Tile>;
+  using Keys::first_token;
+  using Keys::keys;
+  using Keys::num_keys;
+  using Keys::values;
+  static constexpr int kRows = Tile::kKeys * kWarp / Tile::kThreads;
+  static constexpr int kChunks = Tile::kChunks;
+  static constexpr int kRounds = (kRows * kChunks + kWarp - 1) / kWarp;
+
+  T* ring;
+  int row;  // the lane's, in a tile
+
+  __device__ __forceinline__ TileCopies(const AttentionCall& call, const AttentionTask& task,
+                                        int kv_head)
+      : Keys(call, task, kv_head),
+        ring(dynamic_shared<T>()),
+        row(static_cast<int>(threadIdx.x) / kWarp * kRows +
+            static_cast<int>(threadIdx.x) % kWarp % kRows) {}
 
   __device__ __forceinline__ T* stage_of(int tile) const {
     return ring + tile % Tile::kStages * Tile::kStageElements;
@@ -172,11 +202,8 @@ struct TileCopies {
   // The lane's row of the tile: an element of keys and of values. Behind the task's keys, the last
   // one's; there must be one.
   __device__ __forceinline__ int64_t look_up(int tile) const {
-    const unsigned token =
-        first_token + static_cast<unsigned>(min(tile * Tile::kKeys + row, num_keys - 1));
-    const unsigned block = quotient(token, block_tokens);
-    return __ldg(block_offsets + block) +
-           static_cast<int64_t>((token - block * block_tokens.value) * Tile::kHeadDim);
+    const int key = min(tile * Tile::kKeys + row, num_keys - 1);
+    return this->place_of(first_token + static_cast<unsigned>(key)).element();
   }
 
   // Starts to copy a tile whose rows have been looked up. Rows beyond the task's keys become 0,

@@ -139,39 +139,24 @@ struct CopyReports {
 // together in a block whose size is one, so one place is enough for them; otherwise it takes one
 // for each row.
 template <class Tile>
-struct HalfTileCopies {
+struct HalfTileCopies : TaskKeys<Tile> {
   using T = typename Tile::T;
+  using Keys = TaskKeys<Tile>;
+  using Place = typename Keys::Place;
+  using Keys::block_tokens;
+  using Keys::first_token;
+  using Keys::num_keys;
   static constexpr int kRows = Tile::kKeys / kWarpsOfGroup, kGroup = 8;
   static constexpr int kAtOnce =
       kWarp / Tile::kChunks;  // rows that a warp copies with one instruction
   static_assert(kRows == kWarp && kGroup % kAtOnce == 0);
 
-  // An element of keys and of values: where a block begins, and how far behind it.
-  struct Place {
-    int64_t block = 0;
-    int behind = 0;
-  };
-
-  const T *keys, *values;  // of the kv head, at block offset 0
-  const int64_t* block_offsets;
-  Divisor block_tokens;
-  unsigned first_token;  // of the task's keys, counted from the first block's begin
-  int num_keys, tiles;
   bool has_groups;
 
   __device__ __forceinline__ HalfTileCopies(const AttentionCall& call, const AttentionTask& task,
                                             int kv_head)
-      : block_offsets(call.block_offsets + task.first_block),
-        block_tokens(task.block_tokens),
-        first_token(static_cast<unsigned>(task.skipped + task.first_key)),
-        num_keys(max(0, task.end_key - task.first_key)),
-        tiles((num_keys + Tile::kKeys - 1) / Tile::kKeys),
-        has_groups(first_token % kGroup == 0 && block_tokens.value % kGroup == 0) {
-    const DeviceCache cache = call.caches[task.cache];
-    const int64_t base = call.layer * cache.layer_stride + kv_head * cache.head_stride;
-    keys = static_cast<const T*>(cache.keys) + base;
-    values = static_cast<const T*>(cache.values) + base;
-  }
+      : Keys(call, task, kv_head),
+        has_groups(first_token % kGroup == 0 && block_tokens.value % kGroup == 0) {}
 
   // The place of the lane's row of a tile, or of its group. Behind the task's keys, the last one's;
   // there must be one.
@@ -181,14 +166,12 @@ struct HalfTileCopies {
     unsigned token =
         first_token + static_cast<unsigned>(min(tile * Tile::kKeys + row, num_keys - 1));
     if (has_groups) token -= token % kGroup;
-    const unsigned block = quotient(token, block_tokens);
-    return {__ldg(block_offsets + block),
-            static_cast<int>((token - block * block_tokens.value) * Tile::kHeadDim)};
+    return this->place_of(token);
   }
 
   // Starts to copy. Rows beyond the task's keys become 0, since 0 * NaN would reach the sums.
   __device__ __forceinline__ void start(int tile, const Place& place, const T* from, T* to) const {
-    const int64_t element = place.block + place.behind;
+    const int64_t element = place.element();
     const int left = num_keys - tile * Tile::kKeys - first_row();  // of the warp's rows
     from += column();
     if (!has_groups) {
@@ -253,7 +236,8 @@ __device__ __forceinline__ void produce(const AttentionCall& call) {
   for (BlockWork work; work.index() < call.work; ++work.round, slot.advance()) {
     const AttentionTask& task = call.tasks[work.index() / call.kv_heads];
     const Copies copies(call, task, work.index() % call.kv_heads);
-    // Of the tile whose values come next, and of the one behind it, whose keys do.
+    // `now`: places of the tile whose values are copied next. `next`: of the tile behind it, whose
+    // keys are copied before them.
     typename Copies::Place now, next;
     if (copies.tiles > 0) next = copies.look_up(0);
     barrier_wait(&control.task[slot.stage].empty, slot.round ^ 1);
@@ -459,41 +443,45 @@ __device__ __forceinline__ void consume(const AttentionCall& call) {
     fence_async_proxy();
   };
   await_previous_kernels();
-  while (queue.find()) {
-    bring_queries();
-    // The task whose results are there; none before the first one.
-    const AttentionTask* last = nullptr;
-    SharedBarrier* last_empty = nullptr;
-    LaneResults<Tile> results;
-    ThreadLane lanes[2];
-    for (bool has_more = true; has_more;) {
-      WarpScores<Tile> scores;
-      WarpWeights<Tile> weights;
-      WarpState<Tile> state;
-      own.meet();  // the queries are there
-      warpgroup_begin(scores);
-      own.begin_keys(scores);
-      if (last != nullptr) {
-        store_lanes<Tile>(call, *last, lanes, results);
-        warp_arrive(*last_empty);
-      }
-      const AttentionTask& task = queue.task();
-      last = &task;
-      last_empty = &queue.empty();
-      queue.find_lanes(lanes);
-      begin_softmax<Tile>(state);
-      own.compute(task, lanes, scores, weights, state);
-      queue.advance();
-      has_more = queue.has_keys();
-      own.meet();  // nobody multiplies the queries any more
-      warpgroup_begin(state.o);
-      own.begin_values(state, weights, /*are_first=*/Own::tiles_of(task) == 1);
-      if (has_more) bring_queries();
-      own.finish_values(state);
-      results = results_of<Tile>(task, state);
-    }
+  // The task whose results are there; none before the first one.
+  const AttentionTask* last = nullptr;
+  SharedBarrier* last_empty = nullptr;
+  LaneResults<Tile> results;
+  ThreadLane lanes[2];
+  const auto store_last = [&] {
+    if (last == nullptr) return;
     store_lanes<Tile>(call, *last, lanes, results);
     warp_arrive(*last_empty);
+  };
+  // One loop: with another around it, ptxas waits for each wgmma before it starts the next.
+  for (bool has_next = false;;) {
+    if (!has_next) {
+      store_last();
+      last = nullptr;
+      if (!queue.find()) return;
+      bring_queries();
+    }
+    WarpScores<Tile> scores;
+    WarpWeights<Tile> weights;
+    WarpState<Tile> state;
+    own.meet();  // the queries are there
+    warpgroup_begin(scores);
+    own.begin_keys(scores);
+    store_last();
+    const AttentionTask& task = queue.task();
+    last = &task;
+    last_empty = &queue.empty();
+    queue.find_lanes(lanes);
+    begin_softmax<Tile>(state);
+    own.compute(task, lanes, scores, weights, state);
+    queue.advance();
+    has_next = queue.has_keys();
+    own.meet();  // nobody multiplies the queries any more
+    warpgroup_begin(state.o);
+    own.begin_values(state, weights, /*are_first=*/Own::tiles_of(task) == 1);
+    if (has_next) bring_queries();
+    own.finish_values(state);
+    results = results_of<Tile>(task, state);
   }
 }
 

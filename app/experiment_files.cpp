@@ -15,10 +15,9 @@ namespace fs = std::filesystem;
 std::vector<fs::path> shipped_experiments() {
   std::vector<fs::path> found;
   std::error_code error;
-  for (const auto& entry :
-       fs::recursive_directory_iterator(results::data_dir() / "experiments", error))
-    if (entry.path().extension() == ".json")
-      found.push_back(entry.path().lexically_relative(results::data_dir()));
+  const fs::path data = results::data_dir();
+  for (const auto& entry : fs::recursive_directory_iterator(data / "experiments", error))
+    if (entry.path().extension() == ".json") found.push_back(entry.path().lexically_relative(data));
   std::sort(found.begin(), found.end());
   return found;
 }

@@ -96,7 +96,7 @@ class Block {
 
   // Throws Fault.
   void run(uint3 index, Order order);
-  // Where the order is random: what it is drawn from.
+  // Seeds the random order.
   void draw_from(uint64_t seed) { random_.seed(seed); }
 
   // ---- From within a thread ----
@@ -140,7 +140,7 @@ class Block {
   void make_mbarrier(const void* address, unsigned arrivals, const Place& place);
   void arrive(const void* address, const Place& place);
   void await(const void* address, unsigned parity, const Place& place);
-  // Where the order is random: may let other threads go first.
+  // In a random order, may let other threads go first.
   void maybe_pause();
 
  private:

@@ -1,5 +1,5 @@
-// What each thread of a block knows of the others' accesses: vector clocks, kept from the block's
-// first mbarrier on.
+// Vector clocks tell which accesses of other threads come before a thread's own. A block keeps them
+// from its first mbarrier on.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Where the attention kernels leave the results of a task.
+// Stores the results of a task, finished or partial, for both attention kernels.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ __device__ __forceinline__ void store_sums(const AttentionCall& call, const Atte
   call.partial_n[to.entry] = n;
 }
 
-// What a thread leaves of its two lanes.
+// The results of a thread's two lanes.
 template <class Tile>
 struct LaneResults {
   float o[Tile::kHeadDim / 8][4];  // fragments `c`, finished or partial

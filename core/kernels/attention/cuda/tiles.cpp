@@ -107,7 +107,8 @@ int32_t parts_for(const CostedItem& item, double share_us) {
   return static_cast<int32_t>(std::clamp<int64_t>(wanted, 1, item.most_parts));
 }
 
-// What blocks wait for that follow one another on an SM which holds `resident` of them at once.
+// The time in which the device waits for blocks to begin and to end, if each SM holds `resident` of
+// them at once and the others follow.
 double waits_us(double blocks, double resident, const GpuModel& gpu) {
   const double later = std::max(0.0, blocks / (gpu.sms * resident) - 1.0);
   return kBlockUs * (1.0 + (resident > 1.0 ? kLaterBlocks : kLaterLoneBlocks) * later);

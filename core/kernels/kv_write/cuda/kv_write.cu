@@ -28,6 +28,11 @@ __device__ __forceinline__ void write_rounded(void* cache, int64_t to, const flo
   store_elements(static_cast<T*>(cache) + to, rounded_elements<T>(load_elements<kCount>(from)));
 }
 
+// The place of a dimension of a row's keys and values in the cache, behind the row's slot.
+__device__ __forceinline__ int64_t in_slot(const KvWrite& write, unsigned head, unsigned c) {
+  return write.layer * write.cache.layer_stride + head * write.cache.head_stride + c;
+}
+
 // Grid: grid_of_rows() of kv_heads * head_dim / kCount vectors. Each thread reads 4 bytes of each
 // of its dimensions' keys and values and writes an element of each: memory bandwidth is the limit.
 template <typename T, int kCount>
@@ -37,21 +42,15 @@ __global__ void __launch_bounds__(kThreads) write_elements(const KvWrite write) 
   const auto head_dim = static_cast<unsigned>(write.cache.head_dim);
   const auto in_row = static_cast<unsigned>(item_index()) * kCount;
   if (in_row >= static_cast<unsigned>(write.cache.kv_heads) * head_dim) return;
-  const int64_t in_slot = write.layer * write.cache.layer_stride +
-                          in_row / head_dim * write.cache.head_stride + in_row % head_dim;
+  const int64_t behind_slot = in_slot(write, in_row / head_dim, in_row % head_dim);
   for (int64_t row = blockIdx.y; row < write.rows; row += gridDim.y) {
     const int64_t slot = write.row_slots[row];
     if (slot == kv::kNoSlot) continue;
     const int64_t from = row * write.row_stride + in_row;
     if (write.keys != nullptr)
-      write_rounded<T, kCount>(write.cache.keys, slot + in_slot, write.keys + from);
-    write_rounded<T, kCount>(write.cache.values, slot + in_slot, write.values + from);
+      write_rounded<T, kCount>(write.cache.keys, slot + behind_slot, write.keys + from);
+    write_rounded<T, kCount>(write.cache.values, slot + behind_slot, write.values + from);
   }
-}
-
-// The place of a dimension of a row's keys and values in the cache, behind the row's slot.
-__device__ __forceinline__ int64_t in_slot(const KvWrite& write, unsigned head, unsigned c) {
-  return write.layer * write.cache.layer_stride + head * write.cache.head_stride + c;
 }
 
 // One pair of vectors of a query or key, rotated. A query is stored back, a key in the cache.

@@ -23,10 +23,10 @@ struct KvWrite {
 };
 void write_kv(const KvWrite& write, cudaStream_t stream);
 
-// The same after rotating queries and keys: `rotary` names the queries' heads and then the keys',
-// which follow them in a row, so write.keys = rotary.data + (heads - kv_heads) * head_dim. Where
-// all of it can be read four elements at a time, one kernel does both; the keys in the rows are
-// then left as they were.
+// Rotates queries and keys, then does what write_kv() does. The heads of `rotary` are the queries'
+// and then the keys', which follow them in a row, so write.keys = rotary.data + (heads - kv_heads)
+// * head_dim. Where all of it can be read four elements at a time, one kernel does both; the keys
+// in the rows are then left as they were.
 void rotate_and_write_kv(const RotaryCall& rotary, const KvWrite& write, cudaStream_t stream);
 
 }  // namespace reprise::kernels::cuda

@@ -115,9 +115,12 @@ experiments::RunOutcome measured(const experiments::Experiment& experiment,
                                  const experiments::RunOptions& options, experiments::Kind& kind,
                                  const std::atomic<bool>& stop) {
   Progress progress(stderr, isatty(STDERR_FILENO) != 0);
+  // The first rank shows what all of them measure, the others nothing.
+  experiments::RunObserver silent;
+  experiments::RunObserver& observer = options.shard.tells_results() ? progress : silent;
   experiments::RunOutcome outcome;
   try {
-    outcome = experiments::run_experiment(experiment, plan, options, kind, progress, stop);
+    outcome = experiments::run_experiment(experiment, plan, options, kind, observer, stop);
   } catch (...) {
     progress.end();
     throw;
@@ -155,9 +158,10 @@ void add_experiment_options(CLI::App& command, const char* default_out,
                    "go on in a folder of another code revision, machine or weights all the same, "
                    "and mark the records");
   command
-      .add_option("--trace", options.trace,
-                  "file that gets the runs which are measured now as trace events, for Perfetto: "
-                  "each request's queueing, prefill and decoding, and the engine's steps")
+      .add_option(
+          "--trace", options.trace,
+          "file that gets the runs which are measured now as trace events, for Perfetto: "
+          "each request's queueing, prefill and decoding, the engine's steps and the kernels")
       ->check(not_empty());
   command.add_flag("--no-plot", options.no_plot, "draw no figures at the end");
   add_table_options(command, options.table);

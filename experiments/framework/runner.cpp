@@ -4,7 +4,9 @@
 #include <chrono>
 #include <map>
 #include <new>
+#include <span>
 #include <thread>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -95,9 +97,11 @@ class Run {
   RunOutcome run() {
     std::vector<size_t> todo = own_groups();
     observer_.planned(points_of(todo), present_points_of(todo), store_.dropped_bytes());
+    told_ = store_.records().size();
     skip_what_lacks_memory(todo);
     while (!todo.empty() && !is_stopped()) {
       std::vector<size_t> elsewhere = measure_free(todo);
+      tell_of_other_ranks();
       // Other processes are measuring these. They will finish, or the groups become free if the
       // process dies.
       if (elsewhere.size() == todo.size()) wait_a_little();
@@ -256,9 +260,28 @@ class Run {
     std::vector<results::Record> records;
     for (size_t i = 0; i < measured.size(); ++i)
       records.push_back(record_of(group, i, measured[i], in_turn, started_at));
+    tell_of_other_ranks();
     store_.append(records);
+    told_ = store_.records().size();
     outcome_.measured += std::ssize(records);
     observer_.finished(group, records);
+  }
+
+  // Tells the observer of the groups that other ranks have finished since it was last told.
+  void tell_of_other_ranks() {
+    if (!options_.shard.is_dynamic) return;
+    const std::span<const results::Record> added =
+        std::span(store_.records()).subspan(std::exchange(told_, store_.records().size()));
+    for (auto first = added.begin(); first != added.end();) {
+      const auto last = std::find_if(first, added.end(), [&](const auto& record) {
+        return record.group.id != first->group.id;
+      });
+      const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& candidate) {
+        return candidate.id == first->group.id;
+      });
+      if (group != groups_.end()) observer_.finished(*group, {first, last});
+      first = last;
+    }
   }
 
   // The record of the group's i-th point.
@@ -348,6 +371,7 @@ class Run {
   results::RecordStore store_;
   std::optional<Machine> machine_;
   std::vector<results::SkippedPoint> skipped_;  // skipped by this process
+  size_t told_ = 0;  // number of the store's records that the observer knows
   RunOutcome outcome_;
   bool gave_up_ = false;
 };

@@ -40,19 +40,20 @@ struct MemoryLack {
   [[nodiscard]] std::string text() const;  // e.g. "needs 3.10 GiB (...), 2.00 GiB are available"
 };
 
-// Receives the events of a run in order. Counts are numbers of points.
+// Receives the events of a run in order; this one ignores them. Counts are numbers of points.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
   // `points` and `present` count this process's part. `torn_bytes` of an interrupted write were
   // dropped.
-  virtual void planned(int64_t points, int64_t present, int64_t torn_bytes) = 0;
-  virtual void machine_wanted() = 0;
-  virtual void started(const Group& group) = 0;
+  virtual void planned(int64_t /*points*/, int64_t /*present*/, int64_t /*torn_bytes*/) {}
+  virtual void machine_wanted() {}
+  virtual void started(const Group& /*group*/) {}
   // See Kind::tell_by().
   virtual void doing(const std::string& /*what*/) {}
-  virtual void finished(const Group& group, const std::vector<results::Record>& records) = 0;
-  virtual void skipped(const Group& group, const MemoryLack& lack) = 0;
+  // A group was measured: by this process, or, if this process is a rank, by any rank.
+  virtual void finished(const Group& /*group*/, const std::vector<results::Record>& /*records*/) {}
+  virtual void skipped(const Group& /*group*/, const MemoryLack& /*lack*/) {}
 };
 
 struct RunOutcome {

@@ -146,8 +146,16 @@ TEST_F(ShardsTest, FourRanksMakeTheSetOfOneAndTheFirstTellsIt) {
   EXPECT_EQ(outcome("ranks"), outcome("whole"));
   EXPECT_EQ(written_records("ranks"), kPoints) << "a group was measured twice";
   EXPECT_NE(ranks[0]->out().find("prompt_tokens"), std::string::npos) << ranks[0]->out();
-  for (int i = 1; i < kProcesses; ++i)
+  // It counts the points of all ranks as they are measured.
+  size_t at = 0;
+  for (size_t point = 1; point <= kPoints && at != std::string::npos; ++point)
+    at = ranks[0]->err().find(fmt::format("[{}/{}] ", point, kPoints), at);
+  EXPECT_NE(at, std::string::npos) << ranks[0]->err();
+  for (int i = 1; i < kProcesses; ++i) {
     EXPECT_EQ(ranks[static_cast<size_t>(i)]->out(), "") << "rank " << i;
+    EXPECT_EQ(ranks[static_cast<size_t>(i)]->err().find('['), std::string::npos)
+        << ranks[static_cast<size_t>(i)]->err();
+  }
 }
 
 // Points that the killed process had measured stay; the others take over the point it was

@@ -62,13 +62,9 @@ class EvenPlans final : public serving::PlansServing {
   }
 };
 
-class Silent final : public experiments::RunObserver {
+class PresentPoints final : public experiments::RunObserver {
  public:
   void planned(int64_t, int64_t present, int64_t) override { found = present; }
-  void machine_wanted() override {}
-  void started(const experiments::Group&) override {}
-  void finished(const experiments::Group&, const std::vector<results::Record>&) override {}
-  void skipped(const experiments::Group&, const experiments::MemoryLack&) override {}
   int64_t found = 0;
 };
 
@@ -111,7 +107,7 @@ class LoadKindTest : public ::testing::Test {
   }
 
   EvenPlans plans_;
-  Silent observer_;
+  PresentPoints observer_;
   std::atomic<bool> stop_ = false;
   fs::path out_;
 };

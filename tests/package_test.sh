@@ -18,20 +18,8 @@ set -euo pipefail
 runs_lintian=false
 takes_option() { [ "$1" = --lintian ] && runs_lintian=true; }
 
-check_machine() {
-  local program
-  for program in cpack dpkg-shlibdeps file; do
-    command -v "$program" >/dev/null || not_here "there is no $program (apt-get install cmake dpkg-dev file)"
-  done
-  [ -n "$(apt_sources)" ] || not_here "its apt reads no source of \"$suite\""
-}
-
-make_package() {
-  cpack --config "$build/CPackConfig.cmake" -B "$folder/made" >"$folder/cpack.log" 2>&1 ||
-    { cat "$folder/cpack.log" >&2; fails "cpack failed"; }
-  package=$(echo "$folder"/made/*.deb)
-  echo "== $(basename "$package"): $(du -k "$package" | cut -f1) kB, $(dpkg-deb -f "$package" Installed-Size) kB installed"
-}
+check_machine() { check_deb_possible; }
+make_package() { make_deb; }
 
 installed_kb() { as_root dpkg-query -W -f='${Installed-Size}\n' | awk '{sum += $1} END {print sum}'; }
 

@@ -1,4 +1,4 @@
-# What the trials of packages share. Sourced by package_test.sh and wheel_test.sh, which then call `start_trial "$@"` and define
+# What the trials of packages share. Sourced by package_test.sh, slurm_test.sh and wheel_test.sh, which then call `start_trial "$@"` and define
 # check_machine, make_package (into `package`, a file below `folder`) and try_package. Both the latter and the functions below
 # "In the new root" run there, as does what an option of the trial's own, takes_option, has set.
 tree=$(cd "$(dirname "$0")/.." && pwd)
@@ -91,6 +91,21 @@ run_inside() {
 }
 
 # ---- Outside -----------------------------------------------------------------------------------------------------
+
+check_deb_possible() {
+  local program
+  for program in cpack dpkg-shlibdeps file; do
+    command -v "$program" >/dev/null || not_here "there is no $program (apt-get install cmake dpkg-dev file)"
+  done
+  [ -n "$(apt_sources)" ] || not_here "its apt reads no source of \"$suite\""
+}
+
+make_deb() {
+  cpack --config "$build/CPackConfig.cmake" -B "$folder/made" >"$folder/cpack.log" 2>&1 ||
+    { cat "$folder/cpack.log" >&2; fails "cpack failed"; }
+  package=$(echo "$folder"/made/*.deb)
+  echo "== $(basename "$package"): $(du -k "$package" | cut -f1) kB, $(dpkg-deb -f "$package" Installed-Size) kB installed"
+}
 
 folder="" child=""
 clean_up() {

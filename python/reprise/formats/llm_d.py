@@ -8,7 +8,7 @@ from .serving import count_of, value_of
 
 # Sources of requests (docs/workloads.md) whose tokens are made up. Those of system_prompts are so in part.
 MADE_UP = ("grid", "groups", "tree", "lengths", "mmlu_lengths", "azure", "burstgpt", "mooncake",
-           "bailian", "servegen")
+           "bailian", "servegen", "weka", "recombined")
 LATENCIES = {"time_to_first_token": ("ttft_ms", "ms"), "time_per_output_token": ("tpot_ms", "ms/token"),
              "normalized_time_per_output_token": ("normalised_latency_s", "s/token"), "request_latency": ("e2e_ms", "ms")}
 PERCENTILES = {"p25": "q1", "p50": "value", "p75": "q3", "p90": "p90", "p95": "p95", "p99": "p99", "p99p9": "p99.9",
@@ -72,7 +72,7 @@ def token_source(workload):
     name, file = workload.get("name"), workload.get("file", "")
     if name in MADE_UP or name == "sharegpt" and file.endswith(".csv"):
         return "random"
-    return "sampled" if name in ("mmlu", "sharegpt") else "unknown"
+    return "sampled" if name in ("mmlu", "sharegpt", "agentic_coding") else "unknown"
 
 
 def load_of(record, prompt_tokens):

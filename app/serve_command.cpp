@@ -170,6 +170,7 @@ void generate(ServeOptions options, const CommonOptions& common) {
   model.max_sequence_tokens = sequence_tokens(options, chosen.config);
   const std::vector<NamedPrefix> prefixes = prefixes_of(options, model, chosen.config);
   context = calibrated(std::move(context), common);
+  if (trace && context.device == Device::kCpu) context.operations = &trace->operations();
   const auto decoder = load_chosen(chosen, options.model, context);
   const std::vector<methods::Prefix> shared = shared_by_prompts(prefixes);
   const std::optional<methods::Markup> markup = chosen_markup(options.model, chosen, *tokenizer);

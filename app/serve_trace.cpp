@@ -58,7 +58,8 @@ void ServeTrace::finish(const std::string& name) {
   if (left_out_ > 0)
     note("note: --trace keeps {} steps and as many requests; {} later ones are left out\n",
          kMostKept, left_out_);
-  writer_.add(name, log_);
+  log_.start_s = static_cast<double>(begin_ns_) * kNanosecond_s;
+  writer_.add(name, log_, operations_.times());
   writer_.finish();
 }
 

@@ -9,8 +9,8 @@
 
 namespace reprise::app {
 
-// Keeps steps and requests in memory, at most 2^20 of each, and writes them when the server has
-// ended.
+// Keeps steps and requests in memory, at most 2^20 of each, and the first operations of kernels,
+// and writes them when the server has ended.
 class ServeTrace final : public server::ServiceObserver {
  public:
   // Throws Error naming the path if the file cannot be created. Times count from now on.
@@ -19,6 +19,8 @@ class ServeTrace final : public server::ServiceObserver {
   void step(const engine::StepReport& report) override;
   void ended(const std::string& outcome, const engine::TokenEvent& last, int64_t prompt_tokens,
              int64_t generated_tokens) override;
+  // Gets the operations of the engine's kernels.
+  [[nodiscard]] OperationLog& operations() { return operations_; }
   // Writes the file; `name` is the process's in the trace. Says so if something was not kept.
   // Throws Error with the system's reason, such as a full disk.
   void finish(const std::string& name);
@@ -27,6 +29,7 @@ class ServeTrace final : public server::ServiceObserver {
   experiments::serving::TraceWriter writer_;
   int64_t begin_ns_;
   experiments::serving::RequestLog log_;
+  OperationLog operations_{experiments::serving::kMostTracedOperations};
   int64_t left_out_ = 0;  // steps and requests beyond what is kept
 };
 

@@ -17,6 +17,8 @@
 
 namespace reprise {
 
+class OperationLog;
+
 // The resources a computation may use. It is passed down; there are no globals behind it.
 struct Context {
   int threads = 1;               // workers of a parallel_for
@@ -35,6 +37,7 @@ struct Context {
   // the other rows of a step or on the steps into which its sequence was cut. Decoders on the CPU
   // keep that, more slowly (docs/engine.md).
   bool is_batch_invariant = false;
+  OperationLog* operations = nullptr;      // gets the time of each operation; null: none does
   std::shared_ptr<DeviceRuntime> runtime;  // runtime of `device`; null for the CPU
 
   // All cores that this process may run on, the best instruction set, and the prefetches that the

@@ -62,6 +62,9 @@ struct StepReport {
   int64_t kv_bytes = 0;  // bytes of used_blocks, all layers
   // Bytes in use before the sequences that end with this step return their blocks.
   int64_t peak_kv_bytes = 0;
+  // Bytes of keys and values that the step's plan reads, all layers; a block that several items
+  // read counts for each.
+  int64_t read_bytes = 0;
   // Tokens that decoding sequences were spared from reading because one work item read them for
   // several of them: the sum over items of tokens * (decoding sequences - 1).
   int64_t shared_tokens = 0;

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/device/operation_log.h"
 
 namespace reprise::engine {
 namespace {
@@ -139,6 +140,7 @@ int32_t sample(std::span<const float> logits, const SamplingOptions& options, Re
 void sample_rows(std::span<const SampleRow> rows, std::span<int32_t> tokens,
                  const Context& context) {
   REPRISE_CHECK(tokens.size() == rows.size(), "{} rows, {} tokens", rows.size(), tokens.size());
+  const OperationSpan span(context, "sampling");
   parallel_for(context, static_cast<int64_t>(rows.size()), [&](int64_t item, int) {
     const SampleRow& row = rows[static_cast<size_t>(item)];
     std::span<const float> logits = row.logits;

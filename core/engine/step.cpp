@@ -57,14 +57,15 @@ int64_t Step::read_before(const kv::WorkItem& item) {
   return repeated;
 }
 
-SharedReads Step::shared_reads(const std::vector<bool>& counts) {
+PlanReads Step::reads(const std::vector<bool>& counts) {
   // before[i]: number of counted parts among the first i.
   std::vector<int32_t> before(counts.size() + 1, 0);
   for (size_t i = 0; i < counts.size(); ++i) before[i + 1] = before[i] + (counts[i] ? 1 : 0);
   last_read_.resize(static_cast<size_t>(pool_.options().num_blocks), 0);
   ++reads_;
-  SharedReads reads;
+  PlanReads reads;
   for (const kv::WorkItem& item : plan_.items) {
+    reads.tokens += plan_.segment_of(item).tokens;
     const auto first = static_cast<size_t>(part_of(item.first_row));
     const auto last = static_cast<size_t>(part_of(item.end_row - 1));
     const int32_t readers = before[last + 1] - before[first];

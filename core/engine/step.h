@@ -12,9 +12,11 @@
 
 namespace reprise::engine {
 
-struct SharedReads {
-  // Tokens that sequences were spared from reading because one item reads them for several: the sum
-  // over items of tokens * (sequences - 1).
+// Reads of keys and values by the work items of a plan, in tokens.
+struct PlanReads {
+  int64_t tokens = 0;  // by all items, each item reading its tokens once
+  // Tokens that counted sequences were spared from reading because one item reads them for several:
+  // the sum over items of tokens * (sequences - 1).
   int64_t spared_tokens = 0;
   // Tokens of the pool that an earlier item has already read (they may still be in a cache): for
   // each block, every read but the first.
@@ -43,10 +45,10 @@ class Step {
   [[nodiscard]] bool reserve() { return method_.reserve(batch_, pool_); }
   // Returns the finished plan, valid until the next call.
   const kv::AttentionPlan& plan();
-  // Counts shared and repeated reads for the sequences with counts[i] true, in O(batch + items *
-  // log batch + blocks named by the items).
+  // Counts the plan's reads; spared and repeated ones for the sequences with counts[i] true. In
+  // O(batch + items * log batch + blocks named by the items).
   //   counts  [batch]
-  [[nodiscard]] SharedReads shared_reads(const std::vector<bool>& counts);
+  [[nodiscard]] PlanReads reads(const std::vector<bool>& counts);
   // Tells the method that keys and values of all rows are in the cache.
   void computed() { method_.computed(batch_, pool_); }
 

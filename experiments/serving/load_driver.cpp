@@ -34,7 +34,7 @@ class Driver {
 
   DriveResult run() {
     draw_next();
-    start_s_ = clock_.now_s();
+    start_s_ = result_.log.start_s = clock_.now_s();
     while (has_more() || in_flight() > 0) {
       check_stop();
       send_what_is_due();
@@ -143,6 +143,9 @@ class Driver {
                   "request {}", event.request);
     RequestEntry& entry = result_.log.requests[static_cast<size_t>(event.request)];
     REPRISE_CHECK(entry.done_s < 0, "request {} ended before", event.request);
+    if (event.tokens > 0 && event.preemptions > entry.preemptions && options_.keeps_gaps)
+      entry.preempted_before.push_back(entry.token_s.size());
+    entry.preemptions = std::max(entry.preemptions, event.preemptions);
     take_tokens(entry, event.tokens, event.time_s - start_s_);
     if (options_.keeps_gaps)
       entry.tokens.insert(entry.tokens.end(), event.token_ids.begin(), event.token_ids.end());
@@ -175,7 +178,6 @@ class Driver {
     if (event.admitted_s >= 0) entry.admitted_s = event.admitted_s - start_s_;
     entry.cached_tokens = event.cached_tokens;
     if (event.prompt_tokens > 0) entry.prompt_tokens = event.prompt_tokens;
-    entry.preemptions = event.preemptions;
     entry.reasoning_tokens = event.reasoning_tokens;
     if (width_.observe(entry, now_s())) is_enough_ = true;
   }

@@ -24,7 +24,8 @@ struct RequestEntry {
   int64_t wanted_tokens = 0;   // tokens to generate
   int64_t cached_tokens = -1;  // prompt tokens that were not computed; -1: not told
   int64_t preemptions = 0;
-  int64_t reasoning_tokens = 0;  // generated tokens that the server calls reasoning
+  std::vector<size_t> preempted_before = {};  // indices in token_s; none if no gaps are kept
+  int64_t reasoning_tokens = 0;               // generated tokens that the server calls reasoning
   Outcome outcome = Outcome::kServed;
   std::string reason;           // reason for any outcome other than kServed
   std::vector<int32_t> tokens;  // generated, if they are known and kept
@@ -39,6 +40,7 @@ struct StepEntry {
   double start_s = 0, end_s = 0;
   int64_t prefill_tokens = 0, decode_tokens = 0;
   int64_t batch = 0, waiting = 0, preempted = 0;
+  int64_t read_bytes = 0;   // keys and values that the plan reads, all layers
   int64_t kv_bytes = 0;     // bytes in use, before sequences that end release theirs
   double scheduling_s = 0;  // part of the time without the model's arithmetic
   // Numbers of keys in the attention of decoding sequences. context_tokens: keys that the sequences
@@ -49,6 +51,7 @@ struct StepEntry {
 };
 
 struct RequestLog {
+  double start_s = 0;  // the run's start, by its clock: unless time is simulated, steady_now_ns()
   // Ascending by index. Request i is at index i unless the run was given up before it.
   std::vector<RequestEntry> requests;
   std::vector<StepEntry> steps;  // empty: the server does not report them

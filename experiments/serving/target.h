@@ -17,15 +17,15 @@ struct TargetEvent {
   double time_s = 0;                    // time of the tokens, or of the end
   int64_t tokens = 0;                   // number of tokens; those of one message share the time
   std::vector<int32_t> token_ids = {};  // [tokens], if they are known
+  int64_t preemptions = 0;              // how often the request was preempted so far
 
   bool is_end = false;  // the last event of the request; sets the members below
   Outcome outcome = Outcome::kServed;
-  std::string reason = {};     // reason for any outcome other than kServed
-  double sent_s = -1;          // time of sending; -1: at submit()
-  double admitted_s = -1;      // see RequestEntry
-  int64_t cached_tokens = -1;  // see RequestEntry
-  int64_t prompt_tokens = -1;  // as the server counts them, if it tells
-  int64_t preemptions = 0;
+  std::string reason = {};       // reason for any outcome other than kServed
+  double sent_s = -1;            // time of sending; -1: at submit()
+  double admitted_s = -1;        // see RequestEntry
+  int64_t cached_tokens = -1;    // see RequestEntry
+  int64_t prompt_tokens = -1;    // as the server counts them, if it tells
   int64_t reasoning_tokens = 0;  // see RequestEntry
 };
 

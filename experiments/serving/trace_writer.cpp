@@ -10,7 +10,7 @@
 namespace reprise::experiments::serving {
 namespace {
 
-constexpr int64_t kStepsTrack = 0;
+constexpr int64_t kStepsTrack = 0, kKernelsTrack = 1, kFirstRequestTrack = 2;
 constexpr double kBetweenRuns_s = 1;
 
 double end_of(const RequestEntry& entry) {
@@ -56,49 +56,61 @@ void TraceWriter::write(Fields event) {
   is_first_ = false;
 }
 
-// A track is a thread: number 0 has the steps, the next ones the requests.
-void TraceWriter::add_request(const RequestEntry& entry) {
-  const int64_t track = kStepsTrack + 1 + entry.index;
+// A track is a thread.
+void TraceWriter::name_track(int64_t track, const std::string& name) {
+  write({{"ph", "M"}, {"name", "thread_name"}, {"tid", track}, {"args", Fields{{"name", name}}}});
+  // Else viewers sort by name: request 10 before request 2.
   write({{"ph", "M"},
-         {"name", "thread_name"},
+         {"name", "thread_sort_index"},
          {"tid", track},
-         {"args", Fields{{"name", fmt::format("request {}", entry.index)}}}});
+         {"args", Fields{{"sort_index", track}}}});
+}
+
+void TraceWriter::add_span(const char* category, const char* name, int64_t track, double begin_s,
+                           double end_s, Fields facts) {
+  Fields event = {{"ph", "X"},    {"cat", category},   {"name", name},
+                  {"tid", track}, {"ts", at(begin_s)}, {"dur", (end_s - begin_s) * 1e6}};
+  if (!facts.empty()) event["args"] = std::move(facts);
+  write(std::move(event));
+}
+
+void TraceWriter::add_request(const RequestEntry& entry) {
+  const int64_t track = kFirstRequestTrack + entry.index;
+  name_track(track, fmt::format("request {}", entry.index));
   const auto span = [&](const char* name, double begin_s, double end_s) {
-    write({{"ph", "X"},
-           {"cat", "request"},
-           {"name", name},
-           {"tid", track},
-           {"ts", at(begin_s)},
-           {"dur", (end_s - begin_s) * 1e6},
-           {"args", facts_of(entry)}});
+    add_span("request", name, track, begin_s, end_s, facts_of(entry));
   };
   const double end_s = end_of(entry);
   if (entry.token_s.empty()) {
     span("no answer", entry.intended_s, end_s);
     return;
   }
-  const double first_s = entry.token_s.front();
+  double from_s = entry.token_s.front();
   // A server that does not tell the admission has its queue in the prefill.
   const double admitted_s = entry.admitted_s >= 0 ? entry.admitted_s : entry.intended_s;
   if (admitted_s > entry.intended_s) span("queued", entry.intended_s, admitted_s);
-  span("prefill", admitted_s, first_s);
-  if (end_s > first_s) span("decode", first_s, end_s);
+  span("prefill", admitted_s, from_s);
+  for (const size_t token : entry.preempted_before) {
+    if (token == 0) continue;  // while its prompt was computed
+    const double last_s = entry.token_s[token - 1];
+    if (last_s > from_s) span("decode", from_s, last_s);
+    from_s = entry.token_s[token];
+    span("preempted", last_s, from_s);
+  }
+  if (end_s > from_s) span("decode", from_s, end_s);
 }
 
 void TraceWriter::add_step(const StepEntry& step) {
-  write({{"ph", "X"},
-         {"cat", "step"},
-         {"name", step.prefill_tokens > 0 ? "step with prefill" : "step"},
-         {"tid", kStepsTrack},
-         {"ts", at(step.start_s)},
-         {"dur", (step.end_s - step.start_s) * 1e6},
-         {"args", Fields{{"prefill_tokens", step.prefill_tokens},
-                         {"decode_tokens", step.decode_tokens},
-                         {"context_tokens", step.context_tokens},
-                         {"shared_tokens", step.shared_tokens},
-                         {"repeated_tokens", step.repeated_tokens},
-                         {"preempted", step.preempted},
-                         {"scheduling_us", step.scheduling_s * 1e6}}}});
+  add_span("step", step.prefill_tokens > 0 ? "step with prefill" : "step", kStepsTrack,
+           step.start_s, step.end_s,
+           {{"prefill_tokens", step.prefill_tokens},
+            {"decode_tokens", step.decode_tokens},
+            {"kv_read_mb", static_cast<double>(step.read_bytes) * 1e-6},
+            {"context_tokens", step.context_tokens},
+            {"shared_tokens", step.shared_tokens},
+            {"repeated_tokens", step.repeated_tokens},
+            {"preempted", step.preempted},
+            {"scheduling_us", step.scheduling_s * 1e6}});
   const auto count = [&](const char* name, Fields values) {
     write({{"ph", "C"},
            {"name", name},
@@ -110,12 +122,22 @@ void TraceWriter::add_step(const StepEntry& step) {
   count("KV cache [MB]", {{"in use", static_cast<double>(step.kv_bytes) * 1e-6}});
 }
 
-void TraceWriter::add(const std::string& name, const RequestLog& log) {
+void TraceWriter::add_operations(double run_start_s, std::span<const OperationTime> operations) {
+  const auto run_s = [&](int64_t ns) { return static_cast<double>(ns) * 1e-9 - run_start_s; };
+  bool is_named = false;
+  for (const OperationTime& operation : operations) {
+    if (run_s(operation.begin_ns) < 0) continue;  // of the warm-up
+    if (!std::exchange(is_named, true)) name_track(kKernelsTrack, "kernels");
+    add_span("kernel", operation.name, kKernelsTrack, run_s(operation.begin_ns),
+             run_s(operation.end_ns));
+  }
+}
+
+void TraceWriter::add(const std::string& name, const RequestLog& log,
+                      std::span<const OperationTime> operations) {
   write({{"ph", "M"}, {"name", "process_name"}, {"args", Fields{{"name", name}}}});
-  write({{"ph", "M"},
-         {"name", "thread_name"},
-         {"tid", kStepsTrack},
-         {"args", Fields{{"name", "engine steps"}}}});
+  if (!log.steps.empty()) name_track(kStepsTrack, "engine steps");
+  add_operations(log.start_s, operations);
   double last_s = 0;
   for (const StepEntry& step : log.steps) {
     add_step(step);

@@ -1,25 +1,33 @@
 // Writes serving runs as Chrome's trace events, which Perfetto and chrome://tracing show.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <span>
 #include <string>
 
 #include "core/base/atomic_file.h"
 #include "core/base/value.h"
+#include "core/device/operation_log.h"
 #include "experiments/serving/request_log.h"
 
 namespace reprise::experiments::serving {
 
+// The operations that a trace keeps of each run: about 12 MB of its file.
+inline constexpr size_t kMostTracedOperations = size_t{1} << 17;
+
 // Each run is a process of the trace. It has a track for each request, with the spans "queued" (to
-// its admission), "prefill" (to its first token) and "decode" (to its last), a track with the
-// engine's steps, and counters of the batch and of the KV cache. Runs stand one after another on
-// the time axis. Nothing is recorded during a run: all comes from its log.
+// its admission), "prefill" (to its first token), "decode" (to its last) and "preempted" (between
+// the tokens around a preemption), a track with the engine's steps, one with the kernels, and
+// counters of the batch and of the KV cache. Runs stand one after another on the time axis.
 class TraceWriter {
  public:
   // Throws Error naming the path if the file cannot be created.
   explicit TraceWriter(const std::filesystem::path& path);
-  // Appends a run. Throws Error with the system's reason, such as a full disk.
-  void add(const std::string& name, const RequestLog& log);
+  // Appends a run, with those of the operations that began after its start. Throws Error with the
+  // system's reason, such as a full disk.
+  void add(const std::string& name, const RequestLog& log,
+           std::span<const OperationTime> operations = {});
   // Ends the file and gives it its name. Called once, as the last call. Throws as add().
   void finish();
 
@@ -27,6 +35,10 @@ class TraceWriter {
   void write(Fields event);
   void add_request(const RequestEntry& entry);
   void add_step(const StepEntry& step);
+  void add_operations(double run_start_s, std::span<const OperationTime> operations);
+  void name_track(int64_t track, const std::string& name);
+  void add_span(const char* category, const char* name, int64_t track, double begin_s, double end_s,
+                Fields facts = {});
   // Microseconds on the time axis of a second of the run that is being added.
   [[nodiscard]] double at(double run_s) const { return (start_s_ + run_s) * 1e6; }
 
@@ -41,11 +53,12 @@ class TracedKind {
  public:
   virtual ~TracedKind() = default;
   // Runs that end from now on are written to `writer`, which must outlive them.
-  void trace_to(TraceWriter& writer) { writer_ = &writer; }
+  virtual void trace_to(TraceWriter& writer) { writer_ = &writer; }
 
  protected:
-  void trace(const std::string& name, const RequestLog& log) const {
-    if (writer_ != nullptr) writer_->add(name, log);
+  void trace(const std::string& name, const RequestLog& log,
+             std::span<const OperationTime> operations = {}) const {
+    if (writer_ != nullptr) writer_->add(name, log, operations);
   }
 
  private:

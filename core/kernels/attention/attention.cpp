@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/device/operation_log.h"
 #include "core/kernels/attention/cpu/attention_task.h"
 
 namespace reprise::kernels {
@@ -153,6 +154,7 @@ void Partials::prepare(const AttentionSchedule& schedule, int64_t head_dim_wante
 
 void merge_partials(const AttentionSchedule& schedule, const Partials& partials,
                     const OutputView& out, const Context& context) {
+  const OperationSpan span(context, "merging of attention");
   const int64_t row_elements = partials.heads * partials.head_dim;
   parallel_for(context, std::ssize(schedule.merged_rows), [&](int64_t index, int) {
     const auto i = static_cast<size_t>(index);
@@ -181,7 +183,10 @@ void merge_partials(const AttentionSchedule& schedule, const Partials& partials,
 void attention(const AttentionStep& step, int64_t layer, const QueryView& q, const OutputView& out,
                AttentionWorkspace& workspace, const Context& context) {
   require_device(context.device, "attention apart from a model's step");
-  run_tasks({.step = step, .layer = layer, .q = q}, &out, workspace, context);
+  {
+    const OperationSpan span(context, "attention");
+    run_tasks({.step = step, .layer = layer, .q = q}, &out, workspace, context);
+  }
   if (!step.schedule.merged_rows.empty())
     merge_partials(step.schedule, workspace.partials, out, context);
 }

@@ -1,6 +1,7 @@
 #include "core/kernels/embedding/embedding.h"
 
 #include "core/base/error.h"
+#include "core/device/operation_log.h"
 #include "core/kernels/device/device_kernels.h"
 #include "core/kernels/shared/for_rows.h"
 
@@ -17,6 +18,7 @@ void add_row(const void* row, DType dtype, float* out, int64_t cols) {
 }  // namespace
 
 void EmbeddingCall::run(const Context& context) const {
+  const OperationSpan span(context, "embedding");
   REPRISE_CHECK(weight == nullptr || !accumulate, "a head's rows are not added up");
   if (DeviceKernels* device = device_kernels(context, "an embedding"))
     return device->embedding(*this);

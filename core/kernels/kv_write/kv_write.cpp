@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "core/base/error.h"
+#include "core/device/operation_log.h"
 #include "core/kernels/device/device_kernels.h"
 #include "core/kernels/shared/cpu/to_bf16.h"
 #include "core/kernels/shared/for_rows.h"
@@ -65,6 +66,7 @@ void write_kv(const kv::AttentionPlan& plan, int64_t layer, const float* keys, c
   if (plan.rows() == 0) return;
   REPRISE_CHECK(!plan.caches.empty(), "{} rows, but no cache to write them to", plan.rows());
   require_device(context.device, "a cache write");
+  const OperationSpan span(context, "KV write");
   const kv::CacheView& cache = plan.caches[0];
   for_rows(context, plan.rows(), cache.kv_heads * cache.head_dim * 2 * kFloat, [&](int64_t row) {
     const int64_t row_slot = plan.row_slots[static_cast<size_t>(row)];

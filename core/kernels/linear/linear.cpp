@@ -2,6 +2,7 @@
 #include "core/kernels/linear/linear.h"
 
 #include "core/base/error.h"
+#include "core/device/operation_log.h"
 #include "core/kernels/device/device_kernels.h"
 #include "core/kernels/linear/cpu/panels.h"
 #include "core/kernels/linear/cpu/product_onednn.h"
@@ -75,6 +76,7 @@ void LinearCall::run(const WeightRows& w, LinearWorkspace& workspace,
   REPRISE_CHECK(w.store->device() == context.device, "weights on {}, a computation on {}",
                 name_of(w.store->device()), name_of(context.device));
   if (m == 0 || w.rows() == 0) return;
+  const OperationSpan span(context, "matrix product");
   w.store->apply(*this, w.first, w.end, workspace, context);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/device/operation_log.h"
 #include "core/kernels/device/device_kernels.h"
 #include "core/kernels/rotary/cpu/rotary.h"
 #include "core/kernels/shared/for_rows.h"
@@ -10,6 +11,7 @@
 namespace reprise::kernels {
 
 void RotaryCall::run(const Context& context) const {
+  const OperationSpan span(context, "rotary");
   REPRISE_CHECK(2 * half <= head_dim && heads * head_dim <= row_stride);
   if (DeviceKernels* device = device_kernels(context, "rotary embedding"))
     return device->rotary(*this);

@@ -38,6 +38,7 @@ serving::StepEntry step_entry_of(const engine::StepReport& step) {
           .batch = step.batch,
           .waiting = step.waiting,
           .preempted = step.preempted,
+          .read_bytes = step.read_bytes,
           .kv_bytes = step.peak_kv_bytes,
           .scheduling_s = seconds(step.scheduling_ns),
           .shared_tokens = step.shared_tokens,
@@ -78,7 +79,8 @@ void EngineTarget::add_event(const engine::TokenEvent& event, serving::TargetRep
   if (event.request < 0)
     raise("a prefix cannot be kept: {}. Give more memory to keys and values, or declare less",
           event.reason);
-  serving::TargetEvent out{.request = event.request, .time_s = seconds(event.time_ns)};
+  serving::TargetEvent out{
+      .request = event.request, .time_s = seconds(event.time_ns), .preemptions = event.preemptions};
   if (event.has_token()) {
     out.tokens = 1;
     out.token_ids = {event.token};
@@ -92,7 +94,6 @@ void EngineTarget::add_event(const engine::TokenEvent& event, serving::TargetRep
     out.sent_s = seconds(event.times.submitted);
     if (event.times.admitted != engine::kNotYet) out.admitted_s = seconds(event.times.admitted);
     out.cached_tokens = event.cached_tokens;
-    out.preemptions = event.preemptions;
     lengths_.erase(event.request);
   }
   report.events.push_back(std::move(out));

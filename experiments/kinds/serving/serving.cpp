@@ -173,6 +173,12 @@ std::optional<Measurement> ServingKind::search(
   return search_rate(group, run_trial, stop);
 }
 
+void ServingKind::trace_to(serving::TraceWriter& writer) {
+  TracedKind::trace_to(writer);
+  operations_ = std::make_unique<OperationLog>(serving::kMostTracedOperations);
+  bench_.record_operations(*operations_);
+}
+
 std::vector<Measurement> ServingKind::measure(const Group& group, const Machine& machine,
                                               const std::atomic<bool>& stop) {
   bench_.use_calibration(machine);
@@ -218,11 +224,13 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine
       begin_turn(group, repetition, m, stop);
       AlignedBuffer::reset_peak();
       MethodRun method_run(group, axes, group.methods[m], requests, bench_);
+      if (operations_ != nullptr) operations_->clear();
       serving::RunResult result = method_run.run(stop);
       Measurement measured = method_run.measurement(result, machine);
       trace(fmt::format("{} {}, repetition {}", group.label, label_of(group.methods[m]),
                         repetition + 1),
-            result.log);
+            result.log,
+            operations_ == nullptr ? std::span<const OperationTime>() : operations_->times());
       rates[m].push_back(throughput_rps(measured));
       if (repetition > 0) continue;
       measurements.push_back(std::move(measured));

@@ -26,6 +26,8 @@ class ServingKind : public Kind, public serving::PlansServing, public serving::T
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
   std::vector<Measurement> measure(const Group& group, const Machine& machine,
                                    const std::atomic<bool>& stop) override;
+  // Traces have the first operations of each run on the CPU.
+  void trace_to(serving::TraceWriter& writer) override;
   [[nodiscard]] serving::ServingPlan plan(const Group& group, const workloads::Salt& salt) override;
   [[nodiscard]] std::optional<Measurement> search(
       const Group& group, const std::function<workloads::Salt()>& next_salt,
@@ -41,6 +43,7 @@ class ServingKind : public Kind, public serving::PlansServing, public serving::T
   // measured, and real texts take seconds to encode, so that sources are kept.
   const std::shared_ptr<const workloads::RequestSource>& source(const Group& group);
 
+  std::unique_ptr<OperationLog> operations_;  // null: no run is traced
   Bench bench_;
   std::map<std::string, std::shared_ptr<const workloads::RequestSource>>
       sources_;  // by source_key()

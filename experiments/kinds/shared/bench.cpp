@@ -73,6 +73,10 @@ void Bench::use_calibration(const Machine& machine) {
   context_ = kernels::with_calibration(context_, machine);
 }
 
+void Bench::record_operations(OperationLog& log) {
+  if (context_.device == Device::kCpu) context_.operations = &log;
+}
+
 model::ModelConfig Bench::config(const Group& group) {
   return model::load_config(resolve_model(group.model.model));
 }

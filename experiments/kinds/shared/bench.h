@@ -38,6 +38,9 @@ class Bench {
   void check_model(const Group& group);
   // Uses the machine's calibration from the next decoder and engine on.
   void use_calibration(const Machine& machine);
+  // Has operations on the CPU recorded in `log`, which must outlive the bench, from the next
+  // decoder and engine on.
+  void record_operations(OperationLog& log);
   // The model's shape, without its weights.
   [[nodiscard]] static model::ModelConfig config(const Group& group);
   // The group's decoder. If another decoder is loaded, that one is freed first.

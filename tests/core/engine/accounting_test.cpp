@@ -153,6 +153,10 @@ TEST_F(Accounting, SharedTokensAreThoseReadOnceForSeveral) {
       const StepReport report = engine.step();
       EXPECT_EQ(report.shared_tokens, c.shared) << c.method << " step " << step;
       EXPECT_EQ(report.repeated_tokens, c.repeated) << c.method << " step " << step;
+      const kv::BlockPool& pool = engine.pool();
+      const int64_t token_bytes = pool.block_bytes() / pool.options().block_tokens;
+      EXPECT_EQ(report.read_bytes, (3 * (38 + step) - c.shared) * token_bytes)
+          << c.method << " step " << step;
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "core/device/operation_log.h"
 #include "core/engine/engine.h"
 #include "core/engine/step_time_model.h"
 #include "methods/registry.h"
@@ -134,6 +135,15 @@ void Replay(benchmark::State& state, const std::string& policy) {
       benchmark::Counter(static_cast<double>(state.range(0)),
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
+
+// What a trace adds to each kernel.
+void TracedOperation(benchmark::State& state) {
+  OperationLog log(1 << 17);
+  Context context;
+  context.operations = &log;
+  for (auto _ : state) const OperationSpan span(context, "norm");
+}
+BENCHMARK(TracedOperation);
 
 void register_serving() {
   struct Case {

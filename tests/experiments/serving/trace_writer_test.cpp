@@ -1,11 +1,14 @@
 // Tests the trace events of runs: spans of requests, steps and counters, in Chrome's form.
 #include "experiments/serving/trace_writer.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "core/base/error.h"
 #include "tests/support/json.h"
@@ -50,6 +53,7 @@ RequestLog sample_log() {
                        .prefill_tokens = 7,
                        .batch = 1,
                        .waiting = 2,
+                       .read_bytes = 1'500'000,
                        .kv_bytes = 3'000'000});
   log.steps.push_back({.start_s = 2, .end_s = 2.25, .decode_tokens = 1, .batch = 1});
   return log;
@@ -64,20 +68,70 @@ TEST_F(TraceWriterTest, RequestsHaveTheirSpansAndStepsTheirCounts) {
     const Json event = named(name, 0).at(i);
     return std::vector<double>{event["ts"], event["dur"], event["tid"]};
   };
-  EXPECT_EQ(span("queued", 0), (std::vector<double>{1e6, 0.5e6, 1}));
-  EXPECT_EQ(span("prefill", 0), (std::vector<double>{1.5e6, 0.5e6, 1}));
-  EXPECT_EQ(span("decode", 0), (std::vector<double>{2e6, 1e6, 1}));
+  EXPECT_EQ(span("queued", 0), (std::vector<double>{1e6, 0.5e6, 2}));
+  EXPECT_EQ(span("prefill", 0), (std::vector<double>{1.5e6, 0.5e6, 2}));
+  EXPECT_EQ(span("decode", 0), (std::vector<double>{2e6, 1e6, 2}));
   EXPECT_EQ(named("prefill", 0)[0]["args"]["cached_tokens"], 4);
   // Its server does not tell the admission, and it has one token.
   EXPECT_EQ(named("queued", 0).size(), 1u);
-  EXPECT_EQ(span("prefill", 1), (std::vector<double>{1.25e6, 2.75e6, 2}));
+  EXPECT_EQ(span("prefill", 1), (std::vector<double>{1.25e6, 2.75e6, 3}));
   EXPECT_EQ(named("decode", 0).size(), 1u);
-  EXPECT_EQ(span("no answer", 0), (std::vector<double>{2e6, 0.5e6, 3}));
+  EXPECT_EQ(span("no answer", 0), (std::vector<double>{2e6, 0.5e6, 4}));
   EXPECT_EQ(named("no answer", 0)[0]["args"]["reason"], "status 500: \"no\"\n");
   EXPECT_EQ(span("step with prefill", 0), (std::vector<double>{1.5e6, 0.5e6, 0}));
   EXPECT_EQ(span("step", 0), (std::vector<double>{2e6, 0.25e6, 0}));
+  EXPECT_EQ(named("step with prefill", 0)[0]["args"]["kv_read_mb"], 1.5);
   EXPECT_EQ(named("requests", 0)[0]["args"], Json({{"running", 1}, {"waiting", 2}}));
   EXPECT_EQ(named("KV cache [MB]", 0)[0]["args"]["in use"], 3.0);
+}
+
+// Viewers sort by this number, or else by name.
+TEST_F(TraceWriterTest, RequestsStandInTheirOrderBelowTheSteps) {
+  TraceWriter writer(path_);
+  writer.add("a", sample_log());
+  writer.finish();
+  const Json orders = named("thread_sort_index", 0);
+  ASSERT_EQ(orders.size(), 4u);
+  EXPECT_EQ(named("thread_name", 0)[0]["args"]["name"], "engine steps");
+  for (size_t i = 0; i < orders.size(); ++i)
+    EXPECT_EQ(orders[i]["args"]["sort_index"], orders[i]["tid"]);
+  EXPECT_EQ(orders[3]["tid"], 4);
+}
+
+// The time between the tokens around a preemption is no decoding, and no span is empty.
+TEST_F(TraceWriterTest, PreemptionsInterruptTheDecoding) {
+  RequestLog log;
+  log.requests.push_back({.admitted_s = 0,
+                          .token_s = {1, 2, 3, 4, 5},
+                          .preemptions = 3,
+                          .preempted_before = {0, 1, 3}});
+  TraceWriter writer(path_);
+  writer.add("a", log);
+  writer.finish();
+  std::vector<std::string> spans;
+  for (const Json& event : events())
+    if (event["ph"] == "X")
+      spans.push_back(fmt::format("{} {} {}", event["name"].get<std::string>(),
+                                  event["ts"].get<double>() * 1e-6,
+                                  event["dur"].get<double>() * 1e-6));
+  EXPECT_EQ(spans, (std::vector<std::string>{"prefill 0 1", "preempted 1 1", "decode 2 1",
+                                             "preempted 3 1", "decode 4 1"}));
+}
+
+TEST_F(TraceWriterTest, KernelsOfTheRunHaveATrack) {
+  RequestLog log = sample_log();
+  log.start_s = 10;
+  const std::vector<OperationTime> operations = {{"norm", 9'900'000'000, 9'950'000'000},
+                                                 {"attention", 11'500'000'000, 11'750'000'000}};
+  TraceWriter writer(path_);
+  writer.add("a", log, operations);
+  writer.finish();
+  EXPECT_TRUE(named("norm", 0).empty()) << "it ran before the run";
+  ASSERT_EQ(named("attention", 0).size(), 1u);
+  const Json attention = named("attention", 0)[0];
+  EXPECT_EQ(attention["ts"], 1.5e6);
+  EXPECT_EQ(attention["dur"], 0.25e6);
+  EXPECT_EQ(attention["tid"], 1);
 }
 
 TEST_F(TraceWriterTest, RunsStandOneAfterAnother) {

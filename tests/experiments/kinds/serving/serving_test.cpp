@@ -3,6 +3,12 @@
 #include "experiments/kinds/serving/serving.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
 
 #include "core/base/problems.h"
 #include "experiments/kinds/serving/engine_target.h"
@@ -211,6 +217,42 @@ TEST_F(Serving, ATightBudgetPreemptsAndChangesNoToken) {
     }
     EXPECT_GT(value_of(tight[0], "preemptions"), 0) << preemption;
   }
+}
+
+// The spans of requests, steps and kernels lie within those of the run.
+TEST_F(Serving, TracesHavePreemptionsAndKernels) {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("reprise_serving_{}", ::getpid());
+  const Group given = group({{"methods", {"paged"}},
+                             {"settings",
+                              {{"output_tokens", 30},
+                               {"output_tokens_most", 58},
+                               {"kv_budget_mb", 0.27},
+                               {"preemption", engine::known_preemptions().front()}}}});
+  ServingKind kind(context_);
+  serving::TraceWriter writer(path);
+  kind.trace_to(writer);
+  const auto runs = measured_json(kind.measure(given, machine_of_json(machine_), stop_));
+  writer.finish();
+  const Json events = Json::parse(std::ifstream(path))["traceEvents"];
+  std::filesystem::remove(path);
+  std::map<std::string, int64_t> spans;
+  double kernels_us = 0, steps_us = 0;
+  for (const Json& event : events) {
+    if (event["ph"] != "X") continue;
+    ++spans[event["name"]];
+    EXPECT_GE(event["ts"].get<double>(), 0) << event;
+    if (event["cat"] == "kernel") kernels_us += event["dur"].get<double>();
+    if (event["cat"] == "step") steps_us += event["dur"].get<double>();
+  }
+  EXPECT_GT(spans["preempted"], 0);
+  EXPECT_LE(spans["preempted"], value_of(runs[0], "preemptions"));
+  EXPECT_EQ(spans["prefill"], 24);
+  for (const char* kernel : {"embedding", "norm", "rotary", "matrix product", "KV write",
+                             "attention", "activation", "sampling"})
+    EXPECT_GE(spans[kernel], spans["step"]) << kernel;
+  EXPECT_GT(kernels_us, 0);
+  EXPECT_LT(kernels_us, steps_us);
 }
 
 TEST_F(Serving, RepetitionsCompareRatesTurnByTurn) {

@@ -13,8 +13,8 @@
 namespace reprise::engine {
 
 struct SharedReads {
-  // Tokens that sequences were spared from reading because one item reads them for several: the sum
-  // over items of tokens * (sequences - 1).
+  // Token reads saved because one work item reads a token for several sequences: the sum over items
+  // of tokens * (sequences - 1).
   int64_t spared_tokens = 0;
   // Tokens of the pool that an earlier item has already read (they may still be in a cache): for
   // each block, every read but the first.
@@ -23,8 +23,8 @@ struct SharedReads {
 
 // A step is composed (clear, add), arranged, given its cache (reserve) and planned; the caller
 // executes the plan and then calls computed(). A step that was not computed may be arranged,
-// reserved and planned again. Everything it points to must outlive it. Its memory is reused from
-// step to step.
+// reserved and planned again. The method, the pool and all spans of the parts must outlive the
+// step. Its memory is reused from step to step.
 class Step {
  public:
   Step(reuse::SequenceCache& method, kv::BlockPool& pool) : method_(method), pool_(pool) {}

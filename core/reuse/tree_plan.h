@@ -37,8 +37,8 @@ struct TreeNode {
 
 // True: the node becomes one work item of all its rows (the chunk-first phase of [ChunkAttention
 // §3.2], system attention of [RelayAttention §3.3]). False: each sequence reads its tokens alone.
-// The answer must depend on the node alone: a plan that advances keeps it and does not ask again.
-// Empty: no node is shared.
+// The answer must depend on the node alone: advancing a plan keeps the answer and does not ask
+// again. An empty function shares no node.
 using ShareDecision = std::function<bool(const TreeNode&)>;
 
 struct TreePlanOptions {

@@ -68,9 +68,9 @@ class LayerPolicy {
   // The choice for the layer of `input`. Its maps must live until the next call. Errors thrown here
   // end the step.
   virtual LayerChoice choose(LayerInput& input) = 0;
-  // True if its choices depend on the prompt. Keys that a later step of the same sequence would
-  // read may then be missing, so only a prompt's hidden states and its first next token can be
-  // computed. [AttnCache §4]
+  // True if the policy's choices depend on the prompt. Keys that a later step of the same sequence
+  // would read may then be missing, so only a prompt's hidden states and its first next token can
+  // be computed. [AttnCache §4]
   [[nodiscard]] virtual bool is_of_prefill_alone() const { return false; }
   // Receives a map asked for by show_map: [heads, rows, keys] f32 on the CPU, valid during the
   // call.

@@ -18,7 +18,7 @@ namespace reprise::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-// at least; allows up to 128 registers, with which nothing is spilled
+// Least blocks of an SM. Allows up to 128 registers, with which nothing is spilled.
 constexpr int kBlocksOfSm = 4;
 constexpr int kWarpRows = 16;
 constexpr int kKeys = 64;

@@ -2,7 +2,7 @@
 //
 // Several contributors may build one plan. The owner of the step calls begin() with the cache of
 // the step's tokens, appends the rows and calls finish(). Contributors append caches, segments and
-// items and change nothing that is there; finish() is called again after them.
+// items and change nothing else; finish() is then called again.
 #pragma once
 
 #include <cstdint>

@@ -161,8 +161,8 @@ class SequenceCache {
   [[nodiscard]] virtual Relocatable* relocatable() { return nullptr; }
 
   // The reason why the cache cannot serve a batch-invariant engine (Context::is_batch_invariant):
-  // such an engine needs one work item per row that reads all keys of its sequence, whatever other
-  // sequences read. "" if the cache can serve it.
+  // in such an engine, one work item must read all keys of a row's sequence for that row, whatever
+  // other sequences read. "" if the cache can serve it.
   [[nodiscard]] virtual std::string why_not_batch_invariant() const { return ""; }
 
   // ---- Sequences. All calls come from the scheduler's thread. ----

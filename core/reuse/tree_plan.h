@@ -7,8 +7,8 @@
 // nodes are shared between neighbouring sequences of the batch only.
 //
 // While the tree and the batch have the same sequences and each gains one token per step, the plan
-// is advanced in place in O(sequences). Building costs O(rows + items + chunks of the paths), and
-// for s sequences at most O(s^2), if each shares more with the next than with the one after.
+// is advanced in place in O(sequences). Building costs O(rows + items + chunks of the paths); at
+// worst O(s^2) for s sequences, if each shares more with the next one than with the one after that.
 #pragma once
 
 #include <cstdint>

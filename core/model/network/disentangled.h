@@ -16,7 +16,7 @@ namespace reprise::model {
 // the class serves steps whose maps are kept or shown.
 class Disentangled final : public ScoreBias {
  public:
-  // For a model with relative.span > 0.
+  // Requires a model with relative.span > 0.
   explicit Disentangled(Network& network);
 
   // Called before the first layer of a step. Each row must see its whole text and nothing else

@@ -20,7 +20,8 @@ enum class LayerAction : uint8_t {
 
 struct LayerChoice {
   LayerAction action = LayerAction::kCompute;
-  // For kReuseMap, in the order of rows, with the query heads. On a CPU, other rows may compute.
+  // For kReuseMap: the maps, in the order of rows, each with all query heads. On a CPU, rows
+  // without a map may compute.
   std::span<const kernels::RowMap> maps;
   // For kCompute: keep the map for later layers of the step; show it to the policy. Both need the
   // slower kernels that compute a map as values.

@@ -22,7 +22,7 @@ namespace reprise::kernels::cuda {
 
 inline constexpr int kWarpsOfGroup = 4, kConsumers = 2;
 inline constexpr int kGroupThreads = kWarpsOfGroup * kWarp;
-// Registers of a thread: 168 are there for each when the block starts.
+// Registers of a thread. Each has 168 when the block starts.
 inline constexpr int kProducerRegisters = 56, kConsumerRegisters = 224;
 
 // A place in a ring of stages. `round` counts the turns round the ring and selects the phase of the

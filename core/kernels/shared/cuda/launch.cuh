@@ -24,7 +24,7 @@ struct LaunchShape {
   dim3 block;               // threads
   size_t shared_bytes = 0;  // dynamic shared memory of a block, see dynamic_shared()
   // True: blocks may start while the previous kernel in the stream still runs, once all blocks of
-  // that kernel have called let_next_kernel_begin() or ended. The kernel must then call
+  // that kernel have called let_next_kernel_begin() or ended. This kernel must then call
   // await_previous_kernels() before it touches memory that another kernel writes or reads.
   bool begins_early = false;
 };

@@ -1,11 +1,12 @@
-// The folder of files that may be deleted at any time, at the price of making them again.
+// The folder for cached files, which may be deleted at any time and are then made again.
 #pragma once
 
 #include <filesystem>
 
 namespace reprise {
 
-// ${XDG_CACHE_HOME:-~/.cache}/reprise; empty if neither variable is set. It need not exist.
+// ${XDG_CACHE_HOME:-~/.cache}/reprise; empty if neither XDG_CACHE_HOME nor HOME is set. The folder
+// need not exist.
 std::filesystem::path cache_folder();
 
 }  // namespace reprise

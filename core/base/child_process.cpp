@@ -25,7 +25,7 @@ namespace {
 
 constexpr size_t kMostOutput = size_t{64} << 20;
 constexpr size_t kMostKept = size_t{1} << 16;  // bytes of standard error kept of a dialogue
-// The lowest real-time priorities, so that other real-time programs keep theirs above us.
+// The lowest real-time priorities, so that other real-time programs stay above these.
 constexpr int kOurPriority = 2, kChildPriority = 1;
 
 // Appends the bytes that can be read now; returns false at the end of the stream.

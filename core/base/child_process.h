@@ -36,7 +36,8 @@ struct ChildEnd {
 // A running program. The destructor kills it if wait() was not called.
 class ChildProcess {
  public:
-  // Starts command[0], a path or a name found in PATH. Throws Error naming it and the reason.
+  // Starts command[0], a path or a name found in PATH. Throws Error naming the command and the
+  // reason.
   ChildProcess(const std::vector<std::string>& command, const ChildStreams& streams);
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -51,18 +52,18 @@ class ChildProcess {
   pid_t pid_ = 0;  // 0 after wait()
 };
 
-// A program that is asked line by line. The destructor kills it.
+// A program that answers each line of input with a line of output. The destructor kills it.
 class ChildDialogue {
  public:
   // Starts the program. Throws Error as ChildProcess does.
   explicit ChildDialogue(const std::vector<std::string>& command);
   ~ChildDialogue();
 
-  // Writes `line` and a newline to its standard input, and returns the next line of its standard
-  // output. Throws as next_line() does.
+  // Writes `line` and a newline to the program's standard input, and returns the next line of its
+  // standard output. Throws as next_line() does.
   std::string ask(const std::string& line, const std::atomic<bool>& stop);
-  // Returns the next line of its standard output without the newline. Throws Error with the
-  // program's name if the program ends before the line does (then with the end of its standard
+  // Returns the next line of the program's standard output without the newline. Throws Error with
+  // the program's name if the program ends before the line does (then with the end of its standard
   // error), or if the line exceeds 64 MiB. Once `stop` is true, throws Interrupted.
   std::string next_line(const std::atomic<bool>& stop);
 

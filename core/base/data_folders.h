@@ -7,8 +7,8 @@
 
 namespace reprise {
 
-// The folder that REPRISE_DATA names, if it is set, then cache_folder(). They need not exist.
-// `reprise data get` writes into the first.
+// The folders to search, in order: the folder that REPRISE_DATA names, if it is set, then
+// cache_folder(). They need not exist. `reprise data get` writes into the first.
 std::vector<std::filesystem::path> data_folders();
 
 // Returns the file or folder of this relative path in the first data folder that has it. Empty if

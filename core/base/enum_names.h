@@ -9,7 +9,7 @@
 
 namespace reprise {
 
-// name_of(value) of each value in `all`, an array.
+// Returns name_of(value) for each value in the array `all`.
 template <typename All>
 std::vector<std::string> names_of_all(const All& all) {
   std::vector<std::string> names;

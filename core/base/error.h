@@ -1,5 +1,5 @@
-// Errors that a user can act on, checks for our own mistakes, and the nearest known name for a
-// misspelt one.
+// Errors that a user can act on, checks that catch bugs of this program, and the nearest known name
+// for a misspelt one.
 #pragma once
 
 #include <fmt/core.h>
@@ -54,8 +54,8 @@ namespace detail {
 
 }  // namespace reprise
 
-// Checks a condition that only a mistake of ours can break. Prints the place and aborts if it is
-// false.
+// Prints the place and aborts if the condition is false, which only a bug in this program can
+// cause.
 #define REPRISE_CHECK(condition, ...)                                 \
   do {                                                                \
     if (!(condition)) [[unlikely]]                                    \

@@ -59,7 +59,7 @@ class FieldReader {
     if (found.is_null()) throw FieldFault{where(name) + " is missing"};
     read(found, where(name), field);
   }
-  // A missing field, or null, leaves the struct as it is.
+  // If the field is missing or null, leaves the struct's value unchanged.
   template <typename T>
   void optional(const char* name, T& field) {
     if (const Value& found = field_of(fields_, name); !found.is_null())
@@ -72,21 +72,21 @@ class FieldReader {
   }
   // Like required(), for a text of 1 to kLongestName bytes.
   void name(const char* name, std::string& field);
-  // Reads `part`, whose fields stand among the struct's own, if its field `first` is present. Else
-  // leaves `part` as it is.
+  // Reads `part`, whose fields are stored flat beside the struct's own, if its field `first` is
+  // present. Otherwise leaves `part` unchanged.
   template <typename T>
   void among(const char* first, std::optional<T>& part) {
     if (field_of(fields_, first).is_null()) return;
     T::visit(part.emplace(), *this);
   }
-  // Reads one entry of a map whose entries stand among the struct's own fields.
+  // Reads one entry of a map whose entries are stored flat beside the struct's own fields.
   template <typename T>
   void entry(const char* name, std::map<std::string, T>& entries) {
     if (const Value& found = field_of(fields_, name); !found.is_null())
       read(found, where(name), entries[name]);
   }
-  // Checks a number that other fields determine. Throws FieldFault if it is missing or differs from
-  // `value` by more than 1e-9 of it: somebody has then edited the other fields alone.
+  // Checks a number that follows from other fields. Throws FieldFault if it is missing, or if its
+  // relative difference from `value` exceeds 1e-9: somebody has then edited only the other fields.
   void derived(const char* name, double value);
 
   static void read(const Value& found, const std::string& what, double& field);
@@ -150,7 +150,7 @@ class FieldWriter {
   void defaulted(const char* name, const T& field) {
     required(name, field);
   }
-  // False, an empty text, list or map, null and nullopt are left out.
+  // Writes the field unless it is false, null, nullopt, or an empty text, list or map.
   template <typename T>
   void optional(const char* name, const T& field) {
     if (!is_absent(field)) fields_[name] = written(field);

@@ -15,10 +15,10 @@ struct FileStamp {
 
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
-std::optional<FileStamp> stamp_of(const std::filesystem::path& file);  // nothing: there is no file
+std::optional<FileStamp> stamp_of(const std::filesystem::path& file);  // nullopt: no such file
 
-// True if the stamp's change time is more than a second ago. Only then does every later change
-// give another stamp: file systems keep times to some milliseconds, so two changes in quick
+// True if the stamp's change time is more than a second ago, so that every later change gives
+// another stamp. File systems keep times in steps of some milliseconds: two changes in quick
 // succession may have equal stamps.
 [[nodiscard]] bool is_settled(const FileStamp& stamp);
 

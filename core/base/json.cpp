@@ -51,7 +51,7 @@ class ValueBuilder final : public Json::json_sax_t {
   }
 
  private:
-  // The place of the next value: the root, an entry after the last of a list, the field of a key.
+  // Returns the place of the next value: the root, a new last entry of a list, or a key's field.
   Value& place() {
     if (open_.empty()) return root_;
     return open_.back()->is_list() ? open_.back()->list().emplace_back() : *next_;
@@ -78,7 +78,7 @@ class ValueBuilder final : public Json::json_sax_t {
   Value* next_ = nullptr;     // the field of the last key
 };
 
-// Appends values as nlohmann writes them, but without a copy of them as its own.
+// Writes values in nlohmann's format, without first copying them into nlohmann's type.
 class Writer {
  public:
   // `indent`: spaces of each level; below 0: all in one line.

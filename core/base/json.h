@@ -24,7 +24,7 @@ Value read_json(const std::filesystem::path& path);
 [[nodiscard]] bool is_json(std::string_view text);
 
 // JSON in one line. Bytes that are no UTF-8 become U+FFFD. Equal values have equal texts, except
-// that 4 and 4.0 differ; points and settings are therefore hashed in this form.
+// that 4 and 4.0 differ. Hashes of experiment points and settings use this form.
 [[nodiscard]] std::string json_text(const Value& value);
 [[nodiscard]] std::string json_text(const Fields& fields);
 // JSON in several lines, each level indented by `indent` more spaces.
@@ -67,7 +67,7 @@ class JsonObject {
 
   // Marks keys as known without reading them.
   void allow(std::initializer_list<const char*> keys);
-  // Marks all keys as known, in files of programs that may add some.
+  // Marks all keys as known. For files of other programs, which may add keys.
   void allow_all();
   // Throws Error for the first key that was never asked for, and offers the nearest known key.
   void reject_unknown() const;

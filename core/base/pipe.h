@@ -14,12 +14,12 @@
 
 namespace reprise {
 
-// The destructor closes both ends. A program that is started inherits neither.
+// The destructor closes both ends. Programs that this process starts inherit neither.
 class Pipe {
  public:
   enum class Kind : uint8_t {
     kPipe,
-    kSockets  // writing to one can be told to raise no SIGPIPE
+    kSockets  // a send() can suppress SIGPIPE (MSG_NOSIGNAL)
   };
   // Throws Error if the system has no file descriptors left.
   explicit Pipe(Kind kind = Kind::kPipe) {

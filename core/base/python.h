@@ -6,7 +6,7 @@
 
 namespace reprise {
 
-// A Python library that is needed.
+// A Python library, and the package that installs it.
 struct PythonLibrary {
   std::string name;     // for import: "matplotlib"
   std::string package;  // Debian package that holds it: "python3-matplotlib"
@@ -18,7 +18,7 @@ struct PythonLibrary {
 // tried then.
 std::optional<std::string> find_python(const PythonLibrary& library);
 
-// Throws the error of find_python() about REPRISE_PYTHON, if there is one.
+// Throws Error as find_python() does if REPRISE_PYTHON is set but cannot be used.
 void check_named_python(const PythonLibrary& library);
 
 }  // namespace reprise

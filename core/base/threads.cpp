@@ -65,10 +65,10 @@ struct Call {
   }
 };
 
-// The helper threads of one calling thread. A call ends when its items are done, not when every
-// helper has come: a helper whose core another program holds is waited for only if it holds an
-// item. (With a barrier, as in OpenMP, each of the hundreds of calls of a model step would wait for
-// it.)
+// The helper threads of one calling thread. A call ends when its items are done, even if some
+// helpers have not come: a helper that has lost its core to another program delays the call only if
+// it holds an item. (With a barrier, as in OpenMP, each of the hundreds of calls of a model step
+// would wait for such a helper.)
 class Team {
  public:
   Team() = default;
@@ -84,7 +84,7 @@ class Team {
       helpers_.push_back(start_thread("to compute with", [this, worker] { serve(worker); }));
     }
     call_ = &call;
-    gate_.fetch_or(kOpen);  // helpers that came too late for the call before may still be counted
+    gate_.fetch_or(kOpen);  // helpers that missed the previous call may still be counted
     announce();
     call.work(0);
     gate_.fetch_and(~kOpen);
@@ -125,10 +125,9 @@ class Team {
     sleepers_.fetch_sub(1);
   }
 
-  // Returns false if the call is over; `call_` may be destroyed then. A thread inside keeps it
-  // alive. All helpers come at once: each changes the gate in one step, and none tries again
-  // because another was faster, so entering takes time that grows with their number, not with its
-  // square.
+  // Returns false if the call is over; `call_` may then be destroyed. A thread that is inside keeps
+  // it alive. Each helper changes the gate by one atomic addition and never retries, so if all come
+  // at once, entering takes time that grows with their number, not with its square.
   bool enter() {
     if ((gate_.fetch_add(1) & kOpen) != 0) return true;
     leave();

@@ -7,7 +7,7 @@
 namespace reprise {
 
 // Asks for the shortest slices that Linux grants (0.1 ms instead of the usual 3 ms), for the
-// calling thread and those that it starts from now on. A thread gets its share of a core in
+// calling thread and the threads that it starts from now on. A thread gets its share of a core in
 // shorter, more frequent turns, so work of 0.2 ms need not wait 3 ms for a neighbour. Does nothing
 // under a real-time policy and before Linux 6.12. Programs call it, libraries do not.
 void ask_for_short_slices();

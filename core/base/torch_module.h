@@ -1,7 +1,7 @@
-// Loads shared libraries of ours that use libtorch. The program itself is not linked to libtorch:
-// its 450 MB would be loaded at each start, and the oneDNN inside it exports the same template
-// instances as ours, so either might run the other's code. (With RTLD_DEEPBIND libtorch finds its
-// own first.)
+// Loads those shared libraries of this project that use libtorch. The program itself is not linked
+// to libtorch: its 450 MB would be loaded at each start, and the oneDNN inside it exports the same
+// template instances as the program's, so either might run the other's code. (With RTLD_DEEPBIND
+// libtorch finds its own first.)
 #pragma once
 
 #include <filesystem>

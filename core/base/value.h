@@ -1,5 +1,5 @@
-// A value whose type only the code that reads it knows: a setting of a point, an answer of a model,
-// a fact about a machine. Files hold it as JSON; core/base/json.h reads and writes it.
+// A dynamically typed value, such as a setting of an experiment's point, an answer of a model or a
+// fact about a machine. Files hold it as JSON; core/base/json.h reads and writes it.
 #pragma once
 
 #include <compare>
@@ -76,7 +76,7 @@ class Value {
   [[nodiscard]] const Fields& fields() const;
   [[nodiscard]] Fields& fields();
 
-  // Entries of a list or fields; 0 of any other value.
+  // Number of entries of a list or of fields; 0 for any other value.
   [[nodiscard]] size_t size() const;
   // True if the value has a field of this name, even one that is null.
   [[nodiscard]] bool contains(const std::string& name) const;

@@ -1,4 +1,4 @@
-// Little-endian numbers in our binary files.
+// Little-endian numbers in binary files.
 #pragma once
 
 #include <cstddef>

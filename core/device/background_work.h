@@ -8,7 +8,7 @@
 
 namespace reprise {
 
-// While it lives, the thread that made it counts as doing background work.
+// Marks the thread that constructs it as doing background work, until it is destroyed.
 class BackgroundWork {
  public:
   BackgroundWork();

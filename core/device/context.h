@@ -1,7 +1,8 @@
 // The resources a computation may use, and parallel_for() over its threads.
 //
-// Each calling thread keeps a team of threads for its next parallel_for(). Libraries that fork
-// themselves (oneDNN) are called on one thread each: two pools would fight for the cores.
+// Each calling thread keeps a team of threads for its next parallel_for(). A library with threads
+// of its own (oneDNN) is limited to the thread that calls it: two pools would compete for the
+// cores.
 #pragma once
 
 #include <cstdint>
@@ -35,14 +36,14 @@ struct Context {
   WeightFetch batch_bf16 = {.bytes = 8 << 10}, large_batch_bf16 = {.bytes = 32 << 10};
   // True: the bits of a row's results depend on the tokens of its sequence up to it alone, not on
   // the other rows of a step or on the steps into which its sequence was cut. Decoders on the CPU
-  // keep that, more slowly (docs/engine.md).
+  // support this, at a cost in speed (docs/engine.md).
   bool is_batch_invariant = false;
   OperationLog* operations = nullptr;      // gets the time of each operation; null: none does
   std::shared_ptr<DeviceRuntime> runtime;  // runtime of `device`; null for the CPU
 
   // All cores that this process may run on, the best instruction set, and the prefetches that the
   // environment variables REPRISE_FETCH and REPRISE_WEIGHT_FETCH give (or the defaults). Throws
-  // Error if one is malformed.
+  // Error if a variable is malformed.
   static Context machine();
 };
 
@@ -53,14 +54,15 @@ inline Context on_cpu(Context context) {
   return context;
 }
 
-// The settings of REPRISE_FETCH, used for both dtypes, and of REPRISE_WEIGHT_FETCH, used for all
-// weights; nothing if the variable is unset or empty.
+// The setting that REPRISE_FETCH gives for both dtypes, and the one that REPRISE_WEIGHT_FETCH gives
+// for all weights; nullopt if the variable is unset or empty.
 std::optional<FetchSetting> given_fetch();
 std::optional<WeightFetch> given_weight_fetch();
 
 // Calls fn(item, worker) once for each item of [0, items), worker in [0, context.threads). Items
-// are handed out one by one, so results must not depend on which worker takes which. A nested call
-// runs on its caller's thread. The first exception stops the handing out and is rethrown here.
+// are handed out one by one, so results must not depend on which worker takes an item. A nested
+// call runs on its caller's thread. After the first exception no more items are handed out, and it
+// is rethrown here.
 template <typename Fn>
 void parallel_for(const Context& context, int64_t items, Fn&& fn) {
   using Callable = std::remove_reference_t<Fn>;

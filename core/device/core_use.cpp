@@ -24,7 +24,7 @@ struct ThreadTimes {
   double background_ms = 0;  // processor time of threads that do background work
 };
 
-// Times of the threads that live now. What a thread waited is lost when it ends.
+// Times of the threads that are alive. The waiting time of a thread that has ended is lost.
 ThreadTimes thread_times() {
   const BackgroundWork::Threads background = BackgroundWork::threads();
   ThreadTimes times{.background_ms = background.ended_cpu_ms};
@@ -60,7 +60,7 @@ double stolen_ms() {
 }  // namespace
 
 double CoreUse::lost_ms() const {
-  // Stolen time comes in steps of 10 ms, so for a short time it tells only that something was
+  // Stolen time comes in steps of 10 ms, so in a short measurement it only tells that some was
   // taken.
   return std::max({0.0, waited_ms - background_ms, std::min(stolen_ms, wall_ms)});
 }

@@ -1,4 +1,4 @@
-// The processor's instruction sets, cores and caches, and the instruction set that we use.
+// The processor's instruction sets, cores and caches, and the choice of an instruction set.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@ inline void append_address(WorkKey& key, const void* address) {
   key.push_back(reinterpret_cast<uint64_t>(address));
 }
 
-// Empty base of the operations that a device computes. kernels::DeviceKernels derives its list of
-// operations from this class, so a runtime can hand them on without knowing them.
+// Empty base class of kernels::DeviceKernels, which lists the operations that a device computes.
+// With it a runtime can return the operations without including their header.
 class DeviceOperations {
  public:
   DeviceOperations() = default;

@@ -11,8 +11,8 @@
 
 namespace reprise {
 
-// The prefetch setting that a calibration chose for a kernel. core/device/fetch_setting.h says what
-// the settings' texts mean.
+// The prefetch setting that a calibration chose for a kernel. Settings are texts in the format of
+// core/device/fetch_setting.h.
 struct FetchChoice {
   struct Trial {
     std::string setting;
@@ -45,8 +45,8 @@ struct FetchChoice {
 
 struct FetchChoices {
   FetchChoice bf16, f32;  // for keys of this dtype, in attention with few rows
-  // For weights of this format in products of few rows; for bf16 weights in products of 5 to 18
-  // rows, and of more. Absent in records of older programs.
+  // weights_*: for weights of this format in products of few rows. batch_bf16, large_batch_bf16:
+  // for bf16 weights in products of 5 to 18 rows, and of more. Absent in records of older programs.
   std::optional<FetchChoice> weights_bf16, weights_f32, weights_codes, batch_bf16, large_batch_bf16;
 
   template <typename Self, typename Visitor>
@@ -84,7 +84,8 @@ struct MachineDevice {
   }
 };
 
-// Unknown facts are empty or absent: a load client states only `cpu` and `logical_cores`.
+// Facts about a machine. Unknown ones are empty or absent: a load client states only `cpu` and
+// `logical_cores`.
 struct Machine {
   std::string cpu;
   std::optional<int64_t> logical_cores, threads;

@@ -31,10 +31,10 @@ enum class Limit : uint8_t { kDramRead, kL3Read, kL2Read, kF32, kBf16, kDeviceRe
 std::string_view name_of(Limit limit);
 // Throws Error for an unknown name and offers the nearest.
 Limit parse_limit(std::string_view name);
-double value_of(const MachineLimits& limits, Limit limit);  // GB/s or GFLOP/s, as its name says
+double value_of(const MachineLimits& limits, Limit limit);  // GB/s or GFLOP/s
 
-// Measures one limit at the time of the call. A probe at start-up alone would see other neighbours
-// and clock rates than the work that is compared with the limit.
+// Measures one limit at the time of the call. A single probe at start-up would see other clock
+// rates, and other programs on the machine, than the work that is compared with the limit.
 class MachineProbe {
  public:
   // Fills a buffer of one to four parts, each six times the size of all L3 caches and at least
@@ -46,9 +46,9 @@ class MachineProbe {
   [[nodiscard]] double measure(Limit limit, double budget_s) const;
   // One trial of some milliseconds, which may be disturbed. Take one beside each piece of work and
   // use the median of the ratios. Each trial of kDramRead reads another part of the buffer:
-  // with the same part each time, an L3 larger than the system tells kept some of it, and the rate
-  // was up to 1.36 times too high (Zen 5). A trial also evicts everything else from the caches, so
-  // that the work that follows finds its data in memory, as a model's layer does.
+  // when each trial read the same part, an L3 larger than the system reports kept some of it, and
+  // the rate was up to 1.36 times too high (Zen 5). A trial also evicts everything else from the
+  // caches, so that the work that follows finds its data in memory, as a model's layer does.
   [[nodiscard]] double sample(Limit limit) const;
   [[nodiscard]] size_t buffer_bytes() const { return buffer_.bytes(); }
 
@@ -60,7 +60,7 @@ class MachineProbe {
   mutable std::atomic<size_t> trial_{0};  // number of kDramRead trials so far
 };
 
-// Measures all limits of the CPU. Takes one or two seconds, and the time to fill the buffer. Each
+// Measures all limits of the CPU. Takes one or two seconds, plus the time to fill the buffer. Each
 // limit is the best of several short trials, because disturbance only slows.
 MachineLimits probe_machine(const Context& context);
 

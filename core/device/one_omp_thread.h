@@ -5,8 +5,9 @@
 
 namespace reprise {
 
-// While it lives, OpenMP regions of this thread run on it alone. Our own threads
-// (core/base/threads.h) each call such libraries, and two pools would fight for the cores.
+// While this object lives, OpenMP regions of the calling thread run on that thread alone. The
+// threads of core/base/threads.h each call such libraries, and two pools would compete for the
+// cores.
 class OneOmpThread {
  public:
   OneOmpThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }

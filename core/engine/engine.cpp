@@ -29,7 +29,8 @@ void check(const EngineOptions& options) {
     raise("watermark_ratio is {}, it must be at least 0 and below 1", options.watermark_ratio);
 }
 
-// Throws Error if the parts of the engine cannot keep the context's promise.
+// Throws Error if the cache, the policy or a contributor does not support a batch-invariant
+// context.
 void check_batch_invariance(const reuse::SequenceCache& cache, const EngineOptions& options) {
   if (options.policy != nullptr || !options.contributors.empty())
     raise(
@@ -110,7 +111,7 @@ void Engine::declare_prefix(const std::string& name, std::vector<int32_t> tokens
     s.prefixes.name(name, same);
     return;
   }
-  // An imported prefix takes none of a sequence's tokens.
+  // An imported prefix does not count towards max_sequence_tokens.
   const bool is_imported = s.options.shaper != nullptr && s.options.shaper->imports_prefixes();
   Request request{.id = s.prefixes.next_id(), .prompt = tokens, .max_new_tokens = 0};
   const std::string refusal = refusal_of(
@@ -156,7 +157,7 @@ StepReport Engine::step() {
   const int64_t begin_ns = steady_now_ns();
   s.computing_ns = s.swapping_ns = 0;
   report.start_ns = s.now();
-  s.cancel_asked();  // from a step that failed
+  s.cancel_asked();  // requests cancelled in a step that failed
   s.expire(report.start_ns);
   s.admit(report);
   struct Stepping {

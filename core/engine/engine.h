@@ -41,7 +41,7 @@ struct EngineOptions {
   // Chooses what each layer computes in every step; empty: all layers compute. It cannot be changed
   // later, so no step reads keys that an earlier step left out.
   std::shared_ptr<model::LayerPolicy> policy = {};
-  // Changes each request that is submitted; empty: they stay as they are.
+  // Changes each submitted request; empty: requests stay as they are.
   std::shared_ptr<RequestShaper> shaper = {};
   // How a preempted sequence gets its states back.
   SwapOptions swap = {};
@@ -50,7 +50,7 @@ struct EngineOptions {
 
 struct StepReport {
   int64_t start_ns = 0, end_ns = 0;
-  int32_t prefill_tokens = 0;  // rows computed for prompts, and again after preemptions
+  int32_t prefill_tokens = 0;  // rows of prompts, and rows recomputed after preemptions
   int32_t decode_tokens = 0;   // rows computed for generated tokens
   int32_t preempted = 0;       // sequences preempted in this step
   // Tokens of preempted sequences that were copied back instead of computed.
@@ -62,13 +62,14 @@ struct StepReport {
   int64_t kv_bytes = 0;  // bytes of used_blocks, all layers
   // Bytes in use before the sequences that end with this step return their blocks.
   int64_t peak_kv_bytes = 0;
-  // Bytes of keys and values that the step's plan reads, all layers; a block that several items
-  // read counts for each.
+  // Bytes of keys and values that the step's plan reads, all layers. A block counts once for each
+  // work item that reads it.
   int64_t read_bytes = 0;
-  // Tokens that decoding sequences were spared from reading because one work item read them for
-  // several of them: the sum over items of tokens * (decoding sequences - 1).
+  // Token reads saved because one work item reads a token for several decoding sequences: the sum
+  // over items of tokens * (decoding sequences - 1).
   int64_t shared_tokens = 0;
-  // Tokens read for decoding sequences by more than one work item, not counting the first read.
+  // Repeated token reads: tokens that several work items read for decoding sequences, without the
+  // first read of each.
   int64_t repeated_tokens = 0;
   // Real time that the step spends on scheduling (queue, admission, composition, plan, events) and
   // on swapping (copying states of preempted sequences), whatever clock the engine uses. Neither
@@ -77,15 +78,16 @@ struct StepReport {
   std::vector<TokenEvent> events;
 };
 
-// Receives the rows that Request::logits asks for. Rows of one request come in token order, each
-// once.
+// Receives the rows of logits that Request::logits asks for: each row once, those of one request in
+// token order.
 using LogitsObserver = std::function<void(const LogitsRow&)>;
 
 class Engine {
  public:
   // `decoder` must outlive the engine. Throws Error, with the bytes needed, if the cache does not
-  // fit into memory or one sequence of the limits does not fit into the budget; and if the context
-  // is batch-invariant and the cache, a policy or a contributor cannot be.
+  // fit into memory or the longest sequence of the limits does not fit into the budget. Also throws
+  // Error if the context is batch-invariant but the cache, the policy or a contributor does not
+  // support that.
   Engine(const Context& context, model::Decoder& decoder,
          std::unique_ptr<reuse::SequenceCache> cache, const EngineOptions& options);
   // An engine that computes steps with `executor` instead of a decoder. Ignores
@@ -95,15 +97,16 @@ class Engine {
   ~Engine();
 
   // Queues a request. A request that can never run (empty or too long prompt, an id outside the
-  // vocabulary, ...) is refused by an event of the next step. Throws Error for a request id that is
-  // in use or negative, and as RequestShaper::shape(); the request is then not taken.
+  // vocabulary, ...) is refused by an event of the next step. Throws Error, and does not take the
+  // request, if its id is in use or negative, or if RequestShaper::shape() throws.
   void submit(Request request);
-  // Ends a request wherever it is and returns its cache; the next step reports the end. Called by
-  // an observer, it takes effect at the end of the step. Returns false if there is no such request.
+  // Ends a request wherever it is and returns its cache; the next step reports the end. If an
+  // observer calls it, the request ends at the end of the step. Returns false if there is no such
+  // request.
   bool cancel(RequestId id);
 
   // Announces a prefix with which many requests will start. A method that keeps prefixes
-  // (RelayAttention) computes it in the next steps; others, and any method where the shaper imports
+  // (RelayAttention) computes it in the next steps; other methods, and engines whose shaper imports
   // prefixes, only record the name. Throws Error for a name in use and for tokens that submit()
   // would refuse. A prefix that does not fit is refused by an event with a negative request id, and
   // its names are free again.
@@ -118,8 +121,8 @@ class Engine {
   // rows again. An empty function, the default, costs nothing.
   void observe_logits(LogitsObserver observer);
   // Admits requests and runs one step. If blocks are missing, sequences are preempted and later
-  // continue with the same tokens; only models whose rotary angles depend on the whole length
-  // computed at once may differ. Throws Error for NaN logits and for the decoder's errors; the
+  // continue with the same tokens, except that models whose rotary angles depend on the length
+  // computed at once may give others. Throws Error for NaN logits and for the decoder's errors; the
   // engine is then as before the step and may go on.
   StepReport step();
   // True while requests wait or run, or an end has not been reported.

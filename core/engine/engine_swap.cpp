@@ -8,7 +8,7 @@
 namespace reprise::engine {
 namespace {
 
-// Adds its own lifetime to a sum.
+// Adds the time from its construction to its destruction to a sum.
 class Timed {
  public:
   explicit Timed(int64_t& sum_ns) : sum_ns_(sum_ns) {}

@@ -29,12 +29,12 @@ struct Age {
 
 // Hashes of the leading 16, 32, 48, 64, 96, 128, 192, 256, ... tokens. Two sequences whose first k
 // hashes are equal have the same tokens at the same positions up to that length. The hashes end
-// before the first reuse::kPrivateToken, which equals nothing. `positions` is [tokens].
+// before the first reuse::kPrivateToken, which equals no token. `positions` is [tokens].
 [[nodiscard]] std::vector<uint64_t> prefix_keys(std::span<const int32_t> tokens,
                                                 std::span<const int32_t> positions);
 
-// Sequences by their prefix_keys(). Each call costs O(keys * log waiting); the number of keys grows
-// with the logarithm of the prompt.
+// An index of sequences by their prefix_keys(). Each call costs O(keys * log waiting); the number
+// of keys grows with the logarithm of the prompt's length.
 class PrefixGroups {
  public:
   using Keys = std::span<const uint64_t>;
@@ -49,7 +49,7 @@ class PrefixGroups {
   [[nodiscard]] bool empty() const { return groups_.empty(); }
 
  private:
-  // The sequences that have one key, and so begin with the same tokens.
+  // The sequences that share one key, that is, the same leading tokens.
   struct Group {
     int32_t depth = 0;   // number of keys up to this one
     int64_t number = 0;  // in the order in which groups began

@@ -17,7 +17,8 @@ void check_size(const std::string& subject, const Request& request, int32_t max_
           prompt_tokens, request.max_new_tokens, max_sequence_tokens);
 }
 
-// With such a policy only one token can be generated, since it is drawn in the prompt's own step.
+// With a layer policy for prefill alone, a request can generate one token only: the one that is
+// drawn in the prompt's own step.
 void check_new_tokens(const std::string& subject, const Request& request,
                       bool is_of_prefill_alone) {
   if (is_of_prefill_alone && request.max_new_tokens > 1)

@@ -9,9 +9,9 @@
 
 namespace reprise::engine {
 
-// Returns why the request cannot be served, naming the value found and those accepted; "" if it
-// can. The sentence begins with `subject`, such as "request 7". `is_of_prefill_alone` comes from
-// model::LayerPolicy.
+// Returns the reason why the request cannot be served, with the value found and the values
+// accepted; "" if it can be. The reason begins with `subject`, such as "request 7".
+// `is_of_prefill_alone` comes from model::LayerPolicy.
 [[nodiscard]] std::string refusal_of(const std::string& subject, const Request& request,
                                      const model::ModelConfig& config, int32_t max_sequence_tokens,
                                      bool is_of_prefill_alone = false);

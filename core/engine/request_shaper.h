@@ -5,8 +5,8 @@
 
 namespace reprise::engine {
 
-// Takes tokens whose states it imports out of a request's prompt, pads the prompt, or leaves it as
-// it is. An engine calls it from the thread that submits requests and runs steps, never during a
+// Removes tokens from a request's prompt because it imports their KV states, pads the prompt, or
+// leaves it unchanged. Called from the thread that submits requests and runs steps, never during a
 // step.
 class RequestShaper {
  public:
@@ -14,8 +14,8 @@ class RequestShaper {
   // Called by Engine::submit() before the request is checked. Throws Error if the request cannot be
   // served; the shaper then keeps nothing for it.
   virtual void shape(Request& request) = 0;
-  // The request has ended or was refused, and its id may be used again. Called once for each
-  // request that shape() returned from.
+  // Tells that the request has ended or was refused; its id may then be used again. Called once for
+  // each request that shape() returned from.
   virtual void done(RequestId /*id*/) {}
   // True if the states of declared prefixes are imported, so that a request that begins with one
   // computes at most the last token of it.

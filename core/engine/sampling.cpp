@@ -49,7 +49,8 @@ class Candidates {
     double kept = total;
     size_t count = tokens_.size();
     if (top_p < 1.0) {
-      // These tokens weigh less than half of what top_p leaves out, so the rest still reaches it.
+      // These tokens weigh less than half of what top_p leaves out, so the rest still reaches
+      // top_p.
       drop_improbable(0.5 * (1.0 - top_p) * total / static_cast<double>(tokens_.size()));
       kept = 0.0;
       count = 0;

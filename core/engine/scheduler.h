@@ -24,7 +24,7 @@ struct WaitingRequest {
 
 // Extra rules of a policy's queue. They apply among the waiting requests of the highest priority.
 struct QueueRules {
-  // A request that has waited this long since its arrival comes first; the oldest of several does.
+  // A request that has waited this long since its arrival comes first; among several, the oldest.
   int64_t most_wait_ns = kNever;
   // Otherwise, the oldest request that shares the longest prefix with a running sequence, or with
   // the one that joined last, comes first. Prefixes are compared at 16, 32, 48, 64, 96, 128, ...
@@ -54,8 +54,8 @@ struct StepView {
   int32_t free_blocks = 0, num_blocks = 0;   // blocks of the pool
 };
 
-// Knows requests, tokens and blocks, but no method. The engine follows its decisions as far as
-// blocks allow, and never exceeds the largest batch.
+// A scheduling policy. It sees requests, tokens and blocks, but not the method. The engine follows
+// the policy's decisions as far as blocks allow, and never exceeds the largest batch.
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
@@ -95,7 +95,7 @@ class PrefillFirstScheduler final : public FirstComeScheduler {
 };
 
 // Admits the request with the fewest tokens to compute first, which lowers the mean latency if
-// prompts differ. A request that has waited for most_wait_ns is not passed any more.
+// prompts differ. No other request overtakes one that has waited for most_wait_ns.
 class ShortestPromptScheduler final : public FirstComeScheduler {
  public:
   explicit ShortestPromptScheduler(int64_t most_wait_ns) : most_wait_ns_(most_wait_ns) {}
@@ -108,9 +108,9 @@ class ShortestPromptScheduler final : public FirstComeScheduler {
   int64_t most_wait_ns_;
 };
 
-// Runs requests together that share a prefix, so that methods find it in the cache, or read it once
-// for several sequences, more often. Requests without a shared prefix, and those that have waited
-// for most_wait_ns, are served first come, first served.
+// Runs requests that share a prefix at the same time, so that methods more often find the prefix in
+// the cache or read it once for several sequences. Requests without a shared prefix, and those that
+// have waited for most_wait_ns, are served first come, first served.
 class PrefixAffineScheduler final : public FirstComeScheduler {
  public:
   explicit PrefixAffineScheduler(int64_t most_wait_ns) : most_wait_ns_(most_wait_ns) {}

@@ -12,11 +12,11 @@
 
 namespace reprise::engine {
 
-// Reads of keys and values by the work items of a plan, in tokens.
+// Token reads from the cache by the work items of a plan.
 struct PlanReads {
-  int64_t tokens = 0;  // by all items, each item reading its tokens once
-  // Tokens that counted sequences were spared from reading because one item reads them for several:
-  // the sum over items of tokens * (sequences - 1).
+  int64_t tokens = 0;  // reads by all items: the sum of their tokens
+  // Reads saved because one item reads a token for several of the counted sequences: the sum over
+  // items of tokens * (sequences - 1).
   int64_t spared_tokens = 0;
   // Tokens of the pool that an earlier item has already read (they may still be in a cache): for
   // each block, every read but the first.
@@ -25,8 +25,8 @@ struct PlanReads {
 
 // A step is composed (clear, add), arranged, given its cache (reserve) and planned; the caller
 // executes the plan and then calls computed(). A step that was not computed may be arranged,
-// reserved and planned again. Everything it points to must outlive it. Its memory is reused from
-// step to step.
+// reserved and planned again. The method, the pool and all spans of the parts must outlive the
+// step. Its memory is reused from step to step.
 class Step {
  public:
   Step(reuse::SequenceCache& method, kv::BlockPool& pool) : method_(method), pool_(pool) {}
@@ -45,8 +45,8 @@ class Step {
   [[nodiscard]] bool reserve() { return method_.reserve(batch_, pool_); }
   // Returns the finished plan, valid until the next call.
   const kv::AttentionPlan& plan();
-  // Counts the plan's reads; spared and repeated ones for the sequences with counts[i] true. In
-  // O(batch + items * log batch + blocks named by the items).
+  // Counts the plan's reads. Spared and repeated reads are those of sequences with counts[i] true.
+  // Takes O(batch + items * log batch + blocks named by the items).
   //   counts  [batch]
   [[nodiscard]] PlanReads reads(const std::vector<bool>& counts);
   // Tells the method that keys and values of all rows are in the cache.

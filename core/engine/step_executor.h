@@ -1,5 +1,5 @@
-// Computes the steps that the engine composes: with a network, or with a model of the time it
-// takes.
+// The interface that computes the engine's steps, with a network or with a model of the network's
+// run time.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,10 @@ struct StepWork {
 class StepExecutor {
  public:
   virtual ~StepExecutor() = default;
-  // Requests are checked against this model, and it gives the cache its shape.
+  // The model's config. Requests are checked against it, and it determines the cache's shape.
   [[nodiscard]] virtual const model::ModelConfig& config() const = 0;
-  // False if it reads and writes no keys and values; the engine's cache then has no memory.
+  // False if the executor neither reads nor writes keys and values; the engine's cache then has no
+  // memory.
   [[nodiscard]] virtual bool uses_cache() const = 0;
   // The device whose memory must hold the cache; null: the CPU.
   [[nodiscard]] virtual std::shared_ptr<DeviceRuntime> runtime() const { return nullptr; }

@@ -16,8 +16,8 @@
 namespace reprise::engine {
 
 // States lie in memory, or in files with checksums in a folder of this object's own, which it
-// removes at the end. Errors never end a step: what cannot be kept or read is counted and computed
-// again.
+// removes at the end. Errors never end a step: states that cannot be kept or read are counted and
+// computed again.
 class SwapSpace {
  public:
   // Throws Error, with the remedy, for a negative budget, and for kSwapDisk without a folder or

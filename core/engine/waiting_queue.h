@@ -14,8 +14,7 @@
 
 namespace reprise::engine {
 
-// Adding and removing cost O(log waiting). Indices that the policy's rules do not need are not
-// kept.
+// Adding and removing cost O(log waiting). Keeps only the indices that the policy's rules need.
 class WaitingQueue {
  public:
   // `scheduler` must outlive the queue.
@@ -24,9 +23,9 @@ class WaitingQueue {
   // The values by which a sequence is ordered must not change while it waits.
   void add(Sequence& sequence);
   void remove(Sequence& sequence);
-  // Adds or removes a running sequence, whose prefix waiting ones may share. The sequence that
-  // joined last still counts after it ended, until another joins, so that its prefix is followed
-  // even if all running sequences end at once.
+  // Adds or removes a running sequence, with whose prefix waiting ones are compared. The sequence
+  // that joined last counts as running, even after its end, until another one joins: its prefix is
+  // then still preferred if all running sequences end at once.
   void add_running(const Sequence& sequence);
   void remove_running(const Sequence& sequence);
 

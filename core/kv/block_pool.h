@@ -16,7 +16,7 @@ struct BlockPoolOptions {
   int32_t block_tokens = 16;
   int32_t num_blocks = 0;
   // If false, blocks are counted and have offsets, but no memory behind them (view() has null
-  // pointers): for plans that nobody computes.
+  // pointers): for plans that are never executed.
   bool has_memory = true;
   std::shared_ptr<DeviceRuntime> runtime = nullptr;  // where the memory lies; null for the CPU
 };
@@ -24,8 +24,8 @@ struct BlockPoolOptions {
 // Bytes of the keys and values of one block, all layers.
 [[nodiscard]] int64_t block_bytes(const BlockPoolOptions& options);
 
-// Keys and values are [blocks, layers, kv_heads, block_tokens, head_dim] each. Pages of blocks that
-// were never used are never touched. Not thread-safe: the scheduler thread owns it.
+// Keys and values are [blocks, layers, kv_heads, block_tokens, head_dim] each. Memory pages of
+// blocks that were never used are never touched. Not thread-safe: the scheduler thread owns it.
 class BlockPool {
  public:
   // Throws MemoryError with the bytes needed and available if the memory does not fit.

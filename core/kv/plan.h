@@ -2,7 +2,7 @@
 //
 // Several contributors may build one plan. The owner of the step calls begin() with the cache of
 // the step's tokens, appends the rows and calls finish(). Contributors append caches, segments and
-// items and change nothing that is there; finish() is called again after them.
+// items and change nothing else; finish() is then called again.
 #pragma once
 
 #include <cstdint>
@@ -74,8 +74,9 @@ enum class Reduction : uint8_t {
   kDirect
 };
 
-// Written for each step, read by the kernels for each layer; covers each (row, key) pair once. The
-// step's own keys and values are written to cache 0, at `row_slots`, before attention reads them.
+// The reads of one step's query rows. Written once per step, read by the kernels in every layer;
+// covers each (row, key) pair once. The step's own keys and values are written to cache 0, at
+// `row_slots`, before attention reads them.
 struct AttentionPlan {
   // Dtypes and strides may differ between caches; kv_heads, head_dim and device are the same.
   std::vector<CacheView> caches;
@@ -116,8 +117,8 @@ struct AttentionPlan {
   void clear();
   // Calls clear() and makes `own`, to which the step's rows are written, cache 0.
   void begin(const CacheView& own);
-  // Appends the cache and returns its index, as the next two do. Throws Error if the cache is on
-  // another device than cache 0.
+  // Appends a cache and returns its index; add_segment() and add_item() return indices too. Throws
+  // Error if the cache is on another device than cache 0.
   int32_t add_cache(const CacheView& cache);
   // `blocks` holds the element offsets of the segment's blocks in its cache; fills in first_block.
   int32_t add_segment(Segment segment, std::span<const int64_t> blocks);

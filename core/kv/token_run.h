@@ -19,8 +19,8 @@ struct TokenRun {
 };
 
 // Copies tokens that lie side by side, all layers and heads, between two caches of one device, in
-// the order of its work. Offsets are element offsets of the first token's key and value, layer 0,
-// head 0. Both caches have the same kv_heads, head_dim and dtype (CHECK).
+// order with the device's other work. Offsets are element offsets of the first token's key and
+// value, layer 0, head 0. Both caches have the same kv_heads, head_dim and dtype (CHECK).
 void copy_tokens(const CacheView& from, int64_t from_offset, const CacheView& to, int64_t to_offset,
                  int32_t tokens, int64_t layers, DeviceRuntime& runtime);
 

@@ -9,7 +9,7 @@
 
 namespace reprise::reuse {
 
-// Makes `plan`, which holds the last step's plan, the plan of this step. If the method and all
+// Turns `plan`, which holds the last step's plan, into the plan of this step. If the method and all
 // contributors can continue the last plan, it is advanced in place. Otherwise it is built anew:
 // rows with positions and lengths, then the method's row slots, segments and items, then segments
 // and items of the contributors in their order.

@@ -213,8 +213,8 @@ void PrefixTree::free_chunk(int32_t index, kv::BlockPool& pool) {
   free_chunks_.push_back(index);
 }
 
-// Frees an unused chunk and the unused chunks after it, which only follow pinned chunks and which
-// nobody could find any more.
+// Frees an unused chunk and its unused descendants, which no match could find any more. Only pinned
+// chunks have such descendants.
 void PrefixTree::free_with_descendants(int32_t index, kv::BlockPool& pool) {
   const auto is_behind = [&](int32_t other) {
     while (other >= 0 && other != index) other = chunk(other).parent;

@@ -99,7 +99,7 @@ struct TreeSequence {
 struct PrefixMatch {
   std::vector<int32_t> chunks;
   int32_t tokens = 0;                            // number of tokens in `chunks`
-  int32_t computed = 0;                          // leading tokens whose KV states are there
+  int32_t computed = 0;                          // leading tokens with KV states in the cache
   int32_t pinned_chunks = 0, pinned_tokens = 0;  // part that is a pinned prefix
 };
 

@@ -70,7 +70,7 @@ class PrefixTreeCache : public SequenceCache, public PrefixKeeper, public Reloca
 
  protected:
   [[nodiscard]] int32_t blocks_for(int32_t tokens) const;
-  // Takes a block for the derived class, which releases it. Retained chunks give way.
+  // Takes a block for the derived class, which releases it. Frees an unused chunk if necessary.
   int32_t take_block(kv::BlockPool& pool) { return tree_.take_block(pool); }
 
  private:

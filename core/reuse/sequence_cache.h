@@ -19,7 +19,7 @@ namespace reprise::reuse {
 
 using RequestId = int64_t;
 
-// The pool that a cache needs. The engine asks before making the pool.
+// The size of the pool that a cache needs. The engine asks for it before it makes the pool.
 struct PoolNeed {
   int32_t block_tokens = 0;
   int32_t num_blocks = 0;
@@ -35,7 +35,7 @@ struct EngineLimits {
   int32_t prefixes = 1;
 };
 
-// The settings with which plans are executed, for methods that estimate costs.
+// The shapes, dtype and context with which plans are executed, for methods that estimate costs.
 struct PlanSetting {
   int64_t heads = 0, kv_heads = 0, head_dim = 0;
   DType kv_dtype = DType::kF32;
@@ -134,7 +134,7 @@ class Relocatable {
  public:
   virtual ~Relocatable() = default;
   // Appends to `runs` where the sequence's tokens [first_token, end_token), all of which have
-  // cache, lie in the pool. Runs known to be computed say so.
+  // cache, lie in the pool. Sets is_computed of runs whose states are known to be computed.
   virtual void locate(RequestId id, int32_t first_token, int32_t end_token,
                       const kv::BlockPool& pool, std::vector<kv::TokenRun>& runs) const = 0;
   // Leading tokens that would stay cached if the sequence retired now, because others use them too;
@@ -161,8 +161,8 @@ class SequenceCache {
   [[nodiscard]] virtual Relocatable* relocatable() { return nullptr; }
 
   // The reason why the cache cannot serve a batch-invariant engine (Context::is_batch_invariant):
-  // there each row reads all keys of its sequence by one work item, whatever other sequences read.
-  // "": it can.
+  // in such an engine, one work item must read all keys of a row's sequence for that row, whatever
+  // other sequences read. "" if the cache can serve it.
   [[nodiscard]] virtual std::string why_not_batch_invariant() const { return ""; }
 
   // ---- Sequences. All calls come from the scheduler's thread. ----

@@ -7,8 +7,8 @@
 // nodes are shared between neighbouring sequences of the batch only.
 //
 // While the tree and the batch have the same sequences and each gains one token per step, the plan
-// is advanced in place in O(sequences). Building costs O(rows + items + chunks of the paths), and
-// for s sequences at most O(s^2), if each shares more with the next than with the one after.
+// is advanced in place in O(sequences). Building costs O(rows + items + chunks of the paths); at
+// worst O(s^2) for s sequences, if each shares more with the next one than with the one after that.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ struct TreeNode {
 
 // True: the node becomes one work item of all its rows (the chunk-first phase of [ChunkAttention
 // §3.2], system attention of [RelayAttention §3.3]). False: each sequence reads its tokens alone.
-// The answer must depend on the node alone: a plan that advances keeps it and does not ask again.
-// Empty: no node is shared.
+// The answer must depend on the node alone: advancing a plan keeps the answer and does not ask
+// again. An empty function shares no node.
 using ShareDecision = std::function<bool(const TreeNode&)>;
 
 struct TreePlanOptions {

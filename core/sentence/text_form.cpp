@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::string_view kPlace = "{text}";
 
-// Bytes of a text that are read: tokens of languages have 3 to 6 bytes on average. The last tokens
-// before a cut may differ from those of the whole text; so many are left between it and those that
-// are kept.
+// Limits on the bytes of a text that are read: tokens of natural languages have 3 to 6 bytes on
+// average. The last tokens before a cut may differ from those of the whole text, so the kept tokens
+// end at least kTokensBeforeCut tokens before the cut.
 constexpr int64_t kBytesPerToken = 16, kMoreBytes = int64_t{64} << 10, kTokensBeforeCut = 64;
 // A text that must not be cut is read whole, up to this size.
 constexpr int64_t kMostWholeBytes = int64_t{16} << 20;

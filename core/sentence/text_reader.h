@@ -29,7 +29,8 @@ class TextReader {
   [[nodiscard]] size_t most_text_bytes() const { return tokenizer_.most_bytes(); }
   // Tokenizes several texts. An Error names the text by its number, from 1.
   [[nodiscard]] std::vector<TextTokens> tokens_of(std::span<const std::string> texts) const;
-  // The texts of one step of read(), if the first is `first`: end of the range, at least first + 1.
+  // Returns the end of the range of texts, from `first` on, that make one step of read(); at least
+  // first + 1.
   [[nodiscard]] static size_t end_of_step(std::span<const TextTokens> texts, size_t first);
   // out [texts, width()] f32, in order. Texts of about kStepTokens tokens go through the model
   // together; a `policy` sees each such step.

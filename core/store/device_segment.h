@@ -12,7 +12,7 @@ namespace reprise::kv {
 
 // Keys and values are [layers, kv_heads, tokens, head_dim] each. Neither copied nor moved.
 //
-// A segment of the host is copied layer by layer beside the device's work, so that a layer's
+// A segment in host memory is copied layer by layer beside the device's work, so that a layer's
 // computation waits for that layer's copy only. [Prompt Cache §4.2 copies from host memory first]
 class DeviceSegment {
  public:

@@ -238,7 +238,7 @@ struct SegmentStore::State {
       SegmentBuffer copy = opened->file->read();
       lock.lock();
       const auto found = books.entries.find(key);
-      // If a put() or erase() came meanwhile, what is there now is newer.
+      // If a put() or erase() came meanwhile, the entry is newer than this copy.
       if (found == books.entries.end() || found->second.host ||
           found->second.opened.lock() != opened)
         return;

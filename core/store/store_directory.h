@@ -62,7 +62,7 @@ StoreListing list_store(const std::filesystem::path& folder);
 void remove_unfinished(const StoreListing& listing);
 
 // Opens a segment's file and checks its header, while other processes may replace or remove it.
-// Nothing if there is no file. Throws Error as SegmentFile does.
+// Returns nullopt if there is no file. Throws Error as SegmentFile does.
 std::optional<SegmentFile> open_if_there(const std::filesystem::path& file);
 
 // Records that a segment is used now. Does nothing if the folder is read-only.

@@ -40,7 +40,7 @@ class Bpe final : public Model {
   // A piece that is itself a token is not merged from characters.
   bool ignore_merges_ = false;
   std::array<int32_t, 256> byte_ids_{};  // by byte: id of <0xHH>, -1 if missing
-  // By code point, for characters of one or two bytes; -1 if missing.
+  // Ids of the characters of one or two UTF-8 bytes, by code point; -1 if missing.
   std::array<int32_t, 0x800> short_ids_{};
 };
 

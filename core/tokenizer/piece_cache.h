@@ -10,7 +10,7 @@
 
 namespace reprise::tokenizer {
 
-// Direct mapped, 2 MiB: a piece whose slot is taken replaces the one that was there. Not
+// Direct mapped, about 2 MB: a piece whose slot is taken replaces the piece that was there. Not
 // thread-safe.
 class PieceCache {
  public:

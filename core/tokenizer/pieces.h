@@ -36,8 +36,8 @@ struct Pieces {
   }
 };
 
-// Replaces the spans, which cover a text, by the spans to keep. A span whose is_match is still set
-// is to be dropped.
+// Replaces the spans, which cover a text, by the spans to keep. A span in the result whose is_match
+// is set is to be dropped.
 void apply_behavior(std::vector<Span>& spans, SplitBehavior behavior);
 
 // Cuts every piece that has no id. find(view, spans) appends spans that cover the piece.

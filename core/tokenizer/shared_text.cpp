@@ -8,9 +8,8 @@
 namespace reprise {
 namespace {
 
-// Bytes of the last lines, at least. Longer than any token of a text, so that the tokens at their
-// beginning, which an added space or a cut word may change, are followed by some that are as in the
-// whole text.
+// Least number of bytes in the last lines. It exceeds the length of any token: an added space or a
+// cut word may change the lines' first tokens, but later ones are as in the whole text.
 constexpr size_t kTailBytes = 128;
 // Tokens in a row by which the two tokenizations are joined.
 constexpr size_t kJoin = 8;
@@ -37,7 +36,7 @@ std::vector<int32_t> SharedText::encode(std::string_view behind) const {
     std::string lines = text_.substr(tail_begin_);
     lines += behind;
     const std::vector<int32_t> end = tokenizer_.encode(lines, options_);
-    // The tokens alike begin at this one of the lines' tokens.
+    // Index in tail_ of the first token that both lists have in common.
     const auto at = static_cast<std::ptrdiff_t>(tail_.size() - alike_);
     const auto join_end = at + static_cast<std::ptrdiff_t>(kJoin);
     if (std::ssize(end) >= join_end &&

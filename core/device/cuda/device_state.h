@@ -11,7 +11,7 @@
 
 namespace reprise::cuda {
 
-// The state as NVML tells it; -1 for a value that the device does not tell.
+// The state that NVML reports; -1 for a value that the device does not report.
 struct DeviceState {
   int sm_mhz = -1, memory_mhz = -1;
   int most_sm_mhz = -1, most_memory_mhz = -1;
@@ -20,8 +20,8 @@ struct DeviceState {
   uint64_t throttle_reasons = 0;  // bits, see throttle_names()
 };
 
-// The names of those reasons in `reasons` that slow down work: power caps, heat, slow-downs. The
-// low clocks of an idle device are not among them.
+// The names of the bits in `reasons` that slow down work: power caps, heat, slow-downs. Leaves out
+// the low clocks of an idle device.
 std::vector<std::string> throttle_names(uint64_t reasons);
 
 // Reads the state through NVML, which is loaded at run time: it comes with the driver, and machines

@@ -22,7 +22,7 @@ void Graphs::run(const WorkKey& key, const std::function<void()>& work) {
     try {
       return work();
     } catch (...) {
-      known_.erase(key);  // a recording next would keep libraries from allocating
+      known_.erase(key);  // else the next call would record, and libraries could not allocate
       throw;
     }
   }

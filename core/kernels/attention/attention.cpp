@@ -93,7 +93,7 @@ void prepare_scratch(AttentionWorkspace& workspace, int64_t head_dim, const Cont
     if (scratch.bytes() < bytes) scratch = AlignedBuffer(bytes);
 }
 
-// `out` may be null if no part is alone.
+// Runs all tasks of the schedule. `out` may be null if no part is alone.
 void run_tasks(const LayerCall& call, const OutputView* out, AttentionWorkspace& workspace,
                const Context& context) {
   const kv::AttentionPlan& plan = call.step.plan;
@@ -120,7 +120,7 @@ void run_tasks(const LayerCall& call, const OutputView* out, AttentionWorkspace&
       set_output(workspace.partials, part.first_entry, run);
     }
     void* scratch = workspace.scratch[static_cast<size_t>(worker)].data();
-    // Chosen for each item, because a plan's caches may have different dtypes.
+    // The kernel is chosen for each item, because a plan's caches may have different dtypes.
     if (run.kv_dtype != DType::kBF16 || !has_bf16_dot(context.isa) || run.head_dim % 2 != 0) {
       cpu::attention_f32(run, scratch, context.isa);
     } else if (context.isa == Isa::kAmx && run.head_dim % 32 == 0 && !run.has_few_lanes()) {

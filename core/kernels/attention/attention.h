@@ -37,8 +37,8 @@ struct AttentionParams {
   AlibiView alibi;
 };
 
-// Partial results of every (part, row, head) that is not alone: o is not yet divided by n.
-// [ChunkAttention §3.2, eq. 1]
+// Partial results of each (part, row, head) whose part is not alone (SchedulePart::is_alone): o is
+// not yet divided by n. [ChunkAttention §3.2, eq. 1]
 //   o [entries, head_dim], m [entries], n [entries], f32; m is a maximum of scores in natural
 //   logarithm units.
 // Entry of (part p, row r, head h): p.first_entry + (r - first row of p's item) * heads + h.

@@ -234,8 +234,9 @@ class Builder {
   std::vector<int32_t> merged_items_;  // by_position() of the current row
 };
 
-// Throws Error if a row reads its keys in several items or from the middle of a block: where they
-// meet depends on the other sequences, and with it the order in which the row's sums are added up.
+// Throws Error if a row reads its keys in several items or from the middle of a block: these
+// borders depend on the other sequences, and so would the order in which the row's sums are added
+// up.
 void require_whole_reads(const kv::AttentionPlan& plan) {
   for (size_t row = 0; row + 1 < plan.row_begin.size(); ++row) {
     const int32_t begin = plan.row_begin[row], items = plan.row_begin[row + 1] - begin;

@@ -50,7 +50,7 @@ struct KeyRange {
 KeyRange seen_keys(const kv::AttentionPlan& plan, const kv::WorkItem& item, int32_t first_row,
                    int32_t end_row, int64_t window);
 
-// The division of the items into parts that the kernels of another device ask for.
+// How the kernels of a device other than the CPU want each item to be divided into parts.
 struct ItemCuts {
   std::span<const int32_t> parts;  // [items]  parts of each item, > 0 and at most its key tiles
   int32_t key_tile = 0;            // parts meet at multiples of this many keys, see build()
@@ -61,10 +61,10 @@ struct ItemCuts {
 // A task fits the caches of one worker, so an item with many rows gives few tasks in a model with
 // few kv heads: one for each head and tile of rows. If the whole plan has too few tasks to keep the
 // workers busy, long items are split along their keys [ChunkAttention §3.2]. The split depends on
-// the plan, not on the number of threads, so a row is rounded alike for any number; threads decide
-// only how many lanes and units a task takes. But it depends on the other sequences of the step: a
-// sequence of 2048 or more tokens is split when it is alone, and not among many. With a
-// batch-invariant context no item is split.
+// the plan, not on the number of threads, so a row is rounded alike for any number of threads,
+// which decides only how many lanes and units a task takes. The split does depend on the other
+// sequences of the step: a sequence of 2048 or more tokens is split when it is alone, but not among
+// many. With a batch-invariant context no item is split.
 struct AttentionSchedule {
   int64_t heads = 0;  // query heads
   int64_t units = 0;

@@ -24,20 +24,20 @@ class StepAttention {
   // kernels::write_kv() with the step's plan.
   virtual void write_kv(int64_t layer, const float* keys, const float* values,
                         int64_t row_stride) = 0;
-  // Rotates the rows' queries and keys, all heads of `rotary`, and then is write_kv(). The rotated
-  // keys are in the cache; those at `keys` may be rotated or not.
+  // Rotates the rows' queries and keys (all heads of `rotary`), then does what write_kv() does. The
+  // cache gets the rotated keys; those at `keys` may stay unrotated.
   virtual void rotate_and_write_kv(const RotaryCall& rotary, int64_t layer, const float* keys,
                                    const float* values, int64_t row_stride) = 0;
   // kernels::attention() with the step's plan.
   virtual void attend(int64_t layer, const QueryView& q, const OutputView& out) = 0;
-  // For timing the halves, in place of begin() and attend(): every row goes through partial
-  // results, which merge_parts() then merges. See kernels::partial_attention().
+  // Replace begin() and attend() to time the two halves of attention: every row goes through
+  // partial results, which merge_parts() then merges. See kernels::partial_attention().
   virtual void begin_parts(const kv::AttentionPlan& plan, int64_t heads,
                            const AttentionParams& params) = 0;
   virtual void attend_parts(int64_t layer, const QueryView& q) = 0;
   virtual void merge_parts(const OutputView& out) = 0;
-  // Appends everything besides their arguments that the launches of writing and attend() depend
-  // on: steps with equal keys launch the same kernels, see DeviceRuntime::run_repeatedly().
+  // Appends everything that the launches of write_kv() and attend() depend on, besides their
+  // arguments: steps with equal keys launch the same kernels, see DeviceRuntime::run_repeatedly().
   virtual void append_key(WorkKey& key) const = 0;
 };
 

@@ -19,7 +19,7 @@ struct RowGroup {
   bool is_prefix = false;
 
   [[nodiscard]] int32_t rows() const { return end_row - first_row; }
-  // True if a product is worth packing the keys or values for it: not for few rows.
+  // True if the group has enough rows that a matrix product repays packing the keys or values.
   [[nodiscard]] bool is_product() const { return is_prefix && rows() >= 8; }
 };
 

@@ -27,7 +27,7 @@ namespace reprise::kernels {
 
 // Each function keeps the contract of the operation with its name. Pointers are the device's; spans
 // are the host's and may be changed when the call returns. Arguments have been checked.
-// Each runtime's operations() are of this class.
+// DeviceRuntime::operations() returns an object of this class.
 class DeviceKernels : public DeviceOperations {
  public:
   virtual void norm(const NormCall& call) = 0;

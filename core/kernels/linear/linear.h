@@ -47,9 +47,9 @@ struct LinearCall {
   // oneDNN's product in tiles, or our kernels if oneDNN has none for this processor (bf16 without
   // AVX512-BF16, and f32 without AVX-512).
   // Results do not depend on the number of threads. A row's bits do not depend on m where our
-  // kernels compute in f32, nor with AMX for m > 1; oneDNN does not promise that. With a
-  // batch-invariant context they never do: one kernel of ours takes any m, in bf16 that for many
-  // rows (in AMX's tiles also m = 1), and codes are never expanded.
+  // kernels compute in f32, or with AMX for m > 1; oneDNN does not promise that. With a
+  // batch-invariant context they never depend on m: one of our kernels takes any m (in bf16 the
+  // kernel for many rows, in AMX's tiles also for m = 1), and codes are never expanded.
   //   Codes: with m <= kCodedRows, or m <= kManyCodedRows for bf16 on AVX512-BF16 without AMX, rows
   // are multiplied with the codes as they are read, and a group's sum with its scale (in bf16,
   // NF4's quantiles are rounded). For larger m, panels are expanded to plain weights of the input

@@ -57,7 +57,7 @@ WeightCalibration::WeightCalibration(WeightFormat format, const Context& context
   const int64_t most = bytes_beyond_caches(context.threads);
   for (int64_t bytes = 0; bytes <= most; bytes += static_cast<int64_t>(matrices_.back().bytes()))
     matrices_.push_back(make_matrix(type_of(format), context));
-  matrices_.pop_back();  // the one beyond the most
+  matrices_.pop_back();  // the last one exceeds `most`
 }
 
 Calibration<WeightFetch> WeightCalibration::run(int64_t rows) {

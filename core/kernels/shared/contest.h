@@ -32,13 +32,14 @@ struct Calibration {
   double elapsed_s = 0;
 };
 
-// The default stays unless another setting is faster by more than this.
+// Another setting replaces the default only if it is more than this many times as fast.
 inline constexpr double kLeastGain = 1.01;
 
-// Bytes to read again and again so that hardly any of them is found in a cache: six times all L3,
-// because an L3 does not evict in order. (Zen 5: with only twice the L3, some settings seem 1.28
-// times as fast as in memory.) At most an eighth of the free memory and 512 MiB a thread, which
-// take some tenths of a second to write: two cores share a processor's 480 MiB of L3 with others.
+// Size of a buffer that is hardly ever found in a cache when it is read repeatedly: six times all
+// L3, because an L3 does not evict in order. (Zen 5: with only twice the L3, some settings seem
+// 1.28 times as fast as in memory.) At most an eighth of the free memory and 512 MiB a thread,
+// which take some tenths of a second to write: two cores share a processor's 480 MiB of L3 with
+// others.
 inline int64_t bytes_beyond_caches(int threads) {
   const CpuFacts& cpu = cpu_facts();
   const int64_t wanted = 6 * std::max<int64_t>(cpu.l3_bytes * cpu.l3_instances, 32 << 20);

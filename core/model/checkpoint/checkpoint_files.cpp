@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxIndexBytes = size_t{64} << 20;
 
-// Requires a plain file name: an index from elsewhere must not make us open other paths.
+// Requires a plain file name: a downloaded index must not make the program open other paths.
 void check_shard_name(const fs::path& index, const std::string& name) {
   const bool is_plain = name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
   if (!is_plain || name.size() > 255 || !name.ends_with(".safetensors"))

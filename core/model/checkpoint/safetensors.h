@@ -59,7 +59,7 @@ class SafetensorsFile {
 };
 
 // The unparsed JSON header of a file, which tells files of one size apart without reading their
-// data. Nothing if the file ends before its header does or the header is longer than
+// data. Returns nullopt if the file ends before its header does, or if the header is longer than
 // kMaxHeaderBytes. Throws Error if the file cannot be opened.
 std::optional<std::string> safetensors_header_of(const std::filesystem::path& path);
 

@@ -1,4 +1,4 @@
-// Writes small .safetensors files, for what this program trains or computes itself.
+// Writes small .safetensors files, for tensors that this program trains or computes itself.
 #pragma once
 
 #include <cstdint>

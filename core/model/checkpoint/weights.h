@@ -74,7 +74,8 @@ std::vector<TensorSpec> canonical_tensors(const ModelConfig& config);
 // stored as codes. The embedding and the head [as in bitsandbytes and optimum-quanto], routers and
 // the shared experts' gates stay plain, in the dtype of the inputs.
 WeightType held_type(Part part, const WeightType& type);
-// Bytes of all weights of such a model, without padding. Tied weights count once.
+// Bytes of all weights of a model whose matrices are of `type`, without padding. Tied weights count
+// once.
 int64_t weight_bytes(const ModelConfig& config, const WeightType& type);
 
 class WeightSource {

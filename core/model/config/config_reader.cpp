@@ -46,7 +46,7 @@ constexpr std::array kMetadata = {"_name_or_path",
                                   "use_cache",
                                   "verbose"};
 
-// Features of other architectures, which must be off because we do not compute them.
+// Features of other architectures, which must be off because they are not implemented here.
 constexpr std::array kSwitches = {"quantization_config",
                                   "compression_config",
                                   "num_experts",

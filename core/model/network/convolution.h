@@ -11,7 +11,7 @@ namespace reprise::model {
 
 class Convolution {
  public:
-  // For a model with convolution.kernel > 0, whose blocks also leave their output in
+  // Requires a model with convolution.kernel > 0, whose blocks also leave their output in
   // buffers.normed.
   explicit Convolution(Network& network) : network_(network) {}
 

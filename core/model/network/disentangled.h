@@ -12,11 +12,11 @@
 namespace reprise::model {
 
 // The position vectors of a layer, its matrices times the table, depend on weights only, so they
-// are computed once here: 2 * span * hidden f32 numbers for each layer and term. As a ScoreBias it
-// serves steps whose maps are kept or shown.
+// are computed once here: 2 * span * hidden f32 numbers for each layer and term. As a ScoreBias,
+// the class serves steps whose maps are kept or shown.
 class Disentangled final : public ScoreBias {
  public:
-  // For a model with relative.span > 0.
+  // Requires a model with relative.span > 0.
   explicit Disentangled(Network& network);
 
   // Called before the first layer of a step. Each row must see its whole text and nothing else

@@ -20,7 +20,8 @@ enum class LayerAction : uint8_t {
 
 struct LayerChoice {
   LayerAction action = LayerAction::kCompute;
-  // For kReuseMap, in the order of rows, with the query heads. On a CPU, other rows may compute.
+  // For kReuseMap: the maps, in the order of rows, each with all query heads. On a CPU, rows
+  // without a map may compute.
   std::span<const kernels::RowMap> maps;
   // For kCompute: keep the map for later layers of the step; show it to the policy. Both need the
   // slower kernels that compute a map as values.
@@ -68,9 +69,9 @@ class LayerPolicy {
   // The choice for the layer of `input`. Its maps must live until the next call. Errors thrown here
   // end the step.
   virtual LayerChoice choose(LayerInput& input) = 0;
-  // True if its choices depend on the prompt. Keys that a later step of the same sequence would
-  // read may then be missing, so only a prompt's hidden states and its first next token can be
-  // computed. [AttnCache §4]
+  // True if the policy's choices depend on the prompt. Keys that a later step of the same sequence
+  // would read may then be missing, so only a prompt's hidden states and its first next token can
+  // be computed. [AttnCache §4]
   [[nodiscard]] virtual bool is_of_prefill_alone() const { return false; }
   // Receives a map asked for by show_map: [heads, rows, keys] f32 on the CPU, valid during the
   // call.

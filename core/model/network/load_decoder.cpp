@@ -27,7 +27,7 @@ WeightType type_of_options(const LoadOptions& options, Device device) {
   return {format, options.dtype};
 }
 
-// Throws Error if the bits of the model's results depend on the batch all the same.
+// Throws Error if results of this model on this device cannot be batch-invariant.
 void require_batch_invariance(const ModelConfig& config, const Context& context) {
   if (context.device != Device::kCpu)
     raise(

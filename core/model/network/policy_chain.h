@@ -1,4 +1,4 @@
-// Combines several layer policies: the first that does not want to compute a layer decides it.
+// Combines several layer policies: for each layer, the first choice that is not kCompute decides.
 #pragma once
 
 #include <memory>

@@ -86,7 +86,7 @@ class NextTile {
   const char *line_ = nullptr, *stop_ = nullptr;
 };
 
-// Copies those that do not follow one another to scratch.k.
+// Finds the rows of a key tile. Copies rows that do not follow one another to scratch.k.
 KeyTiles find_keys(const TileScratch& scratch, int keys) {
   KeyTiles tiles{.row_bytes = scratch.keys.row_bytes};
   const size_t half = kRowGroup * tiles.row_bytes;
@@ -131,8 +131,8 @@ void transpose_values(const TileScratch& scratch, int dim, int keys, NextTile& n
     }
 }
 
-// The products of scores, or of an output: blocks of results, of two tiles of rows and up to two of
-// lanes, each the sum of some steps.
+// The matrix product of scores, or of an output. Its results come in blocks of two tiles of rows by
+// up to two tiles of lanes; each block is a sum over steps.
 struct Products {
   // Rows of each block's first step; 16 rows of 32 bf16, row_bytes apart.
   const char* low[kMaxHeadDim / kBlock] = {};
@@ -243,7 +243,7 @@ void transpose_outputs(const TileScratch& scratch, const float* o, int dim, int 
     }
 }
 
-// The lanes of a task against one key tile after another.
+// Computes the lanes of a task against one key tile after another.
 class Lanes {
  public:
   Lanes(const AttentionTask& task, TileScratch& scratch) : task_(task), scratch_(scratch) {
@@ -290,7 +290,7 @@ class Lanes {
   }
 
  private:
-  // The queries and outputs of a lane tile begin here; `lane` is its first.
+  // Where the queries and outputs of a lane tile begin; `lane` is the tile's first lane.
   [[nodiscard]] uint32_t* queries(int lane) const {
     return static_cast<uint32_t*>(scratch_.q) + lane * task_.head_dim / 2;
   }

@@ -29,7 +29,8 @@ inline uint32_t pair_at(const void* row, int pair) {
   return bits;
 }
 
-// Keys of a score block: 16 or 24 accumulators, and whole groups of rows or parts of one.
+// Number of keys in a score block. The block has 16 or 24 accumulators, and its keys are whole
+// groups of rows or a part of one.
 constexpr int block_keys(int vectors) { return vectors == 1 ? 16 : vectors == 4 ? 4 : 8; }
 
 // Scores of kKeys keys with 16 * kVectors lanes; raises top[lane] to their maximum. kRowBytes is

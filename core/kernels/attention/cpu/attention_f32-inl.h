@@ -28,8 +28,8 @@ constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
 constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
 constexpr int kMostVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
-// True if the kernel for few lanes reads rows of bf16 in place, without widening them first. They
-// must be whole vectors of words (pairs of bf16).
+// True if the kernel for few lanes reads rows of bf16 in place, without widening them first. A row
+// must then consist of whole vectors of words (pairs of bf16).
 inline bool splits_words(const AttentionTask& task) {
   return task.kv_dtype == DType::kBF16 && task.has_few_lanes() && task.head_dim % (2 * kN) == 0;
 }

@@ -39,7 +39,7 @@ constexpr int spread_of(int lanes) {
   return static_cast<int>(std::bit_ceil(static_cast<unsigned>(lanes)));
 }
 
-// The rows of a tile as few lanes read them: of words if they are split, else of f32.
+// The layout of a tile's rows for few lanes: words of bf16 if they are split, else f32.
 struct RowShape {
   bool is_split = false;
   int vectors = 0;  // of a row
@@ -49,8 +49,7 @@ RowShape row_shape(const AttentionTask& task, const TileScratch& scratch) {
   return {.vectors = (task.head_dim % kN == 0 ? task.head_dim : scratch.padded_dim) / kN};
 }
 
-// Chooses the prefetch of few lanes: none if rows are converted, because these have been read
-// already.
+// Chooses the prefetch of few lanes: none for converted rows, which have been read already.
 template <typename Use>
 HWY_INLINE void with_fetch(const TileScratch& scratch, bool fetches, Use&& use) {
   if (!fetches) return use(std::integral_constant<Fetch, Fetch::kNone>{});
@@ -69,7 +68,7 @@ HWY_INLINE void fetch_line(const FetchAhead& ahead, size_t row_byte, int c) {
 constexpr int kSums = 8;
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-// Halves two vectors of four sums' parts: those of a and b alternate.
+// Adds the elements of each vector in pairs; the sums of a and those of b alternate.
 template <class D, class V>
 HWY_INLINE V halve(D d, V a, V b) {
   return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));

@@ -29,7 +29,7 @@ class HeldEntry {
 }  // namespace
 
 void reduce_partial(const AttentionTask& task, int64_t entry, const float* o, float m, float n) {
-  if (n == 0.0f) return;  // saw no key; NaN goes on
+  if (n == 0.0f) return;  // the part saw no key; a NaN is merged
   float* row_o = task.partial_o + entry * task.head_dim;
   float& row_m = task.partial_m[entry];
   float& row_n = task.partial_n[entry];

@@ -27,8 +27,8 @@ inline constexpr int kMaxHeadDim = 256;
 // many, if a block has less than kRunBytes of one unit.
 inline constexpr int kMostUnitsTogether = 16;
 inline constexpr size_t kRunBytes = size_t{64} << 10;
-// Most units of `lanes` lanes each that are read together: a worker's scratch holds the scores and
-// weights of one lane tile.
+// The most units of `lanes` lanes each that may be read together: a worker's scratch holds the
+// scores and weights of one lane tile.
 constexpr int most_units_together(int lanes) {
   return std::min(kMostUnitsTogether, kLaneTile / lanes);
 }
@@ -56,8 +56,8 @@ struct AttentionTask {
   int tokens = 0;
   int first_key = 0, end_key = 0;  // the task's keys, within the segment's tokens
   FetchSetting fetch;              // prefetch setting, used with few lanes
-  // True: few lanes too are computed by the kernel for many lanes, in which a lane's bits do not
-  // depend on the other lanes. Needs units == 1.
+  // True: the kernel for many lanes, in which a lane's bits do not depend on the other lanes, also
+  // computes tasks of few lanes. Needs units == 1.
   bool takes_all_as_many = false;
 
   // A lane sees the keys [low, high): high = min(end_key, visible + row) if causal; low follows
@@ -172,7 +172,7 @@ size_t attention_scratch_bytes(int head_dim);
 // AVX512-BF16 and an even head_dim.
 void attention_avx512_bf16(const AttentionTask& task, void* scratch);
 void attention_few_avx512_bf16(const AttentionTask& task, void* scratch);  // lanes <= kFewLanes
-// Needs bf16 keys, AMX, a head_dim that is a multiple of 32 and a task without has_few_lanes().
+// Needs bf16 keys, AMX, a head_dim that is a multiple of 32, and has_few_lanes() to be false.
 void attention_amx(const AttentionTask& task, void* scratch);
 void attention_f32(const AttentionTask& task, void* scratch, Isa isa);
 void attention_few_f32(const AttentionTask& task, void* scratch, Isa isa);  // lanes <= kFewLanes

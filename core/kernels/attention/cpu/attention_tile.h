@@ -38,7 +38,7 @@ struct RowGroups {
 };
 
 // Prefetch distances in rows, or in groups of rows, for rows that are read at an even pace. near =
-// 0 means the rows just computed, whose loads hit.
+// 0 means the rows just computed, whose loads hit the cache.
 struct Ahead {
   int far, near;
 };
@@ -59,18 +59,19 @@ inline Ahead groups_ahead(const FetchSetting& fetch, size_t row_bytes) {
 // each line costs 2 % when memory is the limit. kNone: the rows have been read already.
 enum class Fetch : uint8_t { kNone, kToL1, kToL2, kTwiceToL1, kTwiceToL2 };
 
-// The lines that the kernel for few lanes fetches while it computes. A prefetch is dropped when the
-// queue of misses is full (seen on Zen 5), which happens when memory is the limit. So far rows are
-// prefetched, and near rows are loaded, which is never dropped. Most of these loads hit; the others
-// still overlap with the work before them, while a miss in the products would fill the schedulers
-// with waiting instructions. Alternatively near rows are prefetched again. Lines are fetched one by
-// one between the products, because a burst fills the load queue.
+// The cache lines that the kernel for few lanes requests while it computes, one by one between the
+// products, because a burst fills the load queue. When memory is the limit, the queue of misses is
+// full and prefetches are dropped (seen on Zen 5), but loads never are. Therefore rows far ahead
+// are prefetched and near rows are loaded, or prefetched again. Most near loads hit; the others
+// overlap with the work before them, while a miss in the products would fill the schedulers with
+// waiting instructions.
 struct FetchAhead {
   const char* far = nullptr;   // rows of a group to prefetch
   const char* near = nullptr;  // rows of a group to load, or to prefetch again; readable
   bool to_l2 = false;          // true: the far prefetch goes to L2; false: to L1
 
-  // For several lanes, which compute more for each line: near rows are always loaded.
+  // Requests a line of both rows, for several lanes. These compute more per line, so near rows are
+  // always loaded.
   void line(size_t byte) const {
     if (to_l2) {
       line<Fetch::kToL2>(byte);
@@ -97,7 +98,7 @@ struct FetchAhead {
   }
 };
 
-// Calls use(constant) with the constant for the setting.
+// Calls use() with the Fetch value for the setting as an integral constant.
 template <typename Use>
 [[gnu::always_inline]] inline void with_setting(const FetchSetting& setting, Use&& use) {
   const bool to_l2 = setting.level == FetchSetting::Level::kL2;
@@ -128,11 +129,12 @@ class RowsAhead {
 };
 
 // Prefetches rows spread over a block's loop: all at once, the lines would overflow the queue of
-// misses and be dropped. Worth its instructions if few lanes leave memory little time.
+// misses and be dropped. Worth its instructions if few lanes compute so briefly that memory has
+// little time.
 class LinesAhead {
  public:
   LinesAhead(const RowGroups& rows, int first, int end) : rows_(rows), next_(first), end_(end) {}
-  // Up to `count` rows are fetched by the next `steps` calls of step(), two lines in each.
+  // Makes the next `steps` calls of step() prefetch up to `count` rows, two lines in each call.
   void take(int count, int steps) {
     lines_ = 0;
     steps_ = steps;
@@ -319,8 +321,9 @@ void walk_groups(const AttentionTask& task, size_t row_bytes, int first, int end
   }
 }
 
-// Copies rows [first + from, first + keys) one after the other and points at the copies. The last
-// group is filled up with the last key, which raises no maximum, and with values of zero.
+// Copies rows [first + from, first + keys) one after the other, and points scratch.keys and
+// scratch.values at the copies. Fills up the last group with the last key, which raises no maximum,
+// and with values of zero.
 inline void copy_rows(const AttentionTask& task, TileScratch& scratch, int unit, int first,
                       int from, int keys) {
   const size_t element_bytes = size_of(task.kv_dtype), row_bytes = scratch.keys.row_bytes;
@@ -397,7 +400,7 @@ inline const float* query_of(const AttentionTask& task, int lane) {
          static_cast<int64_t>(task.head_of(lane)) * task.head_dim;
 }
 
-// Writes a lane's partial result, or merges it into that of its row.
+// Writes a lane's partial result, or merges it into the entry of its row and head.
 inline void store_partial(const AttentionTask& task, const TileScratch& scratch, int lane) {
   constexpr float kLn2 = 0.693147180559945f;
   const int64_t entry = static_cast<int64_t>(task.row_of(lane)) * task.heads + task.head_of(lane);

@@ -44,7 +44,7 @@ inline __m512 correction(__m512 m_old, __m512 m_safe) {
   return _mm512_maskz_mov_ps(seen, _mm512_mask_mov_ps(factor, is_same, _mm512_set1_ps(1.0f)));
 }
 
-// Element (i, j) of 16 x 16 words becomes element (j, i).
+// Transposes a matrix of 16 x 16 words.
 inline void transpose(__m512i* r) {
   __m512i t[16];
   for (int i = 0; i < 16; i += 2) {

@@ -11,8 +11,8 @@
 
 namespace reprise::kernels::cuda {
 
-// Run the tasks of one launch, over caches of one type, on a device of `sms` SMs. Each is in a
-// source file of its own. Throw Error if the kernel cannot start.
+// Each function runs the tasks of one launch, over caches of one type, on a device of `sms` SMs,
+// and has a source file of its own. Throws Error if the kernel cannot start.
 void launch_bf16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
                        int32_t sms, cudaStream_t stream);
 void launch_f16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,

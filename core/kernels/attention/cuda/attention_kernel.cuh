@@ -97,13 +97,14 @@ __device__ __forceinline__ void merge_sums(const AttentionCall& call, const Atte
   }
 }
 
-// The lane's rows of the next two tiles to be started: a lookup may take longer than a tile.
+// Element offsets of the lane's row in the next two tiles to be copied. They are looked up two
+// tiles ahead, because a lookup may take longer than a tile.
 struct Places {
   int64_t next = 0, after_next = 0;
 };
 
-// The tiles of keys one after the other: products, softmax, products. The first kStages - 1 tiles
-// have been started, and the next ones looked up.
+// Computes the tiles of keys one after the other: products, softmax, products. The copies of the
+// first kStages - 1 tiles have been started, and the next two tiles' places looked up.
 template <class Tile>
 __device__ __forceinline__ void compute_tiles(const AttentionCall& call, const AttentionTask& task,
                                               const TileCopies<Tile>& copies, Places places,
@@ -152,7 +153,7 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
     REPRISE_UNROLL
     for (int tile = 0; tile < kStarted + 2; ++tile) places[tile] = copies.look_up(tile);
   }
-  await_previous_kernels();  // the schedule is older than they are
+  await_previous_kernels();  // the schedule, read above, was ready before them
   QueryCopies<Tile> query_copies;
   query_copies.load(call, task, kv_head);
   REPRISE_UNROLL
@@ -161,7 +162,7 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
     copy_async_commit();
   }
   const Places next{places[kStarted], places[kStarted + 1]};
-  auto* const queries = copies.stage_of(Tile::kStages - 1);  // which is not being filled
+  auto* const queries = copies.stage_of(Tile::kStages - 1);  // a stage that is not being filled
   query_copies.store(call, task, queries);
   const ThreadLane lanes[2] = {
       thread_lane(call, task, kv_head, 16 * lane_warp + g),

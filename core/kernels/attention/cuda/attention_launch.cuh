@@ -25,7 +25,7 @@ void with_shape(int shape, std::index_sequence<kIndices...>, Use&& use) {
 
 }  // namespace detail
 
-// T is the type of the caches; `sms` are the device's.
+// T is the type of the caches; `sms` is the device's number of SMs.
 template <typename T>
 void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim, int32_t sms,
                   cudaStream_t stream) {

@@ -34,8 +34,8 @@ __device__ __forceinline__ void store_pair(Out* to, float a, float b) {
   }
 }
 
-// The factor of a lane's sums: 1 in partial results. Computed once a lane, because the compiler
-// would divide for each column.
+// The factor that finishes a lane's sums: 1 / n, or 1 for partial results. Computed once per lane,
+// because the compiler would divide for each column.
 __device__ __forceinline__ float factor_of(const AttentionTask& task, float n) {
   if (task.is_alone == 0) return 1.0f;
   return n == 0.0f ? 0.0f : 1.0f / n;  // NaN is not 0, so it stays NaN

@@ -11,9 +11,9 @@
 
 namespace reprise::kernels::cuda {
 
-// A number by which many indices are divided, since the GPU has no instruction for that: a
-// multiplication and a shift [Granlund and Montgomery, "Division by Invariant Integers using
-// Multiplication", fig. 4.1]. For all indices below 2^31
+// A divisor of many indices, prepared so that a division is a multiplication and a shift, because
+// the GPU has no instruction for integer division [Granlund and Montgomery, "Division by Invariant
+// Integers using Multiplication", fig. 4.1]. For all indices below 2^31
 //   index / value = (floor(index * multiplier / 2^32) + index) >> shift
 // where shift is the least with 2^shift >= value and the multiplier is
 // floor(2^32 (2^shift - value) / value) + 1.
@@ -69,7 +69,7 @@ struct AttentionCall {
   const int64_t* block_offsets = nullptr;  // [blocks]  in elements, from the plan
   const int32_t* row_positions = nullptr;  // [rows]
   int32_t heads = 0, kv_heads = 0;
-  int32_t work = 0;         // tasks of the launch, each for each kv head
+  int32_t work = 0;         // number of (task, kv head) pairs of the launch
   Divisor group;            // query heads of a kv head
   int32_t window = 0;       // 0: none; else keys with q_position - k_position < window are seen
   float scale_log2 = 0.0f;  // scale * log2(e)

@@ -135,7 +135,7 @@ template <class Tile>
 struct TaskKeys {
   using T = typename Tile::T;
 
-  // An element of keys and of values: where a block begins, and how far behind it.
+  // The place of an element in keys and in values: the block's offset, and the distance from it.
   struct Place {
     int64_t block = 0;
     int behind = 0;
@@ -199,8 +199,8 @@ struct TileCopies : TaskKeys<Tile> {
     return ring + tile % Tile::kStages * Tile::kStageElements;
   }
 
-  // The lane's row of the tile: an element of keys and of values. Behind the task's keys, the last
-  // one's; there must be one.
+  // Element offset, in keys and in values, of the lane's row of the tile. Rows beyond the task's
+  // keys get the last key's offset; the task must have a key.
   __device__ __forceinline__ int64_t look_up(int tile) const {
     const int key = min(tile * Tile::kKeys + row, num_keys - 1);
     return this->place_of(first_token + static_cast<unsigned>(key)).element();
@@ -228,7 +228,7 @@ struct TileCopies : TaskKeys<Tile> {
   }
 };
 
-// Eight queries of type Q, loaded to one or two words, as T.
+// Converts eight elements of queries from Q, loaded as one or two words of 16 bytes, to T.
 template <typename T, typename Q>
 __device__ __forceinline__ uint4 queries_as(const uint4 (&words)[2]) {
   if constexpr (std::is_same_v<Q, T>) {
@@ -262,9 +262,9 @@ __device__ __forceinline__ void with_dtype(DType dtype, Use&& use) {
   }
 }
 
-// A thread's share of queries on their way to shared memory, rounded to T; 0 for lanes beyond the
-// task's. kThreads threads, of which this is number `thread`, have kLanes lanes of the tile from
-// first_lane on. They are loaded long before they are stored.
+// A thread's share of the queries that kThreads threads copy to shared memory: kLanes lanes of the
+// tile from first_lane on, rounded to T, 0 for lanes beyond the task's. `thread` is this thread's
+// number. Queries are loaded long before they are stored.
 template <class Tile, int kLanes = Tile::kLanes, int kThreads = Tile::kThreads>
 struct QueryCopies {
   static constexpr unsigned kChunks = Tile::kChunks;
@@ -282,7 +282,7 @@ struct QueryCopies {
     return static_cast<int>((thread + static_cast<unsigned>(round * kThreads)) % kChunks) *
            Tile::kChunk;
   }
-  // A lane beyond the task's loads the last one's.
+  // Loads the queries. A lane beyond the task's loads those of the last lane.
   __device__ __forceinline__ void load(const AttentionCall& call, const AttentionTask& task,
                                        int kv_head) {
     with_dtype(call.q_dtype, [&](auto zero) {
@@ -315,9 +315,9 @@ struct QueryCopies {
 
 // ---- Products and softmax of one warp: 16 lanes, kWarpKeys keys at a time ----
 
-// m is the largest score so far in units of log2; n is the sum of the weights 2^(score - m), o the
-// sum of the values times their weights [ChunkAttention §3.2, eq. 1]. n is this thread's share: it
-// covers the keys whose scores the thread holds.
+// The running softmax: m is the largest score so far in units of log2, n the sum of the weights
+// 2^(score - m), o the sum of the values times their weights [ChunkAttention §3.2, eq. 1]. n is
+// this thread's share: it covers the keys whose scores the thread holds.
 template <class Tile>
 struct WarpState {
   // Fragments `a` of the queries; warpgroups read these from shared memory instead.
@@ -341,7 +341,7 @@ __device__ __forceinline__ void load_queries(WarpState<Tile>& state,
                      queries + Tile::at(Tile::kLanes, first + lane % 16, 16 * k + lane / 16 * 8));
 }
 
-// Before any score.
+// Sets m and n to their values before any score.
 template <class Tile>
 __device__ __forceinline__ void begin_softmax(WarpState<Tile>& state) {
   REPRISE_UNROLL
@@ -407,8 +407,9 @@ __device__ __forceinline__ void start_keys(const typename Tile::T* queries,
                                      moved_matrix<T>(b, in_panels(Tile::kKeys, 16 * k)));
 }
 
-// Scores in units of log2, with bias, or products that weigh_scores() scales if there may be none;
-// -inf if a lane does not see the key. `first` is the index of the warp's first key.
+// Turns products into scores in units of log2, with bias. Without kMayHaveBias they stay products,
+// which weigh_scores() scales. A key that a lane does not see gets -inf. `first` is the index of
+// the warp's first key.
 template <class Tile>
 __device__ __forceinline__ void finish_scores(const AttentionCall& call, const AttentionTask& task,
                                               const ThreadLane (&lanes)[2], int first,
@@ -443,8 +444,8 @@ __device__ __forceinline__ void finish_scores(const AttentionCall& call, const A
   }
 }
 
-// A sum or maximum over a thread's scores of a lane is kept in this many parts, which do not wait
-// for each other.
+// Number of parts in which a thread sums, or takes the maximum of, a lane's scores; the parts do
+// not wait for each other.
 inline constexpr int kChains = 4;
 
 // Combines the values of the four threads that share a lane.
@@ -454,8 +455,8 @@ __device__ __forceinline__ float over_quad(float x, Combine&& combine) {
   return combine(x, __shfl_xor_sync(kAllLanes, x, 2));
 }
 
-// Below this, a product scaled and reduced by m in one rounding exceeds 0 by less than 1 where it
-// should be 0. For larger scores the product is rounded first, as m was.
+// If |m| is below this bound, product * scale - m is computed with one rounding: where it should be
+// 0, it is less than 1. For a larger m the scaled product is rounded first, as m was.
 inline constexpr float kFusedBelow = 0x1p24f;
 
 // Raises m to the tile's scores, turns these into weights 2^(score - m) and adds them to n.
@@ -505,8 +506,7 @@ __device__ __forceinline__ float2 weigh_scores(const AttentionCall& call, WarpSt
   return {corrections[0], corrections[1]};
 }
 
-// Scales the sums of the values so far for the new m, if that of any of the warp's lanes was
-// raised.
+// Scales o by the corrections, if any lane of the warp has raised its m.
 template <class Tile>
 __device__ __forceinline__ void correct_sums(WarpState<Tile>& state, float2 corrections) {
   if (__all_sync(kAllLanes, corrections.x == 1.0f && corrections.y == 1.0f)) return;

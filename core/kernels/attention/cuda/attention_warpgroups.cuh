@@ -6,12 +6,12 @@
 //
 //   producer   copies the keys and the values of tiles to two rings of kStages tiles each, and the
 //              tasks themselves to a ring, as far ahead as the rings allow.
-//   consumers  have 64 lanes each and wait for nobody but the producer. The scores of a tile are
-//              multiplied together with the values of the tile before it; while the tensor cores
-//              still add those values, the softmax of the new scores is computed.
+//   consumers  have 64 lanes each and start products in turns. The scores of a tile are multiplied
+//              together with the values of the tile before it; while the tensor cores still add
+//              those values, the softmax of the new scores is computed.
 //
-// Who may touch a stage is told by barriers in shared memory: `full` when its bytes have arrived
-// and wgmma may read them, `empty` when both consumers have read them.
+// Each stage has two barriers in shared memory: `full` says that its bytes have arrived and wgmma
+// may read them, `empty` says that both consumers have read them.
 #pragma once
 
 #include "core/kernels/attention/cuda/attention_output.cuh"
@@ -22,10 +22,11 @@ namespace reprise::kernels::cuda {
 
 inline constexpr int kWarpsOfGroup = 4, kConsumers = 2;
 inline constexpr int kGroupThreads = kWarpsOfGroup * kWarp;
-// Registers of a thread: 168 are there for each when the block starts.
+// Registers of a thread. Each has 168 when the block starts.
 inline constexpr int kProducerRegisters = 56, kConsumerRegisters = 224;
 
-// A place in a ring: how often it has been gone round tells which phase of its barriers is meant.
+// A place in a ring of stages. `round` counts the turns round the ring and selects the phase of the
+// stage's barriers.
 template <int kStages>
 struct RingPlace {
   int stage = 0;
@@ -41,15 +42,15 @@ struct RingPlace {
 // Shared memory behind the queries.
 template <class Tile>
 struct WarpgroupControl {
-  // One whose results are being stored, one that is computed, and one whose copies push out the
-  // reports of the other's.
+  // One task whose results are being stored, one that is computed, and one whose copies push out
+  // the reports of the computed one's copies.
   static constexpr int kTasks = 3;
   struct Stage {
     SharedBarrier full, empty;
   };
   Stage keys[Tile::kStages], values[Tile::kStages], task[kTasks];
-  SharedBarrier own[kConsumers];   // of a consumer's threads among themselves
-  SharedBarrier turn[kConsumers];  // one may start products; told by the other
+  SharedBarrier own[kConsumers];   // a consumer's threads wait for each other
+  SharedBarrier turn[kConsumers];  // consumer i may start products; the other one says so
   AttentionTask tasks[kTasks];
 
   __device__ void init() {
@@ -84,28 +85,28 @@ struct WarpgroupMemory {
   }
 };
 
-// The pieces of work of a block, in each round one: tasks are sorted by length, so every second
-// round is dealt out backwards.
+// The (task, kv head) pairs of a block, one in each round. Tasks are sorted by length, so every
+// second round is dealt out backwards.
 struct BlockWork {
   int round = 0;
 
-  // Below call.work, or the block has no more.
+  // Index of this round's pair; the block has no more work if it is call.work or above.
   __device__ __forceinline__ int index() const {
     const int blocks = static_cast<int>(gridDim.x), block = static_cast<int>(blockIdx.x);
     return round * blocks + (round % 2 == 0 ? block : blocks - 1 - block);
   }
 };
 
-// A warp has done something that others wait for.
+// Arrives at the barrier once for the whole warp.
 __device__ __forceinline__ void warp_arrive(SharedBarrier& barrier) {
   __syncwarp();
   if (threadIdx.x % kWarp == 0) barrier_arrive(&barrier);
 }
 
-// The producer's copies under way. They arrive in the order in which they were started, and are
-// told when kLag more have been started, or at the end: telling of each at once would mean to wait
-// for it. With more than four, a stage that a consumer could free would wait for a report that only
-// the next copy into it makes.
+// Reports the producer's finished copies to their `full` barriers. Copies finish in the order in
+// which they were started. Each is reported when kLag more have been started, or at the end,
+// because an earlier report would have to wait for the copy. With kLag above four, a stage that a
+// consumer could free would wait for a report that only the next copy into that stage makes.
 struct CopyReports {
   static constexpr int kLag = 2;
   SharedBarrier* waiting[kLag] = {};
@@ -158,8 +159,8 @@ struct HalfTileCopies : TaskKeys<Tile> {
       : Keys(call, task, kv_head),
         has_groups(first_token % kGroup == 0 && block_tokens.value % kGroup == 0) {}
 
-  // The place of the lane's row of a tile, or of its group. Behind the task's keys, the last one's;
-  // there must be one.
+  // The place of the lane's row of a tile, or of the row's group. Rows beyond the task's keys get
+  // the last key's place; the task must have a key.
   __device__ __forceinline__ Place look_up(int tile) const {
     const int lane = static_cast<int>(threadIdx.x % kWarp);
     const int row = first_row() + (has_groups ? lane * kGroup % kRows : lane);
@@ -236,19 +237,19 @@ __device__ __forceinline__ void produce(const AttentionCall& call) {
   for (BlockWork work; work.index() < call.work; ++work.round, slot.advance()) {
     const AttentionTask& task = call.tasks[work.index() / call.kv_heads];
     const Copies copies(call, task, work.index() % call.kv_heads);
-    // `now`: places of the tile whose values are copied next. `next`: of the tile behind it, whose
-    // keys are copied before them.
+    // `now`: places of the tile whose values are copied next. `next`: places of the tile after it,
+    // whose keys are copied before those values.
     typename Copies::Place now, next;
     if (copies.tiles > 0) next = copies.look_up(0);
     barrier_wait(&control.task[slot.stage].empty, slot.round ^ 1);
     if (threadIdx.x == 0) control.tasks[slot.stage] = task;
-    // By all warps: a task without keys could otherwise be over before each of them has waited.
+    // All warps arrive: a task without keys could otherwise be over before each warp has waited.
     warp_arrive(control.task[slot.stage].full);
     if (task.lanes == 0 || copies.tiles == 0) {
       reports.finish();  // nothing follows that would push them out
       continue;
     }
-    if (!may_read) await_previous_kernels();  // the schedule is older than they are
+    if (!may_read) await_previous_kernels();  // the schedule was ready before them
     may_read = true;
     const auto copy = [&](auto& place, auto& stages, int tile, const auto& rows, const T* from,
                           T* to) {
@@ -286,7 +287,7 @@ struct Consumer {
   __device__ __forceinline__ Consumer(const AttentionCall& of_call, int of_number)
       : call(of_call), number(of_number) {}
 
-  // All of the warpgroup's threads have come here.
+  // Waits until all of the warpgroup's threads have come here.
   __device__ __forceinline__ void meet() {
     SharedBarrier& own = memory.control().own[number];
     warp_arrive(own);
@@ -317,7 +318,7 @@ struct Consumer {
     warp_arrive(memory.control().keys[keys.stage].empty);
     keys.advance();
   }
-  // Starts to add the values of the tile whose weights are known, or the task's first values.
+  // Starts o += weights v for the tile whose weights are known, or o = weights v if `are_first`.
   __device__ __forceinline__ void begin_values(WarpState<Tile>& state,
                                                const WarpWeights<Tile>& weights, bool are_first) {
     barrier_wait(&memory.control().values[values.stage].full, values.round);
@@ -341,8 +342,8 @@ struct Consumer {
     return (task.end_key - task.first_key + Tile::kKeys - 1) / Tile::kKeys;
   }
 
-  // A task's tiles, of whose first one the scores have been started, up to the weights of the last
-  // one.
+  // Computes a task's tiles up to the weights of the last one. The products for the first tile's
+  // scores have been started.
   __device__ __forceinline__ void compute(const AttentionTask& task, const ThreadLane (&lanes)[2],
                                           WarpScores<Tile>& scores, WarpWeights<Tile>& weights,
                                           WarpState<Tile>& state) {
@@ -369,7 +370,7 @@ struct Consumer {
   }
 };
 
-// The tasks of a consumer one after the other, as the producer tells of them.
+// The tasks of a consumer, one after the other, as the producer announces them.
 template <class Tile>
 struct TaskQueue {
   const AttentionCall& call;
@@ -406,9 +407,9 @@ struct TaskQueue {
     return task().lanes > 0 && task().first_key < task().end_key;
   }
 
-  // Goes on to the next task that has keys, and finishes those that have none. False if there is no
-  // more. The consumer must have freed the tasks before: the slot of one is needed for the third
-  // behind it.
+  // Goes on to the next task that has keys, and finishes those that have none. Returns false if no
+  // task is left. The consumer must have freed all earlier tasks: a task's slot is needed for the
+  // third task after it.
   __device__ __forceinline__ bool find() {
     for (; work.index() < call.work; advance()) {
       if (has_keys()) return true;
@@ -425,13 +426,13 @@ struct TaskQueue {
   }
 };
 
-// Tasks with keys that follow one another: a task's queries are brought while the last values of
-// the task before it are added, and its first scores are multiplied while that one's results are
-// stored.
+// Runs the tasks of a consumer. If the next task has keys, its queries are brought while the last
+// values of the current task are added, and its first scores are multiplied while the results of
+// the current task are stored.
 template <class Tile>
 __device__ __forceinline__ void consume(const AttentionCall& call) {
   using Own = Consumer<Tile>;
-  // By a shuffle, so that the compiler knows that a warp takes one branch.
+  // A shuffle tells the compiler that all threads of a warp take the same branch.
   Own own(call, __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kGroupThreads, 0) - 1);
   TaskQueue<Tile> queue{
       .call = call, .control = own.memory.control(), .first_lane = own.first_lane()};
@@ -443,7 +444,7 @@ __device__ __forceinline__ void consume(const AttentionCall& call) {
     fence_async_proxy();
   };
   await_previous_kernels();
-  // The task whose results are there; none before the first one.
+  // The task whose results are computed but not stored; null before the first one.
   const AttentionTask* last = nullptr;
   SharedBarrier* last_empty = nullptr;
   LaneResults<Tile> results;

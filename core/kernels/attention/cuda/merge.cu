@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(kThreads) merge_rows(const MergeCall call) {
   const int32_t row = call.rows[merged];
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int32_t begin = call.begin[merged], end = call.begin[merged + 1];
-  await_previous_kernels();  // the schedule is older than they are
+  await_previous_kernels();  // the schedule, read above, was ready before them
   if (row < 0) return;
   const auto entry_of = [&](int32_t part) { return call.entries[part] + head; };
 

@@ -29,8 +29,8 @@ struct GpuModel {
 
   // 2^x: 16 results per clock and SM (programming guide, "Arithmetic Instructions").
   [[nodiscard]] double exponentials_per_us() const { return 16.0 * sms * clock_ghz * 1e3; }
-  // L2: 5120 bytes per clock on A100 (white paper). None is published for H100; an H200 read
-  // 5313 GB/s from half of it (`reprise probe`).
+  // L2: 5120 bytes per clock on A100 (white paper). No rate is published for H100; an H200 read
+  // 5313 GB/s from half of its L2 (`reprise probe`).
   [[nodiscard]] double l2_bytes_per_us() const {
     return architecture == Architecture::kSm80 ? 5120.0 * clock_ghz * 1e3 : 5313e3;
   }
@@ -71,9 +71,10 @@ inline constexpr GpuModel kH200 = {.name = "H200",
                                    .l2_bytes = 50 << 20,
                                    .has_warpgroups = true};
 
-// The model of a device, from what the CUDA runtime tells of it; `sms` is the device's own. Devices
-// without a model above get the A100's (compute capability 8.x, with less shared memory above 8.0)
-// or the H100's. Throws Error below 8.0, which lacks cp.async and the products of the kernels.
+// The model of a device, from what the CUDA runtime tells of it, with the device's own `sms`.
+// Devices without a model above get the A100's (compute capability 8.x, with less shared memory
+// above 8.0) or the H100's. Throws Error below 8.0, which lacks cp.async and the products of the
+// kernels.
 GpuModel gpu_model(std::string_view device_name, int major, int minor, int sms);
 
 // Data and operations of one layer's attention.

@@ -14,8 +14,8 @@
 
 namespace reprise::kernels::cuda {
 
-// Tasks of one tile shape and cache dtype. One launch runs them, with a block for each task and kv
-// head.
+// Tasks of one tile shape and cache dtype, which one launch runs: a block for each (task, kv head),
+// or at most one block per SM if the shape is by_warpgroups.
 struct TileLaunch {
   int32_t shape = 0;  // index in kTileShapes
   DType dtype = DType::kBF16;

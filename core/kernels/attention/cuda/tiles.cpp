@@ -15,14 +15,15 @@ namespace {
 constexpr std::array<int32_t, 3> kTilesSm80 = {0, 2, 3};
 constexpr std::array<int32_t, 5> kTilesSm90 = {0, 1, 2, 4, 5};
 
-// As an H200 and an H100 showed them for steps like the papers' (docs/gpu_results.md): another
-// launch, the launch that merges, and what a block waits for before its first product and after its
-// last one. Where blocks follow one another on an SM, the later ones wait while others compute.
+// Measured on an H200 and an H100 with steps like the papers' (docs/gpu_results.md): the time of
+// one more launch, of the launch that merges, and of a block's waits before its first product and
+// after its last one. Where blocks follow one another on an SM, later ones wait while others
+// compute.
 constexpr double kLaunchUs = 6.0, kMergeUs = 3.0, kBlockUs = 3.5;
 constexpr double kLaterBlocks = 0.6, kLaterLoneBlocks = 0.95;  // shares of kBlockUs
-// A part has at least two key tiles, so that one is copied while the other is computed.
 // The arithmetic around an exponential takes as long as the exponential does.
 constexpr double kSoftmaxCost = 2.0;
+// A part has at least two key tiles, so that one is copied while the other is computed.
 constexpr int64_t kLeastTilesOfPart = 2;
 constexpr double kOverlapLoss = 0.1;  // share of the shorter times that the longest does not hide
 constexpr int64_t kMostParts = 64;
@@ -114,15 +115,15 @@ double waits_us(double blocks, double resident, const GpuModel& gpu) {
   return kBlockUs * (1.0 + (resident > 1.0 ? kLaterBlocks : kLaterLoneBlocks) * later);
 }
 
-// How the items of a launch are cut, and its time.
+// How the items of a launch are cut, and the launch's time.
 struct Cut {
   std::vector<int32_t> parts;  // of launch.items
   double us = 0.0;
   bool is_split = false;
 };
 
-// The cut whose parts are given: whole waves of blocks as long as `share_us`, what each block waits
-// for, and writing and reading partial results.
+// The cut with the given parts. Its time has whole waves of blocks as long as `share_us`, the waits
+// of each block, and writing and reading partial results.
 Cut cut_into(const Launch& launch, std::vector<int32_t> parts, double share_us,
              const GpuModel& gpu) {
   Cut cut{.parts = std::move(parts)};

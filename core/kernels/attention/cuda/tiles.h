@@ -17,7 +17,7 @@
 
 namespace reprise::kernels::cuda {
 
-// Shared memory by which warpgroups tell each other what they have done.
+// Bytes of shared memory that hold the barriers and tasks of warpgroups.
 inline constexpr int64_t kControlBytes = 512;
 
 // A block of threads computes `lanes` lanes (see attention_task.h) against `keys` keys at a time.

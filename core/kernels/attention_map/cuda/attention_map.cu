@@ -18,7 +18,7 @@ namespace reprise::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-// at least; allows up to 128 registers, with which nothing is spilled
+// Least blocks of an SM. Allows up to 128 registers, with which nothing is spilled.
 constexpr int kBlocksOfSm = 4;
 constexpr int kWarpRows = 16;
 constexpr int kKeys = 64;
@@ -94,8 +94,8 @@ __device__ float alibi(const ComputeMap& call, float slope, int key, int query) 
   return call.factor * (rounded(key) - rounded(query));
 }
 
-// For the warp's rows, whose scores its lanes have written: turns scores into weights, masked ones
-// into 0.
+// Turns the scores of the warp's rows, which its lanes have written, into weights; masked ones
+// become 0.
 __device__ void softmax_rows(const ComputeMap& call, const WarpRows& rows, int64_t head) {
   for (int row = rows.first; row < min(rows.first + kWarpRows, rows.end); ++row) {
     float* weights = call.map + (head * call.rows + row) * call.keys;

@@ -1,4 +1,4 @@
-// Numbers that are clipped: memory bandwidth is the limit.
+// Clips numbers: memory bandwidth is the limit.
 #include "core/kernels/clip/cuda/clip.cuh"
 
 #include "core/kernels/shared/cuda/elements.cuh"

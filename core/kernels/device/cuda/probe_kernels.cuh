@@ -8,7 +8,7 @@
 
 namespace reprise::kernels::cuda {
 
-// Reads all 16-byte words once, in the tightest loop we can write.
+// Reads all 16-byte words once, in a loop that does little else.
 struct ReadWords {
   static constexpr int kThreads = 256;  // threads of a block
   static constexpr size_t kWordBytes = 16;

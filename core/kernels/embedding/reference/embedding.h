@@ -1,4 +1,4 @@
-// Rows of a table by their definition: the oracle of embeddings and of picking rows.
+// Embedding by its definition: the oracle of the kernels that copy rows of a table.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace reprise::kernels::reference {
 
-// Row ids[r] of table [entries, cols] for each r, [rows, cols]. Also the oracle of gather_rows.
+// Returns [rows, cols]: row ids[r] of table [entries, cols] for each r. Also the oracle of
+// gather_rows.
 std::vector<float> embedding(std::span<const float> table, int64_t cols,
                              std::span<const int32_t> ids);
 

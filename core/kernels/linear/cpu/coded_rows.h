@@ -1,4 +1,4 @@
-// Multiplies input rows with panels of codes as these are read.
+// Multiplies input rows with panels of codes, which are decoded as they are read.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,7 @@ class Ahead {
   [[nodiscard]] const char* panel() const { return panel_; }
   [[nodiscard]] int64_t panel_bytes() const { return bytes_; }
 
-  // Before the step that begins `at` bytes into the panel. kLocality as in with_locality().
+  // Called before the step that begins `at` bytes into the panel. kLocality as in with_locality().
   template <int kLocality>
   void step(int64_t at) {
     if constexpr (kLocality >= 0) {

@@ -31,7 +31,7 @@ constexpr int kStreamedRows = 12, kBlockRows = 4;
 constexpr int kBlockVectors = kAccumulators / kLinearRows;
 constexpr int kBlockOutputs = kBlockVectors * kN;
 constexpr int64_t kRowBytes = kOutputs * int64_t{sizeof(float)};
-// Slices of outputs narrower than the panel take turns at so many words, which stay in L1.
+// Slices of outputs narrower than the panel take turns at this many words, which stay in L1.
 constexpr int64_t kTurnWords = 32;
 constexpr int64_t kTurnBytes = kTurnWords * kRowBytes;
 
@@ -88,7 +88,7 @@ HWY_INLINE void stream_slice(const LinearTask& task, const Slice& slice, float (
       hn::Store(sum[r][c], d, sums[slice.row + r] + slice.column + kN * c);
 }
 
-// Fewer rows than a block has.
+// Multiplies fewer rows than a block has.
 template <int kRows, bool kBf16, int kLocality>
 void stream_few(const LinearTask& task) {
   constexpr int kVectors = slice_vectors(kRows), kWidth = kVectors * kN;
@@ -103,7 +103,7 @@ void stream_few(const LinearTask& task) {
   for (int r = 0; r < kRows; ++r) store_row(task, r, sums[r]);
 }
 
-// Blocks of rows, of which the first one fetches.
+// Multiplies blocks of rows; the first block prefetches.
 template <bool kBf16, int kLocality>
 void stream_blocks(const LinearTask& task) {
   alignas(64) float sums[kStreamedRows][kOutputs] = {};
@@ -134,7 +134,8 @@ void stream_blocks(const LinearTask& task) {
 
 // Inputs of a part: its weights for a block's outputs take at most 16 KiB, the half of a small L1.
 constexpr int64_t kPartInputs = std::min(256, (16 << 10) / 4 / kBlockOutputs);
-// So many blocks of rows fetch the next part. More than kStreamedRows rows make at least as many.
+// Number of blocks of rows that fetch the next part. More than kStreamedRows rows make at least
+// this many blocks.
 constexpr int kFetchBlocks = 2;
 constexpr int64_t kFetchInputs = 4;
 

@@ -90,7 +90,7 @@ void multiply(Block block, int rows, const char* ahead) {
   }
 }
 
-// Memory limits the product of a batch, computing that of a large batch. Small blocks read memory
+// Memory limits the product of a batch, arithmetic that of a large batch. Small blocks read memory
 // faster, with few requests at a time; large blocks load and store the sums less often. (Zen 5,
 // TinyLlama's layers, prefetching 8 and 32 KiB ahead: with 16 rows the small blocks took 0.99 of
 // the large ones' time, with 8 rows 0.90, with 32 rows 1.16.)

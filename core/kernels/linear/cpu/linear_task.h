@@ -69,17 +69,18 @@ template <int kLocality, int64_t kLines>
   }
 }
 
-// Both: bf16 weights, AVX512-BF16. The first takes up to kLinearRows rows, the second up to
-// kManyLinearRows.
+// For bf16 weights, with AVX512-BF16. The first function takes up to kLinearRows rows, the second
+// up to kManyLinearRows.
 void linear_panel_avx512_bf16(const LinearTask& task);
 void linear_rows_avx512_bf16(const LinearTask& task);
-// bf16 weights, AMX, up to kMostTileRows.
+// For bf16 weights, with AMX; takes up to kMostTileRows rows.
 void linear_amx(const LinearTask& task);
-// f32 arithmetic, any weights, up to kMostRowsF32. The inputs of more than 12 rows are a multiple
-// of 4.
+// For any weights, in f32 arithmetic; takes up to kMostRowsF32 rows. With more than 12 rows the
+// number of inputs must be a multiple of 4.
 void linear_panel_f32(const LinearTask& task, Isa isa);
 
-// Writes the wanted ones of a row's 64 sums plus the bias; adds them to `out` with `accumulate`.
+// Adds the bias to the wanted ones of a row's 64 sums and writes them; with `accumulate`, adds them
+// to `out`.
 inline void store_outputs(const LinearTask& task, int row, const float* sums) {
   const int64_t first = row * task.out_stride;
   sums += task.skipped;

@@ -1,5 +1,5 @@
-// Multiplies the input rows of a call with panels of plain weights, one panel at a time, with our
-// own kernels.
+// Multiplies the input rows of a call with panels of plain weights, one panel at a time, without
+// oneDNN.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +50,8 @@ void for_panels(const Context& context, const Outputs& outputs, int64_t run, int
   return (rows + parts - 1) / parts;
 }
 
-// Calls copy(item, worker) for every item. A thread copies few values in less time than a fork
-// takes, so it does that alone.
+// Calls copy(item, worker) for every item. Few values are copied by the calling thread alone, which
+// takes less time than a fork.
 template <typename Fn>
 void copy_items(const Context& context, int64_t items, int64_t values, Fn&& copy) {
   constexpr int64_t kSerialValues = 1 << 16;
@@ -72,16 +72,16 @@ struct LinearTask;
 // end together.
 [[nodiscard]] int64_t panels_per_run(const Context& context, const Outputs& outputs);
 
-// True if our kernels stream plain weights for up to 64 rows, not only for
+// True if the streaming kernels take plain weights with up to 64 rows, not only up to
 // LinearCall::kStreamedRows.
 [[nodiscard]] bool streams_batches(DType dtype, const Context& context);
-// True if plain weights are multiplied with m rows in AMX's tiles; a single row is faster without,
-// but has other bits then.
+// True if plain weights are multiplied with m rows in AMX's tiles; a single row is faster without
+// tiles, but then has other bits.
 [[nodiscard]] bool multiplies_in_tiles(DType dtype, int64_t m, const Context& context);
 // The prefetch of plain weights in a product of m rows.
 [[nodiscard]] WeightFetch Context::*plain_fetch(DType dtype, int64_t m);
 
-// Multiplies without AMX's tiles, for calls for which multiplies_in_tiles() is false.
+// Multiplies without AMX's tiles: for calls where multiplies_in_tiles() is false.
 class PanelRows {
  public:
   // The call's x [m, cols] is in `dtype`; if panels are deeper than cols, a padded copy is made in

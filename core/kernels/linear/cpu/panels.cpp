@@ -114,7 +114,7 @@ void Panels::multiply_in_tiles(const LinearCall& call, const Outputs& outputs,
     const TileRows rows(call,
                         {.cols = cols(), .first = first, .end = std::min(first + block, cols())},
                         workspace, context);
-    // A part's rows meet all panels before those of the next part.
+    // The rows of a part are multiplied with all panels before the next part begins.
     parallel_for(context, outputs.panels() * rows.parts(), [&](int64_t item, int) {
       const int64_t part = item / outputs.panels(), at = item % outputs.panels();
       const auto weights = [&](int64_t ahead) {

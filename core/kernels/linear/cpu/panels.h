@@ -1,5 +1,5 @@
-// Plain weights on the CPU: panels of 64 outputs that both our streaming kernel and oneDNN's matrix
-// product read.
+// Plain weights on the CPU: panels of 64 outputs, read both by the streaming kernels here and by
+// oneDNN's matrix product.
 #pragma once
 
 #include <cstdint>

@@ -37,8 +37,8 @@ class Product {
   std::unique_ptr<const Primitive> primitive_;
 };
 
-// Null if oneDNN has no fast implementation for this processor and packing. Throws Error if it
-// fails otherwise.
+// Returns null if oneDNN has no fast implementation for this processor and packing. Throws Error
+// for any other failure.
 [[nodiscard]] std::shared_ptr<const Product> make_product(const ProductShape& shape);
 
 // False in a build without oneDNN (REPRISE_ONEDNN), in which make_product() always returns null.

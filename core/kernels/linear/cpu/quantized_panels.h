@@ -1,5 +1,5 @@
-// A weight store of codes: few rows are multiplied with the codes as these are read, many with
-// panels expanded to plain weights.
+// A weight matrix stored as codes. Few input rows are multiplied with the codes as they are read,
+// many with panels that are expanded to plain weights.
 #pragma once
 
 #include <cstdint>

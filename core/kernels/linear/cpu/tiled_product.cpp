@@ -58,7 +58,8 @@ namespace {
 TileShape shape_of(int64_t m, const ProductWeights& w) {
   if (!w.are_made)
     return tile_shape(m, w.n, w.k, w.n * w.k * static_cast<int64_t>(size_of(w.dtype)));
-  // Divided like a matrix that no cache holds, and along the outputs so that threads share them.
+  // Tiles are chosen as for a matrix that no cache holds, then divided along the outputs so that
+  // threads share them.
   TileShape shape = tile_shape(m, w.n, w.k, std::numeric_limits<int64_t>::max());
   constexpr int64_t kWantedTiles = 16, kMadeBytes = 1 << 19;
   const int64_t output_bytes = w.k * static_cast<int64_t>(size_of(w.dtype));

@@ -39,7 +39,7 @@ class TiledProduct {
   // False if oneDNN has no fast product for a tile.
   [[nodiscard]] bool is_fast() const;
   [[nodiscard]] int64_t tiles() const { return row_tiles_ * output_tiles_; }
-  // Tile i is tile i % row_tiles() of the rows of tile i / row_tiles() of the outputs.
+  // Tile i combines row tile i % row_tiles() with output tile i / row_tiles().
   [[nodiscard]] int64_t row_tiles() const { return row_tiles_; }
   [[nodiscard]] int64_t output_tiles() const { return output_tiles_; }
   // First output of a tile in [0, n), a multiple of 64.

@@ -1,4 +1,4 @@
-// The rotation itself, for the kernels that do it.
+// The rotation of rotary embedding, shared by the kernels that rotate.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ struct RotatedPairs {
   Elements<float, kCount> low, high;
 };
 
-// Pairs c, c + 1, ... of a head, whose first element c is `at`, rotated by their row's angles.
+// Returns pairs c, c + 1, ... of a head, rotated by their row's angles. `at` points to the head's
+// element c.
 template <int kCount>
 __device__ __forceinline__ RotatedPairs<kCount> rotated_pairs(const RotaryCall& call, int64_t row,
                                                               unsigned c, const float* at) {

@@ -1,4 +1,4 @@
-// Tensor elements in kernels: CUDA's types for ours, and conversion through f32.
+// Tensor elements in kernels: CUDA's types for each DType, and conversion through f32.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -47,8 +47,8 @@ template <int kCount, typename T>
 __device__ __forceinline__ void store_elements(T* to, const Elements<T, kCount>& elements) {
   *reinterpret_cast<Elements<T, kCount>*>(to) = elements;
 }
-// True if arrays at these addresses can be accessed `count` elements at a time, wherever these
-// distances of elements lead from there.
+// True if arrays at these addresses can be accessed `count` elements at a time, also at any
+// multiple of these distances (in elements) from them.
 inline bool allows_elements(int64_t count, std::initializer_list<const void*> addresses,
                             std::initializer_list<int64_t> distances) {
   return std::all_of(addresses.begin(), addresses.end(),
@@ -62,8 +62,8 @@ inline unsigned blocks_for(int64_t items, int threads) {
   return static_cast<unsigned>((items + threads - 1) / threads);
 }
 
-// A grid for rows of items: blocks_for() a row, and as many rows as a grid may have. Its kernels go
-// through rows blockIdx.y, blockIdx.y + gridDim.y, ...
+// A grid for rows of items: blocks_for() blocks for each row, and as many rows as a grid may have.
+// Its kernels loop over rows blockIdx.y, blockIdx.y + gridDim.y, ...
 inline dim3 grid_of_rows(int64_t rows, int64_t items, int threads) {
   constexpr int64_t kMostRows = 65535;
   return dim3(blocks_for(items, threads), static_cast<unsigned>(std::min(rows, kMostRows)));

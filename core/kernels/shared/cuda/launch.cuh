@@ -23,8 +23,8 @@ struct LaunchShape {
   dim3 grid;                // blocks; an empty grid runs nothing
   dim3 block;               // threads
   size_t shared_bytes = 0;  // dynamic shared memory of a block, see dynamic_shared()
-  // True: blocks may start while the kernel before it in the stream still runs, as soon as all of
-  // that one's blocks have called let_next_kernel_begin() or ended. The kernel must then call
+  // True: blocks may start while the previous kernel in the stream still runs, once all blocks of
+  // that kernel have called let_next_kernel_begin() or ended. This kernel must then call
   // await_previous_kernels() before it touches memory that another kernel writes or reads.
   bool begins_early = false;
 };
@@ -43,7 +43,7 @@ inline void check_launch(cudaError_t code, const LaunchShape& shape) {
 }
 
 #ifndef REPRISE_CUDA_ON_CPU
-// Whether the device lets kernels begin early: from compute capability 9.0 on.
+// True if the device lets kernels begin early: from compute capability 9.0 on.
 inline bool kernels_may_overlap() {
   static const bool may = [] {
     int device = 0, major = 0;

@@ -258,8 +258,8 @@ __device__ __forceinline__ constexpr uint64_t moved_matrix(uint64_t matrix, int 
   return matrix + static_cast<uint64_t>(elements * static_cast<int>(sizeof(T)) / 16);
 }
 
-// Needed before the barrier after which wgmma reads shared memory that this thread has written,
-// directly or by copies that it has waited for.
+// Lets wgmma see what this thread wrote to shared memory, directly or by copies that it has waited
+// for. Call it before the barrier after which wgmma reads.
 __device__ __forceinline__ void fence_async_proxy() {
 #ifdef REPRISE_CUDA_ON_CPU
   cuda_on_cpu::fence_async_proxy();
@@ -327,8 +327,7 @@ __device__ __forceinline__ void hold(float (&c)[kTiles][4]) {
 }
 #endif
 
-// Needed before products are started, after the registers of their sums `c` and of their `a` are
-// written.
+// Call it before starting products, after writing the registers of their sums `c` and of their `a`.
 template <typename... Sums>
 __device__ __forceinline__ void warpgroup_begin(Sums&... c) {
 #ifdef REPRISE_CUDA_ON_CPU
@@ -340,7 +339,7 @@ __device__ __forceinline__ void warpgroup_begin(Sums&... c) {
 #endif
 }
 
-// Whether a product adds to its sums or replaces them, whatever they hold.
+// What a product does with its sums: kNew replaces them, whatever they hold; kAddTo adds to them.
 enum class Sums : uint8_t { kNew, kAddTo };
 
 // Starts C += A B or C = A B; A [64, 16] and B [16, n] of T, C [64, n] f32, n = 8 * kTiles: 64 or
@@ -466,8 +465,8 @@ __device__ __forceinline__ void barrier_init(SharedBarrier* barrier, unsigned ar
 #endif
 }
 
-// Counts in the barrier's phase. What this thread did before comes before what a thread does that
-// has waited for the phase (release, in the block).
+// Counts as an arrival in the barrier's phase. A thread that has waited for the phase sees what
+// this thread wrote before (release, in the block).
 __device__ __forceinline__ void barrier_arrive(SharedBarrier* barrier) {
 #ifdef REPRISE_CUDA_ON_CPU
   cuda_on_cpu::barrier_arrive(barrier);
@@ -499,8 +498,9 @@ __device__ __forceinline__ void barrier_wait(SharedBarrier* barrier, unsigned pa
 #endif
 }
 
-// The registers of a thread, for all warps of a warpgroup together: a multiple of 8 from 24 to 256.
-// Raising waits until others have lowered theirs. Only sm_90a; elsewhere nothing.
+// Sets the number of registers of each thread: a multiple of 8 from 24 to 256. All warps of a
+// warpgroup call it. Raising waits until other warps have lowered theirs. Does nothing except on
+// sm_90a.
 template <int kRegisters>
 __device__ __forceinline__ void raise_registers() {
   static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);

@@ -1,4 +1,4 @@
-// Detects a queue that only grows: while it runs, to give the run up, and afterwards, to say so.
+// Detects a queue that only grows: during a run, to give the run up, and afterwards, to report it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace reprise::experiments::serving {
 struct GrowthRule {
   int64_t window_arrivals = 64;  // arrivals in a window
   int64_t windows = 4;           // growing windows in succession; 0: the rule is off
-  int64_t least_backlog = 256;   // least backlog of the last window; far more than runs at once
+  int64_t least_backlog = 256;   // least backlog of the last window; far above the size of a batch
 };
 
 // The backlog is the number of requests that are due and not done.

@@ -13,7 +13,7 @@ namespace reprise::experiments::serving {
 // Each run is a process of the trace. It has a track for each request, with the spans "queued" (to
 // its admission), "prefill" (to its first token) and "decode" (to its last), a track with the
 // engine's steps, and counters of the batch and of the KV cache. Runs stand one after another on
-// the time axis. Nothing is recorded during a run: all comes from its log.
+// the time axis. Nothing is recorded during a run: the trace is written from its log.
 class TraceWriter {
  public:
   // Throws Error naming the path if the file cannot be created.
@@ -27,7 +27,7 @@ class TraceWriter {
   void write(Fields event);
   void add_request(const RequestEntry& entry);
   void add_step(const StepEntry& step);
-  // Microseconds on the time axis of a second of the run that is being added.
+  // Converts a time in the run that is being added to microseconds on the time axis.
   [[nodiscard]] double at(double run_s) const { return (start_s_ + run_s) * 1e6; }
 
   AtomicFile file_;

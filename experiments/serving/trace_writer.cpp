@@ -78,7 +78,7 @@ void TraceWriter::add_request(const RequestEntry& entry) {
     return;
   }
   const double first_s = entry.token_s.front();
-  // A server that does not tell the admission has its queue in the prefill.
+  // If the server does not report the admission, the "prefill" span includes the queue.
   const double admitted_s = entry.admitted_s >= 0 ? entry.admitted_s : entry.intended_s;
   if (admitted_s > entry.intended_s) span("queued", entry.intended_s, admitted_s);
   span("prefill", admitted_s, first_s);

@@ -1,5 +1,5 @@
-// Labels pairs of stored prompts with a distance. Training makes the distance of their feature
-// vectors equal to the label.
+// Labels pairs of stored prompts with a distance. Training brings the distance of their feature
+// vectors close to the label.
 #pragma once
 
 #include <cstdint>

@@ -18,8 +18,7 @@
 
 namespace reprise::experiments {
 
-// The axes of kind "accuracy". QuestionChoice and ItemLayout explain the words and the meaning of
-// 0.
+// The axes of kind "accuracy". QuestionChoice and ItemLayout explain their values.
 struct AccuracyAxes : StepAxes, MmluAxes {
   std::string task = "all";
   int64_t items = 0;

@@ -37,10 +37,9 @@ struct Audit {
 
 // Returns the 2 kAuditPairs + 1 prompts of an audit: the prompt to be repeated, then new and
 // repeated prompts in turn. All are made from the request with the most output tokens among the
-// first of `source`; a new prompt has its tokens in an order drawn from `seed`. If `scope`, the
-// reuse that is allowed, forbids it to find repeated prompts, each repetition gets kSaltTokens
-// other tokens behind its first, so that a prefix cache cannot find it. Throws Error if the
-// request's prompt is too short.
+// first of `source`; a new prompt has its tokens in an order drawn from `seed`. If `scope` forbids
+// reuse of repeated prompts, each repetition has kSaltTokens other tokens behind its first token,
+// so that a prefix cache cannot find it. Throws Error if the request's prompt is too short.
 [[nodiscard]] std::unique_ptr<workloads::RequestSource> audit_prompts(
     const workloads::RequestSource& source, workloads::SaltScope scope, uint64_t seed);
 

@@ -1,5 +1,5 @@
-// A method of attention-state reuse as users meet it. It has up to three kinds of parts, which an
-// engine uses: a cache with plan contributors, a layer policy and a request shaper.
+// A method of attention-state reuse, as users name it. An engine uses its parts: a cache with plan
+// contributors, a layer policy and a request shaper. Each part is optional.
 #pragma once
 
 #include <any>
@@ -36,8 +36,8 @@ namespace reprise::methods {
 
 enum class Exactness : uint8_t { kExact, kApproximate };
 
-// A method's name, and the uses that it fits. Tables, figures, `reprise list` and error messages
-// print these texts.
+// A method's name, and the uses that it supports. Tables, figures, `reprise list` and error
+// messages print these texts.
 struct MethodInfo {
   std::string name;     // in experiment files and records
   std::string summary;  // one line for `reprise list`
@@ -50,7 +50,7 @@ struct MethodInfo {
   // True if the method is a layer policy and nothing else, so that another policy may run beside
   // it.
   bool is_policy = false;
-  // True if that policy leaves layers out; a policy beside it is not asked about these.
+  // True if that policy skips layers; a policy beside it is not asked about the skipped layers.
   bool skips_layers = false;
   // Reasons why the method cannot generate, and why it cannot run in kinds "prefill" and
   // "sentences", which compute prompts and generate nothing. Each ends a sentence that begins
@@ -61,7 +61,7 @@ struct MethodInfo {
   std::vector<MetricInfo> turn_parts;  // parts of a turn that TurnCounts may have
   // True if prepare() stores the prompts of a setup, or learns from them.
   bool uses_prompts = false;
-  // True if read() knows prompts in a markup of its own, derived from a schema (Markup).
+  // True if read() reads prompts in the method's own markup, derived from a schema (Markup).
   bool reads_markup = false;
 };
 
@@ -80,20 +80,20 @@ struct Markup {
   const Tokenizer* tokenizer = nullptr;  // not null; outlives the method
 };
 
-// The use of a method, as far as it is known before weights are loaded.
+// How a method will be used, as far as this is known before weights are loaded.
 struct Use {
   Device device = Device::kCpu;
   std::span<const Prefix> prefixes;  // prefixes that prompts may begin with
-  bool always_has_prefix = false;    // every prompt begins with one of them
-  // Texts of which prompts may consist, in any order, up to a part of their own; each once in a
-  // prompt. None may be empty.
+  bool always_has_prefix = false;    // every prompt begins with one of `prefixes`
+  // Texts, none of them empty, that prompts may begin with: each at most once, in any order,
+  // followed by a part of the prompt's own.
   std::span<const std::vector<int32_t>> modules = {};
   const Markup* markup = nullptr;  // null: all prompts are plain tokens
   bool has_model = true;           // false: steps are modelled, and nothing can be computed
 };
 
-// Results of long preparations. The key is a text with everything that a result depends on, except
-// the model. A sweep prepares the same method at each point and takes the results from here.
+// Results of long preparations, kept so that a sweep, which prepares the same method at each point,
+// computes them once. The key is a text with everything that a result depends on except the model.
 using Keepsakes = std::map<std::string, std::any>;
 
 // The model that a method prepares itself for, and the prompts that it may store or learn from.
@@ -106,7 +106,7 @@ struct Setup {
   Context context;                         // CPU context for the method's own computations
   std::shared_ptr<DeviceRuntime> runtime;  // the model's device; null: the CPU
   const model::ModelConfig& config;
-  std::string model;  // tells apart models and the ways their weights are held
+  std::string model;  // identifies the model, its weights and their format
   uint64_t seed = 1;
   Run run;
   // Prompts to store, and other prompts to learn from. Measured prompts are not among them, unless
@@ -129,7 +129,7 @@ struct Setup {
   }
 };
 
-// The parts of a method that an engine uses. They keep alive what they need of the method.
+// The parts of a method that an engine uses. They keep alive the data of the method that they use.
 struct Parts {
   // Decides where keys and values lie and which rows read them. Null: the contiguous cache is used.
   std::unique_ptr<reuse::SequenceCache> cache;
@@ -143,13 +143,13 @@ struct Parts {
   int32_t spared_tokens = 0;
 };
 
-// A part of a turn's time that the method took for itself, e.g. for finding what it reuses.
+// A part of a turn's time that the method itself took, e.g. for its lookups.
 struct TurnPart {
   const MetricInfo* metric;  // in ms; one of MethodInfo::turn_parts
   double ms = 0;
 };
 
-// Counts of reuse since begin_turn(), and the time it took.
+// Counts since begin_turn(), and the times that the method itself took.
 struct TurnCounts {
   int64_t reused_layers = 0;  // (prompt, layer) pairs that were computed with stored maps
   std::vector<TurnPart> parts;
@@ -181,7 +181,7 @@ class Method {
   virtual void check(const Use& /*use*/) const {}
   // Tokens whose keys and values the method holds in memory beside the engine's cache.
   [[nodiscard]] virtual int64_t held_tokens(const Use& /*use*/) const { return 0; }
-  // Bytes of the keys and values that it holds now beside the engine's cache.
+  // Bytes of the keys and values that the method holds now beside the engine's cache.
   [[nodiscard]] virtual int64_t held_bytes() const { return 0; }
   // Encodes modules, trains, stores maps. Called once, before parts(). Throws Error, with the
   // remedy, if the setup lacks what the method needs.
@@ -206,11 +206,11 @@ class Method {
   virtual void report(ReportSink& /*sink*/) const {}
 };
 
-// A method of the list, before it is made: its info, its options, and how to make it.
+// An entry in the list of methods: info, options, and how to make the method.
 struct MethodEntry {
   MethodInfo info;
-  // The next two throw Error naming the option, what was found and what is accepted; for an unknown
-  // option, the nearest.
+  // resolve_options and make throw Error naming the option, the value found and the accepted
+  // values, or, for an unknown option, the nearest known one.
   std::function<Fields(const JsonObject& given)> resolve_options;
   std::function<std::unique_ptr<Method>(const JsonObject& given)> make;
   std::function<reuse::OptionList()> list_options;

@@ -11,7 +11,7 @@ namespace reprise::methods {
 
 struct MadePolicy {
   std::shared_ptr<model::LayerPolicy> policy;
-  Fields chosen;  // resolved settings, such as the chosen layers, for the record
+  Fields chosen;  // settings for the record, such as the chosen layers
 };
 
 // Makes the policy for a model. Throws Error if the setup lacks what the policy needs.

@@ -1,4 +1,4 @@
-// Shared by programs that run a method on prompts and generate nothing.
+// Sets up methods for programs that run prompts and generate nothing.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,8 @@
 namespace reprise::experiments {
 namespace {
 
-// True for a number without fraction. Other languages' JSON writers print integers as 1e9 or 32.0.
+// True for a number without a fraction. JSON writers of other languages print integers as 1e9 or
+// 32.0.
 bool is_whole(const Value& given) {
   return given.is_integer() || (given.is_real() && std::trunc(given.number()) == given.number());
 }

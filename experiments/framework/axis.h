@@ -15,7 +15,7 @@ namespace reprise::experiments {
 class AxisValue {
  public:
   AxisValue() : value_(int64_t{0}) {}
-  // NOLINTBEGIN(google-explicit-constructor): a value is written as what it is
+  // NOLINTBEGIN(google-explicit-constructor): implicit, so that a value is written 8 or "poisson"
   template <std::integral T>
   requires(!std::same_as<T, bool>) AxisValue(T value) : value_(static_cast<int64_t>(value)) {}
   // The value must be finite (CHECK). -0.0 becomes 0.0, so that equal values have equal ids.
@@ -63,13 +63,13 @@ struct Axis {
   std::variant<Integers, Reals, Words, AnyText> accepted;
   std::string unit;
   std::string help;
-  // True if the axis was added when there were records of its kind already. The id of a point then
-  // omits the axis where it has its fallback, so that ids of older records stay valid.
+  // True if the axis was added to its kind after records had been written. Ids of points then omit
+  // the axis where it has its fallback, so that older records keep their ids.
   bool came_later = false;
 
   // Converts `given`. An integer is accepted as a real, and a real without fraction as an integer.
-  // Throws Error beginning with `where`, with the value found and those accepted: the range, or the
-  // words and the nearest one.
+  // Throws Error with `where`, the value found and the accepted values: the range, or the words and
+  // the nearest of them.
   [[nodiscard]] AxisValue read(const Value& given, const std::string& where) const;
   // For messages: "1 to 4096", "poisson, constant".
   [[nodiscard]] std::string accepted_text() const;

@@ -74,7 +74,7 @@ class AxisReader final : public AxisVisitor {
   }
 
   const AxisValues& values_;
-  size_t count_ = 0;  // of axes read
+  size_t count_ = 0;  // number of axes read
 };
 
 class AxisWriter final : public AxisVisitor {

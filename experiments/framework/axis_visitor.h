@@ -1,5 +1,6 @@
-// A kind's axes: a struct that shows its fields to a visitor. This one list serves for
-// KindInfo::axes, in the order in which the fields are shown, and for reading a group's values.
+// Declares a kind's axes as a struct whose visit() shows each field to a visitor. visit() yields
+// the list KindInfo::axes, in the order of its calls, and also reads a group's values into the
+// struct.
 //
 //   struct MyAxes {
 //     int64_t batch = 1;  // the default is the axis' fallback
@@ -81,7 +82,7 @@ template <KindAxes T>
   return axes;
 }
 
-// Returns the struct's values by their names, as a group holds them.
+// Returns the struct's values by axis name, in the form that a group holds.
 template <KindAxes T>
 [[nodiscard]] AxisValues axis_values(T axes) {
   return detail::axis_values(detail::visit_of(axes));

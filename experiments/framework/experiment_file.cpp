@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMostEntries = 1000;  // entries of one list
 constexpr size_t kMostBytes = size_t{4} << 20;
 
-// Returns the entry of that name. Throws Error with the nearest if there is none.
+// Returns the entry named `name`. Throws Error with the nearest name if there is none.
 template <typename T>
 const T& find_named(const std::vector<T>& things, const std::string& what, const std::string& name,
                     const std::string& where) {
@@ -84,7 +84,7 @@ class Parser {
                  "cases",         "metrics",  "warmup",        "repetitions", "interleave",
                  "paper_numbers", "seeds",    "plot",          "mean_over"});
     file_.reject_unknown();
-    read_caption();  // also the kind, which all later checks need
+    read_caption();  // reads the kind too, which all later checks need
     Problems problems;
     for (const auto read :
          {&Parser::read_models, &Parser::read_dtypes, &Parser::read_points, &Parser::read_workload,
@@ -287,7 +287,7 @@ class Parser {
     choice.options = given.fields();
   }
 
-  // The keys that list what is measured, in the order of the points.
+  // Returns "methods" and "series", the keys that list points, in the order of the points.
   std::vector<std::string> lists_of_points() {
     const std::string first = file_.string("compared_with", "methods");
     require_name({"methods", "series"}, "value", first, file_.where("compared_with"));
@@ -340,7 +340,7 @@ class Parser {
     const bool has_own = !experiment_.kind.own_workloads.empty();
     Value storage = "random_tokens";
     Value object;
-    // A kind with workloads of its own must be given one.
+    // If the kind has its own workloads, the file must name one of them.
     if (has_own || file_.has("workload")) storage = file_.at("workload");
     JsonObject entry = entry_object(storage, object, "name", source_, "workload");
     const auto& info = find_named(has_own ? experiment_.kind.own_workloads : vocabulary_.workloads,
@@ -597,7 +597,7 @@ std::string filled(const std::string& text, const Experiment& experiment) {
 
 namespace {
 
-// The keys that both the scale and --set change, in a sentence for an error; "" if there are none.
+// A sentence for an error with the keys that both the scale and --set change; "" if there are none.
 std::string set_by_scale(const Value& file, const std::string& scale,
                          const std::vector<std::string>& overrides) {
   const Value& changes = field_of(field_of(file, "scales"), scale);

@@ -1,18 +1,17 @@
 // Experiment files, read strictly so that a misspelt key is never measured as its default.
 //
-// Keys: name, title and kind are required, methods or series (or both, where the kind has both),
-// and models if the kind takes any. Optional are paper, figure, note, compared_with ("methods" or
-// "series"), dtypes, kv_dtype, workload, settings (one value per axis), sweep (a list per axis),
-// cases (a list of objects with one value per axis), metrics, repetitions, warmup, interleave
-// ("points" or "methods"), seeds, paper_numbers, mean_over (an axis), plot (one or a list) and
-// scales.
+// Required keys: name, title, kind, methods or series (or both, if the kind has both), and models
+// if the kind takes any. Optional keys: paper, figure, note, compared_with ("methods" or "series"),
+// dtypes, kv_dtype, workload, settings (one value per axis), sweep (a list per axis), cases (a list
+// of objects with one value per axis), metrics, repetitions, warmup, interleave ("points" or
+// "methods"), seeds, paper_numbers, mean_over (an axis), plot (one or a list) and scales.
 //
 // A sweep takes every combination of its lists. Axes that change together stand in cases: each case
 // sets the same axes, and is combined with the sweep of the others.
 //
-// A scale may have a "stand_in": keys that apply after the scale's where a model or data set that
-// it names is absent, so that the experiment runs without a download. Its "note" says what stands
-// in.
+// A scale may have a "stand_in": keys that override the scale's when a model or data set that the
+// scale names is absent, so that the experiment runs without a download. The "note" of a stand_in
+// says which inputs it replaces.
 //
 // The points of a group are its methods and then its series, in the file's order; with
 // "compared_with": "series", the series come first. All points are compared with the first one.
@@ -40,7 +39,7 @@ struct KnownMethod {
   std::function<Fields(const JsonObject& given)> resolve_options;
 };
 
-// "weight_format" of a model without one: its matrices hold values of the dtype.
+// Value of "weight_format" for matrices that hold plain values of the dtype.
 inline constexpr const char* kPlainWeights = "plain";
 
 // The names an experiment file may use.
@@ -87,10 +86,10 @@ struct Experiment {
 // Fills the settings of the whole experiment into a title or note.
 [[nodiscard]] std::string filled(const std::string& text, const Experiment& experiment);
 
-// Reads an experiment file; the top of this header lists its keys. `overrides` are texts of --set.
-// Every scale of the file is checked, not only `scale`. Throws Error naming file and key; several
-// mistakes of one scale are reported together (ProblemsError). `overrides` apply after a
-// "stand_in", which kStandIn asks for.
+// Reads an experiment file; the top of this header lists its keys. `overrides` are the arguments of
+// --set. Every scale of the file is checked, not only `scale`. Throws Error naming file and key;
+// several mistakes of one scale are reported together (ProblemsError). kStandIn applies the scale's
+// "stand_in" before `overrides`.
 Experiment parse_experiment(const Value& file, const std::string& source, const std::string& scale,
                             const std::vector<std::string>& overrides, const Vocabulary& vocabulary,
                             Inputs inputs = Inputs::kNamed);

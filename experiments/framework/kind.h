@@ -33,9 +33,9 @@ std::vector<std::string> names_of(const std::vector<T>& things) {
   return names;
 }
 
-// The use that a kind makes of methods. It decides which of them run in the kind.
+// How a kind uses methods. This decides which methods can run in the kind.
 enum class MethodUse : uint8_t {
-  kPlans,       // compares attention by their plans: methods that are only a cache
+  kPlans,       // runs attention over their plans: methods that are only a cache
   kGeneration,  // generates text after prompts
   kPrefill,     // computes prompts layer by layer; nothing is generated
   kMarkup       // answers prompts in a method's own markup
@@ -47,8 +47,8 @@ enum class MethodUse : uint8_t {
 struct Series {
   std::string name;
   std::string help;
-  // resolve_options completes the options given in a file; list_options lists those it accepts.
-  // Empty: none.
+  // resolve_options completes the options given in a file; list_options lists the accepted options.
+  // Both are empty if the series has no options.
   std::function<Fields(const JsonObject& given)> resolve_options = {};
   std::function<reuse::OptionList()> list_options = {};
   Look look = {};  // look in figures
@@ -161,7 +161,7 @@ struct Measurement {
   results::Metric& set(const MetricInfo& metric, double value);
   // The value of a metric; 0 if it is not set.
   [[nodiscard]] double value(const MetricInfo& metric) const;
-  // Sets a metric to the median of at least one number, with quartiles; the numbers are not kept.
+  // Sets a metric to the median and quartiles of `values` (at least one), which are not kept.
   void summarize(const MetricInfo& metric, const std::vector<double>& values);
   // Like summarize(), for numbers derived from the samples' times: also marks them as disturbed.
   void summarize_timed(const MetricInfo& metric, const std::vector<double>& values);
@@ -225,8 +225,8 @@ class Kind {
     if (tell_) tell_(doing);
   }
   // Called before each turn of a method of the group: tells "paged, repetition 2 of 5" or "paged,
-  // warm-up". `repetition` counts from 0; below 0 are warm-ups. Throws Interrupted if `stop` is
-  // set.
+  // warm-up". `repetition` counts from 0; negative values are warm-ups. Throws Interrupted if
+  // `stop` is set.
   void begin_turn(const Group& group, int64_t repetition, size_t method,
                   const std::atomic<bool>& stop) const;
 

@@ -56,7 +56,7 @@ Values list_of(const std::string& text, const std::string& assignment) {
 }
 
 // Replaces settings as a JSON merge patch does (RFC 7396): null removes a field, fields are merged
-// into fields, and any other value takes the place of what there was.
+// into fields, and any other value replaces the old one.
 void merge(Fields& fields, const Fields& patch) {
   for (const auto& [name, value] : patch) {
     if (value.is_null()) {
@@ -122,7 +122,7 @@ void apply_set(Value& experiment, const std::string& assignment) {
   const size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0)
     raise("--set \"{}\": expected key=value, such as --set repetitions=3", assignment);
-  // Records and hashes hold JSON, in which bytes that are no UTF-8 are replaced.
+  // Records and hashes are JSON, where invalid UTF-8 would be replaced, so it is refused here.
   if (parse_json(json_text(assignment), "--set").text() != assignment)
     raise("--set \"{}\" is not valid UTF-8", assignment);
   const std::vector<std::string> path = path_elements(assignment.substr(0, equals), assignment);

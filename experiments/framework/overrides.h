@@ -11,8 +11,8 @@ namespace reprise::experiments {
 // Returns "smoke", "desk", "paper".
 const std::vector<std::string>& scale_names();
 
-// The inputs that an experiment reads: those that its scale names, or those of the scale's
-// "stand_in", for machines on which the named ones are absent.
+// The models and data sets that an experiment reads. kNamed: those that its scale names. kStandIn:
+// the replacements in the scale's "stand_in", for machines without the named ones.
 enum class Inputs { kNamed, kStandIn };
 
 // Returns the file without "scales" and with the overrides of `scale` applied: objects merge key by

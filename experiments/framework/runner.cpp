@@ -21,7 +21,7 @@
 namespace reprise::experiments {
 namespace {
 
-// The file machine.json: a machine, and the facts by which it is known again.
+// The file machine.json: a machine's limits, and the facts that identify the machine.
 struct KnownMachine {
   Fields facts;
   Machine machine;
@@ -66,7 +66,7 @@ results::Manifest with_identity(results::Manifest manifest, const RunOptions& op
   return manifest;
 }
 
-// Returns those of the sources that the group reads.
+// Returns the subset of `sources` that the group reads.
 Fields sources_of_group(const Fields& sources, const Group& group) {
   Fields own;
   if (const Value& model = field_of(field_of(sources, "models"), group.model.model);
@@ -101,9 +101,14 @@ class Run {
     skip_what_lacks_memory(todo);
     while (!todo.empty() && !is_stopped()) {
       std::vector<size_t> elsewhere = measure_free(todo);
+<<<<<<< HEAD
       tell_of_other_ranks();
       // Other processes are measuring these. They will finish, or the groups become free if the
       // process dies.
+=======
+      // Other processes are measuring the remaining groups. They will finish; a group becomes free
+      // if its process dies.
+>>>>>>> prose_b
       if (elsewhere.size() == todo.size()) wait_a_little();
       todo = std::move(elsewhere);
     }
@@ -112,7 +117,7 @@ class Run {
   }
 
  private:
-  // Finds the groups that do not fit, from the memory available before anything is loaded.
+  // Finds the groups that do not fit into the memory that is available before anything is loaded.
   std::map<size_t, MemoryLack> find_lacks() {
     check_groups(groups_, kind_);
     const auto available = static_cast<double>(options_.available_bytes());
@@ -193,9 +198,9 @@ class Run {
     return rest;
   }
 
-  // Returns group todo[i], which is claimed, and those after it to measure in turn with it, which
-  // are claimed too: neighbours in the sweep with one dtype, as many as fit into half the memory at
-  // once. Ranks, which claim groups dynamically, take one at a time.
+  // Returns group todo[i], which is claimed, and the groups to measure in turn with it, which this
+  // call claims: the groups after it with the same dtype, as many as fit into half the memory
+  // together. Ranks claim groups dynamically and take one at a time.
   [[nodiscard]] std::vector<size_t> in_turn_with(const std::vector<size_t>& todo, size_t i) {
     constexpr size_t kMost = 16;
     std::vector<size_t> turns = {todo[i]};

@@ -23,8 +23,8 @@ struct RunOptions {
   // Continue results of other code, machines or weights, and mark them as mixed.
   bool mix = false;
   RunSettings settings;
-  std::function<Machine()> measure_machine;  // facts and limits; called once per folder and machine
-  // Fingerprints of the files read, in the form of results::identity_fields().
+  std::function<Machine()> measure_machine;  // called once per folder and machine
+  // Fingerprints of the input files, in the form of results::identity_fields().
   Fields sources;
   Shard shard;  // this process's part
   // Returns the memory that points may take; called once before the first. 0: unknown, so all are
@@ -32,7 +32,7 @@ struct RunOptions {
   std::function<int64_t()> available_bytes = reprise::available_bytes;
 };
 
-// The memory that a group needs and that is not available, so that the group is not measured now.
+// The reason why a group is skipped: it needs more memory than is available.
 struct MemoryLack {
   double need_bytes = 0, available_bytes = 0;
   std::string of_what;
@@ -44,11 +44,19 @@ struct MemoryLack {
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
+<<<<<<< HEAD
   // `points` and `present` count this process's part. `torn_bytes` of an interrupted write were
   // dropped.
   virtual void planned(int64_t /*points*/, int64_t /*present*/, int64_t /*torn_bytes*/) {}
   virtual void machine_wanted() {}
   virtual void started(const Group& /*group*/) {}
+=======
+  // `points` and `present` count this process's part. `torn_bytes`: bytes dropped from the end of
+  // its file because a write had been interrupted.
+  virtual void planned(int64_t points, int64_t present, int64_t torn_bytes) = 0;
+  virtual void machine_wanted() = 0;
+  virtual void started(const Group& group) = 0;
+>>>>>>> prose_b
   // See Kind::tell_by().
   virtual void doing(const std::string& /*what*/) {}
   // A group was measured: by this process, or, if this process is a rank, by any rank.
@@ -57,7 +65,8 @@ class RunObserver {
 };
 
 struct RunOutcome {
-  // Records of the plan in its order, including those of earlier runs and other processes.
+  // Records of the plan, in the order of the plan, including those of earlier runs and other
+  // processes.
   std::vector<results::Record> records;
   // Points that did not fit into memory, here or in another process, and that nobody has measured.
   std::vector<results::SkippedPoint> skipped;
@@ -71,8 +80,8 @@ struct RunOutcome {
 };
 
 // Moves the methods that the kind cannot run in this program to experiment.left_out, so that the
-// rest can be measured; manifest and records name them. Throws Error, with the remedy, if the first
-// method is missing, since speedups refer to it.
+// other methods can be measured. Manifest and records list the methods left out. Throws Error, with
+// the remedy, if the first method is missing, since speedups refer to it.
 void leave_out_missing(Experiment& experiment, const Kind& kind);
 
 // Runs the experiment by its plan. A group that does not fit into memory is skipped and listed; a

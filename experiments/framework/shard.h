@@ -8,7 +8,7 @@
 
 namespace reprise::experiments {
 
-// One process's part; by default the whole experiment.
+// The part of an experiment that one process measures; by default all of it.
 struct Shard {
   int64_t index = 0, count = 1;  // index counts from 0
   // True: groups go to whichever process is free. False: they are dealt in turn, so that a process
@@ -20,10 +20,10 @@ struct Shard {
   [[nodiscard]] bool takes(size_t number) const {
     return is_dynamic || static_cast<int64_t>(number) % count == index;
   }
-  // True if this process reports the results: every shard reports those it finds; among ranks only
-  // the first does, after waiting for the others.
+  // True if this process reports the results. Every shard reports the results that it finds. Of
+  // several ranks only the first reports, after it has waited for the others.
   [[nodiscard]] bool tells_results() const { return !is_dynamic || index == 0; }
-  // Name of its files in the results folder: "", "2of4", "rank2of4".
+  // Name of this process's files in the results folder: "", "2of4", "rank2of4".
   [[nodiscard]] std::string writer() const;
   // For messages: "shard 2/4", "rank 1 of 4".
   [[nodiscard]] std::string text() const;
@@ -32,10 +32,10 @@ struct Shard {
 // Parses e.g. "2/4", the second of four. Throws Error naming the accepted form.
 Shard parse_shard(const std::string& text);
 
-// Returns the part of a rank that mpirun or srun started, from the variables of Open MPI, of MPICH
-// and its kin, and of Slurm; the whole experiment if there is one rank or none. Throws Error for
-// values that are not a rank. `variable` is std::getenv, or a made-up environment in tests; it
-// returns null for unset variables.
+// Returns the part of a process that mpirun or srun started as a rank, from the environment
+// variables of Open MPI, MPICH and its derivatives, or Slurm; the whole experiment if there is one
+// rank or none. Throws Error for values that are not a rank. `variable` is std::getenv, or a
+// made-up environment in tests; it returns null for unset variables.
 Shard shard_of_rank(const std::function<const char*(const char*)>& variable);
 
 }  // namespace reprise::experiments

@@ -35,11 +35,11 @@ struct StepAxes {
   }
 };
 
-// Requests with such prompts. Kinds differ in the default of new_tokens and in the values they
-// accept, so each kind's struct shows new_tokens itself.
+// The requests of a group. Kinds differ in the default and the range of new_tokens, so each kind's
+// struct shows new_tokens itself.
 struct RequestAxes : PromptAxes, StepAxes {
   int64_t new_tokens = 1;
-  int64_t modules = 1;  // pieces that the shared tokens are cut into; an axis of "ttft" alone
+  int64_t modules = 1;  // pieces that the shared tokens are cut into; only "ttft" has this axis
 };
 
 inline const MetricInfo kPrefixMs = {"prefix_ms", "ms",

@@ -17,8 +17,8 @@ Fields fields_of(const Workload& workload) {
   return fields;
 }
 
-// The seeds by which points are named. Seeds of arrivals and order are newer than the first
-// records: at their defaults they are left out, so that ids stay the same.
+// The seeds that enter the ids of points. Seeds of arrivals and order were added after the first
+// records, so they are left out at their defaults: older ids stay valid.
 std::map<std::string, int64_t> named_seeds(const Seeds& seeds) {
   const auto number = [](uint64_t seed) { return static_cast<int64_t>(seed); };
   std::map<std::string, int64_t> named = {{"prompts", number(seeds.prompts)},
@@ -66,7 +66,7 @@ Fields shared_settings(const Group& group, const RunSettings& settings) {
   return fields;
 }
 
-// The model, and every axis with several values.
+// Returns the model and the axes that have several values, with the group's values.
 std::string label_of(const Group& group, const Experiment& experiment) {
   std::string label = group.model.model + (group.model.model.empty() ? "" : " ");
   label += name_of(group.dtype);
@@ -100,7 +100,7 @@ void add_points(Group& group, const Experiment& experiment, const RunSettings& s
   group.label = label_of(group, experiment);
 }
 
-// Values per axis of the kind: those of one case, and all of the axes that it does not set.
+// Values per axis of the kind: one value for an axis that the case sets, all values for the others.
 std::vector<std::vector<AxisValue>> axis_values_in(const AxisValues& one_case,
                                                    const Experiment& experiment) {
   std::vector<std::vector<AxisValue>> values = experiment.axis_values;
@@ -134,7 +134,7 @@ std::vector<std::string> asked_for(const Experiment& experiment) {
   return asked;
 }
 
-// Adds the groups of a model and dtype, which `like` has, for every combination of axis values.
+// Adds a group for every combination of axis values, with the model and dtype of `like`.
 void add_groups(const Group& like, const std::vector<std::vector<AxisValue>>& axis_values,
                 const Experiment& experiment, const RunSettings& settings,
                 std::vector<Group>& groups) {
@@ -193,7 +193,7 @@ results::PlannedSettings planned_settings(const Experiment& experiment,
   planned.threads = settings.context.threads;
   planned.isa = name_of(settings.context.isa);
   planned.device = device_name(settings);
-  // A folder whose points lack a requested metric is not continued.
+  // Part of the manifest, so that a folder whose points lack a requested metric is not continued.
   planned.asked_for = asked_for(experiment);
   return planned;
 }

@@ -25,8 +25,8 @@ inline constexpr int64_t kMostPoints = results::kMostPlannedPoints;
 std::vector<Group> expand(const Experiment& experiment, const RunSettings& settings);
 
 // Returns the manifest of a results folder without the identity (see results/manifest.h). The hash
-// covers the settings and the metrics on request that are measured, but not the title, the note,
-// other metrics shown or the figures.
+// covers the settings and the measured metrics with is_on_request, but not the title, the note,
+// other metrics or the figures.
 results::Manifest manifest(const Experiment& experiment, const RunSettings& settings,
                            const std::vector<Group>& groups);
 

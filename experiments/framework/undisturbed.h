@@ -63,7 +63,7 @@ class Undisturbed {
 
   static constexpr int kMostTries = 3;  // calls of work() for one sample, short repeats not counted
   static constexpr double kShortBudgetMs = 500;
-  // Two ticks of most systems: a thread that has rested gets a core at once, and for longer.
+  // Two scheduler ticks of most systems. A rested thread gets a core at once and keeps it longer.
   static constexpr std::chrono::milliseconds kRest{8};
 
  private:

@@ -31,7 +31,7 @@ constexpr Entry kind() {
           }};
 }
 
-// The reason why a method does not run where methods are used so; "" if it runs.
+// The reason why a method cannot run in kinds with this use; "" if it can.
 std::string refusal(const methods::MethodInfo& info, MethodUse use) {
   switch (use) {
     case MethodUse::kPlans:

@@ -24,8 +24,8 @@ struct MethodCell {
   std::string place;    // a kind that takes methods of the registry, or a command
   std::string refusal;  // reason why the method does not run there; "" if it does
 };
-// Returns the cells of all methods, method by method. A kind's refusal is the reason in the error
-// for an experiment file with the method, a command's refusal the reason in the error for --method.
+// Returns the cells of all methods, method by method. The error for an experiment file that lists
+// the method gives the kind's refusal as its reason; the error for --method gives the command's.
 [[nodiscard]] std::vector<MethodCell> method_matrix();
 
 // {method: [color, marker]} of all methods with their own look, including the kinds' own methods.

@@ -125,7 +125,8 @@ Fields workload_sources(const Workload& workload) {
   return sources;
 }
 
-// The data sets below the workload's file that a sweep asks one by one; none without such an axis.
+// The data sets below the workload's folder that an axis of the experiment goes through; none
+// without such an axis.
 std::vector<std::string> sets_of(const Experiment& experiment) {
   std::vector<std::string> sets;
   for (size_t a = 0; a < experiment.axis_values.size(); ++a)

@@ -6,7 +6,7 @@
 namespace reprise::experiments::serving {
 namespace {
 
-// True if t or fewer requests over the bound are too few to be chance.
+// True if `over` or fewer requests beyond the bound are too few to be chance.
 bool is_enough(const EarlyStopping& rule, int64_t over, int64_t requests) {
   const double within = rule.percentile - rule.tolerance;
   REPRISE_CHECK(within > 0 && within < 1, "percentile {} less tolerance {}", rule.percentile,
@@ -18,7 +18,7 @@ bool is_enough(const EarlyStopping& rule, int64_t over, int64_t requests) {
 }  // namespace
 
 int64_t EarlyStopping::overlatency_allowed(int64_t requests) const {
-  int64_t most = -1, above = requests;  // all of them are always too many
+  int64_t most = -1, above = requests;  // if all requests exceed the bound, the rule never holds
   while (above - most > 1) {
     const int64_t middle = most + (above - most) / 2;
     (is_enough(*this, middle, requests) ? most : above) = middle;
@@ -27,7 +27,7 @@ int64_t EarlyStopping::overlatency_allowed(int64_t requests) const {
 }
 
 int64_t EarlyStopping::least_requests(int64_t over) const {
-  int64_t low = over, high = over + 1;  // `low` is too few
+  int64_t low = over, high = over + 1;  // `low` requests are too few
   while (!is_enough(*this, over, high)) {
     low = high;
     high *= 2;

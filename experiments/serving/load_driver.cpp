@@ -11,7 +11,7 @@
 namespace reprise::experiments::serving {
 namespace {
 
-// The longest that a target may wait by itself. A user's Ctrl-C and the end of the patience are
+// Longest time that a target may wait in one call. A user's Ctrl-C and the end of most_drain_s are
 // noticed within this time.
 constexpr double kMostWait_s = 0.1;
 
@@ -68,8 +68,8 @@ class Driver {
       send(due->index, is_closed() ? std::max(due->time_s, turn_s(due->index)) : due->time_s);
     }
   }
-  // The time at which a request of a closed loop is intended: now, but a session's further turn as
-  // soon as its pause is over.
+  // The earliest intended time of a request in a closed loop: now. 0 for a session's further turn,
+  // which is due when its pause is over.
   [[nodiscard]] double turn_s(int64_t index) const {
     return schedule_.is_of_sessions() && !schedule_.waits_for[static_cast<size_t>(index)].empty()
                ? 0
@@ -116,7 +116,7 @@ class Driver {
     for (const int64_t successor : order_.successors(index)) draw(successor);
   }
 
-  // In the clock's time.
+  // Time of the next look, by the clock.
   [[nodiscard]] double next_look_s() const {
     const double most = clock_.now_s() + kMostWait_s;
     const std::optional<SendOrder::Due> due = next();
@@ -221,11 +221,11 @@ class Driver {
   QueueGrowth growth_;
   WidthStop width_;
   double start_s_ = 0;
-  double last_sent_s_ = 0;  // from the start
+  double last_sent_s_ = 0;  // seconds from the start
   int64_t done_ = 0, due_ = 0;
   bool is_ending_ = false;
-  bool is_enough_ = false;                              // by the width rule
-  std::map<int64_t, workloads::ServingRequest> drawn_;  // and not yet sent
+  bool is_enough_ = false;                              // the width rule needs no more requests
+  std::map<int64_t, workloads::ServingRequest> drawn_;  // drawn and not yet sent
   TargetReport report_;
   DriveResult result_;
 };

@@ -34,7 +34,7 @@ void add_events(const RequestLog& log, Samples& samples) {
   for (const RequestEntry& entry : log.requests) {
     if (entry.outcome != Outcome::kServed) continue;
     tokens += std::ssize(entry.token_s);
-    ++events;  // the first; the others are behind the gaps
+    ++events;  // the first event; each gap adds one more
   }
   samples.tokens_per_event = static_cast<double>(tokens) / static_cast<double>(events);
 }
@@ -121,8 +121,8 @@ class Latencies {
   }
 
  private:
-  // As many resamples as take about a tenth of a second; with many requests the interval is narrow
-  // anyway.
+  // The number of resamples that takes about a tenth of a second. With many requests the interval
+  // is narrow anyway.
   static int64_t resamples_for(double count) {
     constexpr double kDraws = 1e7;
     return static_cast<int64_t>(std::clamp(kDraws / count, 200.0, 1e4));
@@ -193,7 +193,7 @@ void take_steps(const std::vector<StepEntry>& steps, int64_t preemptions, Measur
   out.set(kPreemptions, static_cast<double>(preemptions));
 }
 
-// Requests per second as they were drawn.
+// Adds the rate of the arrivals as drawn.
 void take_offered(const RequestLog& log, Measurement& out) {
   double last_s = 0;
   for (const RequestEntry& entry : log.requests) last_s = std::max(last_s, entry.intended_s);

@@ -19,8 +19,8 @@ namespace reprise::experiments::serving {
 struct ServingPlan {
   std::shared_ptr<const workloads::RequestSource> source;
   workloads::ArrivalSchedule schedule;  // a time for each request of the source
-  // Warm-up, rules and queue growth. Bounds of reuse and the announcing of prefixes depend on the
-  // server and are set by its user.
+  // Warm-up, rules and queue growth. `reuse` and `primes` depend on the server and are set by the
+  // code that runs the plan.
   RunOptions options;
   // The model's tokenizer, for servers that take only text; null if there is none.
   std::shared_ptr<const Tokenizer> tokenizer;

@@ -20,7 +20,7 @@ namespace {
 
 // The number of requests that wait at each arrival, in the order of arrivals.
 std::vector<int64_t> waiting_at_arrivals(const RequestLog& log) {
-  std::vector<double> arrivals, ends;  // of waiting
+  std::vector<double> arrivals, ends;  // ends: when each request stopped waiting
   for (const RequestEntry& entry : log.requests) {
     arrivals.push_back(entry.intended_s);
     const double end_s = entry.admitted_s >= 0 ? entry.admitted_s : entry.done_s;

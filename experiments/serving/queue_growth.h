@@ -1,4 +1,4 @@
-// Detects a queue that only grows: while it runs, to give the run up, and afterwards, to say so.
+// Detects a queue that only grows: during a run, to give the run up, and afterwards, to report it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace reprise::experiments::serving {
 struct GrowthRule {
   int64_t window_arrivals = 64;  // arrivals in a window
   int64_t windows = 4;           // growing windows in succession; 0: the rule is off
-  int64_t least_backlog = 256;   // least backlog of the last window; far more than runs at once
+  int64_t least_backlog = 256;   // least backlog of the last window; far above the size of a batch
 };
 
 // The backlog is the number of requests that are due and not done.
@@ -35,11 +35,12 @@ class QueueGrowth {
 inline constexpr const char* kQueueGrew =
     "the queue grew to the last arrival: latencies depend on the length of the run";
 
-// Divides the arrivals into four equal parts by time. True if each arrival of the last part met
-// more waiting requests than any of the second part. For 60 Poisson arrivals this is true in 95 %
-// of runs at twice the rate that is served, and in 0.2 % at half of it (of 20 arrivals: 3 %). The
-// first part, in which the batch fills, does not count. Requests wait until they join the batch, or
-// until they end if the engine does not tell. False for fewer than 16 requests.
+// Divides the requests, in order of arrival, into four parts of equal size. True if each arrival of
+// the last part met more waiting requests than any of the second part. For 60 Poisson arrivals this
+// is true in 95 % of runs at twice the rate that is served, and in 0.2 % at half of it (of 20
+// arrivals: 3 %). The first part, in which the batch fills, does not count. Requests wait until
+// they join the batch, or until they end if the engine does not tell. False for fewer than 16
+// requests.
 [[nodiscard]] bool queue_grew(const RequestLog& log);
 
 }  // namespace reprise::experiments::serving

@@ -12,7 +12,7 @@ inline const MetricInfo kThroughputSpeedup = {
     "this method's served requests a second over the first one's, repetition by repetition"};
 
 // Adds the number of repetitions, and the speed-up over the first method in each repetition in
-// which that served something.
+// which the first method served something.
 //   rates, first  [repetitions]  served requests a second
 void add_rates(const std::vector<double>& rates, const std::vector<double>& first,
                Measurement& out);

@@ -1,4 +1,4 @@
-// Counts the prompt tokens that a server found in its cache, and the tokens that it could find.
+// Counts the prompt tokens that a server found in its cache, and bounds how many it can find.
 #pragma once
 
 #include <cstdint>

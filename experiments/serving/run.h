@@ -28,8 +28,8 @@ struct RunOptions {
   ValidityRules rules;
   GrowthRule growth;  // used in open loops
   WidthRule width;    // ends the run before the source's last request
-  // Time after the last request was sent. Then the remaining requests are cancelled, and the run is
-  // INVALID.
+  // Longest time after the last request was sent. When it is over, the remaining requests are
+  // cancelled, and the run is INVALID.
   double most_drain_s = std::numeric_limits<double>::infinity();
   // The cached tokens that a request should find, from the sharing in its source and the promise of
   // the method. Empty: not checked. Also not checked if the run was given up.
@@ -55,8 +55,8 @@ struct RunResult {
 // Sends request i of the source at schedule.intended_s[i], and waits for the last answer. In a
 // closed loop a request is sent when fewer than schedule.most_in_flight are running; in sessions,
 // when the answer before it has come, with the server's own answers in its prompt. The run is given
-// up if the queue only grows; the log then lacks the requests that were not sent, as it does where
-// the width rule has ended the run.
+// up if the queue only grows; the log then lacks the requests that were not sent. It also lacks
+// them if the width rule ended the run.
 //
 // Throws Error if the log breaks an invariant (log_check.h), if the tokens reused by served
 // requests are outside the sum of their bounds, and if a server with bounds does not report them.

@@ -85,7 +85,7 @@ class Search {
 
 namespace {
 
-// One burst makes the queue of few requests grow.
+// True if the queue grew in a run of enough requests: with few, a single burst makes it grow.
 bool is_unstable(const Verdict& verdict) {
   constexpr int64_t kEnough = 60;
   return verdict.queue_grew && verdict.ended >= kEnough;

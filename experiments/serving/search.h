@@ -2,11 +2,11 @@
 //
 // A rate passes if its run is VALID and so few of its requests miss the service level that the
 // percentile's upper bound lies within it (kMet of decide()). If this is undecided, another trial
-// is added to its counts, up to most_trials. Each is decided at the level (1 - confidence) /
-// most_trials, so that looking often finds nothing by chance. A rate that stays undecided, or has
-// an INVALID run, or one of at least 60 requests whose queue grew to the end, does not pass. Rates
-// are doubled or halved from first_rps until one passes and a higher one does not, and then
-// bisected (geometric means).
+// is added to its counts, up to most_trials. Each trial is decided at the level (1 - confidence) /
+// most_trials, so that repeated looks do not raise the chance of an error. A rate does not pass if
+// it stays undecided, has an INVALID run, or has a run of at least 60 requests whose queue grew to
+// the end. Rates are doubled or halved from first_rps until one passes and a higher one does not,
+// and then bisected (geometric means).
 #pragma once
 
 #include <cstdint>

@@ -12,9 +12,9 @@
 
 namespace reprise::experiments::serving {
 
-// Open and closed loops send requests in their order. Sessions send a request when all answers for
-// which it waits have come and the pause after them is over. Times are seconds from the start of
-// the run.
+// Open and closed loops send requests in their order. In a session a request is sent when all
+// answers that it waits for have come and the pause after them is over. Times are seconds from the
+// start of the run.
 class SendOrder {
  public:
   // `schedule` must outlive this object.
@@ -26,14 +26,14 @@ class SendOrder {
   };
   // The next request that can be sent before another one ends; nullopt: there is none.
   [[nodiscard]] std::optional<Due> next() const;
-  // The result of next() is sent.
+  // Call when the result of next() is sent.
   void sent(int64_t index);
-  // The requests of its session that wait for a request's answer.
+  // The requests of a session that wait for the answer of request `index`.
   [[nodiscard]] std::span<const int64_t> successors(int64_t index) const {
     if (!schedule_.is_of_sessions()) return {};
     return turns_[static_cast<size_t>(index)].successors;
   }
-  // A request has ended, whatever its outcome.
+  // Call when a request has ended, whatever its outcome.
   void ended(int64_t index, double time_s);
   [[nodiscard]] int64_t count_sent() const { return sent_; }
   [[nodiscard]] bool has_more() const { return sent_ < std::ssize(schedule_.intended_s); }
@@ -43,8 +43,8 @@ class SendOrder {
     std::vector<int64_t> successors;
     int64_t head = 0;          // the request that begins its session
     int64_t session_left = 0;  // of a head: requests of its session that have not ended
-    int64_t waits = 0;         // for so many answers that have not come
-    double answered_s = 0;     // when the last one came
+    int64_t waits = 0;         // number of answers it waits for that have not come
+    double answered_s = 0;     // when the last of these answers came
   };
   [[nodiscard]] Turn& turn(int64_t index) { return turns_[static_cast<size_t>(index)]; }
 

@@ -45,10 +45,10 @@ std::optional<SteadyState> steady_state(const RequestLog& log) {
   std::vector<double> means = means_of_batches(latencies);
   const double first = means.front();
   for (double& mean : means) mean -= first;  // sums of small numbers are exact enough
-  // Differences of equal latencies are rounding: nobody measures a mean to a millionth.
+  // Smaller squares are rounding of equal latencies: nobody measures a mean to a millionth.
   const double nothing = 1e-12 * first * first;
   const size_t most_dropped = means.size() / 2;
-  // From the last batch back, with the sums of what is kept.
+  // Goes from the last batch backwards and keeps sums over the batches that are not dropped.
   double sum = 0, squares = 0, least = std::numeric_limits<double>::infinity();
   size_t best = 0;
   for (size_t d = means.size(); d-- > 0;) {
@@ -57,7 +57,7 @@ std::optional<SteadyState> steady_state(const RequestLog& log) {
     if (d > most_dropped) continue;
     const auto kept = static_cast<double>(means.size() - d);
     const double error = std::max((squares - sum * sum / kept) / (kept * kept), nothing);
-    if (error > least) continue;  // of equal ones the smallest d
+    if (error > least) continue;  // of equal errors, the smallest d wins
     least = error;
     best = d;
   }

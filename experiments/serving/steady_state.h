@@ -1,4 +1,4 @@
-// Finds from which request on a run is steady.
+// Finds the request from which on a run is in a steady state.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace reprise::experiments::serving {
 // simulated runs of 100, 300 and 1000 requests, that is so in 70, 90 and 99 % at twice the rate
 // that is served, and in 10, 2 and 1 % at four fifths of it.
 struct SteadyState {
-  int64_t from = 0;   // number of requests before it, in that order
-  double mean_s = 0;  // of the normalised latencies from there on, in seconds a token
+  int64_t from = 0;   // number of requests before the steady state, in order of intended arrival
+  double mean_s = 0;  // mean normalised latency from there on, in seconds per token
   bool is_found = false;
 };
 

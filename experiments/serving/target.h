@@ -11,11 +11,11 @@
 
 namespace reprise::experiments::serving {
 
-// News of a request. Times are of the run's clock; below 0: not known.
+// An event of a request. Times are of the run's clock; below 0: not known.
 struct TargetEvent {
   int64_t request = 0;                  // id given to submit()
   double time_s = 0;                    // time of the tokens, or of the end
-  int64_t tokens = 0;                   // number of tokens; those of one message share the time
+  int64_t tokens = 0;                   // number of tokens that came at this time
   std::vector<int32_t> token_ids = {};  // [tokens], if they are known
   int64_t preemptions = 0;              // how often the request was preempted so far
 
@@ -40,18 +40,18 @@ class Target {
   // Forgets all cached prompts. Returns false if the target cannot do this. Called only while
   // nothing is running.
   virtual bool flush() = 0;
-  // Announces a prefix, or has it computed in another way; has_work() is true until that is done.
+  // Announces a prefix, or has it computed in another way; has_work() is true until it is computed.
   // Throws Error if it cannot be computed, here or in advance().
   virtual void declare_prefix(const workloads::DeclaredPrefix& prefix) = 0;
-  // Takes a request without waiting. `id` must not be running. `intended_s` is of the run's clock
-  // and not in the future.
+  // Takes a request without waiting. `id` must not be running. `intended_s` is a time of the run's
+  // clock and not in the future.
   virtual void submit(int64_t id, workloads::ServingRequest request, double intended_s) = 0;
   // Works, or waits for others to work, and adds events to `report`. Returns when there are events,
-  // or at `until_s`. A target that works in this thread may return later by one step; one without
-  // work returns at `until_s`.
+  // or at `until_s`. A target that works in this thread may return up to one step later. A target
+  // without work returns at `until_s`.
   virtual void advance(double until_s, TargetReport& report) = 0;
   [[nodiscard]] virtual bool has_work() const = 0;
-  // Cancels everything that is running. The ends are reported by advance(), as kCancelled.
+  // Cancels everything that is running. advance() reports their ends as kCancelled.
   virtual void cancel_all() = 0;
 };
 

@@ -39,7 +39,7 @@ class TraceWriter {
   void name_track(int64_t track, const std::string& name);
   void add_span(const char* category, const char* name, int64_t track, double begin_s, double end_s,
                 Fields facts = {});
-  // Microseconds on the time axis of a second of the run that is being added.
+  // Converts a time in the run that is being added to microseconds on the time axis.
   [[nodiscard]] double at(double run_s) const { return (start_s_ + run_s) * 1e6; }
 
   AtomicFile file_;

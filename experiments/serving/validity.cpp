@@ -11,8 +11,7 @@
 namespace reprise::experiments::serving {
 namespace {
 
-// True if the request was cancelled with the run and not by the server, so it says nothing about
-// it.
+// True if the request was cancelled with the run, so that it says nothing about the server.
 bool is_given_up(const RequestEntry& entry) { return entry.outcome == Outcome::kCancelled; }
 
 struct Counts {
@@ -81,7 +80,7 @@ void judge_slo(const Counts& counts, const ValidityRules& rules, Verdict& verdic
                     100 * rule.percentile, rule.least_requests(0)));
 }
 
-// Which limits are below the defaults, so that VALID says less than it does elsewhere.
+// Lists the limits that are below the defaults; with them, VALID means less than in other runs.
 std::string lowered_limits(const ValidityRules& rules) {
   const ValidityRules defaults;
   std::vector<std::string> limits;

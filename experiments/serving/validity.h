@@ -17,8 +17,8 @@ struct ValidityRules {
   double least_duration_s = 60;  // from the start of the run to the last token
   int64_t least_requests = 100;  // requests that ended, served or not
   // At most most_late_share of the requests may be sent more than most_late_s late; otherwise the
-  // requested rate was not offered. An engine that is stepped in this process takes requests
-  // between two steps, which is not the load's lateness; set the share accordingly.
+  // requested rate was not offered. An engine stepped in this process takes requests only between
+  // two steps, which makes requests late through no fault of the load; set the share accordingly.
   double most_late_s = 0.1;
   double most_late_share = 0.01;
   double most_error_share = 0;  // largest share of ended requests that were not served
@@ -39,10 +39,10 @@ struct Verdict {
   // Sentences that a reader of a VALID run's numbers should know: limits below the defaults, a
   // queue that grew to the end.
   std::vector<std::string> reservations;
-  // Independent of validity: a run that misses the service level is VALID (unlike in LoadGen), so
-  // that curves continue beyond the rate that meets it.
+  // Outcome of the service level, independent of validity: a run that misses the service level is
+  // VALID (unlike in LoadGen), so that curves continue beyond the rate that meets it.
   SloOutcome slo = SloOutcome::kNone;
-  int64_t ended = 0;          // requests that count: all but those cancelled with the run
+  int64_t ended = 0;          // ended requests: all but those cancelled with the run
   int64_t over_slo = 0;       // ended requests not within the service level
   int64_t over_allowed = -1;  // most over_slo that meets the level; -1: too few ended
   bool is_too_small = false;  // too few ended to bound the percentile; the last reason says so

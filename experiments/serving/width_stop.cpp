@@ -11,7 +11,7 @@
 namespace reprise::experiments::serving {
 namespace {
 
-constexpr double kDoubt = 0.05;  // of all looks together
+constexpr double kDoubt = 0.05;  // chance that any look's interval misses the percentile
 constexpr double kMoreRequests = 1.25;
 
 double confidence_of_look(int64_t number) {

@@ -12,16 +12,17 @@
 
 namespace reprise::experiments::serving {
 
-// The interval is looked at when 100 served requests have ended, and again whenever a quarter more
-// have. Looking often would find a narrow one by luck, so look k has the confidence 1 - 0.05 * 6 /
-// (pi k)^2: with at least 95 % all intervals that are looked at hold the percentile together.
-// Requests that run when a look is narrow enough are awaited and counted; no further ones are sent.
+// The interval is computed (a look) when 100 served requests have ended, and again whenever a
+// quarter more have. Repeated looks would find a narrow interval by luck, so look k has the
+// confidence 1 - 0.05 * 6 / (pi k)^2: with a probability of at least 95 % the intervals of all
+// looks contain the percentile. When a look is narrow enough, no further requests are sent; running
+// ones are awaited and counted.
 struct WidthRule {
-  double width = 0;             // of the interval over the percentile, at most; 0: no rule
+  double width = 0;             // largest ratio of interval width to percentile; 0: no rule
   std::string latency = "e2e";  // "ttft", "tpot" or "e2e" (latency.h)
-  double share = 0.5;           // of the percentile
-  double least_duration_s = 0;  // no look before
-  int64_t least_requests = 0;   // ended ones; no look before
+  double share = 0.5;           // the percentile, 0 to 1
+  double least_duration_s = 0;  // no look before this time
+  int64_t least_requests = 0;   // requests that must have ended before the first look
 
   [[nodiscard]] bool is_set() const { return width > 0; }
 };
@@ -34,7 +35,7 @@ class WidthStop {
   bool observe(const RequestEntry& entry, double now_s);
 
   struct Look {
-    int64_t requests = 0;  // served, whose latencies were known
+    int64_t requests = 0;  // served requests whose latencies were known
     double confidence = 0;
     double value_s = 0;                           // the percentile
     std::optional<results::Interval> interval_s;  // nullopt: too few requests
@@ -51,8 +52,8 @@ class WidthStop {
   std::vector<Look> looks_;
 };
 
-// The rule and its last look, for a record; a run that ended before the interval was narrow enough
-// says so.
+// The rule and its last look, for a record. Says so if the run ended before the interval was narrow
+// enough.
 [[nodiscard]] Fields fields_of(const WidthRule& rule, const std::vector<WidthStop::Look>& looks);
 [[nodiscard]] bool is_narrow(const std::vector<WidthStop::Look>& looks);
 

@@ -78,8 +78,8 @@ void AttnCachePolicy::begin_step(const kv::AttentionPlan& plan) {
   similarities_.assign(prompts_.size(), -std::numeric_limits<double>::infinity());
 }
 
-// If another policy decides a layer before this one is asked, the matches of the previous group or
-// step must not be used for it.
+// If another policy decides a layer before this one is asked, the stored prompts found for the
+// previous group or step must not be used for this layer.
 void AttnCachePolicy::overruled(int64_t layer) {
   const bool was_asked = asked_ == layer;
   asked_ = kNone;

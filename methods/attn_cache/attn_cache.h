@@ -36,7 +36,7 @@ struct AttnCacheCounts {
   int64_t unused_hits = 0;
   int64_t fitted_hits = 0;    // hits whose maps are of another length and were fitted
   int64_t reused_layers = 0;  // (prompt, layer) pairs computed with stored maps
-  int64_t loaded_bytes = 0;   // bytes of these maps
+  int64_t loaded_bytes = 0;   // bytes of the stored maps they used
 };
 
 // Times that AttnCachePolicy::choose() takes in one layer, in nanoseconds of the engine's clock.
@@ -67,7 +67,7 @@ class AttnCachePolicy final : public model::LayerPolicy {
 
   [[nodiscard]] const AttnCacheCounts& counts() const { return counts_; }
   [[nodiscard]] const std::vector<AttnCacheTimes>& times() const { return times_; }  // [layers]
-  // Number of reuses of each stored prompt, [groups]. Eviction uses these counts.
+  // Number of times that each stored prompt was reused, [groups]. Eviction uses these counts.
   [[nodiscard]] const std::vector<int64_t>& uses() const { return uses_; }
   // The similarity of the nearest stored prompt in the latest lookup, for each prompt of the step.
   // It is set even if that prompt was not reused; -infinity if none fits.
@@ -98,7 +98,7 @@ class AttnCachePolicy final : public model::LayerPolicy {
   AttnCacheOptions options_;
   int64_t layers_;
   bool is_causal_;
-  bool can_mix_;                  // prompts of a step that hit reuse maps, while the others compute
+  bool can_mix_;                  // in one step, some prompts may reuse maps while others compute
   std::vector<int64_t> lengths_;  // lengths of stored prompts in tokens, ascending
   Context context_;
   std::function<int64_t()> clock_ns_;

@@ -1,5 +1,5 @@
-// Chooses a similarity threshold on held-out prompts that bounds the loss by reuse. This is beyond
-// the paper, which sets 0.99 by hand.
+// Chooses, on held-out prompts, a similarity threshold that bounds the loss of accuracy through
+// reuse. This is beyond the paper, which sets 0.99 by hand.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct CalibratedThreshold {
 
 // The lowest threshold t with
 //   n / (n + 1) * mean_i(loss_i [similarity_i >= t]) + most_loss / (n + 1) <= target.
-// Then the expected loss of the next prompt is at most `target` for any distribution, if points and
-// next prompt are exchangeable and the database was fixed before (conformal risk control,
-// Angelopoulos et al. 2022, theorem 1). The expectation is also over the points: it does not bound
-// the loss for one given set. Throws Error if there are too few points for the target
-// (n < most_loss / target - 1), and for a loss out of range.
+// Then the expected loss of the next prompt is at most `target` for any distribution, if the points
+// and the next prompt are exchangeable and the database was fixed before they were drawn (conformal
+// risk control, Angelopoulos et al. 2022, theorem 1). The expectation is also over the points: it
+// does not bound the loss for one given set. Throws Error if there are too few points for the
+// target (n < most_loss / target - 1), and for a loss out of range.
 CalibratedThreshold calibrate_threshold(std::span<const CalibrationPoint> points, double target,
                                         double most_loss = 1.0);
 

@@ -16,7 +16,7 @@ void make_folder(const std::filesystem::path& folder) {
     raise("cannot make the folder {} of attention maps: {}", folder.string(), error.message());
 }
 
-// The groups of the older database that stay beside the new prompts.
+// The groups of the older database that are kept beside the new prompts.
 std::vector<int64_t> choose_kept(const Database& older, std::span<const int64_t> uses,
                                  const AttnCacheOptions& options, int64_t budget_bytes,
                                  int64_t new_bytes) {

@@ -13,12 +13,12 @@
 
 namespace reprise::attn_cache {
 
-// Computes one whole prompt in a step of its own, with the policy. The caller chooses model, cache
-// and output.
+// A function that computes one whole prompt in a step of its own, with `policy`. Its maker chooses
+// model, cache and output.
 using RunPrompt = std::function<void(std::span<const int32_t> ids, model::LayerPolicy& policy)>;
 
-// Keeps the maps of prompts, one after another. All layers compute, by the slow path that shows
-// maps. A layer that an earlier policy of a chain skips gets a map of zeros.
+// Writes the attention maps of prompts, one prompt after another. All layers compute, by the slow
+// path that gives out maps. A layer that an earlier policy of a chain skips gets a map of zeros.
 class Collector final : public model::LayerPolicy {
  public:
   // Takes samples in the layers `sampled`. `writer` must outlive this.

@@ -58,13 +58,13 @@ struct SampleSet {
   std::vector<IndexEntry> entries;
 };
 
-// Computes the vectors of all samples, each by itself, so that a query equal to a sample has the
-// same vector bit by bit.
+// Computes the vectors of all samples, one by one, so that a query equal to a sample gets the same
+// vector bit by bit.
 FeatureSet project_all(const SampleSet& samples, Projector& projector);
 
 // Writes index and projector for the committed maps of a folder; `features` has the vectors of
 // their entries. Old files stay until each new file is complete; Database refuses a folder that
-// mixes old and new files. Errors of the disk name the file.
+// mixes old and new files. Errors when writing name the file.
 void write_index(const std::filesystem::path& folder, const AttnCacheOptions& options,
                  const FeatureSet& features, const Projector& projector);
 

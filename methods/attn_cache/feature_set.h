@@ -1,4 +1,4 @@
-// Feature vectors of stored prompts, and the indices that find the nearest of them.
+// Feature vectors of stored prompts, and the indices that find the vector nearest to a query.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,8 @@ class FeatureIndex {
   static void write(const std::filesystem::path& path, const Settings& settings,
                     const IndexOptions& options, const FeatureSet& features,
                     std::span<const int64_t> tokens);
-  // Makes the indices of a file again. (FAISS can read its own indices, but trusts what it reads.)
-  // Throws Error naming the path and the fault.
+  // Reads a file of write() and builds its indices again. (FAISS could read its own index files,
+  // but does not check them.) Throws Error naming the path and the fault.
   static FeatureIndex load(const std::filesystem::path& path);
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
@@ -60,7 +60,7 @@ class FeatureIndex {
   // Throws Error, naming `source`, if an entry refers to a group or layer that a store of this size
   // does not have.
   void require_entries_within(int64_t groups, int64_t layers, const std::string& source) const;
-  // All vectors as the constructor got them, in another order.
+  // All vectors and entries that the constructor got, in another order.
   [[nodiscard]] FeatureSet features() const;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array kAlignments = {Alignment::kBegin, Alignment::kEnd};
 
-// A row of the fitted map that no stored row fills.
+// Fills a row of the fitted map that has no stored row: equal weights for the `seen` keys.
 void weigh_equally(size_t seen, std::span<float> row) {
   std::fill(row.begin(), row.end(), 0.0f);
   std::fill_n(row.begin(), seen, 1.0f / static_cast<float>(seen));

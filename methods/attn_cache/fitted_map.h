@@ -12,8 +12,8 @@
 
 namespace reprise::attn_cache {
 
-// The tokens of two prompts of different lengths that correspond: those with the same distance from
-// the first token, or from the last one, as if the shorter prompt were padded on the left.
+// How the tokens of two prompts of different lengths correspond: by their distance from the first
+// token (kBegin), or from the last (kEnd, as if the shorter prompt were padded on the left).
 enum class Alignment : uint8_t { kBegin, kEnd };
 
 std::string_view name_of(Alignment alignment);  // "begin", "end"
@@ -27,8 +27,8 @@ void read_row(const kernels::MapView& stored, int64_t head, int64_t row, std::sp
 // A stored map [heads, s, s] as a map [heads, tokens, tokens] f32 for a prompt of `tokens` tokens:
 //   out[h, p, k] = stored[h, p - shift, k - shift] / their sum over k
 // with shift 0 (kBegin) or tokens - s (kEnd). Keys that are not stored get 0. A row that is not
-// stored, or keeps no weight, weighs the keys that it sees equally, as softmax of equal scores
-// does. A row of a causal map sees the keys up to its own. The paper asks that lengths
+// stored, or whose weights are all 0, gives equal weights to the keys that it sees, as softmax of
+// equal scores does. A row of a causal map sees the keys up to its own. The paper asks that lengths
 // be similar [AttnCache §3.1] and does not say how one prompt's map becomes another's.
 void fit_map(const kernels::MapView& stored, Alignment alignment, int64_t tokens, bool is_causal,
              std::span<float> out, const Context& context);

@@ -41,12 +41,13 @@ void validate(const MapFormat& format);
 // Each part begins at a multiple of 64 bytes, as does the next layer.
 struct MapLayout {
   int64_t heads = 0, tokens = 0;
-  std::array<size_t, 2> begin{}, bytes{};  // [parts]  place and size; bytes[1] is 0 for one part
+  std::array<size_t, 2> begin{}, bytes{};  // [parts]  offset, size; bytes[1] is 0 for one part
   size_t stride = 0;                       // bytes from one layer to the next
 };
 MapLayout layout_of(const MapFormat& format, int64_t tokens);
 
-// A map as kernels take it, in place. `layer` points at the bytes of one layer, 64-byte aligned.
+// A view of a map in place, as kernels take it. `layer` points at the bytes of one layer, 64-byte
+// aligned.
 kernels::MapView view_of(const MapFormat& format, int64_t tokens, const std::byte* layer);
 
 // Writes the bytes of a layer [layout_of(...).stride] from its map [heads, tokens, tokens] f32;

@@ -24,7 +24,7 @@ MapStoreIdentity parse_identity(JsonObject& object) {
   identity.layers = object.integer_in("layers", 1, kMostLayers);
   identity.format.form = parse_map_form(object.string("form"));
   identity.format.heads = object.integer_in("heads", 1, kMostHeads);
-  for (const char* key : {"entries", "sinks"})  // 0 for these forms; older versions had more
+  for (const char* key : {"entries", "sinks"})  // for other forms of older versions; 0 here
     (void)object.integer(key, 0);
   validate(identity.format);
   return identity;
@@ -137,7 +137,7 @@ size_t MapStore::hash_index(int64_t group, int64_t layer) const {
 }
 
 std::span<const std::byte> MapStore::layer_bytes(int64_t group, int64_t layer) const {
-  static_cast<void>(hash_index(group, layer));  // checks both
+  static_cast<void>(hash_index(group, layer));  // checks group and layer
   const MapGroup& place = groups_[static_cast<size_t>(group)];
   const size_t stride = layout_of(identity_.format, place.tokens).stride;
   return map_.bytes().subspan(place.begin + static_cast<size_t>(layer) * stride, stride);

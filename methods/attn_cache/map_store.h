@@ -65,8 +65,8 @@ class MapStore {
   [[nodiscard]] int64_t bytes() const { return static_cast<int64_t>(map_.bytes().size()); }
   // The lengths in tokens that have maps, ascending.
   [[nodiscard]] std::vector<int64_t> lengths() const;
-  // Throws Error naming both models if the store is of another one (by fingerprint, layers or
-  // heads).
+  // Throws Error naming both models if the store's maps come from another model (by fingerprint,
+  // layers or heads).
   void require_model(const std::string& fingerprint, int64_t layers, int64_t heads) const;
 
   // A map in place, valid as long as the store. Call check_layers() first: an unchecked map may
@@ -74,8 +74,8 @@ class MapStore {
   [[nodiscard]] kernels::MapView map(int64_t group, int64_t layer) const;
   // The bytes of a map in the file.
   [[nodiscard]] std::span<const std::byte> layer_bytes(int64_t group, int64_t layer) const;
-  // Throws Error naming path, group and layer if a map of layers [first, end) is not the one that
-  // was written. Reads each map the first time, and returns at once later. Thread-safe.
+  // Throws Error naming path, group and layer if a map of layers [first, end) differs from what was
+  // written. Reads each map the first time, and returns at once later. Thread-safe.
   void check_layers(int64_t group, int64_t first, int64_t end) const;
   void check_all() const;
   // Asks the system to begin reading maps of neighbouring layers. Returns at once.

@@ -26,9 +26,10 @@ class MapStoreWriter {
   [[nodiscard]] int64_t group_bytes(int64_t tokens) const;
   [[nodiscard]] int64_t used_bytes() const { return used_bytes_; }
 
-  // Begins a group. Its layers follow in order, and then end_group(), which returns its number. The
-  // next begin_group() or commit() drops a group that was not ended. Throws Error if the budget has
-  // no room for the prompt, with both numbers, or for lengths that maps cannot have.
+  // Begins a group. Call add_layer() for each layer in order, then end_group(), which returns the
+  // group's number. The next begin_group() or commit() drops a group that was not ended. Throws
+  // Error if the budget has no room for the prompt, with both numbers, or for lengths that maps
+  // cannot have.
   void begin_group(int64_t tokens, uint64_t prompt_hash);
   void add_layer(const kernels::MapView& map);  // throws as encode_map()
   int64_t end_group();
@@ -36,7 +37,8 @@ class MapStoreWriter {
   // begin_group(), and if the maps are damaged.
   int64_t copy_group(const MapStore& from, int64_t group);
 
-  // Completes the file; it is on the disk under its name when this returns. Must be the last call.
+  // Completes the file. When this returns, the file is on the disk under its name. Must be the last
+  // call.
   void commit();
 
  private:

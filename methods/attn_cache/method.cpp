@@ -50,7 +50,7 @@ double share(int64_t part, int64_t of) {
 
 using Prompts = std::vector<std::vector<int32_t>>;
 
-// A trained projector in a file, and what a record says of its training.
+// A trained projector in a file, and the fields that a record has on its training.
 struct Training {
   std::shared_ptr<const std::filesystem::path> folder;
   Fields facts;
@@ -67,7 +67,7 @@ attn_cache::ModelFacts facts_of(const Setup& setup) {
           .can_mix = setup.config.relative.span == 0};
 }
 
-// Wraps a policy that the caller keeps, for a chain.
+// Wraps a policy that the caller owns, so that it can be put into a chain.
 std::shared_ptr<model::LayerPolicy> borrowed(model::LayerPolicy& policy) {
   return {std::shared_ptr<void>(), &policy};
 }
@@ -176,7 +176,8 @@ class AttnCacheMethod final : public Method {
   }
 
  private:
-  // The texts, first come first, whose maps fit into memory_mb; all without it.
+  // Number of texts, in the order they were stored, whose maps fit into memory_mb together; all
+  // texts if it is 0.
   [[nodiscard]] int64_t groups_in_memory() const {
     const std::vector<attn_cache::MapGroup>& groups = database_->maps().groups();
     if (options_.memory_mb == 0) return std::ssize(groups);
@@ -187,7 +188,7 @@ class AttnCacheMethod final : public Method {
         });
     return beyond - groups.begin();
   }
-  // The end of the last text's last map in the file.
+  // Offset in the file where the last map ends.
   [[nodiscard]] uint64_t maps_end() const {
     const attn_cache::MapStore& maps = database_->maps();
     const attn_cache::MapGroup& last = maps.groups().back();
@@ -200,7 +201,8 @@ class AttnCacheMethod final : public Method {
     if (kept == std::ssize(groups)) return 0;
     return static_cast<int64_t>(maps_end() - groups[static_cast<size_t>(kept)].begin);
   }
-  // Drops what memory_mb leaves no room for. Returns the bytes that nevertheless stayed in memory.
+  // Drops the maps that do not fit into memory_mb from memory. Returns the bytes that stayed in
+  // memory all the same.
   [[nodiscard]] int64_t drop_rest() const {
     const int64_t bytes = bytes_on_disk();
     if (bytes == 0) return 0;
@@ -212,7 +214,7 @@ class AttnCacheMethod final : public Method {
     for (int64_t group = groups_in_memory(); group < std::ssize(database_->maps().groups());
          ++group)
       database_->maps().release(group);
-    // A page that the last map shares with the table stays.
+    // The page that the last map shares with the table may stay.
     if (bytes > 0 && 2 * drop_rest() > bytes)
       raise(
           "memory_mb {:g}: the maps in {} cannot leave memory, because its file system keeps files "
@@ -265,7 +267,7 @@ class AttnCacheMethod final : public Method {
     return attn_cache::Projector::load(training.file(), setup.context);
   }
 
-  // All that a trained projector depends on.
+  // A text with everything that a trained projector depends on.
   [[nodiscard]] std::string training_key(const Setup& setup, const attn_cache::ModelFacts& facts,
                                          const Prompts& learned) const {
     Fields all = reuse::options_fields(options_);
@@ -293,7 +295,7 @@ class AttnCacheMethod final : public Method {
 
   Training train(const Setup& setup, const attn_cache::ModelFacts& facts, const Prompts& learned) {
     const auto folder = make_temporary_folder("training-maps");
-    // Trains on the states and maps of all layers, whichever are looked up. [AttnCache §5.4]
+    // Trains on the states and maps of all layers, even those without lookups. [AttnCache §5.4]
     attn_cache::AttnCacheOptions of_all_layers = options_;
     of_all_layers.indexed_layers = "all";
     const attn_cache::SampleSet samples =
@@ -310,7 +312,8 @@ class AttnCacheMethod final : public Method {
     return training;
   }
 
-  // Reads a projector that fits the options. The user is responsible for its being of this model.
+  // Reads a projector that fits the options. The user must make sure that it was trained for this
+  // model.
   [[nodiscard]] attn_cache::Projector read_projector(const attn_cache::ProjectorShape& shape,
                                                      const Context& context) const {
     attn_cache::Projector projector = attn_cache::Projector::load(options_.projector_file, context);
@@ -324,8 +327,8 @@ class AttnCacheMethod final : public Method {
     return projector;
   }
 
-  // Layers that the other method skips stay skipped if AttnCache hits. Maps are shared if it
-  // misses.
+  // Joins the policies of AttnCache and the other method. If the other method skips layers, they
+  // stay skipped on a hit; if it shares maps, it does so on a miss.
   [[nodiscard]] std::shared_ptr<model::LayerPolicy> joined(
       std::shared_ptr<model::LayerPolicy> policy) const {
     if (options_.beside.empty()) return policy;

@@ -17,15 +17,15 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   // "warm": maps used in an earlier turn are mapped and checked already. "cold": each turn maps and
   // checks them again. The file is in the system's page cache in both cases.
   std::string loading = "warm";
-  // MB of maps that stay in memory: those of the texts that were stored first. Each turn begins
-  // with the others only on the disk, a hybrid store [AttnCache §5.4]. 0: the system's page cache
-  // decides.
+  // MB of maps that stay in memory: the maps of the texts that were stored first. Each turn begins
+  // with all other maps only on the disk: a hybrid store [AttnCache §5.4]. 0: the system's page
+  // cache decides.
   double memory_mb = 0.0;
   // Beyond the paper. Above 0, training prompts choose the threshold so that the expected loss is
   // at most this. The loss of a prompt is (1 - cosine of its outputs with and without reuse) / 2;
   // see calibrate_threshold().
   double loss_bound = 0.0;
-  // A method of layer policies that runs beside AttnCache, and its options; "": none. Not visited.
+  // A layer-policy method that runs beside AttnCache, and its options; "": none. Not in visit().
   std::string beside;
   Fields beside_options;
 
@@ -43,7 +43,8 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
 // Reads the visited options, and also "projector_file" and "beside": {"method": NAME, options}.
 AttnCacheMethodOptions read_attn_cache_options(const JsonObject& given);
 
-// All options as a record keeps them, and what `reprise list attn_cache` shows.
+// resolve_attn_cache_options(): all options, as a record keeps them. list_attn_cache_options(): the
+// list that `reprise list attn_cache` shows.
 Fields resolve_attn_cache_options(const JsonObject& given);
 reuse::OptionList list_attn_cache_options();
 // The reasons why this program cannot run with the options, with the remedies; "" if it can.

@@ -13,10 +13,10 @@
 
 namespace reprise::attn_cache {
 
-// The similarity that is compared with the threshold, for the distance d of two vectors.
+// How the distance d of two vectors becomes the similarity that is compared with the threshold.
 enum class Similarity : uint8_t { kDistance, kSquaredDistance };  // 1 - d, 1 - d^2
 
-// The treatment of stored prompts whose length differs from the prompt's.
+// How the lookup treats stored prompts whose length differs from the prompt's.
 enum class Lengths : uint8_t {
   kFit,     // takes the nearest prompt of any length, and fits its maps: fit_map()
   kSame,    // searches only the prompts of the same length
@@ -30,9 +30,9 @@ struct AttnCacheOptions {
   // Number of neighbouring layers that one lookup, at the first of them, decides; 0: all layers.
   int32_t layer_group = 0;
   std::string lengths = "fit", alignment = "begin";
-  // Above 0, prompts are cut to this length, and count as padded on the left to it, with the
-  // padding masked. Masked padding changes nothing for the other tokens, so it is not computed: the
-  // projector sees zeros, labels see LabelRule::padded_tokens, and alignment must be "end".
+  // Above 0, prompts are cut to this length, and shorter ones count as padded on the left with
+  // masked tokens. Masked padding does not change the other tokens, so it is not computed: the
+  // projector gets zeros for it, labels use LabelRule::padded_tokens, and alignment must be "end".
   int32_t padded_tokens = 0;
 
   // Database.
@@ -65,11 +65,11 @@ struct AttnCacheOptions {
   [[nodiscard]] MapFormat map_format(int64_t heads) const;
   // The projector's shape for a model's hidden size. pooled_linear sees `padded_tokens` rows.
   [[nodiscard]] ProjectorShape projector_shape(int64_t hidden) const;
-  // The first layers of the groups that a lookup decides.
+  // The first layer of each group of layers; each of them has a lookup.
   [[nodiscard]] std::vector<int64_t> searched_layers(int64_t layers) const;
   // The layers whose vectors are in the index.
   [[nodiscard]] std::vector<int64_t> layers_in_index(int64_t layers) const;
-  // The similarity at a squared distance: 1 at distance 0, falling.
+  // The similarity at a squared distance: 1 at distance 0, and less at larger distances.
   [[nodiscard]] double similarity_of(double squared_distance) const;
 };
 

@@ -40,8 +40,8 @@ struct MapPair {
     shorter_row.resize(static_cast<size_t>(shorter.keys));
   }
 
-  // The norm of row `row` of the shorter map less row `row + shift` of the longer one. Only keys
-  // from `first_key` to the shorter's last one count.
+  // Norm of the difference between row `row` of the shorter map and row `row + shift` of the longer
+  // one, over the keys from `first_key` to the last key of the shorter map.
   double of_common_row(int64_t head, int64_t row, int64_t shift, int64_t first_key, MapNorm norm) {
     read_row(shorter, head, row, shorter_row);
     read_row(longer, head, row + shift, longer_row);
@@ -52,7 +52,7 @@ struct MapPair {
     return difference.value();
   }
 
-  // The norm of a row of the longer map less a padded row.
+  // Norm of the difference between a row of the longer map and a padding row.
   double of_padded_row(int64_t head, int64_t row, int64_t padded_tokens, MapNorm norm) {
     read_row(longer, head, row, longer_row);
     const float equal = 1.0f / static_cast<float>(padded_tokens);

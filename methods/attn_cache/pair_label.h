@@ -1,5 +1,5 @@
-// Labels pairs of stored prompts with a distance, which the distance of their feature vectors is
-// trained to equal.
+// Labels pairs of stored prompts with a distance. Training brings the distance of their feature
+// vectors close to the label.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +32,15 @@ struct LabelRule {
   double length = 0.2;  // alpha; the released code: 1 for MMLU, 0 for STS; AttnCache-f: 0
   Alignment alignment = Alignment::kBegin;
   // Above 0, prompts count as padded on the left to this length, with the padding masked. A row of
-  // the padding weighs all keys equally, so two of them are equal.
+  // the padding gives all keys equal weight, so that padding rows of two prompts do not differ.
   int64_t padded_tokens = 0;
 };
 
 // The label of a pair of maps A, A' of one layer each, of prompts with s, s' tokens:
 //   y = map * 1/heads 1/rows sum_h sum_p ||A[h, p, :] - A'[h, p, :]||  +  length * |s - s'|
-// [AttnCache eq. 2; the mean over rows is the released code's.] Rows are those of padded_tokens, or
-// else those that both prompts have; without padding only the keys of these rows count. Reads and
-// checks the maps in place; thread-safe.
+// [AttnCache eq. 2; the mean over rows is the released code's.] The rows are those of padded_tokens
+// if it is set, otherwise those that both prompts have; then only the keys at these rows' positions
+// count. Reads and checks the maps in place; thread-safe.
 double pair_label(const MapStore& maps, const IndexEntry& a, const IndexEntry& b,
                   const LabelRule& rule);
 

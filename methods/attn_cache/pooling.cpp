@@ -10,8 +10,8 @@ namespace {
 
 constexpr int64_t kMostPooledRows = 128;  // as in the released code
 
-// Number of rows that become one row of the pooled image: 2, doubled until at most kMostPooledRows
-// are left. Each pooling drops an odd last row, and so does this division.
+// Number of rows that are pooled into one: 2, doubled until the image has at most kMostPooledRows
+// rows. Each pooling drops an odd last row, and so does this division.
 int64_t rows_together(int64_t tokens) {
   int64_t together = 2;
   for (int64_t rows = tokens / 2; rows > kMostPooledRows; rows /= 2) together *= 2;
@@ -21,7 +21,7 @@ int64_t rows_together(int64_t tokens) {
 template <typename T>
 void mean_of_parts(const T* hidden, int64_t tokens, int64_t cols, int64_t parts, float* x) {
   for (int64_t part = 0; part < parts; ++part) {
-    // The parts are those of adaptive pooling: in a short prompt they overlap, and none is empty.
+    // Parts as in adaptive pooling: none is empty, and in a short prompt they overlap.
     const int64_t first = part * tokens / parts, end = ((part + 1) * tokens + parts - 1) / parts;
     float* mean = x + part * cols;
     std::fill_n(mean, cols, 0.0f);
@@ -32,7 +32,8 @@ void mean_of_parts(const T* hidden, int64_t tokens, int64_t cols, int64_t parts,
   }
 }
 
-// The image has padded_tokens rows, of which the last ones are the prompt's and the others zeros.
+// The image has padded_tokens rows: the prompt's rows come last, and the rows before them are
+// zeros.
 template <typename T>
 void maximum_of_tiles(const T* hidden, int64_t tokens, int64_t padded_tokens, int64_t cols,
                       int64_t rows, float* x) {

@@ -41,7 +41,7 @@ kernels::Weight weight_of(const std::vector<float>& values, int64_t rows, int64_
           context};
 }
 
-// Normalizes values [rows, cols], with one set of numbers for each column or one for all.
+// Normalizes values [rows, cols], with one set of statistics per column or one for all.
 void batch_norm(const ProjectorWeights::BatchNorm& norm, std::span<float> values) {
   const size_t cols = norm.weight.size();
   for (size_t i = 0; i < values.size(); ++i) {
@@ -166,7 +166,7 @@ void Projector::project_pooled(std::span<const float> x, std::span<float> featur
       .run(linear2_, *workspace_, context_);
 }
 
-// States of zeros stay zeros, so that they are similar to no others.
+// An x of zeros stays zeros, so that it is similar to no other vector.
 void Projector::scale_raw(std::span<const float> x, std::span<float> features) const {
   const auto inputs = static_cast<size_t>(shape_.inputs());
   for (size_t first = 0; first < x.size(); first += inputs) {

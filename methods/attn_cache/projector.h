@@ -1,4 +1,5 @@
-// The feature projector: computes the vector that is looked up from a prompt's hidden states.
+// The feature projector: computes from a prompt's hidden states the feature vector that is looked
+// up.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +58,8 @@ ProjectorShape pooled_linear_shape(int64_t hidden, int64_t tokens, int64_t width
 ProjectorShape raw_shape(int64_t hidden, int64_t pooled_rows);
 
 // Pools a prompt's hidden states [tokens, hidden], f32 or bf16, into x [inputs] f32. Throws
-// ShapeError if they do not have the shape's hidden size or, for kPooledLinear, are longer.
+// ShapeError if the states have another hidden size than the shape or, for kPooledLinear, more
+// tokens.
 void pool_hidden(const ProjectorShape& shape, const TensorView& hidden, std::span<float> x);
 
 // The trained weights. Comments give the tensors' names in the file.

@@ -20,7 +20,8 @@ bool is_continued(const kv::AttentionPlan& plan, int32_t row) {
          std::equal(first, end, first_before, end_before);
 }
 
-// The length of the sequence is known from its first chunk on.
+// A chunk is not whole: from the first chunk on, row_lengths holds the length of the whole
+// sequence.
 bool is_whole(const kv::AttentionPlan& plan, const StepPrompt& prompt) {
   const auto first = static_cast<size_t>(prompt.first_row);
   return plan.row_positions[first] == 0 && plan.row_lengths[first] == prompt.tokens &&

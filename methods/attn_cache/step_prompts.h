@@ -18,7 +18,7 @@ struct StepPrompt {
   bool is_whole = false;
 };
 
-// The prompts of a step. Neighbouring rows that the same items cover, at consecutive positions,
+// The prompts of a step. Neighbouring rows at consecutive positions that the same work items cover
 // belong to one prompt.
 std::vector<StepPrompt> prompts_of(const kv::AttentionPlan& plan);
 

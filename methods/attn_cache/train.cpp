@@ -71,7 +71,8 @@ struct Losses {
   std::vector<double> network, flat;  // [epochs]
 };
 
-// Runs the module. Keeps only the first line of its exceptions' messages; a stack trace follows it.
+// Runs the module. Of its exceptions' messages only the first line is kept; a stack trace follows
+// it.
 Losses run(const TrainingProblem& problem) {
   const auto epochs = static_cast<size_t>(problem.epochs);
   Losses losses{std::vector<double>(epochs), std::vector<double>(epochs)};
@@ -79,7 +80,7 @@ Losses run(const TrainingProblem& problem) {
     reinterpret_cast<TrainProjector>(train_module().symbol)(problem, losses.network.data(),
                                                             losses.flat.data());
   } catch (const Error&) {
-    throw;  // an error of a label, such as a damaged map
+    throw;  // an error of the labels, such as a damaged map
   } catch (const std::exception& error) {
     const std::string text = error.what();
     raise("training a projector by libtorch {} failed: {}", REPRISE_TORCH_VERSION,

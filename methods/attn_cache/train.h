@@ -1,9 +1,9 @@
 // Trains a projector on collected prompts, by libtorch.
 //
-// The options give the labels' rule, batch, epochs, learning rate and momentum. [AttnCache §3.1,
+// The options set the label rule, batch, epochs, learning rate and momentum. [AttnCache §3.1,
 // equations 1 to 3; figure 4, step 2] kMlp is trained on standardized states (each input with mean
-// 0 and the same deviation), scaled so that distances begin about as large as the labels: at the
-// states' own scale, one learning rate does not fit all models. The returned weights take unscaled
+// 0 and the same deviation), scaled so that initial distances are about as large as the labels;
+// with unscaled states, no single learning rate fits all models. The returned weights take unscaled
 // states.
 #pragma once
 
@@ -32,7 +32,7 @@ struct TrainedProjector {
 // Trains a projector on `samples`, whose maps are in `maps`. `seed` is the seed of the initial
 // weights and of the samples' order. Throws Error without libtorch, naming `./setup.sh --torch`;
 // for fewer than two samples; and if the loss becomes infinite. Calls `between`, unless it is
-// empty, before each batch; what it throws ends the training.
+// empty, before each batch; an exception from `between` ends the training.
 TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
                                  const AttnCacheOptions& options, uint64_t seed,
                                  const Context& context, const std::function<void()>& between = {});

@@ -1,4 +1,4 @@
-// A vector index without its search, which is in vector_search.h.
+// The vector index around the search of vector_search.h.
 #include "methods/attn_cache/vector_index.h"
 
 #include <algorithm>

@@ -10,22 +10,22 @@
 
 namespace reprise::methods {
 
-// The options of auto's tree, without its decision what is shared.
+// The options of auto's prefix tree, without the function that decides which nodes are shared.
 reuse::PrefixTreeCacheOptions auto_tree(const reuse::TreeOptions& options);
 
-// ChunkAttention's tree [§3.1]. PlanCosts decides for each node whether it is read
-// chunk-first; tune() computes these costs from the model's heads and the machine's limits.
+// Keeps the prefix tree of [ChunkAttention §3.1]. PlanCosts decides for each node whether it is
+// read chunk-first; tune() computes these costs from the model's heads and the machine's limits.
 class Auto final : public reuse::PrefixTreeCache {
  public:
   explicit Auto(const reuse::TreeOptions& options);
   void tune(const reuse::PlanSetting& setting) override;
-  // It can: sharing_pays() is false there.
+  // Auto is batch-invariant on request: sharing_pays() is then always false.
   [[nodiscard]] std::string why_not_batch_invariant() const override { return ""; }
 
  private:
   Auto(const reuse::TreeOptions& options, std::shared_ptr<PlanCosts> costs);
 
-  std::shared_ptr<PlanCosts> costs_;  // shared with the function that decides for a node
+  std::shared_ptr<PlanCosts> costs_;  // shared with the function that judges a node
 };
 
 }  // namespace reprise::methods

@@ -12,7 +12,7 @@ namespace {
 
 using kernels::cpu::kFewLanes;
 
-// Cost of a kernel for each key, and for each lane, in units of one lane's products at the
+// Overhead of a kernel per key and per lane, in units of the time of one lane's products at the
 // FLOP limit. Few lanes pay for horizontal sums, many lanes for interleaving their values. Fitted
 // to kernel times with rows in L2 (Zen 5, bf16, head_dim 128: 5.3, 7.3, 11.3, 19.3 ns a key for 1,
 // 2, 4, 8 lanes; 32, 49, 86 ns for 16, 32, 64).
@@ -21,23 +21,22 @@ struct ComputedLanes {
 };
 constexpr ComputedLanes kFewLanesCost = {.each_key = 3.1, .each_lane = 1.87};
 constexpr ComputedLanes kManyLanesCost = {.each_key = 12.0, .each_lane = 1.1};
-// Cost of many lanes in AMX's tiles, where the softmax takes longer than the products. Again in
-// units of one lane's products at the FLOP limit. (Xeon, 64 lanes and 128 keys: 4.0 us at head_dim
-// 64, 6.0 at 128; 32 lanes: 4 us at 128.)
+// The same overheads for many lanes with AMX tiles, where softmax takes longer than the products.
+// (Xeon, 64 lanes and 128 keys: 4.0 us at head_dim 64, 6.0 at 128; 32 lanes: 4 us at 128.)
 constexpr ComputedLanes kTilesCost = {.each_key = 110.0, .each_lane = 5.0};
 // Share of the smaller of memory and compute time that few lanes do not hide; many lanes hide all.
 constexpr double kFewLanesOpenShare = 0.15;
 // Share of the L3 limit reached when further items read the same tokens.
 constexpr double kL3Share = 0.58;
-// Cost of merging: one more parallel step; and for each (row, head), on one thread, packing the
-// query and setting up the state once more, and storing and merging two results. Many lanes take
-// longer to set up.
+// Cost of merging: one more parallel step, and on one thread, for each (row, head), packing the
+// query and setting up its state a second time, then storing and merging two results. Many lanes
+// take longer to set up.
 constexpr double kMergeStepSeconds = 5e-6;
 constexpr double kFewLanesPartialSeconds = 80e-9, kManyLanesPartialSeconds = 330e-9;
 // Shares and merging costs are fitted to times with and without sharing of 75 points: 4, 8 and 32
 // kv heads, batch 2 to 32, 64 to 1024 shared tokens, two runs at 42 and 47 GB/s of DRAM and two at
-// 112 and 114. In 7 of these 300 cases they choose a way that is more than 3 % slower, at most 12
-// %.
+// 112 and 114. In 7 of these 300 cases the choice is more than 3 % slower than the alternative, at
+// most 12 %.
 
 }  // namespace
 

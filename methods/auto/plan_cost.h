@@ -24,8 +24,8 @@ struct PlanCosts {
   reuse::PlanSetting setting;
   MachineLimits machine;
   double l3_bytes = 0;
-  // Rate of bf16 products outside AMX's tiles, which few lanes use, if machine.bf16_gflop_s is that
-  // of the tiles; else 0.
+  // Rate of bf16 products without AMX tiles, used for few lanes; set if machine.bf16_gflop_s is the
+  // rate with tiles, otherwise 0.
   double dot_gflop_s = 0;
 
   // Seconds of `items` work items of `rows` rows each, all over the same `tokens` tokens.
@@ -34,8 +34,8 @@ struct PlanCosts {
   // it.
   [[nodiscard]] double merge_seconds(int64_t rows) const;
   // True if one item of all rows is faster than one item per sequence, on the setting's device.
-  // `is_merged`: partial results are merged in either case. False with a batch-invariant context,
-  // where a sequence must be read alike whatever others share with it.
+  // `is_merged`: partial results are merged in either case. Always false with a batch-invariant
+  // context, where a sequence must be computed the same way whatever other sequences share with it.
   [[nodiscard]] bool sharing_pays(int64_t tokens, int64_t sequences, int64_t rows,
                                   bool is_merged = false) const;
 };

@@ -18,8 +18,8 @@ struct BlockDropOptions {
   }
 };
 
-// Makes the policy from the cosines that calibration prompts gave: layers [layers of the model].
-// Throws Error if options.dropped exceeds the number of layers.
+// Makes the policy from each layer's cosines, measured on calibration prompts; `layers` has one
+// entry per layer of the model. Throws Error if options.dropped exceeds the number of layers.
 methods::MadePolicy make_block_drop(const BlockDropOptions& options,
                                     std::span<const model::LayerCosine> layers);
 

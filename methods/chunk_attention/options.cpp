@@ -27,7 +27,7 @@ std::vector<reuse::Preset<ChunkAttentionOptions>> ChunkAttentionOptions::presets
            "the paper: prefill reuses what the tree holds, partial results for each shared chunk",
            {.tree = {.reuse_prefill = true}, .item_per_shared_chunk = true}},
           // The released code is given the keys and values of whole prompts, and its CPU kernel
-          // reads every chunk chunk-first, however few sequences it has.
+          // reads every chunk chunk-first, even a chunk of one sequence.
           {"as_coded",
            "the released CPU kernel: whole prompts are computed, every chunk is read chunk-first",
            {.share_threshold = 0, .item_per_shared_chunk = true, .item_per_private_chunk = true}}};

@@ -8,7 +8,7 @@
 namespace reprise::methods {
 namespace {
 
-// Bounds the time of SAN, whose comparison of two layers' maps takes longer than computing them.
+// Bounds the time of SAN: comparing the maps of two layers takes longer than computing them.
 constexpr size_t kMostCalibrationPrompts = 64;
 
 }  // namespace

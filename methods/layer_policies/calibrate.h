@@ -1,4 +1,4 @@
-// Runs calibration texts and chooses layers by the observations of a policy.
+// Runs calibration texts with a policy that measures layers, and chooses layers by its results.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@
 
 namespace reprise::methods {
 
-// Runs up to 64 of the setup's calibration prompts with `looking` as the policy. Throws
+// Runs up to 64 of the setup's calibration prompts with the measuring policy `looking`. Throws
 // Error, naming the method and the settings that provide prompts, if the setup has no such prompts.
 void show_calibration(const MethodInfo& info, const Setup& setup, model::LayerPolicy& looking);
 
-// LayerSimilarity of the calibration prompts: [layers]. Throws Error as show_calibration().
+// Runs LayerSimilarity on the calibration prompts and returns its cosines, [layers]. Throws Error
+// as show_calibration().
 std::vector<model::LayerCosine> cosines_of_layers(const MethodInfo& info, const Setup& setup);
 
-// A policy that applies `action` to the `dropped` layers with the largest cosines of `part`:
-// layers [layers of the model]. Throws Error if there are fewer layers.
+// A policy that applies `action` to the `dropped` layers whose cosine `part` is largest. `layers`
+// has one entry per layer of the model. Throws Error if there are fewer than `dropped`.
 MadePolicy drop_most_similar(std::span<const model::LayerCosine> layers,
                              double model::LayerCosine::*part, int64_t dropped,
                              model::LayerAction action);

@@ -1,5 +1,5 @@
-// Layer policies with a fixed rule: layers that share a map with an earlier layer, and layers that
-// are skipped. A method or its calibration provides the rule.
+// Layer policies with a fixed rule: some layers use the attention map of an earlier layer, or some
+// layers are skipped. A method or its calibration provides the rule.
 #pragma once
 
 #include <cstdint>

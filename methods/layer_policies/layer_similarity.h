@@ -10,7 +10,7 @@
 namespace reprise::model {
 
 // Mean cosines of one layer over the rows of all steps so far. In the last layer, only rows whose
-// output was wanted count.
+// output was requested count.
 struct LayerCosine {
   double attention = 1;  // cosine of the block's input x and x + attention(norm(x))
   double block = 1;      // cosine of the block's input and output
@@ -35,7 +35,8 @@ class LayerSimilarity final : public LayerPolicy {
     int64_t attention_rows = 0, block_rows = 0;
   };
   std::vector<Sums> sums_;
-  // The layer being computed: its input [rows, hidden], and the rows that a last layer computes.
+  // Of the layer being computed: its input [rows, hidden], and, in the last layer, its requested
+  // rows.
   std::vector<float> input_;
   std::vector<int32_t> wanted_;
 };

@@ -14,7 +14,7 @@ namespace {
 // that both are summed in the same order and give the same bits.
 constexpr int32_t kTile = kernels::cpu::kKeyTile;
 
-// The first token at or behind `end` that has the same offset within a tile as `run`.
+// The first token index from `end` on that has the same offset within a tile as `run`.
 int32_t place_behind(int32_t end, const StateRun& run) {
   const int32_t in_tile = run.first % kTile;
   const int32_t tile = end / kTile * kTile;

@@ -1,4 +1,4 @@
-// The variant with copies: gathers imported states in one buffer before they are used, as the
+// The variant of Prompt Cache that copies: gathers imported states in one buffer before use, as the
 // paper's buffered concatenation does. [Prompt Cache §4.2]
 #pragma once
 
@@ -13,14 +13,14 @@
 
 namespace reprise::prompt_cache {
 
-// A buffer for the copies of one prompt at a time. It is kept between prompts, as the paper's is: a
-// new one would cost more than the copy, because the system clears its memory first.
+// A buffer for the copies of one prompt at a time. It is kept between prompts, as in the paper: a
+// new buffer would cost more than the copy, because the system clears its memory first.
 class CopyBuffer {
  public:
-  // Returns a buffer with room for at least `shape` and any content: the last one, unless it is too
-  // small or its states are still in use.
+  // Returns a buffer with room for at least `shape` and undefined content. Reuses the last buffer
+  // unless it is too small or its states are still in use.
   std::shared_ptr<const kv::SegmentBuffer> take(const kv::SegmentShape& shape);
-  // Returns such a buffer in the memory of a device.
+  // The same in the memory of a device.
   std::shared_ptr<const kv::DeviceSegment> take(const std::shared_ptr<DeviceRuntime>& runtime,
                                                 const kv::SegmentShape& shape);
 
@@ -34,9 +34,9 @@ struct CopiedStates {
   int64_t bytes = 0;           // bytes copied: keys and values of all layers
 };
 
-// Copies the states of `runs`, which must all have one shape and dtype, `layers` layers each.
-// Attention over the copies gives the same bits. The threads of `context` copy, or the device that
-// holds the states or receives them.
+// Copies the states of `runs`, which must all have the same shape and dtype and `layers` layers
+// each. Attention over the copies gives the same bits. The threads of `context` do the copy, or the
+// device whose memory holds or receives the states.
 CopiedStates copy_states(const std::vector<StateRun>& runs, int64_t layers, const Context& context,
                          CopyBuffer& buffer);
 

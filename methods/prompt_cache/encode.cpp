@@ -37,7 +37,7 @@ PlacedTokens placed_tokens(const pml::CompiledSchema& schema, std::span<const in
 
 namespace {
 
-// Adds items for the rows of a step that see existing states. The first row is token `first`.
+// Adds work items for the rows of a step that see existing states. The first row is token `first`.
 void append_seen(std::span<const SeenRun> seen, int32_t first, kv::AttentionPlan& plan) {
   const SharedStates* last = nullptr;
   int32_t cache = 0;
@@ -51,7 +51,7 @@ void append_seen(std::span<const SeenRun> seen, int32_t first, kv::AttentionPlan
   }
 }
 
-// Writes keys and values into memory on the device that computes.
+// Computes keys and values of the tokens into `states`, in the memory of the device that computes.
 void compute_into(const kv::CacheView& states, model::Decoder& decoder, const PlacedTokens& placed,
                   const EncodeOptions& options, std::span<const SeenRun> seen,
                   model::LayerPolicy* policy) {
@@ -151,7 +151,7 @@ std::vector<kv::SegmentBuffer> compute_pass(model::Decoder& decoder,
                                             const EncodeOptions& options) {
   const kv::SegmentBuffer whole =
       compute_states(decoder, placed_tokens(schema, pass.pieces), options);
-  // Token of the pass at which each piece begins.
+  // For each piece, the index of its first token in the pass.
   std::vector<int32_t> firsts(schema.pieces.size(), -1);
   int32_t tokens = 0;
   for (const int32_t index : pass.pieces) {

@@ -1,4 +1,4 @@
-// Computes the states of a schema's tokens in passes, and cuts them into segments.
+// Computes the key/value states of a schema's tokens in passes, and cuts them into segments.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct EncodeOptions {
   // For models on a device: the most bytes of its memory that states may keep between prompts.
   // Other states are copied from the host for each prompt.
   int64_t device_bytes = 0;
-  // True: states that the store's folder does not take (read-only, full) stay in memory, as long as
-  // the ModuleStates. False: they are an error.
+  // If the store's folder cannot take states (read-only, full): true keeps them in memory for the
+  // life of the ModuleStates, false makes this an error.
   bool keeps_unwritten = false;
 };
 
@@ -37,13 +37,13 @@ int64_t state_bytes(const Encoding& encoding, const model::ModelConfig& config, 
 
 PlacedTokens placed_tokens(const pml::CompiledSchema& schema, std::span<const int32_t> pieces);
 
-// Existing states that are seen by the tokens from index `from_token` on.
+// Existing states, visible to the tokens from index `from_token` on.
 struct SeenRun {
   StateRun run;
   int32_t from_token = 0;
 };
 
-// Computes keys and values of tokens that see each other causally, and `seen`. `policy` is passed
+// Computes keys and values of tokens that see `seen`, and each other causally. `policy` is passed
 // to the decoder (see StepInput); the states of layers that it skips are zeros. Throws Error if
 // there is not enough memory, and as Decoder::forward().
 kv::SegmentBuffer compute_states(model::Decoder& decoder, const PlacedTokens& placed,
@@ -56,14 +56,14 @@ std::shared_ptr<const SharedStates> compute_shared_states(model::Decoder& decode
                                                           const EncodeOptions& options,
                                                           std::span<const SeenRun> seen);
 
-// Copies the tokens [first, first + tokens) of each run, one run after another, for all layers and
-// heads.
+// Tokens [first, first + tokens). select_tokens() copies those of each run, one run after another,
+// for all layers and heads.
 struct TokenRun {
   int32_t first = 0, tokens = 0;
 };
 kv::SegmentBuffer select_tokens(const kv::SegmentBuffer& from, std::span<const TokenRun> runs);
 
-// Computes a pass. Returns the segments of pass.units in their order.
+// Computes a pass and returns the segments of pass.units, in their order.
 std::vector<kv::SegmentBuffer> compute_pass(model::Decoder& decoder,
                                             const pml::CompiledSchema& schema,
                                             const Encoding& encoding, const EncodingPass& pass,

@@ -76,8 +76,9 @@ class Builder {
   [[nodiscard]] Encoding take() { return std::move(encoding_); }
 
  private:
-  // Keeps the present modules that are inside `kept_root`, except for members of unions inside it,
-  // which have their own passes. The first pass, whose root is 0, keeps all.
+  // Adds a pass over the modules that `chosen` leaves present. Keeps those inside `kept_root`,
+  // except for members of unions inside it, which have their own passes. The first pass, whose root
+  // is 0, keeps all.
   void add_joint_pass(const std::vector<int32_t>& chosen, int32_t kept_root) {
     std::vector<int32_t> present, kept;
     list_present(0, chosen, present);
@@ -117,8 +118,8 @@ class Builder {
     if (!pass.units.empty()) encoding_.passes.push_back(std::move(pass));
   }
 
-  // Adds a pass that computes and keeps nothing but the pieces. Returns their unit, or -1 if none
-  // of them is kept.
+  // Adds a pass that computes only these pieces. Returns the unit that keeps them, or -1 if none of
+  // them is kept.
   int32_t add_alone(std::string name, std::vector<int32_t> pieces) {
     const int32_t unit = add_unit(std::move(name), pieces);
     if (unit >= 0) encoding_.passes.push_back({.pieces = std::move(pieces), .units = {unit}});
@@ -140,7 +141,8 @@ class Builder {
     return static_cast<int32_t>(encoding_.units.size()) - 1;
   }
 
-  // Prompts take the texts of the unit from it, unless a scaffold overrides them. -1: no unit.
+  // Makes `unit` the one from which prompts import its texts unless a scaffold overrides them. -1:
+  // no unit.
   void use(int32_t unit) {
     if (unit < 0) return;
     for (const int32_t piece : encoding_.units[static_cast<size_t>(unit)].pieces)

@@ -1,4 +1,5 @@
-// Decides which tokens of a schema are computed together, and which of their states are kept.
+// Decides which tokens of a schema are computed together, and for which of them the states are
+// kept.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,11 @@ enum class Mode : uint8_t {
   // member that is not the default. A module's states depend on everything before it, imported or
   // not.
   kJoint,
-  // kIsolated, and in addition a pass over the modules of each scaffold. If a prompt imports all
+  // kIsolated, plus one joint pass over the modules of each scaffold. If a prompt imports all
   // modules of a scaffold, these joint states override the single ones. [Prompt Cache §3.3]
   kScaffold,
-  // kIsolated, and for each prompt the imported tokens that deviate most from a common pass are
-  // computed again, seeing everything before them (see repair.h). Beyond the paper.
+  // kIsolated; then, for each prompt, the imported tokens whose states deviate most from a joint
+  // pass are computed again, seeing everything before them (see repair.h). Beyond the paper.
   kRepair
 };
 
@@ -33,7 +34,7 @@ enum class Mode : uint8_t {
 // Throws Error with the known names.
 Mode mode_named(std::string_view name);
 
-// Texts whose states are kept as one segment, one after another: those of a module or of a
+// Texts whose states are kept as one segment, one after another: the texts of a module or of a
 // scaffold, or one of the schema's own texts.
 struct StateUnit {
   // "module travel-plan", "module #1", "scaffold 0": part of the segment's key
@@ -43,7 +44,7 @@ struct StateUnit {
   int32_t tokens = 0;
 };
 
-// Tokens that are computed together. Each sees those at lower positions.
+// Tokens that are computed together. Each sees the tokens at lower positions.
 struct EncodingPass {
   std::vector<int32_t> pieces;  // by position, placeholders included
   std::vector<int32_t> units;   // indices in Encoding::units of the units that are kept
@@ -52,7 +53,7 @@ struct EncodingPass {
 struct Encoding {
   std::vector<StateUnit> units;
   std::vector<EncodingPass> passes;
-  // [pieces]  the unit that keeps a text unless a scaffold overrides it; -1: it is not kept
+  // [pieces]  the unit that keeps the states of a text unless a scaffold overrides it; -1: not kept
   std::vector<int32_t> unit_of_piece;
   std::vector<int32_t> unit_of_scaffold;  // [scaffolds]  -1: no text is kept
 };

@@ -13,7 +13,7 @@ namespace {
 
 void read_ahead(const std::vector<std::shared_ptr<const SharedStates>>& states,
                 const std::stop_token& stop) {
-  // Layers that the system reads ahead of the checks, which read every byte.
+  // Layers that the system reads ahead of the checks; a check reads every byte.
   constexpr int64_t kLayersAhead = 2;
   const int64_t layers = states.front()->unchecked->shape().layers;
   const auto fetch = [&](int64_t layer) {

@@ -1,5 +1,5 @@
-// Cached states that requests import. Every new token of a request sees them; they are read in
-// place and added to the plans of any method.
+// Cached states that requests import. Every new token of a request sees them. They are read in
+// place, as segments that are added to the plans of any method.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace reprise::prompt_cache {
 
-// Cached states in one piece of memory, which is kept as long as this object. Requests that hold
-// the same object share its reads.
+// Cached states in one piece of memory, which lives as long as this object. Requests that hold the
+// same object share reads of the states.
 struct SharedStates {
   kv::CacheView view;
   std::shared_ptr<const void> owner;
@@ -34,7 +34,7 @@ struct SharedStates {
   }
 };
 
-// Tokens [first, first + tokens) of some states.
+// Tokens [first, first + tokens) of `states`.
 struct StateRun {
   std::shared_ptr<const SharedStates> states;
   int32_t first = 0, tokens = 0;
@@ -45,8 +45,8 @@ struct StateRun {
 // them. Throws as SegmentHandle::check_layer().
 void bring_whole(const std::vector<StateRun>& runs);
 
-// Appends a run's segment and returns its index. `cache` is the index in the plan of the states'
-// view.
+// Appends a run's segment and returns its index. `cache` is the index of the states' view in the
+// plan.
 int32_t add_run(const StateRun& run, int32_t cache, kv::AttentionPlan& plan);
 
 // Reads states in files ahead of their use, layer by layer, in a thread of its own. Stops when it
@@ -98,7 +98,8 @@ class ModuleImports final : public reuse::PlanContributor {
   };
   std::unordered_map<reuse::RequestId, Imports> imports_;
   PlanUse use_;
-  // True if the latest contribution stays valid while its sequences grow by single tokens.
+  // True if the segments and items added last stay valid while their sequences grow by single
+  // tokens.
   bool is_lasting_ = false;
   std::vector<std::shared_ptr<const SharedStates>> pending_;  // pending states of the latest plan
 };

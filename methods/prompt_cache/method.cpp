@@ -33,7 +33,7 @@ const MetricInfo kModuleMb = {"module_mb", "MB", "states of all modules held"};
 const MetricInfo kImportedTokens = {"reused_tokens", "tokens",
                                     "prompt tokens whose states were imported"};
 
-// A part that may stand before a file's root element, from `begin` to `end`.
+// Delimiters of a part that may stand before a file's root element, such as a comment.
 struct Skipped {
   std::string_view begin, end;
 };
@@ -132,7 +132,8 @@ class PromptCacheMethod final : public Method {
     return parts;
   }
 
-  // A single module at the beginning is an exact prefix. Several modules do not see each other.
+  // A single module at the beginning of prompts is an exact prefix. With several modules the method
+  // is approximate, because modules do not see each other.
   [[nodiscard]] Exactness exactness() const override {
     return has_one_piece_ ? Exactness::kExact : Exactness::kApproximate;
   }
@@ -175,12 +176,12 @@ class PromptCacheMethod final : public Method {
                                         *markup.tokenizer);
   }
   [[nodiscard]] pml::CompiledSchema compiled(const Markup& markup) const {
-    std::vector<std::string> notes;  // compile_pml() has told them
+    std::vector<std::string> notes;  // compile_pml() has reported them
     const pml::Source source = pml::read_source(markup.schema, markup.is_lenient, notes);
     return pml::compile_schema(pml::parse_schema(source), pml::encoder_of(*markup.tokenizer),
                                layout(markup));
   }
-  // The schema of the markup, that of the modules, and one schema for each prefix.
+  // The schema of the markup, the schema of the modules, and one schema for each prefix.
   [[nodiscard]] std::vector<prompt_cache::SharedSchema> schemas(const Use& use) const {
     std::vector<prompt_cache::SharedSchema> all;
     using prompt_cache::ImportedBy;
@@ -197,7 +198,7 @@ class PromptCacheMethod final : public Method {
   MethodInfo info_;
   PromptCacheOptions options_;
   bool reads_markup_ = false;
-  pml::TextEncoder encoder_;  // of the tokenizer of the markup
+  pml::TextEncoder encoder_;  // encoder of the markup's tokenizer
   int64_t max_positions_ = 0;
   bool has_one_piece_ = false;
   int32_t spared_tokens_ = 0;

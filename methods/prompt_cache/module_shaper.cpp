@@ -13,7 +13,7 @@
 namespace reprise::prompt_cache {
 namespace {
 
-// True if the prompt has these tokens from place `at` on.
+// True if `prompt` has `tokens` from index `at` on.
 bool has_at(const std::vector<int32_t>& prompt, size_t at, const std::vector<int32_t>& tokens) {
   return prompt.size() >= at + tokens.size() &&
          std::equal(tokens.begin(), tokens.end(), prompt.begin() + static_cast<std::ptrdiff_t>(at));
@@ -140,8 +140,8 @@ void ModuleShaper::shape(engine::Request& request) {
   const Known& known = *beginning.known;
   const auto count = static_cast<std::ptrdiff_t>(beginning.tokens);
   std::vector<int32_t> own(request.prompt.begin() + count, request.prompt.end());
-  // The first answer's logits need a computed token. If no token follows the prefix, its last one
-  // is computed.
+  // The logits of the first answer token need a computed token. If no token follows the prefix, its
+  // last token is computed.
   const bool is_prefix_alone = own.empty();
   if (is_prefix_alone) own.push_back(request.prompt.back());
   pml::CompiledPrompt prompt =

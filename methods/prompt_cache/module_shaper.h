@@ -27,7 +27,7 @@ class DerivedPrompt final : public engine::PromptMarkup {
   pml::CompiledPrompt prompt_;
 };
 
-// The prompts that import the modules of a schema.
+// Which prompts import the modules of a schema.
 enum class ImportedBy : uint8_t {
   kMarkup,   // prompts with the schema's markup
   kPrefix,   // plain prompts that begin with all modules, in the schema's order
@@ -39,14 +39,14 @@ struct SharedSchema {
   ImportedBy by = ImportedBy::kMarkup;
 };
 
-// The request of a prompt that is derived from a schema. It has all tokens at their positions, and
-// the markup.
+// The request of a prompt that is derived from a schema: all its tokens with their positions, and
+// its markup.
 engine::Request derived_request(const pml::CompiledSchema& schema, pml::CompiledPrompt prompt);
 
 // Counts of the imports since the shaper was made.
 struct ModuleUse {
   int64_t imported_tokens = 0;  // summed over requests
-  // The members below are of the latest request.
+  // The members below describe the latest request alone.
   int64_t latest_tokens = 0;  // imported tokens
   int64_t repaired_tokens = 0, copied_bytes = 0;
   PrepareTimes times;
@@ -86,7 +86,7 @@ class ModuleShaper final : public engine::RequestShaper {
   struct Known {
     std::unique_ptr<const pml::CompiledSchema> schema;
     ImportedBy by;
-    std::vector<int32_t> tokens;  // kPrefix: of all modules
+    std::vector<int32_t> tokens;  // kPrefix: the tokens of all modules
     std::unique_ptr<ModuleStates> states;
   };
   // Modules with which a prompt begins, and the number of their tokens.
@@ -99,11 +99,11 @@ class ModuleShaper final : public engine::RequestShaper {
   [[nodiscard]] kv::SegmentStoreOptions store_options(const std::vector<SharedSchema>& schemas,
                                                       EncodeOptions& encode,
                                                       const std::string& folder);
-  // The longest beginning of a plain prompt that is known.
+  // The longest known beginning of a plain prompt.
   [[nodiscard]] Beginning beginning_of(const std::vector<int32_t>& prompt) const;
   [[nodiscard]] static Beginning modules_of(const Known& known, const std::vector<int32_t>& prompt);
   [[nodiscard]] const Known& of_markup() const;
-  // Imports the modules of `prompt`. `drops_last`: without the last imported token.
+  // Imports the modules of `prompt`; with `drops_last`, all imported tokens but the last.
   void import(const Known& known, const pml::CompiledPrompt& prompt, bool drops_last,
               engine::Request& request);
   [[nodiscard]] std::vector<std::filesystem::path> files() const;

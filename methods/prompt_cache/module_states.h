@@ -1,5 +1,5 @@
-// The states of a schema's modules: computes them once, keeps them in a segment store, and finds
-// them for each prompt.
+// The key/value states of a schema's modules: computes them once, keeps them in a segment store,
+// and finds them for each prompt.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace reprise::prompt_cache {
 struct EncodeReport {
   int32_t passes = 0;    // passes computed; a pass whose units are all in the store is skipped
   int32_t units = 0;     // units computed by them
-  int64_t tokens = 0;    // tokens computed, counted in each pass that has them
+  int64_t tokens = 0;    // tokens computed, summed over the passes
   double compute_s = 0;  // time in the decoder
   // The first reason why states are kept in memory instead of the store's folder; "" if there is
   // none.
@@ -59,8 +59,8 @@ class ModuleStates {
   [[nodiscard]] kv::SegmentKey key_of(int32_t unit) const;
 
  private:
-  // Null if the store does not hold the unit. Erases an entry under the unit's key that is damaged
-  // or of other tokens.
+  // Returns null if the store does not hold the unit. Erases an entry under the unit's key that is
+  // damaged or holds other tokens.
   std::shared_ptr<const SharedStates> find(int32_t unit);
   // True if a segment holds the unit's tokens at its positions, in the model's shape and dtype.
   // Kernels address segments by these, so every segment is checked before use.

@@ -17,7 +17,8 @@ struct PromptCacheOptions {
   // The place of the modules' states when a request comes: host memory, files in the system's page
   // cache, files outside of it, or the memory of the device that computes.
   std::string tier = "host";  // "host", "disk", "cold_disk", "device"
-  // The rules by which schemas and prompts are read: those of docs/pml.md, or the released code's.
+  // The rules by which schemas and prompts are read: "pml" (docs/pml.md), or "as_coded" (the
+  // released code).
   std::string rules = "pml";  // "pml", "as_coded"
   // The method that caches the keys and values of the tokens computed behind the imports.
   std::string cache = methods::kReferenceMethod;

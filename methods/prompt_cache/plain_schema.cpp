@@ -46,7 +46,7 @@ pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<
   REPRISE_CHECK(!text.empty() && !modules.empty(), "a prompt without a new token or a module");
   std::sort(modules.begin(), modules.end());
   pml::CompiledPrompt prompt;
-  prompt.modules = {0};  // the one that holds all others
+  prompt.modules = {0};  // module 0, which contains all others
   for (const int32_t module : modules) {
     prompt.modules.push_back(module + 1);
     prompt.pieces.push_back(module);

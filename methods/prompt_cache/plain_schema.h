@@ -14,7 +14,8 @@ namespace reprise::prompt_cache {
 pml::CompiledSchema plain_schema(const std::vector<std::vector<int32_t>>& modules);
 
 // A prompt that imports some of the modules, numbered from 0 on, each once and at least one,
-// followed by `text`, which must not be empty. The text's positions follow the last of them.
+// followed by `text`, which must not be empty. The text's positions follow the last imported
+// module.
 pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<int32_t> modules,
                                  std::vector<int32_t> text);
 

@@ -1,5 +1,5 @@
-// Prepares a prompt that is derived from a schema for an engine: the states that it imports, and
-// the tokens left to compute. [Prompt Cache §3.4]
+// Prepares a prompt that is derived from a schema for an engine: finds the states that it imports,
+// and the tokens left to compute. [Prompt Cache §3.4]
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct PrepareTimes {
 
 struct PreparedPrompt {
   PlacedTokens fresh;          // tokens to compute, at their positions, in the prompt's order
-  std::vector<StateRun> runs;  // imported states that they see
+  std::vector<StateRun> runs;  // imported states that the fresh tokens see
   int64_t imported_tokens = 0;
   int64_t repaired_tokens = 0;  // number of imported tokens that were computed again
   int64_t copied_bytes = 0;

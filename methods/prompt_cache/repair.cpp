@@ -83,7 +83,8 @@ HostLayer on_host(const StateRun& run, int64_t layer) {
   return host;
 }
 
-// The deviation of each token of `placed` [tokens]. `runs` holds its imported states.
+// The deviation of each token of `placed`, [tokens]. `runs` are the imported states of these
+// tokens.
 std::vector<double> deviations(model::Decoder& decoder, const std::vector<StateRun>& runs,
                                const PlacedTokens& placed, const EncodeOptions& options) {
   const int64_t layer = std::min<int64_t>(1, decoder.config().layers - 1);
@@ -113,7 +114,8 @@ std::vector<int32_t> largest(const std::vector<double>& values, int32_t count) {
 }
 
 // Removes the chosen tokens (ascending indices over all runs) and returns the parts that remain.
-// The chosen tokens after a part see it; from_token is the index in `chosen` of the first of them.
+// The chosen tokens after a part see it; its from_token is the index in `chosen` of the first such
+// token.
 std::vector<SeenRun> kept_runs(const std::vector<StateRun>& runs,
                                const std::vector<int32_t>& chosen) {
   std::vector<SeenRun> kept;

@@ -4,7 +4,8 @@
 // A token's deviation is the squared distance of its keys and values in the second layer (the first
 // whose states depend on other tokens) from those of a causal pass over all imported tokens. That
 // pass computes only two layers. The tokens that deviate most are computed again in all layers;
-// they see each other's new states, and the other tokens' imported states, at lower positions.
+// each sees, at lower positions, the new states of the others and the imported states of all
+// remaining tokens.
 #pragma once
 
 #include <vector>

@@ -5,7 +5,8 @@
 
 namespace reprise::methods {
 
-// The block of a sequence is scratch memory of one forward pass. It keeps nothing for the next.
+// The block of a sequence is scratch memory of one forward pass and keeps nothing for the next
+// pass.
 class Recompute final : public reuse::BlockPerSequence {
  public:
   [[nodiscard]] int32_t cached_tokens(reuse::RequestId, int32_t) const override { return 0; }

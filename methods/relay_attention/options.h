@@ -9,7 +9,7 @@ namespace reprise::methods {
 
 struct RelayAttentionOptions {
   int32_t block_tokens = 64;         // tokens in a block of contexts and prefixes
-  int32_t most_prefixes = 0;         // prefixes at once; 0: as many as are declared
+  int32_t most_prefixes = 0;         // most prefixes at a time; 0: as many as are declared
   int32_t prefix_buffer_tokens = 0;  // least memory of a prefix, in tokens
 
   void visit(reuse::OptionVisitor& visitor);

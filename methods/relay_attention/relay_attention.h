@@ -34,7 +34,8 @@ class RelayAttention final : public reuse::PrefixTreeCache {
   void release_buffer(reuse::RequestId prefix, kv::BlockPool& pool);
 
   RelayAttentionOptions options_;
-  // Blocks that fill up the buffer of each declared prefix; none before it is admitted.
+  // Blocks that pad each declared prefix to the size of its buffer; none before the prefix is
+  // admitted.
   std::unordered_map<reuse::RequestId, std::vector<int32_t>> buffers_;
 };
 

@@ -33,7 +33,7 @@ struct SanOptions {
 };
 
 // Compares the attention maps of all layers, one step (a whole calibration prompt) at a time. All
-// layers compute, by the slow path that shows maps.
+// layers compute, by the slow path that gives out maps.
 class MapDivergence final : public model::LayerPolicy {
  public:
   explicit MapDivergence(int64_t layers, const SanOptions& options = {});

@@ -31,7 +31,7 @@ std::vector<Series> modes() {
           {"repair", "isolated, and the tokens that deviate most computed again"}};
 }
 
-// Asks one question in several ways, one after another.
+// Asks the questions one by one, each in several modes.
 class Interview {
  public:
   Interview(const Group& group, const GroupQuestions& questions, model::Decoder& decoder,
@@ -86,8 +86,8 @@ class Interview {
   [[nodiscard]] const Item& item() const { return questions_.items[index_]; }
   [[nodiscard]] const ItemPrompt& question() const { return questions_.prompts[index_]; }
 
-  // Stops after the first line if only that line is the answer. For datasets that stop at a line
-  // break, leading line breaks do not count, because none of their answers is empty.
+  // Stops after the first line if only that line is the answer. In datasets that stop at a line
+  // break, no answer is empty, so leading line breaks do not end it.
   Generated generate(const cache::PreparedPrompt& prompt) {
     const bool is_line = item().judgement == workloads::questions::Judgement::kFirstLine;
     const auto stream = questions_.tokenizer->stream();
@@ -104,7 +104,7 @@ class Interview {
     ItemOutcome out{.id = item().id};
     Generated generated = generate(prompt);
     out.tokens = std::move(generated.tokens);
-    const cache::PrepareTimes& times = prompt.times;  // encoding is done once, for all prompts
+    const cache::PrepareTimes& times = prompt.times;  // encode_s is left out: done once
     out.ttft_ms = generated.first_token_ms + (times.lookup_s + times.copy_s + times.repair_s) * 1e3;
     out.generated = questions_.tokenizer->decode(out.tokens);
     out.text = judged_text(item(), out.generated);

@@ -1,5 +1,5 @@
-// Kind "accuracy": compares the answers to questions over documents when the documents are modules
-// of Prompt Cache with the answers when they are not.
+// Kind "accuracy": compares answers to questions over documents with and without Prompt Cache. With
+// it, each document is a module.
 //
 // All modes answer the same questions one by one: greedily, and by the likelihood of each choice if
 // a question has choices. The preamble is the schema's own text, the documents are its modules, and

@@ -61,11 +61,11 @@ struct Requests {
   std::vector<Generation> reference;
 };
 
-// The outcome of one method for these requests.
+// The outcome of one method for a group's requests.
 struct Outcome {
   Agreement agreement;
-  std::vector<int32_t> tokens;  // of all requests, in their order
-  Measurement measured;         // all but what the judge has to add
+  std::vector<int32_t> tokens;  // tokens of all requests, in request order
+  Measurement measured;         // all metrics except those that the judge adds
 };
 
 // Runs requests [first, first + count), as many at a time as the engine has room for.
@@ -134,7 +134,7 @@ Outcome run_method(Bench& bench, const Group& group, size_t method, const Reques
   return outcome;
 }
 
-// The text that the two runs have in common before they diverge.
+// The tokens that the two runs have in common before they diverge.
 std::vector<int32_t> text_before(const Divergence& divergence, const Requests& requests) {
   const auto request = static_cast<size_t>(divergence.request);
   std::vector<int32_t> text = requests.prompts[request];
@@ -143,9 +143,10 @@ std::vector<int32_t> text_before(const Divergence& divergence, const Requests& r
   return text;
 }
 
-// True if rounding explains a divergence: the two tokens nearly tie, and the logits of the runs,
-// each within the deviation of the f32 ones, differ by at most twice the deviation. A wrong method
-// may diverge at a near tie by chance, but not with logits this close to the right ones.
+// True if rounding explains a divergence: the two tokens nearly tie, and the logits of the two runs
+// differ by at most twice the deviation, since each may be off the f32 logits by the deviation. A
+// wrong method may diverge at a near tie by chance, but not with logits this close to the right
+// ones.
 bool is_rounding(const Divergence& divergence, const NearTie& tie) {
   const NearTie between_runs = {.gap = divergence.max_logit_difference, .deviation = tie.deviation};
   return tie.ratio() <= kMostTieRatio && between_runs.ratio() <= kMostTieRatio;

@@ -24,7 +24,7 @@ Words words(const char* const (&names)[kCount]) {
   return {{std::begin(names), std::end(names)}};
 }
 
-// The value of an axis of words, as the enum with these names.
+// Converts the word of an axis to the enum value at its place in `names`.
 template <typename Enum, size_t kCount>
 Enum enum_of(const std::string& word, const char* const (&names)[kCount]) {
   const auto found = std::find(std::begin(names), std::end(names), word);
@@ -123,9 +123,9 @@ class Compiler {
   const Tokenizer& tokenizer_;
   pml::TextEncoder encoder_;
   ItemLayout layout_;
-  int64_t most_tokens_;  // 0: none is cut
+  int64_t most_tokens_;  // 0: prompts are not cut
   questions::Truncation truncation_;
-  bool is_trained_;  // random weights know no position better than another
+  bool is_trained_;  // random weights prefer no position
   UserTurn turn_;    // put around each item
 };
 

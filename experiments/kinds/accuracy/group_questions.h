@@ -18,14 +18,14 @@
 
 namespace reprise::experiments {
 
-// The axes of kind "accuracy". QuestionChoice and ItemLayout say what the words and the zeros mean.
+// The axes of kind "accuracy". QuestionChoice and ItemLayout explain their values.
 struct AccuracyAxes : StepAxes, MmluAxes {
   std::string task = "all";
   int64_t items = 0;
   std::string grouping = "documents";
   std::string scaffold = "all";
   int64_t documents = 20;
-  int64_t most_prompt_tokens = 0;  // 0: none is cut
+  int64_t most_prompt_tokens = 0;  // 0: prompts are not cut
   std::string truncation = "official";
   int64_t most_answer_tokens = 0;
   std::string chat_template = "none";
@@ -40,7 +40,7 @@ struct AccuracyAxes : StepAxes, MmluAxes {
 
 struct GroupQuestions {
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::vector<workloads::questions::Item> items;  // as they are asked, too long ones cut
+  std::vector<workloads::questions::Item> items;  // the questions, too long ones cut
   std::vector<ItemPrompt> prompts;                // [items]
   int64_t cut = 0;                                // items that were cut
 
@@ -50,8 +50,8 @@ struct GroupQuestions {
 
 // The group's questions. With "most_prompt_tokens", the middle is cut out of prompts that are
 // longer, or that do not fit the model's positions together with their answers. Throws Error as the
-// loaders do; for settings of the cut that contradict each other; and for a question that the
-// model's positions cannot hold with its answer, cut or not.
+// loaders do, for settings of the cut that contradict each other, and for a question that does not
+// fit the model's positions together with its answer.
 [[nodiscard]] GroupQuestions questions_of(const Group& group, const model::ModelConfig& config,
                                           std::shared_ptr<const Tokenizer> tokenizer);
 

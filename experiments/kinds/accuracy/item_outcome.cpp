@@ -33,7 +33,7 @@ const MetricInfo kSameText = {"same_text_ratio", "ratio",
                               "share of answers with the baseline's text"};
 const MetricInfo kSameTokens = {"same_tokens_ratio", "ratio",
                                 "share of answers with the baseline's tokens"};
-// A metric of the answers whose tokens differ.
+// A metric over the answers whose tokens differ from the baseline's.
 const MetricInfo kFirstDivergence = {
     "first_divergence", "tokens",
     "that the answers with other tokens have in common with the baseline's: their median"};
@@ -47,7 +47,7 @@ const MetricInfo kMeanKl = {
     "mean_kl", "nats",
     "the same over all tokens of the baseline's answer: mean of a question, then over questions"};
 
-// Medians, because the questions have different lengths: their quartiles would only show that.
+// Set as medians without quartiles, which would only show that questions differ in length.
 const MetricInfo kFirstToken = {
     "ttft_ms", "ms",
     "from the prompt to the first token of its answer, states that are kept "

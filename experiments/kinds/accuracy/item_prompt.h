@@ -1,5 +1,5 @@
 // A question as tokens: a schema of its documents, the prompt that imports them, and the choices
-// behind it.
+// that may follow the prompt.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,8 @@ struct ItemPrompt {
 };
 
 // Compiles an item by way of PML, as a user would write it. Throws Error naming the item for a text
-// that PML cannot hold, positions beyond the model's, and choices as tokens_behind() does.
+// that PML cannot hold, for positions beyond the model's, and for choices that tokens_behind()
+// refuses.
 ItemPrompt compile_item(const workloads::questions::Item& item, const ItemLayout& layout,
                         const Tokenizer& tokenizer, const pml::TextEncoder& encoder);
 

@@ -11,7 +11,8 @@
 
 namespace reprise::experiments {
 
-// "questions", "longeval", "longbench", "mmlu", "line_retrieval", "topic_retrieval".
+// The workloads "questions", "longeval", "longbench", "mmlu", "line_retrieval" and
+// "topic_retrieval".
 [[nodiscard]] std::vector<workloads::WorkloadInfo> question_workloads();
 
 // The values of axis "task": "all", the tasks of item files, LongBench's datasets, and the groups
@@ -28,8 +29,8 @@ struct QuestionChoice {
   uint64_t seed = 1;           // seed of items that are made up
 };
 
-// Returns at least one item. Throws Error as the loaders do; if no item is of the task, with the
-// known tasks; and if an answer cannot be scored (check_scorable()).
+// Returns at least one item. Throws Error as the loaders do, if no item has the task (naming the
+// known tasks), and if an answer cannot be scored (check_scorable()).
 std::vector<workloads::questions::Item> load_questions(const Workload& workload,
                                                        const QuestionChoice& choice);
 

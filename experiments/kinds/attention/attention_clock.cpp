@@ -49,8 +49,8 @@ class DeviceClock final : public AttentionClock {
   DeviceClock(const Context& context, const Machine& machine)
       : timer_(kernels::make_work_timer(context)), machine_(machine) {}
 
-  // The arithmetic rate is the record's, because measuring it would take longer than the steps. If
-  // the record has none, memory is the only limit.
+  // Takes the arithmetic rate from the record, because measuring it would take longer than the
+  // steps. Without a rate in the record, memory is the only limit.
   [[nodiscard]] MomentRates before(DType kv_dtype) override {
     const double gflop_s = gflop_limit(machine_, kv_dtype);
     return {.gflop_s = gflop_s > 0 ? gflop_s : std::numeric_limits<double>::infinity()};

@@ -20,13 +20,13 @@ class AttentionClock {
   // Called once before a turn's calls of us(). On the CPU it empties the caches; on a GPU, us()
   // does so before each call. Returns the machine's rates; after() adds a GPU's memory rate.
   [[nodiscard]] virtual MomentRates before(DType kv_dtype) = 0;
-  // Time of one of the turn's calls in microseconds.
+  // Runs `work`, one call of the turn, and returns its time in microseconds.
   [[nodiscard]] virtual double us(const std::function<void()>& work) = 0;
   // Called after the calls of a turn. Completes `rates`.
   virtual void after(MomentRates& rates) = 0;
-  // Time in microseconds of a single call with cold caches.
+  // Runs `work` once with cold caches and returns its time in microseconds.
   [[nodiscard]] virtual double cold_us(const std::function<void()>& work) = 0;
-  // The way in which caches are emptied, for records.
+  // Describes how the caches are emptied, for records.
   [[nodiscard]] virtual std::string caches() const = 0;
 };
 

@@ -57,7 +57,7 @@ class AttentionRun {
     for (AttentionSamples& samples : samples_) samples.taking = Undisturbed(group.repetitions);
   }
 
-  // Compares the outputs and warms up.
+  // Compares the outputs with the definition and warms up.
   void begin() {
     validate(0);
     for (int64_t r = 0; r < group_.warmup; ++r)
@@ -165,7 +165,7 @@ class AttentionRun {
     std::vector<std::vector<OperatorPart>> parts;
     for (size_t m = 0; m < lanes_.size(); ++m) {
       parts.push_back(wanted_parts(lanes_[m]));
-      for (const OperatorPart& part : parts.back()) part.run();  // grows its buffers
+      for (const OperatorPart& part : parts.back()) part.run();  // grows the buffers of the part
     }
     for (int64_t r = 0; r < group_.repetitions; ++r)
       for (size_t m = 0; m < lanes_.size(); ++m) {

@@ -7,8 +7,8 @@
 
 namespace reprise::experiments {
 
-// Time of one step's attention, its speedup over other methods, and theoretical bounds on that. A
-// speedup divides the two methods' times of the same turn.
+// Time of one step's attention, its speedup over other methods, and theoretical bounds on the
+// speedup. A speedup divides the two methods' times of the same turn.
 inline const MetricInfo kLatencyUs = {
     "latency_us", "us", "attention of one step, keys and values in memory (caches cold)"};
 inline const MetricInfo kSpeedup = {"speedup", "ratio",

@@ -8,7 +8,7 @@
 namespace reprise::experiments {
 namespace {
 
-// n_s as the axes give it, of the prompt that they give.
+// Computes n_s from the axes, as tokens or as a share of the prompt.
 int64_t shared_tokens_of(const AttentionAxes& axes) {
   const int64_t tokens = axes.shared_tokens, percent = axes.shared_percent;
   if (tokens > 0 && percent > 0)

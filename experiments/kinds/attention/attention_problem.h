@@ -1,9 +1,9 @@
 // The shape of one decode step of one attention layer over sequences that share a prefix, and the
 // arithmetic and bytes that it needs.
 //
-// RelayAttention eq. 10 leaves out the step's own key, which our kernels read too, and counts a
-// cached token as d elements instead of 2 d (key and value), so that queries, outputs and fusion
-// weigh twice as much as they should. The paper's figure 5 uses c = 128.
+// RelayAttention eq. 10 leaves out the key of the step's own token, which the kernels here read
+// too, and counts a cached token as d elements instead of 2 d (key and value), so that queries,
+// outputs and fusion weigh twice as much as they should. The paper's figure 5 uses c = 128.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ struct AttentionAxes {
 // of kv_heads.
 [[nodiscard]] AttentionProblem attention_problem(const Group& group);
 
-// The dtype of our outputs: bf16 with keys in bf16, otherwise f32.
+// The dtype of the kernels' outputs: bf16 with keys in bf16, otherwise f32.
 [[nodiscard]] inline DType output_dtype(const AttentionProblem& problem) {
   return problem.kv_dtype == DType::kBF16 ? DType::kBF16 : DType::kF32;
 }
@@ -71,7 +71,8 @@ struct AttentionAxes {
 // Below, `keys` counts the tokens that each sequence's query sees: the prompt, the tokens generated
 // before, and the query's own token.
 
-// 4 * heads * head_dim per sequence and key: q k^T and p v, one multiplication and addition each.
+// FLOPs of a step: 4 * heads * head_dim per sequence and key, since q k^T and p v each take one
+// multiplication and one addition.
 [[nodiscard]] double attention_flop(const AttentionProblem& problem, int64_t keys);
 
 // The least bytes of keys and values that must be read: shared tokens once, and each sequence's own

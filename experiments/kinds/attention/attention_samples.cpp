@@ -12,7 +12,7 @@ namespace {
 
 using results::summarize;
 
-// fn(turn) for every turn.
+// Returns fn(turn) for every turn.
 template <typename Fn>
 std::vector<double> each(const AttentionSamples& samples, Fn&& fn) {
   std::vector<double> values;
@@ -126,8 +126,8 @@ void add_speedups(const AttentionProblem& problem, const AttentionSamples& sampl
     samples.taking.mark_comparison(first.taking, metric, out);
 }
 
-// Samples at different steps differ because the sequences grow. Quartiles of metrics that grow with
-// them do not show noise of the machine.
+// Sequences grow from step to step, so metrics that depend on their length differ between samples.
+// Marks these metrics, because their quartiles do not show noise of the machine.
 void mark_spread_of_places(Measurement& out) {
   for (const MetricInfo& metric :
        {kLatencyUs, kStepUs, kTokensPerS, kUsefulMb, kReadMb, kMflop, kIntensity, kSpeedup,
@@ -155,9 +155,9 @@ void add_attention_metrics(const AttentionProblem& problem, std::span<const Atte
   out.sample(kAppendUs, each(samples, [](const AttentionTurn& turn) { return turn.append_us; }));
   out.summarize_timed(kStepUs, each(samples, step_us));
   for (const auto& [name, times_us] : samples.parts_us) out.sample(metric_of_part(name), times_us);
-  // b * n_c / t [ChunkAttention §4.1], with the median as the mean time of a step. The samples
-  // stand for equal shares of the n_c steps, whose times grow evenly, so the two differ only by
-  // disturbances.
+  // b * n_c / t [ChunkAttention §4.1], with the median in place of the mean time of a step. Samples
+  // are evenly spread over the n_c steps, whose times grow evenly, so without disturbances median
+  // and mean are equal.
   out.derive(kTokensPerS, kLatencyUs,
              [&](double step_us) { return static_cast<double>(problem.batch) / (step_us * 1e-6); });
   add_median(out, kUsefulMb, samples,

@@ -65,7 +65,7 @@ void ExactAttention::compute(const TokenValues& values, int64_t keys, int64_t se
   const auto kv_at = static_cast<size_t>(head / (problem_.heads / problem_.kv_heads)) * dim;
   const auto q = values.query(sequence, keys - 1).subspan(static_cast<size_t>(head) * dim, dim);
   const auto scale = static_cast<double>(score_scale(problem_));
-  std::vector<double> weights, moved;  // p_j; variance of score j where q_c's have variance q_c^2
+  std::vector<double> weights, moved;  // p_j; variance of score j if q_c has variance q_c^2
   for (int64_t token = 0; token < keys; ++token) {
     const Products qk = products(q, values.cached_key(sequence, token).subspan(kv_at, dim));
     weights.push_back(scale * qk.sum);

@@ -46,7 +46,7 @@ struct Deviation {
   // Largest share of the error that rounding explains, over heads and elements. Above 1 the outputs
   // are wrong; infinite if an output is not finite.
   double bound_share = 0;
-  int64_t sequence = 0, head = 0;  // place of that share
+  int64_t sequence = 0, head = 0;  // where bound_share is largest
 
   void include(const Deviation& other);
 };

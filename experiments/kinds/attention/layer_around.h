@@ -31,8 +31,8 @@ struct LinearCosts {
 // down), for one new token of each sequence.
 class LayerAround {
  public:
-  // `dtype` of weights and activations is f32 or bf16, on a device other than the CPU also f16.
-  // There the calls below submit kernels without waiting.
+  // `dtype` of weights and activations is f32 or bf16; f16 too on a device other than the CPU. On
+  // such a device the calls below submit kernels without waiting.
   LayerAround(const AttentionProblem& problem, const LayerWidth& width, DType dtype,
               const Context& context);
   void project_qkv();

@@ -14,11 +14,11 @@
 namespace reprise::experiments {
 namespace {
 
-constexpr int64_t kPrefillRows = 512;       // of one plan, as many as the engine takes by default
+constexpr int64_t kPrefillRows = 512;       // rows of one plan; the engine's default
 constexpr reuse::RequestId kPrefixId = -2;  // as Engine::declare_prefix numbers its first
 
 reuse::EngineLimits limits_of(const AttentionProblem& problem) {
-  // One token more than there are keys: the token that the last step would generate.
+  // One more than the number of keys, for the token that the last step would generate.
   return {.max_batch = static_cast<int32_t>(problem.batch),
           .max_sequence_tokens = static_cast<int32_t>(problem.sequence_tokens()) + 1,
           .prefix_tokens = static_cast<int32_t>(problem.shared_tokens)};
@@ -71,7 +71,7 @@ template <typename Wanted>
 void keep_items(const kv::AttentionPlan& plan, kv::AttentionPlan& out, Wanted&& wanted) {
   out = plan;
   std::erase_if(out.items, [&](const kv::WorkItem& item) { return !wanted(item); });
-  out.revision = 0;  // it is no build of the method
+  out.revision = 0;  // the method did not build this plan
   out.finish();
 }
 

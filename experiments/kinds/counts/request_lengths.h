@@ -25,7 +25,7 @@ class RequestLengthsKind : public Kind {
  private:
   using Lengths = std::map<std::string, std::vector<double>>;  // ascending, by "method"
 
-  // Counted once for all percentiles of the same requests.
+  // The lengths of the group's requests, kept for groups that differ only in their percentile.
   const Lengths& lengths(const Group& group, const std::atomic<bool>& stop);
 
   std::string counted_of_;

@@ -92,7 +92,7 @@ Timed run_batch(engine::Engine& engine, const model::Decoder& decoder, const Gro
     engine.submit(make_request(group, b, prompts[static_cast<size_t>(b)], new_tokens));
   run.events = engine.run();
   engine::require_served(run.events);
-  // All sequences end together, so the last step was one of the whole batch.
+  // All sequences end together, so the last step contained the whole batch.
   run.touched_experts = decoder.touched_experts();
   return run;
 }
@@ -119,7 +119,7 @@ DecodeStep step_of(const DecodeAxes& axes) {
       .shared = axes.shared_tokens};
 }
 
-// Adds the shares of the rates that the machine had right after each batch.
+// Adds metrics relative to the machine's rates measured right after each batch.
 void add_beside(const Samples& samples, const Group& group, const model::ModelConfig& config,
                 double bytes, const std::vector<Rates>& beside, Measurement& out) {
   if (beside.empty()) return;
@@ -178,7 +178,7 @@ void add_times(const Samples& samples, const Group& group, const model::ModelCon
   out.resolved["memory_limit_level"] = limit.level;
 }
 
-// Adds the counts and settings of one of our methods.
+// Adds the counts and settings of a method of the registry, not a peer.
 void add_method(const Samples& samples, const Bench::Lane& lane, const Group& group,
                 const model::Decoder& decoder, Measurement& out) {
   engine::Engine& engine = *lane.engine;
@@ -221,7 +221,7 @@ TimedBatch split_steps(int64_t submitted_ns, const std::vector<engine::TokenEven
       step_begin_ns = event.time_ns;
       continue;
     }
-    if (event.time_ns == step_begin_ns) continue;  // of the step that ended the prefill
+    if (event.time_ns == step_begin_ns) continue;  // token of the step that ended the prefill
     if (++in_step < batch) continue;
     timed.step_ms.push_back(ms(event.time_ns - step_begin_ns));
     step_begin_ns = event.time_ns;
@@ -273,7 +273,7 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Machine& 
   const auto axes = group.axes_as<DecodeAxes>();
   const int64_t batch = axes.batch;
   bench_.use_calibration(machine);
-  const Group own = without_peers(group);  // the first methods of the group
+  const Group own = without_peers(group);  // the first entries of group.methods
   const std::vector<Bench::Lane> lanes = bench_.make_lanes(own, axes, batch, stop);
   const model::Decoder& decoder = bench_.decoder(group);
   const std::vector<std::unique_ptr<Peer>> peers = make_peers(group, stop);

@@ -1,5 +1,5 @@
-// Kind "decode": a batch of sequences that generate together, and the share of the memory's rate
-// that a step reaches.
+// Kind "decode": times the steps of sequences that generate together in a batch, and computes the
+// share of the memory bandwidth that a step reaches.
 #pragma once
 
 #include <memory>
@@ -30,9 +30,9 @@ class DecodeKind : public Kind {
   Bench bench_;
 };
 
-// Computes step times from the times of all tokens of a batch, in time order. The prefill ends with
-// the first token of the last sequence to get one. Each further run of `batch` tokens is one step;
-// a shorter last run (some sequences have ended) is not a step.
+// Step times of a batch, computed from the times of all its tokens, in time order. The prefill ends
+// with the first token of the last sequence to get one. Each further run of `batch` tokens is one
+// step; a shorter last run (some sequences have ended) is not a step.
 struct TimedBatch {
   double prefill_ms = 0;
   std::vector<double> step_ms;

@@ -29,7 +29,7 @@ const std::vector<Program>& programs() {
   return all;
 }
 
-// The Python that has the peers' libraries.
+// The Python interpreter that has the peers' libraries.
 std::string peers_python() {
   const char* named = std::getenv("REPRISE_PEERS_PYTHON");
   return named == nullptr || *named == '\0' ? "python3" : named;

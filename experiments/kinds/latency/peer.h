@@ -20,10 +20,11 @@ namespace reprise::experiments {
 [[nodiscard]] bool is_peer(const MethodChoice& method);
 // The group without its peers.
 [[nodiscard]] Group without_peers(const Group& group);
-// Returns why the peer cannot run on this machine, with the remedy; "" if it can. Starts its
-// program, which imports its libraries: some seconds.
+// Returns why the peer cannot run on this machine, with the remedy; "" if it can. Takes some
+// seconds, because it starts the peer's program, which imports its libraries.
 [[nodiscard]] std::string missing_peer(const MethodChoice& method);
-// Throws Error if peers cannot compute the group: a checkpoint, a weight format, a dtype, a device.
+// Throws Error if peers cannot compute the group because of its checkpoint, weight format, dtype or
+// device.
 void check_peers(const Group& group, const Context& context);
 
 struct PeerRoom {

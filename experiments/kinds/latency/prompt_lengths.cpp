@@ -12,7 +12,7 @@ namespace longbench = workloads::longbench;
 
 bool has_dataset(const TtftAxes& axes) { return axes.dataset != kNoDataset; }
 
-// Of what a data set stands for, nothing may be said beside it.
+// A data set determines this axis, so the file must not set it as well.
 void require_unsaid(const TtftAxes& axes, const char* name, int64_t value, int64_t fallback) {
   if (value == fallback) return;
   raise("dataset is {}, which says how long its prompts are, and {} is {}: leave {} out",

@@ -16,8 +16,8 @@ RatesBeside::RatesBeside(const Group& group, double bytes, const Context& contex
 
 void RatesBeside::take(size_t method) {
   if (!probe_) return;
-  // While another program computes, a peer, our threads sleep and cores may slow down: the first
-  // sample then measures their waking.
+  // While a peer's program computes, the threads of this process sleep and cores may slow down.
+  // This first sample, which would measure their waking, is dropped.
   (void)probe_->sample(arithmetic_);
   rates_[method].push_back(
       {.gflop_s = probe_->sample(arithmetic_), .gb_s = probe_->sample(Limit::kDramRead)});

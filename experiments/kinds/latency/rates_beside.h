@@ -1,4 +1,5 @@
-// The machine's rates beside timed work, and the least time that a prefill takes at given rates.
+// Measures the machine's rates next to timed work, and computes the least time of a prefill at
+// given rates.
 #pragma once
 
 #include <optional>
@@ -19,8 +20,8 @@ struct Rates {
 // other programs or another clock rate.
 class RatesBeside {
  public:
-  // `bytes` is the least that a sample reads. If they fit into the caches nothing is measured,
-  // because reading memory would evict them.
+  // `bytes` is the least number of bytes that a sample reads. If the caches can hold them, nothing
+  // is measured, because reading memory would evict them.
   RatesBeside(const Group& group, double bytes, const Context& context, const Machine& machine);
   // Measures after a sample of the group's method `method`.
   void take(size_t method);

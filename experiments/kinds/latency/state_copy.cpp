@@ -65,8 +65,8 @@ struct Samples {
   Undisturbed taking;
 };
 
-// The rate of the memory that the route stays in, if the record has it. A device's record has the
-// device's rates.
+// The rate of the memory within which the route copies, if the record has it. The record of a
+// device has the device's rates.
 MemoryLimit limit_of(const std::string& route, double bytes, const Machine& machine) {
   if (route == kHostToDevice || needs_device(route) != machine.device.has_value())
     return {.gb_s = 0, .level = needs_device(route) ? "device" : "dram"};

@@ -146,7 +146,7 @@ int64_t StateRoutes::run(const std::string& route) {
   if (route == kMappedFile) {
     const kv::SegmentFile file(file_, kv::Verify::kHeader);
     copy_layers(file.view(), target_, context_);
-    return now_ns() - begin_ns;  // to give the mapping up is no part of copying
+    return now_ns() - begin_ns;  // unmapping the file is not timed
   }
   if (route == kGather)
     gathered_ = cache::copy_states(modules_, shape_.layers, context_, buffer_);
@@ -162,7 +162,7 @@ bool StateRoutes::copies_all(const std::string& route) {
     return is_gathered();
   }
   if (needs_device(route)) {
-    device_target_ = nullptr;  // before there is another one: they may not fit both
+    device_target_ = nullptr;  // frees the old one first: memory may not hold two
     device_target_ = std::make_unique<kv::DeviceSegment>(runtime_, shape_);
     run(route);
     const kv::SegmentBuffer copied = device_target_->to_host();

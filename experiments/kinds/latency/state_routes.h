@@ -30,9 +30,9 @@ inline constexpr const char* kDeviceToDevice = "device_to_device";
 // Made-up states of one shape, and everything that the routes need to copy them.
 class StateRoutes {
  public:
-  // Sets up only the routes in `wanted`. `modules` is for route gather: at most the shape's tokens.
-  // Routes that need a device use the context's. Throws Error if host memory, device memory or disk
-  // have no room.
+  // Sets up only the routes in `wanted`. `modules` is the number of modules of route gather, at
+  // most the shape's tokens. Routes that need a device use the context's. Throws Error if host
+  // memory, device memory or disk have no room.
   StateRoutes(const kv::SegmentShape& shape, const std::vector<std::string>& wanted,
               int64_t modules, const Context& context);
 
@@ -44,8 +44,8 @@ class StateRoutes {
   int64_t run(const std::string& route);
   // Runs a route. True if every byte equals the source's.
   [[nodiscard]] bool copies_all(const std::string& route);
-  // True if the device copies directly from the source; otherwise the copy goes through other
-  // memory.
+  // True if the source's memory is page-locked, so that the device copies directly from it;
+  // otherwise the copy goes through other memory.
   [[nodiscard]] bool is_source_locked() const { return keys_lock_.holds() && values_lock_.holds(); }
 
  private:
@@ -59,7 +59,7 @@ class StateRoutes {
   std::shared_ptr<DeviceRuntime> runtime_;
   kv::SegmentShape shape_;
   kv::SegmentBuffer source_, target_;
-  HostLock keys_lock_, values_lock_;  // lock the memory of source_ for the device
+  HostLock keys_lock_, values_lock_;  // page-lock the memory of source_
   std::unique_ptr<kv::DeviceSegment> device_source_, device_target_;
   std::vector<prompt_cache::StateRun> modules_;  // runs of source_
   prompt_cache::CopyBuffer buffer_;

@@ -35,7 +35,7 @@ bool is_file(const std::string& path) {
   return fs::is_regular_file(path, error);
 }
 
-// The file of a use case's schema: of the workload's folder, or that which ships.
+// The schema file of a use case: from the workload's folder, or else the shipped one.
 std::string schema_of_case(const std::string& folder, const std::string& chosen) {
   if (chosen == kOfFile)
     raise("workload use_cases has several: choose one with use_case, {}",
@@ -65,7 +65,8 @@ std::string require_file(const std::string& path, std::string_view what) {
   return path;
 }
 
-// The prompt beside a schema's file. The authors' schemas come without: theirs are shipped.
+// The prompt file beside a schema's file. The authors' schemas have none, so their prompts are
+// shipped.
 std::string prompt_of(const std::string& schema, const std::string& chosen) {
   std::string beside = prompt_beside(schema);
   if (beside.empty())
@@ -94,7 +95,7 @@ PmlFiles use_case_files(const Group& group) {
 
 namespace {
 
-// A shape that comes with the program has no folder and so no tokenizer.
+// Throws Error if the model is a shipped shape, which has no folder and therefore no tokenizer.
 void require_tokenizer(const PmlFiles& files) {
   std::error_code error;
   if (files.tokenizer.empty() && !fs::is_directory(resolve_model(files.model), error))

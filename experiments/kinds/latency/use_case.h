@@ -9,9 +9,9 @@
 
 namespace reprise::experiments {
 
-// "use_cases": a schema and a prompt chosen by the axis use_case. They are the shipped ones, or the
-// workload's file is a folder of schemas; a prompt that is not in that folder is the shipped one.
-// "pml": the workload's file NAME.schema.xml, with NAME.prompt.xml beside it.
+// "use_cases": the axis use_case chooses a shipped schema and prompt. If the workload's file is a
+// folder, the schema is read from it, and so is the prompt if the folder has it. "pml": the
+// workload's file NAME.schema.xml, with NAME.prompt.xml beside it.
 [[nodiscard]] std::vector<workloads::WorkloadInfo> use_case_workloads();
 
 // The axes of kind "pml".

@@ -45,7 +45,7 @@ constexpr const char* kPairs = "pairs";
 constexpr const char* kStrangers = "strangers";
 constexpr const char* kUniform = "uniform";
 constexpr size_t kMostPairs = 2000;
-constexpr int64_t kMostShownTokens = 48;  // of a map in a record: more are no figure
+constexpr int64_t kMostShownTokens = 48;  // longest map in a record; a larger one cannot be drawn
 
 // A text's map in the layer: [heads, tokens, tokens] f32.
 struct TextMap {
@@ -73,7 +73,7 @@ class MapOfLayer final : public model::LayerPolicy {
   int64_t layer_;
 };
 
-// The map of a text without content: every row gives all keys it sees the same weight.
+// A map without content: every row gives equal weight to all keys that it sees.
 TextMap uniform_map(const TextMap& like, int64_t heads, bool is_causal) {
   const int64_t n = like.tokens();
   TextMap map{.text = {}, .ids = {}, .weights = std::vector<float>(like.weights.size(), 0.0f)};
@@ -99,7 +99,7 @@ std::vector<double> head_distances(const TextMap& a, const TextMap& b, int64_t h
   return distances;
 }
 
-// Sums over pairs of texts.
+// Distances over pairs of texts.
 struct Comparison {
   std::vector<double> of_pairs;  // means over the heads
   std::vector<double> of_heads;  // sums over the pairs

@@ -7,8 +7,8 @@
 
 namespace reprise::experiments {
 
-// The distance of two maps is half the mean L1 distance of their rows: 0 if they are equal, 1 if no
-// row shares a weight with the other map's row. Only maps of one length are compared.
+// The distance of two maps is half the mean L1 distance of their rows: 0 if they are equal, 1 if in
+// each row the maps put their weights on different keys. Only maps of one length are compared.
 class AttentionMapsKind : public Kind {
  public:
   explicit AttentionMapsKind(const Context& context) : bench_(context) {}

@@ -57,7 +57,7 @@ struct PrefillAxes : PromptAxes {
   }
 };
 
-constexpr int64_t kTrainingItem = int64_t{1} << 32;  // behind queries and database
+constexpr int64_t kTrainingItem = int64_t{1} << 32;  // first training item
 
 // The workload's items by their use. The first queries are stored, the others are not.
 struct PromptItems {
@@ -89,7 +89,7 @@ void check_items(const PrefillAxes& axes) {
 // One method's turns, and the hidden states of the first query from its latest turn.
 struct TurnLane {
   PrefillLane turns;
-  std::vector<std::vector<int32_t>> queries;  // as the method wants them
+  std::vector<std::vector<int32_t>> queries;  // in the form that the method wants
   std::vector<float> hidden;
 };
 
@@ -185,7 +185,7 @@ class PrefillRun {
   bool times_operations_ = false;
   std::vector<std::vector<int32_t>> queries_, database_, training_;
   std::vector<TurnLane> lanes_;
-  std::vector<float> hidden_;  // of queries that nothing is compared of
+  std::vector<float> hidden_;  // scratch for queries whose hidden states are not compared
 };
 
 }  // namespace

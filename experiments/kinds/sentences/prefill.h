@@ -1,5 +1,5 @@
-// Kind "prefill": the cost of a prompt without generation, for each way to run a model's layers;
-// any shape, also with random weights.
+// Kind "prefill": times prompts without generation, for each way to run a model's layers. It takes
+// any model shape, with random weights too.
 #pragma once
 
 #include "experiments/framework/kind.h"
@@ -8,9 +8,9 @@
 namespace reprise::experiments {
 
 // A point's methods compute the same prompts in turn, one prompt per step. The hidden states of all
-// tokens are computed, so that the last layer costs as much as the others. The share of prompts
-// that hit a store of maps is set (stored_share), so that the cost of a hit is measured. Kind
-// "sentences" measures how often real texts hit.
+// tokens are computed, so that the last layer costs as much as the others. Axis stored_share sets
+// the share of prompts that hit a store of attention maps, so this kind measures the cost of a hit.
+// Kind "sentences" measures how often real texts hit.
 class PrefillKind : public Kind {
  public:
   explicit PrefillKind(const Context& context) : bench_(context) {}

@@ -1,4 +1,4 @@
-// One method's turns at the prompts of a point: its times, and how often it reused maps.
+// Times one method on the prompts of a point, and counts how often it reused attention maps.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace reprise::experiments {
 // The metrics that report() adds after take_operations().
 [[nodiscard]] std::vector<MetricInfo> operation_metrics();
 
-// The reason for Kind::missing().
+// Implements Kind::missing() for the kinds that use PrefillLane.
 [[nodiscard]] std::string missing_for(const MethodChoice& method);
 
 class PrefillLane {
@@ -43,7 +43,7 @@ class PrefillLane {
   // The prompts of the steps.
   struct Prompts {
     const model::ModelConfig& config;
-    std::span<const int64_t> tokens;  // [prompts]  tokens of each, as the method read it
+    std::span<const int64_t> tokens;  // [prompts]  number of tokens of each, as the method read it
     bool is_one_a_step = false;
   };
   // Adds the lane's metrics and the method's. `first` is the lane to compare with: one that took

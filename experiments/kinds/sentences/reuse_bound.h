@@ -7,7 +7,7 @@
 
 namespace reprise::experiments {
 
-// Multiplications in the layers of a prompt, each of which computes all tokens. Embedding and head
+// Multiplications in all layers for a prompt, if each layer computes all tokens. Embedding and head
 // are not counted.
 struct PrefillProducts {
   double attention = 0;  // projections of queries, keys, values and outputs; scores; maps by values

@@ -36,14 +36,14 @@ std::vector<bool> asked_of(const std::vector<Set>& files) {
 struct Items {
   size_t count = 0;
   sets::TextsOf texts_of;
-  std::vector<bool> is_asked = {};  // none: the files do not say what is asked
+  std::vector<bool> is_asked = {};  // empty: the files do not mark queries
 };
 
 constexpr const char* kQueries = "queries";
 constexpr const char* kUnused = "unused";
 
-// The shares of all parts. `others` divide what database and training leave; if the files say which
-// texts are queries, "queries" gets no share.
+// The shares of all parts. `others` divide the rest after database and training. If the files mark
+// queries, "queries" gets no share.
 std::vector<sets::SplitShare> shares_of(const SentenceChoice& choice, bool is_published,
                                         std::vector<sets::SplitShare> others) {
   const double rest = 1 - choice.database_share - choice.training_share;
@@ -216,7 +216,7 @@ struct Chosen {
     }
     data = {.vectors = vectors, .labels = labels, .width = static_cast<int64_t>(width)};
   }
-  Chosen(const Chosen&) = delete;  // data looks into the others
+  Chosen(const Chosen&) = delete;  // `data` points into the other members
   std::vector<float> vectors;
   std::vector<uint8_t> labels;
   sentence::ProbeData data;

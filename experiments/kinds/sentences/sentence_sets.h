@@ -21,8 +21,9 @@ struct SentenceChoice {
   int64_t items = 0;          // most pairs, texts or questions of a file; 0: all
   std::string group = "all";  // mmlu: a group of subjects
   workloads::questions::MmluOptions mmlu = {};
-  // The split of MMLU that database and training are taken from. All questions of mmlu.split are
-  // then asked. With kSplitOfAsked one split is divided. [AttnCache's released code]
+  // The split of MMLU from which database and training texts are taken; all questions of mmlu.split
+  // are then asked. With kSplitOfAsked the split mmlu.split is divided among all three.
+  // [AttnCache's released code]
   std::string database_split = kSplitOfAsked;
   double database_share = 0;  // share of the items that methods may store
   double training_share = 0;  // share of the items that methods learn from
@@ -44,7 +45,7 @@ struct SentenceChoice {
 // Texts, and people's judgement of them: the similarity of the two texts of each pair, a label of
 // each text, or the right one of some continuations.
 struct SentenceSet {
-  std::vector<std::string> texts;    // [texts]  of a pair, the first and then the second
+  std::vector<std::string> texts;    // [texts]  of pairs: first, second, first, second, ...
   std::vector<double> scores;        // [pairs]  similarity that people gave
   std::vector<uint8_t> labels;       // [texts]  0 or 1, in sets of labelled texts
   std::vector<size_t> answers;       // [texts]  index of the right choice, in sets of questions
@@ -59,8 +60,8 @@ struct SentenceSet {
   int64_t unscored = 0;               // pairs left out because nobody scored them
 };
 
-// Loads the texts; all files of a folder form one set. If the files' names say which are for
-// training and which are queries (see published.h), these are the queries, and the others are
+// Loads the texts; all files of a folder form one set. If the file names mark training files and
+// query files (see published.h), the texts of query files are the queries, and the others are
 // divided into database, training texts and probe. Throws Error as the loaders and split_by_text(),
 // if the shares leave no queries, and if fewer than two pairs are left.
 SentenceSet load_sentences(const Workload& workload, const SentenceChoice& choice);

@@ -177,7 +177,7 @@ std::unique_ptr<sentence::TextReader> reader_of(const Group& group, const Senten
   return std::make_unique<sentence::Embedder>(decoder, tokenizer, std::move(settings));
 }
 
-// One method's turns at the texts, as it wants them.
+// One method's turns at the texts, and its vectors.
 struct SentenceLane {
   PrefillLane turns;
   std::vector<sentence::TextTokens> texts;
@@ -190,7 +190,7 @@ bool pads(const MethodChoice& method) {
   return length != method.resolved.end() && length->second != Value(0);
 }
 
-// The method with the options that the place of the sweep sets.
+// The method with the options that the group's axes set.
 MethodChoice placed(const MethodChoice& method, const SentencesAxes& axes) {
   MethodChoice here = method;
   if (axes.threshold > 0 && method.resolved.contains("threshold"))
@@ -217,7 +217,7 @@ class SentenceRun {
     texts_per_step_ = together > 0 ? static_cast<size_t>(together) : tokens_.size();
   }
 
-  // Methods store and learn from the texts that are set apart. `tell` is told how far that is.
+  // Lets the method store and learn from the texts that are set apart. Reports progress to `tell`.
   void prepare(const Context& context, methods::Keepsakes& kept, const std::atomic<bool>& stop,
                const Tell& tell) {
     reader_->call_before_steps([&stop] {

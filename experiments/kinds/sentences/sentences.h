@@ -14,8 +14,8 @@
 namespace reprise::experiments {
 
 // A point's methods read all texts of the workload in turn, repetition by repetition, with as many
-// texts in a step as `reprise embed` takes. Texts are tokenized before anything is timed. The score
-// is of the last repetition's vectors, which are the same each time.
+// texts in a step as `reprise embed` takes. Texts are tokenized before anything is timed. The
+// vectors of the last repetition are scored; every repetition computes the same vectors.
 class SentencesKind : public Kind {
  public:
   explicit SentencesKind(const Context& context) : bench_(context) {}

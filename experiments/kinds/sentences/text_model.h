@@ -11,7 +11,7 @@ namespace reprise::experiments {
 
 inline constexpr const char* kTextAlone = "{text}";
 
-// The words in which a text is given to the model.
+// The prompt in which each text is given to the model.
 struct TextAxes {
   std::string prompt = kTextAlone;
 

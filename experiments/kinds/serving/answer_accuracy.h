@@ -16,8 +16,8 @@ namespace reprise::experiments {
 [[nodiscard]] bool has_answers(const workloads::RequestSource& source);
 
 // Sets in `out` the share of the served questions that were answered rightly, with Wilson's
-// interval of 95 %; nothing if none was served. An answer is the text before the model's end token:
-// a request generates all its tokens, and a server that stops there would send no more.
+// interval of 95 %; nothing if none was served. An answer is the text before the model's end token.
+// A request generates all its tokens, but a server that stops at the end token would send no more.
 void add_accuracy(const serving::RequestLog& log, const workloads::RequestSource& source,
                   const Tokenizer& tokenizer, Measurement& out);
 

@@ -39,7 +39,7 @@ ServerUrl parse_server_url(const std::string& url) {
     if (c <= 0x20 || c == 0x7F) refuse("has a space or control character");
   if (url.find_first_of("?#@", host) != std::string::npos)
     refuse("has a query, a fragment or a user name");
-  const size_t bracket = authority.rfind(']');  // of an IPv6 address
+  const size_t bracket = authority.rfind(']');  // end of an IPv6 address
   const size_t colon = authority.find(':', bracket == std::string::npos ? 0 : bracket);
   if (colon != std::string::npos) {
     const std::string port = authority.substr(colon + 1);
@@ -136,7 +136,7 @@ Exchange CompletionClient::complete(const Question& question, const std::atomic<
   }
   s.is_kept = is_ok;
   exchange.end_s = s.clock.now_s();
-  const bool is_whole = is_ok || stream.is_done();  // closed behind the end: all was said
+  const bool is_whole = is_ok || stream.is_done();  // or broke after the complete stream
   exchange.answer = stream.take(question.wanted);
   if (exchange.status != 0 && exchange.status != 200)
     exchange.error = fmt::format("status {}: {}", exchange.status, error_text(error_body));

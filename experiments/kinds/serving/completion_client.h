@@ -16,7 +16,7 @@ struct ServerPlace {
   std::string url;  // http://HOST[:PORT] or https://, with or without a path (/v1)
   std::string api_key;
   double connect_timeout_s = 10;
-  double silence_timeout_s = 120;  // no byte for so long
+  double silence_timeout_s = 120;  // longest wait for the next byte
   double request_timeout_s = 600;  // from sending a request to its end
 };
 
@@ -43,7 +43,7 @@ struct Exchange {
   std::string error;
 };
 
-// The exchange of a request that was not sent because the run is cancelled.
+// The exchange of a request that is not sent because the run was cancelled.
 [[nodiscard]] Exchange given_up(double now_s);
 
 // Keeps its connection open between requests. Not thread-safe except for interrupt().

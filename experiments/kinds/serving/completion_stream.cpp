@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kLongestEvent = size_t{16} << 20;
 constexpr size_t kLongestReason = 200;
-constexpr int64_t kMostTokens = int64_t{1} << 20;  // a count above is none
+constexpr int64_t kMostTokens = int64_t{1} << 20;  // larger counts are invalid
 
 // A count of tokens; -1 if there is none or it is invalid.
 int64_t count_at(const Value& object, const char* key) {
@@ -115,7 +115,7 @@ void CompletionStream::read(const Value& event, double time_s) {
 void CompletionStream::read_choice(const Value& choice, int64_t counted, double time_s) {
   if (const std::string reason = text_at(choice, "finish_reason"); !reason.empty())
     answer_.finish_reason = reason;
-  const Value& delta = field_of(choice, "delta");  // of a chat
+  const Value& delta = field_of(choice, "delta");  // in a chat
   const bool has_answer = !text_at(choice, "text").empty() || !text_at(delta, "content").empty();
   const bool has_reasoning =
       !text_at(delta, "reasoning_content").empty() || !text_at(delta, "reasoning").empty();
@@ -139,7 +139,7 @@ void CompletionStream::read_choice(const Value& choice, int64_t counted, double 
   if (chunk.tokens != 0 && !opens) chunks_.push_back(chunk);
 }
 
-// The number of tokens that each event tells, one for events that do not tell.
+// The number of tokens that each event reports; 1 for events that report none.
 std::vector<double> CompletionStream::as_told(const Chunks& chunks) {
   std::vector<double> times;
   for (const Chunk& chunk : chunks)
@@ -177,7 +177,7 @@ int64_t CompletionStream::reasoning_tokens() const {
 
 CompletionAnswer CompletionStream::take(int64_t wanted) {
   if (answer_.fault.empty() && (!line_.empty() || has_data_)) {
-    // A last event without its blank line is read as far as it came.
+    // Reads a last event that lacks its blank line, as far as it came.
     end_line(last_s_);
     end_event(last_s_);
   }
@@ -197,7 +197,7 @@ std::string error_text(const std::string& body) {
     if (const Value& error = field_of(parsed, "error"); !error.is_null()) return reason_of(error);
     if (std::string message = text_at(parsed, "message"); !message.empty())
       return visible(message.substr(0, kLongestReason), "");
-  } catch (const Error&) {  // said as it stands
+  } catch (const Error&) {  // no JSON: the text itself is the message
   }
   return visible(body.substr(0, kLongestReason), "");
 }

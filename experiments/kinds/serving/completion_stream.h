@@ -12,7 +12,7 @@ namespace reprise::server {
 
 struct CompletionAnswer {
   std::vector<double> token_s;     // time of each generated token, ascending
-  std::vector<int32_t> token_ids;  // [token_s], or empty if the server omits any
+  std::vector<int32_t> token_ids;  // id of each token in token_s; empty if the server omits any
   int64_t prompt_tokens = -1;      // as the server counts; -1: not told
   int64_t cached_tokens = -1;      // as the server counts; -1: not told
   int64_t reasoning_tokens = 0;    // tokens of token_s that came in events of reasoning
@@ -29,8 +29,8 @@ struct CompletionAnswer {
 //   the growth of a running count: usage.completion_tokens (vLLM's continuous_usage_stats) or
 //   timings.predicted_n (llama.cpp's timings_per_token)
 //   its logprobs
-//   one if it has text; also one if it has none, if that gives the total of usage at the end
-//   (halves of a character are tokens without text)
+//   one if the event has text; events without text also count one if only then the sum is usage's
+//   total at the end (half of a character is a token without text)
 // If these numbers do not add up to that total, the total is spread evenly over the events with
 // text, from the first to the last. An answer without any count that ended for its length has as
 // many tokens as were asked for, spread in the same way.

@@ -21,11 +21,11 @@ using workloads::ServingRequest;
 namespace {
 
 constexpr int64_t kLeastPromptTokens = 4 * workloads::kSaltTokens;
-// As in TEST04: a tenth may be due to a machine that became warm.
+// As in TEST04: a difference of a tenth may come from a machine that has warmed up.
 constexpr double kSoonerTolerated = 1.1;
-// Answers from a cache come at the network's rate. Computed ones may come somewhat faster after a
-// short prefill than after a long one: a busy machine gives a process less after it took much.
-// (llama-server, on cores that others used too: 1.9.)
+// Cached answers come at the rate of the network. Computed answers may come faster after a short
+// prefill than after a long one, because a busy system gives less time to a process that has just
+// used much. (llama-server on cores shared with other programs: 1.9 times.)
 constexpr double kFasterTolerated = 2;
 constexpr double kAlpha = 0.01;
 
@@ -84,7 +84,7 @@ AuditRatio ratio_of(const std::vector<double>& logs) {
 }
 
 double log_ratio(double new_s, double repeated_s) {
-  constexpr double kLeast = 1e-6;  // tokens that come at once
+  constexpr double kLeast = 1e-6;  // lower bound, for tokens that come at once
   return std::log(std::max(new_s, kLeast) / std::max(repeated_s, kLeast));
 }
 

@@ -1,9 +1,10 @@
-// Audits a server for answers that it does not compute: is a prompt that it has answered before
-// answered sooner, or generated faster, than a new one of the same length?
+// Audits whether a server returns stored answers instead of computing them: does a repeated prompt
+// get its first token sooner, or its further tokens faster, than a new prompt of the same length?
 //
-// MLPerf Inference's TEST04 compares the rates of two runs, of many samples and of one. If the
-// samples were sent before, a cache of answers makes both fast, and the test passes. Here new and
-// repeated prompts take turns, and the new ones are drawn for the audit alone.
+// MLPerf Inference's TEST04 compares the rates of two runs, one with many samples and one that
+// repeats a single sample. If the samples were sent before the test, a cache of answers makes both
+// fast, and the test passes. Here new and repeated prompts take turns, and the new ones are drawn
+// for the audit alone.
 #pragma once
 
 #include <atomic>
@@ -22,8 +23,8 @@ namespace reprise::server {
 
 inline constexpr int64_t kAuditPairs = 32;
 
-// A time of new prompts over that of repeated ones, with its 99 % interval: the shift of paired
-// logarithms (results/rank_test.h). 0: not known.
+// Ratio of a time of new prompts to that of repeated prompts, with its 99 % interval: the shift of
+// paired logarithms (results/rank_test.h). 0: not known.
 struct AuditRatio {
   double estimate = 0, low = 0, high = 0;
 };
@@ -34,12 +35,11 @@ struct Audit {
   AuditRatio further_tokens;  // from the first token to the last
 };
 
-// The 2 kAuditPairs + 1 prompts of an audit: one to be repeated, then in turn new and repeated
-// ones. All have the length and nearly the tokens of one request, that with the most output among
-// the first of `source`: new ones have them in an order drawn from `seed`. `scope` is the reuse
-// that is allowed. If a repeated prompt may not be found, each begins with kSaltTokens other
-// tokens, so that a cache of prompts cannot find it. Throws Error if the request's prompt is too
-// short.
+// Returns the 2 kAuditPairs + 1 prompts of an audit: the prompt to be repeated, then new and
+// repeated prompts in turn. All are made from the request with the most output tokens among the
+// first of `source`; a new prompt has its tokens in an order drawn from `seed`. If `scope` forbids
+// reuse of repeated prompts, each repetition has kSaltTokens other tokens behind its first token,
+// so that a prefix cache cannot find it. Throws Error if the request's prompt is too short.
 [[nodiscard]] std::unique_ptr<workloads::RequestSource> audit_prompts(
     const workloads::RequestSource& source, workloads::SaltScope scope, uint64_t seed);
 
@@ -49,12 +49,12 @@ struct Audit {
                           const experiments::serving::Clock& clock, const std::atomic<bool>& stop);
 
 // Makes a run INVALID if repeated prompts were generated more than twice as fast (with the whole
-// interval), or if they had their first token more than a tenth sooner although nothing may be
-// found. Otherwise adds what was found as a reservation.
+// interval), or if `scope` forbids reuse of repeated prompts and their first token still came more
+// than a tenth sooner. Otherwise adds both ratios as a reservation.
 void judge_audit(const Audit& audit, workloads::SaltScope scope,
                  experiments::serving::Verdict& verdict);
 
-// For the record.
+// The audit as fields of a record.
 [[nodiscard]] Fields fields_of(const Audit& audit);
 
 }  // namespace reprise::server

@@ -22,8 +22,8 @@ namespace serving = experiments::serving;
 using serving::Outcome;
 using serving::TargetEvent;
 
-// Idle connections are closed after this time, so that servers with a thread per connection get it
-// back.
+// Idle connections are closed after this time, so that a server with one thread per connection gets
+// the thread back.
 constexpr std::chrono::seconds kIdle{2};
 
 struct Job {
@@ -32,8 +32,8 @@ struct Job {
   bool is_prefix = false;
 };
 
-// The fault if the server counts other prompt tokens than were sent (it may add one before them):
-// then another prompt is measured.
+// Describes the fault if the server's count of prompt tokens differs from the tokens sent (it may
+// add one in front), which means that another prompt was measured; "" if there is none.
 std::string prompt_fault(const Job& job, const CompletionAnswer& answer) {
   const int64_t sent = std::ssize(job.request.prompt);
   if (answer.prompt_tokens < 0 || answer.prompt_tokens == sent || answer.prompt_tokens == sent + 1)
@@ -99,7 +99,7 @@ class ServerTarget final : public serving::Target {
   }
   void advance(double until_s, serving::TargetReport& report) override {
     std::unique_lock lock(mutex_);
-    const bool had_work = under_way_ > 0;  // whose end, without an event of a prefix, is news too
+    const bool had_work = under_way_ > 0;  // the end of a prefix gives no event
     const auto has_news = [&] {
       return !events_.empty() || !prefix_error_.empty() || (had_work && under_way_ == 0);
     };
@@ -129,7 +129,7 @@ class ServerTarget final : public serving::Target {
     Worker(const ServerPlace& place, const serving::Clock& clock) : client(place, clock) {}
     CompletionClient client;
     std::optional<Job> job;        // guarded by mutex_
-    std::condition_variable wake;  // a job has come, or the end
+    std::condition_variable wake;  // notified for a new job, and at the end
     std::thread thread;
   };
 
@@ -137,7 +137,7 @@ class ServerTarget final : public serving::Target {
     const std::lock_guard lock(mutex_);
     ++under_way_;
     if (!idle_.empty()) {
-      // Takes the worker that was busy last, so that few of many connections stay open.
+      // Takes the worker that was busy last, so that unneeded connections become idle and close.
       Worker* worker = idle_.back();
       idle_.pop_back();
       worker->job = std::move(job);
@@ -168,7 +168,7 @@ class ServerTarget final : public serving::Target {
   void work(Worker& worker) {
     std::unique_lock lock(mutex_);
     while (wait_for_job(worker, lock)) {
-      const Job& job = *worker.job;  // its owner is this thread until it is reset
+      const Job& job = *worker.job;  // this thread owns it until it is reset
       lock.unlock();
       Exchange exchange = worker.client.complete(
           question_of(options_, facts_, job.request.prompt, job.request.output_tokens),
@@ -231,7 +231,7 @@ std::string text_of(const Value& object, const char* key) {
   return found.is_text() ? found.text() : "";
 }
 
-// Takes the model from the list, unless one is named, and who serves it.
+// Reads the model (unless the user named one) and its owner from the server's list.
 void read_models(const std::string& body, ServerFacts& facts) {
   if (body.empty()) return;
   const Value list = parse_json(body, "the list of models");

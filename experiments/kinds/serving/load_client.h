@@ -16,7 +16,8 @@
 
 namespace reprise::server {
 
-// How prompts are sent. Text needs the tokenizer of the ids; the server tokenizes it itself.
+// How prompts are sent. For text, `tokenizer` decodes the token ids, and the server tokenizes the
+// text itself.
 enum class PromptForm : uint8_t {
   kTokenIds,  // to /completions
   kText,      // to /completions, for servers that take no token ids

@@ -36,9 +36,9 @@ workloads::SaltScope scope_of(const std::string& reuse) {
   raise("reuse: {}", unknown_name("kind of reuse", reuse, reuse_names()));
 }
 
-// A salt for each point, because a server cannot be made to forget the prompts of the point before.
-// It does not depend on the group's id, which contains the server's name, so that all servers get
-// the same prompts for a nonce.
+// Returns a different salt for each point, because a server cannot be made to forget the prompts of
+// the previous point. The salt does not depend on the group's id, which contains the server's name,
+// so that all servers get the same prompts for a nonce.
 workloads::Salt salt_of_point(const experiments::Group& group, const LoadReuse& reuse) {
   Fields axes;
   for (const auto& [name, value] : group.axes) axes[name] = value.value();
@@ -46,7 +46,7 @@ workloads::Salt salt_of_point(const experiments::Group& group, const LoadReuse& 
           .nonce = random_bits(reuse.nonce, results::hash_bytes(json_text(axes)), 0)};
 }
 
-// Prompt tokens that are sent before the run: of the warm-up and of the prefixes.
+// Prompt tokens of the warm-up and the prefixes, which are sent before the run.
 int64_t tokens_before(const serving::ServingPlan& plan) {
   int64_t tokens = 0;
   for (const workloads::ServingRequest& request : plan.options.warmup)
@@ -111,7 +111,7 @@ LoadKind::LoadKind(serving::PlansServing& plans, LoadOptions options, bool prime
   (void)scope_of(reuse_.allowed);
   const int64_t wanted = kOtherDescriptors + options_.most_connections;
   const int64_t given = raise_descriptor_limit(wanted);
-  // Fewer connections would be another load than the one requested.
+  // With fewer connections the load would not be the requested one.
   if (given < wanted)
     raise(
         "--connections {} takes {} file descriptors, the system gives {}: give fewer, or raise the "
@@ -130,7 +130,7 @@ experiments::MemoryNeed LoadKind::memory_need(const experiments::Group&) {
 std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group& group,
                                                         const Machine&,
                                                         const std::atomic<bool>& stop) {
-  // Runs of a point have salts of their own, for the reason that points have.
+  // Each run of a point has its own salt too, for the same reason.
   const workloads::Salt salt = salt_of_point(group, reuse_);
   const auto salts_from_the_first = [&salt] {
     return [salt, run = uint64_t{0}]() mutable {
@@ -139,7 +139,7 @@ std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group
   };
   std::vector<experiments::Measurement> searched;
   for (const experiments::MethodChoice& server : group.methods) {
-    bool audits = reuse_.audits;  // the search's first run
+    bool audits = reuse_.audits;  // only the search's first run is audited
     const auto send = [&](serving::ServingPlan& plan) {
       return run_plan(server, plan, std::exchange(audits, false), stop);
     };
@@ -197,8 +197,8 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   CountersAround counters{.before = prompt_counters(client.page("/metrics"))};
   const auto target = make_server_target(options, facts, clock);
   const workloads::SaltScope scope = scope_of(reuse_.allowed);
-  // Made before the run, which an impossible audit would waste. Not from the run's nonce: the
-  // server may know those prompts, and the audit passes if it knows all.
+  // Made before the run, so that an impossible audit does not waste the run. The seed is not the
+  // run's nonce: the server might have seen such prompts, and the audit passes if it has seen all.
   const auto audit_source =
       audits ? audit_prompts(*plan.source, scope, std::random_device{}()) : nullptr;
   const CoreUse use_before = core_use_now();

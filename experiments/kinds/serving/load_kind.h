@@ -32,26 +32,27 @@ struct LoadReuse {
   bool audits = false;  // each server's first run of a point is followed by an audit (load_audit.h)
 };
 
-// The experiment with the servers as its methods, because a server's method cannot be chosen. URL,
-// model, and a reuse that is not the default tell a server's points from others. Throws Error for a
-// label that cannot name a folder, for two equal ones, and for an invalid URL.
+// Returns the experiment with the servers in place of its methods, because a client cannot choose a
+// server's method. The options url, model, reuse (unless it is the default) and audit distinguish a
+// server's points from others. Throws Error for a label that cannot name a folder, for two equal
+// ones, and for an invalid URL.
 [[nodiscard]] experiments::Experiment for_servers(experiments::Experiment experiment,
                                                   const std::vector<NamedServer>& servers,
                                                   const LoadReuse& reuse = {});
 
 // A group's requests are sent "repetitions" times to each server, each time with other salts. The
-// servers get the same requests in turn, each time another one first. A server's record is of its
-// first run, but its throughput is that of all, and one INVALID run makes it INVALID. Groups that
-// search a rate run until they have found it, one server after another. Records have the metrics of
-// experiments/serving/metrics.h, the verdict in "answers", and in the resolved settings what the
-// server tells about itself, what an audit found, and the client's own use of the processor: a run
-// that took more than half of its cores' time has a reservation.
+// servers get the same requests in turn, a different server first each time. A server's record
+// describes its first run, with the throughput of all its runs. One INVALID run makes the record
+// INVALID. Groups that search a rate run until they have found it, one server after another.
+// Records have the metrics of experiments/serving/metrics.h, the verdict in "answers", and in the
+// resolved settings what the server tells about itself, what an audit found, and the client's own
+// use of the processor: a run that took more than half of its cores' time has a reservation.
 class LoadKind final : public experiments::Kind, public experiments::serving::TracedKind {
  public:
   // `plans` must outlive this. The groups' methods name the servers (for_servers()); `options` has
-  // what is equal for all of them. `primes`: prefixes are computed before the first request. Throws
-  // Error if the connections need more file descriptors than the system gives, and for an unknown
-  // reuse.
+  // the settings that all of them share. `primes`: prefixes are computed before the first request.
+  // Throws Error if the connections need more file descriptors than the system gives, and for an
+  // unknown reuse.
   LoadKind(experiments::serving::PlansServing& plans, LoadOptions options, bool primes = false,
            LoadReuse reuse = {});
 

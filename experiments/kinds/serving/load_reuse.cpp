@@ -15,7 +15,7 @@ namespace {
 namespace serving = experiments::serving;
 using serving::RequestEntry;
 
-constexpr int64_t kSpareTokens = 2;  // of each request
+constexpr int64_t kSpareTokens = 2;  // tokens per request beyond those shared
 
 // With the server's own answers in its prompt, a request may find them too.
 serving::ReuseBounds bounds_of(const workloads::ServingRequest& request, bool has_own_answers) {
@@ -24,8 +24,8 @@ serving::ReuseBounds bounds_of(const workloads::ServingRequest& request, bool ha
   return {.most = std::min(std::ssize(request.prompt), shared + kSpareTokens)};
 }
 
-// Prompt tokens of served requests that the server's template of chats added. All requests share
-// them, whatever their salts.
+// Prompt tokens that the server's chat template added to served requests. All requests share them,
+// whatever their salts.
 int64_t template_tokens(const workloads::RequestSource& source, const serving::RequestLog& log) {
   int64_t added = 0;
   for (const RequestEntry& entry : log.requests) {
@@ -39,7 +39,7 @@ int64_t template_tokens(const workloads::RequestSource& source, const serving::R
 struct Told {
   std::string by = "nobody";
   double cached_tokens = 0;
-  std::string why_not;  // if nobody told
+  std::string why_not;  // reason if by is "nobody"
 };
 
 Told told(const serving::Reuse& reuse, const CountersAround& counters, int64_t other_tokens,

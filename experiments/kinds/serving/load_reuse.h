@@ -18,20 +18,20 @@ struct CountersAround {
   std::optional<PromptCounters> before, after;
 };
 
-// Compares the cached tokens with what the served requests share with each other, and makes the run
-// INVALID if there are more. Each request may find two tokens more than it shares, such as one that
-// begins every prompt; a chat may also find the tokens that the server's template added. The
-// answers tell the cached tokens; or else the growth of the server's counters, if every request was
-// served and only our prompts were counted: the run's and the `other_tokens` of warm-up and
-// prefixes. Otherwise the verdict gets a reservation. Returns who told: "answers", "counters" or
-// "nobody".
+// Makes the run INVALID if the server found more cached tokens than the served requests share with
+// each other. Each request may find two tokens more than it shares, such as one that begins every
+// prompt; a chat may also find the tokens that the server's template added. The cached tokens are
+// those that the answers report, or else the growth of the server's counters. Counters are used
+// only if every request was served and they grew by just the run's prompts and the `other_tokens`
+// of warm-up and prefixes. If neither is known, the verdict gets a reservation. Returns the source:
+// "answers", "counters" or "nobody".
 std::string judge_reuse(const workloads::RequestSource& source, const CountersAround& counters,
                         int64_t other_tokens, PromptForm form,
                         experiments::serving::RunResult& result);
 
-// Sentences about a log whose requests fared differently at its end than at its beginning: a median
-// time to first token that fell to less than half from the first quarter to the last, or a share of
-// cached prompt tokens that moved by more than a fifth. Empty for fewer than 32 served requests.
+// Compares the first and the last quarter of the served requests and returns a sentence for each
+// change: if the median time to first token fell to less than half, and if the share of cached
+// prompt tokens moved by more than 0.2. Empty for fewer than 32 served requests.
 [[nodiscard]] std::vector<std::string> changes_within(const experiments::serving::RequestLog& log);
 
 }  // namespace reprise::server

@@ -66,7 +66,7 @@ serving::ReuseBounds bounds_of(const ServingRequest& request, const reuse::Reuse
 }
 
 // A backlog below a few batches may be only a burst; half of a short run's requests is more than
-// that. Runs of fewer than five of the smallest windows are short and go on to their end.
+// that. Runs shorter than five of the smallest windows are never given up.
 serving::GrowthRule growth_rule(int64_t requests, int64_t max_batch) {
   constexpr int64_t kLeastWindow = 16;
   const serving::GrowthRule usual;
@@ -107,7 +107,7 @@ serving::RunOptions run_options_of(const Group& group, const ServingAxes& axes,
           .growth = growth_rule(source.size(), axes.engine.max_batch),
           .width = width_rule_of(axes.rules),
           .most_drain_s = axes.rules.most_drain_s,
-          // Of modelled steps a run may have a million requests, and its tokens mean nothing.
+          // A run with modelled steps may have a million requests, and its tokens mean nothing.
           .keeps_gaps = !step_times_of(axes.steps)};
 }
 
@@ -164,7 +164,8 @@ serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
   const bool imports = imports_prefixes(*engine_);
   promise.declared = promise.declared || imports;
   serving::RunOptions options = run_options_of(group_, axes_, source_, config_);
-  // The engine takes requests between two steps: a late one tells of its load, not of ours.
+  // The engine takes requests between two steps, so a late request is due to the engine's load, not
+  // to the load driver.
   options.rules.most_late_share = 1;
   options.primes = !announced.empty();
   const workloads::ArrivalSchedule schedule = schedule_of(group_, axes_.arrivals, source_);
@@ -182,7 +183,7 @@ serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
 Measurement MethodRun::measurement(const serving::RunResult& result, const Machine& machine) {
   serving::MetricOptions options{.slo = slo_of(axes_.rules),
                                  .is_open_loop = !axes_.arrivals.wait_for_answers()};
-  // Of modelled steps a run may have a million requests, and its latencies are no measurements.
+  // A run with modelled steps may have a million requests, and its latencies are not measured.
   if (decoder_ == nullptr) options.most_samples = 0;
   Measurement out = serving::measure(result, options);
   const double prime_s = result.prime_s + (imports_prefixes(*engine_) ? prepare_s_ : 0);

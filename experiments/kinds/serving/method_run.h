@@ -16,7 +16,7 @@
 
 namespace reprise::experiments {
 
-// The largest needs over all requests.
+// The largest needs of a source's requests.
 struct Extent {
   int64_t longest = 0;        // prompt and output
   int64_t prefix_tokens = 0;  // tokens of all prefixes together
@@ -24,7 +24,7 @@ struct Extent {
 };
 [[nodiscard]] Extent extent_of(const workloads::RequestSource& source);
 
-// The prefixes that are announced to a method, each in one piece; empty: none is.
+// The prefixes that are announced to a method, each in one piece; empty if the axes announce none.
 [[nodiscard]] std::vector<methods::Prefix> announced_prefixes(
     const EngineAxes& axes, const workloads::RequestSource& source);
 

@@ -43,7 +43,7 @@ RateTrialGroup trial_at(const Group& group, double rate_rps, int64_t number) {
   RateTrialGroup trial{.group = group, .axes = group.axes_as<ServingAxes>()};
   trial.axes.arrivals.rate_rps = rate_rps;
   trial.group.seeds.arrivals += static_cast<uint64_t>(number);
-  constexpr double kSpare = 1.2;  // a drawn run is shorter than its mean now and then
+  constexpr double kSpare = 1.2;  // drawn arrivals may take less time than their mean
   const auto needed =
       std::llround(std::ceil(kSpare * rate_rps * trial.axes.rules.least_duration_s));
   int64_t& requests = trial.axes.source.options.requests;
@@ -85,7 +85,7 @@ Measurement search_rate(const Group& group,
                         const std::function<serving::TrialRun(const RateTrialGroup&)>& run,
                         const std::atomic<bool>& stop) {
   const auto axes = group.axes_as<ServingAxes>();
-  std::map<double, Measurement> runs;  // the last of each rate
+  std::map<double, Measurement> runs;  // last run at each rate
   const auto trial = [&](double rate_rps, int64_t number) {
     if (stop) throw Interrupted{};
     serving::TrialRun made = run(trial_at(group, rate_rps, number));

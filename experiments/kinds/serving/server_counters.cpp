@@ -16,7 +16,7 @@ constexpr std::pair<std::string_view, std::string_view> kNames[] = {
     {"sglang:prompt_tokens_total", "sglang:cached_tokens_total"},
     {"reprise_prompt_tokens_total", "reprise_cached_prompt_tokens_total"}};
 
-// The value of a line "NAME{labels} VALUE [TIME]"; nullopt if it is of another counter.
+// The value of a line "NAME{labels} VALUE [TIME]"; nullopt if the line is of another counter.
 std::optional<double> value_in(std::string_view line, std::string_view name) {
   if (!line.starts_with(name)) return std::nullopt;
   line.remove_prefix(name.size());

@@ -31,8 +31,8 @@ double throughput_rps(const Measurement& measured) {
   return measured.value(serving::kThroughputRps);
 }
 
-// The tokenizer that turns answers into text; null if requests have no answers or the model's mean
-// nothing.
+// The tokenizer that turns answers into text; null if requests have no answers to judge, or the
+// model's answers mean nothing.
 std::unique_ptr<const Tokenizer> judging_tokenizer(const Group& group,
                                                    const RequestSource& requests) {
   if (group.model.random_weights || !has_answers(requests)) return nullptr;
@@ -65,7 +65,7 @@ int64_t end_of_positions(const Group& group, const RequestSource& requests) {
 serving::ServingPlan plan_of(const Group& group, const ServingAxes& axes,
                              const workloads::Salt& salt,
                              std::shared_ptr<const RequestSource> requests) {
-  Group warmed = group;  // a server may still have the warm-up's prompts of another run
+  Group warmed = group;  // a server may still cache the warm-up prompts of another run
   if (salt.changes_prompts())
     warmed.seeds.prompts = random_bits(group.seeds.prompts, salt.nonce, 0);
   serving::ServingPlan plan{
@@ -74,7 +74,7 @@ serving::ServingPlan plan_of(const Group& group, const ServingAxes& axes,
       .options = run_options_of(warmed, axes, *requests, Bench::config(group))};
   try {
     plan.tokenizer = load_tokenizer(resolve_model(group.model.model));
-  } catch (const Error&) {  // a model of random weights need not have one
+  } catch (const Error&) {  // a model with random weights may have no tokenizer
   }
   return plan;
 }
@@ -99,7 +99,7 @@ KindInfo ServingKind::info() {
 
 void ServingKind::check(const Group& group) {
   const auto axes = group.axes_as<ServingAxes>();
-  const bool has_model = !step_times_of(axes.steps);  // of modelled steps the shape is enough
+  const bool has_model = !step_times_of(axes.steps);  // modelled steps need only the shape
   Problems problems;
   if (has_model) problems.collect([&] { bench_.check_model(group); });
   problems.collect([&] { check_step_times(axes.steps); });
@@ -137,7 +137,7 @@ MemoryNeed ServingKind::memory_need(const Group& group) {
 }
 
 const std::shared_ptr<const RequestSource>& ServingKind::source(const Group& group) {
-  // About 200 MB of texts of 250 tokens.
+  // Takes about 200 MB for prompts of 250 tokens.
   constexpr int64_t kMostKeptRequests = 200'000;
   const SourceAxes axes = group.axes_as<ServingAxes>().source;
   const std::string key = source_key(group, axes);
@@ -207,8 +207,8 @@ std::vector<Measurement> ServingKind::search_each(const Group& group, const Mach
   return measurements;
 }
 
-// Methods take turns, and each time another one is first. A measurement is of a method's first
-// turn; only the comparison of rates uses all turns.
+// Methods take turns, and each time another one is first. A method's measurement comes from its
+// first turn; only the comparison of rates uses all turns.
 std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine& machine,
                                                const std::atomic<bool>& stop) {
   const auto axes = group.axes_as<ServingAxes>();

@@ -39,8 +39,8 @@ class ServingKind : public Kind, public serving::PlansServing, public serving::T
                                        const std::atomic<bool>& stop);
   std::vector<Measurement> run_each(const Group& group, const Machine& machine,
                                     const std::atomic<bool>& stop);
-  // The group's requests. Every group is checked and asked for its memory before the first one is
-  // measured, and real texts take seconds to encode, so that sources are kept.
+  // The group's requests. Sources are kept, because encoding real texts takes seconds and check(),
+  // memory_need() and measure() all need them.
   const std::shared_ptr<const workloads::RequestSource>& source(const Group& group);
 
   std::unique_ptr<OperationLog> operations_;  // null: no run is traced

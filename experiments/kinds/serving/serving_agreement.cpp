@@ -34,7 +34,7 @@ std::vector<std::pair<const serving::RequestEntry*, const serving::RequestEntry*
   return both;
 }
 
-// The text that the two runs have in common before they part.
+// The tokens that the two runs have in common before they differ.
 std::vector<int32_t> text_before(const Parting& parting, const RequestLog& first,
                                  const workloads::RequestSource& source) {
   std::vector<int32_t> text = source.request(parting.request).prompt;

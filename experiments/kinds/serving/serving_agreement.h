@@ -20,7 +20,7 @@ struct Parting {
   int32_t first_token = 0, token = 0;
 };
 
-// The requests that both runs served with the same number of tokens but different ones, in order.
+// The requests for which both runs generated equally many but different tokens, in order.
 [[nodiscard]] std::vector<Parting> partings_of(const serving::RequestLog& log,
                                                const serving::RequestLog& first);
 

@@ -71,7 +71,8 @@ struct StepModelAxes {
   void visit(AxisVisitor& visitor);
 };
 
-// Rules that a run must keep: the latencies of the service level, and how long it takes at least.
+// Rules for a run: the latency bounds of the service level, the least duration and number of
+// requests, and when it may stop early.
 struct RuleAxes {
   double slo_ttft_ms = 0, slo_tpot_ms = 0, slo_e2e_ms = 0, slo_normalised_ms = 0;  // 0: no bound
   double slo_share = 0.99;
@@ -122,7 +123,7 @@ struct ServingAxes {
 [[nodiscard]] std::unique_ptr<workloads::RequestSource> request_source_of(
     const Group& group, const SourceAxes& axes, int64_t vocab, const workloads::Salt& salt = {});
 
-// Equal for groups that have the same requests.
+// A key that is equal for groups with the same requests.
 [[nodiscard]] std::string source_key(const Group& group, const SourceAxes& axes);
 
 // Returns when the requests arrive: at the times that the source recorded, or at times that the

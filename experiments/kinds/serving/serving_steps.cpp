@@ -41,8 +41,8 @@ double products_s(const serving::StepEntry& step, const model::ModelConfig& conf
   return std::max(flop / rates.flop_s, weights / rates.dram_bytes_s);
 }
 
-// The time of the attention of decoding sequences. `again_bytes_s` is the rate for states that were
-// read earlier in the step.
+// The time of the attention of decoding sequences. `again_bytes_s` is the read rate for states that
+// were already read in the same step.
 double attention_s(const serving::StepEntry& step, const model::ModelConfig& config, DType kv_dtype,
                    const Rates& rates, double again_bytes_s) {
   const auto token_bytes = static_cast<double>(kv_bytes_per_token(config, kv_dtype));

@@ -22,7 +22,7 @@ namespace reprise::experiments {
                                    std::span<const float> q_logits);
 
 // sum_i log softmax(logits_i)[tokens_i], the logarithm of the probability of `tokens`.
-//   logits   [tokens, vocab], row i what token i was to be drawn from
+//   logits   [tokens, vocab], row i the logits from which token i is drawn
 [[nodiscard]] double log_likelihood(std::span<const float> logits, std::span<const int32_t> tokens);
 
 // The index of the first token that differs; the shorter length if one answer is the beginning of
@@ -32,7 +32,7 @@ namespace reprise::experiments {
 
 // Compares two models over the same given answer, token by token.
 struct RowComparison {
-  double first_kl = 0;     // KL(baseline || variant) where the answer begins
+  double first_kl = 0;     // KL(baseline || variant) of the first row
   double mean_kl = 0;      // over all rows
   double top_1_ratio = 0;  // share of rows whose most probable token is the same
 };

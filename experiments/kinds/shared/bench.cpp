@@ -27,7 +27,8 @@ model::LoadOptions load_options(const Group& group) {
           .seed = group.seeds.weights};
 }
 
-// `count` pieces of equal length. If that is impossible, the first ones are a token longer.
+// Cuts `tokens` into `count` pieces of equal length; if they do not divide evenly, the first pieces
+// get one token more.
 methods::Prefix split_evenly(const std::vector<int32_t>& tokens, int64_t count) {
   methods::Prefix pieces;
   auto at = tokens.begin();
@@ -39,7 +40,7 @@ methods::Prefix split_evenly(const std::vector<int32_t>& tokens, int64_t count) 
   return pieces;
 }
 
-// No prefix for no tokens.
+// Returns one prefix of `count` pieces; none if there are no tokens.
 std::vector<methods::Prefix> pieces_of(const std::vector<int32_t>& tokens, int64_t count) {
   if (tokens.empty()) return {};
   return {split_evenly(tokens, count)};
@@ -230,7 +231,7 @@ void Bench::check(const Group& group, const RequestAxes& axes) {
   const std::string& model = group.model.model;
   Problems problems;
   problems.collect([&] {
-    (void)config(group);  // of a model that is not there, nothing else is worth being told
+    (void)config(group);  // for a missing model, this is the only error
     problems.collect([&] { check_model(group); });
     problems.collect([&] { check_prompts(group, axes); });
     problems.collect([&] {

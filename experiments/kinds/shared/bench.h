@@ -69,8 +69,8 @@ class Bench {
                                               const reuse::EngineLimits& limits);
   // The setup of one of the group's methods. What `use` points at must outlive it.
   methods::Setup setup_of(const Group& group, const StepAxes& axes, const methods::Use& use);
-  // The tokens that every prompt of the group begins with: shared_tokens of them, drawn once for a
-  // seed.
+  // The tokens that every prompt of the group begins with: shared_tokens of them, drawn from the
+  // prompts' seed.
   std::vector<int32_t> prefix(const Group& group, const PromptAxes& axes);
   // Prompt of request `request`, prompt_tokens long and the same for every method: the prefix, then
   // what the workload draws for this request. A workload is made once for a model.
@@ -99,10 +99,10 @@ class Bench {
 // trained model can place.
 void check_prompts(const Group& group, const RequestAxes& axes);
 
-// Memory of the model's weights, and of the tokens that the group's methods keep: in a cache of
-// `sequences` sequences and, if they hold the shared tokens beside it, there and not in the cache.
-// Methods that take turns keep theirs at once; others run one after another. Methods that find
-// shared tokens by themselves need less.
+// Memory of the model's weights and of the methods' key/value states: a cache of `sequences`
+// sequences, without the shared tokens if the method holds these beside its cache. Sums over the
+// methods if they take turns, otherwise takes the largest. Methods that find shared tokens by
+// themselves need less.
 MemoryNeed memory_of_prompts(const Group& group, const RequestAxes& axes, int64_t sequences,
                              bool take_turns);
 

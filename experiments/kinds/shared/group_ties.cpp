@@ -10,7 +10,7 @@ namespace {
 
 Group in_f32(Group group) {
   group.dtype = DType::kF32;
-  const auto& format = group.model.weight_format;  // codes stay what they are
+  const auto& format = group.model.weight_format;  // a quantized format stays
   if (format && !is_quantized(*format)) group.model.weight_format.reset();
   return group;
 }

@@ -1,4 +1,4 @@
-// Takes the reports of methods into measurements and lists of metrics.
+// Writes the reports of methods into measurements, and their metrics into lists.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace reprise::experiments {
 
-// Takes a method's report into a measurement.
+// Writes a method's report into a measurement.
 class MeasurementSink final : public methods::ReportSink {
  public:
   explicit MeasurementSink(Measurement& out) : out_(out) {}

@@ -17,7 +17,7 @@ struct NearTie {
   double gap = 0;        // |difference| of the two tokens' f32 logits
   double deviation = 0;  // D: the largest over all tokens of the text and the vocabulary
 
-  // gap / (2 D). Finite, and far above any bound if nothing deviates.
+  // gap / (2 D). Finite even if nothing deviates, and then far above any bound.
   [[nodiscard]] double ratio() const;
 };
 

@@ -120,8 +120,8 @@ BatchLoss loss_of(Network& network, const TrainingProblem& problem, const int64_
 }
 
 void train(const TrainingProblem& problem, double* losses, double* flat_losses) {
-  // A second thread of libtorch's would spin between its small products, and take a core from the
-  // threads that compute the labels.
+  // A second libtorch thread would spin between small products and take a core from the threads
+  // that compute the labels.
   at::set_num_threads(1);
   Network network(problem);
   for (int64_t epoch = 0; epoch < problem.epochs; ++epoch) {

@@ -9,8 +9,8 @@
 
 namespace reprise::pml {
 
-// A schema whose texts follow each other with nothing between them. Each text is tokenized by
-// itself and becomes one run of tokens.
+// A schema of texts with no gaps between them. Each text is tokenized by itself and becomes one run
+// of tokens.
 struct TextSchema {
   std::string name = "texts";  // letters, digits, "_", "-" and "."
   // The schema begins with <system/>, which the chat template "plain" turns into the tokens that
@@ -30,10 +30,10 @@ struct TextSchema {
 // A prompt that imports all modules of the schema and ends with `text`. Throws as schema_text().
 [[nodiscard]] std::string prompt_text(const TextSchema& schema, std::string_view text);
 
-// One text as element content: in CDATA sections, where white space is kept, with each carriage
-// return as "&#13;" between two sections (XML would read it as a line feed). Throws Error naming
-// `what`, the character and its place for what XML cannot hold: bytes that are not UTF-8, U+FFFE,
-// U+FFFF, and control characters other than tab, line feed and carriage return.
+// One text as element content: in CDATA sections, which keep white space, with each carriage return
+// as "&#13;" between two sections (XML would read it as a line feed). Throws Error naming `what`,
+// the character and its place for what XML cannot hold: bytes that are not UTF-8, U+FFFE, U+FFFF,
+// and control characters other than tab, line feed and carriage return.
 [[nodiscard]] std::string verbatim(std::string_view text, std::string_view what);
 
 }  // namespace reprise::pml

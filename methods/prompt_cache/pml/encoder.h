@@ -22,8 +22,9 @@ struct TextEncoder {
 };
 
 // The encoder of a tokenizer, which must outlive it. The placeholder is <unk> or [UNK], or else the
-// first token of a space: a vocabulary of bytes has neither, and white space, the paper argues,
-// does not change a prompt's meaning. Throws Error if there is no such token. [Prompt Cache §3.3]
+// first token of a space: a vocabulary of bytes has neither of the former, and the paper argues
+// that white space does not change a prompt's meaning. Throws Error if there is no such token.
+// [Prompt Cache §3.3]
 TextEncoder encoder_of(const Tokenizer& tokenizer);
 
 // An encoder that returns no tokens, for checks that need no tokenizer. Use the chat template

@@ -1,5 +1,5 @@
-// A schema as tokens at positions. It is encoded once, and every prompt derived from it imports the
-// states at the same positions. [Prompt Cache §3.3]
+// Compiles a schema to tokens at positions. The schema is encoded once, and every prompt derived
+// from it imports the states at the same positions. [Prompt Cache §3.3]
 //
 // Positions are assigned in document order, from 0. A text takes one position per token, a
 // parameter and a gap their length, a module the sum of its content and a union the length of its
@@ -23,7 +23,7 @@ struct Piece {
   int32_t id = 0;          // its index in CompiledSchema::pieces
   int32_t module = 0;      // index of the module that it belongs to
   int32_t run = 0;         // number of the text in its module, from 1; 0: a placeholder
-  int32_t parameter = -1;  // index of the parameter that it is the placeholder of; -1: text
+  int32_t parameter = -1;  // index of the parameter that it holds the place of; -1: text
   int64_t first = 0;       // position of tokens[0]
   std::vector<int32_t> tokens;
 
@@ -108,7 +108,7 @@ CompiledSchema compile_schema(const Schema& schema, const TextEncoder& encoder,
 // Number of forward passes that encode the schema jointly, as the released code does: one, plus one
 // for each union member that is not its union's default.
 [[nodiscard]] int64_t joint_passes(const CompiledSchema& schema);
-// True if a module and all modules around it that are members of unions are the default ones.
+// True if neither the module nor a module around it is a union member other than the default.
 [[nodiscard]] bool is_in_first_pass(const CompiledSchema& schema, int32_t module);
 
 }  // namespace reprise::pml

@@ -13,7 +13,8 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// True for the characters that may begin a name in pugixml, so that both see the same tags.
+// True for the characters that may begin a name in pugixml, so that this check and pugixml see the
+// same tags.
 bool begins_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':' ||
          static_cast<unsigned char>(c) >= 0x80;
@@ -320,7 +321,7 @@ Source read_leniently(const std::filesystem::path& path, std::vector<std::string
   std::vector<size_t> strays;
   try {
     Scan(source, limits, report, &strays).run();
-  } catch (const ProblemsError&) {  // the parser tells all others
+  } catch (const ProblemsError&) {  // the parser reports all other problems
   }
   std::string text;
   size_t from = 0;

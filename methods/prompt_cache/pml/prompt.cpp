@@ -126,7 +126,7 @@ class Compiler {
 
   void place_between(TextRun::Tokens text, std::optional<int32_t> before, int32_t next) {
     if (text.ids.empty()) return;
-    if (is_coded_) {  // the released code drops white space there too, so that is no problem
+    if (is_coded_) {  // white space there is allowed; the released code drops it
       if (!text.is_blank)
         report_.add(text.place,
                     "the released code drops text before or between imports; put it "

@@ -74,9 +74,8 @@ class Resolver {
     put_in_front(0, before);
   }
 
-  // The released code takes references from a stack: the last one of those side by side comes
-  // first. So its arguments, from `begin` on, go before those that its siblings left from `first`
-  // on.
+  // The released code takes references from a stack, so the last of several siblings comes first.
+  // Moves its arguments (from `begin` on) before the arguments of its siblings (from `first` on).
   void put_in_front(size_t first, size_t begin) {
     if (schema_.rules != Rules::kAsCoded) return;
     const auto at = [&](size_t index) {

@@ -1,4 +1,4 @@
-// Checks that a prompt can import the sets of <scaffold modules="...">.
+// Checks that a prompt can import all modules of each <scaffold modules="...">.
 #pragma once
 
 #include "methods/prompt_cache/pml/tree.h"

@@ -23,8 +23,8 @@ struct Place {
 // "FILE:LINE:COLUMN"
 [[nodiscard]] std::string at(const std::string& file, Place place);
 
-// Limits of an input, so that none can exhaust the machine. Exceeding one is an error that names
-// it.
+// Limits of the size of an input, so that no input can exhaust the machine. An input beyond a limit
+// is an error that names the limit.
 struct Limits {
   size_t file_bytes = size_t{16} << 20;  // size of a schema or prompt file
   size_t src_bytes = size_t{64} << 20;   // total size of the src= files of one schema

@@ -21,7 +21,7 @@ void TextRun::add(const Text& text) {
 
 void TextRun::add_marker(Role role, Part part, Place place) {
   const Turn& turn = template_.turn(role);
-  // The released code drops the spaces before <system>, and no line breaks.
+  // The released code drops spaces before <system>, but no line breaks.
   if (rules_ == Rules::kAsCoded && role == Role::kSystem && part != Part::kClose &&
       !items_.empty() && items_.back().kind == Kind::kText) {
     std::string& text = items_.back().text;

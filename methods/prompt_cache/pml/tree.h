@@ -42,8 +42,8 @@ struct Parameter {
   std::string scaffold;  // text that stands for the argument while the module is encoded
 };
 
-// <gap len=> leaves positions free, which a prompt's text may take. [§3.4] Gaps without positions
-// stand around the content of a module without a name, so that its texts are tokenized by
+// <gap len=> leaves positions free, which a prompt's text may take. [§3.4] The parser puts gaps of
+// length 0 around the content of a module without a name, so that its texts are tokenized by
 // themselves.
 struct Gap {
   Place place;
@@ -90,7 +90,7 @@ struct Schema {
   std::string name;
   std::vector<Node> children;
   std::vector<Scaffold> scaffolds;
-  // Number of turns by role that part="open" leaves open at the end.
+  // Number of turns by role that are opened with part="open" and still open at the end.
   std::array<int32_t, 3> open_turns = {0, 0, 0};
 };
 

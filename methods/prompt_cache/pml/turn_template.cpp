@@ -16,14 +16,14 @@ Marker joined(Marker first, const Marker& second) {
   return first;
 }
 
-// A family's turns as pieces that may stand alone. The end of a user's turn also opens the answer,
-// so that a prompt may end with </user>. If the system text stands inside the first user's turn,
-// the end of an answer also opens the next user's turn.
+// A model family's turns as pieces that can be used singly. The end of a user's turn also opens the
+// answer, so that a prompt may end with </user>. If the system text stands inside the first user's
+// turn, the end of an answer also opens the next user's turn.
 std::array<Turn, 3> pieces_of(const char* family) {
   const tokenizer::ChatTemplate& chat = tokenizer::chat_template(family);
   const bool is_inside = chat.system_place == tokenizer::SystemPlace::kInFirstUser;
   const Marker next = is_inside ? chat.user.open : Marker();
-  const bool is_open = !chat.answer.empty();  // the assistant's turn, by the end of the user's
+  const bool is_open = !chat.answer.empty();  // a user's end opens the assistant's turn
   return {Turn{joined(joined(chat.begin, next), chat.system.open), chat.system.close,
                joined(chat.begin, next)},
           Turn{is_inside ? Marker() : chat.user.open, joined(chat.user.close, chat.answer)},

@@ -13,7 +13,7 @@
 
 namespace reprise::pml {
 
-// The rules for what the paper leaves open: white space, markers, the order of new tokens.
+// The rules for details that the paper leaves open: white space, markers, the order of new tokens.
 enum class Rules : uint8_t {
   kPml,      // the rules of this program, see docs/pml.md
   kAsCoded,  // the rules of the paper's released code

@@ -14,8 +14,8 @@ class Option;
 namespace reprise::app {
 
 struct EmbedOptions {
-  std::string pooling, prompt;  // "": the folder's
-  int64_t max_tokens = 0;       // longest text; 0: the folder's
+  std::string pooling, prompt;  // "": those that the model's folder states
+  int64_t max_tokens = 0;       // longest text; 0: the folder's limit
   bool normalize = false;
   CLI::Option* normalize_option = nullptr;  // tells --no-normalize from no option
 };

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Kept {
-  Fields of;  // what the calibration depends on
+  Fields of;  // facts that the calibration depends on
   FetchChoices fetch;
 
   template <typename Self, typename Visitor>

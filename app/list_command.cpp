@@ -293,7 +293,7 @@ void list(const std::string& what) {
     is_known = true;
   }
   if (is_known) return;
-  // Several kinds have a series of one name.
+  // Several kinds may have a series of the same name.
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   raise("{}", unknown_name("list", what, names));

@@ -55,7 +55,7 @@ void add_schema_option(CLI::App& command, ModelOptions& options);
 
 // A model whose config.json has been read. Its weights are loaded by load_chosen().
 struct ChosenModel {
-  std::string place;  // for load_decoder()
+  std::string place;  // argument of load_decoder()
   model::ModelConfig config;
   // The dtype of weights and activations: from --dtype, otherwise the checkpoint's. A checkpoint in
   // f16 gets f32 on the CPU, which does not compute in f16.

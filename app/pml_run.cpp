@@ -89,8 +89,8 @@ void note_encoded(const cache::EncodeReport& report, const std::string& mode) {
     note("note: modules are not kept for later runs: {}\n", report.unwritten);
 }
 
-// Generates, and again if the first step finds that a module's file is damaged: nothing has been
-// printed then. `shaper`: null if nothing is imported.
+// Generates the answer. If the first step finds that a module's file is damaged, nothing has been
+// printed yet, and it generates again. `shaper`: null if nothing is imported.
 Generation generate_from(cache::ModuleShaper* shaper, engine::Engine& engine,
                          const engine::Request& request, TokenPrinter& printer,
                          const std::atomic<bool>& stop) {

@@ -284,7 +284,7 @@ std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::
   return table.csv();
 }
 
-// `origin(record)` are fields that come before the others of a row.
+// `origin(record)` returns the fields that come first in a row.
 template <typename Origin>
 std::string json_rows(const results::ResultsFolder& folder, const std::vector<std::string>& metrics,
                       const std::vector<PaperPoints>& papers, Origin&& origin) {
@@ -350,7 +350,7 @@ std::vector<std::string> split_metrics(const std::string& names) {
 std::string paper_notes(const results::Manifest& manifest, const std::vector<PaperPoints>& papers,
                         const std::vector<std::string>& metrics) {
   std::string text;
-  std::map<std::string, std::string> labels_without;  // numbers of no point, by source
+  std::map<std::string, std::string> labels_without;  // by source: labels without any number here
   for (const results::PaperNumbers& paper : results::paper_numbers_of(manifest)) {
     const auto is_of_paper = [&](const PaperPoints& points) {
       return points.source == paper.source() && points.label == paper.label();

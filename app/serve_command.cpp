@@ -127,15 +127,16 @@ std::string facts_of(const server::ServedModel& model, const ServeOptions& optio
   return model.chat ? facts : facts + fmt::format("note: no chats: {}\n", model.no_chat);
 }
 
-// If the user chose no method, prefixes of prompts are kept, as other servers do. Not for rotary
-// scalings whose angles depend on the prompt's length, because equal prefixes then have different
-// keys.
+// If the user chose no method, keeps the prefixes of prompts, as other servers do. Models whose
+// rotary angles depend on the prompt's length are left out, because equal prefixes of different
+// prompts have different keys there.
 void default_method(const model::ModelConfig& config, ServeOptions& options) {
   if (!options.has_chosen_method && !config.rotary.depends_on_length())
     options.model.method_options = R"({"reuse_prefill": true, "retain": true})";
 }
 
-// Prefixes that are kept apart end within a block, and sequences are read in two parts there.
+// Throws Error for declared prefixes with --batch-invariant: a declared prefix is stored apart and
+// may end within a block, so sequences that use it are read in two parts.
 void check_batch_invariance(const ServeOptions& options) {
   const std::string& given =
       options.prefix_file.empty() ? options.system_file : options.prefix_file;

@@ -24,7 +24,7 @@ sentence::EmbedSettings served_settings(const ServeOptions& options, const std::
   return settings;
 }
 
-// The name of a folder whose model lies in a folder below.
+// The name of a sentence-transformers folder, which holds its model in a folder below.
 std::string name_of_folder(const std::string& folder) {
   namespace fs = std::filesystem;
   return (fs::absolute(folder) / "").lexically_normal().parent_path().filename().string();

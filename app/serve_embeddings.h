@@ -12,8 +12,8 @@ namespace reprise::app {
 // sentence-transformers, or a shape's name. Throws Error if it has no readable config.json.
 bool serves_embeddings(const ServeOptions& options, const std::string& folder);
 
-// Serves the vectors of `reprise embed`, in the same words, until the program is interrupted.
-// Throws Error for options that only generation has.
+// Serves sentence vectors until the program is interrupted; the options have the same names as
+// those of `reprise embed`. Throws Error for options that only generation has.
 void serve_embeddings(const ServeOptions& options, const CommonOptions& common,
                       const std::string& folder);
 

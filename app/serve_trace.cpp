@@ -17,7 +17,7 @@ constexpr double kNanosecond_s = 1e-9;
 ServeTrace::ServeTrace(const std::string& path) : writer_(path), begin_ns_(steady_now_ns()) {}
 
 void ServeTrace::step(const engine::StepReport& report) {
-  if (report.batch == 0) return;  // it told of ends alone
+  if (report.batch == 0) return;  // the step only reported requests that ended
   if (std::ssize(log_.steps) == kMostKept) {
     ++left_out_;
     return;

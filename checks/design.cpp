@@ -30,7 +30,7 @@ std::string_view name_of(Verdict verdict) {
 }
 
 int least_rounds(double alpha) {
-  // The rounds of a single look that spends the whole error; an earlier look would leave it less.
+  // The last look keeps at least half of the error, so a finite interval must exist at that level.
   int rounds = 12;
   while (finest_level(rounds) > alpha / 2) ++rounds;
   return rounds;

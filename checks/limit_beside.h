@@ -9,7 +9,7 @@ struct Sample {
   double time_s = 0;
   double cpu_share = 1;  // see Repetition
   // The machine's limit in GB/s or GFLOP/s: the better of two measurements, right before and right
-  // after the run. For a GPU's limit, the value that the run itself measured.
+  // after the run. A GPU's limit is the value that the run itself measured.
   double limit = 0;
   double limit_share = 0;  // share of the limit that the run reached
   double wall_s = 0;       // run and limit measurements together

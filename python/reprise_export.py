@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `reprise export` runs for the formats of other programs: reprise_export.py RESULTS --format FORMAT [--out PATH]"""
+"""Runs the part of `reprise export` for other programs' formats: reprise_export.py RESULTS --format FORMAT [--out PATH]"""
 import sys
 
 from reprise.export import main

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The folder that REPRISE_SHARE_DIR names; nothing if it is not set.
+// The folder that REPRISE_SHARE_DIR names; nullopt if it is not set.
 std::optional<fs::path> named_data_dir() {
   const char* named = std::getenv("REPRISE_SHARE_DIR");
   if (named == nullptr || *named == '\0') return std::nullopt;

@@ -7,12 +7,12 @@
 namespace reprise::results {
 
 // The folder that the variable REPRISE_SHARE_DIR names, if it is set; else <prefix>/share/reprise
-// of the running program <prefix>/bin/NAME. In a build folder that is a link to the source tree,
-// which has the same layout. Returns it without symbolic links. Throws Error, with the folder and
-// the remedy, if it has no experiments.
+// of the running program <prefix>/bin/NAME. In a build folder, share/reprise is a link to the
+// source tree, which has the same layout. Returns the folder without symbolic links. Throws Error,
+// with the folder and the remedy, if it has no experiments.
 std::filesystem::path data_dir();
 
-// The same; nothing where data_dir() throws. For what also works in a program without its files.
+// Returns data_dir(), or nullopt where data_dir() throws: for uses that can do without the files.
 std::optional<std::filesystem::path> find_data_dir();
 
 }  // namespace reprise::results

@@ -58,7 +58,7 @@ std::string filled_from(const std::vector<const Record*>& records, const std::st
       [&](const std::string& name) { return values_text(values_in(records, name)); });
 }
 
-// Titles of runs at scale smoke say so: their sizes show that everything works, and no more.
+// Marks the titles of runs at scale smoke, whose sizes only show that everything works.
 std::string marked(std::string title, const Manifest& run) {
   if (run.settings.scale == "smoke" && !title.empty()) title += " (smoke scale)";
   return title;
@@ -72,8 +72,8 @@ std::set<std::string> metrics_over_time(const std::vector<Plot>& plots) {
   return metrics;
 }
 
-// The record as figures and pages need it: without samples, but for those of the metrics in `kept`,
-// and with the reason why it does not count, or counts with reservations.
+// The record as figures and pages need it: without samples, except those of the metrics in `kept`,
+// and with the reason why the run is invalid, or the reservations about a valid one.
 Fields drawn_fields(Record record, const std::set<std::string>& kept) {
   const RunValidity validity = run_validity(record);
   std::erase_if(record.samples, [&](const auto& one) { return !kept.contains(one.first); });

@@ -12,11 +12,11 @@ namespace reprise::results {
 [[nodiscard]] Caption filled_caption(const ResultsFolder& folder);
 
 // Returns {source, run, records, papers, skipped, missing}. `run` is the manifest with titles and
-// note filled from the points of each figure; records have no samples, and get "invalid" (the
-// reason) or "reservations" as run_validity() tells; `papers` is paper_points(); the last two are
-// counts of points. Throws Error for an unknown placeholder or paper.
+// note filled from the points of each figure. Records keep only samples that a timeline draws, and
+// get "invalid" (the reason) or "reservations" from run_validity(). `papers` is paper_points();
+// `skipped` and `missing` count points. Throws Error for an unknown placeholder or paper.
 [[nodiscard]] Fields figures_document(const ResultsFolder& folder);
-// figures_document() for a caller that has read papers_beside(folder) already: `papers`.
+// figures_document() for a caller that already has papers_beside(folder), which it passes.
 [[nodiscard]] Fields figures_document(const ResultsFolder& folder,
                                       const std::vector<PaperPoints>& papers);
 

@@ -17,8 +17,8 @@ std::string method_label(const PlannedMethod& method) {
   return method.options.empty() ? method.name : method.name + " " + json_text(method.options);
 }
 
-// The places of a sweep: every combination of the settings' lists except the methods, as far as one
-// of the cases has it.
+// The places of a sweep: all combinations of the settings' lists except the methods. If the sweep
+// has cases, only the combinations that agree with one of them.
 class Places {
  public:
   explicit Places(const PlannedSettings& settings)

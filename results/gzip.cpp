@@ -40,7 +40,7 @@ class Inflater {
   }
 
  private:
-  // zlib counts in 32 bits.
+  // Gives zlib the bytes that are left, as many as its 32-bit count can hold.
   void give(std::string_view bytes) {
     const std::string_view rest = bytes.substr(used_);
     given_ = static_cast<uInt>(std::min<size_t>(rest.size(), std::numeric_limits<uInt>::max()));
@@ -76,7 +76,7 @@ class Inflater {
   std::filesystem::path path_;
   z_stream stream_{};
   size_t used_ = 0;  // bytes of the file
-  uInt given_ = 0;   // bytes that zlib has before it, at the beginning of a call
+  uInt given_ = 0;   // bytes given to zlib for the current call
   bool is_starved_ = false;
 };
 

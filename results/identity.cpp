@@ -61,7 +61,7 @@ std::string subject_of(const Path& path) {
   return joined(path, 0);
 }
 
-// Returns e.g. "-O2" and "-O3" for lists of words that differ only in these; "" for what both have.
+// Returns the words that only the first and only the second text has, e.g. "-O2" and "-O3".
 std::pair<std::string, std::string> words_apart(const std::string& now, const std::string& before) {
   const auto only = [](const std::string& of, const std::string& other) {
     const auto words = [](const std::string& text) {

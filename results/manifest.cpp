@@ -18,7 +18,7 @@ void require_most(size_t found, size_t most, const std::string& what) {
     throw FieldFault{fmt::format("{} has {} entries, at most {} are allowed", what, found, most)};
 }
 
-// The name's kind is in unknown_name()'s words: "axis", "plot family".
+// Throws FieldFault unless `name` is known. `what` says what it names: "axis", "plot family".
 void require_one_of(const std::vector<std::string>& known, const std::string& what,
                     const std::string& name, const std::string& where) {
   if (std::find(known.begin(), known.end(), name) == known.end())

@@ -20,7 +20,7 @@ bool is_interval_end(const std::string& name) {
   return name.ends_with("_low") || name.ends_with("_high");
 }
 
-// Gamma is of the means [AttnCache eq. 6], which is not the mean of gammas.
+// Computes gamma [AttnCache eq. 6] from the means; the mean of the gammas would be another number.
 void set_degradation(Metrics& means) {
   means.erase("speedup_degradation");
   const Metric* loss = find_metric(means, "score_loss");

@@ -9,7 +9,7 @@ namespace {
 
 using Named = std::pair<const char*, double>;
 
-// Numbers changed by hand often do not ascend.
+// Describes the first pair of numbers that do not ascend, a frequent fault of edits by hand.
 std::string order_fault(const std::string& name, const std::vector<Named>& ascending) {
   for (size_t i = 1; i < ascending.size(); ++i)
     if (ascending[i - 1].second > ascending[i].second)

@@ -287,8 +287,8 @@ bool PaperPoints::has(const std::string& metric) const {
 
 namespace {
 
-// The resolved settings, in which options of a method no longer name their preset, with the options
-// as the experiment gives them, which do.
+// The resolved settings with the method's options as the experiment gives them. Those may name a
+// preset, which the resolved options no longer do.
 Fields settings_of(const Record& record) {
   Fields settings = record.settings.resolved;
   const Value& requested = field_of(record.settings.requested, "method_options");

@@ -17,8 +17,8 @@
 //   baseline  (optional) {method, time, speedup}: rows with that time get that speedup over the
 //             method's row with the same settings
 //   like      replaces all of these except fixed: {file, columns: {setting there: setting here},
-//             values: {text there: setting's value}} takes the numbers of another file for a kind
-//             with other names. Settings that columns does not name are ignored
+//             values: {text there: setting's value}} takes the numbers of another file, for a kind
+//             that names its settings differently. Settings that columns does not name are ignored
 #pragma once
 
 #include <map>
@@ -38,12 +38,10 @@ class PaperNumbers {
   // Throws Error naming file and key.
   PaperNumbers(const Value& file, const std::string& source);
 
-  [[nodiscard]] const std::string& source() const {
-    return source_;
-  }  // e.g. "ChunkAttention, table 3"
-  [[nodiscard]] const std::string& hardware() const {
-    return hardware_;
-  }  // e.g. "an NVIDIA A100, fp16"
+  // e.g. "ChunkAttention, table 3"
+  [[nodiscard]] const std::string& source() const { return source_; }
+  // e.g. "an NVIDIA A100, fp16"
+  [[nodiscard]] const std::string& hardware() const { return hardware_; }
   [[nodiscard]] const std::string& label() const { return label_; }
   // Name of the CSV file that was not found; "" if none is missing.
   [[nodiscard]] const std::string& missing() const { return missing_; }

@@ -20,7 +20,7 @@ struct Interval {
 
 // Wilson's score interval of a probability with `successes` of `trials` seen,
 //   (s + z^2 / 2 -+ z sqrt(s (n - s) / n + z^2 / 4)) / (n + z^2)   [Wilson 1927]
-// It lies within [0, 1] and is no point even if all or none succeeded. 0 <= successes <= trials,
+// It lies within [0, 1] and has a width even if all or none succeeded. 0 <= successes <= trials,
 // trials > 0, 0 < confidence < 1 (CHECK).
 [[nodiscard]] Interval wilson_interval(int64_t successes, int64_t trials, double confidence);
 

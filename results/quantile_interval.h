@@ -19,8 +19,8 @@ namespace reprise::results {
 [[nodiscard]] std::optional<Interval> quantile_interval(std::span<const double> sorted,
                                                         double share, double confidence);
 
-// Adds the intervals of those of a metric's percentiles that have enough samples. `samples` may be
-// in any order.
+// Adds the interval of each percentile of the metric that has enough samples. `samples` may be in
+// any order.
 void add_percentile_intervals(std::span<const double> samples, double confidence, Metric& metric);
 
 }  // namespace reprise::results

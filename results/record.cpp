@@ -14,7 +14,8 @@
 namespace reprise::results {
 namespace {
 
-// Settings are words and numbers, which a table prints, and the method's options.
+// Returns the fault of a setting that a table could not print: only words, numbers and the method's
+// options are allowed.
 std::string settings_fault(const std::string& kind, const Fields& settings) {
   for (const auto& [key, value] : settings) {
     const std::string what = fmt::format("settings.{}.{}", kind, key);
@@ -91,7 +92,7 @@ std::string samples_fault(const std::string& name, const Metric& metric,
   return "";
 }
 
-// Checks what is between the fields of a record, each of which is sound.
+// Checks that the fields of a record fit together; each of them was read without a fault.
 std::string fault_between_fields(const Record& record) {
   if (record.schema < kOldestSchemaVersion || record.schema > kSchemaVersion)
     return fmt::format("its schema is not {} to {}", kOldestSchemaVersion, kSchemaVersion);

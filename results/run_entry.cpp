@@ -44,7 +44,7 @@ std::string entry_fault(const Fields& line) {
   }
 }
 
-// "" where the record names no run.
+// The ID of the record's run; "" if the record names none.
 std::string named_run(const Fields& line, const std::string& where) {
   if (!line.contains("run")) return "";
   const Value& id = field_of(line, "run");

@@ -43,10 +43,10 @@ void flush_folder(const fs::path& dir) {
 
 struct Contents {
   std::vector<Record> records;
-  // Ends after the last whole group.
+  // Bytes and lines up to the end of the last whole group.
   size_t sound_bytes = 0;
   int64_t sound_lines = 0;
-  std::set<std::string> runs;  // IDs of the entries there
+  std::set<std::string> runs;  // IDs of the run entries in these lines
 };
 
 constexpr int64_t kMostGroupRecords = 10000;
@@ -65,7 +65,7 @@ Record record_of(const Fields& line, const std::string& where) {
   }
 }
 
-// The group's id names its points in their order: two that were swapped by hand are found.
+// The group's id is a hash of its points in order, so points that were swapped by hand are found.
 void check_points_of_group(std::span<const Record> records, const std::string& where) {
   std::vector<std::string> points;
   for (const Record& record : records) points.push_back(record.point);
@@ -185,8 +185,8 @@ int open_file(const fs::path& path, int flags) {
   return file;
 }
 
-// Locks or frees a byte of an open file; false if another process has it. The lock belongs to the
-// open file, so the system frees it when the process ends.
+// Locks or frees a byte of an open file. Returns false if another process holds the byte. The lock
+// belongs to the open file, so the system frees it when the process ends.
 bool set_byte_lock(int file, size_t byte, short type, const fs::path& path, bool waits = false) {
   struct flock place {};
   place.l_type = type;

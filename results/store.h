@@ -64,9 +64,8 @@ class RecordStore {
   // Returns the record of a point, or null. The pointer is valid until append() or refresh().
   [[nodiscard]] const Record* find(const std::string& point) const;
   [[nodiscard]] bool has(const std::string& point) const { return find(point) != nullptr; }
-  [[nodiscard]] const std::vector<Record>& records() const {
-    return records_;
-  }  // records of all writers
+  // Records of all writers.
+  [[nodiscard]] const std::vector<Record>& records() const { return records_; }
   // Bytes that were cut off this writer's torn last group.
   [[nodiscard]] int64_t dropped_bytes() const { return dropped_bytes_; }
   [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }

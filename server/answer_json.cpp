@@ -31,7 +31,7 @@ Fields chunk_of(const AnswerHead& head, bool has_usage) {
 
 Value reason_or_null(const std::string& reason) { return reason.empty() ? Value() : Value(reason); }
 
-// All of a choice but its text. Takes the log probabilities.
+// A choice without its text. Moves the log probabilities out of `content`.
 Fields choice_of(int32_t index, ChoiceContent& content) {
   Fields choice = {{"index", index}, {"finish_reason", reason_or_null(content.finish_reason)}};
   choice["logprobs"] = std::move(content.logprobs);
@@ -90,7 +90,7 @@ Fields LogprobList::chat_form() const {
     token["top_logprobs"] = std::move(top);
     content.emplace_back(std::move(token));
   }
-  Fields list;  // not by braces, which copy
+  Fields list;  // filled below, because braces would copy `content`
   list["content"] = std::move(content);
   return list;
 }

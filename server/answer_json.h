@@ -32,7 +32,7 @@ class LogprobList {
  public:
   // `texts` must outlive it.
   LogprobList(const TokenTexts& texts, bool is_chat);
-  // For completions: adds those of an echoed prompt, of which the first token has none.
+  // For completions: adds the log probabilities of an echoed prompt; its first token has none.
   void add_prompt(std::span<const int32_t> prompt, const Echo& echo,
                   std::vector<std::vector<TokenLogprob>> logprobs);
   void add(const Piece& piece);
@@ -65,8 +65,8 @@ struct ChoiceContent {
 Fields whole_choice(const AnswerHead& head, int32_t index, ChoiceContent content);
 Fields whole_answer(const AnswerHead& head, Values choices, const Usage& usage);
 
-// An event with text, as "data: {...}\n\n". With `has_usage` the client asked for an event with the
-// usage, and other events get "usage": null.
+// An event with text, as "data: {...}\n\n". `has_usage`: the client asked for an event with the
+// usage, so every other event gets "usage": null.
 std::string text_event(const AnswerHead& head, int32_t index, ChoiceContent content,
                        bool has_usage);
 // An event with the role "assistant", sent before the first text of each choice of a chat.

@@ -1,4 +1,4 @@
-// A prompt's text as a choice of an answer repeats it.
+// The text of a prompt, for answers that begin with it (the API's option "echo").
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace reprise::server {
 
 struct Echo {
   std::string text;
-  std::vector<int64_t> offsets;  // [tokens] characters of the text before each token's
+  std::vector<int64_t> offsets;  // [tokens]  characters of `text` before the token's own
 };
 
 // The text that `prompt` decodes to, without special tokens. A last character that is not complete

@@ -16,7 +16,8 @@
 namespace reprise::server {
 namespace {
 
-// Requests that take turns. Each holds its vectors; those behind them wait and hold none.
+// Number of requests that take turns. Each of these holds its vectors in memory; the requests
+// behind them in the queue hold none yet.
 constexpr std::ptrdiff_t kTurns = 8;
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 namespace reprise::server {
 
-// The services of a server: its model has one of them, the other is null.
+// The services of a server. Its model decides which one is set; the other one is null.
 struct Services {
   std::unique_ptr<Service> generation;
   std::unique_ptr<EmbeddingService> embedding;

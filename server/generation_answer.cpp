@@ -56,7 +56,7 @@ std::vector<engine::Request> requests_of(GenerationRequest& asked, const ServedM
   return requests;
 }
 
-// A text comes back as it was given, even where its tokens decode to another.
+// A prompt given as text is echoed unchanged, even if its tokens decode to another text.
 std::vector<Echo> echoes_of(const GenerationRequest& request, const Tokenizer& tokenizer) {
   std::vector<Echo> echoes;
   if (!request.echoes) return echoes;

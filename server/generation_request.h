@@ -43,7 +43,7 @@ struct GenerationRequest {
   // If the prompts are echoed: those given as plain texts, by their index in `prompts`.
   std::map<size_t, std::string> texts;
   int32_t n = 1;            // number of choices for each prompt
-  int32_t max_tokens = 16;  // 0, only with echo: the prompt alone
+  int32_t max_tokens = 16;  // 0 (only if `echoes`): the answer is the prompt alone
   engine::SamplingOptions sampling = {.temperature = 1.0};
   bool has_seed = false;
   std::vector<std::string> stops;
@@ -54,8 +54,8 @@ struct GenerationRequest {
   engine::TokenRules rules;
   bool returns_token_ids = false;  // report ids of prompt and answer (vLLM's return_token_ids)
   bool is_stream = false, includes_usage = false;
-  int32_t alternatives =
-      -1;  // number of most probable tokens reported beside the drawn one; -1: no log probabilities
+  // Number of most probable tokens reported beside the drawn one; -1: no log probabilities.
+  int32_t alternatives = -1;
   bool is_chat = false;
 };
 

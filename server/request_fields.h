@@ -38,8 +38,8 @@ using NeutralFields = std::vector<std::pair<const char*, Value>>;
 // object.
 void refuse_unless_neutral(JsonObject& object, const NeutralFields& unsupported);
 
-// Throws ApiError for a text of so many bytes that no tokens can hold it. Texts are checked before
-// they are tokenized, because tokenizing takes hundreds of bytes of memory for each byte of text.
+// Throws ApiError for a text with more bytes than the model's longest sequence of tokens can have.
+// Called before the text is tokenized, which takes hundreds of bytes of memory for each byte.
 void check_text_length(size_t bytes, const ServedModel& model, const std::string& field_name);
 
 // Reads all fields that both kinds of request share, except the prompt.

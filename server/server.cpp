@@ -3,7 +3,7 @@
 namespace reprise::server {
 namespace {
 
-// For the ends of answers to reach their clients.
+// Time for the last bytes of answers to reach their clients.
 constexpr std::chrono::milliseconds kLastWords{2'000};
 
 }  // namespace

@@ -28,8 +28,8 @@ class ServiceObserver {
 
 struct ServiceOptions {
   int32_t most_requests = 256;  // waiting and running; each choice of an answer counts as one
-  // Most tokens per choice of an answer that its connection has not read. Beyond it the answer is
-  // cut off.
+  // Most tokens per choice of an answer that wait for a slow client. If there would be more, the
+  // answer is cut off.
   int32_t most_unread_tokens = 4096;
   // If false, the service has no thread, and its owner calls Service::turn().
   bool has_thread = true;
@@ -80,8 +80,7 @@ class Service final : public Worker {
   bool wait_idle(std::chrono::milliseconds most) const override;
   void end_all(int status, const std::string& reason) override;
   // Executes the orders given so far and runs one step if there is work, in the caller's thread.
-  // For a service without a thread (CHECK), whose turns are then part of the caller's order of
-  // events.
+  // Only for a service without a thread (CHECK), so that the caller decides when each step happens.
   void turn();
 
  private:

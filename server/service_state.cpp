@@ -95,7 +95,7 @@ void Service::State::cancel(const Cancel& one) {
 void Service::State::step() {
   try {
     const engine::StepReport report = engine.step();
-    // Before the answers, so that a client that has its answer reads metrics that count it.
+    // Metrics are counted before answers are sent: a client with an answer then finds it counted.
     metrics.step(report);
     if (options.observer != nullptr) options.observer->step(report);
     show_standing(report);

@@ -1,6 +1,6 @@
 // The private state of Service: the orders of connections (requests, cancellations, the end of all
-// requests), and the engine's thread, which executes them. "The engine's thread" is the owner's
-// where ServiceOptions::has_thread is false.
+// requests), and the engine's thread, which executes them. If ServiceOptions::has_thread is false,
+// "the engine's thread" means the thread of the service's owner.
 #pragma once
 
 #include <condition_variable>
@@ -71,7 +71,7 @@ struct Service::State {
   // Waits for work and passes requests and cancellations to the engine. Returns false if the
   // service stops.
   bool take_orders();
-  // Passes what was ordered so far to the engine.
+  // Passes the orders given so far to the engine.
   void pass_orders();
   // Takes a row of logits during a step. Throws BadLogits if a prompt's row has a NaN.
   void observe(const engine::LogitsRow& row);

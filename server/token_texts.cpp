@@ -11,7 +11,7 @@
 
 namespace reprise::server {
 
-// Decoders drop the space before a text's first word, so that a token is read behind another.
+// Decoders drop the space before a text's first word, so each token is decoded behind an anchor.
 TokenTexts::TokenTexts(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {
   const std::vector<int32_t> ids = tokenizer.encode("a", {.add_special = false});
   if (ids.empty()) return;

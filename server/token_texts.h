@@ -17,10 +17,10 @@ class TokenTexts {
   // The token's text with its leading space; the name of a special token; U+FFFD for a token that
   // is only part of a character.
   [[nodiscard]] std::string text_of(int32_t token) const;
-  // The bytes of that text, and of a token that is only part of a character its own.
+  // The bytes of text_of(), or the token's own bytes if it is only part of a character.
   [[nodiscard]] std::string bytes_of(int32_t token) const;
-  // A text that only this token has among those that `taken` knows: its text; "bytes:\xe2" if it is
-  // only part of a character; "token_id:7" if another token has taken that.
+  // A key for the token among those that `taken` knows: its text, or "bytes:\xe2" if it is only
+  // part of a character; "token_id:7" if that key is already taken.
   [[nodiscard]] std::string key_of(int32_t token,
                                    const std::function<bool(const std::string&)>& taken) const;
 

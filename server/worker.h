@@ -1,4 +1,5 @@
-// A service that computes answers in a thread of its own, as the server's start and end see it.
+// The part of a service that the server uses to refuse, await and end requests. Services compute
+// answers in threads of their own.
 #pragma once
 
 #include <chrono>
@@ -20,8 +21,8 @@ class Worker {
   virtual void end_all(int status, const std::string& reason) = 0;
 
  protected:
-  // Throws ApiError: 503 if the service refuses new requests, 429 if `asked` of them are too many
-  // beside the `held` ones.
+  // Throws ApiError: 503 if the service refuses new requests, 429 if `held` + `asked` requests are
+  // more than `most`.
   static void check_room(bool refuses_new, int64_t held, int64_t asked, int64_t most);
 };
 

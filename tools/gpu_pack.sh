@@ -125,7 +125,7 @@ fetch() {
 
 # ---- The pack --------------------------------------------------------------------------------------------------------
 
-version_of() {   # of an unpacked source package, "unknown" without Debian's changelog
+version_of() {   # prints the version of an unpacked source package, "unknown" without Debian's changelog
   sed -n '1s/^[^(]*(\(.*\)).*/\1/p' "$sources/$1/debian/changelog" 2>/dev/null | grep . || echo unknown
 }
 

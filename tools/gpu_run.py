@@ -78,7 +78,7 @@ class Run:
         self.out.mkdir(parents=True, exist_ok=True)
         self.summary = {**facts, "passed": False, "stages": []}
         self.log = open(out / "log.txt", "wb")
-        self.hopeless = None   # why nothing else makes sense
+        self.hopeless = None   # the reason why no further step can run
 
     def save(self):
         part = self.out / "summary.json.part"
@@ -99,7 +99,7 @@ class Run:
         log = self.out / "log.txt.step"
         start = time.monotonic()
         if step.records:
-            step.records.unlink(missing_ok=True)   # another run's
+            step.records.unlink(missing_ok=True)   # left by an earlier run
         status = run_command(step.command, log, limit_s)
         result.update(wall_s=round(time.monotonic() - start, 2), status=status)
         if status is None:

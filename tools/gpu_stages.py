@@ -12,8 +12,8 @@ class Step:
     command: list
     records: pathlib.Path | None = None
     accepted: tuple = (0,)      # exit statuses
-    needed_by_all: bool = False   # after it fails, nothing else makes sense
-    most_s: float | None = None   # of the stage's budget; none: all that is left
+    needed_by_all: bool = False   # if it fails, no further step runs
+    most_s: float | None = None   # most seconds of the stage's budget; None: all that is left
 
 
 @dataclasses.dataclass
@@ -123,7 +123,7 @@ def models_stage(build):
     few = ["--set", 'cases=[{"prompt_tokens":2048,"shared_tokens":2048,"rate_rps":4}]']
     for setting in ("requests=40", "least_requests=40", "least_duration_s=0"):
         few += ["--set", f"settings.{setting}"]
-    # And its 1000 requests last shorter than the minute that makes a run valid.
+    # The paper's 1000 requests would end within the minute that a valid run must last, so no length is required.
     burst = ("--set", 'cases=[{"user_tokens":64,"output_tokens":128}]', "--set", "settings.requests=300", "--set",
              "settings.least_duration_s=0", "--set", 'sweep={"shared_tokens":[512,2048]}')
     return Stage("4", "whole models", 540, [

@@ -17,10 +17,10 @@ struct ArrivalOptions {
   double cv = 1;
   // Closed: requests in flight at once.
   int64_t most_in_flight = 1;
-  uint64_t seed = 1;        // from which gaps are drawn: the experiment's Seeds::arrivals
+  uint64_t seed = 1;        // seed of the gaps: the experiment's Seeds::arrivals
   double end_rate_rps = 1;  // ramp: rate at its end and afterwards
-  // Ramp: time from the first rate to the second. 0: the whole expected run, so that more requests
-  // stretch it.
+  // Ramp: time from rate_rps to end_rate_rps. 0: the expected length of the whole run, which grows
+  // with the number of requests.
   double ramp_s = 0;
   double burst_rate_rps = 1;  // burst: rate within a burst; a run begins with one
   // Burst: length of a burst, and the time between two bursts.
@@ -28,13 +28,13 @@ struct ArrivalOptions {
   // Trace: RequestSource::arrivals_s(), ascending (CHECK). Error if there are more requests than
   // times.
   std::vector<double> recorded_s = {};
-  // Sessions: RequestSource::waits_for(), and the mean pause between an answer and the session's
-  // next request, such as a tool takes; pauses are exponential. most_in_flight is the number of
-  // sessions under way.
+  // Sessions: RequestSource::waits_for(). most_in_flight is the number of sessions under way.
   std::vector<std::vector<int64_t>> waits_for = {};
+  // Sessions: mean pause between an answer and the session's next request, e.g. while a tool runs.
+  // Pauses are drawn from an exponential distribution.
   double pause_s = 0;
-  // Sessions: RequestSource::pauses_s(), which are taken instead of drawn ones if most_pause_s is
-  // above 0; longer ones are cut to it. Error if there are none.
+  // Sessions: recorded pauses, RequestSource::pauses_s(). If most_pause_s > 0, they replace the
+  // drawn pauses, each cut to at most most_pause_s; it is then an error if there are none.
   std::vector<double> recorded_pauses_s = {};
   double most_pause_s = 0;
   // Trace: times are stretched so that the whole recording has this mean rate. 0: as recorded.
@@ -48,8 +48,8 @@ struct ArrivalSchedule {
   // for their answers; that moment is its intended time. 0: open loop.
   int64_t most_in_flight = 0;
   // Sessions: request i is sent pause_s[i] seconds after all answers of the requests waits_for[i]
-  // have come; that moment is its intended time. None: it begins a session, as soon as fewer than
-  // most_in_flight are under way. Both are empty for other processes.
+  // have come; that moment is its intended time. A request that waits for none begins a session as
+  // soon as fewer than most_in_flight sessions are under way. Other processes leave both empty.
   std::vector<std::vector<int64_t>> waits_for = {};  // [requests]
   std::vector<double> pause_s = {};                  // [requests]
 

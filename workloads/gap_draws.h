@@ -1,4 +1,4 @@
-// Random gaps between requests, each drawn from its own numbers.
+// Random gaps between requests. Each request draws its gap from random numbers of its own.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace reprise::workloads {
 
-// Uniform numbers of one request in (0, 1). None is 0, so their logarithms are finite.
+// Uniform random numbers of one request in (0, 1); 0 never occurs, so logarithms are finite.
 class GapDraws {
  public:
   GapDraws(uint64_t seed, int64_t item) : seed_(seed), item_(static_cast<uint64_t>(item)) {}

@@ -27,8 +27,8 @@ class TextPrompts final : public Workload {
   TextPrompts(const std::vector<std::string>& texts, const Encode& encode, uint64_t seed);
   static WorkloadInfo info();
 
-  // Returns `tokens` tokens: those of a text that (seed, item) chooses at random, then those of the
-  // texts after it; the first text follows the last. The last text taken is cut.
+  // Returns `tokens` tokens of consecutive texts. The first text is drawn by (seed, item); after
+  // the file's last text comes its first. The last text taken is cut to fit.
   [[nodiscard]] std::vector<int32_t> prompt(int64_t item, int64_t tokens) const override;
   [[nodiscard]] size_t size() const { return prompts_.size(); }
 

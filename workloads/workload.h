@@ -18,7 +18,7 @@ namespace reprise::workloads {
 struct WorkloadSource {
   std::filesystem::path file;  // file of texts; empty: none
   int64_t vocab = 0;           // token ids are in [0, vocab)
-  uint64_t seed = 1;           // from which items are drawn: the experiment's Seeds::prompts
+  uint64_t seed = 1;           // seed of the items: the experiment's Seeds::prompts
   // Loads the model's tokenizer on first use, since a model of random weights need not have one.
   // Throws Error if there is none.
   std::function<std::shared_ptr<const Tokenizer>()> tokenizer;

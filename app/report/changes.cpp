@@ -70,7 +70,7 @@ void test_change(const std::string& unit, const checks::ChangeOptions& options,
   change.verdict = verdict_of(found->verdict, better);
 }
 
-// Both have the metric.
+// Compares a metric that both records have.
 MetricChange change_at(const Record& before, const Record& after, const std::string& metric) {
   const double was = results::shown_metric(before.metrics, metric)->value;
   const double is = results::shown_metric(after.metrics, metric)->value;

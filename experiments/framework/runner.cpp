@@ -101,14 +101,9 @@ class Run {
     skip_what_lacks_memory(todo);
     while (!todo.empty() && !is_stopped()) {
       std::vector<size_t> elsewhere = measure_free(todo);
-<<<<<<< HEAD
       tell_of_other_ranks();
-      // Other processes are measuring these. They will finish, or the groups become free if the
-      // process dies.
-=======
       // Other processes are measuring the remaining groups. They will finish; a group becomes free
       // if its process dies.
->>>>>>> prose_b
       if (elsewhere.size() == todo.size()) wait_a_little();
       todo = std::move(elsewhere);
     }

@@ -44,19 +44,11 @@ struct MemoryLack {
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-<<<<<<< HEAD
-  // `points` and `present` count this process's part. `torn_bytes` of an interrupted write were
-  // dropped.
+  // `points` and `present` count this process's part. `torn_bytes`: bytes dropped from the end of
+  // its file because a write had been interrupted.
   virtual void planned(int64_t /*points*/, int64_t /*present*/, int64_t /*torn_bytes*/) {}
   virtual void machine_wanted() {}
   virtual void started(const Group& /*group*/) {}
-=======
-  // `points` and `present` count this process's part. `torn_bytes`: bytes dropped from the end of
-  // its file because a write had been interrupted.
-  virtual void planned(int64_t points, int64_t present, int64_t torn_bytes) = 0;
-  virtual void machine_wanted() = 0;
-  virtual void started(const Group& group) = 0;
->>>>>>> prose_b
   // See Kind::tell_by().
   virtual void doing(const std::string& /*what*/) {}
   // A group was measured: by this process, or, if this process is a rank, by any rank.

@@ -85,13 +85,8 @@ void TraceWriter::add_request(const RequestEntry& entry) {
     span("no answer", entry.intended_s, end_s);
     return;
   }
-<<<<<<< HEAD
   double from_s = entry.token_s.front();
-  // A server that does not tell the admission has its queue in the prefill.
-=======
-  const double first_s = entry.token_s.front();
   // If the server does not report the admission, the "prefill" span includes the queue.
->>>>>>> prose_b
   const double admitted_s = entry.admitted_s >= 0 ? entry.admitted_s : entry.intended_s;
   if (admitted_s > entry.intended_s) span("queued", entry.intended_s, admitted_s);
   span("prefill", admitted_s, from_s);

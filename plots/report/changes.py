@@ -1,5 +1,5 @@
-"""Tables of the changes between two folders of one experiment. `changes` is one of the document's changes, with its
-reports as "before" and "after" (app/report/facts.h)."""
+"""Tables of the changes between two folders of one experiment. `changes` is an entry of the document's "changes", with the
+two reports themselves as "before" and "after" (app/report/facts.h)."""
 import statistics
 
 from report.points import key_cells, key_columns, setting_text

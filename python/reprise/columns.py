@@ -6,7 +6,7 @@ import json
 import pathlib
 
 ORIGIN = ("experiment", "scale", "label", "point", "cpu", "revision", "ended_at", "warnings")
-# What else tells records of several files apart: file or folder, verdict, and the run's code and machine.
+# Columns that tell records of several files apart: file or folder, verdict, and the run's code and machine.
 FACTS = ("source", "kind", "verdict", "config_hash", "group", "started_at", "gpu", "cores", "compiler", "flags")
 PARTS = ("", "_q1", "_q3", "_low", "_high", "_unit")
 NOISY_SHARE = 0.25   # results/statistics.h
@@ -50,7 +50,7 @@ def invalid_reason(record):
 
 
 def warnings_of(record):
-    """Returns what a reader of the record's numbers must know, as one text."""
+    """Returns the warnings that a reader of the record's numbers needs, as one text."""
     warnings = []
     unexplained, generations = (record["metrics"].get(name, {}).get("value") for name in ("unexplained", "generations"))
     if unexplained and generations is not None:

@@ -6,7 +6,7 @@ import zlib
 
 # Keys that all records of a run share. A file has them once, in the run's entry.
 SHARED = ("experiment", "config_hash", "machine", "provenance")
-# Keys of a record, with those.
+# Keys of a whole record, the shared ones included.
 KEYS = (*SHARED, "point", "group", "settings", "samples", "metrics", "answers")
 SCHEMA = 2
 MOST_BYTES = 1 << 30

@@ -10,8 +10,8 @@ CREATE OR REPLACE VIEW reprise_lines AS
 SELECT row_number() OVER () AS line, filename, json, json->>'$.run' AS run
 FROM read_ndjson_objects(getvariable('reprise_files'), filename = true);
 
--- Records with the keys that their run shares, which stand once, in the run's entry (results/run_entry.h). A folder's files
--- records*.jsonl are one source. A point counts once in a source, by its first record.
+-- Records, completed with the keys that all records of their run share. A file has these keys once, in the run's entry
+-- (results/run_entry.h). A folder's files records*.jsonl are one source. A point counts once in a source, by its first record.
 CREATE OR REPLACE VIEW reprise_records AS
 WITH entries AS (
   SELECT filename, run, any_value(json) AS shared FROM reprise_lines WHERE (json->'$.point') IS NULL GROUP BY filename, run

@@ -7,12 +7,12 @@
 
 namespace reprise::workloads::longbench {
 
-// Says where documents begin.
+// Where the documents of a context begin.
 struct DocumentRule {
   enum class Kind {
-    kWhole,  // nowhere: the context is one document
-    // At lines `label` 1, `label` 2 and so on, each followed by a colon or the line's end: "Passage
-    // 1:", "Paragraph 1: ...".
+    kWhole,  // the whole context is one document
+    // At the lines that begin with `label` and 1, 2, ... in turn, followed by a colon or the line's
+    // end: "Passage 1:", "Paragraph 1: ...".
     kNumbered,
     kLabelled,    // at each line that begins with `label`: few-shot examples
     kParagraphs,  // after each run of blank lines

@@ -1,5 +1,5 @@
-// Loads the sources of LongBench's hotpotqa, musique and qmsum, which have their documents apart,
-// as samples of LongBench's form.
+// Loads HotpotQA, MuSiQue and QMSum as LongBench samples. LongBench's sets of these names were made
+// from them, and their own files hold each document separately.
 #pragma once
 
 #include <filesystem>

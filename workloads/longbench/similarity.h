@@ -8,9 +8,9 @@ namespace reprise::workloads::longbench {
 // fuzzywuzzy uses Python's difflib unless the package python-Levenshtein is installed; the two give
 // different values. LongBench's list of requirements does not have that package.
 enum class LineMatcher {
-  // 2 M / (characters of both). M counts the longest common block and, recursively, the blocks to
-  // its left and right. If the answer has 200 characters or more, its frequent characters begin no
-  // block.
+  // 2 M / (characters of both). M is the number of characters in the longest common block and,
+  // recursively, in the blocks to its left and right. If the answer has 200 characters or more, no
+  // block begins with a frequent character of it.
   kDifflib,
   // 1 - d / (characters of both); d is the number of insertions and deletions between the lines.
   kLevenshtein,

@@ -27,7 +27,7 @@ struct Halves {
   std::string head, tail;
 };
 
-// Empty if the text fits.
+// Returns nullopt if the text fits.
 std::optional<Halves> halves_of(const Tokenizer& tokenizer, std::string_view text,
                                 int64_t most_tokens) {
   const size_t most = checked(most_tokens);
@@ -38,8 +38,8 @@ std::optional<Halves> halves_of(const Tokenizer& tokenizer, std::string_view tex
                 .tail = tokenizer.decode(all.last(most / 2))};
 }
 
-// How many bytes of a text its halves begin and end with. Further bytes of the halves replace the
-// pieces of a cut character.
+// The bytes of a text that its halves keep unchanged. Any other bytes of the halves are U+FFFD,
+// which the tokenizer decodes from parts of a character that was cut.
 struct Kept {
   size_t head_end = 0;    // the head equals bytes [0, head_end) of the text
   size_t tail_begin = 0;  // the tail equals bytes [tail_begin, size)

@@ -31,12 +31,11 @@ struct Item {
   // between.
   std::string preamble;                // may be empty
   std::vector<std::string> documents;  // none is empty
-  // Not empty unless there is a cue. The model answers after question and cue.
+  // May be empty only if there is a cue. The model answers after question and cue.
   std::string question;
   std::vector<std::string> answers;  // each of them is right; at least one
-  std::vector<std::string>
-      // Choices compared by likelihood, answers[0] among them; may be empty.
-      choices;
+  // Choices compared by likelihood, answers[0] among them; may be empty.
+  std::vector<std::string> choices;
   std::string lead = " ";  // text between the question and a choice
   // The classes of LongBench's classification sets.
   std::vector<std::string> classes = {};
@@ -63,7 +62,7 @@ struct Item {
 // There must be one number per choice (CHECK).
 [[nodiscard]] bool is_right_choice(const Item& item, std::span<const double> log_likelihoods);
 
-// The texts that become modules.
+// Which texts become prompt modules.
 enum class Grouping : uint8_t {
   kDocuments,   // each document
   kParagraphs,  // each paragraph of a document, cut after blank lines

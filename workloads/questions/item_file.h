@@ -5,7 +5,7 @@
 //   - what for_each_line() refuses, an unknown task, an id that occurred before
 //   - no documents; a document that is empty, begins with white space or lacks a final line feed
 //   - a question that is empty or has white space at either end
-//   - no answers; an answer with a line feed or surrounding white space, which no first line can be
+//   - no answers; an answer with a line feed or surrounding white space: no first line equals it
 //   - for task "choice", fewer than two different choices or a first answer that is not among them;
 //     for other tasks, choices that are not null
 #pragma once
@@ -22,8 +22,8 @@ namespace reprise::workloads::questions {
 // The tasks a line may name, in the order of their tables.
 std::span<const std::string_view> item_tasks();
 
-// Throws Error for an item whose parts would not be the whole prompt's tokens, or to which no
-// answer could be right; see the top of this file.
+// Throws Error, with file and line, for what the list at the top of this file names. Of other items
+// the parts give the tokens of the whole prompt, and an answer can be right.
 std::vector<Item> load_items(const std::filesystem::path& path);
 
 }  // namespace reprise::workloads::questions

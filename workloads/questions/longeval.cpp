@@ -20,8 +20,8 @@ size_t line_end(const std::string& text, size_t begin) {
   return feed == std::string::npos ? text.size() : feed + 1;
 }
 
-// Name and number in "line NAME: REGISTER_CONTENT is <NUMBER>
-// ".
+// Name and number in a line "line NAME: REGISTER_CONTENT is <NUMBER>", which ends with a line
+// feed.
 struct NumberedLine {
   std::string name, number;
 };

@@ -24,7 +24,7 @@ bool is_of_split(const fs::path& file, std::string_view split) {
   return name.size() > ending.size() && name.ends_with(ending);
 }
 
-// `folder/`, without its last slash.
+// Returns the path without a slash at its end.
 fs::path plain(const fs::path& folder) {
   return folder.has_filename() ? folder : folder.parent_path();
 }
@@ -36,7 +36,7 @@ std::vector<fs::path> places_of(const fs::path& folder, std::string_view split) 
   return places;
 }
 
-// Empty if there is no such folder.
+// Returns the split's files, sorted by subject; none if there is no such folder.
 std::vector<MmluFile> files_in(const fs::path& folder, std::string_view split) {
   std::vector<MmluFile> files;
   std::error_code error;

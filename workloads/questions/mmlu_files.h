@@ -25,8 +25,8 @@ std::vector<MmluFile> find_mmlu_files(const std::filesystem::path& place, std::s
 // names.
 std::string mmlu_subject_of(const std::filesystem::path& file, std::string_view split);
 
-// The file of a subject's worked examples: in folder "dev" beside the file's folder if that is
-// named after a split, else in the file's own folder.
+// Returns the path of a subject's worked examples. If the folder of `file` is named after a split,
+// they are in the folder "dev" beside that folder, else in the folder itself.
 std::filesystem::path mmlu_examples_of(const std::filesystem::path& file, std::string_view subject);
 
 }  // namespace reprise::workloads::questions

@@ -20,9 +20,9 @@ FileRole role_of(const std::filesystem::path& file);
 // Marks none if there is no training file, since then the files do not define parts.
 std::vector<bool> asked_files(std::span<const FileRole> files);
 
-// Returns the parts that split_by_text() makes, by `shares`, of the items that `is_asked` does not
-// mark, and then a part "queries" with the marked ones. An unmarked item that has a text in common
-// with a query is in no part. `is_asked` has one entry per item (CHECK).
+// Splits the items that `is_asked` does not mark by split_by_text() with `shares`, and appends a
+// part "queries" with the marked ones. Unmarked items that have a text in common with a query are
+// left out. `is_asked` has one entry per item (CHECK).
 std::vector<Split> split_as_published(size_t items, const TextsOf& texts_of,
                                       const std::vector<bool>& is_asked,
                                       std::span<const SplitShare> shares, uint64_t seed);

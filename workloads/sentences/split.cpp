@@ -47,9 +47,8 @@ struct Cluster {
 std::vector<Cluster> clusters_of(size_t items, const TextsOf& texts_of, uint64_t seed) {
   Clusters joined(items);
   std::unordered_map<std::string, size_t> seen;
-  std::vector<uint64_t> hashes(
-      // The smallest of the item's texts, so that their order does not matter.
-      items);
+  // Smallest hash of each item's texts, so that the order of the texts does not matter.
+  std::vector<uint64_t> hashes(items);
   for (size_t item = 0; item < items; ++item) {
     hashes[item] = UINT64_MAX;
     for (const std::string_view text : texts_of(item)) {

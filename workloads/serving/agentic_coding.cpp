@@ -13,7 +13,7 @@
 namespace reprise::workloads::serving {
 namespace {
 
-// What an agent is asked, and what it answers.
+// The text that an agent is asked, and its answer.
 struct AgentTurn {
   std::string asked, answered;
   double pause_s = 0;
@@ -110,7 +110,7 @@ class AgenticReader {
   bool add(const AgentConversation& conversation, const Tokenizer& tokenizer) {
     for (const AgentTurn& turn : conversation.turns) {
       const bool is_first = &turn == &conversation.turns.front();
-      // A line's end closes the answer before.
+      // A line feed ends the previous answer.
       const std::string asked = fmt::format("{}{}assistant:", is_first ? "" : "\n", turn.asked);
       // A declared prefix takes the place of the tokenizer's opening tokens.
       const bool begins_prompt = is_first && options_.shared_tokens == 0;

@@ -13,9 +13,9 @@
 
 namespace reprise::workloads::serving {
 
-// Each message of the assistant is what a request generates. Its prompt is the text of all messages
-// before it, each after its role and a colon. A message after the last of the assistant is left out
-// and counted.
+// Each assistant message is the output of one request, whose prompt is the text of all earlier
+// messages, each preceded by its role and a colon. Messages after the last assistant message are
+// left out and counted.
 SourceInfo agentic_coding_info();
 std::unique_ptr<Entries> make_agentic_coding(const SourceOptions& options);
 

@@ -9,7 +9,7 @@
 namespace reprise::workloads::serving {
 namespace {
 
-// The conversations of chats, numbered as they come.
+// Numbers the conversations in the order in which their first requests appear.
 class ChatSessions {
  public:
   int64_t of(int64_t chat, int64_t parent) {

@@ -13,8 +13,8 @@
 
 namespace reprise::workloads::serving {
 
-// See BlockTrace. Requests whose parents lead to the same first request are one conversation; a
-// parent that is not in the file begins one.
+// See BlockTrace. Requests whose parents lead to the same first request are one conversation. A
+// first parent that is missing from the file still links the requests that name it.
 SourceInfo bailian_info();
 std::unique_ptr<Entries> make_bailian(const SourceOptions& options);
 

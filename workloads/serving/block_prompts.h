@@ -1,4 +1,4 @@
-// Prompts that are known by an id for each block of their tokens.
+// Prompts that are described by an id for each block of tokens instead of by the tokens.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class BlockPrompts {
   // Blocks of `block_tokens` tokens. Lengths are divided by `length_divisor`, and so are the
   // blocks, so that sharing is kept: a prompt has whole blocks of round(block_tokens / divisor)
   // tokens and a last one of at least 1. `source` names the request source in messages. Throws
-  // Error for a divisor that leaves a block no token.
+  // Error if a divided block has no token.
   BlockPrompts(const char* source, int64_t block_tokens, double length_divisor);
 
   // Number of blocks of a prompt, a shorter one at its end included.

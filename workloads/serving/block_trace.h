@@ -1,4 +1,4 @@
-// Traces that tell which blocks of their prompts are equal, by an id for each block.
+// Traces that hold an id for each block of a prompt; equal ids mean equal blocks.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ class BlockTrace final : public Entries {
 };
 
 // Reads a file of JSON Lines into a trace. `read_line` reads the fields that only this format has,
-// and calls BlockTrace::read(). Throws Error for a divisor that leaves a block no token.
+// and calls BlockTrace::read(). Throws Error if a block divided by length_divisor has no token.
 std::unique_ptr<Entries> read_block_trace(
     const BlockFormat& format, const SourceOptions& options,
     const std::function<void(JsonObject& line, BlockTrace& trace)>& read_line);

@@ -14,7 +14,8 @@ struct Ask {
   uint32_t conversation = 0, turn = 0;
 };
 
-// Draws whose turn is next among the conversations under way. When one ends, the next begins.
+// Returns the order of all turns: each time, one of the conversations under way is drawn for its
+// next turn. When a conversation ends, another begins.
 std::vector<Ask> interleave(const ConversationScript& script, int64_t under_way, uint64_t seed) {
   const int64_t count = script.conversations();
   const std::vector<uint32_t> start_order = permuted(count, count, seed, Draw::kOrder);

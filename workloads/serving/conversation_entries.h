@@ -11,13 +11,14 @@
 
 namespace reprise::workloads::serving {
 
-// Positions of the user's text and the answer in the tokens read, or the numbers of made-up items.
+// A turn. `user` and `answer` are positions in ConversationScript::tokens, or, if tokens are made
+// up, item numbers of RandomItem.
 struct ConversationTurn {
   int64_t user = 0, answer = 0;
   int64_t user_tokens = 0, answer_tokens = 0;
 };
 
-// All conversations, one after another, in shared memory.
+// All conversations, one after another, in common arrays.
 struct ConversationScript {
   std::vector<ConversationTurn> turns;
   std::vector<int64_t> first_turn = {0};  // [conversations + 1]  in `turns`
@@ -38,9 +39,9 @@ struct ConversationScript {
   bool end_conversation();
 };
 
-// Asks the turns of all conversations. Of those under way (options.under_way) one is drawn each
-// time; when one ends, the next begins. `source` is the source's name, for messages. Throws Error
-// for a prompt of more than kMostTokens tokens.
+// Makes a request of each turn. options.under_way conversations are under way at once; one of them
+// is drawn for each request, and when one ends, the next begins. `source` is the source's name, for
+// messages. Throws Error for a prompt of more than kMostTokens tokens.
 std::unique_ptr<Entries> make_conversation_entries(const char* source, ConversationScript script,
                                                    const SourceOptions& options);
 

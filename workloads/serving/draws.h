@@ -1,4 +1,4 @@
-// Random choices of a source; each depends only on its number.
+// Random choices of a source. Each depends only on its seed, its kind and its number.
 #pragma once
 
 #include <cstdint>
@@ -62,8 +62,8 @@ bool is_too_long(const SourceOptions& options, int64_t prompt_tokens, int64_t ou
 int64_t divided(int64_t tokens, double divisor);
 
 // Calls `take` for numbers below `count`, in the order of the sample's permutation, until it has
-// returned true `options.requests` times (0: for all numbers). For entries that are expensive to
-// read.
+// returned true `options.requests` times (0: for all numbers). It suits entries that are expensive
+// to read.
 void sample_entries(int64_t count, const SourceOptions& options,
                     const std::function<bool(int64_t number)>& take);
 

@@ -31,16 +31,17 @@ class Entries {
   // Index of the entry's prefix; -1: none.
   [[nodiscard]] virtual int32_t prefix(int64_t /*entry*/) const { return -1; }
 
-  // Texts of which prompts consist, in any order, up to the request's own part; each once in a
-  // prompt.
+  // Texts that prompts are put together from, in any order, before the request's own part. A prompt
+  // holds each text at most once.
   [[nodiscard]] virtual std::vector<std::vector<PromptPart>> modules() const { return {}; }
-  // Leading tokens of the entry's prompt that are modules.
+  // Number of leading tokens of the entry's prompt that belong to modules.
   [[nodiscard]] virtual int64_t module_tokens(int64_t /*entry*/) const { return 0; }
 
-  // A number that turns of one conversation share, and no others.
+  // Number of the entry's conversation: the same for all its turns, another for any other entry.
   [[nodiscard]] virtual int64_t session(int64_t entry) const { return entry; }
-  // The turns before the entry in its conversation, oldest first: `request` is an entry, and
-  // `first` counts from the prompt's beginning. Entries of conversations keep their order.
+  // Answers of the conversation's turns before the entry, oldest first. Here `request` is the index
+  // of an entry, and `first` counts from the prompt's beginning. Entries of conversations keep
+  // their order.
   [[nodiscard]] virtual std::vector<EarlierAnswer> earlier_answers(int64_t /*entry*/) const {
     return {};
   }

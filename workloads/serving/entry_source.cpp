@@ -14,7 +14,7 @@ namespace reprise::workloads::serving {
 
 namespace {
 
-// Salts are items of their own among made-up tokens.
+// Item numbers of salts begin here, so that no made-up text of a prompt has the same number.
 constexpr int64_t kFirstSalt = std::numeric_limits<int64_t>::min();
 
 uint64_t stream_seed(const SourceOptions& options) {
@@ -193,7 +193,7 @@ std::vector<DeclaredPrefix> EntrySource::prefixes() const {
 
 std::vector<std::vector<int32_t>> EntrySource::modules() const {
   std::vector<std::vector<int32_t>> all;
-  if (salt_tokens_ > 0) return all;  // no prompt begins with one
+  if (salt_tokens_ > 0) return all;  // prompts begin with a salt, not with a module
   for (const std::vector<PromptPart>& parts : entries_->modules())
     all.push_back(tokens_of(parts, stream_));
   return all;
@@ -219,7 +219,7 @@ std::vector<EarlierAnswer> EntrySource::answers_of(int64_t index, int64_t prompt
 std::vector<std::vector<int64_t>> EntrySource::waits_for() const {
   std::vector<std::vector<int64_t>> waits;
   if (!entries_->has_conversations()) return waits;
-  // [entries]  the request that asks each. For one that is not asked: those that it waits for.
+  // [entries]  the entry's request, or, if the entry was not chosen, the requests it waits for.
   std::vector<std::vector<int64_t>> stand_in(static_cast<size_t>(entries_->size()));
   for (int64_t entry = 0; entry < entries_->size(); ++entry) {
     std::vector<int64_t> before;

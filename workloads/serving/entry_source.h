@@ -17,7 +17,7 @@ namespace reprise::workloads::serving {
 // the entries.
 class EntrySource final : public RequestSource {
  public:
-  // `name` is the source's, for messages. Throws Error if no request remains.
+  // `name` is the source's name, for messages. Throws Error if no request remains.
   EntrySource(std::string name, std::unique_ptr<Entries> entries, const SourceOptions& options);
 
   [[nodiscard]] int64_t size() const override { return std::ssize(chosen_); }
@@ -51,9 +51,9 @@ class EntrySource final : public RequestSource {
   // Returns the entry's prefix if the cut prompt still begins with it, else -1.
   [[nodiscard]] int32_t prefix_of(int64_t index) const;
   void add_parts(int64_t index, std::vector<PromptPart>& out) const;
-  // Index of the request that asks an entry of a conversation; -1: it is not asked.
+  // Index of the request made from an entry of a conversation; -1: the entry was not chosen.
   [[nodiscard]] int64_t index_of(int64_t entry) const;
-  // The earlier answers that are whole in a prompt of so many tokens, and whose requests are asked.
+  // Earlier answers that fit wholly into `prompt_tokens` tokens and whose entries were chosen.
   [[nodiscard]] std::vector<EarlierAnswer> answers_of(int64_t index, int64_t prompt_tokens) const;
   [[noreturn]] void raise_empty() const;
 

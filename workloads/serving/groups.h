@@ -8,7 +8,7 @@
 
 namespace reprise::workloads::serving {
 
-// Group and lengths (if a range is given) of request i are drawn by the number i alone.
+// The group of request i, and its lengths if a range is given, depend only on the seed and i.
 SourceInfo groups_info();
 std::unique_ptr<Entries> make_groups(const SourceOptions& options);
 

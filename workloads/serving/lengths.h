@@ -1,4 +1,4 @@
-// Requests of recorded lengths.
+// Requests with recorded lengths.
 #pragma once
 
 #include <memory>

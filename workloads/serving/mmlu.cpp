@@ -52,14 +52,14 @@ std::vector<Subject> load_subjects(const SourceOptions& options) {
   return subjects;
 }
 
-// Entries that know their answers.
+// Entries with the right answers to their questions.
 class Questions final : public TextEntries {
  public:
   explicit Questions(const std::vector<Subject>& subjects) {
     for (const Subject& subject : subjects)
       answers_.insert(answers_.end(), subject.answers.begin(), subject.answers.end());
   }
-  // By the first capital letter in either wording [RelayAttention appendix C].
+  // Judges the first capital letter, whatever the wording [RelayAttention appendix C].
   [[nodiscard]] std::optional<bool> is_right(int64_t entry,
                                              std::string_view generated) const override {
     return questions::is_right({.answers = {answers_[static_cast<size_t>(place(entry))]},
@@ -141,7 +141,7 @@ class Asker {
   int64_t output_tokens_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<Subject> subjects_;
-  std::vector<std::optional<SharedText>> prefixes_;  // [subjects], made when asked for
+  std::vector<std::optional<SharedText>> prefixes_;  // [subjects], made on first use
   std::vector<Place> places_;                        // [questions]
   std::vector<std::vector<Asked>> asked_;            // [subjects]
   std::unique_ptr<TextEntries> entries_;

@@ -9,13 +9,13 @@
 
 namespace reprise::workloads::serving {
 
-// Tokens that answer a question [RelayAttention §4.1, table 1].
+// Tokens to generate for each question [RelayAttention §4.1, table 1].
 inline constexpr int64_t kMmluOutputTokens = 32;
 
 // `file` is one file of a subject or a folder of them (workloads/questions/mmlu_files.h). Each
 // prompt is tokenized as a whole. A subject's declared prefix is the run of leading tokens that all
 // its prompts share within preamble and examples. Generates kMmluOutputTokens, or output_tokens. An
-// answer is right if its first capital letter is.
+// answer is right if its first capital letter is the right choice's.
 SourceInfo mmlu_info();
 std::unique_ptr<Entries> make_mmlu(const SourceOptions& options);
 

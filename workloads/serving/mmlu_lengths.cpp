@@ -17,7 +17,7 @@ struct SubjectSize {
   const char* name;
   int64_t questions;  // of the test split
 };
-// The order of the authors' program (_scripts/mllu_bench.py), in which their lists are.
+// The subjects in the order of the authors' lists, which is that of _scripts/mllu_bench.py.
 constexpr SubjectSize kSubjects[] = {{"college_biology", 144},
                                      {"college_chemistry", 100},
                                      {"college_computer_science", 100},
@@ -76,7 +76,7 @@ constexpr SubjectSize kSubjects[] = {{"college_biology", 144},
                                      {"us_foreign_policy", 100},
                                      {"conceptual_physics", 235}};
 
-// The lists as the authors name them, and under the names that say what they hold.
+// Accepted names of the two files: the authors' own, and names that say what the files hold.
 constexpr std::pair<const char*, const char*> kListNames[] = {
     {"mmlu_5shotprefix_stat.json", "mmlu_prompt_stat.json"},
     {"mmlu_5shot_prefix_lengths.json", "mmlu_prompt_lengths.json"}};
@@ -111,7 +111,7 @@ std::vector<int64_t> read_counts(const fs::path& path, int64_t expected) {
   return counts;
 }
 
-// Records name wording and examples, and the lists are of these alone.
+// Refuses options that the lists were not counted with, since a record would state them wrongly.
 void check_what_was_counted(const SourceOptions& options) {
   if (options.shots != 5)
     raise(

@@ -20,9 +20,9 @@ struct SubjectLengths {
   std::vector<int64_t> question_tokens;  // tokens of each test question, in the file's order
 };
 
-// Reads the two lists of rayleizhu/vllm-ra, stat/dataset, in `place`, or beside it if it is one of
-// them. The lists name no subject: they are in the order of the authors' program. Throws Error if a
-// list is missing, is no list of token counts or has another length.
+// Reads the two lists of rayleizhu/vllm-ra, stat/dataset. `place` is their folder or one of them.
+// The lists name no subjects; their order is that of the authors' program. Throws Error if a list
+// is missing, is no list of token counts or has another length than that order requires.
 std::vector<SubjectLengths> read_mmlu_lengths(const std::filesystem::path& place);
 
 // A subject's examples are a declared prefix of the counted length; a question follows without its

@@ -47,7 +47,7 @@ class Recombined final : public Entries {
   [[nodiscard]] int64_t module_tokens(int64_t /*entry*/) const override {
     return picks_ * document_tokens_;
   }
-  // A request may repeat an earlier one, so their order is part of what they are.
+  // A request may repeat an earlier one's combination, so the order must stay.
   [[nodiscard]] bool order_is_free() const override { return false; }
 
  private:
@@ -62,7 +62,7 @@ class Recombined final : public Entries {
         draw_unit(seed_, Draw::kRepeated, entry) * static_cast<double>(combinations_.size());
     return combinations_[static_cast<size_t>(earlier)];
   }
-  // A document that is drawn twice gives way to the next one that is left.
+  // If a document is drawn twice, the next document that is not chosen yet takes its place.
   [[nodiscard]] std::vector<int64_t> documents_of(int64_t combination) const {
     std::vector<int64_t> chosen;
     for (int64_t pick = 0; pick < picks_; ++pick) {

@@ -9,11 +9,11 @@
 
 namespace reprise::workloads {
 
-// An earlier answer of a conversation within a prompt. A client may put there what the server
-// answered.
+// Place of an earlier answer of the conversation within a prompt. A client may put the server's own
+// answer there instead.
 struct EarlierAnswer {
   int64_t request = 0;            // index of the request that it answered
-  int64_t first = 0, tokens = 0;  // its place in the prompt
+  int64_t first = 0, tokens = 0;  // the answer's place in the prompt
   bool operator==(const EarlierAnswer&) const = default;
 };
 
@@ -27,8 +27,8 @@ struct ServingRequest {
   int64_t shared_tokens = 0;
   int64_t module_tokens = 0;                // leading tokens that are modules of the source
   std::vector<EarlierAnswer> answers = {};  // oldest first
-  // Leading tokens that the conversation's earlier turns had in their prompts or answers. A cache
-  // can find those of answers if the prompt holds what the server answered.
+  // Leading tokens that occurred in the prompts or answers of the conversation's earlier turns. A
+  // cache can reuse the answers among them only if the prompt holds the server's own answers.
   int64_t session_tokens = 0;
   bool operator==(const ServingRequest&) const = default;
 };
@@ -54,17 +54,17 @@ class RequestSource {
   };
   [[nodiscard]] virtual Lengths lengths(int64_t index) const = 0;
   [[nodiscard]] virtual std::vector<DeclaredPrefix> prefixes() const { return {}; }
-  // Texts of which prompts consist, in any order, up to the request's own part; each once in a
-  // prompt. A user may give them to a server that caches texts wherever they stand.
+  // Texts that prompts are put together from, in any order, before the request's own part. A prompt
+  // holds each text at most once. A user may give them to a server that caches texts by themselves.
   [[nodiscard]] virtual std::vector<std::vector<int32_t>> modules() const { return {}; }
-  // [requests]  the earlier requests whose answers each one waits for: that of the conversation's
-  // turn before it, or those of all agents that work for it. Empty: the source has no
-  // conversations.
+  // [requests]  earlier requests whose answers request i waits for: the conversation's previous
+  // turn, or the last requests of all agents that work for the conversation. Empty: the source has
+  // no conversations.
   [[nodiscard]] virtual std::vector<std::vector<int64_t>> waits_for() const { return {}; }
   // [requests]  recorded seconds from the last of these answers to the request. Empty: none are
   // recorded.
   [[nodiscard]] virtual std::vector<double> pauses_s() const { return {}; }
-  // True if a generated text answers request `index` rightly; nullopt if requests have no answers.
+  // True if a generated text answers request `index` correctly; nullopt if no answers are known.
   [[nodiscard]] virtual std::optional<bool> is_right(int64_t /*index*/,
                                                      std::string_view /*generated*/) const {
     return std::nullopt;

@@ -13,9 +13,9 @@ enum class SaltScope : uint8_t {
   kRequest    // no other request
 };
 
-// Another nonce gives other made-up tokens of the same lengths, shared in the same way. Texts
-// cannot be made up, so kSaltTokens made-up tokens come before them, the same ones for all prompts
-// that may find each other. With kSession and kRequest they come before all prompts.
+// A nonce changes all made-up tokens but neither lengths nor which prompts share prefixes. If a
+// prompt begins with real text, which must stay, kSaltTokens made-up tokens come before all
+// prompts, the same ones for prompts that may find each other; with kSession and kRequest, always.
 struct Salt {
   SaltScope scope = SaltScope::kAnything;
   uint64_t nonce = 0;  // nonce of the run; unused with kAnything

@@ -41,7 +41,7 @@ class SystemPrompts final : public Entries {
     const std::shared_ptr<const Tokenizer> tokenizer = options.tokenizer();
     for (const fs::path& text : find_texts(options.file)) {
       const std::string content = read_file(text, kMostTextBytes);
-      // Its tokens may still hold a first one, such as BOS.
+      // The text is checked, since even an empty text may have an opening token such as BOS.
       if (content.find_first_not_of(" \t\r\n") == std::string::npos)
         raise("{} holds no text: remove the file, or write the system prompt into it",
               text.string());

@@ -23,8 +23,8 @@ class TableLine {
   [[nodiscard]] int64_t integer(size_t field, std::string_view name, int64_t most) const;
   // Throws Error unless it is a finite number >= 0.
   [[nodiscard]] double real(size_t field, std::string_view name) const;
-  // The place of the field `name` in this line, a heading. Throws Error naming the nearest if there
-  // is none.
+  // Index of the field `name` in this line, which is a heading. Throws Error naming the nearest
+  // field if there is none.
   [[nodiscard]] size_t column(const std::string& name) const;
   [[nodiscard]] std::string where() const;  // "FILE:LINE"
 

@@ -13,7 +13,7 @@ namespace reprise::workloads::serving {
 
 class TextEntries : public Entries {
  public:
-  // The tokens of made-up item -1.
+  // Adds a prefix of made-up tokens (item -1).
   void add_made_up_prefix(std::string name, int64_t tokens);
   void add_prefix(std::string name, std::vector<int32_t> tokens);
   // `place` is the position in the file. `prefix` is the index of an added prefix, -1 for none.

@@ -24,7 +24,8 @@ class AgentTrace final : public Entries {
   AgentTrace(int64_t block_tokens, const SourceOptions& options)
       : block_tokens_(block_tokens), prompts_(kWeka, block_tokens, options.length_divisor) {}
 
-  // Returns the entry of a recorded request. `ids`: of its blocks, the last one's included.
+  // Returns the entry of a recorded request. `ids` are those of all blocks, a partly filled last
+  // block included.
   int64_t add(RequestSource::Lengths recorded, std::span<const int64_t> ids,
               std::vector<int64_t> waits_for, double pause_s) {
     prompts_.add(recorded, ids);
@@ -105,8 +106,8 @@ class WekaReader {
   }
 
  private:
-  // An agent's last answers, and when the last of them had come as recorded, in seconds from the
-  // conversation's beginning.
+  // An agent's last answers. `end_s` is the recorded time at which they were complete, in seconds
+  // from the conversation's beginning.
   struct Answers {
     std::vector<int64_t> entries;
     double end_s = 0;
@@ -160,8 +161,8 @@ class WekaReader {
     (void)read_agent(conversation, "", 0, {});
   }
 
-  // Reads an agent's requests, which begin at `begin_s` after the answers `before`. Returns its
-  // last answers.
+  // Reads an agent's requests. Their times count from `begin_s`; the first one waits for `before`.
+  // Returns the agent's last answers.
   Answers read_agent(JsonObject& agent, const std::string& path, double begin_s,
                      const Answers& before) {
     Answers last = before;
@@ -173,7 +174,7 @@ class WekaReader {
       const std::string type = request.string("type");
       const double time_s = begin_s + read_seconds(request, "t", 0);
       if (type == "subagent") {
-        // It is recorded when it has answered.
+        // The recorded time is that of the subagent's answer.
         const double lasted_s = read_seconds(request, "duration_ms", 0, 1e-3);
         helpers.push_back(
             read_agent(request, place + ".", std::max(last.end_s, time_s - lasted_s), last));
@@ -194,8 +195,8 @@ class WekaReader {
     return last;
   }
 
-  // Adds a request that waits for answers, and returns its own. A request without tokens is left
-  // out; what follows waits for the answers before it.
+  // Adds a request that waits for the answers `before`, and returns its own answer. Leaves out a
+  // request without tokens and returns `before`.
   Answers read_request(JsonObject& request, Answers before, double pause_s) {
     const int64_t prompt = request.integer_in("in", 0, kMostTokens);
     const int64_t output = request.integer_in("out", 0, kMostTokens);
@@ -227,7 +228,7 @@ class WekaReader {
   std::unique_ptr<AgentTrace> trace_;
   std::vector<bool> chosen_;  // [conversations]
   size_t next_ = 0;
-  // Numbers of the blocks, for ids of one conversation and for those of all.
+  // Block numbers by id: for ids of the current conversation, and for global ids.
   std::unordered_map<int64_t, int64_t> local_, global_;
   std::unordered_map<int64_t, int64_t>* numbers_ = nullptr;
   int64_t next_number_ = 0;

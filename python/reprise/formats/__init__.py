@@ -1,1 +1,1 @@
-"""Files of other programs made from records, a module each. A field of theirs that records have no value for is left out."""
+"""Files of other programs made from records, a module each. Fields for which records have no value are left out."""

@@ -1,5 +1,5 @@
-"""JSON of Google Benchmark, which its compare.py reads. A benchmark is a metric of a point that is a time; other metrics are
-left out.
+"""JSON of Google Benchmark, which its compare.py reads. Each metric of a point that is a time is one benchmark; other metrics
+are left out.
 
 compare.py prints whole numbers, so times are in nanoseconds. It reads only benchmarks with a "cpu_time". Records have no CPU
 time of a metric, so it is 0 in all of them.

@@ -6,7 +6,7 @@ from .. import columns
 from . import serving
 from .serving import count_of, value_of
 
-# Sources of requests (docs/workloads.md) whose tokens are made up. Those of system_prompts are so in part.
+# Sources of requests (docs/workloads.md) whose tokens are all made up. In system_prompts only some of them are.
 MADE_UP = ("grid", "groups", "tree", "lengths", "mmlu_lengths", "azure", "burstgpt", "mooncake",
            "bailian", "servegen", "weka", "recombined")
 LATENCIES = {"time_to_first_token": ("ttft_ms", "ms"), "time_per_output_token": ("tpot_ms", "ms/token"),
@@ -104,7 +104,7 @@ def performance_of(record):
 def report(record):
     scenario = {"stack": [engine_of(record)]}
     prompt_tokens = mean_length(record, value_of(record, "prompt_tokens_total"))
-    if prompt_tokens is not None:   # the format demands a length of a load
+    if prompt_tokens is not None:   # the format requires a length for each load
         scenario["load"] = load_of(record, prompt_tokens)
     return {"version": "0.2", "run": run_of(record), "scenario": scenario,
             "results": {"request_performance": {"aggregate": performance_of(record)}}}

@@ -1,4 +1,4 @@
-"""What the formats have in common: names of points, and which points count."""
+"""Code that the formats share: names of points, and the choice of the points that count."""
 from .. import columns
 
 

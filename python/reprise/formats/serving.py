@@ -1,4 +1,4 @@
-"""What the formats of serving benchmarks have in common: the numbers of one run of requests."""
+"""Code that the formats of serving benchmarks share: the numbers of one run of requests."""
 import statistics
 
 from .. import columns
@@ -37,7 +37,7 @@ def served(record):
 
 
 def request_rate(record):
-    """Returns the rate of an open loop that was asked for, or None where it is no single one or was searched."""
+    """Returns the requested rate of an open loop, or None if the run has no single rate or its rate was searched for."""
     asked = record["settings"]["requested"]
     is_one = asked.get("arrivals") in ONE_RATE and asked.get("search", "one_rate") == "one_rate"
     return asked.get("rate_rps") or None if is_one else None

@@ -13,6 +13,7 @@ namespace {
 constexpr std::pair<std::string_view, std::string_view> kNames[] = {
     {"vllm:prefix_cache_queries_total", "vllm:prefix_cache_hits_total"},
     {"vllm:gpu_prefix_cache_queries_total", "vllm:gpu_prefix_cache_hits_total"},  // before 0.10
+    {"dynamo_frontend_input_sequence_tokens_sum", "dynamo_frontend_cached_tokens_sum"},
     {"sglang:prompt_tokens_total", "sglang:cached_tokens_total"},
     {"reprise_prompt_tokens_total", "reprise_cached_prompt_tokens_total"}};
 

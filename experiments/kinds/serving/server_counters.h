@@ -12,8 +12,8 @@ struct PromptCounters {
   double cached_tokens = 0;  // prompt tokens found in the cache
 };
 
-// Reads the Prometheus text of vLLM, SGLang and `reprise serve`, summed over labels; nullopt for
-// any other.
+// Reads the Prometheus text of vLLM, SGLang, Dynamo's frontend and `reprise serve`, summed over
+// labels; nullopt for any other.
 [[nodiscard]] std::optional<PromptCounters> prompt_counters(std::string_view metrics);
 
 }  // namespace reprise::server

@@ -27,6 +27,15 @@ TEST(ServerCounters, AreReadFromAnyKnownServer) {
       "sglang:cached_tokens_total{cache_source=\"host\"} 5\r\n");
   ASSERT_TRUE(sglang);
   EXPECT_EQ(sglang->cached_tokens, 25);
+  // Histograms: their sums are the tokens of all requests.
+  const auto dynamo = prompt_counters(
+      "dynamo_frontend_cached_tokens_bucket{model=\"m\",le=\"100\"} 2\n"
+      "dynamo_frontend_cached_tokens_sum{model=\"m\"} 96\n"
+      "dynamo_frontend_input_sequence_tokens_sum{model=\"m\"} 640\n"
+      "dynamo_frontend_input_sequence_tokens_count{model=\"m\"} 2\n");
+  ASSERT_TRUE(dynamo);
+  EXPECT_EQ(dynamo->prompt_tokens, 640);
+  EXPECT_EQ(dynamo->cached_tokens, 96);
   const auto ours =
       prompt_counters("reprise_prompt_tokens_total 40\nreprise_cached_prompt_tokens_total 16\n");
   ASSERT_TRUE(ours);

@@ -7,9 +7,11 @@
 
 #include "core/base/json.h"
 #include "core/base/problems.h"
+#include "experiments/framework/experiment_entries.h"
+#include "experiments/framework/experiment_plots.h"
+#include "experiments/framework/experiment_points.h"
 #include "experiments/framework/overrides.h"
 #include "results/manifest.h"
-#include "results/metric_name.h"
 #include "results/paper_numbers.h"
 #include "results/placeholders.h"
 #include "results/record.h"
@@ -17,58 +19,7 @@
 namespace reprise::experiments {
 namespace {
 
-constexpr size_t kMostEntries = 1000;  // entries of one list
 constexpr size_t kMostBytes = size_t{4} << 20;
-
-// Returns the entry named `name`. Throws Error with the nearest name if there is none.
-template <typename T>
-const T& find_named(const std::vector<T>& things, const std::string& what, const std::string& name,
-                    const std::string& where) {
-  for (const T& thing : things)
-    if (thing.name == name) return thing;
-  raise("{}: {}", where, unknown_name(what, name, names_of(things)));
-}
-
-void require_name(const std::vector<std::string>& names, const std::string& what,
-                  const std::string& name, const std::string& where) {
-  if (std::find(names.begin(), names.end(), name) == names.end())
-    raise("{}: {}", where, unknown_name(what, name, names));
-}
-
-const Values& any_list_at(JsonObject& object, const std::string& key) {
-  const Values& list = object.list(key);
-  if (list.size() > kMostEntries)
-    raise("{} has {} entries, {} are allowed", object.where(key), list.size(), kMostEntries);
-  return list;
-}
-
-void raise_empty(const JsonObject& object, const std::string& key) {
-  raise("{} is an empty list: nothing would be measured", object.where(key));
-}
-
-// Returns a list with at least one entry.
-const Values& list_at(JsonObject& object, const std::string& key) {
-  const Values& list = any_list_at(object, key);
-  if (list.empty()) raise_empty(object, key);
-  return list;
-}
-
-// Reads an entry that is a name, or an object with that name and other keys.
-JsonObject entry_object(const Value& entry, Value& storage, const char* name_key,
-                        const std::string& source, const std::string& path) {
-  if (entry.is_text()) {
-    storage = Fields{{name_key, entry}};
-    return {storage, source, path};
-  }
-  if (!entry.is_fields())
-    raise("{}: \"{}\" must be a name or an object, found {}", source, path, shown(entry));
-  return {entry, source, path};
-}
-
-void require_different(const std::set<std::string>& seen, const std::string& text,
-                       const std::string& where) {
-  if (seen.contains(text)) raise("{} lists {} twice", where, text);
-}
 
 class Parser {
  public:
@@ -110,19 +61,13 @@ class Parser {
     experiment_.note = file_.string("note", "");
     experiment_.kind =
         find_named(vocabulary_.kinds, "kind", file_.string("kind"), file_.where("kind"));
-    check_placeholders(experiment_.title, file_.where("title"));
-    check_placeholders(experiment_.note, file_.where("note"));
+    check_placeholders(experiment_.kind, experiment_.title, file_.where("title"));
+    check_placeholders(experiment_.kind, experiment_.note, file_.where("note"));
     read_paper_numbers();
     experiment_.mean_over = file_.string("mean_over", "");
     if (!experiment_.mean_over.empty())
       require_name(experiment_.kind.axis_names(), "axis", experiment_.mean_over,
                    file_.where("mean_over"));
-  }
-
-  void check_placeholders(const std::string& text, const std::string& where) const {
-    (void)results::fill_placeholders(text, where,
-                                     results::placeholder_names(experiment_.kind.axis_names()),
-                                     [](const std::string&) { return std::string(); });
   }
 
   // Reads a name, or a list of names.
@@ -211,130 +156,7 @@ class Parser {
     }
   }
 
-  // Refuses a name in "methods" that is a series.
-  void refuse_series_among_methods(const std::string& name, const std::string& where) const {
-    const KindInfo& kind = experiment_.kind;
-    // Older files list series among the methods, some of them first.
-    const char* order =
-        kind.method_use && experiment_.methods.empty()
-            ? ", and set \"compared_with\" to \"series\" if methods are compared with it"
-            : "";
-    if (kind.find_series(name) != nullptr)
-      raise("{}: \"{}\" is a series of kind \"{}\", no method: list it under \"series\"{}", where,
-            name, kind.name, order);
-    refuse_series_of_others(name, where);
-  }
-
-  void refuse_series_of_others(const std::string& name, const std::string& where) const {
-    std::vector<std::string> owners;
-    for (const KindInfo& other : vocabulary_.kinds)
-      if (other.find_series(name) != nullptr) owners.push_back("\"" + other.name + "\"");
-    if (!owners.empty())
-      raise("{}: \"{}\" is a series of kind {} alone, and this file is of kind \"{}\"", where, name,
-            fmt::join(owners, " and "), experiment_.kind.name);
-  }
-
-  void require_method(const std::string& name, const std::string& where) const {
-    const KindInfo& kind = experiment_.kind;
-    refuse_series_among_methods(name, where);
-    if (!kind.method_use)
-      raise(
-          "{}: method \"{}\" does not run in kind \"{}\", which compares series alone: list some "
-          "of "
-          "these under \"series\": {}",
-          where, name, kind.name, fmt::join(kind.series_names(), ", "));
-    std::vector<std::string> known;
-    std::string refusal;
-    for (const KnownMethod& method : vocabulary_.methods) {
-      const std::string reason = method.refusal(*kind.method_use);
-      if (reason.empty()) known.push_back(method.name);
-      if (method.name == name) refusal = reason;
-    }
-    if (!refusal.empty())
-      raise("{}: method \"{}\" does not run in kind \"{}\": {}. Choose from: {}", where, name,
-            kind.name, refusal, fmt::join(known, ", "));
-    require_name(known, "method", name, where);
-  }
-
-  void require_series(const std::string& name, const std::string& where) const {
-    const KindInfo& kind = experiment_.kind;
-    if (kind.find_series(name) != nullptr) return;
-    for (const KnownMethod& method : vocabulary_.methods)
-      if (method.name == name)
-        raise("{}: \"{}\" is a method, no series: {}", where, name,
-              kind.method_use ? "list it under \"methods\""
-                              : fmt::format("kind \"{}\" runs no methods, choose from: {}",
-                                            kind.name, fmt::join(kind.series_names(), ", ")));
-    refuse_series_of_others(name, where);
-    if (kind.series.empty())
-      raise("{}: kind \"{}\" has no series; leave \"series\" out", where, kind.name);
-    require_name(kind.series_names(), "series", name, where);
-  }
-
-  // Checks method options here, so that no error appears after hours of measuring.
-  void read_options(JsonObject& entry, MethodChoice& choice) const {
-    const Fields none;
-    const JsonObject given =
-        entry.has("options") ? entry.object("options") : JsonObject(none, source_);
-    for (const KnownMethod& method : vocabulary_.methods)
-      if (method.name == choice.name) choice.resolved = method.resolve_options(given);
-    const Series* series = experiment_.kind.find_series(choice.name);
-    if (series != nullptr && series->resolve_options)
-      choice.resolved = series->resolve_options(given);
-    else if (series != nullptr && !given.fields().empty())
-      raise("{}: series \"{}\" has no options; leave out \"{}\"", entry.where("options"),
-            choice.name, given.fields().begin()->first);
-    choice.options = given.fields();
-  }
-
-  // Returns "methods" and "series", the keys that list points, in the order of the points.
-  std::vector<std::string> lists_of_points() {
-    const std::string first = file_.string("compared_with", "methods");
-    require_name({"methods", "series"}, "value", first, file_.where("compared_with"));
-    if (file_.has("compared_with") && !file_.has(first))
-      raise("{} is \"{}\", and the file lists none; leave it out", file_.where("compared_with"),
-            first);
-    if (first == "series") return {"series", "methods"};
-    return {"methods", "series"};
-  }
-
-  void read_points() {
-    const std::string usual = experiment_.kind.method_use ? "methods" : "series";
-    if (!file_.has("methods") && !file_.has("series")) (void)file_.at(usual);  // throws
-    Problems problems;
-    for (const std::string& key : lists_of_points())
-      if (file_.has(key)) read_list(key, problems);
-    problems.raise_if_any();
-    if (experiment_.methods.empty()) raise_empty(file_, file_.has(usual) ? usual : "series");
-  }
-
-  void read_list(const std::string& key, Problems& problems) {
-    std::set<std::string> seen;
-    const Values& list = any_list_at(file_, key);
-    for (size_t i = 0; i < list.size(); ++i)
-      problems.collect([&] { read_point(key, list[i], fmt::format("{}.{}", key, i), seen); });
-  }
-
-  void read_point(const std::string& key, const Value& json, const std::string& path,
-                  std::set<std::string>& seen) {
-    Value storage;
-    JsonObject entry = entry_object(json, storage, "name", source_, path);
-    MethodChoice choice{.name = entry.string("name")};
-    if (key == "series")
-      require_series(choice.name, entry.where("name"));
-    else
-      require_method(choice.name, entry.where("name"));
-    read_options(entry, choice);
-    choice.label = entry.string("label", "");
-    if (!is_plain_text(choice.label, kLongestName))
-      raise("{} must be a text of at most {} bytes without control characters, found {}",
-            entry.where("label"), kLongestName, shown(choice.label));
-    entry.reject_unknown();
-    const std::string text = choice.name + " " + json_text(choice.options);
-    require_different(seen, text, file_.where(key));
-    seen.insert(text);
-    experiment_.methods.push_back(std::move(choice));
-  }
+  void read_points() { experiments::read_points(file_, source_, vocabulary_, experiment_); }
 
   void read_workload() {
     const bool has_own = !experiment_.kind.own_workloads.empty();
@@ -429,22 +251,6 @@ class Parser {
     sweep.reject_unknown();
   }
 
-  // Requires a metric of the kind, or a percentile of one that has percentiles.
-  void require_shown_metric(const std::string& name, const std::string& where) const {
-    const results::MetricName wanted = results::split_metric_name(name);
-    const MetricInfo& metric = find_named(experiment_.kind.metrics, "metric", wanted.metric, where);
-    if (!wanted.names_percentile) return;
-    std::vector<std::string> with_percentiles;
-    for (const MetricInfo& other : experiment_.kind.metrics)
-      if (other.has_percentiles) with_percentiles.push_back(other.name);
-    if (!metric.has_percentiles)
-      raise("{}: {} has no percentiles{}{}", where, metric.name,
-            with_percentiles.empty() ? "" : "; in this kind these have: ",
-            fmt::join(with_percentiles, ", "));
-    require_name(results::percentile_names(), "percentile of " + metric.name, wanted.percentile,
-                 where);
-  }
-
   void read_metrics() {
     experiment_.metrics = experiment_.kind.metric_names();
     if (!file_.has("metrics")) return;
@@ -453,7 +259,7 @@ class Parser {
     for (const Value& entry : list_at(file_, "metrics")) {
       if (!entry.is_text()) raise("{} must hold names", file_.where("metrics"));
       const auto name = entry.text();
-      require_shown_metric(name, file_.where("metrics"));
+      require_shown_metric(experiment_.kind, name, file_.where("metrics"));
       require_different(seen, name, file_.where("metrics"));
       seen.insert(name);
       experiment_.metrics.push_back(name);
@@ -486,82 +292,7 @@ class Parser {
     seeds.reject_unknown();
   }
 
-  std::string read_metric_name(const JsonObject& plot, const std::string& key,
-                               const std::string& name) const {
-    require_name(experiment_.kind.metric_names(), "metric", name, plot.where(key));
-    return name;
-  }
-
-  // Reads the keys that only one family of plots has.
-  void read_family_keys(JsonObject& plot, results::Plot& spec) const {
-    if (spec.family == "stack") {
-      std::set<std::string> seen;
-      for (const Value& name : list_at(plot, "stack")) {
-        if (!name.is_text()) raise("{} must hold names of metrics", plot.where("stack"));
-        require_different(seen, name.text(), plot.where("stack"));
-        seen.insert(name.text());
-        spec.stack.push_back(read_metric_name(plot, "stack", name.text()));
-      }
-      spec.y = plot.string("name", "stack");
-      return;
-    }
-    spec.y = plot.string("y");
-    require_shown_metric(spec.y, plot.where("y"));
-    if (spec.family == "map") {
-      spec.rows = plot.string("rows");
-      require_name(experiment_.kind.axis_names(), "axis", spec.rows, plot.where("rows"));
-    }
-    if (spec.family == "lines" && plot.has("reference"))
-      spec.reference = read_metric_name(plot, "reference", plot.string("reference"));
-  }
-
-  void read_plot(const Value& json, const std::string& path) {
-    JsonObject plot(json, source_, path);
-    const std::vector<std::string> axes = experiment_.kind.axis_names();
-    results::Plot spec{.family = plot.string("family", "lines"),
-                       .x = plot.string("x"),
-                       .y = "",
-                       .series = plot.string("series", "method"),
-                       .name = "",
-                       .title = plot.string("title", experiment_.title),
-                       .log_x = plot.boolean("log_x", false),
-                       .log_y = plot.boolean("log_y", false),
-                       .panels = plot.string("panels", ""),
-                       .rows = "",
-                       .reference = "",
-                       .stack = {},
-                       .note = ""};
-    require_name(results::figure_families(), "plot family", spec.family, plot.where("family"));
-    check_placeholders(spec.title, plot.where("title"));
-    read_family_keys(plot, spec);
-    spec.name = plot.string("name", spec.y);
-    plot.reject_unknown();
-    require_name(axes, "axis", spec.x, plot.where("x"));
-    if (spec.log_x && !experiment_.kind.find_axis(spec.x)->takes_numbers())
-      raise("{}: the values of {} are words, which have no logarithm; leave it out",
-            plot.where("log_x"), spec.x);
-    std::vector<std::string> panels = {"model", "dtype", "weight_format"};
-    panels.insert(panels.end(), axes.begin(), axes.end());
-    if (!spec.panels.empty()) require_name(panels, "panels", spec.panels, plot.where("panels"));
-    std::vector<std::string> series = panels;
-    series.emplace_back("method");
-    require_name(series, "series", spec.series, plot.where("series"));
-    if (!results::is_figure_name(spec.name))
-      raise("{} is {}: it names files, with letters, digits, '_', '-' and '.', at most 100",
-            plot.where("name"), shown(spec.name));
-    for (const results::Plot& other : experiment_.plots)
-      if (other.name == spec.name)
-        raise("{}: two figures are called \"{}\"; give one a \"name\"", source_, spec.name);
-    experiment_.plots.push_back(std::move(spec));
-  }
-
-  void read_plots() {
-    if (!file_.has("plot")) return;
-    const Value& plots = file_.at("plot");
-    if (!plots.is_list()) return read_plot(plots, "plot");
-    for (size_t i = 0; i < plots.size(); ++i)
-      read_plot(plots.list()[i], "plot." + std::to_string(i));
-  }
+  void read_plots() { experiments::read_plots(file_, source_, experiment_); }
 
   std::string source_;
   JsonObject file_;

@@ -1,0 +1,46 @@
+// Checks of the entries of an experiment file. All throw Error naming the file and the key.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "experiments/framework/kind.h"
+
+namespace reprise::experiments {
+
+// Returns the entry named `name`; the error of an unknown name has the nearest one.
+template <typename T>
+const T& find_named(const std::vector<T>& things, const std::string& what, const std::string& name,
+                    const std::string& where) {
+  for (const T& thing : things)
+    if (thing.name == name) return thing;
+  raise("{}: {}", where, unknown_name(what, name, names_of(things)));
+}
+
+void require_name(const std::vector<std::string>& names, const std::string& what,
+                  const std::string& name, const std::string& where);
+// Requires a metric of the kind, or a percentile of a metric that has percentiles.
+void require_shown_metric(const KindInfo& kind, const std::string& name, const std::string& where);
+// Requires that each placeholder of a title or note names a setting of the kind.
+void check_placeholders(const KindInfo& kind, const std::string& text, const std::string& where);
+
+// A list of at most 1000 entries.
+const Values& any_list_at(JsonObject& object, const std::string& key);
+// A list of 1 to 1000 entries.
+const Values& list_at(JsonObject& object, const std::string& key);
+// Throws the error of an empty list.
+[[noreturn]] void raise_empty(const JsonObject& object, const std::string& key);
+
+// Reads an entry that is a name, or an object with that name under `name_key` and other keys.
+// `storage` must outlive the result.
+JsonObject entry_object(const Value& entry, Value& storage, const char* name_key,
+                        const std::string& source, const std::string& path);
+
+// Throws if `seen` contains `text`.
+void require_different(const std::set<std::string>& seen, const std::string& text,
+                       const std::string& where);
+
+}  // namespace reprise::experiments

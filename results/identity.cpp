@@ -19,7 +19,7 @@ struct Difference {
   Value now, before;  // null if absent
 };
 
-// Lists the leaves in which the two differ; lists count as leaves.
+// Appends the leaves in which the two differ to `found`. A list counts as one leaf.
 void compare(const Value& now, const Value& before, Path& path, std::vector<Difference>& found) {
   if (now == before) return;
   if (!now.is_fields() || !before.is_fields()) {

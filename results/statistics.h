@@ -23,8 +23,8 @@ Metric metric_of(const Summary& summary, const std::string& unit);
 // Adds those of kPercentiles that have enough samples, interpolated as in quantile(), and names the
 // others in Metric::too_few_for.
 void add_percentiles(std::span<const double> samples, Metric& metric);
-// True if a sampled metric of one repeated thing has quartiles more than kNoisyShare of its median
-// apart: the machine was busy or throttled.
+// True if the quartiles of repeated samples of the same work differ by more than kNoisyShare of the
+// median: a sign that the machine was busy or throttled.
 inline constexpr double kNoisyShare = 0.25;
 bool is_noisy(const Metric& metric);
 

@@ -53,8 +53,8 @@ class RecordStore {
  public:
   // Makes or opens `dir`. A folder with records of another config hash or identity is an Error that
   // says what differs; `mix` allows another identity. `fresh` first moves older results to
-  // previous-<time>/. Writer "" has the folder alone; named writers share it. Throws Error also if
-  // the folder is locked, not writable or damaged, and for `fresh` in a shared folder.
+  // previous-<time>/. Writer "" must be alone in the folder; named writers share it. Throws Error
+  // also if the folder is locked, not writable or damaged, and for `fresh` in a shared folder.
   RecordStore(std::filesystem::path dir, const Manifest& manifest, bool fresh,
               std::string writer = "", bool mix = false);
   ~RecordStore();

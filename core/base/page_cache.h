@@ -1,5 +1,5 @@
-// Drops files from the system's page cache or reads them into it, for measurements with a cold
-// disk.
+// Drops files from the system's page cache or reads them into it, for measurements with a
+// cold or a warm page cache.
 #pragma once
 
 #include <cstdint>

@@ -13,12 +13,12 @@
 
 namespace reprise::attn_cache {
 
-// A function that computes one whole prompt in a step of its own, with `policy`. Its maker chooses
-// model, cache and output.
+// A function that computes one whole prompt in a step of its own, with `policy`. Whoever
+// makes the function chooses model, cache and output.
 using RunPrompt = std::function<void(std::span<const int32_t> ids, model::LayerPolicy& policy)>;
 
 // Writes the attention maps of prompts, one prompt after another. All layers compute, by the slow
-// path that gives out maps. A layer that an earlier policy of a chain skips gets a map of zeros.
+// path that gives out maps. If an earlier policy of a chain skips a layer, that map is zero.
 class Collector final : public model::LayerPolicy {
  public:
   // Takes samples in the layers `sampled`. `writer` must outlive this.

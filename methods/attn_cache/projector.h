@@ -58,8 +58,8 @@ ProjectorShape pooled_linear_shape(int64_t hidden, int64_t tokens, int64_t width
 ProjectorShape raw_shape(int64_t hidden, int64_t pooled_rows);
 
 // Pools a prompt's hidden states [tokens, hidden], f32 or bf16, into x [inputs] f32. Throws
-// ShapeError if the states have another hidden size than the shape or, for kPooledLinear, more
-// tokens.
+// ShapeError if the hidden size of the states is not that of `shape` or, for kPooledLinear, if
+// there are more tokens than `shape` allows.
 void pool_hidden(const ProjectorShape& shape, const TensorView& hidden, std::span<float> x);
 
 // The trained weights. Comments give the tensors' names in the file.

@@ -107,8 +107,8 @@ double mean_label(Labels& labels, int64_t count) {
   return sum / (0.5 * static_cast<double>(n * (n - 1)));
 }
 
-// The standardization after which the initial distances of features are about as large as `label`.
-// Random weights keep the distances of their inputs; the activation halves the squared distances.
+// Scales the inputs so that, before training, distances between the projector's features are about
+// `label`. Random weights keep the distances of inputs; the activation halves their squares.
 Standard standard_of(const SampleSet& samples, double label) {
   const auto inputs = static_cast<size_t>(samples.shape.inputs());
   const auto count = samples.x.size() / inputs;

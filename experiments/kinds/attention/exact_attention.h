@@ -43,8 +43,8 @@ struct Deviation {
   double relative_error = 0;  // largest || o - o' || / || o' || of a head
   double max_difference = 0;  // largest | o - o' | of an element
   double largest_output = 0;
-  // Largest share of the error that rounding explains, over heads and elements. Above 1 the outputs
-  // are wrong; infinite if an output is not finite.
+  // Largest ratio of an error to the error that rounding can cause, over heads and elements. Above
+  // 1 the outputs are wrong; infinite if an output is not finite.
   double bound_share = 0;
   int64_t sequence = 0, head = 0;  // where bound_share is largest
 

@@ -39,7 +39,7 @@ struct ArrivalAxes {
   double burst_s = 1;
   double between_s = 1;
 
-  // True if requests are sent when answers have come: no rate is offered.
+  // True for a closed loop: a request is sent when an earlier answer has come, not at a rate.
   [[nodiscard]] bool wait_for_answers() const;
   void visit(AxisVisitor& visitor);
 

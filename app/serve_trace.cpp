@@ -2,7 +2,6 @@
 
 #include "app/output.h"
 #include "core/base/steady_now.h"
-#include "experiments/kinds/serving/engine_target.h"
 
 namespace reprise::app {
 namespace {
@@ -59,7 +58,8 @@ void ServeTrace::finish(const std::string& name) {
     note("note: --trace keeps {} steps and as many requests; {} later ones are left out\n",
          kMostKept, left_out_);
   log_.start_s = static_cast<double>(begin_ns_) * kNanosecond_s;
-  writer_.add(name, log_, operations_.times());
+  log_.kernels = experiments::kernel_entries_of(operations_, log_.start_s);
+  writer_.add(name, log_);
   writer_.finish();
 }
 

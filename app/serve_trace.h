@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "experiments/kinds/serving/engine_target.h"
 #include "experiments/serving/trace_writer.h"
 #include "server/service.h"
 
@@ -29,7 +30,7 @@ class ServeTrace final : public server::ServiceObserver {
   experiments::serving::TraceWriter writer_;
   int64_t begin_ns_;
   experiments::serving::RequestLog log_;
-  OperationLog operations_{experiments::serving::kMostTracedOperations};
+  OperationLog operations_{experiments::kMostTracedOperations};
   int64_t left_out_ = 0;  // steps and requests beyond what is kept
 };
 

@@ -50,11 +50,18 @@ struct StepEntry {
   int64_t context_tokens = 0, shared_tokens = 0, repeated_tokens = 0;
 };
 
+// A kernel that ran in this process, in the run's time.
+struct KernelEntry {
+  const char* name;
+  double start_s = 0, end_s = 0;
+};
+
 struct RequestLog {
   double start_s = 0;  // the run's start, by its clock: unless time is simulated, steady_now_ns()
   // Ascending by index. Request i is at index i unless the run was given up before it.
   std::vector<RequestEntry> requests;
-  std::vector<StepEntry> steps;  // empty: the server does not report them
+  std::vector<StepEntry> steps;      // empty: the server does not report them
+  std::vector<KernelEntry> kernels;  // the first ones of a traced run, otherwise empty
 };
 
 }  // namespace reprise::experiments::serving

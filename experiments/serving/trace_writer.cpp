@@ -122,22 +122,16 @@ void TraceWriter::add_step(const StepEntry& step) {
   count("KV cache [MB]", {{"in use", static_cast<double>(step.kv_bytes) * 1e-6}});
 }
 
-void TraceWriter::add_operations(double run_start_s, std::span<const OperationTime> operations) {
-  const auto run_s = [&](int64_t ns) { return static_cast<double>(ns) * 1e-9 - run_start_s; };
-  bool is_named = false;
-  for (const OperationTime& operation : operations) {
-    if (run_s(operation.begin_ns) < 0) continue;  // of the warm-up
-    if (!std::exchange(is_named, true)) name_track(kKernelsTrack, "kernels");
-    add_span("kernel", operation.name, kKernelsTrack, run_s(operation.begin_ns),
-             run_s(operation.end_ns));
-  }
+void TraceWriter::add_kernels(const std::vector<KernelEntry>& kernels) {
+  if (!kernels.empty()) name_track(kKernelsTrack, "kernels");
+  for (const KernelEntry& kernel : kernels)
+    add_span("kernel", kernel.name, kKernelsTrack, kernel.start_s, kernel.end_s);
 }
 
-void TraceWriter::add(const std::string& name, const RequestLog& log,
-                      std::span<const OperationTime> operations) {
+void TraceWriter::add(const std::string& name, const RequestLog& log) {
   write({{"ph", "M"}, {"name", "process_name"}, {"args", Fields{{"name", name}}}});
   if (!log.steps.empty()) name_track(kStepsTrack, "engine steps");
-  add_operations(log.start_s, operations);
+  add_kernels(log.kernels);
   double last_s = 0;
   for (const StepEntry& step : log.steps) {
     add_step(step);

@@ -1,20 +1,15 @@
 // Writes serving runs as Chrome's trace events, which Perfetto and chrome://tracing show.
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/atomic_file.h"
 #include "core/base/value.h"
-#include "core/device/operation_log.h"
 #include "experiments/serving/request_log.h"
 
 namespace reprise::experiments::serving {
-
-// The operations that a trace keeps of each run: about 12 MB of its file.
-inline constexpr size_t kMostTracedOperations = size_t{1} << 17;
 
 // Each run is a process of the trace. It has a track for each request, with the spans "queued" (to
 // its admission), "prefill" (to its first token), "decode" (to its last) and "preempted" (between
@@ -24,10 +19,8 @@ class TraceWriter {
  public:
   // Throws Error naming the path if the file cannot be created.
   explicit TraceWriter(const std::filesystem::path& path);
-  // Appends a run, with those of the operations that began after its start. Throws Error with the
-  // system's reason, such as a full disk.
-  void add(const std::string& name, const RequestLog& log,
-           std::span<const OperationTime> operations = {});
+  // Appends a run. Throws Error with the system's reason, such as a full disk.
+  void add(const std::string& name, const RequestLog& log);
   // Ends the file and gives it its name. Called once, as the last call. Throws as add().
   void finish();
 
@@ -35,7 +28,7 @@ class TraceWriter {
   void write(Fields event);
   void add_request(const RequestEntry& entry);
   void add_step(const StepEntry& step);
-  void add_operations(double run_start_s, std::span<const OperationTime> operations);
+  void add_kernels(const std::vector<KernelEntry>& kernels);
   void name_track(int64_t track, const std::string& name);
   void add_span(const char* category, const char* name, int64_t track, double begin_s, double end_s,
                 Fields facts = {});
@@ -56,9 +49,8 @@ class TracedKind {
   virtual void trace_to(TraceWriter& writer) { writer_ = &writer; }
 
  protected:
-  void trace(const std::string& name, const RequestLog& log,
-             std::span<const OperationTime> operations = {}) const {
-    if (writer_ != nullptr) writer_->add(name, log, operations);
+  void trace(const std::string& name, const RequestLog& log) const {
+    if (writer_ != nullptr) writer_->add(name, log);
   }
 
  private:

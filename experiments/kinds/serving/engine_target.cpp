@@ -45,6 +45,15 @@ serving::StepEntry step_entry_of(const engine::StepReport& step) {
           .repeated_tokens = step.repeated_tokens};
 }
 
+std::vector<serving::KernelEntry> kernel_entries_of(const OperationLog& operations,
+                                                    double start_s) {
+  std::vector<serving::KernelEntry> entries;
+  for (const OperationTime& operation : operations.times())
+    if (const double begin_s = seconds(operation.begin_ns) - start_s; begin_s >= 0)
+      entries.push_back({operation.name, begin_s, seconds(operation.end_ns) - start_s});
+  return entries;
+}
+
 bool EngineTarget::flush() {
   for (const std::string& name : prefixes_) engine_.drop_prefix(name);
   prefixes_.clear();

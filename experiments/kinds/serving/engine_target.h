@@ -1,11 +1,13 @@
 // Our own engine as the target of a serving run, stepped in the caller's thread by the run's clock.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "core/device/operation_log.h"
 #include "core/engine/engine.h"
 #include "core/engine/step_time_model.h"
 #include "experiments/serving/clock.h"
@@ -17,6 +19,12 @@ namespace reprise::experiments {
 // the report does not have it.
 [[nodiscard]] serving::StepEntry step_entry_of(const engine::StepReport& step);
 [[nodiscard]] serving::Outcome outcome_of(engine::FinishReason finish);
+
+// The operations that a trace keeps of each run: about 12 MB of its file.
+inline constexpr size_t kMostTracedOperations = size_t{1} << 17;
+// Converts the operations that began after `start_s`, the start of a run by the steady clock.
+[[nodiscard]] std::vector<serving::KernelEntry> kernel_entries_of(const OperationLog& operations,
+                                                                  double start_s);
 
 // Engine and clock must outlive it and show the same time: EngineOptions::clock_ns is the clock's
 // time in nanoseconds.

@@ -9,6 +9,7 @@
 #include "core/device/memory.h"
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/serving/answer_accuracy.h"
+#include "experiments/kinds/serving/engine_target.h"
 #include "experiments/kinds/serving/method_run.h"
 #include "experiments/kinds/serving/rate_search.h"
 #include "experiments/kinds/serving/serving_agreement.h"
@@ -175,7 +176,7 @@ std::optional<Measurement> ServingKind::search(
 
 void ServingKind::trace_to(serving::TraceWriter& writer) {
   TracedKind::trace_to(writer);
-  operations_ = std::make_unique<OperationLog>(serving::kMostTracedOperations);
+  operations_ = std::make_unique<OperationLog>(kMostTracedOperations);
   bench_.record_operations(*operations_);
 }
 
@@ -227,10 +228,11 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine
       if (operations_ != nullptr) operations_->clear();
       serving::RunResult result = method_run.run(stop);
       Measurement measured = method_run.measurement(result, machine);
+      if (operations_ != nullptr)
+        result.log.kernels = kernel_entries_of(*operations_, result.log.start_s);
       trace(fmt::format("{} {}, repetition {}", group.label, label_of(group.methods[m]),
                         repetition + 1),
-            result.log,
-            operations_ == nullptr ? std::span<const OperationTime>() : operations_->times());
+            result.log);
       rates[m].push_back(throughput_rps(measured));
       if (repetition > 0) continue;
       measurements.push_back(std::move(measured));

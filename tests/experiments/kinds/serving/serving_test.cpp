@@ -219,6 +219,21 @@ TEST_F(Serving, ATightBudgetPreemptsAndChangesNoToken) {
   }
 }
 
+TEST(TracedKernels, AreThoseOfTheRun) {
+  OperationLog log(3);
+  log.add("norm", 900'000'000, 1'500'000'000);  // of the warm-up
+  log.add("attention", 1'250'000'000, 1'500'000'000);
+  log.add("sampling", 1'500'000'000, 2'000'000'000);
+  log.add("norm", 2'000'000'000, 2'500'000'000);  // beyond the three that are kept
+  const std::vector<serving::KernelEntry> kernels = kernel_entries_of(log, /*start_s=*/1);
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_STREQ(kernels[0].name, "attention");
+  EXPECT_DOUBLE_EQ(kernels[0].start_s, 0.25);
+  EXPECT_DOUBLE_EQ(kernels[0].end_s, 0.5);
+  log.clear();
+  EXPECT_TRUE(kernel_entries_of(log, 0).empty());
+}
+
 // The spans of requests, steps and kernels lie within those of the run.
 TEST_F(Serving, TracesHavePreemptionsAndKernels) {
   const std::filesystem::path path =

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "core/device/operation_log.h"
 #include "experiments/framework/kind.h"
 #include "experiments/kinds/shared/bench.h"
 #include "experiments/serving/plan.h"

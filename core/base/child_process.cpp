@@ -54,7 +54,7 @@ void read_both(const Pipe& out, const Pipe& err, ChildResult& result, const std:
   }
 }
 
-// The end of a program's standard error, where the reason usually stands.
+// The end of a program's standard error, which usually states the reason of a failure.
 std::string last_words(const std::string& err) {
   constexpr size_t kMost = 400;
   std::string text = err.substr(err.size() > kMost ? err.size() - kMost : 0);
@@ -177,7 +177,7 @@ std::string ChildDialogue::next_line(const std::atomic<bool>& stop) {
       const ssize_t count =
           ::send(files[2].fd, unwritten_.data(), unwritten_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (count > 0) unwritten_.erase(0, static_cast<size_t>(count));
-      // If the program has ended, the end of its output will tell more than this error.
+      // If the program has ended, the end of its output explains more than this error.
       if (count < 0 && errno != EAGAIN && errno != EINTR) unwritten_.clear();
     }
   }

@@ -62,16 +62,17 @@ class ChildDialogue {
   // Writes `line` and a newline to the program's standard input, and returns the next line of its
   // standard output. Throws as next_line() does.
   std::string ask(const std::string& line, const std::atomic<bool>& stop);
-  // Returns the next line of the program's standard output without the newline. Throws Error with
-  // the program's name if the program ends before the line does (then with the end of its standard
-  // error), or if the line exceeds 64 MiB. Once `stop` is true, throws Interrupted.
+  // Returns the next line of the program's standard output without the newline. Throws Error naming
+  // the program if the line exceeds 64 MiB, or if the program ends before it completes the line
+  // (the error then includes the end of its standard error). Throws Interrupted once `stop` is
+  // true.
   std::string next_line(const std::atomic<bool>& stop);
 
  private:
   struct Ends;
   std::string name_;
   std::unique_ptr<Ends> ends_;
-  std::string unwritten_, out_, err_;  // input not taken yet; output not returned yet; last errors
+  std::string unwritten_, out_, err_;  // input to write; output to return; recent standard error
 };
 
 struct ChildResult {

@@ -5,8 +5,8 @@
 
 namespace reprise {
 
-// <prefix> of the running executable <prefix>/bin/NAME, with symbolic links resolved: the folder of
-// an installation, wherever it was moved to, or of a build. Throws Error if /proc is not there.
+// The folder that contains bin/NAME of the running program, with symbolic links resolved: a build,
+// or an installation, which may have been moved. Throws Error if /proc does not exist.
 std::filesystem::path program_prefix();
 
 }  // namespace reprise

@@ -12,10 +12,9 @@ struct PythonLibrary {
   std::string package;  // Debian package that holds it: "python3-matplotlib"
 };
 
-// The interpreter that REPRISE_PYTHON names, if it is set; else the first of `python3` on the PATH
-// and /usr/bin/python3 that can import the library; nothing if neither can. Throws Error, with the
-// remedy, if REPRISE_PYTHON names a program that is no Python or lacks the library: no other is
-// tried then.
+// Returns the interpreter that REPRISE_PYTHON names, if it is set; else the first of `python3` on
+// the PATH and /usr/bin/python3 that can import the library; nullopt if neither can. Throws Error,
+// with the remedy, if REPRISE_PYTHON names a program that cannot import the library.
 std::optional<std::string> find_python(const PythonLibrary& library);
 
 // Throws Error as find_python() does if REPRISE_PYTHON is set but cannot be used.

@@ -12,8 +12,8 @@ namespace reprise {
 // under a real-time policy and before Linux 6.12. Programs call it, libraries do not.
 void ask_for_short_slices();
 
-// The slice that the calling thread asked for, in ns; 0 if it asked for none. Empty if the system
-// does not tell.
+// The slice that the calling thread asked for, in ns; 0 if it asked for none; nullopt if the system
+// does not report it.
 std::optional<uint64_t> asked_slice_ns();
 
 }  // namespace reprise

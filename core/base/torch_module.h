@@ -1,7 +1,7 @@
 // Loads those shared libraries of this project that use libtorch. The program itself is not linked
-// to libtorch: its 450 MB would be loaded at each start, and the oneDNN inside it exports the same
-// template instances as the program's, so either might run the other's code. (With RTLD_DEEPBIND
-// libtorch finds its own first.)
+// to libtorch: it would load 450 MB at each start, and libtorch contains a oneDNN that exports the
+// same template instances as the program's oneDNN, so each could run the other's code. (Modules are
+// loaded with RTLD_DEEPBIND, so that libtorch finds its own oneDNN first.)
 #pragma once
 
 #include <filesystem>

@@ -103,7 +103,7 @@ class Value {
 [[nodiscard]] std::string text_of(const Fields& fields, const std::string& name,
                                   const std::string& fallback = "");
 
-// Sets the fields of `more` in `fields`, replacing those of the same names.
+// Copies the fields of `more` into `fields`, replacing fields of the same names.
 void update(Fields& fields, const Fields& more);
 
 }  // namespace reprise

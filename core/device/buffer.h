@@ -57,9 +57,9 @@ class AlignedBuffer {
   size_t mapped_bytes_ = 0;  // 0 if the C allocator gave the memory
 };
 
-// Memory of any device; move-only, zero-filled. data() is an address on that device, which the host
-// must not read unless it is the CPU. Throws Error as AlignedBuffer and DeviceRuntime::allocate()
-// do.
+// Memory of any device; move-only, zero-filled. data() is an address on that device; the host may
+// read it only if the device is the CPU. Throws Error as AlignedBuffer and
+// DeviceRuntime::allocate() do.
 class Buffer {
  public:
   Buffer() = default;

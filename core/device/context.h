@@ -32,13 +32,13 @@ struct Context {
   // the other formats' default, one row took 1.06 times as long (Zen 5, 32 MiB matrices from
   // memory).
   WeightFetch weights_bf16, weights_f32 = {.bytes = 0}, weights_codes;
-  // Prefetch of bf16 weights on AVX512-BF16 in products of 5 to 18 rows, and of more rows.
+  // Prefetch of bf16 weights on AVX512-BF16: products of 5 to 18 rows, and of 19 or more.
   WeightFetch batch_bf16 = {.bytes = 8 << 10}, large_batch_bf16 = {.bytes = 32 << 10};
   // True: the bits of a row's results depend on the tokens of its sequence up to it alone, not on
   // the other rows of a step or on the steps into which its sequence was cut. Decoders on the CPU
   // support this, at a cost in speed (docs/engine.md).
   bool is_batch_invariant = false;
-  OperationLog* operations = nullptr;      // gets the time of each operation; null: none does
+  OperationLog* operations = nullptr;      // receives the time of each operation; null: no log
   std::shared_ptr<DeviceRuntime> runtime;  // runtime of `device`; null for the CPU
 
   // All cores that this process may run on, the best instruction set, and the prefetches that the
@@ -61,8 +61,8 @@ std::optional<WeightFetch> given_weight_fetch();
 
 // Calls fn(item, worker) once for each item of [0, items), worker in [0, context.threads). Items
 // are handed out one by one, so results must not depend on which worker takes an item. A nested
-// call runs on its caller's thread. After the first exception no more items are handed out, and it
-// is rethrown here.
+// call runs on its caller's thread. After an exception no more items are handed out, and
+// parallel_for() rethrows the first one.
 template <typename Fn>
 void parallel_for(const Context& context, int64_t items, Fn&& fn) {
   using Callable = std::remove_reference_t<Fn>;

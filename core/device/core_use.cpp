@@ -60,8 +60,8 @@ double stolen_ms() {
 }  // namespace
 
 double CoreUse::lost_ms() const {
-  // Stolen time comes in steps of 10 ms, so in a short measurement it only tells that some was
-  // taken.
+  // Stolen time comes in steps of 10 ms, so in a short measurement it only shows that some time was
+  // stolen.
   return std::max({0.0, waited_ms - background_ms, std::min(stolen_ms, wall_ms)});
 }
 

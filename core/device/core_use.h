@@ -30,7 +30,7 @@ struct CoreUse {
 CoreUse operator-(const CoreUse& end, const CoreUse& begin);
 
 // Use since the start of the system or the process: only differences mean something. Values that
-// the system does not tell are 0. Takes about 30 us and 20 us more for each thread, so call it
+// the system does not report are 0. Takes about 30 us, plus 20 us for each thread, so call it
 // outside of what is timed.
 CoreUse core_use_now();
 

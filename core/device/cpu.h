@@ -20,7 +20,7 @@ Isa best_isa();
 // True if the set has AVX512-BF16's dot product, which processors with AMX have too.
 [[nodiscard]] constexpr bool has_bf16_dot(Isa isa) { return isa >= Isa::kAvx512Bf16; }
 
-// Facts about the processor, as the system tells them.
+// Facts about the processor, as the system reports them.
 struct CpuFacts {
   std::string model;                                  // such as "AMD EPYC 9654 96-Core Processor"
   int logical_cores = 0;                              // cores that this process may run on

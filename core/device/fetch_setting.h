@@ -10,7 +10,7 @@ namespace reprise {
 
 // No value is best everywhere: processors differ in how many misses a core keeps in flight, for L1
 // and for L2. Calibration (core/kernels/calibration) measures the best setting; the defaults below
-// hold where it did not run.
+// are used on machines without a calibration.
 struct FetchSetting {
   enum class Level : uint8_t { kL1, kL2 };
   enum class Near : uint8_t { kLoad, kPrefetch };
@@ -44,8 +44,8 @@ std::string text_of(const FetchSetting& setting);
 // least 64 with ":twice").
 FetchSetting parse_fetch(std::string_view text);
 
-// "level:bytes", such as "l2:4096". parse_weight_fetch() throws Error for another level than l1 and
-// l2 and for more than 65536 bytes.
+// "level:bytes", such as "l2:4096". parse_weight_fetch() throws Error unless the level is l1 or l2
+// and there are at most 65536 bytes.
 std::string text_of(const WeightFetch& fetch);
 WeightFetch parse_weight_fetch(std::string_view text);
 

@@ -17,7 +17,7 @@ struct FetchChoice {
   struct Trial {
     std::string setting;
     double read_gb_s = 0;
-    double speedup = 0;             // over the default, median of the rounds
+    double speedup = 0;             // against the default setting; median of the rounds
     std::optional<int64_t> rounds;  // absent in older records
 
     template <typename Self, typename Visitor>
@@ -45,8 +45,8 @@ struct FetchChoice {
 
 struct FetchChoices {
   FetchChoice bf16, f32;  // for keys of this dtype, in attention with few rows
-  // weights_*: for weights of this format in products of few rows. batch_bf16, large_batch_bf16:
-  // for bf16 weights in products of 5 to 18 rows, and of more. Absent in records of older programs.
+  // weights_*: for weights of this format in products of few rows. batch_bf16: for bf16 weights in
+  // products of 5 to 18 rows; large_batch_bf16: 19 rows or more. Absent in older records.
   std::optional<FetchChoice> weights_bf16, weights_f32, weights_codes, batch_bf16, large_batch_bf16;
 
   template <typename Self, typename Visitor>

@@ -37,18 +37,18 @@ double value_of(const MachineLimits& limits, Limit limit);  // GB/s or GFLOP/s
 // rates, and other programs on the machine, than the work that is compared with the limit.
 class MachineProbe {
  public:
-  // Fills a buffer of one to four parts, each six times the size of all L3 caches and at least
-  // 128 MiB, as far as they fit into a quarter of the available memory. Parts after the first must
-  // fit into 2 GiB. Takes some tenths of a second, or seconds if the L3 is large.
+  // Fills a buffer of one to four parts. A part has six times the size of all L3 caches, but at
+  // least 128 MiB. All parts together take at most a quarter of the available memory, and several
+  // parts at most 2 GiB. Takes some tenths of a second, or seconds if the L3 is large.
   explicit MachineProbe(const Context& context);
   // The limit in GB/s or GFLOP/s: the best of all trials that begin within `budget_s`, at least
   // three. Not for limits of a GPU.
   [[nodiscard]] double measure(Limit limit, double budget_s) const;
-  // One trial of some milliseconds, which may be disturbed. Take one beside each piece of work and
-  // use the median of the ratios. Each trial of kDramRead reads another part of the buffer:
-  // when each trial read the same part, an L3 larger than the system reports kept some of it, and
-  // the rate was up to 1.36 times too high (Zen 5). A trial also evicts everything else from the
-  // caches, so that the work that follows finds its data in memory, as a model's layer does.
+  // One trial of some milliseconds, which may be disturbed: take one beside each piece of work and
+  // use the median of the ratios. Each trial of kDramRead reads another part of the buffer, since
+  // an L3 larger than the system reports keeps some of a part (on a Zen 5 the rate was up to 1.36
+  // times too high). A trial also evicts everything else from the caches, so that the work that
+  // follows finds its data in memory, as a model's layer does.
   [[nodiscard]] double sample(Limit limit) const;
   [[nodiscard]] size_t buffer_bytes() const { return buffer_.bytes(); }
 

@@ -1,4 +1,4 @@
-// Memory of this process and of the machine, as the operating system tells it.
+// Memory of this process and of the machine, as the operating system reports it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class MemoryError : public Error {
   double need_bytes_;
 };
 
-// The largest resident set of this process so far, in bytes (VmHWM); 0 if the system does not tell.
+// The largest resident set of this process so far, in bytes (VmHWM); 0 if it is not reported.
 int64_t peak_resident_bytes();
 // The resident set now, in bytes.
 int64_t resident_bytes();

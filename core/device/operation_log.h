@@ -27,7 +27,7 @@ class OperationLog {
     const size_t number = added_++;
     if (number < times_.size()) times_[number] = {name, begin_ns, end_ns};
   }
-  // In the order of their ends. Called while no operation runs, as is clear().
+  // The operations by their end times. Call this and clear() only while no operation runs.
   [[nodiscard]] std::span<const OperationTime> times() const {
     return std::span(times_).first(std::min<size_t>(added_, times_.size()));
   }

@@ -121,9 +121,9 @@ class Engine {
   // rows again. An empty function, the default, costs nothing.
   void observe_logits(LogitsObserver observer);
   // Admits requests and runs one step. If blocks are missing, sequences are preempted and later
-  // continue with the same tokens, except that models whose rotary angles depend on the length
-  // computed at once may give others. Throws Error for NaN logits and for the decoder's errors; the
-  // engine is then as before the step and may go on.
+  // continue with the same tokens (possibly with other tokens if the model's rotary angles depend
+  // on the length that is computed at once). Throws Error for NaN logits and for the decoder's
+  // errors; the engine is then as before the step and may go on.
   StepReport step();
   // True while requests wait or run, or an end has not been reported.
   [[nodiscard]] bool has_work() const;

@@ -89,8 +89,8 @@ enum class FinishReason : uint8_t {
 };
 [[nodiscard]] std::string name_of(FinishReason reason);
 
-// When each stage of a request happened, in nanoseconds of the engine's clock; kNotYet if it did
-// not. Latency counts from `intended`, so that a stalled engine cannot hide its queue.
+// When each stage of a request happened, in nanoseconds of the engine's clock; kNotYet for a stage
+// not reached. Latency counts from `intended`, so that a stalled engine cannot hide its queue.
 struct RequestTimes {
   int64_t intended = kNotYet;  // Request::arrival_ns
   int64_t submitted = kNotYet;
@@ -99,7 +99,7 @@ struct RequestTimes {
   int64_t done = kNotYet;
 };
 
-// A token of a request, its end, or both. Every submitted request ends with one event.
+// A token of a request, the request's end, or both. Every submitted request ends with one event.
 struct TokenEvent {
   RequestId request = 0;
   int32_t token = -1;  // -1: none
@@ -109,8 +109,8 @@ struct TokenEvent {
   FinishReason finish = FinishReason::kNone;
   // Complete in a request's last event.
   RequestTimes times = {};
-  // Prompt tokens whose states the method already had when the request was first admitted: leading
-  // ones, and those that were imported.
+  // Prompt tokens that already had states when the request was first admitted: leading tokens in
+  // the method's cache, and imported tokens.
   int32_t cached_tokens = 0;
   int32_t preemptions = 0;  // how often it was preempted
   std::string reason = {};  // set for kRefused

@@ -14,11 +14,11 @@ class RequestShaper {
   // Called by Engine::submit() before the request is checked. Throws Error if the request cannot be
   // served; the shaper then keeps nothing for it.
   virtual void shape(Request& request) = 0;
-  // Tells that the request has ended or was refused; its id may then be used again. Called once for
-  // each request that shape() returned from.
+  // Called once for each request for which shape() returned, when the request has ended or was
+  // refused. Its id may then be used again.
   virtual void done(RequestId /*id*/) {}
-  // True if the states of declared prefixes are imported, so that a request that begins with one
-  // computes at most the last token of it.
+  // True if the states of declared prefixes are imported, so that a request which begins with a
+  // declared prefix computes at most the prefix's last token.
   [[nodiscard]] virtual bool imports_prefixes() const { return false; }
 };
 

@@ -26,8 +26,8 @@ struct WaitingRequest {
 struct QueueRules {
   // A request that has waited this long since its arrival comes first; among several, the oldest.
   int64_t most_wait_ns = kNever;
-  // Otherwise, the oldest request that shares the longest prefix with a running sequence, or with
-  // the one that joined last, comes first. Prefixes are compared at 16, 32, 48, 64, 96, 128, ...
+  // Otherwise comes the oldest request that shares the longest prefix with a running sequence, or
+  // with the sequence that joined last. Prefixes are compared at 16, 32, 48, 64, 96, 128, ...
   // tokens.
   bool follows_prefixes = false;
   // Fills in WaitingRequest::cached_tokens, which costs a search of the cache per request.
@@ -70,8 +70,8 @@ class Scheduler {
   // Sets the rows of this step for each running sequence, at most its pending tokens. At least one
   // sequence must get rows.
   virtual void share(const StepView& view, std::span<int32_t> rows) = 0;
-  // Returns the index in view.running (two or more) of the sequence to preempt. One sequence, the
-  // same in every call until it ends, must never be chosen, so that the engine makes progress.
+  // Returns the index of the sequence to preempt in view.running, which has at least two. So that
+  // the engine makes progress, one particular sequence must not be chosen until it ends.
   [[nodiscard]] virtual size_t victim(const StepView& view) = 0;
 };
 
@@ -95,7 +95,7 @@ class PrefillFirstScheduler final : public FirstComeScheduler {
 };
 
 // Admits the request with the fewest tokens to compute first, which lowers the mean latency if
-// prompts differ. No other request overtakes one that has waited for most_wait_ns.
+// prompts differ in length. No request overtakes another that has waited for most_wait_ns.
 class ShortestPromptScheduler final : public FirstComeScheduler {
  public:
   explicit ShortestPromptScheduler(int64_t most_wait_ns) : most_wait_ns_(most_wait_ns) {}

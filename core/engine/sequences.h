@@ -31,7 +31,7 @@ struct Sequence {
   int64_t submission = 0;
   // Set if the scheduler's rules ask for them.
   std::vector<uint64_t> prefix_keys;  // prefix_keys() of the prompt
-  int32_t expected_tokens = 0;        // tokens found in the cache when it was queued
+  int32_t expected_tokens = 0;        // tokens found in the cache when the request was queued
   RequestTimes times;
   int32_t cached_tokens = 0, preemptions = 0;  // see TokenEvent
 

@@ -23,9 +23,9 @@ class WaitingQueue {
   // The values by which a sequence is ordered must not change while it waits.
   void add(Sequence& sequence);
   void remove(Sequence& sequence);
-  // Adds or removes a running sequence, with whose prefix waiting ones are compared. The sequence
-  // that joined last counts as running, even after its end, until another one joins: its prefix is
-  // then still preferred if all running sequences end at once.
+  // Adds or removes a running sequence; the prefixes of waiting sequences are compared with its
+  // prefix. The sequence that joined last counts as running, even after its end, until another one
+  // joins, so that its prefix stays preferred if all running sequences end at once.
   void add_running(const Sequence& sequence);
   void remove_running(const Sequence& sequence);
 
@@ -34,7 +34,7 @@ class WaitingQueue {
   // Returns the sequence that joins next by the scheduler's order and rules. The queue must not be
   // empty.
   [[nodiscard]] Sequence& head(int64_t now_ns) const;
-  // Returns the sequences whose deadline has passed, the earliest first. O(1) if there are none.
+  // Returns the ids of sequences whose deadline has passed, the earliest first. O(1) if none has.
   [[nodiscard]] std::vector<RequestId> expired(int64_t now_ns) const;
 
  private:

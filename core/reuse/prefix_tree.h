@@ -153,7 +153,7 @@ class PrefixTree {
   }
   // All chunk indices are below this one.
   [[nodiscard]] size_t chunk_index_end() const { return chunks_.size(); }
-  // True if a later match can find the chunk with all its tokens computed, or a pin holds it.
+  // True if a later match can find the chunk with all its tokens computed, or if it is pinned.
   [[nodiscard]] bool can_be_found(const Chunk& c) const;
   // Number of chunks of the path once the sequence has most_tokens tokens.
   [[nodiscard]] int32_t most_chunks(const TreeSequence& sequence) const;

@@ -100,8 +100,8 @@ class PlanContributor {
   // Appends segments and items after the method's. Must not change rows, row slots or what others
   // appended.
   virtual void append(StepBatch batch, kv::AttentionPlan& plan) = 0;
-  // True if the segments and items that it appended last also serve this step, provided that the
-  // step has the same sequences in the same rows, each one token further.
+  // True if the segments and items that this contributor appended last also serve this step, given
+  // that the step has the same sequences in the same rows, each one token further.
   [[nodiscard]] virtual bool goes_on(StepBatch /*batch*/) const { return false; }
 };
 
@@ -128,20 +128,20 @@ class PrefixKeeper {
   [[nodiscard]] virtual PrefixUse prefix_use(RequestId id) const = 0;
 };
 
-// Says where states lie in the pool, so that those of a preempted sequence can be copied out and
-// back (swapping). Sequences of a cache that is not relocatable are computed again.
+// Reports the places of states in the pool, so that a preempted sequence's states can be copied out
+// and back (swapping). Sequences of a cache that is not relocatable are computed again.
 class Relocatable {
  public:
   virtual ~Relocatable() = default;
-  // Appends to `runs` where the sequence's tokens [first_token, end_token), all of which have
-  // cache, lie in the pool. Sets is_computed of runs whose states are known to be computed.
+  // Appends to `runs` the places in the pool of the sequence's tokens [first_token, end_token), all
+  // of which have cache. Sets is_computed of runs whose states are known to be computed.
   virtual void locate(RequestId id, int32_t first_token, int32_t end_token,
                       const kv::BlockPool& pool, std::vector<kv::TokenRun>& runs) const = 0;
-  // Leading tokens that would stay cached if the sequence retired now, because others use them too;
-  // admit() reuses them as long as one of the others is there.
+  // Leading tokens that would stay cached if the sequence retired now, because other sequences use
+  // them too; admit() reuses them as long as one of these sequences remains.
   [[nodiscard]] virtual int32_t lasting_tokens(RequestId /*id*/) const { return 0; }
-  // Tells that the states of the sequence's tokens [first_token, end_token) have been written to
-  // the places that locate() gave. The sequence was just admitted, and all tokens before are
+  // Called when the states of the sequence's tokens [first_token, end_token) have been written to
+  // the places that locate() gave. The sequence was just admitted, and all tokens before these are
   // computed.
   virtual void restored(RequestId /*id*/, int32_t /*first_token*/, int32_t /*end_token*/) {}
 };
@@ -167,11 +167,11 @@ class SequenceCache {
 
   // ---- Sequences. All calls come from the scheduler's thread. ----
 
-  // Finds or takes cache for the tokens that a sequence has; reserve() takes cache for generated
-  // ones. Throws Error if the id is in use.
+  // Finds or takes cache for the tokens that a sequence has so far; reserve() takes cache for the
+  // tokens that it generates later. Throws Error if the id is in use.
   virtual Admission admit(const NewSequence& sequence, kv::BlockPool& pool) = 0;
   // Leading tokens that admit() would reuse for the sequence now, for policies that order the queue
-  // by the work left. 0 if the method cannot tell.
+  // by the tokens left to compute. 0 if the method does not know.
   [[nodiscard]] virtual int32_t tokens_in_cache(const NewSequence& /*sequence*/) const { return 0; }
   // Ends a sequence, finished or not, and releases every block that only it holds.
   virtual void retire(RequestId id, kv::BlockPool& pool) = 0;
@@ -190,7 +190,7 @@ class SequenceCache {
   // step failed. Returns false if blocks are missing: the step is composed anew after sequences
   // have released some.
   [[nodiscard]] virtual bool reserve(StepBatch /*batch*/, kv::BlockPool& /*pool*/) { return true; }
-  // Returns true if `plan` is the method's last plan and has been brought to this batch, rows
+  // Returns true if `plan` is the method's last plan and has been updated for this batch, rows
   // included. If false, the plan is built anew, whatever this call changed in it.
   [[nodiscard]] virtual bool advance(StepBatch /*batch*/, const kv::BlockPool& /*pool*/,
                                      kv::AttentionPlan& /*plan*/) {
@@ -200,8 +200,7 @@ class SequenceCache {
   // appends the segments and items by which they read. A row without a slot is not stored. See
   // write_plan().
   virtual void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan) = 0;
-  // Tells that the KV states of the step's rows are in the cache. Not called for a step that
-  // failed.
+  // Called when the KV states of the step's rows are in the cache, but not for a step that failed.
   virtual void computed(StepBatch /*batch*/, kv::BlockPool& /*pool*/) {}
 
   virtual void report(const MetricSink& sink) const = 0;  // e.g. "reused_tokens", "shared_kv_bytes"

@@ -18,9 +18,9 @@ struct EmbedSettings {
 };
 
 // Settings for a model's folder. A sentence-transformers folder states them; white space around
-// texts is removed. Other folders: the mean of an encoder's states, or a decoder's last state, not
-// normalized. A text has at most as many tokens as the model has positions. Throws Error as
-// read_sentence_folder() does; `config` is that of the folder's model.
+// texts is removed. For other folders, the vector is the mean of an encoder's states or a decoder's
+// last state, not normalized. A text has at most as many tokens as the model has positions. Throws
+// Error as read_sentence_folder() does; `config` is that of the folder's model.
 EmbedSettings settings_of(const std::string& folder, const model::ModelConfig& config);
 
 // Returns the folder of the model itself: `folder`, or the subfolder that its modules.json names.

@@ -12,7 +12,7 @@
 
 namespace reprise::sentence {
 
-// If several modes are used, their vectors stand side by side in this order.
+// If several modes are used, their vectors are concatenated in this order.
 enum class PoolingMode : uint8_t {
   kCls,             // the first token's state
   kMax,             // the largest value of each dimension
@@ -23,8 +23,8 @@ enum class PoolingMode : uint8_t {
 };
 // Returns "cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean" or "lasttoken".
 std::string_view name_of(PoolingMode mode);
-// Accepts the names above and "last". Throws Error with the nearest name for another; `where` says
-// where the name stands.
+// Accepts the names above and "last". Throws Error with the nearest name for any other; `where` is
+// the place of the name in a file, for this error.
 PoolingMode parse_pooling(std::string_view name, const std::string& where);
 
 struct Pooling {
@@ -35,7 +35,7 @@ struct Pooling {
   [[nodiscard]] int64_t width(int64_t hidden) const {
     return static_cast<int64_t>(modes.size()) * hidden;
   }
-  // The states that pool() needs: all, or one token's if no mode looks at others.
+  // The states that pool() needs: those of all tokens, or of one if no mode reads any other.
   [[nodiscard]] model::HiddenOf needed() const;
   // For messages, e.g. "mean, normalized".
   [[nodiscard]] std::string text() const;

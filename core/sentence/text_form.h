@@ -14,7 +14,7 @@ namespace reprise::sentence {
 // Text put around each text: "before{text}after".
 struct Prompt {
   std::string before, after;
-  // Throws Error unless "{text}" occurs exactly once. `where` says where the prompt stands.
+  // Throws Error unless "{text}" occurs exactly once. `where` names the prompt in this error.
   static Prompt parse(std::string_view given, const std::string& where);
 };
 
@@ -44,8 +44,9 @@ class TextTokenizer {
   // an empty or blank text, and for one too long if may_cut is false or a prompt follows it (which
   // would be lost).
   [[nodiscard]] TextTokens tokens_of(std::string_view text) const;
-  // Bytes of a text that tokens_of() reads. A longer text is cut in any case, so its first bytes
-  // stand for it; if they have too few tokens (white space, which makes none), that is an error.
+  // Bytes of a text that tokens_of() reads. A longer text must be cut in any case, so its other
+  // bytes are not read; if the first ones give too few tokens (as white space does), that is an
+  // error.
   [[nodiscard]] size_t most_bytes() const { return most_bytes_; }
 
  private:

@@ -6,7 +6,7 @@
 // eviction policy. Without a disk tier, evicted segments are lost.
 //
 // Keys are compared as a whole: a segment of another model, tokenizer, schema or dtype is never
-// returned. After a restart the files tell the cost and, to the minute, the last use.
+// returned. After a restart, cost and last use (to the minute) are read from the files.
 //
 // Thread-safe. Several processes may use one directory: files are written atomically, one process
 // writes at a time, and each finds the others' segments when it asks for their keys or makes room.

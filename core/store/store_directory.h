@@ -20,10 +20,10 @@
 
 namespace reprise::kv {
 
-// Throws NewerFormatError if a newer version of this program made the folder. A folder without
-// store.json is accepted: it is empty or of format 1. So is one whose store.json is damaged,
-// because each segment's file tells its own format; the result then says what is wrong, otherwise
-// it is "".
+// Throws NewerFormatError if a newer version of this program made the folder. Accepts a folder
+// without store.json, since it is empty or of format 1. Also accepts a damaged store.json, since
+// each segment's file contains its own format; the result then describes the damage, otherwise it
+// is "".
 std::string check_store_format(const std::filesystem::path& folder);
 // Writes store.json if it is missing or damaged.
 void mark_store_format(const std::filesystem::path& folder);

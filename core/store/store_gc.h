@@ -11,10 +11,10 @@
 
 namespace reprise::kv {
 
-// Files of writers that died are always removed. Among the segments of `model` and `schema`, those
-// unused for `unused_s` are removed, and the least recently used until all segments of the folder
-// take at most `budget_bytes`. If neither is given, all segments of `model` and `schema` are
-// removed, provided that one of these is given.
+// Files of writers that died are always removed. Of the segments of `model` and `schema`, those
+// unused for `unused_s` are removed, then the least recently used ones until all segments of the
+// folder take at most `budget_bytes`. Without `unused_s` and `budget_bytes`, all segments of
+// `model` and `schema` are removed, unless both of these are "" too.
 struct GcOptions {
   std::optional<int64_t> budget_bytes;
   std::optional<int64_t> unused_s;

@@ -152,7 +152,7 @@ void check_alternation(const ChatTemplate& chosen, std::span<const ChatMessage> 
           chosen.name, i + 1, turns[i].role);
 }
 
-// Returns a message as it stands in its turn. `before` is a system text to put in front of it.
+// Returns a message's text as its turn contains it. `before` is a system text to put first.
 std::string content_of(const ChatTemplate& chosen, const ChatMessage& message,
                        const std::string& before) {
   std::string text = before + message.content;

@@ -1,4 +1,4 @@
-// A value inside a JSON file together with where it stands, so that every error can name both.
+// A value inside a JSON file together with its file and path, so that every error can name both.
 #pragma once
 
 #include <string>

@@ -35,7 +35,7 @@ class Model {
   [[nodiscard]] virtual const Vocabulary& vocabulary() const = 0;
 };
 
-// Supports BPE and WordPiece. Older files have no "type"; there the keys tell which model it is.
+// Supports BPE and WordPiece. Older files have no "type"; their keys show which model it is.
 std::unique_ptr<Model> make_model(const JsonPlace& place);
 
 }  // namespace reprise::tokenizer

@@ -1,5 +1,5 @@
-// The tokenizer of a SentencePiece model (tokenizer.model), as Llama 1 and 2, Mistral, Gemma and T5
-// have it.
+// The tokenizer of a SentencePiece model (tokenizer.model), which Llama 1 and 2, Mistral, Gemma and
+// T5 use.
 #pragma once
 
 #include <memory>

@@ -29,8 +29,8 @@ struct SentencePieceModel {
   bool adds_dummy_prefix = true, removes_extra_spaces = true;
 
   // True for a Llama-like model (BPE, byte fallback, identity rules) that removes extra spaces only
-  // because this is the trainer's default. It is loaded so that it keeps them, as llama2.c,
-  // llama.cpp and the tokenizer.json made from such a model do.
+  // because this is the trainer's default. Such a model is loaded so that it keeps extra spaces, as
+  // llama2.c, llama.cpp and the tokenizer.json made from such a model do.
   [[nodiscard]] bool drops_spaces_by_default() const {
     return model_type == 2 && has_byte_fallback && normalizer_name == "identity" &&
            removes_extra_spaces;

@@ -14,9 +14,9 @@ namespace reprise {
 // Encodes a text, and the same text followed by others, without encoding its beginning again.
 //
 // encode() tokenizes only the last lines of the text and what follows them. If eight tokens in a
-// row of the result also stand in tokens(), the two lists are joined there; otherwise everything is
-// encoded. The joined list is exact: BPE depends only on adjacent tokens, and each adjacent pair
-// lies within one of the two lists. Other tokenizers encode each word by itself.
+// row of the result also occur in tokens(), the two lists are joined there; otherwise the whole
+// text is encoded. The joined list is exact: BPE depends only on adjacent tokens, and each adjacent
+// pair lies within one of the two lists. Other tokenizers encode each word by itself.
 class SharedText {
  public:
   // `tokenizer` must outlive this. Throws Error as Tokenizer::encode().

@@ -2,8 +2,8 @@
 //
 // A decode step of a model is hundreds of kernels of a few microseconds each, which a host can
 // hardly launch as fast as the device runs them. Steps of the same shape make the same launches
-// with the same arguments, if what changes (tokens, positions, the schedule's arrays) is copied to
-// fixed memory before.
+// with the same arguments, provided that changing data (tokens, positions, the schedule's arrays)
+// are first copied to memory at fixed addresses.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -35,7 +35,7 @@ class MemoryPool {
   [[nodiscard]] int64_t used_bytes() const { return used_bytes_; }  // sum of size_class()
   [[nodiscard]] int64_t peak_bytes() const { return peak_bytes_; }  // the most used at once
   [[nodiscard]] int64_t held_bytes() const { return used_bytes_ + waiting_bytes_; }
-  // Bytes that take() could still give in all, as far as the device tells.
+  // Bytes that take() could still give in all, as far as the device reports its free memory.
   [[nodiscard]] int64_t available_bytes() const;
 
  private:

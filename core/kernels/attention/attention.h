@@ -75,13 +75,14 @@ class AttentionWorkspace {
 };
 
 // out = softmax(scale * q k^T + bias + mask) v by the plan, for one layer. Rows that the schedule
-// computes in one part are finished in place; the others go through partial results, merged in part
-// order, so results do not depend on the number of threads. With Reduction::kDirect, however, the
-// last bits may differ between runs with several threads. With a batch-invariant context, a row's
-// bits do not depend on the other rows of the plan. Each item is computed in the arithmetic
-// of its cache: with bf16 keys and values, and a processor with the bf16 dot product, q and the
-// softmax weights are rounded to bf16 and products accumulate in f32; otherwise everything is f32.
-// A row that sees no key yields 0. The plan must be finished and the rows' own keys written.
+// computes in one part are finished in place. All other rows get partial results, which are merged
+// in part order, so results do not depend on the number of threads. With Reduction::kDirect,
+// however, the last bits may differ between runs with several threads. With a batch-invariant
+// context, a row's bits do not depend on the other rows of the plan.
+// Each item is computed in the arithmetic of its cache: with bf16 keys and values, and a processor
+// with the bf16 dot product, q and the softmax weights are rounded to bf16 and products accumulate
+// in f32; otherwise everything is f32. A row that sees no key yields 0. The plan must be finished
+// and the rows' own keys written.
 void attention(const AttentionStep& step, int64_t layer, const QueryView& q, const OutputView& out,
                AttentionWorkspace& workspace, const Context& context);
 // attention() of one layer, with a schedule built in the workspace. Throws ShapeError if heads %

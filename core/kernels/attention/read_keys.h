@@ -1,4 +1,4 @@
-// Reads a step's keys and values without computing, to measure what memory allows its attention.
+// Reads a step's keys and values without computing, to measure how fast memory delivers them.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct ReadKeys {
 // Reads one layer's keys and values of every item, with the tasks and in the order of attention():
 // tile by tile, in a tile several heads at a time, the keys block by block and then the values. The
 // same threads read the same bytes of the same pages, so its time is a lower bound for attention
-// limited by memory. Masked keys are read too. If an item's rows make several tasks, the first
-// reads it; if several units share a kv head, the first does. Only the hardware prefetches.
+// limited by memory. Masked keys are read too. If several tasks of an item, or several units, need
+// the same keys, only the first reads them. Only the hardware prefetches.
 ReadKeys read_keys(const AttentionStep& step, int64_t layer, const Context& context);
 
 }  // namespace reprise::kernels

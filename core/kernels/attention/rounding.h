@@ -62,10 +62,10 @@ class ExactHeadSums {
 // `sums` is not included.
 [[nodiscard]] double mean_error(const ExactHead& head, const Rounding& rounding);
 
-// The largest || o - o' || of a head that rounding explains. Its square is a sum of about
-// n = min(weight_keys, head_dim) independent squares. Its root stays below (1 + 5 / sqrt(n)) times
-// mean_error() in all but one of 10^6 heads. (bf16 on AVX512-BF16: at most 0.66 of the bound in
-// 10^5 heads of 1 to 4096 keys.)
+// Upper bound on || o - o' || of a head from rounding alone. The square of this distance is a sum
+// of about n = min(weight_keys, head_dim) independent squares, so the distance stays below (1 + 5 /
+// sqrt(n)) times mean_error() in all but one of 10^6 heads. (bf16 on AVX512-BF16: at most 0.66 of
+// the bound in 10^5 heads of 1 to 4096 keys.)
 //
 // A kernel that leaves out key j moves o by p_j / (1 - p_j) || v_j - o ||. A check finds this in
 // every head in which the distance exceeds the bound: in bf16 with 1000 keys, in four of five

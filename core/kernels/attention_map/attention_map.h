@@ -51,8 +51,8 @@ void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView
 
 // out[r, h] = sum over the keys k that row r sees of map[h, r, k] * v_k, where v_k is the value of
 // kv head h / (heads / kv_heads) in the cache. Keys beyond a causal mask are left out, whatever the
-// map says. `maps` cover the rows of the plan once, in order. Throws ShapeError if a map has other
-// heads than `heads`, or fewer keys than one of its rows sees. Sums are f32; bf16 maps are not
+// map says. `maps` cover the rows of the plan once, in order. Throws ShapeError if a map does not
+// have `heads` heads, or has fewer keys than one of its rows sees. Sums are f32; bf16 maps are not
 // converted. A device rounds weights to the cache's type, throws as attention_map() does, and
 // accepts maps in its own memory and on the CPU, which are copied.
 void apply_map(const kv::AttentionPlan& plan, int64_t layer, std::span<const RowMap> maps,

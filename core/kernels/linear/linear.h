@@ -42,14 +42,15 @@ struct LinearCall {
   DType out_dtype = DType::kF32;
   bool accumulate = false;
 
-  // Sums accumulate in f32. With m <= kStreamedRows, or m <= 64 for bf16 on AVX512-BF16, our own
-  // kernels stream the weights; in bf16 with AMX, they multiply any m > 1 in tiles. Larger m use
-  // oneDNN's product in tiles, or our kernels if oneDNN has none for this processor (bf16 without
-  // AVX512-BF16, and f32 without AVX-512).
-  // Results do not depend on the number of threads. A row's bits do not depend on m where our
-  // kernels compute in f32, or with AMX for m > 1; oneDNN does not promise that. With a
-  // batch-invariant context they never depend on m: one of our kernels takes any m (in bf16 the
-  // kernel for many rows, in AMX's tiles also for m = 1), and codes are never expanded.
+  // Sums accumulate in f32. With m <= kStreamedRows, or m <= 64 for bf16 on AVX512-BF16, the
+  // kernels in cpu/ stream the weights; in bf16 with AMX, they multiply any m > 1 in tiles. Larger
+  // m use oneDNN's product in tiles, or the kernels in cpu/ if oneDNN has none for this processor
+  // (bf16 without AVX512-BF16, and f32 without AVX-512).
+  // Results do not depend on the number of threads. A row's bits do not depend on m where the
+  // kernels in cpu/ compute in f32, or with AMX for m > 1; oneDNN does not promise that. With a
+  // batch-invariant context a row's bits never depend on m: one of the kernels in cpu/ takes any m
+  // (in bf16 the kernel for many rows, in AMX's tiles also for m = 1), and codes are never
+  // expanded.
   //   Codes: with m <= kCodedRows, or m <= kManyCodedRows for bf16 on AVX512-BF16 without AMX, rows
   // are multiplied with the codes as they are read, and a group's sum with its scale (in bf16,
   // NF4's quantiles are rounded). For larger m, panels are expanded to plain weights of the input
@@ -57,9 +58,10 @@ struct LinearCall {
   void run(const WeightRows& w, LinearWorkspace& workspace, const Context& context) const;
 
   static constexpr int64_t kStreamedRows = 4;
-  // Up to kManyCodedRows, decoding takes a few per cent of the time, and our own product is as fast
-  // as oneDNN's; beyond, expanding is faster (one core of an AMD EPYC with AVX512-BF16, matrix
-  // [4096, 4096], 128 rows, relative to plain bf16 weights: 1.10 expanded, 1.04 from codes).
+  // Up to kManyCodedRows, decoding takes a few per cent of the time, and the product in cpu/ is as
+  // fast as oneDNN's; with more rows, expanding is faster. (One core of an AMD EPYC with
+  // AVX512-BF16, matrix [4096, 4096], 128 rows: 1.10 times the time of plain bf16 weights if
+  // expanded, 1.04 times from codes.)
   static constexpr int64_t kCodedRows = 8, kManyCodedRows = 128;
 };
 

@@ -56,7 +56,7 @@ class Weight {
   [[nodiscard]] Device device() const;
 
   // Rows [first, end) as a view. A view that begins at a multiple of 64 costs its share of the
-  // whole matrix. Other views cannot use oneDNN's products: our own kernels then compute any m.
+  // whole matrix. Other views cannot use oneDNN's products: kernels in cpu/ then compute any m.
   [[nodiscard]] WeightRows rows(int64_t first, int64_t end) const;
   operator WeightRows() const { return rows(0, rows()); }
 

@@ -37,9 +37,9 @@ inline constexpr double kLeastGain = 1.01;
 
 // Size of a buffer that is hardly ever found in a cache when it is read repeatedly: six times all
 // L3, because an L3 does not evict in order. (Zen 5: with only twice the L3, some settings seem
-// 1.28 times as fast as in memory.) At most an eighth of the free memory and 512 MiB a thread,
-// which take some tenths of a second to write: two cores share a processor's 480 MiB of L3 with
-// others.
+// 1.28 times as fast as in memory.) It is at most an eighth of the free memory and 512 MiB a
+// thread, because two cores may share an L3 of 480 MiB with others; writing 512 MiB takes some
+// tenths of a second.
 inline int64_t bytes_beyond_caches(int threads) {
   const CpuFacts& cpu = cpu_facts();
   const int64_t wanted = 6 * std::max<int64_t>(cpu.l3_bytes * cpu.l3_instances, 32 << 20);

@@ -58,7 +58,7 @@ class SafetensorsFile {
   std::map<std::string, SafetensorsEntry> entries_;
 };
 
-// The unparsed JSON header of a file, which tells files of one size apart without reading their
+// The unparsed JSON header of a file, which distinguishes files of equal size without reading their
 // data. Returns nullopt if the file ends before its header does, or if the header is longer than
 // kMaxHeaderBytes. Throws Error if the file cannot be opened.
 std::optional<std::string> safetensors_header_of(const std::filesystem::path& path);

@@ -85,7 +85,7 @@ class WeightSource {
   // Thread-safe.
   virtual void read_rows(const TensorSpec& tensor, int64_t first_row, int64_t end_row, DType dtype,
                          void* out) const = 0;
-  // Tells that the tensor will not be read again soon, so that its pages may leave memory.
+  // Announces that the tensor will not be read again soon, so that its pages may leave memory.
   virtual void release(const TensorSpec& tensor) const = 0;
 };
 

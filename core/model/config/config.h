@@ -54,8 +54,8 @@ struct RotaryConfig {
   // those that turn less than beta_slow times are interpolated; a ramp lies between.
   double beta_fast = 32.0, beta_slow = 1.0;
   bool has_whole_ramp = true;  // kYarn: the ramp begins and ends at whole pairs
-  // kLongRope: [dims / 2] divisors of the frequencies of sequences up to original_max_positions,
-  // and of longer ones.
+  // kLongRope: [dims / 2] divisors of the frequencies. `short_divisors` are for sequences of up to
+  // original_max_positions tokens, `long_divisors` for longer ones.
   std::vector<double> short_divisors, long_divisors;
   double attention_factor = 1.0;  // factor of cosines and sines; kYarn and kLongRope have one
 

@@ -90,8 +90,8 @@ RopeScaling parse_scaling(const JsonObject& json, const std::string& key, const 
   if (type == "llama3") return RopeScaling::kLlama3;
   if (type == "yarn") return RopeScaling::kYarn;
   if (type == "longrope" || type == "su") return RopeScaling::kLongRope;  // Phi-3's first name
-  // Sections of a head take the positions of a text, of rows and of columns; for text alone the
-  // three are equal, and so are the angles to those without sections.
+  // Sections of a head take the positions of a text, of rows and of columns. For text alone the
+  // three positions are equal, so the angles are the same as without sections.
   if (type == "mrope") return RopeScaling::kNone;
   raise(
       "{} is \"{}\", which is not supported: use default, linear, dynamic, llama3, yarn, longrope "
@@ -162,8 +162,8 @@ double read_factor(JsonObject& scaling, const RotaryConfig& rotary, int64_t max_
   return factor;
 }
 
-// Reads one dictionary of rope_scaling or rope_parameters.
-// `original_positions` is original_max_position_embeddings as the whole config.json has it.
+// Reads one dictionary of rope_scaling or rope_parameters. `original_positions` is
+// original_max_position_embeddings at the top level of config.json.
 void read_scaling(JsonObject scaling, int64_t max_positions, int64_t original_positions,
                   RotaryConfig& rotary) {
   // The caller reads the first two; the others mean nothing to some scalings.

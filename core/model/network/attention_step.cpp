@@ -13,7 +13,7 @@
 namespace reprise::model {
 namespace {
 
-// Tells a policy that splits attention when a part begins and ends; others are told nothing.
+// Announces the beginning and end of a part of attention to a policy that splits attention.
 class PartOf {
  public:
   PartOf(bool splits, const StepInput& step, int64_t layer, AttentionPart part)

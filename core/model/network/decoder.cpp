@@ -126,7 +126,7 @@ class Transformer final : public Decoder {
   }
 
   // True for a decode step on another device that computes the logits of all rows and needs nothing
-  // from the host meanwhile. Experts do: rows are sorted on the host.
+  // from the host meanwhile. (A model with experts does: its rows are sorted on the host.)
   [[nodiscard]] bool comes_again(const StepInput& step) const {
     return runtime() != nullptr && step.logit_rows.size() == step.ids.size() &&
            step.hidden_rows.empty() && step.policy == nullptr && step.score_bias == nullptr &&

@@ -32,8 +32,8 @@ class Decoder {
   [[nodiscard]] virtual int64_t weight_bytes() const = 0;  // as packed in memory
   // Storage format of the layers' matrices, see held_type().
   [[nodiscard]] virtual WeightFormat weight_format() const { return format_of(dtype()); }
-  // Experts that rows of the last step were routed to, summed over layers; the weights of the
-  // others were not read. 0 for a model without experts.
+  // Experts that rows of the last step were routed to, summed over layers; no other expert's
+  // weights were read. 0 for a model without experts.
   [[nodiscard]] virtual int64_t touched_experts() const { return 0; }
 
   // One step: writes the keys and values of each row to its row slot, attends by the plan, and

@@ -52,10 +52,10 @@ void Experts::add(const PartSet& layer, const void* x, int64_t rows, float* resi
       .in = x, .out = picked_.data(), .row_bytes = row_bytes, .rows = groups_.rows}
       .run(network_.context);
   touched_ = 0;
-  // One expert after the other, each with three forks (two products and the activation). A fork
-  // takes about 1 us (two threads of a Xeon: 0.8 to 1.3); three are 0.4 % of the time in which 20
-  // GB/s read an expert of Qwen1.5-MoE (17 MB in bf16), too little to justify a product over
-  // several weights.
+  // One expert after the other, each with three parallel_for() calls (two products, one
+  // activation). A call costs about 1 us (two threads of a Xeon: 0.8 to 1.3); three are 0.4 % of
+  // the time in which an expert of Qwen1.5-MoE (17 MB in bf16) is read at 20 GB/s, too little to
+  // justify a product over several weights.
   for (size_t e = 0; e < layer.experts.size(); ++e) {
     const int64_t first = groups_.begin[e], count = groups_.begin[e + 1] - first;
     if (count == 0) continue;

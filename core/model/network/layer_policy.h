@@ -38,7 +38,7 @@ class LayerInput {
   [[nodiscard]] int64_t layer() const { return layer_; }
   [[nodiscard]] const StepInput& step() const { return step_; }
   // The input of attention [rows, hidden], after the block's input norm if there is one, in the
-  // model's dtype. Computed when asked for; a skipped layer need not.
+  // model's dtype. Computed only if it is asked for, so a skipped layer can do without.
   [[nodiscard]] virtual TensorView hidden() = 0;
   // The input of the block: [rows, hidden] f32.
   [[nodiscard]] virtual TensorView residual() = 0;

@@ -38,8 +38,8 @@ float base_of(const RotaryConfig& rotary, int64_t length) {
   return theta * pow_f32(stretch, dims / (dims - 2.0));
 }
 
-// The share of a pair's unscaled frequency in YaRN's, 1 - clamp((pair - low) / (high - low), 0, 1);
-// the rest is the interpolated frequency's. [YaRN §3.2]
+// YaRN mixes a pair's unscaled and its interpolated frequency. The unscaled one has the weight 1 -
+// clamp((pair - low) / (high - low), 0, 1), the other the rest. [YaRN §3.2]
 class YarnRamp {
  public:
   explicit YarnRamp(const RotaryConfig& rotary)

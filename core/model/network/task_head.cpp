@@ -10,8 +10,8 @@
 namespace reprise::model {
 namespace {
 
-// Names of the two layers, without ".weight" and ".bias". transformers puts RoBERTa's both into its
-// classifier; the others have a pooler, BERT's within the model.
+// Names of the two layers, without ".weight" and ".bias". transformers puts both of RoBERTa's into
+// its classifier. In other models the first one is a pooler, which BERT has within the model.
 struct Names {
   std::string dense, out;
 };

@@ -20,9 +20,9 @@ struct TaskHead {
   std::vector<float> out, out_bias;  // W2 [labels, hidden], b2 [labels]
 };
 
-// The head in a checkpoint's folder; nullopt if the model is no encoder or has no such head. Throws
-// Error naming the tensor for a head that is incomplete or of another size than the model, and as
-// CheckpointFiles does.
+// Reads the head in a checkpoint's folder; nullopt if the model is no encoder or has no such head.
+// Throws Error naming the tensor if the head is incomplete or its size does not fit the model. Also
+// throws as CheckpointFiles does.
 std::optional<TaskHead> read_task_head(const std::filesystem::path& folder,
                                        const ModelConfig& config);
 

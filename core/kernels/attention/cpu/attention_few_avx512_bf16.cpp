@@ -36,8 +36,8 @@ constexpr int step_groups(int row_bytes) {
   return std::clamp((8 << 10) / (kRowGroup * row_bytes), 2, 4);
 }
 // How many groups ahead to prefetch and to load. Steps need lines in bursts, so a whole step must
-// lie between the two. (Zen 5, head_dim 128, 4 lanes, 84 GB/s: steps of 4 groups reach 0.90 of it
-// with prefetches 8 ahead, 0.82 with 12, 0.63 with 6; steps of 2 with 5 reach 0.76.)
+// lie between the two. (Zen 5, head_dim 128, 4 lanes: steps of 4 groups reach 0.90 of 84 GB/s if
+// they prefetch 8 groups ahead, 0.82 with 12, 0.63 with 6; steps of 2 that prefetch 5, 0.76.)
 Ahead groups_ahead(const FetchSetting& fetch, int row_bytes, int lanes) {
   const Ahead even = cpu::groups_ahead(fetch, static_cast<size_t>(row_bytes));
   if (lanes <= 2) return even;
@@ -136,7 +136,7 @@ struct DotTree {
   }
 };
 
-// scores[lane][key] of 16 keys for one lane; score_by_dots() does so for each lane in turn.
+// scores[lane][key] of 16 keys for one lane; score_by_dots() calls this for each lane in turn.
 template <Fetch kFetch, int kVectors, bool kHasTail>
 inline void score_lane(const TileScratch& scratch, int lane,
                        const KeyRows<kVectors, kHasTail>& rows, float* scores) {

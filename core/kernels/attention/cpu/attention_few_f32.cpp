@@ -247,7 +247,7 @@ void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int fir
 // ---- values ----
 
 // One lane: o[kN * kVectors] = o * corr + p v over keys [first, end), where `first` begins a group;
-// with split words also the odd dimensions. The pass that prefetches does so for whole rows.
+// with split words also the odd dimensions. A pass that prefetches requests whole rows.
 template <int kVectors, bool kSplit, Fetch kFetch>
 HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, int column, int odd,
                                 float corr) {

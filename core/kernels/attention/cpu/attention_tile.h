@@ -129,8 +129,8 @@ class RowsAhead {
 };
 
 // Prefetches rows spread over a block's loop: all at once, the lines would overflow the queue of
-// misses and be dropped. Worth its instructions if few lanes compute so briefly that memory has
-// little time.
+// misses and be dropped. The extra instructions pay only with few lanes, which compute so briefly
+// that memory has little time.
 class LinesAhead {
  public:
   LinesAhead(const RowGroups& rows, int first, int end) : rows_(rows), next_(first), end_(end) {}

@@ -29,8 +29,8 @@ void visit_unit_tiles(const AttentionTask& task, TileScratch& scratch, bool each
 }
 
 // Computes the units of a tile one after the other.
-//   load(unit)        gathers the addresses of the unit's rows; with is_regular called for unit 0
-//                     only, because the rows of the others lie at an offset from these
+//   load(unit)        gathers the addresses of the unit's rows. If is_regular, it is called for
+//                     unit 0 only, because the other units' rows lie at an offset from these
 //   compute(scratch)  computes the tile's keys against the unit's lanes, the first of `scratch`
 template <typename Load, typename Compute>
 void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes, int first,
@@ -44,7 +44,7 @@ void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes
       scratch.keys = rows_of_unit(task, scratch.keys, unit);
       scratch.values = rows_of_unit(task, scratch.values, unit);
     }
-    // Copied rows have no next unit at an offset.
+    // Without is_regular rows are copies, and the next unit's rows have no offset from these.
     scratch.next = unit + 1 < task.units && is_regular ? rows_of_unit(task, scratch.keys, unit + 1)
                                                        : scratch.keys.from(groups);
     scratch.unit = unit;
@@ -52,8 +52,8 @@ void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes
   }
 }
 
-// Keys [begin, end) of a tile that lie in one block. There the rows of a unit follow one another,
-// and the rows of the next unit follow these.
+// Keys [begin, end) of a tile that lie in one block. Within a block the rows of a unit follow one
+// another, then come the rows of the next unit.
 struct TilePart {
   int begin = 0, end = 0;
   [[nodiscard]] int groups() const { return (end - begin) / kRowGroup; }
@@ -114,9 +114,9 @@ struct RunStages {
 // Computes the units of a regular tile, several together (task.units_together()): the keys of these
 // units in one block, then their keys in the next block, then the softmax of each unit, then the
 // values in the order of the keys. Memory is thus read in longer runs than one unit's part of a
-// block, and therefore faster. (Two threads of a Zen 5, one unit after the other, relative to the
-// rate of long runs: 0.91 with rows of 256 bytes in blocks of 64, or f32 in blocks of 32; 0.95 to
-// 0.97 with blocks of 128, or f32 in blocks of 64.)
+// block, and therefore faster. (Two threads of a Zen 5: one unit after the other reached 0.91 of
+// the rate of long runs with rows of 256 bytes in blocks of 64, or f32 in blocks of 32; it reached
+// 0.95 to 0.97 with blocks of 128, or f32 in blocks of 64.)
 // Scores and weights of a unit are [lanes][128] if `spread` is 0, else [128][spread] with spread >=
 // lanes.
 //   stages.score(scratch, keys)   scores of the first `keys` keys of scratch.keys

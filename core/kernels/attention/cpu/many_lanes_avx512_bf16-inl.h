@@ -50,8 +50,8 @@ void pack_queries(const AttentionTask& task, int first_lane, int lanes, uint32_t
     }
 }
 
-// Adds biases to the scores, masks what a lane does not see, and sets top[lane] to the maximum of
-// the rest.
+// Adds biases to the scores, masks the keys that a lane does not see, and sets top[lane] to the
+// maximum of the remaining scores.
 template <typename Layout>
 void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_lane, int vectors,
                int first, int keys, float* top) {

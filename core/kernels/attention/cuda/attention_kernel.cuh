@@ -10,14 +10,14 @@
 //              lanes, and the products cost less than the bytes.
 //   128 lanes  prefill and large batches: each key in shared memory serves 128 lanes. The limit is
 //              the products or the reads of shared memory: eight warps of 16 lanes each read the
-//              whole tile, 9 * 4 K d bytes; A100 multiplies as fast as that, H100 twice as fast. So
-//              sm_90a also has a shape by_warpgroups: wgmma reads a tile once for 64 lanes,
-//              3 * 4 K d bytes, and queries from shared memory, too.
+//              whole tile, 9 * 4 K d bytes. The products take as long as these reads on A100, half
+//              as long on H100. So sm_90a also has a shape by_warpgroups: wgmma reads a tile once
+//              for 64 lanes, 3 * 4 K d bytes, and queries from shared memory, too.
 //
 // A block computes one task and one kv head:
 //   ring       keys and values of the next stages - 1 tiles are copied (cp.async) while one is
-//              computed. One barrier a tile tells that its bytes have arrived and that the stage to
-//              be filled next is no longer read.
+//              computed. After one barrier per tile, the tile's bytes have arrived, and no warp
+//              reads the stage that is filled next.
 //   scores     S = q k^T by mma.sync m16n8k16, operands by ldmatrix, sums in f32. The queries stay
 //              in registers as fragments.
 //   softmax    online, base 2: m grows, older sums are scaled by 2^(m_old - m_new). Scores are
@@ -30,8 +30,8 @@
 //              bits.
 //
 // Per block with head size d, L lanes and K keys: reads 4 K d bytes of keys and values and L d
-// queries; writes L d results; 4 L K d FLOPs, L K exponentials. roofline.h gives the least time of
-// these, tiled_work() of schedule.h what whole tiles add.
+// queries; writes L d results; 4 L K d FLOPs, L K exponentials. roofline.h gives the least time for
+// this work; tiled_work() of schedule.h counts the work of whole tiles.
 #pragma once
 
 #include "core/kernels/attention/cuda/attention_output.cuh"
@@ -145,8 +145,8 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   const int g = static_cast<int>(threadIdx.x) % kWarp / 4;
 
   const TileCopies<Tile> copies(call, task, kv_head);
-  // The first tiles are looked up and the queries loaded before the first copy, so that all of this
-  // is on its way together.
+  // The first tiles are looked up and the queries loaded before the first copy, so that all of
+  // these loads are under way together.
   constexpr int kStarted = Tile::kStages - 1;
   int64_t places[kStarted + 2] = {};
   if (copies.tiles > 0) {

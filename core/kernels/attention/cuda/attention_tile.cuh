@@ -89,8 +89,8 @@ struct ThreadLane {
   int lane = 0;  // index in the tile
   int row = 0, head = 0;
   int low = 0, high = 0;  // keys [low, high) are seen; empty for lanes beyond the task's
-  int position = 0;       // where there is a window or ALiBi
-  float slope = 0.0f;     // with ALiBi; rounded to bf16 if the bias is
+  int position = 0;       // of the lane's row; set only with a window or ALiBi
+  float slope = 0.0f;     // of ALiBi; rounded to bf16 if AttentionCall::alibi_is_rounded
 };
 
 __device__ __forceinline__ float rounded_to_bf16(float x) {

@@ -42,15 +42,15 @@ struct RingPlace {
 // Shared memory behind the queries.
 template <class Tile>
 struct WarpgroupControl {
-  // One task whose results are being stored, one that is computed, and one whose copies push out
-  // the reports of the computed one's copies.
+  // The results of the first task are being stored, the second is being computed, and the copies of
+  // the third trigger the reports of the second's copies.
   static constexpr int kTasks = 3;
   struct Stage {
     SharedBarrier full, empty;
   };
   Stage keys[Tile::kStages], values[Tile::kStages], task[kTasks];
   SharedBarrier own[kConsumers];   // a consumer's threads wait for each other
-  SharedBarrier turn[kConsumers];  // consumer i may start products; the other one says so
+  SharedBarrier turn[kConsumers];  // consumer i may start products; the other one arrives
   AttentionTask tasks[kTasks];
 
   __device__ void init() {
@@ -104,9 +104,9 @@ __device__ __forceinline__ void warp_arrive(SharedBarrier& barrier) {
 }
 
 // Reports the producer's finished copies to their `full` barriers. Copies finish in the order in
-// which they were started. Each is reported when kLag more have been started, or at the end,
-// because an earlier report would have to wait for the copy. With kLag above four, a stage that a
-// consumer could free would wait for a report that only the next copy into that stage makes.
+// which they were started. A copy is reported once kLag later copies have been started, or at the
+// end, because an earlier report would have to wait for the copy. A kLag above four would deadlock:
+// the report that lets a consumer free a stage would come after the next copy into that stage.
 struct CopyReports {
   static constexpr int kLag = 2;
   SharedBarrier* waiting[kLag] = {};
@@ -136,9 +136,9 @@ struct CopyReports {
 };
 
 // Copies the keys or the values of a task's tiles, by the producer's warps: kRows rows each. A lane
-// looks up places long before they are used: kGroup tokens that begin at a multiple of kGroup lie
-// together in a block whose size is one, so one place is enough for them; otherwise it takes one
-// for each row.
+// looks up places long before they are used. If the block size is a multiple of kGroup, kGroup
+// tokens that begin at a multiple of kGroup lie together in one block, so a lane looks up one place
+// for them; otherwise one for each row.
 template <class Tile>
 struct HalfTileCopies : TaskKeys<Tile> {
   using T = typename Tile::T;
@@ -454,7 +454,7 @@ __device__ __forceinline__ void consume(const AttentionCall& call) {
     store_lanes<Tile>(call, *last, lanes, results);
     warp_arrive(*last_empty);
   };
-  // One loop: with another around it, ptxas waits for each wgmma before it starts the next.
+  // One loop: inside a second loop, ptxas waits for each wgmma before it starts the next.
   for (bool has_next = false;;) {
     if (!has_next) {
       store_last();

@@ -71,7 +71,7 @@ inline constexpr GpuModel kH200 = {.name = "H200",
                                    .l2_bytes = 50 << 20,
                                    .has_warpgroups = true};
 
-// The model of a device, from what the CUDA runtime tells of it, with the device's own `sms`.
+// The model of a device, by the facts that the CUDA runtime reports, with the device's own `sms`.
 // Devices without a model above get the A100's (compute capability 8.x, with less shared memory
 // above 8.0) or the H100's. Throws Error below 8.0, which lacks cp.async and the products of the
 // kernels.

@@ -83,8 +83,7 @@ inline constexpr std::array<TileShape, 6> kTileShapes = {{
 inline constexpr int32_t kKeyTile = 64;
 // The number of tiles or parts of size b that cover a.
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-// The compiled head sizes: that of the shipped model, and those of Llama, Falcon, MPT, Phi and
-// similar models.
+// The compiled head sizes: those of the shipped model, Llama, Falcon, MPT, Phi and similar models.
 inline constexpr std::array<int, 5> kHeadDims = {32, 64, 80, 96, 128};
 // Throws ShapeError naming the compiled sizes for any other size.
 void require_head_dim(int64_t head_dim);
@@ -152,10 +151,10 @@ TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, 
                         const TileOverride& wanted = {});
 
 // Implements DeviceKernels::reads_us(), as if the step read only this run. The first item reads
-// from memory, the others from L2 if half of it holds the run. If the blocks of all items do not
-// fill the machine, they are cut into parts. Each round of blocks costs what a block waits for.
-// Parts and leaves_partials cost writing and reading partial results; the launch that merges them
-// counts unless is_merged.
+// from memory, the others from L2 if half of it can hold the run. If the blocks of all items do not
+// fill the machine, the items are cut into parts. Adds the time that each round of blocks waits. If
+// there are parts or leaves_partials, adds the time to write and read partial results, and also the
+// launch that merges them unless is_merged.
 double reads_us(const RunReads& reads, const GpuModel& gpu);
 
 }  // namespace reprise::kernels::cuda

@@ -10,8 +10,9 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// Rows of a tile. All rows of a tile pass as many keys as its last row sees: in a causal map of 560
-// keys, 24 rows waste 12 of 280 products. The bf16 kernel reads its values once for all of them.
+// Rows of a tile. All rows of a tile are multiplied with as many keys as its last row sees, which
+// in a causal map of 560 keys adds 12 products to the 280 that a row needs on average. The bf16
+// kernel reads its values once for all rows of a tile.
 constexpr int64_t kTileRows = 24;
 
 void grow(AlignedBuffer& buffer, size_t bytes) {

@@ -12,15 +12,15 @@
 
 namespace reprise::kernels::cuda {
 
-// Size of the device's L2 in bytes. Throws Error if the device does not tell.
+// Size of the device's L2 in bytes. Throws Error if the device does not report it.
 size_t l2_bytes(const reprise::cuda::CudaDevice& device);
 
 // Times work in the device's stream between two events. The device is kept busy while the host
 // launches: with an idle device, the events would time the host's launches.
 class DeviceTimer {
  public:
-  // State of L2 when the work begins. kCold: none of the work's data is in it, as in a layer of a
-  // model after the previous layer's weights. kWarm: what the same work left there.
+  // State of L2 when the work begins. kCold: none of the work's data is in L2, as in a layer of a
+  // model after the previous layer's weights. kWarm: L2 holds what an earlier run of the work left.
   enum class Cache : uint8_t { kCold, kWarm };
 
   // kCold takes device memory of four times the L2 (at least 64 MiB). Reading it takes longer than
@@ -28,7 +28,7 @@ class DeviceTimer {
   // the timed work has to write back.
   DeviceTimer(std::shared_ptr<reprise::cuda::CudaDevice> device, Cache cache);
 
-  // GB/s of the read before the last work of a kCold timer.
+  // Bandwidth in GB/s of the reading by which a kCold timer prepared its last work.
   [[nodiscard]] double read_gb_s() const;
 
   // Milliseconds of one work(), which launches kernels in the device's stream and does not wait.

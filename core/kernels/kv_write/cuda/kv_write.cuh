@@ -25,8 +25,8 @@ void write_kv(const KvWrite& write, cudaStream_t stream);
 
 // Rotates queries and keys, then does what write_kv() does. The heads of `rotary` are the queries'
 // and then the keys', which follow them in a row, so write.keys = rotary.data + (heads - kv_heads)
-// * head_dim. Where all of it can be read four elements at a time, one kernel does both; the keys
-// in the rows are then left as they were.
+// * head_dim. If all of it can be read four elements at a time, one kernel does both and leaves the
+// keys in the rows unrotated.
 void rotate_and_write_kv(const RotaryCall& rotary, const KvWrite& write, cudaStream_t stream);
 
 }  // namespace reprise::kernels::cuda

@@ -14,8 +14,8 @@ namespace reprise::kernels::cpu {
 // accumulators use 24 of 32.
 inline constexpr int kLinearRows = 6;
 // Most rows of a task: kManyLinearRows for linear_rows_avx512_bf16(), kMostRowsF32 for
-// linear_panel_f32(). With that many rows, copying the panel takes the latter a few per cent of its
-// time.
+// linear_panel_f32(), which with that many rows spends a few per cent of its time on copying the
+// panel.
 inline constexpr int kManyLinearRows = 64;
 inline constexpr int kMostRowsF32 = 128;
 // Most rows of a task of linear_amx(), whose sums take 64 KiB of the L2 beside the rows.

@@ -25,8 +25,8 @@ struct Outputs {
 };
 
 // Calls fn(panel, worker) for every panel of the outputs; a thread takes `run` consecutive panels
-// at a time. `products` is the number of multiplications: if a core does them within the few
-// microseconds of a fork, one thread takes all panels.
+// at a time. `products` is the number of multiplications: if one core does them in the few
+// microseconds that starting the other threads takes, one thread takes all panels.
 template <typename Fn>
 void for_panels(const Context& context, const Outputs& outputs, int64_t run, int64_t products,
                 Fn&& fn) {
@@ -51,7 +51,7 @@ void for_panels(const Context& context, const Outputs& outputs, int64_t run, int
 }
 
 // Calls copy(item, worker) for every item. Few values are copied by the calling thread alone, which
-// takes less time than a fork.
+// takes less time than starting the other threads.
 template <typename Fn>
 void copy_items(const Context& context, int64_t items, int64_t values, Fn&& copy) {
   constexpr int64_t kSerialValues = 1 << 16;

@@ -1,5 +1,5 @@
-// Replaces product_onednn.cpp in a build without oneDNN: there are no products, and our own kernels
-// compute all rows.
+// Replaces product_onednn.cpp in a build without oneDNN: there are no products, and the kernels in
+// this folder compute all rows.
 #include "core/base/error.h"
 #include "core/kernels/linear/cpu/product_onednn.h"
 

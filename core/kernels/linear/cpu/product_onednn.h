@@ -56,8 +56,8 @@ class Product {
 // The products of the shapes used last. With continuous batching every step may have another m, so
 // an unbounded cache would grow with the number of batch sizes times the model's shapes. Making a
 // product takes 0.4 ms of a core (a Xeon with AVX512-BF16, oneDNN 2.6), or 10 us if oneDNN's own
-// cache of 1024 still has it, and takes about 75 KiB in bf16. (Rounding m up instead would copy the
-// rows of every size, or change their bits.)
+// cache of 1024 primitives still contains it; a product takes about 75 KiB in bf16. (Rounding m up
+// instead would copy the rows of every size, or change their bits.)
 class ProductCache {
  public:
   static constexpr size_t kCapacity = 1024;

@@ -14,8 +14,8 @@ namespace reprise::kernels::cpu {
 inline constexpr int64_t kStepInputs = 8, kUnitSteps = 4;
 // Groups of a panel whose 4 * 64 scales share a step, in nf4-double.
 inline constexpr int64_t kScaleBlockGroups = 4;
-// Prefetch distance in bytes with many rows. Arithmetic limits these, so the next page is far
-// enough.
+// Prefetch distance in bytes with many rows. Arithmetic limits such products, so one page ahead is
+// far enough.
 inline constexpr int64_t kFetchBytes = 4096;
 
 struct QuantizedPanel {

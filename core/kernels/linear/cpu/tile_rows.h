@@ -15,8 +15,8 @@ struct InputBlock {
 class TileRows {
  public:
   // The most inputs that one block multiplies: all `cols`, or for f32 outputs, which can sum
-  // several blocks, as many as leave room for 256 rows in the L2. It does not depend on the number
-  // of rows, so a row's bits do not either.
+  // several blocks, as many as leave room for 256 rows in the L2. The number of rows does not
+  // change it, so a row's bits do not depend on that number.
   [[nodiscard]] static int64_t most_inputs(DType out_dtype, int64_t cols);
 
   // Copies the call's x [m, cols] in bf16 to `workspace`, tile by tile. The first block's products

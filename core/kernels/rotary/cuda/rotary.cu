@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(kThreads) rotate_pairs(const RotaryCall call) 
   }
 }
 
-// One thread for each of rows * half angles, 256 a block. The angle is rounded to f32, then its sine is computed in
-// double; this runs once a step, not once a layer.
+// One thread for each of rows * half angles, 256 a block. The angle is rounded to f32, then its
+// sine is computed in double; this runs once a step, not once a layer.
 __global__ void __launch_bounds__(kThreads) compute_angles(const RotaryAngles angles) {
   const int64_t index = item_index();
   if (index >= angles.rows * angles.half) return;

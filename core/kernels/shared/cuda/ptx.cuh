@@ -251,8 +251,8 @@ __device__ __forceinline__ uint64_t swizzled_matrix(const void* shared, int lead
          field(static_cast<uint32_t>(stride_bytes)) << 32 | kSwizzle128;
 }
 
-// The matrix that begins `elements` of T behind a swizzled_matrix(): whole panels or rows of 8, or
-// up to the end of a row of the first panel.
+// Returns `matrix`, made by swizzled_matrix(), moved by `elements` elements of T: by whole panels,
+// by multiples of 8 rows, or within a row of the first panel.
 template <typename T>
 __device__ __forceinline__ constexpr uint64_t moved_matrix(uint64_t matrix, int elements) {
   return matrix + static_cast<uint64_t>(elements * static_cast<int>(sizeof(T)) / 16);
@@ -450,9 +450,9 @@ __device__ __forceinline__ void warpgroup_wait(Sums&... c) {
 // ---- Barriers of some threads: mbarrier (PTX ISA, "Parallel Synchronization and Communication
 // Instructions: mbarrier") ----
 
-// A barrier in shared memory, 8-byte aligned, that only these functions may touch. Its phases count
-// from 0: one is complete when `arrivals` calls of barrier_arrive() were made in it, and the next
-// begins.
+// A barrier in shared memory, 8-byte aligned, that only these functions may touch. Its phases are
+// numbered from 0. A phase is complete after `arrivals` calls of barrier_arrive(), and the next
+// phase begins.
 using SharedBarrier = uint64_t;
 
 // Begins phase 0. Called once, by one thread; the others use the barrier after a __syncthreads().

@@ -59,8 +59,8 @@ std::string marked_lines(const std::vector<Record>& records, const std::vector<s
   return text;
 }
 
-// A line for each reservation about VALID runs, with the settings of the rows that it is about if
-// that is not all.
+// A line for each reservation about VALID runs, with the settings of the rows that it concerns, if
+// it does not concern all rows.
 std::string reservation_lines(const std::vector<Record>& records,
                               const std::vector<std::string>& keys) {
   std::map<std::string, std::vector<std::string>> rows;

@@ -44,7 +44,7 @@ struct ServeOptions {
 };
 
 void add_serve_options(CLI::App& command, ServeOptions& options);
-// Fills in which options were given, once `command` is parsed.
+// Records in `options` which options were given. Call it after `command` is parsed.
 void note_given_options(const CLI::App& command, ServeOptions& options);
 
 // The options for keeping preempted requests. Throws Error for an option that has no effect beside

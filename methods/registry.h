@@ -10,8 +10,8 @@
 
 namespace reprise::methods {
 
-// The plain KV cache, which shares nothing and skips nothing: commands run it unless told
-// otherwise, and exact methods are compared with it.
+// The plain KV cache, which shares nothing and skips nothing. It is the default method of commands,
+// and exact methods are compared with it.
 inline constexpr const char* kReferenceMethod = "contiguous";
 // The default method of a server. It shares any prefix where that pays on this machine.
 inline constexpr const char* kServedMethod = "auto";

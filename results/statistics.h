@@ -29,9 +29,9 @@ inline constexpr double kNoisyShare = 0.25;
 bool is_noisy(const Metric& metric);
 
 // Returns the mark of a metric whose `taken` pieces of work include `disturbed` that lost their
-// cores to other programs even when repeated; `retaken` tries were dropped. nullopt if no piece
-// lost its core and fewer than one try per two pieces was dropped: with more dropped tries, other
-// programs shared caches and clock with the kept pieces.
+// cores to other programs even when repeated; `retaken` tries were dropped. nullopt if no kept
+// piece lost its core and fewer than taken / 2 tries were dropped. If more tries were dropped,
+// other programs also shared caches and clock with the kept pieces.
 std::optional<Disturbed> disturbed_mark(int64_t disturbed, int64_t taken, int64_t retaken);
 
 }  // namespace reprise::results

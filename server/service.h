@@ -15,8 +15,8 @@
 
 namespace reprise::server {
 
-// Is told what the service's engine does. Called in the engine's thread between two steps, so it
-// must be quick; it must not throw.
+// Receives the steps and the ended requests of the service's engine. Called in the engine's thread
+// between two steps, so it must be quick; it must not throw.
 class ServiceObserver {
  public:
   virtual ~ServiceObserver() = default;

@@ -13,13 +13,13 @@
 
 namespace reprise::experiments::serving {
 
-// The operations that a trace keeps of each run: about 12 MB of its file.
+// Upper bound on the operations that a trace keeps of each run; they take about 12 MB of its file.
 inline constexpr size_t kMostTracedOperations = size_t{1} << 17;
 
 // Each run is a process of the trace. It has a track for each request, with the spans "queued" (to
 // its admission), "prefill" (to its first token), "decode" (to its last) and "preempted" (between
 // the tokens around a preemption), a track with the engine's steps, one with the kernels, and
-// counters of the batch and of the KV cache. Runs stand one after another on the time axis.
+// counters of the batch and of the KV cache. Runs follow each other on the time axis.
 class TraceWriter {
  public:
   // Throws Error naming the path if the file cannot be created.

@@ -328,7 +328,7 @@ class AttnCacheMethod final : public Method {
   }
 
   // Joins the policies of AttnCache and the other method. If the other method skips layers, they
-  // stay skipped on a hit; if it shares maps, it does so on a miss.
+  // stay skipped on a hit; if it shares maps, it shares them on a miss.
   [[nodiscard]] std::shared_ptr<model::LayerPolicy> joined(
       std::shared_ptr<model::LayerPolicy> policy) const {
     if (options_.beside.empty()) return policy;

@@ -141,7 +141,7 @@ class Builder {
     return static_cast<int32_t>(encoding_.units.size()) - 1;
   }
 
-  // Makes `unit` the one from which prompts import its texts unless a scaffold overrides them. -1:
+  // Lets prompts import the texts of `unit` from this unit, unless a scaffold overrides them. -1:
   // no unit.
   void use(int32_t unit) {
     if (unit < 0) return;

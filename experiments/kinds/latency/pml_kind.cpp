@@ -77,7 +77,7 @@ struct UseCaseLane {
   std::unique_ptr<methods::Method> method = {};
   engine::Request request = {};
   bool imports = false;
-  double prefix_ms = 0;  // of encoding the modules
+  double prefix_ms = 0;  // time to encode the modules
   std::unique_ptr<engine::Engine> engine = {};
 };
 

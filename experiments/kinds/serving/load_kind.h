@@ -45,7 +45,7 @@ struct LoadReuse {
 // describes its first run, with the throughput of all its runs. One INVALID run makes the record
 // INVALID. Groups that search a rate run until they have found it, one server after another.
 // Records have the metrics of experiments/serving/metrics.h, the verdict in "answers", and in the
-// resolved settings what the server tells about itself, what an audit found, and the client's own
+// resolved settings what the server reports about itself, what an audit found, and the client's own
 // use of the processor: a run that took more than half of its cores' time has a reservation.
 class LoadKind final : public experiments::Kind, public experiments::serving::TracedKind {
  public:

@@ -14,7 +14,7 @@ class Option;
 namespace reprise::app {
 
 struct EmbedOptions {
-  std::string pooling, prompt;  // "": those that the model's folder states
+  std::string pooling, prompt;  // "": as the model's folder states
   int64_t max_tokens = 0;       // longest text; 0: the folder's limit
   bool normalize = false;
   CLI::Option* normalize_option = nullptr;  // shows whether either option was given

@@ -1,5 +1,5 @@
-// Columns of a table of records, for the terminal and for a page: the settings that tell its rows
-// apart, the headings, and the texts of the cells.
+// Columns of a table of records, for the terminal and for a page: the settings that distinguish its
+// rows, the headings, and the texts of the cells.
 #pragma once
 
 #include <string>

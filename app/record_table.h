@@ -69,8 +69,8 @@ void print_table(const RecordTable& table, const TableOptions& options);
 std::string left_out_note(const results::Manifest& manifest);
 
 // A line for each group of points that was skipped because it does not fit into memory, with the
-// memory it needs. At most 12 groups are shown; the rest are counted. `skipped` are entries
-// of results::read_skipped(). "" if there are none.
+// memory it needs. At most 12 groups are shown; the rest are counted. `skipped` are entries of
+// results::read_skipped(). "" if there are none.
 std::string skipped_note(const std::vector<results::SkippedPoint>& skipped);
 
 // A line for each place of the sweep with points that were neither measured nor skipped, shortened

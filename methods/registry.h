@@ -25,7 +25,7 @@ const std::vector<MethodEntry>& known_methods();
 
 const MethodEntry& method_named(const std::string& name);
 
-// All options of a method, with those of `given` set and defaults for the others. Throws Error as
+// All options of a method: the options of `given`, and defaults for all others. Throws Error as
 // MethodEntry::resolve_options.
 Fields resolve_options(const std::string& name, const JsonObject& given);
 

@@ -20,8 +20,8 @@ Summary summarize(std::span<const double> samples);
 
 // Returns a metric of samples with this summary.
 Metric metric_of(const Summary& summary, const std::string& unit);
-// Adds those of kPercentiles that have enough samples, interpolated as in quantile(), and names the
-// others in Metric::too_few_for.
+// Adds the percentiles of kPercentiles that have enough samples, interpolated as in quantile(), and
+// names the remaining percentiles in Metric::too_few_for.
 void add_percentiles(std::span<const double> samples, Metric& metric);
 // True if the quartiles of repeated samples of the same work differ by more than kNoisyShare of the
 // median: a sign that the machine was busy or throttled.

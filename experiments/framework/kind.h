@@ -110,7 +110,7 @@ struct Workload {
   std::string templates = {};  // "" if the experiment names none
 };
 
-// One seed per dimension, so that changing one leaves the others alone.
+// One seed per dimension, so that changing one seed leaves the other draws as they are.
 struct Seeds {
   uint64_t prompts = 1, weights = 1, sampling = 1, arrivals = 1, order = 1;
 };

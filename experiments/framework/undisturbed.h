@@ -56,7 +56,7 @@ class Undisturbed {
   [[nodiscard]] int64_t retaken() const { return retaken_; }
 
   // Adds the core use of each sample to `out`. Must be called first: samples that are added
-  // afterwards are marked if results::disturbed_mark() says so.
+  // afterwards are marked if results::disturbed_mark() returns a mark.
   void add_to(Measurement& out) const;
   // Marks a metric of `out` that compares these samples with those of `other`, pair by pair.
   void mark_comparison(const Undisturbed& other, const MetricInfo& metric, Measurement& out) const;

@@ -24,8 +24,8 @@ class TraceWriter {
  public:
   // Throws Error naming the path if the file cannot be created.
   explicit TraceWriter(const std::filesystem::path& path);
-  // Appends a run, with those of the operations that began after its start. Throws Error with the
-  // system's reason, such as a full disk.
+  // Appends a run, with the operations that began after its start. Throws Error with the system's
+  // reason, such as a full disk.
   void add(const std::string& name, const RequestLog& log,
            std::span<const OperationTime> operations = {});
   // Ends the file and gives it its name. Called once, as the last call. Throws as add().

@@ -69,8 +69,8 @@ class MapStore {
   // layers or heads).
   void require_model(const std::string& fingerprint, int64_t layers, int64_t heads) const;
 
-  // A map in place, valid as long as the store. Call check_layers() first: the bytes of
-  // an unchecked map may be damaged.
+  // A map in place, valid as long as the store. Call check_layers() first: the bytes of an
+  // unchecked map may be damaged.
   [[nodiscard]] kernels::MapView map(int64_t group, int64_t layer) const;
   // The bytes of a map in the file.
   [[nodiscard]] std::span<const std::byte> layer_bytes(int64_t group, int64_t layer) const;

@@ -201,8 +201,8 @@ class AttnCacheMethod final : public Method {
     if (kept == std::ssize(groups)) return 0;
     return static_cast<int64_t>(maps_end() - groups[static_cast<size_t>(kept)].begin);
   }
-  // Drops the maps that do not fit into memory_mb from memory. Returns the bytes that stayed in
-  // memory all the same.
+  // Drops the maps that do not fit into memory_mb from memory. Returns the bytes that the system
+  // kept in memory nevertheless.
   [[nodiscard]] int64_t drop_rest() const {
     const int64_t bytes = bytes_on_disk();
     if (bytes == 0) return 0;

@@ -40,8 +40,8 @@ struct DeclaredPrefix {
 };
 
 // Requests depend only on the source's options, seeds and their number, so every method and server
-// gets the same ones. They are not stored: a million requests take no more memory than their file.
-// Several threads may draw at once.
+// gets the same requests. They are not stored: a million requests take no more memory than their
+// file. Several threads may draw at once.
 class RequestSource {
  public:
   virtual ~RequestSource() = default;

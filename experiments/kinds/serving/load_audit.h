@@ -23,7 +23,7 @@ namespace reprise::server {
 
 inline constexpr int64_t kAuditPairs = 32;
 
-// Ratio of a time of new prompts to that of repeated prompts, with its 99 % interval: the shift of
+// Ratio of new prompts' times to repeated prompts' times, with its 99 % interval: the shift of
 // paired logarithms (results/rank_test.h). 0: not known.
 struct AuditRatio {
   double estimate = 0, low = 0, high = 0;

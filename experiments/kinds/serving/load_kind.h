@@ -35,7 +35,7 @@ struct LoadReuse {
 // Returns the experiment with the servers in place of its methods, because a client cannot choose a
 // server's method. The options url, model, reuse (unless it is the default) and audit distinguish a
 // server's points from others. Throws Error for a label that cannot name a folder, for two equal
-// ones, and for an invalid URL.
+// labels, and for an invalid URL.
 [[nodiscard]] experiments::Experiment for_servers(experiments::Experiment experiment,
                                                   const std::vector<NamedServer>& servers,
                                                   const LoadReuse& reuse = {});

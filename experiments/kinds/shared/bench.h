@@ -38,8 +38,8 @@ class Bench {
   void check_model(const Group& group);
   // Uses the machine's calibration from the next decoder and engine on.
   void use_calibration(const Machine& machine);
-  // Has operations on the CPU recorded in `log`, which must outlive the bench, from the next
-  // decoder and engine on.
+  // Records operations on the CPU in `log`, which must outlive the bench, from the next decoder and
+  // engine on.
   void record_operations(OperationLog& log);
   // The model's shape, without its weights.
   [[nodiscard]] static model::ModelConfig config(const Group& group);

@@ -1,5 +1,5 @@
-// The options of commands that compute: --threads, --isa and --device, and for those that run a
-// model --fresh-calibration.
+// The options of commands that compute: --threads, --isa and --device; and --fresh-calibration, for
+// commands that run a model.
 #pragma once
 
 #include <memory>

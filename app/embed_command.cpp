@@ -93,7 +93,7 @@ void run(const EmbedCommand& command, const CommonOptions& common) {
   if (reader.method().exactness() == methods::Exactness::kApproximate)
     note("note: method \"{}\" is approximate: vectors differ from those of the model alone\n",
          reader.method().info().name);
-  std::ios::sync_with_stdio(false);  // so that waiting input can be told
+  std::ios::sync_with_stdio(false);  // so that in_avail() sees waiting input
   const int64_t start = experiments::now_ns();
   const EmbedCount count =
       embed_lines(reader, command.is_json, std::cin, write_output, flush_output);

@@ -20,7 +20,7 @@ std::string where(int64_t line) { return fmt::format("input line {}", line); }
 // A line of JSON cannot be cut: its text is known only at its end.
 constexpr size_t kMostJsonBytes = size_t{16} << 20;
 
-// Bytes of a line to read: those of a text, one more to tell that it is longer, and a \r.
+// Bytes of a line to read: those of a text, one more that shows a longer text, and a \r.
 size_t line_bytes(size_t text_bytes, bool is_json) {
   return is_json ? kMostJsonBytes : text_bytes + 2;
 }

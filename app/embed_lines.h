@@ -25,7 +25,7 @@ struct EmbedCount {
 // Reads one text per line until the end of `in`; with `is_json`, a line is a JSON string or an
 // object with the text under "text". Calls `write` with the line of each vector, in order, and
 // `flush` after each batch. Throws Error naming the line of a text that has no vector; the vectors
-// before it have been written then.
+// of earlier lines have been written by then.
 EmbedCount embed_lines(MethodEmbedder& embedder, bool is_json, std::istream& in,
                        const std::function<void(std::string_view line)>& write,
                        const std::function<void()>& flush);

@@ -14,17 +14,18 @@ class Option;
 namespace reprise::app {
 
 struct EmbedOptions {
-  std::string pooling, prompt;  // "": those that the model's folder states
+  std::string pooling, prompt;  // "": as the model's folder states
   int64_t max_tokens = 0;       // longest text; 0: the folder's limit
   bool normalize = false;
-  CLI::Option* normalize_option = nullptr;  // tells --no-normalize from no option
+  CLI::Option* normalize_option = nullptr;  // shows whether either option was given
 };
 
 // Adds --pooling, --normalize and --no-normalize.
 void add_pooling_options(CLI::App& command, EmbedOptions& options);
 
 // The settings of `folder`, changed by the options. Throws Error as sentence::settings_of(), for
-// an unknown pooling, a prompt without its place, and more tokens than the model has positions.
+// an unknown pooling, a prompt without a place for the text, and more tokens than the model has
+// positions.
 sentence::EmbedSettings settings_of(const EmbedOptions& options, const std::string& folder,
                                     const model::ModelConfig& config);
 

@@ -26,7 +26,7 @@ inline constexpr int kNoFigureStatus = 4;
 inline constexpr int kInvalidStatus = 5;
 
 // The exit status after an error, including errors of usage: 1, but 2 for `check`, so that scripts
-// can tell a slower kernel from a check that could not run.
+// can distinguish a slower kernel from a check that could not run.
 constexpr int error_status_of(std::string_view command) { return command == "check" ? 2 : 1; }
 
 }  // namespace reprise::app

@@ -96,7 +96,7 @@ void introduce(const experiments::Experiment& experiment, const results::Manifes
   note("{}", left_out_note(manifest));
 }
 
-// Has the kind's runs written to --trace. Throws Error for a kind without requests.
+// Makes the kind write its runs to the file of --trace. Throws Error for a kind without requests.
 std::unique_ptr<experiments::serving::TraceWriter> traced(const experiments::Experiment& experiment,
                                                           experiments::Kind& kind,
                                                           const ExperimentOptions& chosen) {
@@ -115,7 +115,7 @@ experiments::RunOutcome measured(const experiments::Experiment& experiment,
                                  const experiments::RunOptions& options, experiments::Kind& kind,
                                  const std::atomic<bool>& stop) {
   Progress progress(stderr, isatty(STDERR_FILENO) != 0);
-  // The first rank shows what all of them measure, the others nothing.
+  // The first rank shows what all ranks measure; other ranks show nothing.
   experiments::RunObserver silent;
   experiments::RunObserver& observer = options.shard.tells_results() ? progress : silent;
   experiments::RunOutcome outcome;

@@ -32,8 +32,8 @@ struct ExperimentOptions {
 void add_experiment_options(CLI::App& command, const char* default_out, ExperimentOptions& options);
 
 // The chosen experiment, read with this program's vocabulary. If inputs that its scale names are
-// not on this machine, applies the scale's "stand_in" and says so in a note. Throws Error if the
-// file cannot be read.
+// not on this machine, applies the scale's "stand_in" and prints a note. Throws Error if the file
+// cannot be read.
 [[nodiscard]] experiments::Experiment load_chosen_experiment(const ExperimentOptions& options);
 
 // The groups to measure and the manifest of their results folder. Throws Error before anything is

@@ -26,7 +26,7 @@ struct LogitsCommand {
   ModelOptions model;
   IdOptions ids;
   std::string out, positions;
-  CLI::Option* positions_option = nullptr;  // tells an empty list from no list
+  CLI::Option* positions_option = nullptr;  // shows whether the option was given
   int32_t chunk = 512;
   bool last = false;
 };

@@ -15,7 +15,7 @@ struct LongBenchScoreOptions {
   std::vector<std::string> files = {};  // predictions as the official pred.py writes them
   std::string dataset = {};     // dataset of all files; empty: each file's name up to its first dot
   bool is_levenshtein = false;  // compare code as with the package python-Levenshtein
-  bool is_unlimited = false;    // score texts that exceed Python's recursion limit; false: 0
+  bool is_unlimited = false;    // false: texts beyond Python's recursion limit score 0
   bool has_lengths = false;     // also print the three length groups of LongBench-E
   bool has_items = false;       // print a JSON object for each prediction instead
 };

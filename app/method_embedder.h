@@ -22,7 +22,7 @@ struct ReuseCount {
 
 class MethodEmbedder {
  public:
-  // Token ids of the texts that the method may store, and of those that it may be trained on.
+  // Token ids of the texts that the method may store, and of texts to train it on.
   struct Texts {
     std::span<const std::vector<int32_t>> stored, training;
   };

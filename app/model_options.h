@@ -41,7 +41,7 @@ struct ModelOptions {
 // Adds --model, --dtype, --weight-format, --random-weights, and the option named `seed_option`,
 // which sets the seed of random weights.
 void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions& options);
-// Adds --method and --method-options. Returns --method, which tells whether it was given.
+// Adds --method and --method-options. Returns --method, whose count() is 0 if it was not given.
 CLI::Option* add_method_options(CLI::App& command, ModelOptions& options);
 // Adds the options of add_weight_options() and add_method_options(), and --kv-dtype, for a model
 // that generates.
@@ -94,7 +94,7 @@ engine::Request read_prompt(const methods::Method& method, const Tokenizer& toke
 // Options --ids and --ids-file.
 struct IdOptions {
   std::string ids, file;
-  CLI::Option* ids_option = nullptr;  // tells an empty list from no list
+  CLI::Option* ids_option = nullptr;  // shows whether --ids was given, even with ""
 };
 void add_id_options(CLI::App& command, const char* help, IdOptions& options);
 // True if either option was given.
@@ -114,7 +114,7 @@ std::string read_prompt_text(const std::string& file, const model::ModelConfig& 
 // "`what` takes ... positions, model ... places at most ...; `remedy`".
 void require_positions(const model::ModelConfig& config, int64_t length, const std::string& what,
                        const std::string& remedy);
-// Number of positions after `length` that the model has; INT64_MAX if it has no end.
+// Number of positions after `length` that the model has; INT64_MAX if there is no limit.
 [[nodiscard]] int64_t positions_left(const model::ModelConfig& config, int64_t length);
 
 }  // namespace reprise::app

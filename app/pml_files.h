@@ -17,7 +17,7 @@ void add_lenient(CLI::App& command, bool& is_lenient);
 // Adds SCHEMA, PROMPT, --template, --as-coded and --lenient.
 void add_pml_files(CLI::App& command, PmlFiles& files, bool needs_prompt);
 
-// Calls experiments::compile_pml() and prints its notes and those on the tokenizer's files.
+// Calls experiments::compile_pml() and prints its notes, and notes on the tokenizer's files.
 CompiledPml compile(const PmlFiles& files);
 
 // Adds `reprise pml run`.

@@ -54,7 +54,7 @@ cache::PromptCacheOptions cache_options(const PmlRunCommand& command) {
   return options;
 }
 
-// Fingerprint of the model whose states a folder keeps. It also tells which part of the weights it
+// Fingerprint of the model whose states a folder keeps. It also states which part of the weights it
 // covers.
 std::string model_fingerprint(const PmlRunCommand& command, const ChosenModel& chosen) {
   if (command.model.random_weights)

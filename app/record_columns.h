@@ -1,5 +1,5 @@
-// Columns of a table of records, for the terminal and for a page: the settings that tell its rows
-// apart, the headings, and the texts of the cells.
+// Columns of a table of records, for the terminal and for a page: the settings that distinguish its
+// rows, the headings, and the texts of the cells.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ namespace reprise::app {
 // All metrics that any record has, the experiment's own first.
 [[nodiscard]] std::vector<std::string> all_metrics(const results::ResultsFolder& folder);
 
-// The heading of a metric: its name, and its unit if the name does not tell it. heading_of() takes
+// The heading of a metric: its name, and its unit if the name does not show it. heading_of() takes
 // the unit from the first record that has the metric.
 [[nodiscard]] std::string heading_of(const std::vector<results::Record>& records,
                                      const std::string& name);

@@ -43,14 +43,14 @@ std::vector<std::string> warnings_of(const Record& record) {
   return warnings;
 }
 
-// The settings that tell a record's row apart.
+// The settings that distinguish a record's row.
 std::string row_text(const Record& record, const std::vector<std::string>& keys) {
   std::vector<std::string> row;
   for (const std::string& key : keys) row.push_back(setting_text(record, key));
   return fmt::format("{}", fmt::join(row, " "));
 }
 
-// A line for each warning, with the settings that tell its row apart.
+// A line for each warning, with the settings that distinguish its row.
 std::string marked_lines(const std::vector<Record>& records, const std::vector<std::string>& keys) {
   std::string text;
   for (const Record& record : records)
@@ -59,8 +59,8 @@ std::string marked_lines(const std::vector<Record>& records, const std::vector<s
   return text;
 }
 
-// A line for each reservation about VALID runs, with the settings of the rows that it is about if
-// that is not all.
+// A line for each reservation about VALID runs, with the settings of the rows that it concerns, if
+// it does not concern all rows.
 std::string reservation_lines(const std::vector<Record>& records,
                               const std::vector<std::string>& keys) {
   std::map<std::string, std::vector<std::string>> rows;

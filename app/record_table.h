@@ -1,7 +1,7 @@
 // The records of a run as a table, for the terminal and for other programs.
 //
 // The table has one row for each record: the settings that vary, the method, and the metrics in the
-// form of record_columns.h. The papers' values at the same settings stand beside a metric.
+// form of record_columns.h. The papers' values at the same settings are shown beside a metric.
 //
 // The terminal's table shows the experiment's metrics that fit the width and names the others.
 // Metrics that the user asked for are all shown, in several tables one below the other if needed.
@@ -69,8 +69,8 @@ void print_table(const RecordTable& table, const TableOptions& options);
 std::string left_out_note(const results::Manifest& manifest);
 
 // A line for each group of points that was skipped because it does not fit into memory, with the
-// memory it needs. At most 12 groups are shown, with the number of the others. `skipped` are
-// entries of results::read_skipped(). "" if there are none.
+// memory it needs. At most 12 groups are shown; the rest are counted. `skipped` are entries of
+// results::read_skipped(). "" if there are none.
 std::string skipped_note(const std::vector<results::SkippedPoint>& skipped);
 
 // A line for each place of the sweep with points that were neither measured nor skipped, shortened

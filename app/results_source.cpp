@@ -25,7 +25,7 @@ bool is_file(const fs::path& path) {
 }
 
 // The shipped experiment of this name at the records' scale; nullopt if there is none or its kind
-// is now another.
+// has changed.
 std::optional<experiments::Experiment> shipped_experiment(
     const results::Origin& named, const experiments::Vocabulary& vocabulary) {
   for (const fs::path& path : shipped_experiments()) {

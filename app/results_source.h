@@ -17,8 +17,8 @@ namespace reprise::app {
 void add_results_argument(CLI::App& command, std::string& path);
 
 // Reads a results folder, or a file of records. For a file, the manifest comes from the shipped
-// experiment of the same name or else from the records; a note tells which. Throws Error as
-// results::read_folder(), and for a file that holds no record or records of several experiments.
+// experiment of the same name or else from the records; a note says which of the two. Throws Error
+// as results::read_folder(), and for a file that holds no record or records of several experiments.
 [[nodiscard]] results::ResultsFolder read_results(const std::filesystem::path& path);
 
 // The default place of an output made from results: `name` in the folder, or STEM-`name` beside a

@@ -8,8 +8,9 @@
 
 namespace reprise::app {
 
-// True for encoders, and for any model with --embeddings. `folder` is one of a model or of
-// sentence-transformers, or a shape's name. Throws Error if it has no readable config.json.
+// True for encoders, and for any model with --embeddings. `folder` is a model's folder, a
+// sentence-transformers folder, or the name of a shape. Throws Error if it has no readable
+// config.json.
 bool serves_embeddings(const ServeOptions& options, const std::string& folder);
 
 // Serves sentence vectors until the program is interrupted; the options have the same names as

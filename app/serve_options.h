@@ -34,7 +34,7 @@ struct ServeOptions {
   int32_t prefill_chunk = 512;
   bool makes_vectors = false;  // --embeddings
   EmbedOptions embed;          // --pooling and --normalize
-  // Names of the given options that only generation has, and of those that only embedding has.
+  // Names of the given options that only generation has, or that only embedding has.
   std::vector<std::string> for_generation, for_embedding;
   std::string trace;       // file of trace events; "": none
   std::string body_limit;  // bytes with a unit; "": the default of server::HttpLimits
@@ -44,11 +44,11 @@ struct ServeOptions {
 };
 
 void add_serve_options(CLI::App& command, ServeOptions& options);
-// Fills in which options were given, once `command` is parsed.
+// Records in `options` which options were given. Call it after `command` is parsed.
 void note_given_options(const CLI::App& command, ServeOptions& options);
 
-// The options for keeping preempted requests. Throws Error for an option that has no effect beside
-// the others.
+// The options for keeping preempted requests. Throws Error for an option that has no effect with
+// the other options given.
 engine::SwapOptions swap_options(const ServeOptions& options);
 
 // The key of --api-key or --api-key-file; "": none. Throws Error if both are given, and for a file

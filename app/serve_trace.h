@@ -20,10 +20,10 @@ class ServeTrace final : public server::ServiceObserver {
   void step(const engine::StepReport& report) override;
   void ended(const std::string& outcome, const engine::TokenEvent& last, int64_t prompt_tokens,
              int64_t generated_tokens) override;
-  // Gets the operations of the engine's kernels.
+  // The log in which the engine's kernels record their operations.
   [[nodiscard]] OperationLog& operations() { return operations_; }
-  // Writes the file; `name` is the process's in the trace. Says so if something was not kept.
-  // Throws Error with the system's reason, such as a full disk.
+  // Writes the file; `name` names the process in the trace. Prints a note if something was left
+  // out. Throws Error with the system's reason, such as a full disk.
   void finish(const std::string& name);
 
  private:

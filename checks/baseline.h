@@ -1,5 +1,5 @@
 // Baseline files: how near benchmarks came to the limits of the machine that recorded them, so that
-// another machine can be judged by them.
+// runs on another machine can be compared with them.
 #pragma once
 
 #include <filesystem>
@@ -37,8 +37,8 @@ Fields baseline_json(const Baseline& baseline);
 // for samples that are missing or not above 0.
 Baseline read_baseline(const std::filesystem::path& file);
 
-// Writes a temporary file and renames it, so that nobody reads half a file. Throws Error if it
-// cannot.
+// Writes a temporary file and renames it, so that nobody reads half a file. Throws Error if the
+// file cannot be written.
 void write_baseline(const Baseline& baseline, const std::filesystem::path& file);
 
 }  // namespace reprise::checks

@@ -26,7 +26,8 @@ struct Look {
 // Returns the looks of a benchmark with up to `most_rounds` rounds (raised to least_rounds(alpha)),
 // which together err with probability at most `alpha`. After n of N rounds, alpha * (n / N)^2 is
 // spent [Kim and DeMets 1987]. Looks start at the first n >= 8 for which a signed-rank interval
-// exists (2^(1 - n) <= level), and grow by a fifth; each spends what was added since the last.
+// exists (2^(1 - n) <= level), and grow by a fifth; each look spends what was added since the look
+// before.
 std::vector<Look> looks(int most_rounds, double alpha);
 // Fewest rounds with which the last look, which spends at least half of `alpha`, has a finite
 // signed-rank interval. At least 12, because quartiles of fewer samples mean little.

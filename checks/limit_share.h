@@ -10,9 +10,9 @@ namespace reprise::checks {
 
 // Returns the limit that a repetition comes nearest to by its counters "B/s" and "FLOP/s"; empty if
 // it has neither. FLOPs count against the bf16 limit, or f32 if the label is "f32". Bytes count
-// against DRAM, or against L3 or L2 if the rate exceeds 1.5 times the limit of the level before
-// (limits may have been measured in a slow moment). GPU runs count against the GPU's limits from
-// their own counters.
+// against DRAM, or against L3 or L2 if the rate exceeds 1.5 times the limit of the next slower
+// level (limits may have been measured in a slow moment). GPU runs count against the GPU's limits
+// from their own counters.
 std::optional<Limit> nearest_limit(const Repetition& repetition, const MachineLimits& machine);
 
 // Returns the limit of the GPU on which the repetition ran, GB/s or GFLOP/s, from its counters.

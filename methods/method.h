@@ -50,7 +50,7 @@ struct MethodInfo {
   // True if the method is a layer policy and nothing else, so that another policy may run beside
   // it.
   bool is_policy = false;
-  // True if that policy skips layers; a policy beside it is not asked about the skipped layers.
+  // True if the method's policy skips layers. A policy beside it is not asked about these layers.
   bool skips_layers = false;
   // Reasons why the method cannot generate, and why it cannot run in kinds "prefill" and
   // "sentences", which compute prompts and generate nothing. Each ends a sentence that begins
@@ -74,7 +74,7 @@ struct Markup {
   std::string schema;  // the file
   std::string model;   // folder or shipped shape; its family and positions determine the layout
   std::string chat_template;  // "": the template of the model's family
-  // Random weights prefer no position, so the schema may have any length.
+  // True if the model has random weights. These prefer no position, so a schema has any length.
   bool has_random_weights = false;
   bool is_lenient = false;               // see pml::read_source()
   const Tokenizer* tokenizer = nullptr;  // not null; outlives the method
@@ -153,7 +153,7 @@ struct TurnPart {
 struct TurnCounts {
   int64_t reused_layers = 0;  // (prompt, layer) pairs that were computed with stored maps
   std::vector<TurnPart> parts;
-  std::vector<TurnPart> within;  // times of steps within `parts`, not to be added to them
+  std::vector<TurnPart> within;  // times that are already included in `parts`
 
   [[nodiscard]] double parts_ms() const {
     double sum = 0;
@@ -190,8 +190,8 @@ class Method {
   [[nodiscard]] virtual Parts parts() = 0;
   // Info's exactness, unless this setup makes the method exact.
   [[nodiscard]] virtual Exactness exactness() const { return info().exactness; }
-  // Reads a prompt in the method's markup: all its tokens with their positions, and the markup from
-  // which RequestShaper::shape() knows the imports. nullopt: the text is plain. `source` names the
+  // Reads a prompt in the method's markup: all its tokens with their positions, and the markup in
+  // which RequestShaper::shape() finds the imports. nullopt: the text is plain. `source` names the
   // text in errors. Throws Error for markup that is wrong. May be called by several threads at
   // once.
   [[nodiscard]] virtual std::optional<engine::Request> read(const std::string& /*text*/,

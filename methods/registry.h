@@ -10,8 +10,8 @@
 
 namespace reprise::methods {
 
-// The plain KV cache, which shares nothing and skips nothing: commands run it unless told
-// otherwise, and exact methods are compared with it.
+// The plain KV cache, which shares nothing and skips nothing. It is the default method of commands,
+// and exact methods are compared with it.
 inline constexpr const char* kReferenceMethod = "contiguous";
 // The default method of a server. It shares any prefix where that pays on this machine.
 inline constexpr const char* kServedMethod = "auto";
@@ -25,7 +25,7 @@ const std::vector<MethodEntry>& known_methods();
 
 const MethodEntry& method_named(const std::string& name);
 
-// All options of a method, with those of `given` set and defaults for the others. Throws Error as
+// All options of a method: the options of `given`, and defaults for all others. Throws Error as
 // MethodEntry::resolve_options.
 Fields resolve_options(const std::string& name, const JsonObject& given);
 

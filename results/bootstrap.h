@@ -5,7 +5,7 @@
 // scores, where plain percentiles lie too far to one side. It lies between the quantiles Phi(z0 +
 // (z0 + z) / (1 - a (z0 + z))) of the means of samples drawn with replacement:
 //   z   the normal quantiles of the level's two ends
-//   z0  the normal quantile of the share of these means below the mean, equal ones counting half
+//   z0  the normal quantile of the share of these means below the mean; equal means count half
 //   a   sum (x - mean)^3 / (6 (sum (x - mean)^2)^1.5), the acceleration of a mean
 // [Efron 1987; Efron and Tibshirani 1993, §14.3]
 #pragma once

@@ -19,8 +19,8 @@ struct ResultsFolder {
   int64_t torn_bytes = 0;             // from read_record_files()
 };
 
-// Throws Error naming file, key, the value found and those accepted, and with the remedy if there
-// is no record. Changes nothing, so the folder may be read-only.
+// Throws Error naming file, key, value found and values accepted, and with the remedy if there is
+// no record. Changes nothing, so the folder may be read-only.
 [[nodiscard]] ResultsFolder read_folder(const std::filesystem::path& dir);
 
 // Returns a key that identifies a point of a sweep over these axes ({axis: [values]}). Repetitions,

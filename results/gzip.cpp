@@ -53,7 +53,7 @@ class Inflater {
     constexpr size_t kPiece = size_t{1} << 20;
     const size_t old_size = text.size();
     const size_t most =
-        std::min(kPiece, max_bytes - old_size + 1);  // one more tells what is too much
+        std::min(kPiece, max_bytes - old_size + 1);  // one more shows that the text is too long
     text.resize(old_size + most);
     stream_.next_out = reinterpret_cast<Bytef*>(text.data() + old_size);
     stream_.avail_out = static_cast<uInt>(most);

@@ -40,7 +40,7 @@ struct PlannedMethod {
   }
 };
 
-// The settings whose hash tells experiments apart. Older manifests lack some.
+// The settings whose hash distinguishes experiments. Older manifests lack some settings.
 struct PlannedSettings {
   std::string name, kind, scale;
   std::vector<PlannedModel> models;
@@ -164,8 +164,8 @@ struct Manifest {
 // The known families of figures.
 [[nodiscard]] const std::vector<std::string>& figure_families();
 
-// Reads the fields of a manifest. Throws Error naming `source`, the key, the value found and those
-// accepted. check_manifest() checks that tables and figures can be made of it.
+// Reads the fields of a manifest. Throws Error naming `source`, the key, the value found and the
+// accepted values. check_manifest() checks that tables and figures can be made of it.
 [[nodiscard]] Manifest read_manifest(const Value& found, const std::string& source);
 
 // Throws Error, naming `source` and the key, for a manifest from which no table or figure can be
@@ -173,8 +173,8 @@ struct Manifest {
 // or family, or two figures of one name.
 void check_manifest(const Manifest& manifest, const std::string& source);
 
-// check_manifest() for a manifest that this program made of an experiment file or of records. Their
-// texts are checked as read_manifest() checks those of a file.
+// check_manifest() for a manifest that this program made of an experiment file or of records. Its
+// texts are checked as read_manifest() checks the texts of a file.
 void check_made_manifest(const Manifest& manifest, const std::string& source);
 
 }  // namespace reprise::results

@@ -8,7 +8,7 @@
 namespace reprise::results {
 namespace {
 
-// The settings without the axis, as a text that tells rows apart.
+// The settings without the axis, as a text that distinguishes rows.
 std::string others_of(const Record& record, const std::string& axis) {
   Fields settings = record.settings.requested;
   settings.erase(axis);

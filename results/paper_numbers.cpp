@@ -287,8 +287,8 @@ bool PaperPoints::has(const std::string& metric) const {
 
 namespace {
 
-// The resolved settings with the method's options as the experiment gives them. Those may name a
-// preset, which the resolved options no longer do.
+// The resolved settings with the method's options as the experiment gives them. Options as given
+// may name a preset; resolved options do not.
 Fields settings_of(const Record& record) {
   Fields settings = record.settings.resolved;
   const Value& requested = field_of(record.settings.requested, "method_options");

@@ -14,8 +14,8 @@
 //             where: {heading: text}}. Without the file below one of data_folders() there are no
 //             rows. Only lines with the texts of `where` count; lines with equal settings are
 //             repetitions, and their medians are taken
-//   baseline  (optional) {method, time, speedup}: rows with that time get that speedup over the
-//             method's row with the same settings
+//   baseline  (optional) {method, time, speedup}: a row with the metric `time` gets the metric
+//             `speedup`, the time of `method` at the same settings over the row's own time
 //   like      replaces all of these except fixed: {file, columns: {setting there: setting here},
 //             values: {text there: setting's value}} takes the numbers of another file, for a kind
 //             that names its settings differently. Settings that columns does not name are ignored

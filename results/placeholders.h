@@ -21,7 +21,7 @@ std::string fill_placeholders(const std::string& text, const std::string& where,
 // Returns the names allowed in braces: these axes and the settings that every experiment has.
 std::vector<std::string> placeholder_names(std::vector<std::string> axes);
 
-// Returns the last part of a model's path, as readers call it.
+// Returns the last part of a model's path, the name that readers know.
 std::string short_model_name(std::string path);
 
 // Writes distinct values for a reader: "8", "8 and 32", "8 to 64" (numbers), "a, b and c"; models

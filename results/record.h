@@ -147,9 +147,9 @@ struct Record {
 // Reads a record. Throws FieldFault for the faults that record_fault() describes.
 [[nodiscard]] Record read_record(const Value& line);
 
-// Returns a record's first fault, with the key, the value found and those accepted; "" if there is
-// none. Checks types, units, finite values, negative values, 0 < TTFT <= end-to-end time, metrics
-// against their samples, and reused <= prompt tokens. Called before a record is written.
+// Returns a record's first fault, with the key, the value found and the accepted values; "" if
+// there is none. Checks types, units, finite values, negative values, 0 < TTFT <= end-to-end time,
+// metrics against their samples, and reused <= prompt tokens. Called before a record is written.
 [[nodiscard]] std::string record_fault(const Record& record);
 
 // Returns a sentence if a method that promises the reference's tokens differs by more than rounding

@@ -16,8 +16,8 @@ namespace reprise::results {
 //   ...}
 //   {"schema": 2, "run": ID, "point": ..., "metrics": ..., ...}
 // The first line is a run entry. The second is a record; it takes the keys that it lacks from the
-// entry with the same ID, which stands on an earlier line. A record without "run" has all keys
-// itself, as every record of schema 1 does.
+// entry with the same ID, which is on an earlier line. A record without "run" has all keys itself,
+// as every record of schema 1 does.
 
 // Completes the records of one file, which is read line by line.
 class RunEntries {

@@ -1,4 +1,4 @@
-// Tells whether a run counts by the rules of its kind. A serving run that was too short, sent
+// Finds whether a run counts by the rules of its kind. A serving run that was too short, sent
 // requests late, or was stopped while its queue grew has numbers but no result.
 #pragma once
 

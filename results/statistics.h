@@ -20,8 +20,8 @@ Summary summarize(std::span<const double> samples);
 
 // Returns a metric of samples with this summary.
 Metric metric_of(const Summary& summary, const std::string& unit);
-// Adds those of kPercentiles that have enough samples, interpolated as in quantile(), and names the
-// others in Metric::too_few_for.
+// Adds the percentiles of kPercentiles that have enough samples, interpolated as in quantile(), and
+// names the remaining percentiles in Metric::too_few_for.
 void add_percentiles(std::span<const double> samples, Metric& metric);
 // True if the quartiles of repeated samples of the same work differ by more than kNoisyShare of the
 // median: a sign that the machine was busy or throttled.
@@ -29,9 +29,9 @@ inline constexpr double kNoisyShare = 0.25;
 bool is_noisy(const Metric& metric);
 
 // Returns the mark of a metric whose `taken` pieces of work include `disturbed` that lost their
-// cores to other programs even when repeated; `retaken` tries were dropped. nullopt if no piece
-// lost its core and fewer than one try per two pieces was dropped: with more dropped tries, other
-// programs shared caches and clock with the kept pieces.
+// cores to other programs even when repeated; `retaken` tries were dropped. nullopt if no kept
+// piece lost its core and fewer than taken / 2 tries were dropped. If more tries were dropped,
+// other programs also shared caches and clock with the kept pieces.
 std::optional<Disturbed> disturbed_mark(int64_t disturbed, int64_t taken, int64_t retaken);
 
 }  // namespace reprise::results

@@ -76,9 +76,9 @@ void check_points_of_group(std::span<const Record> records, const std::string& w
         where, id);
 }
 
-// Reads groups one after another, each with its records in order; entries of runs stand between.
-// `runs` holds the entries of earlier lines and gets those of the text. `first_line` is the file's
-// line number of the text's first line.
+// Reads groups one after another, each with its records in order; run entries are between groups.
+// `runs` holds the entries of earlier lines; the entries of the text are added. `first_line` is the
+// file's line number of the text's first line.
 Contents parse_records(const std::string& text, const fs::path& path, RunEntries& runs,
                        int64_t first_line = 1) {
   Contents contents;

@@ -18,9 +18,9 @@ struct EmbeddingRequest {
 };
 
 // Texts are tokenized as `embedder` does it; token ids are taken as they are. Throws ApiError (400,
-// or 404 for another model): for more inputs than 2048, a vector's numbers times the inputs beyond
-// 2^21, a text that is empty or longer than the embedder takes, and fields that are not supported
-// and would change the answer.
+// or 404 for another model): for more than 2048 inputs, more than 2^21 numbers in all vectors
+// together, a text that is empty or longer than the embedder takes, and fields that are not
+// supported and would change the answer.
 EmbeddingRequest read_embedding(const std::string& body, const ServedModel& model,
                                 const sentence::Embedder& embedder);
 

@@ -41,7 +41,7 @@ struct EmbeddingService::State {
 
   std::mutex mutex;
   std::condition_variable work, idle;
-  std::deque<JobPointer> queue;  // guarded by mutex; those that run take turns at its front
+  std::deque<JobPointer> queue;  // guarded by mutex; the first kTurns jobs take turns
   JobPointer running;            // guarded by mutex; the one whose step is computed, not in `queue`
   bool refuses_new = false;      // guarded by mutex
   bool stops = false;            // guarded by mutex

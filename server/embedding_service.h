@@ -16,8 +16,8 @@ namespace reprise::server {
 // The service is thread-safe. While it exists, only it may call Embedder::read().
 //
 // A request's texts go through the model in steps of their own, as Embedder::read() divides them,
-// so a vector does not depend on other requests. After a step another request may have its turn:
-// a short one waits for a step of the long ones before it, not for their end.
+// so a vector does not depend on other requests. After each step another request may have its turn,
+// so a short request waits only for steps of longer requests, not for their end.
 class EmbeddingService final : public Worker {
  public:
   // `most_requests` are held at once, waiting and running. Embedder and metrics must outlive this.

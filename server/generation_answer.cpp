@@ -107,7 +107,7 @@ std::string GenerationAnswer::take(const Piece& piece) {
   Part& part = parts_[index];
   if (piece.finish != engine::FinishReason::kNone) {
     --left_;
-    // Only a prompt's first choice counts: the others find in the cache what the first left there.
+    // Only a prompt's first choice counts: later choices find in the cache what the first left.
     if (piece.choice % request_.n == 0) cached_tokens_ += piece.cached_tokens;
   }
   if (part.choice.has_ended()) return "";  // the piece came after a stop text

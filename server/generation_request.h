@@ -40,7 +40,7 @@ struct GenerationRequest {
   std::vector<std::vector<int32_t>> prompts;  // tokens of each prompt; at least one prompt
   std::map<size_t, engine::Request> marked;   // prompts with markup, by their index in `prompts`
   bool echoes = false;                        // begin each choice with its prompt
-  // If the prompts are echoed: those given as plain texts, by their index in `prompts`.
+  // If the prompts are echoed: the prompts given as plain text, by their index in `prompts`.
   std::map<size_t, std::string> texts;
   int32_t n = 1;            // number of choices for each prompt
   int32_t max_tokens = 16;  // 0 (only if `echoes`): the answer is the prompt alone

@@ -26,7 +26,7 @@ decltype(auto) field(const std::string& name, Read&& read) {
 // Parses the body. Throws ApiError if it is not a JSON object or nested too deep.
 Value read_body(const std::string& body);
 
-// Reads "model". Throws ApiError (404) if it names another one.
+// Reads "model". Throws ApiError (404) if it names another model.
 void read_model(JsonObject& object, const ServedModel& model);
 // Reads field `name`, a list of at most `most` ids of the model's vocabulary. Throws ApiError.
 std::vector<int32_t> read_ids(const Value& ids, const char* name, size_t most,

@@ -28,8 +28,8 @@ void choose_chat(ServedModel& model, const std::filesystem::path& folder, const 
         "model {} has a chat template that is none of the known families'; {}", model.name, remedy);
 }
 
-// Adds the token that closes an assistant's turn to those that end a chat's answer, even if the
-// checkpoint does not list it as an end token.
+// Adds the token that closes an assistant's turn to the tokens that end a chat's answer, even if
+// the checkpoint does not list it as an end token.
 void add_end_of_turn(ServedModel& model) {
   model.chat_eos_ids = model.eos_ids;
   if (!model.chat) return;

@@ -32,7 +32,7 @@ class Server {
   [[nodiscard]] int port() const { return http_.port(); }
   [[nodiscard]] Worker& service() { return services_.worker(); }
   // Refuses new requests (503), waits for answers under way for at most `grace`, and ends the
-  // others with an error that says so. Returns once every connection is closed.
+  // remaining answers with an error. Returns once every connection is closed.
   void shut_down(std::chrono::milliseconds grace);
 
  private:

@@ -15,8 +15,8 @@
 
 namespace reprise::server {
 
-// Is told what the service's engine does. Called in the engine's thread between two steps, so it
-// must be quick; it must not throw.
+// Receives the steps and the ended requests of the service's engine. Called in the engine's thread
+// between two steps, so it must be quick; it must not throw.
 class ServiceObserver {
  public:
   virtual ~ServiceObserver() = default;
@@ -60,8 +60,8 @@ class Ticket {
 
 // The service is thread-safe. While it exists, only it may use the engine.
 //
-// A request whose logits are NaN ends with status 500, and the others go on. If a step fails
-// otherwise, all requests under way end with status 500, and later requests are served.
+// A request whose logits are NaN ends with status 500, and the other requests go on. If a step
+// fails otherwise, all requests under way end with status 500, and later requests are served.
 class Service final : public Worker {
  public:
   // Engine and metrics must outlive this.
@@ -70,9 +70,9 @@ class Service final : public Worker {
   ~Service() override;
 
   // Submits one request per choice of an answer; the service sets their ids. With `alternatives`
-  // >= 0, each token comes with its log probability and those of that many other tokens; those of
-  // the prompt's tokens come too if the request has LogitsMode::kAll. Throws ApiError: 429 if the
-  // queue has no room for all requests, 503 once refuse_new() was called.
+  // >= 0, each token comes with its own log probability and that of as many other tokens; with
+  // LogitsMode::kAll, each token of the prompt too. Throws ApiError: 429 if the queue has no room
+  // for all requests, 503 once refuse_new() was called.
   Ticket submit(std::vector<engine::Request> requests, int32_t alternatives = -1);
 
   void refuse_new() override;

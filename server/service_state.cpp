@@ -57,7 +57,7 @@ void Service::State::observe(const engine::LogitsRow& row) {
     flight.logits.assign(row.logits.begin(), row.logits.end());
     return;
   }
-  // By their index, because a step that throws is repeated and shows its rows again.
+  // Stored by index, because a step that throws is repeated and reports its rows again.
   const auto index = static_cast<size_t>(row.token);
   if (index >= flight.prompt_logprobs.size()) return;
   const auto bad = std::find_if(row.logits.begin(), row.logits.end(),

@@ -23,10 +23,10 @@ struct Service::State {
     int32_t alternatives = -1;
     int64_t prompt_tokens = 0, generated = 0;
     // If the prompt's log probabilities are wanted (LogitsMode::kAll): its tokens, and the log
-    // probabilities of those after the first, until they are told.
+    // probabilities of those after the first, until they are reported.
     std::vector<int32_t> prompt = {};
     std::vector<std::vector<TokenLogprob>> prompt_logprobs = {};  // [prompt - 1]
-    std::vector<float> logits;  // [vocab], those that the next token is drawn from
+    std::vector<float> logits;  // [vocab]  logits from which the next token is drawn
     // The outcome for the metrics if the service ended the request; "" if it did not.
     std::string outcome;
     std::string error;     // message for the client

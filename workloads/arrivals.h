@@ -49,7 +49,8 @@ struct ArrivalSchedule {
   int64_t most_in_flight = 0;
   // Sessions: request i is sent pause_s[i] seconds after all answers of the requests waits_for[i]
   // have come; that moment is its intended time. A request that waits for none begins a session as
-  // soon as fewer than most_in_flight sessions are under way. Other processes leave both empty.
+  // soon as fewer than most_in_flight sessions are under way. Other arrival processes leave both
+  // empty.
   std::vector<std::vector<int64_t>> waits_for = {};  // [requests]
   std::vector<double> pause_s = {};                  // [requests]
 

@@ -15,7 +15,7 @@ struct RampClock {
 };
 
 // A rate that alternates: `burst_rps` for `burst_s`, then `between_rps` for `between_s`. time_s(x)
-// as above.
+// is defined as in RampClock.
 struct BurstClock {
   double burst_rps = 1;    // > 0
   double between_rps = 0;  // >= 0

@@ -22,7 +22,7 @@ struct Reported {
 //   reports   results::figures_document() of each folder, and beside it
 //     id, prefix   "r1", "r1-": the report's part of the page, and the prefix of its figures' ids
 //     caption      as results::filled_caption() returns it
-//     keys         settings that tell its points apart, see key_columns()
+//     keys         settings that distinguish its points, see key_columns()
 //     columns      [{name, heading, help, is_own, is_measured}]: metrics and percentiles; own ones
 //                  are those that the experiment names
 //     facts        for each record {settings: {name: text},

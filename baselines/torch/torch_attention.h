@@ -40,7 +40,7 @@ std::span<const TorchBaseline> torch_baselines();
 class TorchAttention {
  public:
   // Tokens in a key chunk of kMemoryEfficient on a CPU, as in Rabe and Staats's listing. If less
-  // than half a chunk is left at the end, the last chunk takes it too.
+  // than half a chunk is left at the end, the last chunk is longer by these tokens.
   static constexpr int64_t kKeyChunk = 4096;
 
   // Loads libtorch on first use. Keys and values must outlive this. Throws ShapeError for an extent

@@ -6,8 +6,8 @@
 // of objects with one value per axis), metrics, repetitions, warmup, interleave ("points" or
 // "methods"), seeds, paper_numbers, mean_over (an axis), plot (one or a list) and scales.
 //
-// A sweep takes every combination of its lists. Axes that change together stand in cases: each case
-// sets the same axes, and is combined with the sweep of the others.
+// A sweep takes every combination of its lists. Axes that change together are listed in cases: each
+// case sets the same axes, and is combined with the sweep of the other axes.
 //
 // A scale may have a "stand_in": keys that override the scale's when a model or data set that the
 // scale names is absent, so that the experiment runs without a download. The "note" of a stand_in
@@ -67,8 +67,8 @@ struct Experiment {
   std::vector<results::LeftOut> left_out;
   Workload workload;
   std::vector<std::vector<AxisValue>> axis_values;  // values per axis of the kind, none empty
-  // Values of the axes that change together; one case without axes if there are none. Their
-  // axis_values are the distinct values of all cases.
+  // Values of the axes that change together; one case without axes if there are none. For these
+  // axes, axis_values has the distinct values of all cases.
   std::vector<AxisValues> cases = {{}};
   // Columns of the table, metrics or percentiles; default: all metrics.
   std::vector<std::string> metrics;

@@ -43,7 +43,7 @@ enum class MethodUse : uint8_t {
 
 // Something other than a method that the kind measures beside the methods or instead of them: a
 // baseline, an operator of another library, a way to copy, a quantity to count. Experiment files
-// list it under "series"; in records its name stands where a method's does.
+// list it under "series"; records have its name in place of a method's name.
 struct Series {
   std::string name;
   std::string help;
@@ -110,7 +110,7 @@ struct Workload {
   std::string templates = {};  // "" if the experiment names none
 };
 
-// One seed per dimension, so that changing one leaves the others alone.
+// One seed per dimension, so that changing one seed leaves the other draws as they are.
 struct Seeds {
   uint64_t prompts = 1, weights = 1, sampling = 1, arrivals = 1, order = 1;
 };
@@ -165,8 +165,8 @@ struct Measurement {
   void summarize(const MetricInfo& metric, const std::vector<double>& values);
   // Like summarize(), for numbers derived from the samples' times: also marks them as disturbed.
   void summarize_timed(const MetricInfo& metric, const std::vector<double>& values);
-  // Sets a metric that is a strictly monotonic function of another, e.g. a rate from a time. Median
-  // and spread are fn of the other's.
+  // Sets a metric that is a strictly monotonic function of metric `from`, e.g. a rate from a time.
+  // Median and spread are fn of those of `from`.
   template <typename Fn>
   void derive(const MetricInfo& metric, const MetricInfo& from, Fn&& fn) {
     set(metric, fn(metrics.at(from.name).value));
@@ -208,8 +208,8 @@ class Kind {
   virtual std::vector<Measurement> measure(const Group& group, const Machine& machine,
                                            const std::atomic<bool>& stop) = 0;
   // Like measure(), for several groups: repetition r of each group comes before repetition r + 1 of
-  // any, so that a slow moment of the machine affects a whole curve. All groups are set up at once
-  // and take their memory together. A kind that does not interleave measures them one after
+  // any group, so that a slow moment of the machine affects a whole curve. All groups are set up at
+  // once and take their memory together. A kind that does not interleave measures them one after
   // another.
   virtual std::vector<std::vector<Measurement>> measure_in_turn(
       std::span<const Group* const> groups, const Machine& machine, const std::atomic<bool>& stop) {
@@ -224,7 +224,7 @@ class Kind {
   void tell(const std::string& doing) const {
     if (tell_) tell_(doing);
   }
-  // Called before each turn of a method of the group: tells "paged, repetition 2 of 5" or "paged,
+  // Called before each turn of a method of the group: reports "paged, repetition 2 of 5" or "paged,
   // warm-up". `repetition` counts from 0; negative values are warm-ups. Throws Interrupted if
   // `stop` is set.
   void begin_turn(const Group& group, int64_t repetition, size_t method,

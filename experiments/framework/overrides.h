@@ -1,4 +1,4 @@
-// Overrides of an experiment file: those of a scale in the file, and --set a.b=c.
+// Overrides of an experiment file: the keys of a scale in the file, and --set a.b=c.
 #pragma once
 
 #include <string>

@@ -112,7 +112,7 @@ class Run {
   }
 
  private:
-  // Finds the groups that do not fit into the memory that is available before anything is loaded.
+  // Finds the groups that do not fit into the memory available now, before anything is loaded.
   std::map<size_t, MemoryLack> find_lacks() {
     check_groups(groups_, kind_);
     const auto available = static_cast<double>(options_.available_bytes());
@@ -267,7 +267,7 @@ class Run {
     observer_.finished(group, records);
   }
 
-  // Tells the observer of the groups that other ranks have finished since it was last told.
+  // Reports to the observer the groups that other ranks have finished since the last report.
   void tell_of_other_ranks() {
     if (!options_.shard.is_dynamic) return;
     const std::span<const results::Record> added =
@@ -371,7 +371,7 @@ class Run {
   results::RecordStore store_;
   std::optional<Machine> machine_;
   std::vector<results::SkippedPoint> skipped_;  // skipped by this process
-  size_t told_ = 0;  // number of the store's records that the observer knows
+  size_t told_ = 0;  // number of the store's records reported to the observer
   RunOutcome outcome_;
   bool gave_up_ = false;
 };

@@ -60,7 +60,8 @@ struct RunOutcome {
   // Records of the plan, in the order of the plan, including those of earlier runs and other
   // processes.
   std::vector<results::Record> records;
-  // Points that did not fit into memory, here or in another process, and that nobody has measured.
+  // Points that did not fit into memory, here or in another process, and that no process has
+  // measured.
   std::vector<results::SkippedPoint> skipped;
   int64_t points = 0;    // points in the whole plan
   int64_t measured = 0;  // points measured by this run

@@ -11,8 +11,8 @@ namespace reprise::experiments {
 // The part of an experiment that one process measures; by default all of it.
 struct Shard {
   int64_t index = 0, count = 1;  // index counts from 0
-  // True: groups go to whichever process is free. False: they are dealt in turn, so that a process
-  // on another machine needs no contact with the others.
+  // True: groups go to whichever process is free. False: they are assigned in turn (round robin),
+  // so that a process on another machine needs no contact with the other processes.
   bool is_dynamic = false;
 
   [[nodiscard]] bool is_whole() const { return count == 1; }

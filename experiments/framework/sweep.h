@@ -19,9 +19,9 @@ struct RunSettings {
   Device device = Device::kCpu;
 };
 
-// Nests models outermost, then dtypes, cases, and the kind's axes in their order; methods are the
-// points of a group. Throws Error for more than kMostPoints points.
 inline constexpr int64_t kMostPoints = results::kMostPlannedPoints;
+// Returns the groups, nested with models outermost, then dtypes, cases, and the kind's axes in
+// their order; methods are the points of a group. Throws Error for more than kMostPoints points.
 std::vector<Group> expand(const Experiment& experiment, const RunSettings& settings);
 
 // Returns the manifest of a results folder without the identity (see results/manifest.h). The hash

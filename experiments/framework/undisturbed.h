@@ -18,8 +18,8 @@ namespace reprise::experiments {
 class Undisturbed {
  public:
   // Allows `samples` repeats in total and kMostTries calls for a sample, so that a point takes at
-  // most about twice its time on a busy machine. Further repeats may take kShortBudgetMs in total,
-  // which only short work fits into. `context` has the threads that work() runs on. With 0 samples
+  // most about twice as long on a busy machine as on an idle one. Further repeats, of short work,
+  // may take kShortBudgetMs in total. `context` has the threads that work() runs on. With 0 samples
   // nothing is repeated.
   explicit Undisturbed(int64_t samples = 0, const Context& context = {.threads = 1})
       : retakes_left_(samples),
@@ -56,7 +56,7 @@ class Undisturbed {
   [[nodiscard]] int64_t retaken() const { return retaken_; }
 
   // Adds the core use of each sample to `out`. Must be called first: samples that are added
-  // afterwards are marked if results::disturbed_mark() says so.
+  // afterwards are marked if results::disturbed_mark() returns a mark.
   void add_to(Measurement& out) const;
   // Marks a metric of `out` that compares these samples with those of `other`, pair by pair.
   void mark_comparison(const Undisturbed& other, const MetricInfo& metric, Measurement& out) const;
@@ -70,7 +70,7 @@ class Undisturbed {
   static double lost_share(const CoreUse& use) {
     return use.wall_ms > 0 ? use.lost_ms() / use.wall_ms : 0;
   }
-  // Reduces the remaining budget.
+  // True if the work may be repeated. Then reduces the remaining budget by the repeat.
   bool may_retake(const CoreUse& use, int tries);
   static void rest();
 

@@ -28,8 +28,8 @@ struct MethodCell {
 // the method gives the kind's refusal as its reason; the error for --method gives the command's.
 [[nodiscard]] std::vector<MethodCell> method_matrix();
 
-// {method: [color, marker]} of all methods with their own look, including the kinds' own methods.
-// For figures.
+// For figures: {method: [color, marker]} of all methods with their own look, including the kinds'
+// own methods.
 [[nodiscard]] Fields method_looks();
 
 // A kind that measures on this machine. `name` is one of known_kinds() (CHECK).

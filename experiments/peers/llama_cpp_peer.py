@@ -6,7 +6,7 @@ of a Llama's shape. All sequences share one KV cache; a shared prefix is compute
 """
 import peer
 
-STEP_TOKENS = 2048  # of a prefill step
+STEP_TOKENS = 2048  # tokens of a prefill step
 
 
 def write_gguf(path, shape, dtype, seed):
@@ -86,7 +86,7 @@ class LlamaCpp:
         settings = llama_cpp.llama_context_default_params()
         settings.n_ctx = options.tokens * (options.batch + 1)
         settings.n_batch = STEP_TOKENS
-        settings.n_seq_max = options.batch + 1  # and the prefix
+        settings.n_seq_max = options.batch + 1  # one more for the prefix
         settings.n_threads = settings.n_threads_batch = options.threads
         settings.type_k = settings.type_v = int(gguf.GGMLQuantizationType[options.kv_dtype.upper()])
         settings.kv_unified = True

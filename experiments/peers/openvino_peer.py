@@ -54,7 +54,7 @@ class OpenVino:
         self.scheduler.max_num_seqs = options.batch
         self.scheduler.max_num_batched_tokens = max(2048, options.tokens)
         self.scheduler.dynamic_split_fuse = True
-        # Without bf16 in the processor, the plugin neither computes in it nor keeps keys and values in it.
+        # The plugin computes in bf16, and keeps keys and values in it, only on a processor that has bf16.
         can_bf16 = "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         precision = {name: wanted if can_bf16 else "f32" for name, wanted in
                      (("INFERENCE_PRECISION_HINT", options.dtype), ("KV_CACHE_PRECISION", options.kv_dtype))}

@@ -26,7 +26,7 @@ import sys
 import tempfile
 import time
 
-# Idle threads of a peer must not take the cores of the program that is timed next. OpenMP's spin for up to 0.2 s.
+# Idle threads of a peer must not take the cores of the program that is timed next. OpenMP's idle threads spin for up to 0.2 s.
 REST_S = 0.3
 
 
@@ -91,7 +91,7 @@ def serve(packages, make):
     new_tokens) that returns a Clock."""
     options = parsed()
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # so that no output of a library is taken for an answer
 
     def answer(value):
         answers.write(json.dumps(value) + "\n")
@@ -108,7 +108,7 @@ def serve(packages, make):
         asked = json.loads(line)
         try:
             clock = peer.run(asked["prompts"], asked["shared_tokens"], asked["new_tokens"])
-        except Exception as error:  # of any library: it is for the one who asked
+        except Exception as error:  # any library's error goes to the caller
             answer({"error": f"{type(error).__name__}: {error}"})
             continue
         time.sleep(REST_S)

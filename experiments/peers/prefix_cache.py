@@ -77,7 +77,7 @@ class Peer:
         """Returns the time of a prompt that is not cached, and of several whose beginning is cached."""
         head = self.draw(cached)
         whole = self.ttft_ms(head, self.draw(fresh))
-        self.ttft_ms(head, self.draw(fresh))  # a warm-up, as ours has one
+        self.ttft_ms(head, self.draw(fresh))  # a warm-up, as our program has one too
         return {"whole_ms": whole, "cached_ms": [self.ttft_ms(head, self.draw(fresh)) for _ in range(repetitions)]}
 
 

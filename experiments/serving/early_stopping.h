@@ -23,16 +23,16 @@ struct EarlyStopping {
   // The largest number t of n requests that may exceed the bound. -1: n is too small even for t =
   // 0. LoadGen discards t - 1 latencies and reports the largest remaining one as its estimate.
   [[nodiscard]] int64_t overlatency_allowed(int64_t requests) const;
-  // The smallest n with t = `over`: 459 at the 99th percentile for none, 662 for one.
+  // The smallest n with t = `over`: at the 99th percentile 459 for over = 0, 662 for over = 1.
   [[nodiscard]] int64_t least_requests(int64_t over) const;
 };
 
 enum class SloOutcome : uint8_t { kNone, kMet, kMissed, kUndecided };
 [[nodiscard]] std::string name_of(SloOutcome outcome);
 
-// kMet: so few of `requests` exceed the bound that it is met. kMissed: so many exceed it that this
-// would be as unlikely if the bound were met: P(Binomial(n, 1 - percentile) >= over) <= 1 -
-// confidence. Otherwise kUndecided. 0 <= over <= requests (CHECK).
+// kMet: few enough of `requests` exceed the bound (over <= overlatency_allowed()). kMissed: so many
+// exceed it that this would be as unlikely if the bound were met: P(Binomial(n, 1 - percentile) >=
+// over) <= 1 - confidence. Otherwise kUndecided. 0 <= over <= requests (CHECK).
 [[nodiscard]] SloOutcome decide(const EarlyStopping& rule, int64_t requests, int64_t over);
 
 }  // namespace reprise::experiments::serving

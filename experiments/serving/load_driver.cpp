@@ -54,7 +54,7 @@ class Driver {
   [[nodiscard]] int64_t sent() const { return order_.count_sent(); }
   [[nodiscard]] int64_t in_flight() const { return sent() - done_; }
   [[nodiscard]] bool has_more() const { return !is_enough_ && order_.has_more(); }
-  // The request that is sent next; nullopt: none before another one ends, or none at all.
+  // The request that is sent next; nullopt: a request must end first, or there are no more.
   [[nodiscard]] std::optional<SendOrder::Due> next() const {
     return is_enough_ ? std::nullopt : order_.next();
   }

@@ -27,8 +27,8 @@ struct DriveOptions {
 struct DriveResult {
   RequestLog log;  // log of the requests that were sent
   // Number of earlier answers inside the prompts of sessions. own: replaced by the server's answer.
-  // invented: left as the source has them, because the server did not tell its tokens, had failed,
-  // or was asked for fewer.
+  // invented: left as the source has them, because the server did not report its tokens, had
+  // failed, or was asked for fewer tokens.
   int64_t own_answers = 0, invented_answers = 0;
   std::string stop_reason;             // reason why the run was given up; "": it ran to its end
   std::vector<WidthStop::Look> looks;  // looks of the width rule

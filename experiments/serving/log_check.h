@@ -12,7 +12,7 @@ namespace reprise::experiments::serving {
 //   that were given up), `sent` requests occur, once each and in ascending order
 //   times are finite, and intended <= sent <= admitted <= first token <= ... <= last token <= done
 //   0 < TTFT <= E2E, and the gaps between tokens add up to E2E - TTFT, up to rounding
-//   a served request has as many tokens as were wanted, any other at most so many, and a reason
+//   a served request has as many tokens as were wanted; any other has at most so many, and a reason
 //   no more prompt tokens were cached than the prompt has
 // A log that breaks one of these is a fault of the server or of this program; nothing is written.
 void check_log(const RequestLog& log, int64_t sent, bool has_gaps = false);

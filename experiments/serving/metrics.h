@@ -2,7 +2,7 @@
 //
 // Intervals: percentiles have them by order statistics (results/quantile_interval.h),
 // mean_normalised_latency_s by the bootstrap, goodput_share by Wilson. Gaps between tokens have
-// none, since gaps of one step are not independent.
+// no interval, since gaps of one step are not independent.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// The plan of a serving experiment: which requests are sent to a server, and when. The kind that
-// reads the experiment makes it. The kind sends it to our engine, `reprise load` to other servers.
+// The plan of a serving experiment: which requests are sent to a server, and when. The experiment's
+// kind makes the plan and runs it on our engine; `reprise load` runs it on other servers.
 #pragma once
 
 #include <atomic>

@@ -37,10 +37,10 @@ inline constexpr const char* kQueueGrew =
 
 // Divides the requests, in order of arrival, into four parts of equal size. True if each arrival of
 // the last part met more waiting requests than any of the second part. For 60 Poisson arrivals this
-// is true in 95 % of runs at twice the rate that is served, and in 0.2 % at half of it (of 20
-// arrivals: 3 %). The first part, in which the batch fills, does not count. Requests wait until
-// they join the batch, or until they end if the engine does not tell. False for fewer than 16
-// requests.
+// is true in 95 % of runs whose rate is twice what the server can sustain, and in 0.2 % of runs at
+// half of what it can sustain (with 20 arrivals: 3 %). The first part, in which the batch fills,
+// does not count. Requests wait until they join the batch, or until they end if the engine does not
+// report when they join. False for fewer than 16 requests.
 [[nodiscard]] bool queue_grew(const RequestLog& log);
 
 }  // namespace reprise::experiments::serving

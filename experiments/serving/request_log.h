@@ -14,15 +14,15 @@ struct RequestEntry {
   int64_t index = 0;            // index in its RequestSource
   double intended_s = 0;        // intended time of sending: latency counts from here
   double sent_s = -1;           // handed to the engine, or written to the connection
-  double admitted_s = -1;       // joined the batch for the first time, if the engine tells
+  double admitted_s = -1;       // joined the batch for the first time, if reported
   std::vector<double> token_s;  // time of each token, ascending; equal within a step
   // Number of tokens between the first and the last of token_s whose times were not kept. Used for
   // runs of very many requests.
   int64_t unkept_tokens = 0;
   double done_s = -1;
-  int64_t prompt_tokens = 0;   // as the server counts them, if it tells
+  int64_t prompt_tokens = 0;   // as the server counts them, if it reports them
   int64_t wanted_tokens = 0;   // tokens to generate
-  int64_t cached_tokens = -1;  // prompt tokens that were not computed; -1: not told
+  int64_t cached_tokens = -1;  // prompt tokens that were not computed; -1: not reported
   int64_t preemptions = 0;
   std::vector<size_t> preempted_before = {};  // indices in token_s; none if no gaps are kept
   int64_t reasoning_tokens = 0;               // generated tokens that the server calls reasoning

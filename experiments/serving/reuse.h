@@ -22,7 +22,7 @@ struct Reuse {
   ReuseBounds bounds;
   int64_t prompt_tokens = 0;
   int64_t cached_tokens = 0;  // summed over the requests with a known count
-  // Index of the first request whose server does not tell its cached tokens; -1: none.
+  // Index of the first request without a reported number of cached tokens; -1: none.
   int64_t untold = -1;
 };
 

@@ -34,7 +34,7 @@ struct RateTrial {
 struct SearchOptions {
   double first_rps = 1;                         // the first rate
   double least_rps = 1e-3, most_rps = 1e6;      // range of rates, both ends included
-  double resolution = 0.02;                     // ends if above <= (1 + resolution) * highest
+  double resolution = 0.02;                     // end: above_rps <= (1 + resolution) * highest_rps
   int64_t most_trials = 4;                      // most trials at one rate
   double percentile = 0.99, confidence = 0.95;  // for the decision on each rate
 };
@@ -54,8 +54,8 @@ struct SearchResult {
 };
 
 // Searches as described at the top of this file. Calls trial(rate, k) for trial k = 0, 1, ... at a
-// rate; k should select its seed. Throws Error unless 0 < least <= first <= most < infinity,
-// resolution > 0 and most_trials > 0.
+// rate; k should select the trial's seed. Throws Error unless 0 < least <= first <= most <
+// infinity, resolution > 0 and most_trials > 0.
 [[nodiscard]] SearchResult search(
     const std::function<RateTrial(double rate_rps, int64_t trial)>& trial,
     const SearchOptions& options);

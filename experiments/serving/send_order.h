@@ -24,7 +24,7 @@ class SendOrder {
     int64_t index = 0;
     double time_s = 0;
   };
-  // The next request that can be sent before another one ends; nullopt: there is none.
+  // The next request that can be sent without waiting for another to end; nullopt: there is none.
   [[nodiscard]] std::optional<Due> next() const;
   // Call when the result of next() is sent.
   void sent(int64_t index);

@@ -25,7 +25,7 @@ struct TargetEvent {
   double sent_s = -1;            // time of sending; -1: at submit()
   double admitted_s = -1;        // see RequestEntry
   int64_t cached_tokens = -1;    // see RequestEntry
-  int64_t prompt_tokens = -1;    // as the server counts them, if it tells
+  int64_t prompt_tokens = -1;    // as the server counts them, if it reports them
   int64_t reasoning_tokens = 0;  // see RequestEntry
 };
 

@@ -14,7 +14,7 @@ namespace reprise::experiments::serving {
 // Each run is a process of the trace. It has a track for each request, with the spans "queued" (to
 // its admission), "prefill" (to its first token), "decode" (to its last) and "preempted" (between
 // the tokens around a preemption), a track with the engine's steps, one with the kernels, and
-// counters of the batch and of the KV cache. Runs stand one after another on the time axis.
+// counters of the batch and of the KV cache. Runs follow each other on the time axis.
 class TraceWriter {
  public:
   // Throws Error naming the path if the file cannot be created.

@@ -54,7 +54,7 @@ struct Verdict {
   [[nodiscard]] Fields fields() const;
 };
 
-// `stop_reason` tells why the run was given up; "": it was not.
+// `stop_reason` is the reason why the run was given up; "": it was not given up.
 [[nodiscard]] Verdict judge(const RequestLog& log, const ValidityRules& rules,
                             const std::string& stop_reason = "");
 

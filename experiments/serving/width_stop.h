@@ -15,8 +15,8 @@ namespace reprise::experiments::serving {
 // The interval is computed (a look) when 100 served requests have ended, and again whenever a
 // quarter more have. Repeated looks would find a narrow interval by luck, so look k has the
 // confidence 1 - 0.05 * 6 / (pi k)^2: with a probability of at least 95 % the intervals of all
-// looks contain the percentile. When a look is narrow enough, no further requests are sent; running
-// ones are awaited and counted.
+// looks contain the percentile. When a look is narrow enough, no further requests are sent; the run
+// still waits for running requests and counts them.
 struct WidthRule {
   double width = 0;             // largest ratio of interval width to percentile; 0: no rule
   std::string latency = "e2e";  // "ttft", "tpot" or "e2e" (latency.h)
@@ -31,7 +31,7 @@ class WidthStop {
  public:
   explicit WidthStop(const WidthRule& rule) : rule_(rule) {}
 
-  // A request has ended, `now_s` after the start. Returns true if no further ones are needed.
+  // A request has ended, `now_s` after the start. Returns true if no further requests are needed.
   bool observe(const RequestEntry& entry, double now_s);
 
   struct Look {

@@ -1,5 +1,5 @@
-// AttnCache (Song et al., 2025): a prompt whose feature vector is close to that of a stored prompt
-// is computed with the stored prompt's attention maps.
+// AttnCache (Song et al., 2025) computes a prompt with the attention maps of a stored prompt if the
+// feature vectors of the two prompts are close.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct AttnCacheCounts {
   int64_t unused_hits = 0;
   int64_t fitted_hits = 0;    // hits whose maps are of another length and were fitted
   int64_t reused_layers = 0;  // (prompt, layer) pairs computed with stored maps
-  int64_t loaded_bytes = 0;   // bytes of the stored maps they used
+  int64_t loaded_bytes = 0;   // bytes of the stored maps of reused_layers
 };
 
 // Times that AttnCachePolicy::choose() takes in one layer, in nanoseconds of the engine's clock.
@@ -44,8 +44,8 @@ struct AttnCacheCounts {
 struct AttnCacheTimes {
   int64_t embedding_ns = 0;  // pooling and projector
   int64_t searching_ns = 0;
-  // Checking and fitting maps; the first time, this reads them from the disk and computes their
-  // hashes.
+  // Checking and fitting maps. The first check of a map reads it from the disk and computes its
+  // hash.
   int64_t loading_ns = 0;
 };
 
@@ -70,7 +70,7 @@ class AttnCachePolicy final : public model::LayerPolicy {
   // Number of times that each stored prompt was reused, [groups]. Eviction uses these counts.
   [[nodiscard]] const std::vector<int64_t>& uses() const { return uses_; }
   // The similarity of the nearest stored prompt in the latest lookup, for each prompt of the step.
-  // It is set even if that prompt was not reused; -infinity if none fits.
+  // It is set even if that prompt was not reused; -infinity if no stored prompt fits.
   [[nodiscard]] std::span<const double> similarities() const { return similarities_; }
   // Sets counts and times to zero; uses() stays.
   void reset();
@@ -88,8 +88,8 @@ class AttnCachePolicy final : public model::LayerPolicy {
                 const Neighbour& nearest, double& similarity);
   int64_t miss_by_length(const StepPrompt& prompt);
   model::LayerChoice reuse(int64_t layer);
-  // Returns the stored map. For a prompt of another length, fits the map, writes it to `fitted` and
-  // returns that.
+  // Returns the stored map if it has the prompt's length. Otherwise fits the map to the prompt's
+  // length, writes the result to `fitted` and returns a view of `fitted`.
   kernels::MapView map_for(const StepPrompt& prompt, int64_t group, int64_t layer,
                            std::vector<float>& fitted) const;
   [[nodiscard]] bool begins_group(int64_t layer) const;

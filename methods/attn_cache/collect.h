@@ -46,8 +46,8 @@ class Collector final : public model::LayerPolicy {
 // Steps one and three of [AttnCache figure 4]: writes the maps of all prompts to `folder` (made if
 // missing) and returns the samples for training and project_all(). The groups of `older` (may be
 // null; must have the same model and map form) are kept: all of them, or with when_full "evict" the
-// most used ones that fit into the budget. `uses` counts their uses, and `kept` gets their vectors.
-// Throws Error if the budget is too small, and as the writer does.
+// most used ones that fit into the budget. `uses` [groups] counts the uses, `kept` gets the kept
+// vectors. Throws Error if the budget is too small, and as the writer does.
 SampleSet collect(const std::filesystem::path& folder, const ModelFacts& model,
                   const AttnCacheOptions& options, std::span<const std::vector<int32_t>> prompts,
                   const RunPrompt& run, const Database* older = nullptr,

@@ -53,7 +53,7 @@ class FeatureIndex {
   static FeatureIndex load(const std::filesystem::path& path);
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
-  // The index for a layer and length; null if no stored prompt has them.
+  // The index for a layer and length; null if no stored vector has both.
   [[nodiscard]] const VectorIndex* find(int64_t layer, int64_t tokens) const;
   [[nodiscard]] int64_t entries() const;              // number of vectors in all indices
   [[nodiscard]] std::vector<int64_t> layers() const;  // layers that have vectors, ascending

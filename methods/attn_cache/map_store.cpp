@@ -24,7 +24,7 @@ MapStoreIdentity parse_identity(JsonObject& object) {
   identity.layers = object.integer_in("layers", 1, kMostLayers);
   identity.format.form = parse_map_form(object.string("form"));
   identity.format.heads = object.integer_in("heads", 1, kMostHeads);
-  for (const char* key : {"entries", "sinks"})  // for other forms of older versions; 0 here
+  for (const char* key : {"entries", "sinks"})  // keys of forms that older versions had
     (void)object.integer(key, 0);
   validate(identity.format);
   return identity;

@@ -35,7 +35,7 @@ struct MapGroup {
   uint64_t begin = 0;        // offset in bytes of layer 0 in the file
 };
 
-// XXH3 of the ids. Tells whether a query is in the database.
+// XXH3 of the ids, by which a query is recognized as a stored prompt.
 uint64_t hash_of_prompt(std::span<const int32_t> ids);
 
 // Format 1, little-endian:
@@ -69,8 +69,8 @@ class MapStore {
   // layers or heads).
   void require_model(const std::string& fingerprint, int64_t layers, int64_t heads) const;
 
-  // A map in place, valid as long as the store. Call check_layers() first: an unchecked map may
-  // hold anything.
+  // A map in place, valid as long as the store. Call check_layers() first: the bytes of an
+  // unchecked map may be damaged.
   [[nodiscard]] kernels::MapView map(int64_t group, int64_t layer) const;
   // The bytes of a map in the file.
   [[nodiscard]] std::span<const std::byte> layer_bytes(int64_t group, int64_t layer) const;
@@ -96,7 +96,7 @@ class MapStore {
   std::filesystem::path path_;
   MappedFile map_;
   MapStoreIdentity identity_;
-  size_t group_count_ = 0;  // number of groups by the table's text
+  size_t group_count_ = 0;  // number of groups according to the table's JSON
   std::vector<MapGroup> groups_;
   std::vector<uint64_t> hashes_;  // [groups, layers]
   std::string id_;

@@ -13,11 +13,11 @@
 
 namespace reprise::attn_cache {
 
-// The file appears under its path, complete, with commit() or not at all; see AtomicFile. A writer
-// that dies leaves nothing that MapStore opens.
+// commit() makes the complete file appear under its path; before that, nothing is there (see
+// AtomicFile). A writer that dies leaves nothing that MapStore opens.
 class MapStoreWriter {
  public:
-  // `budget_bytes` is the most that the maps may take, without the table; 0: no limit. Throws Error
+  // `budget_bytes` bounds the size of all maps, not counting the table; 0: no limit. Throws Error
   // for an invalid format or path.
   MapStoreWriter(std::filesystem::path path, MapStoreIdentity identity, int64_t budget_bytes = 0);
 
@@ -58,8 +58,9 @@ class MapStoreWriter {
 };
 
 // Chooses the groups of a store to keep so that new groups of `new_bytes` fit into `budget_bytes`:
-// the most used, and among equally used the younger. Returns them in ascending order. `uses`
-// [groups]. Throws Error with both numbers if the new ones alone do not fit.
+// the most used, and of equally used groups the one with the higher number. Returns them in
+// ascending order. `uses` [groups]. Throws Error with both sizes if the new groups alone do not
+// fit.
 std::vector<int64_t> groups_to_keep(const MapStore& store, std::span<const int64_t> uses,
                                     int64_t new_bytes, int64_t budget_bytes);
 

@@ -201,8 +201,8 @@ class AttnCacheMethod final : public Method {
     if (kept == std::ssize(groups)) return 0;
     return static_cast<int64_t>(maps_end() - groups[static_cast<size_t>(kept)].begin);
   }
-  // Drops the maps that do not fit into memory_mb from memory. Returns the bytes that stayed in
-  // memory all the same.
+  // Drops the maps that do not fit into memory_mb from memory. Returns the bytes that the system
+  // kept in memory nevertheless.
   [[nodiscard]] int64_t drop_rest() const {
     const int64_t bytes = bytes_on_disk();
     if (bytes == 0) return 0;
@@ -328,7 +328,7 @@ class AttnCacheMethod final : public Method {
   }
 
   // Joins the policies of AttnCache and the other method. If the other method skips layers, they
-  // stay skipped on a hit; if it shares maps, it does so on a miss.
+  // stay skipped on a hit; if it shares maps, it shares them on a miss.
   [[nodiscard]] std::shared_ptr<model::LayerPolicy> joined(
       std::shared_ptr<model::LayerPolicy> policy) const {
     if (options_.beside.empty()) return policy;

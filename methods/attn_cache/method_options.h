@@ -11,7 +11,7 @@ namespace reprise::methods {
 
 struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   // Source of the projector's weights: "trained" by libtorch on training prompts, or "random". If
-  // `projector_file` is set, they are read from this file, which Projector::save() wrote.
+  // `projector_file` is set, weights are read from that file, which Projector::save() wrote.
   std::string projector_from = "trained";
   std::string projector_file;  // not in visit(): read and listed separately
   // "warm": maps used in an earlier turn are mapped and checked already. "cold": each turn maps and

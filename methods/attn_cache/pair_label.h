@@ -38,9 +38,9 @@ struct LabelRule {
 
 // The label of a pair of maps A, A' of one layer each, of prompts with s, s' tokens:
 //   y = map * 1/heads 1/rows sum_h sum_p ||A[h, p, :] - A'[h, p, :]||  +  length * |s - s'|
-// [AttnCache eq. 2; the mean over rows is the released code's.] The rows are those of padded_tokens
-// if it is set, otherwise those that both prompts have; then only the keys at these rows' positions
-// count. Reads and checks the maps in place; thread-safe.
+// [AttnCache eq. 2; the mean over rows is the released code's.] If padded_tokens is set, the sum is
+// over that many rows. Otherwise it is over the rows that both prompts have, and only over the keys
+// at the positions of these rows. Reads and checks the maps in place; thread-safe.
 double pair_label(const MapStore& maps, const IndexEntry& a, const IndexEntry& b,
                   const LabelRule& rule);
 

@@ -1,5 +1,5 @@
-// The feature projector: computes from a prompt's hidden states the feature vector that is looked
-// up.
+// The feature projector: computes a prompt's feature vector, by which stored prompts are looked up,
+// from the prompt's hidden states.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ enum class ProjectorKind : uint8_t {
   // equal length, and x holds the mean of each part.
   kMlp,
   // The released code. It treats the prompt's hidden states as an image and takes the maximum of
-  // each 2 x 2, and then of each 2 x 1 until there are at most 128 rows. f = W2 bn(W1 bn(x) + b1) +
-  // b2, without an activation. All prompts count as padded on the left to one length; the padding's
-  // rows are zeros.
+  // each 2 x 2 square, then of each pair of rows until there are at most 128 rows. Without an
+  // activation: f = W2 bn(W1 bn(x) + b1) + b2. All prompts count as padded on the left to one
+  // length; the padding's rows are zeros.
   kPooledLinear,
   // Beyond the paper, without weights: f = x / (sqrt(2) ||x||) with the x of kMlp, so that the
   // cosine of two prompts' pooled hidden states is 1 - ||f - f'||^2.
@@ -58,7 +58,7 @@ ProjectorShape pooled_linear_shape(int64_t hidden, int64_t tokens, int64_t width
 ProjectorShape raw_shape(int64_t hidden, int64_t pooled_rows);
 
 // Pools a prompt's hidden states [tokens, hidden], f32 or bf16, into x [inputs] f32. Throws
-// ShapeError if the hidden size of the states is not that of `shape` or, for kPooledLinear, if
+// ShapeError if the hidden size of the states differs from `shape.hidden` or, for kPooledLinear, if
 // there are more tokens than `shape` allows.
 void pool_hidden(const ProjectorShape& shape, const TensorView& hidden, std::span<float> x);
 
@@ -75,8 +75,9 @@ struct ProjectorWeights {
   BatchNorm norm0, norm1;
 };
 
-// Random weights, which roughly keep the distances of x (Johnson and Lindenstrauss; the activation
-// of kMlp halves the squared distances). Batch normalization changes nothing. kRaw has no weights.
+// Random weights, which roughly preserve distances between inputs x (Johnson and Lindenstrauss; the
+// activation of kMlp halves the squared distances). Batch normalization changes nothing. kRaw has
+// no weights.
 ProjectorWeights random_weights(const ProjectorShape& shape, uint64_t seed);
 
 // The origin of a projector, which its file and records state.
@@ -98,15 +99,15 @@ class Projector {
   static Projector random(const ProjectorShape& shape, uint64_t seed, std::string model,
                           const Context& context);
 
-  // A .safetensors file with the tensors above, and shape and origin as metadata. Throws Error
-  // naming the path and what is missing or of another shape.
+  // Read and write a .safetensors file with the tensors above, and shape and origin as metadata.
+  // load() throws Error naming the path and the tensor that is missing or has another shape.
   static Projector load(const std::filesystem::path& path, const Context& context);
   void save(const std::filesystem::path& path) const;
 
   [[nodiscard]] const ProjectorShape& shape() const { return shape_; }
   [[nodiscard]] const ProjectorOrigin& origin() const { return origin_; }
-  // XXH3 of shape and weights as 16 hexadecimal digits: vectors of one projector mean nothing to
-  // another.
+  // XXH3 of shape and weights as 16 hexadecimal digits. Vectors of projectors with different
+  // fingerprints must not be compared.
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
 
   // Computes feature [features] f32 from a prompt's hidden states. Throws as pool_hidden().

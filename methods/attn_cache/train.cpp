@@ -71,8 +71,8 @@ struct Losses {
   std::vector<double> network, flat;  // [epochs]
 };
 
-// Runs the module. Of its exceptions' messages only the first line is kept; a stack trace follows
-// it.
+// Runs the module. Keeps only the first line of an exception's message, since a stack trace follows
+// this line.
 Losses run(const TrainingProblem& problem) {
   const auto epochs = static_cast<size_t>(problem.epochs);
   Losses losses{std::vector<double>(epochs), std::vector<double>(epochs)};

@@ -2,9 +2,9 @@
 //
 // The options set the label rule, batch, epochs, learning rate and momentum. [AttnCache §3.1,
 // equations 1 to 3; figure 4, step 2] kMlp is trained on standardized states (each input with mean
-// 0 and the same deviation), scaled so that initial distances are about as large as the labels;
-// with unscaled states, no single learning rate fits all models. The returned weights take unscaled
-// states.
+// 0 and the same standard deviation), scaled so that initial distances are about as large as the
+// labels; with unscaled states, no single learning rate fits all models. The returned weights take
+// unscaled states.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,15 @@
 namespace reprise::attn_cache {
 
 // The reason why nothing can be trained (built without libtorch, or it cannot be loaded), with the
-// remedy; "" if it can. Loads libtorch on first use. Using a trained projector does not need it.
+// remedy; "" if training can run. Loads libtorch on first use. Using a trained projector does not
+// need it.
 const std::string& training_absence();
 
 struct TrainedProjector {
   Projector projector;
   std::vector<double> losses;       // [epochs]  mean loss
   std::vector<double> flat_losses;  // [epochs]  loss of predicting a batch's mean label
-  // Ratio of the two losses of the last epoch; below 1 if the projector tells pairs apart.
+  // Ratio of the two losses of the last epoch; below 1 if the projector distinguishes pairs.
   [[nodiscard]] double loss_over_flat() const { return losses.back() / flat_losses.back(); }
 };
 

@@ -50,7 +50,7 @@ std::unique_ptr<faiss::Index> make_index(const IndexOptions& options, int64_t di
 class FaissSearch final : public VectorSearch {
  public:
   explicit FaissSearch(std::unique_ptr<faiss::Index> index) : index_(std::move(index)) {
-    // Clusters keep vectors in their own order. This table tells where each vector is.
+    // Clusters keep vectors in their own order. This table gives the place of each vector.
     if (auto* ivf = dynamic_cast<faiss::IndexIVFFlat*>(index_.get()); ivf && ivf->ntotal > 0)
       ivf->make_direct_map();
   }

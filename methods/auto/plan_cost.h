@@ -3,13 +3,13 @@
 //
 // item_seconds() is the time of one layer's attention on the CPU over `tokens` tokens that `items`
 // work items of `rows` query rows each read. An item takes max(bytes / bandwidth, FLOPs / rate);
-// with few rows, part of the smaller term is added. On another device sharing_pays() asks that
-// device's own model (DeviceKernels::reads_us), and the CPU's limits are not measured.
-//   bytes  2 * tokens * kv_heads * head_dim * element   from DRAM for the first item; from L3 for
-//          further items of the same tokens, if they fit into half of it
-//   FLOPs  4 * tokens * kv_heads * head_dim * lanes   a row's heads of one kv head are lanes; more
-//          than kFewLanes are computed in vectors of 16. Other costs of a key and a lane are
-//          expressed in lanes.
+// with few rows, part of the smaller term is added. On another device sharing_pays() uses the cost
+// model of that device (DeviceKernels::reads_us), and the CPU's limits are not measured.
+//   bytes  2 * tokens * kv_heads * head_dim * element   The first item reads them from DRAM, later
+//          items of the same tokens from L3 if the bytes fit into half of it.
+//   FLOPs  4 * tokens * kv_heads * head_dim * lanes   A row has one lane per query head of a KV
+//          head. More than kFewLanes lanes are rounded up to a multiple of 16. Overheads per key
+//          and per lane are added as a number of lanes.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct PlanCosts {
 
   // Seconds of `items` work items of `rows` rows each, all over the same `tokens` tokens.
   [[nodiscard]] double item_seconds(int64_t tokens, int64_t rows, int64_t items) const;
-  // Additional time for partial results: each (row, head) of a shared item stores one and merges
-  // it.
+  // Additional time for partial results: each (row, head) of a shared item stores a partial result
+  // and merges it.
   [[nodiscard]] double merge_seconds(int64_t rows) const;
   // True if one item of all rows is faster than one item per sequence, on the setting's device.
   // `is_merged`: partial results are merged in either case. Always false with a batch-invariant

@@ -35,8 +35,8 @@ class LayerSimilarity final : public LayerPolicy {
     int64_t attention_rows = 0, block_rows = 0;
   };
   std::vector<Sums> sums_;
-  // Of the layer being computed: its input [rows, hidden], and, in the last layer, its requested
-  // rows.
+  // Input [rows, hidden] of the layer being computed, and, in the last layer, the rows whose output
+  // is requested.
   std::vector<float> input_;
   std::vector<int32_t> wanted_;
 };

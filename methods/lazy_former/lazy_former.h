@@ -1,5 +1,5 @@
 // LazyFormer (Ying et al., 2021) groups neighbouring layers into blocks. The first layer of a block
-// computes its attention map, and the others use it.
+// computes its attention map, and the other layers of the block use it.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ class CopyBuffer {
   // Returns a buffer with room for at least `shape` and undefined content. Reuses the last buffer
   // unless it is too small or its states are still in use.
   std::shared_ptr<const kv::SegmentBuffer> take(const kv::SegmentShape& shape);
-  // The same in the memory of a device.
+  // take() for a buffer in the memory of a device.
   std::shared_ptr<const kv::DeviceSegment> take(const std::shared_ptr<DeviceRuntime>& runtime,
                                                 const kv::SegmentShape& shape);
 
@@ -35,8 +35,8 @@ struct CopiedStates {
 };
 
 // Copies the states of `runs`, which must all have the same shape and dtype and `layers` layers
-// each. Attention over the copies gives the same bits. The threads of `context` do the copy, or the
-// device whose memory holds or receives the states.
+// each. Attention over the copies gives the same bits. The copy runs on the threads of `context`,
+// or on the device whose memory contains or receives the states.
 CopiedStates copy_states(const std::vector<StateRun>& runs, int64_t layers, const Context& context,
                          CopyBuffer& buffer);
 

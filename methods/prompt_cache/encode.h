@@ -56,8 +56,8 @@ std::shared_ptr<const SharedStates> compute_shared_states(model::Decoder& decode
                                                           const EncodeOptions& options,
                                                           std::span<const SeenRun> seen);
 
-// Tokens [first, first + tokens). select_tokens() copies those of each run, one run after another,
-// for all layers and heads.
+// Tokens [first, first + tokens). select_tokens() copies the tokens of each run, one run after
+// another, for all layers and heads.
 struct TokenRun {
   int32_t first = 0, tokens = 0;
 };

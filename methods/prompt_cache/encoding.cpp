@@ -76,7 +76,7 @@ class Builder {
   [[nodiscard]] Encoding take() { return std::move(encoding_); }
 
  private:
-  // Adds a pass over the modules that `chosen` leaves present. Keeps those inside `kept_root`,
+  // Adds a pass over the modules that `chosen` leaves present. Keeps modules inside `kept_root`,
   // except for members of unions inside it, which have their own passes. The first pass, whose root
   // is 0, keeps all.
   void add_joint_pass(const std::vector<int32_t>& chosen, int32_t kept_root) {
@@ -141,7 +141,7 @@ class Builder {
     return static_cast<int32_t>(encoding_.units.size()) - 1;
   }
 
-  // Makes `unit` the one from which prompts import its texts unless a scaffold overrides them. -1:
+  // Lets prompts import the texts of `unit` from this unit, unless a scaffold overrides them. -1:
   // no unit.
   void use(int32_t unit) {
     if (unit < 0) return;

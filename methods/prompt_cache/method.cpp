@@ -33,7 +33,7 @@ const MetricInfo kModuleMb = {"module_mb", "MB", "states of all modules held"};
 const MetricInfo kImportedTokens = {"reused_tokens", "tokens",
                                     "prompt tokens whose states were imported"};
 
-// Delimiters of a part that may stand before a file's root element, such as a comment.
+// Delimiters of a part that may come before a file's root element, such as a comment.
 struct Skipped {
   std::string_view begin, end;
 };

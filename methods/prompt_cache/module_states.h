@@ -63,7 +63,7 @@ class ModuleStates {
   // damaged or holds other tokens.
   std::shared_ptr<const SharedStates> find(int32_t unit);
   // True if a segment holds the unit's tokens at its positions, in the model's shape and dtype.
-  // Kernels address segments by these, so every segment is checked before use.
+  // Kernels address segments by shape and dtype, so every segment is checked before use.
   [[nodiscard]] bool is_of(int32_t unit, const kv::SegmentHandle& handle) const;
   // The states as steps read them: in place, or on the device that computes.
   [[nodiscard]] std::shared_ptr<const SharedStates> states_of(kv::SegmentHandle handle) const;

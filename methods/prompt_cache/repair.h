@@ -1,11 +1,11 @@
-// Repairs isolated states: computes the imported tokens that deviate most again, seeing everything
-// before them. [beyond Prompt Cache; after CacheBlend §4]
+// Repairs isolated states: computes again the imported tokens that deviate most, now seeing all
+// tokens before them. [beyond Prompt Cache; after CacheBlend §4]
 //
 // A token's deviation is the squared distance of its keys and values in the second layer (the first
 // whose states depend on other tokens) from those of a causal pass over all imported tokens. That
 // pass computes only two layers. The tokens that deviate most are computed again in all layers;
-// each sees, at lower positions, the new states of the others and the imported states of all
-// remaining tokens.
+// each sees, at lower positions, the new states of these tokens and the imported states of all
+// other tokens.
 #pragma once
 
 #include <vector>
@@ -23,8 +23,8 @@ struct Repair {
 };
 
 // Recomputes the ceil(ratio x tokens) tokens that deviate most. `placed` has the tokens of `runs`
-// in their order. ratio is in [0, 1]; with 1 the states equal those of a common pass. Throws Error
-// for another ratio.
+// in their order. ratio is in [0, 1]; with 1 the states equal those of one pass over all imported
+// tokens. Throws Error for another ratio.
 Repair repair_states(model::Decoder& decoder, std::vector<StateRun> runs,
                      const PlacedTokens& placed, double ratio, const EncodeOptions& options);
 

@@ -12,7 +12,7 @@ struct SchemaPlace {
   std::string model;          // a folder, or the name of a shipped shape
   std::string chat_template;  // "": the template of the model's family
   bool is_as_coded = false;   // by the rules of the paper's released code
-  // Random weights prefer no position, so the schema may have any length.
+  // True if the model has random weights. These prefer no position, so a schema has any length.
   bool has_random_weights = false;
 };
 

@@ -13,8 +13,8 @@
 namespace reprise::san {
 
 struct SanOptions {
-  // Least mean similarity of the maps in a block. AttnCache's paper does not give the value of its
-  // comparison; Xiao et al. choose it on a validation set.
+  // Least mean similarity of the maps in a block. AttnCache's paper compares with SAN but does not
+  // give the value; Xiao et al. choose it on a validation set.
   double similarity = 0.85;
   std::string unit = "bits";  // or "nats"
   std::string over = "rows";  // or "heads"

@@ -43,7 +43,7 @@ struct LatencySet {
 [[nodiscard]] const LatencySet& find_latency_set(std::string_view name);
 
 // Tokens per English word in Llama 2's vocabulary. Measured: 1.41 in QMSum's transcripts, 1.59 and
-// 1.66 in MuSiQue's and HotpotQA's paragraphs; this is about the least of them.
+// 1.66 in MuSiQue's and HotpotQA's paragraphs; this constant is about the lowest of the three.
 inline constexpr double kTokensPerWord = 1.4;
 
 // Returns the tokens of a set's context as the authors' program cuts it to `most_tokens` (3,500 for

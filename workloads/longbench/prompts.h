@@ -66,8 +66,8 @@ PromptTemplates load_official_templates(const std::filesystem::path& folder,
 PromptTemplates load_authors_templates(const std::filesystem::path& folder,
                                        const WantedDatasets& wanted = {});
 
-// Reads whichever of the two `folder` holds. Throws Error with both files' names if it holds
-// neither or both.
+// Reads the official or the authors' templates, whichever `folder` contains. Throws Error with both
+// files' names if it contains neither or both.
 PromptTemplates load_templates(const std::filesystem::path& folder,
                                const WantedDatasets& wanted = {});
 

@@ -28,7 +28,7 @@ std::vector<Prediction> load_predictions(const std::filesystem::path& path);
 
 struct ScoreOptions {
   LineMatcher line_matcher = LineMatcher::kDifflib;
-  // Score 0 for ROUGE-L of texts too long for Python's recursion, as officially (rouge.h).
+  // ROUGE-L of texts too long for Python's recursion is 0, as in the official program (rouge.h).
   bool is_rouge_limited = true;
   // The Python that runs jieba, used only for Chinese datasets; empty: find_jieba_python().
   std::string jieba_python;

@@ -96,7 +96,7 @@ size_t longest_common_subsequence(std::u32string_view a, std::u32string_view b) 
   return row[b.size()];
 }
 
-// The operations and their order are the packages', since the last bit can decide a rounding.
+// Uses the packages' operations in their order, since the last bit can decide a rounding.
 double ratio(std::u32string_view a, std::u32string_view b, LineMatcher matcher) {
   const auto characters = static_cast<double>(a.size() + b.size());
   if (matcher == LineMatcher::kDifflib)

@@ -22,8 +22,9 @@ namespace reprise::workloads::questions {
 // The tasks a line may name, in the order of their tables.
 std::span<const std::string_view> item_tasks();
 
-// Throws Error, with file and line, for what the list at the top of this file names. Of other items
-// the parts give the tokens of the whole prompt, and an answer can be right.
+// Throws Error, with file and line, for what the list at the top of this file names. For accepted
+// items, the parts tokenized one by one give the tokens of the whole prompt, and an answer can be
+// right.
 std::vector<Item> load_items(const std::filesystem::path& path);
 
 }  // namespace reprise::workloads::questions

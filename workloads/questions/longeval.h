@@ -1,12 +1,12 @@
 // LongEval's retrieval tasks (LongChat, Li et al. 2023): find a number among many lines, or the
 // first of many conversations' topics. Reads the official files and makes similar items of our own.
 //
-// Official files are JSON Lines; their keys tell the task.
+// Official files are JSON Lines; their keys determine the task.
 //   lines    random_idx [name, place], expected_number, num_lines, correct_line, prompt. A document
 //            is a line "line NAME: REGISTER_CONTENT is <NUMBER>". The last number of an answer of
 //            at most 100 tokens must be right, as in the official program.
 //   topics   test_id, topics, prompt. A document is a conversation. The words of the first topic
-//            must stand in a row in an answer of at most 50 tokens. That is stricter than the
+//            must occur in a row in an answer of at most 50 tokens. That is stricter than the
 //            official program, which asks another model.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Pairs of sentences with people's scores of their similarity: SemEval's STS tasks, the STS
 // benchmark, SICK.
 //
-// The name and first line of a file tell its format:
+// The name and first line of a file determine its format:
 //   STS.input.NAME.txt   SemEval's (or STS2016.input.NAME.txt): two sentences; further columns are
 //                        sources. Scores, or empty lines, are in STS.gs.NAME.txt beside it.
 //   a heading            with sentence1 or sentence_A, sentence2 or sentence_B, and score or

@@ -13,7 +13,7 @@ namespace reprise::workloads::sentences {
 enum class FileRole : uint8_t { kAny, kTraining, kDevelopment, kTest };
 
 // Finds the role by a word in the file's name, in any case: "train"; "dev", "trial", "valid" or
-// "validation"; "test" ("sts-dev.csv", "SICK_trial.txt"). kAny if there is none of them.
+// "validation"; "test" ("sts-dev.csv", "SICK_trial.txt"). kAny if the name has none of these words.
 FileRole role_of(const std::filesystem::path& file);
 
 // Marks the files that are queries: the test files, or the development files if there are none.

@@ -3,7 +3,7 @@
 // A file is JSON Lines of messages {conversation_id, turn, role}, those of a conversation one after
 // another. `user` has content and, in the first, system and tools; `tool` has tool_results of
 // {tool_call_id, content}; `assistant` has content, reasoning_content and tool_calls. delay_seconds
-// is the pause before a message, such as a tool took [MLPerf Endpoints, agentic_coding].
+// is the pause before a message, such as the time a tool took [MLPerf Endpoints, agentic_coding].
 #pragma once
 
 #include <memory>

@@ -50,7 +50,8 @@ class BlockTrace final : public Entries {
   [[nodiscard]] RequestSource::Dropped left_out() const override { return left_out_; }
 
  private:
-  // The ids of a line's blocks. Throws Error if they are not those of `prompt` tokens.
+  // The ids of a line's blocks. Throws Error for a count that does not fit `prompt` tokens, and for
+  // an id below 0.
   [[nodiscard]] std::vector<int64_t> ids_of(JsonObject& line, int64_t prompt) const;
 
   BlockFormat format_;

@@ -3,7 +3,7 @@
 // from a file of ShareGPT's form (sharegpt.h).
 //
 // In a file people ("human", "user") and models ("gpt", "chatgpt", "bing", "bard", "assistant")
-// take turns. Each text is encoded separately; the tokenizer's opening tokens stand only before the
+// take turns. Each text is encoded separately; the tokenizer's opening tokens are only before the
 // first. Model texts before the first question are skipped. A conversation ends at a turn without
 // text or answer, or out of turn.
 #pragma once

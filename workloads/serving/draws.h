@@ -9,7 +9,7 @@
 
 namespace reprise::workloads::serving {
 
-// The kinds of draws. Each has its own stream, separate from that of the tokens.
+// The kinds of draws. Each has its own stream, separate from the stream of the tokens.
 enum class Draw : uint64_t {
   kGroup = 1,
   kFewShot,

@@ -37,7 +37,7 @@ class Entries {
   // Number of leading tokens of the entry's prompt that belong to modules.
   [[nodiscard]] virtual int64_t module_tokens(int64_t /*entry*/) const { return 0; }
 
-  // Number of the entry's conversation: the same for all its turns, another for any other entry.
+  // Number of the entry's conversation: equal for all its turns, different for all other entries.
   [[nodiscard]] virtual int64_t session(int64_t entry) const { return entry; }
   // Answers of the conversation's turns before the entry, oldest first. Here `request` is the index
   // of an entry, and `first` counts from the prompt's beginning. Entries of conversations keep

@@ -17,7 +17,7 @@ struct SubjectSize {
   const char* name;
   int64_t questions;  // of the test split
 };
-// The subjects in the order of the authors' lists, which is that of _scripts/mllu_bench.py.
+// The subjects in the order of the authors' lists, as in _scripts/mllu_bench.py.
 constexpr SubjectSize kSubjects[] = {{"college_biology", 144},
                                      {"college_chemistry", 100},
                                      {"college_computer_science", 100},

@@ -40,8 +40,8 @@ struct DeclaredPrefix {
 };
 
 // Requests depend only on the source's options, seeds and their number, so every method and server
-// gets the same ones. They are not stored: a million requests take no more memory than their file.
-// Several threads may draw at once.
+// gets the same requests. They are not stored: a million requests take no more memory than their
+// file. Several threads may draw at once.
 class RequestSource {
  public:
   virtual ~RequestSource() = default;
@@ -55,7 +55,8 @@ class RequestSource {
   [[nodiscard]] virtual Lengths lengths(int64_t index) const = 0;
   [[nodiscard]] virtual std::vector<DeclaredPrefix> prefixes() const { return {}; }
   // Texts that prompts are put together from, in any order, before the request's own part. A prompt
-  // holds each text at most once. A user may give them to a server that caches texts by themselves.
+  // holds each text at most once. A user may give them to a server that caches each text
+  // separately.
   [[nodiscard]] virtual std::vector<std::vector<int32_t>> modules() const { return {}; }
   // [requests]  earlier requests whose answers request i waits for: the conversation's previous
   // turn, or the last requests of all agents that work for the conversation. Empty: the source has

@@ -13,9 +13,9 @@ enum class SaltScope : uint8_t {
   kRequest    // no other request
 };
 
-// A nonce changes all made-up tokens but neither lengths nor which prompts share prefixes. If a
-// prompt begins with real text, which must stay, kSaltTokens made-up tokens come before all
-// prompts, the same ones for prompts that may find each other; with kSession and kRequest, always.
+// A nonce changes all made-up tokens but neither lengths nor which prompts share prefixes. If
+// prompts begin with real text, which must stay, and always with kSession and kRequest, kSaltTokens
+// made-up tokens precede each prompt. They are equal for prompts that may find each other.
 struct Salt {
   SaltScope scope = SaltScope::kAnything;
   uint64_t nonce = 0;  // nonce of the run; unused with kAnything

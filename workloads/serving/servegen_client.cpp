@@ -109,8 +109,8 @@ ServeGenClient::Arrivals::Arrivals(const ServeGenClient& client, double start_s)
   while (window_ < client_.windows_.size() && client_.windows_[window_].end_s <= start_s) ++window_;
 }
 
-// The gap is drawn with mean 1 and the shape of the window in which it begins. It counts expected
-// requests: at rate r, t seconds use up r t of it.
+// The gap is drawn with mean 1 and the shape of the window in which it begins. Its unit is expected
+// requests: at rate r, t seconds use up r t of the gap.
 double ServeGenClient::Arrivals::next_s(GapDraws draws) {
   const std::vector<Window>& windows = client_.windows_;
   const auto leave = [&] { at_s_ = windows[window_++].end_s; };

@@ -16,8 +16,8 @@ namespace reprise::workloads::serving {
 
 // Reads a file, a file of JSON Lines with one conversation a line, or a folder of such files. Ids
 // are a conversation's own unless hash_id_scope is "global". An agent's request waits for the
-// answer to the agent's previous request. Agents listed between the two work for it: they begin at
-// that answer, and the request waits for the last answers of all of them.
+// answer to the agent's previous request. Agents listed between these two requests work for that
+// agent: they begin at the previous answer, and the later request waits for their last answers.
 SourceInfo weka_info();
 std::unique_ptr<Entries> make_weka(const SourceOptions& options);
 

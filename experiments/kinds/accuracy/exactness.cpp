@@ -146,7 +146,7 @@ std::vector<int32_t> text_before(const Divergence& divergence, const Requests& r
 // True if rounding explains a divergence: the two tokens nearly tie, and the logits of the two runs
 // differ by at most twice the deviation, since each may be off the f32 logits by the deviation. A
 // wrong method may diverge at a near tie by chance, but not with logits this close to the right
-// ones.
+// logits.
 bool is_rounding(const Divergence& divergence, const NearTie& tie) {
   const NearTie between_runs = {.gap = divergence.max_logit_difference, .deviation = tie.deviation};
   return tie.ratio() <= kMostTieRatio && between_runs.ratio() <= kMostTieRatio;

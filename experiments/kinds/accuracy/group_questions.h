@@ -40,7 +40,7 @@ struct AccuracyAxes : StepAxes, MmluAxes {
 
 struct GroupQuestions {
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::vector<workloads::questions::Item> items;  // the questions, too long ones cut
+  std::vector<workloads::questions::Item> items;  // the questions, after cutting long prompts
   std::vector<ItemPrompt> prompts;                // [items]
   int64_t cut = 0;                                // items that were cut
 

@@ -19,17 +19,17 @@ struct ItemOutcome {
   double score = 0;                  // score of the answer, 0 to 1
   std::optional<bool> choice_right;  // the likeliest choice is right; empty: no choices
   std::vector<int32_t> tokens;       // tokens of the answer
-  double ttft_ms = 0;                // TTFT, with finding, copying and repairing states
+  double ttft_ms = 0;                // TTFT, including finding, copying and repairing states
   RowComparison rows;                // logits compared with the baseline's, token by token
 };
 
 // The metrics that add_outcomes() sets, in the order of a table.
 [[nodiscard]] std::vector<MetricInfo> outcome_metrics();
 
-// Adds metrics, samples of each question, and a line for each question to the answers. If every
-// score is 0 or 1, intervals (95 %) are Wilson's and p-values McNemar's exact ones; otherwise they
-// are the BCa bootstrap's and those of sign_flip_p(), with samples drawn by `seed`. Both spans must
-// have the same questions in the same order, at least one (CHECK).
+// Adds metrics, samples per question, and in `answers` an entry for each question. If every score
+// is 0 or 1, intervals (95 %) are Wilson's and p-values McNemar's exact ones; otherwise intervals
+// are the BCa bootstrap's and p-values come from sign_flip_p(), with samples drawn by `seed`. Both
+// spans must have the same questions in the same order, at least one (CHECK).
 void add_outcomes(Measurement& measured, std::span<const ItemOutcome> outcomes,
                   std::span<const ItemOutcome> baseline, uint64_t seed);
 

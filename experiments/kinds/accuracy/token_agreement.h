@@ -23,7 +23,7 @@ struct Divergence {
 // Counts over the generations added so far.
 struct Agreement {
   int64_t generations = 0;
-  int64_t compared_tokens = 0;      // tokens up to each first difference, that one included
+  int64_t compared_tokens = 0;      // tokens up to the first that differs, inclusive
   double max_logit_difference = 0;  // |logit - reference logit| over the tokens compared
   double logit_scale = 0;           // largest |reference logit| over the tokens compared
   std::vector<Divergence> divergences;

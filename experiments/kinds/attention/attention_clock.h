@@ -18,7 +18,7 @@ class AttentionClock {
   virtual ~AttentionClock() = default;
 
   // Called once before a turn's calls of us(). On the CPU it empties the caches; on a GPU, us()
-  // does so before each call. Returns the machine's rates; after() adds a GPU's memory rate.
+  // empties them before each call. Returns the machine's rates; after() adds a GPU's memory rate.
   [[nodiscard]] virtual MomentRates before(DType kv_dtype) = 0;
   // Runs `work`, one call of the turn, and returns its time in microseconds.
   [[nodiscard]] virtual double us(const std::function<void()>& work) = 0;

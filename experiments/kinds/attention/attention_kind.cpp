@@ -243,7 +243,7 @@ std::string AttentionKind::missing(const MethodChoice& method) const {
 void AttentionKind::check(const Group& group) {
   Problems problems;
   problems.collect([&] { kernels::require_kv_dtype(context_, group.kv_dtype); });
-  problems.collect([&] { (void)width_of(group, context_.device); });  // contradicts itself?
+  problems.collect([&] { (void)width_of(group, context_.device); });  // throws if axes disagree
   problems.collect([&] {
     const AttentionProblem problem = attention_problem(group);
     problems.collect([&] { kernels::require_head_dim(context_, problem.head_dim); });

@@ -32,7 +32,8 @@ class AttentionKind : public Kind {
   Context context_;
 };
 
-// The step in [0, steps) at which the `sample`-th of `samples` is taken: the middle of its share.
+// The step in [0, steps) at which the `sample`-th of `samples` is taken: the middle of the
+// `sample`-th of `samples` equal parts of the steps.
 [[nodiscard]] int64_t step_of_sample(int64_t sample, int64_t samples, int64_t steps);
 
 }  // namespace reprise::experiments

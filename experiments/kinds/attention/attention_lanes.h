@@ -25,7 +25,7 @@ class AttentionLanes {
   [[nodiscard]] const AttentionOperator& operator[](size_t method) const {
     return *operators_[method];
   }
-  // The step of all sequences; -1: none has generated a token yet.
+  // The step of all sequences; -1: no sequence has generated a token yet.
   [[nodiscard]] int64_t step() const { return step_; }
   // Number of keys that each sequence's query sees in a step.
   [[nodiscard]] int64_t keys_at(int64_t step) const { return problem_.prompt_tokens + step + 1; }

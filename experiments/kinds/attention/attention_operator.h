@@ -57,7 +57,7 @@ class AttentionOperator {
 };
 
 // The least bytes that the caches of the group's methods take. Each plan's cache holds the distinct
-// tokens; on the CPU only the largest must fit as a whole, on another device all of them. The
+// tokens; on the CPU only the largest cache must fit as a whole, on another device all caches. The
 // methods of libtorch share one cache with every token of every sequence.
 [[nodiscard]] double least_cache_bytes(const std::vector<MethodChoice>& methods,
                                        const AttentionProblem& problem, Device device);

@@ -82,9 +82,9 @@ struct AttentionAxes {
 // Bytes of keys and values that a plan reads, counting each of its items once.
 [[nodiscard]] double plan_kv_bytes(const kv::AttentionPlan& plan);
 
-// The largest speedup from reading shared keys once instead of once per sequence, if only memory
-// counts: B (P + S) / (P + B S), with P = n_s shared keys and S = keys - n_s private ones. It is
-// RelayAttention eq. 10 with the step's own key and without the terms for queries and outputs.
+// The largest speedup from reading shared keys once instead of once per sequence, if only reading
+// takes time: B (P + S) / (P + B S), with P = n_s shared keys and S = keys - n_s private ones. It
+// is RelayAttention eq. 10 with the step's own key and without the terms for queries and outputs.
 [[nodiscard]] double io_bound_speedup(const AttentionProblem& problem, int64_t keys);
 
 // (s + c + 2) / (s / b + c + 7): io_bound_speedup() with queries, outputs and the fusion of two

@@ -48,7 +48,7 @@ double limit_us(double bytes, double flop, const MomentRates& rates) {
 }
 
 // Adds the limits' shares for the problem (shared keys read once) and for the operator's own plan,
-// by the rates measured beside each turn and by those of the machine's record.
+// by the rates measured beside each turn and by the rates in the machine's record.
 void add_limit_ratios(const AttentionProblem& problem, const AttentionSamples& samples,
                       const Machine& machine, Measurement& out) {
   const auto problem_ratio = [&](const AttentionTurn& turn, const MomentRates& rates) {

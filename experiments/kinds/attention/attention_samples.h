@@ -27,8 +27,8 @@ struct AttentionTurn {
   double kv_bytes_read = 0;  // bytes that the operator's plan reads
 };
 
-// Times, with cold caches, of reading the step's keys and values without computing, and of the
-// attention beside it.
+// Times with cold caches: of reading the step's keys and values without computing, and of the
+// attention that is run right beside this read.
 struct StreamTurn {
   double stream_us = 0;
   double latency_us = 0;  // 0: not measured

@@ -10,7 +10,7 @@
 
 namespace reprise::experiments {
 
-// Width of the layer; `hidden` is 0 if there are no layers around.
+// Width of the layer; `hidden` is 0 if no linear layers are timed.
 struct LayerWidth {
   int64_t hidden = 0;
   int64_t intermediate = 0;

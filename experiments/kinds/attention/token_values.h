@@ -1,5 +1,5 @@
 // Made-up queries, keys and values that depend only on their token, so that every way to compute
-// attention gets the same ones.
+// attention gets the same values.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ namespace reprise::experiments {
 [[nodiscard]] bool is_torch_baseline(const std::string& name);
 
 // Throws Error where libtorch cannot run the baseline: it is missing, or does not know the
-// context's device or the dtype of keys and values (1.13: f16).
+// context's device or the dtype of keys and values (libtorch 1.13: f16).
 void check_torch_baseline(const MethodChoice& method, const AttentionProblem& problem,
                           const Context& context);
 
@@ -23,7 +23,7 @@ void check_torch_baseline(const MethodChoice& method, const AttentionProblem& pr
 [[nodiscard]] DeviceHandle torch_device(const Context& context);
 
 // Private keys and values of every sequence, as a PyTorch user caches them. It is packed for the
-// present number of tokens: views into a longer cache would need no packing, but libtorch's bmm is
+// current number of tokens: views into a longer cache would need no packing, but libtorch's bmm is
 // 10 to 20 times slower on them in bf16. Room for all steps is allocated at once, on huge pages.
 // The torch baselines of a group share one cache, since they read the same.
 class PrivateCache {
@@ -31,8 +31,8 @@ class PrivateCache {
   // Makes an empty cache in the memory of the context's device. `values` must outlive this.
   PrivateCache(const AttentionProblem& problem, const TokenValues& values, const Context& context);
 
-  // Holds the first `tokens` of every sequence, rounded to the cache's dtype. Writes all of them
-  // unless it holds them already.
+  // Makes the cache hold the first `tokens` tokens of every sequence, rounded to its dtype. Writes
+  // all of these tokens unless the cache holds them already.
   void pack(int64_t tokens);
   // Writes the newest tokens again. On a GPU it enqueues the copy on the device's stream.
   void store_newest();

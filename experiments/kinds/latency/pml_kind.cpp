@@ -77,7 +77,7 @@ struct UseCaseLane {
   std::unique_ptr<methods::Method> method = {};
   engine::Request request = {};
   bool imports = false;
-  double prefix_ms = 0;  // of encoding the modules
+  double prefix_ms = 0;  // time to encode the modules
   std::unique_ptr<engine::Engine> engine = {};
 };
 
@@ -141,7 +141,7 @@ std::vector<int32_t> last_answer(const RequestSamples& samples, int64_t new_toke
   return {samples.tokens.end() - new_tokens, samples.tokens.end()};
 }
 
-// Share of repetitions whose tokens equal those of the first method's same repetition.
+// Share of repetitions in which the method's tokens equal the first method's tokens.
 double same_tokens_ratio(const RequestSamples& first, const RequestSamples& samples,
                          int64_t new_tokens) {
   REPRISE_CHECK(first.tokens.size() == samples.tokens.size());

@@ -59,7 +59,7 @@ struct PrefillAxes : PromptAxes {
 
 constexpr int64_t kTrainingItem = int64_t{1} << 32;  // first training item
 
-// The workload's items by their use. The first queries are stored, the others are not.
+// The workload's items by their use. The first queries are stored, later queries are not.
 struct PromptItems {
   explicit PromptItems(const PrefillAxes& axes)
       : queries(axes.asked_texts),

@@ -8,9 +8,9 @@
 namespace reprise::experiments {
 
 // A point's methods compute the same prompts in turn, one prompt per step. The hidden states of all
-// tokens are computed, so that the last layer costs as much as the others. Axis stored_share sets
-// the share of prompts that hit a store of attention maps, so this kind measures the cost of a hit.
-// Kind "sentences" measures how often real texts hit.
+// tokens are computed, so that the last layer costs as much as any other layer. Axis stored_share
+// sets the share of prompts that hit a store of attention maps, so this kind measures the cost of a
+// hit. Kind "sentences" measures how often real texts hit.
 class PrefillKind : public Kind {
  public:
   explicit PrefillKind(const Context& context) : bench_(context) {}

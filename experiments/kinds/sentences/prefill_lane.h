@@ -46,8 +46,8 @@ class PrefillLane {
     std::span<const int64_t> tokens;  // [prompts]  number of tokens of each, as the method read it
     bool is_one_a_step = false;
   };
-  // Adds the lane's metrics and the method's. `first` is the lane to compare with: one that took
-  // the same steps in as many turns, or this one.
+  // Adds the lane's metrics and the method's. `first` is the lane to compare with: this lane, or
+  // another that took the same steps in as many turns.
   void report(const PrefillLane& first, const Prompts& prompts, Measurement& out) const;
 
  private:
@@ -62,7 +62,7 @@ class PrefillLane {
     methods::TurnCounts counts;
   };
 
-  // Milliseconds of the operations of a turn's attention, over all steps and layers.
+  // Time of each operation of the attention in one turn, in ms, summed over steps and layers.
   struct Operations {
     double queries_ms = 0, keys_ms = 0, rotary_ms = 0, values_ms = 0, map_ms = 0, rest_ms = 0;
   };

@@ -1,4 +1,4 @@
-// The largest speedup of prompts if all layers reuse attention maps.
+// The largest possible speedup of prompts if all layers reuse attention maps.
 #pragma once
 
 #include <cstdint>

@@ -79,7 +79,7 @@ std::vector<sets::Split> parts_of(const SentenceChoice& choice, const Items& ite
   return parts;
 }
 
-// The list that takes the texts of a part that is set apart; null for other parts.
+// The list for the texts of a part that is set apart for methods; null for other parts.
 std::vector<std::string>* set_apart(SentenceSet& set, const sets::Split& part) {
   if (part.name == "database") return &set.database;
   return part.name == "training" ? &set.training : nullptr;

@@ -43,7 +43,7 @@ struct SentenceChoice {
 [[nodiscard]] std::string edited_text(std::string text);
 
 // Texts, and people's judgement of them: the similarity of the two texts of each pair, a label of
-// each text, or the right one of some continuations.
+// each text, or the right choice of each question.
 struct SentenceSet {
   std::vector<std::string> texts;    // [texts]  of pairs: first, second, first, second, ...
   std::vector<double> scores;        // [pairs]  similarity that people gave

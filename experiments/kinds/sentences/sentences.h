@@ -28,8 +28,7 @@ class SentencesKind : public Kind {
 
  private:
   Bench bench_;
-  // Results of methods' long preparations with the model kept_of_. They are cleared for another
-  // model.
+  // Results of methods' long preparations with the model kept_of_. Cleared when the model changes.
   methods::Keepsakes kept_;
   std::string kept_of_;
 };

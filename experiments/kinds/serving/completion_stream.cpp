@@ -139,7 +139,7 @@ void CompletionStream::read_choice(const Value& choice, int64_t counted, double 
   if (chunk.tokens != 0 && !opens) chunks_.push_back(chunk);
 }
 
-// The number of tokens that each event reports; 1 for events that report none.
+// The time of each token. An event has as many tokens as it reports; 1 if it reports none.
 std::vector<double> CompletionStream::as_told(const Chunks& chunks) {
   std::vector<double> times;
   for (const Chunk& chunk : chunks)

@@ -13,10 +13,10 @@ namespace reprise::server {
 struct CompletionAnswer {
   std::vector<double> token_s;     // time of each generated token, ascending
   std::vector<int32_t> token_ids;  // id of each token in token_s; empty if the server omits any
-  int64_t prompt_tokens = -1;      // as the server counts; -1: not told
-  int64_t cached_tokens = -1;      // as the server counts; -1: not told
+  int64_t prompt_tokens = -1;      // as the server counts; -1: not reported
+  int64_t cached_tokens = -1;      // as the server counts; -1: not reported
   int64_t reasoning_tokens = 0;    // tokens of token_s that came in events of reasoning
-  std::string finish_reason;       // "": not told
+  std::string finish_reason;       // "": not reported
   bool tells_tokens = false;       // the stream gave token counts; see CompletionStream
   std::string fault;               // fault of the stream, in words; "": none
 };
@@ -24,16 +24,16 @@ struct CompletionAnswer {
 // Server-sent events of /v1/completions or /v1/chat/completions with "stream". In a chat, reasoning
 // is text too; the event that only opens it with a role is no token. A token's time is that of the
 // bytes that completed its event; all tokens of an event share it. The number of tokens of an event
-// is, by the first of these that the server tells:
+// comes from the first of these that the server reports:
 //   its token ids (vLLM's return_token_ids)
 //   the growth of a running count: usage.completion_tokens (vLLM's continuous_usage_stats) or
 //   timings.predicted_n (llama.cpp's timings_per_token)
 //   its logprobs
-//   one if the event has text; events without text also count one if only then the sum is usage's
-//   total at the end (half of a character is a token without text)
+//   one for each event with text; also one for each event without text (half of a character is a
+//   token without text) if only then the sum equals the total in usage at the end
 // If these numbers do not add up to that total, the total is spread evenly over the events with
-// text, from the first to the last. An answer without any count that ended for its length has as
-// many tokens as were asked for, spread in the same way.
+// text, from the first to the last. If an answer has no count and ended because of its length, the
+// number of tokens asked for is spread in the same way.
 class CompletionStream {
  public:
   // Takes bytes of the body in order, split anywhere. Times must not decrease.
@@ -45,7 +45,7 @@ class CompletionStream {
  private:
   struct Chunk {
     double time_s = 0;
-    int64_t tokens = -1;  // -1: not told
+    int64_t tokens = -1;  // -1: not reported
     bool has_text = false;
     bool is_reasoning = false;
   };
@@ -65,7 +65,7 @@ class CompletionStream {
   Chunks chunks_;
   int64_t counted_ = 0;    // the running count's last value
   int64_t total_ = -1;     // tokens, as the server says at the end
-  int64_t reasoned_ = -1;  // reasoning tokens, likewise
+  int64_t reasoned_ = -1;  // reasoning tokens, as the server says at the end
   CompletionAnswer answer_;
 };
 

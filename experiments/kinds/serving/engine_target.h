@@ -16,7 +16,7 @@
 namespace reprise::experiments {
 
 // Converts a step report; times are seconds of the engine's clock. context_tokens stays 0, because
-// the report does not have it.
+// the report does not contain it.
 [[nodiscard]] serving::StepEntry step_entry_of(const engine::StepReport& step);
 [[nodiscard]] serving::Outcome outcome_of(engine::FinishReason finish);
 

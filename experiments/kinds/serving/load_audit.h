@@ -23,7 +23,7 @@ namespace reprise::server {
 
 inline constexpr int64_t kAuditPairs = 32;
 
-// Ratio of a time of new prompts to that of repeated prompts, with its 99 % interval: the shift of
+// Ratio of new prompts' times to repeated prompts' times, with its 99 % interval: the shift of
 // paired logarithms (results/rank_test.h). 0: not known.
 struct AuditRatio {
   double estimate = 0, low = 0, high = 0;
@@ -37,9 +37,9 @@ struct Audit {
 
 // Returns the 2 kAuditPairs + 1 prompts of an audit: the prompt to be repeated, then new and
 // repeated prompts in turn. All are made from the request with the most output tokens among the
-// first of `source`; a new prompt has its tokens in an order drawn from `seed`. If `scope` forbids
-// reuse of repeated prompts, each repetition has kSaltTokens other tokens behind its first token,
-// so that a prefix cache cannot find it. Throws Error if the request's prompt is too short.
+// first requests of `source`; a new prompt has its tokens in an order drawn from `seed`. If `scope`
+// forbids reuse of repeated prompts, each repetition gets kSaltTokens new tokens after its first
+// token, so that a prefix cache cannot find it. Throws Error if the request's prompt is too short.
 [[nodiscard]] std::unique_ptr<workloads::RequestSource> audit_prompts(
     const workloads::RequestSource& source, workloads::SaltScope scope, uint64_t seed);
 
@@ -48,9 +48,9 @@ struct Audit {
                           const workloads::RequestSource& prompts,
                           const experiments::serving::Clock& clock, const std::atomic<bool>& stop);
 
-// Makes a run INVALID if repeated prompts were generated more than twice as fast (with the whole
-// interval), or if `scope` forbids reuse of repeated prompts and their first token still came more
-// than a tenth sooner. Otherwise adds both ratios as a reservation.
+// Makes a run INVALID if the whole interval of the further_tokens ratio is above 2, or if `scope`
+// forbids reuse of repeated prompts and the whole interval of the first_token ratio is above 1.1.
+// Otherwise adds both ratios as a reservation.
 void judge_audit(const Audit& audit, workloads::SaltScope scope,
                  experiments::serving::Verdict& verdict);
 

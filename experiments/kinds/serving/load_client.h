@@ -36,14 +36,14 @@ struct LoadOptions {
 // The server's answers to ask_server().
 struct ServerFacts {
   std::string model;
-  std::string owner;    // "owned_by" of the model: "vllm", "sglang", "llamacpp", ...; "": not told
-  std::string version;  // answer of GET /version, as vLLM has it; "": not told
-  // True if the server accepts the fields that make it generate all requested tokens and tell the
+  std::string owner;    // "owned_by" of the model: "vllm", "sglang", "llamacpp", ...; "": absent
+  std::string version;  // answer of GET /version, as vLLM has it; "": absent
+  // True if the server accepts the fields that make it generate all requested tokens and report the
   // number of tokens of an event: ignore_eos, stream_options, return_token_ids, timings_per_token.
   // Servers ignore unknown fields; a server that refuses them gets none.
   bool takes_extensions = true;
   bool tells_cached_tokens = false;
-  bool tells_tokens = false;  // the server tells how many tokens it generated
+  bool tells_tokens = false;  // the server reports how many tokens it generated
 };
 
 // Asks the server for its models and for one token after `prompt`. The server may cache the prompt,

@@ -130,7 +130,7 @@ experiments::MemoryNeed LoadKind::memory_need(const experiments::Group&) {
 std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group& group,
                                                         const Machine&,
                                                         const std::atomic<bool>& stop) {
-  // Each run of a point has its own salt too, for the same reason.
+  // Each run of a point has its own salt too, because a server remembers the prompts of each run.
   const workloads::Salt salt = salt_of_point(group, reuse_);
   const auto salts_from_the_first = [&salt] {
     return [salt, run = uint64_t{0}]() mutable {
@@ -198,7 +198,7 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   const auto target = make_server_target(options, facts, clock);
   const workloads::SaltScope scope = scope_of(reuse_.allowed);
   // Made before the run, so that an impossible audit does not waste the run. The seed is not the
-  // run's nonce: the server might have seen such prompts, and the audit passes if it has seen all.
+  // run's nonce, because a server that has seen all of the audit's prompts before passes the audit.
   const auto audit_source =
       audits ? audit_prompts(*plan.source, scope, std::random_device{}()) : nullptr;
   const CoreUse use_before = core_use_now();

@@ -35,7 +35,7 @@ struct LoadReuse {
 // Returns the experiment with the servers in place of its methods, because a client cannot choose a
 // server's method. The options url, model, reuse (unless it is the default) and audit distinguish a
 // server's points from others. Throws Error for a label that cannot name a folder, for two equal
-// ones, and for an invalid URL.
+// labels, and for an invalid URL.
 [[nodiscard]] experiments::Experiment for_servers(experiments::Experiment experiment,
                                                   const std::vector<NamedServer>& servers,
                                                   const LoadReuse& reuse = {});
@@ -45,7 +45,7 @@ struct LoadReuse {
 // describes its first run, with the throughput of all its runs. One INVALID run makes the record
 // INVALID. Groups that search a rate run until they have found it, one server after another.
 // Records have the metrics of experiments/serving/metrics.h, the verdict in "answers", and in the
-// resolved settings what the server tells about itself, what an audit found, and the client's own
+// resolved settings what the server reports about itself, what an audit found, and the client's own
 // use of the processor: a run that took more than half of its cores' time has a reservation.
 class LoadKind final : public experiments::Kind, public experiments::serving::TracedKind {
  public:

@@ -17,7 +17,7 @@ using serving::RequestEntry;
 
 constexpr int64_t kSpareTokens = 2;  // tokens per request beyond those shared
 
-// With the server's own answers in its prompt, a request may find them too.
+// With the server's own answers in its prompt, a request may find these in the cache too.
 serving::ReuseBounds bounds_of(const workloads::ServingRequest& request, bool has_own_answers) {
   const int64_t shared = has_own_answers ? std::max(request.shared_tokens, request.session_tokens)
                                          : request.shared_tokens;
@@ -69,7 +69,7 @@ double median_ttft_s(std::span<const RequestEntry* const> requests) {
   return results::quantile(ttft_s, 0.5);
 }
 
-// -1 if the server does not tell.
+// Share of the prompt tokens that were cached; -1 if the server does not report it.
 double cached_share(std::span<const RequestEntry* const> requests) {
   int64_t cached = 0, all = 0;
   for (const RequestEntry* entry : requests) {

@@ -22,9 +22,9 @@ struct CountersAround {
 // each other. Each request may find two tokens more than it shares, such as one that begins every
 // prompt; a chat may also find the tokens that the server's template added. The cached tokens are
 // those that the answers report, or else the growth of the server's counters. Counters are used
-// only if every request was served and they grew by just the run's prompts and the `other_tokens`
-// of warm-up and prefixes. If neither is known, the verdict gets a reservation. Returns the source:
-// "answers", "counters" or "nobody".
+// only if every request was served and they grew by exactly the run's prompts and the
+// `other_tokens` of warm-up and prefixes. If neither is known, the verdict gets a reservation.
+// Returns the source: "answers", "counters" or "nobody".
 std::string judge_reuse(const workloads::RequestSource& source, const CountersAround& counters,
                         int64_t other_tokens, PromptForm form,
                         experiments::serving::RunResult& result);

@@ -65,8 +65,8 @@ serving::ReuseBounds bounds_of(const ServingRequest& request, const reuse::Reuse
   return bounds;
 }
 
-// A backlog below a few batches may be only a burst; half of a short run's requests is more than
-// that. Runs shorter than five of the smallest windows are never given up.
+// A backlog below a few batches may be only a burst. In a short run, half of its requests suffices
+// instead. Runs shorter than five of the smallest windows are never given up.
 serving::GrowthRule growth_rule(int64_t requests, int64_t max_batch) {
   constexpr int64_t kLeastWindow = 16;
   const serving::GrowthRule usual;

@@ -29,8 +29,8 @@ struct RateTrialGroup {
 };
 
 // Searches as experiments/serving/search.h describes; trial n of a rate draws its arrivals by seed
-// + n. The measurement is that of the last run at the highest rate that passed, or at the lowest
-// rate that was tried if none did. Throws Interrupted when `stop` is set.
+// + n. Returns the measurement of the last run at the highest rate that passed, or, if no rate
+// passed, at the lowest rate that was tried. Throws Interrupted when `stop` is set.
 [[nodiscard]] Measurement search_rate(
     const Group& group, const std::function<serving::TrialRun(const RateTrialGroup&)>& run,
     const std::atomic<bool>& stop);

@@ -9,7 +9,7 @@
 namespace reprise::server {
 namespace {
 
-// The counters of all prompt tokens and of those found in the cache, by server.
+// The counters of all prompt tokens and of prompt tokens found in the cache, by server.
 constexpr std::pair<std::string_view, std::string_view> kNames[] = {
     {"vllm:prefix_cache_queries_total", "vllm:prefix_cache_hits_total"},
     {"vllm:gpu_prefix_cache_queries_total", "vllm:gpu_prefix_cache_hits_total"},  // before 0.10

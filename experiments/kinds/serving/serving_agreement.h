@@ -24,8 +24,8 @@ struct Parting {
 [[nodiscard]] std::vector<Parting> partings_of(const serving::RequestLog& log,
                                                const serving::RequestLog& first);
 
-// Sets in `out` the share of equal requests among those that both runs served, if there are any.
-// Returns the partings of the others.
+// Sets in `out` the share of requests without a parting among the requests that both runs served,
+// if there are any. Returns the partings.
 std::vector<Parting> add_agreement(const serving::RequestLog& log, const serving::RequestLog& first,
                                    Measurement& out);
 

@@ -54,7 +54,7 @@ struct EngineAxes : StepAxes {
   std::string prefixes = "declared";
   double kv_budget_mb = 0;  // 0: as much as the batch's longest requests need
   std::string preemption = "recompute";
-  double swap_budget_mb = 0;  // 0: what memory or disk has
+  double swap_budget_mb = 0;  // 0: all that memory or disk has
 
   void visit(AxisVisitor& visitor);
 
@@ -131,7 +131,7 @@ struct ServingAxes {
 [[nodiscard]] workloads::ArrivalSchedule schedule_of(const Group& group, const ArrivalAxes& axes,
                                                      const workloads::RequestSource& source);
 
-// True if the engine is told of the source's prefixes before the first request.
+// True if the source's prefixes are declared to the engine before the first request.
 [[nodiscard]] bool declares_prefixes(const EngineAxes& axes);
 [[nodiscard]] int64_t kv_budget_bytes(const EngineAxes& axes);  // 0: none
 

@@ -38,8 +38,8 @@ class Bench {
   void check_model(const Group& group);
   // Uses the machine's calibration from the next decoder and engine on.
   void use_calibration(const Machine& machine);
-  // Has operations on the CPU recorded in `log`, which must outlive the bench, from the next
-  // decoder and engine on.
+  // Records operations on the CPU in `log`, which must outlive the bench, from the next decoder and
+  // engine on.
   void record_operations(OperationLog& log);
   // The model's shape, without its weights.
   [[nodiscard]] static model::ModelConfig config(const Group& group);
@@ -133,7 +133,7 @@ std::vector<Measurement> measurements_of(const Group& group, const std::vector<S
 // Returns the counts of the method and its cache as metrics: "reused_tokens" and others, the peak
 // of the cache, and the prompt tokens of all `requests` requests that were submitted.
 results::Metrics method_metrics(engine::Engine& engine, const PromptAxes& axes, int64_t requests);
-// True if the engine's method computed the prefixes that it knows before the engine was made.
+// True if the engine's method computed its prefixes before the engine was made.
 [[nodiscard]] bool imports_prefixes(const engine::Engine& engine);
 // Adds the metrics and settings that the method itself reports.
 void add_report(const methods::Method& method, Measurement& out);

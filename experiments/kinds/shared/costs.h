@@ -26,9 +26,9 @@ namespace reprise::experiments {
 [[nodiscard]] double product_flop(const model::ModelConfig& config, int64_t rows,
                                   int64_t logit_rows);
 
-// Floating-point operations of `tokens` positions after `first` cached ones, with logits for the
-// last: 2 per weight and token (counting the experts that a token passes), and 4 * heads * head_dim
-// per layer and visible (query, key) pair.
+// Floating-point operations of `tokens` positions after `first` cached positions, with logits for
+// the last: 2 per weight and token (counting the experts that a token passes), and 4 * heads *
+// head_dim per layer and visible (query, key) pair.
 [[nodiscard]] double prefill_flop(const model::ModelConfig& config, int64_t first, int64_t tokens);
 
 struct DecodeStep {

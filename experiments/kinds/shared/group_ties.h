@@ -11,8 +11,8 @@
 namespace reprise::experiments {
 
 // For a group in a rounded dtype, the model in f32 is loaded beside the bench's model when the
-// first text is judged. A group in f32 needs no second model: D is then the change from computing
-// the text token by token, which adds in another order.
+// first text is judged. A group in f32 needs no second model: D (NearTie) is then the change from
+// computing the text token by token, which adds in another order.
 class GroupTies {
  public:
   // All arguments must outlive it. `chunk` is passed to NearTieJudge.

@@ -21,7 +21,7 @@ std::filesystem::path fetched_models_dir();
 
 // Turns a name into a path or shape for model::load_config() and load_decoder(): a folder or
 // config.json as resolve_path() finds it, the folder name of a shipped or downloaded model
-// ("quickstart", "all-MiniLM-L6-v2"), or a shipped shape. Throws Error for any other: with the
+// ("quickstart", "all-MiniLM-L6-v2"), or a shipped shape. Throws Error for any other name: with the
 // command that fetches it, or with the nearest name.
 std::string resolve_model(const std::string& name);
 

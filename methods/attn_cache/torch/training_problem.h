@@ -7,7 +7,7 @@
 namespace reprise::attn_cache {
 
 // A tensor of the projector, by its name in the file. It holds the initial values, and after
-// training the trained ones.
+// training the trained values.
 struct TrainedTensor {
   const char* name = nullptr;
   const int64_t* shape = nullptr;  // [rank]

@@ -23,7 +23,7 @@ struct Piece {
   int32_t id = 0;          // its index in CompiledSchema::pieces
   int32_t module = 0;      // index of the module that it belongs to
   int32_t run = 0;         // number of the text in its module, from 1; 0: a placeholder
-  int32_t parameter = -1;  // index of the parameter that it holds the place of; -1: text
+  int32_t parameter = -1;  // index of the parameter whose positions it fills; -1: text
   int64_t first = 0;       // position of tokens[0]
   std::vector<int32_t> tokens;
 
@@ -47,14 +47,14 @@ struct CompiledModule {
 };
 
 // A parameter: its argument takes positions from [first, first + length). While the module is
-// encoded, they hold the placeholder: the tokens of scaffold=, then TextEncoder::placeholder.
+// encoded, these positions contain the tokens of scaffold=, then TextEncoder::placeholder.
 struct CompiledParameter {
   int32_t id = 0;
   int32_t module = 0, piece = 0;
   std::string name;
   Place place;
   int64_t first = 0, length = 0;
-  bool begins_with_space = false;  // white space stands before it, so its argument gets a space
+  bool begins_with_space = false;  // white space precedes it, so its argument gets a space
 };
 
 // A union: all members start at `first`, and the longest ends at `end`.

@@ -15,8 +15,8 @@ namespace reprise::pml {
 void check_markup(const Source& source, const Limits& limits, Report& report);
 
 // Source::read() for files of other authors: a "<" that begins no tag is read as the character, and
-// a note "FILE:LINE:COLUMN: sentence" is added. Columns after it on the line count the character as
-// "&lt;".
+// a note "FILE:LINE:COLUMN: sentence" is added. Later columns on that line count the character as
+// the four of "&lt;".
 Source read_leniently(const std::filesystem::path& path, std::vector<std::string>& notes,
                       const Limits& limits = {});
 // Source::read(), or read_leniently() if `is_lenient`.

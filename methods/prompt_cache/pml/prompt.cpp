@@ -106,7 +106,7 @@ class Compiler {
   // Places the prompt's texts between and behind the imports.
   void texts() {
     TextRun run(template_, encoder_, schema_.rules);
-    const bool is_beginning = schema_.length == 0;  // nothing stands before the prompt's text
+    const bool is_beginning = schema_.length == 0;  // nothing precedes the prompt's text
     std::optional<int32_t> before;
     for (const auto& part : resolved_.sequence) {
       if (const auto* text = std::get_if<Text>(&part)) {

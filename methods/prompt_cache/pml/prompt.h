@@ -4,9 +4,10 @@
 // Every new token attends to all imported tokens, whatever their positions. The new tokens
 // get these positions:
 //   an argument     the first positions of its parameter; the rest of the parameter stays a gap
-//   between imports text behind an import begins where that module ends, text before the first one
-//                   where the element before that module ends. It must fit before the next taken
-//                   position: an imported module, the schema's own text, or the schema's end
+//   between imports text behind an import begins where the imported module ends; text before the
+//                   first import begins where the element before that module ends. It must fit
+//                   before the next taken position: an imported module, the schema's own text, or
+//                   the schema's end
 //   other text      behind the last import, or in a prompt without imports: from the schema's end
 //
 // If several complete scaffolds share a module, the one with the most modules is used; among equals

@@ -30,7 +30,7 @@ class TextRun {
     bool is_blank = true;        // the run held nothing but white space
     bool ends_in_space = false;  // an argument that follows begins with a space
   };
-  // Returns the run's tokens and empties it. `is_beginning`: no element stands before the run.
+  // Returns the run's tokens and empties it. `is_beginning`: no element precedes the run.
   Tokens finish(bool is_beginning);
 
   [[nodiscard]] bool is_empty() const { return items_.empty(); }

@@ -99,7 +99,8 @@ struct Argument {
   std::string parameter, value;
 };
 
-// <module-name parameter="argument"> imports a module, and those nested inside it.
+// <module-name parameter="argument"> imports a module. References nested in it import modules that
+// are inside that module.
 struct Reference {
   Place place;
   std::string name;

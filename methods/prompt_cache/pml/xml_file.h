@@ -42,7 +42,7 @@ class XmlFile {
   [[nodiscard]] static bool is_empty(pugi::xml_node element);
   void require_empty(pugi::xml_node element);
 
-  // Returns what a chat element stands for: kOpen or kClose by its attribute part=; without one
+  // Returns what a chat element stands for: kOpen or kClose by its attribute part=; without part=
   // kWhole, or kEmpty if it has no content. Reports a part= of another value, part= where
   // `may_be_half` is false or on an element with content, and an empty element other than
   // <system/>.

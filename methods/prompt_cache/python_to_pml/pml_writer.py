@@ -89,7 +89,7 @@ def written(node):
 class Tail:
     """What stands behind the modules in a prompt: its own text, and the turn that it is in."""
     text: OwnText = None
-    turn: Turn = None    # without a body if all of the turn is the prompt's
+    turn: Turn = None    # has no body if the whole turn belongs to the prompt
 
 
 def cut_tail(body):

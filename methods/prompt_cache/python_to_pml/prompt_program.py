@@ -7,9 +7,9 @@ import re
 DECORATOR = "prompt"
 LENGTHS = "max_length"    # the decorator @max_length(city=10)
 LENGTH = "Length"         # the annotation city: Length(10)
-MOST_TOKENS = 1 << 20     # of one parameter: more is a slip of the finger
-MOST_LEVELS = 100         # of modules within modules
-MOST_MODULES = 10000      # functions that call one another twice multiply
+MOST_TOKENS = 1 << 20     # most tokens of a parameter; more is taken for a typing error
+MOST_LEVELS = 100         # most levels of nested modules
+MOST_MODULES = 10000      # most modules: functions that call each other twice multiply
 # PML's own elements. A prompt imports a module by an element of its name, so a module with one of these names is
 # hidden.
 ROLES = ("system", "user", "assistant")    # the turns of a chat: with user:
@@ -29,7 +29,7 @@ class ProgramError(Exception):
 
 # The schema is a tree whose text nodes are strings.
 
-LINE = object()    # where a string statement begins: a line break goes between two that are neighbours
+LINE = object()    # marks where a string statement begins; a line break goes between adjacent ones
 
 @dataclasses.dataclass
 class Param:
@@ -51,7 +51,7 @@ class Module:
 @dataclasses.dataclass
 class Union:
     members: list
-    subject: ast.expr = None    # of match
+    subject: ast.expr = None    # the subject of a match statement
 
 
 @dataclasses.dataclass
@@ -73,8 +73,8 @@ class Function:
     """A decorated function and the possible contents of its parameters."""
     node: ast.FunctionDef
     parameters: list    # names, in the order of the signature
-    required: set       # of them, those without a default
-    lengths: dict       # of those that text uses: name -> tokens
+    required: set       # names of the parameters without a default
+    lengths: dict       # name -> tokens, for parameters that text uses
 
 
 def unparsed(node):

@@ -35,10 +35,10 @@ class Builder:
         self.functions = functions
         self.others = others    # names of functions that are not decorated
         self.problems = []
-        self.calls = []         # names of the functions under way
-        self.role = None        # of the turn that is open
-        self.levels = 0         # of modules that are open
-        self.modules = 0        # so far
+        self.calls = []         # names of the functions being read
+        self.role = None        # role of the open turn; None: no turn
+        self.levels = 0         # number of open modules
+        self.modules = 0        # number of modules so far
 
     def schema(self, name):
         return self.function_body(self.functions[name], is_root=True)

@@ -29,8 +29,8 @@ write_experiment() {
 END
 }
 
-# Writes the script of the page that holds $1 to $2, for divided.json on nodes of one core. The options that are replaced are those that
-# a cluster decides: how many nodes there are.
+# Writes the script of the page that contains $1 to $2.sh, with divided.json as its experiment, $2 as its results folder, and two
+# nodes instead of four.
 write_script() {
   awk -v wanted="$1" '/^```/ {if (inside && index(text, wanted)) printf "%s", text; inside = !inside; text = ""; next}
                       inside {text = text $0 "\n"}' "$tree/docs/many_processes.md" |
@@ -87,7 +87,7 @@ wait_for() {   # until the command $2... succeeds, for two minutes at most
   done
 }
 
-# What is left when a machine loses its power: nothing of the node's daemon, of its jobs and of the processes that watch them.
+# Ends node $1 as a loss of power does: its daemon, its jobs, and the daemons of their steps are killed.
 kill_node() {
   local pid victims=() environment
   for environment in "$root"/proc/[0-9]*/environ; do

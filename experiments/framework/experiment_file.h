@@ -73,10 +73,9 @@ struct Experiment {
   // Columns of the table, metrics or percentiles; default: all metrics.
   std::vector<std::string> metrics;
   int64_t repetitions = 5, warmup = 1;
-  bool interleaves_points =
-      // Measure several points in turn, not only the methods of one point. Default: true if the
-      // kind can.
-      false;
+  // True: several points are measured in turn, not only the methods of one point. The file's
+  // default is true if the kind can.
+  bool interleaves_points = false;
   Seeds seeds;
   std::string mean_over;                   // Manifest::mean_over
   std::vector<std::string> paper_numbers;  // files of results/papers/ shown beside our numbers

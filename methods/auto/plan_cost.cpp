@@ -21,7 +21,7 @@ struct ComputedLanes {
 };
 constexpr ComputedLanes kFewLanesCost = {.each_key = 3.1, .each_lane = 1.87};
 constexpr ComputedLanes kManyLanesCost = {.each_key = 12.0, .each_lane = 1.1};
-// The same overheads for many lanes with AMX tiles, where softmax takes longer than the products.
+// Overheads of many lanes with AMX tiles, where softmax takes longer than the products.
 // (Xeon, 64 lanes and 128 keys: 4.0 us at head_dim 64, 6.0 at 128; 32 lanes: 4 us at 128.)
 constexpr ComputedLanes kTilesCost = {.each_key = 110.0, .each_lane = 5.0};
 // Share of the smaller of memory and compute time that few lanes do not hide; many lanes hide all.

@@ -7,7 +7,7 @@
 
 namespace reprise::workloads::longbench {
 
-// Where the documents of a context begin.
+// Rule for the places in a context at which its documents begin.
 struct DocumentRule {
   enum class Kind {
     kWhole,  // the whole context is one document

@@ -136,7 +136,7 @@ void Replay(benchmark::State& state, const std::string& policy) {
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-// What a trace adds to each kernel.
+// Time that recording a trace adds to each kernel.
 void TracedOperation(benchmark::State& state) {
   OperationLog log(1 << 17);
   Context context;

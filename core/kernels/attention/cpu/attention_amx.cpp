@@ -290,7 +290,7 @@ class Lanes {
   }
 
  private:
-  // Where the queries and outputs of a lane tile begin; `lane` is the tile's first lane.
+  // First queries and first outputs of the lane tile that begins at `lane`.
   [[nodiscard]] uint32_t* queries(int lane) const {
     return static_cast<uint32_t*>(scratch_.q) + lane * task_.head_dim / 2;
   }

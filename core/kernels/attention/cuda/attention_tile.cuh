@@ -130,7 +130,7 @@ __device__ __forceinline__ float alibi_bias(const AttentionCall& call, const Thr
 
 // ---- Copies ----
 
-// Where the keys and values of a task and kv head are.
+// Addresses of the keys and values of a task and kv head.
 template <class Tile>
 struct TaskKeys {
   using T = typename Tile::T;

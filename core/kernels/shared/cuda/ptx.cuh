@@ -339,7 +339,7 @@ __device__ __forceinline__ void warpgroup_begin(Sums&... c) {
 #endif
 }
 
-// What a product does with its sums: kNew replaces them, whatever they hold; kAddTo adds to them.
+// Treatment of the sums C by a product: kNew overwrites C, kAddTo adds to it.
 enum class Sums : uint8_t { kNew, kAddTo };
 
 // Starts C += A B or C = A B; A [64, 16] and B [16, n] of T, C [64, n] f32, n = 8 * kTiles: 64 or

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/kernels/linear/cpu/panel_rows.h"
-#include "core/kernels/linear/cpu/quantize.h"
+#include "core/kernels/linear/quantize.h"
 
 namespace reprise::kernels::cpu {
 namespace {
@@ -134,7 +134,7 @@ class CodedMatrix::Filler {
 CodedMatrix::CodedMatrix(int64_t rows, int64_t cols, WeightFormat format,
                          const Weight::FillRows& fill, const Context& context)
     : rows_(rows), cols_(cols), format_(format), steps_(round_up(cols, kUnitInputs) / kStepInputs) {
-  const int64_t group = cpu::group_inputs(format, cols);
+  const int64_t group = kernels::group_inputs(format, cols);
   group_steps_ = group == cols ? steps_ : group / kStepInputs;
   groups_ = (steps_ + group_steps_ - 1) / group_steps_;
   scale_blocks_ = (groups_ + kScaleBlockGroups - 1) / kScaleBlockGroups;
@@ -181,7 +181,7 @@ void CodedMatrix::quantize_scales(const Context& context) {
       const int64_t wanted = std::min(kPanelOutputs, rows_ - index * kPanelOutputs);
       for (size_t i = 0; i < count; ++i)
         if (static_cast<int64_t>(i) % kPanelOutputs >= wanted) block[i] = scale_mean_;
-      steps[index * scale_blocks_ + b] = cpu::quantize_scales(block, scale_mean_, codes + at);
+      steps[index * scale_blocks_ + b] = kernels::quantize_scales(block, scale_mean_, codes + at);
     }
   scales_ = Buffer();
 }

@@ -24,7 +24,7 @@
 #include <cstring>
 
 #include "core/base/constant.h"
-#include "core/kernels/linear/cpu/quantize.h"
+#include "core/kernels/linear/quantize.h"
 #include "core/kernels/linear/cpu/quantized_panel.h"
 
 #pragma GCC push_options

@@ -12,7 +12,7 @@
 
 #include "core/base/constant.h"
 #include "core/kernels/linear/cpu/linear_panel-inl.h"
-#include "core/kernels/linear/cpu/quantize.h"
+#include "core/kernels/linear/quantize.h"
 #include "core/kernels/linear/cpu/quantized_panel.h"
 
 HWY_BEFORE_NAMESPACE();

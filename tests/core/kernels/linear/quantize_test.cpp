@@ -6,7 +6,7 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "core/kernels/linear/cpu/quantize.h"
+#include "core/kernels/linear/quantize.h"
 #include "tests/support/coded_weight.h"
 
 namespace reprise::kernels {
@@ -65,7 +65,7 @@ TEST(Quantized, ErrorIsAtMostHalfAStep) {
 // Every code, in every group, with scales that f32 holds.
 std::vector<float> values_that_codes_hold(WeightFormat format, int64_t rows, int64_t cols) {
   std::vector<float> values;
-  const int64_t group = cpu::group_inputs(format, cols);
+  const int64_t group = group_inputs(format, cols);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t col = 0; col < cols; ++col) {
       const int64_t in_group = col % group;
@@ -77,7 +77,7 @@ std::vector<float> values_that_codes_hold(WeightFormat format, int64_t rows, int
         values.push_back(scale * static_cast<float>(in_group % 16) - 3.0f);
       } else {
         // One scale for the whole matrix, which is its mean.
-        values.push_back(2.5f * cpu::kNf4Quantiles[static_cast<size_t>((in_group + row) % 16)]);
+        values.push_back(2.5f * kNf4Quantiles[static_cast<size_t>((in_group + row) % 16)]);
       }
     }
   return values;
@@ -145,8 +145,8 @@ TEST(Quantized, GroupsWiderThanF32HaveTheNearestCodes) {
 double mean_square_of(WeightFormat format) {
   if (format != WeightFormat::kNf4) return 1.0 / 12;
   double sum = 0.0;
-  for (size_t i = 1; i < cpu::kNf4Quantiles.size(); ++i) {
-    const auto width = static_cast<double>(cpu::kNf4Quantiles[i] - cpu::kNf4Quantiles[i - 1]);
+  for (size_t i = 1; i < kNf4Quantiles.size(); ++i) {
+    const auto width = static_cast<double>(kNf4Quantiles[i] - kNf4Quantiles[i - 1]);
     sum += width * width * width / 12;
   }
   return sum / 2;
@@ -172,8 +172,7 @@ TEST(Quantized, MeanSquareErrorOfUniformValuesIsThatOfTheCells) {
     std::vector<uint8_t> codes(group);
     for (size_t first = 0; first < values.size(); first += group) {
       const auto scale = static_cast<double>(
-          cpu::quantize_group(one.format, std::span(values).subspan(first, group), codes.data())
-              .scale);
+          quantize_group(one.format, std::span(values).subspan(first, group), codes.data()).scale);
       for (size_t i = first; i < first + group; ++i) {
         const double error =
             (static_cast<double>(held[i]) - static_cast<double>(values[i])) / scale;

@@ -1,4 +1,4 @@
-#include "core/kernels/linear/cpu/quantize.h"
+#include "core/kernels/linear/quantize.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 
-namespace reprise::kernels::cpu {
+namespace reprise::kernels {
 namespace {
 
 constexpr std::array<float, 16> kIntegers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -114,4 +114,4 @@ float quantize_scales(std::span<const float> scales, float mean, int8_t* codes) 
   return step;
 }
 
-}  // namespace reprise::kernels::cpu
+}  // namespace reprise::kernels

@@ -7,7 +7,7 @@
 
 #include "core/base/weight_format.h"
 
-namespace reprise::kernels::cpu {
+namespace reprise::kernels {
 
 // q of NF4, ascending: quantiles of a normal distribution at even steps of probability, including
 // 0, divided by the largest.  [QLoRA, appendix E]
@@ -47,4 +47,4 @@ GroupScale quantize_group(WeightFormat format, std::span<const float> values, ui
 // Writes the codes d of a block of scales, s = mean + t d, and returns t.
 float quantize_scales(std::span<const float> scales, float mean, int8_t* codes);
 
-}  // namespace reprise::kernels::cpu
+}  // namespace reprise::kernels

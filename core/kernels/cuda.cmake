@@ -11,7 +11,8 @@ reprise_library(reprise_cuda_kernels ALONE
     device/cuda/backend.cpp device/cuda/probe_kernels.cu device/cuda/timing.cpp
     embedding/cuda/embedding.cu
     kv_write/cuda/kv_write.cu
-    linear/cuda/device_weight.cpp linear/cuda/gemm_cublaslt.cpp
+    linear/cuda/coded_product.cu linear/cuda/coded_weight.cpp linear/cuda/device_weight.cpp linear/cuda/epilogue_bias.cpp
+    linear/cuda/gemm_cublaslt.cpp
     norm/cuda/norm.cu
     rotary/cuda/rotary.cu
     rows/cuda/rows.cu

@@ -29,10 +29,11 @@ void multiply(const GemmCall& call) {
   const auto *x = static_cast<const In*>(call.x), *w = static_cast<const In*>(call.w);
   const auto* bias = static_cast<const Out*>(call.bias);
   auto* out = static_cast<Out*>(call.out);
+  const int64_t stride = call.out_stride != 0 ? call.out_stride : call.n;
   for (int64_t row = 0; row < call.m; ++row)
     for (int64_t col = 0; col < call.n; ++col) {
       float y = dot(x + row * call.k, w + col * call.k, call.k);
-      Out& to = out[row * call.n + col];
+      Out& to = out[row * stride + col];
       if (call.accumulate) y += static_cast<float>(to);
       if (bias != nullptr) y += static_cast<float>(bias[col]);
       to = static_cast<Out>(y);
@@ -42,14 +43,15 @@ void multiply(const GemmCall& call) {
 void run_call(const GemmCall& call) {
   check_range(call.x, call.m * call.k, call.dtype, "x");
   check_range(call.w, call.n * call.k, call.dtype, "weights");
-  check_range(call.out, call.m * call.n, call.out_dtype, "output");
+  const int64_t stride = call.out_stride != 0 ? call.out_stride : call.n;
+  const int64_t outputs = (call.m - 1) * stride + call.n;  // with the gaps between rows
+  check_range(call.out, outputs, call.out_dtype, "output");
   if (call.bias != nullptr) check_range(call.bias, call.n, call.out_dtype, "bias");
   const cuda_on_cpu::OpenMemory open;
   visit_dtype(call.dtype, [&](auto in) {
     visit_dtype(call.out_dtype, [&](auto out) { multiply<decltype(in), decltype(out)>(call); });
   });
-  cuda_on_cpu::library_wrote(call.out,
-                             static_cast<size_t>(call.m * call.n) * size_of(call.out_dtype));
+  cuda_on_cpu::library_wrote(call.out, static_cast<size_t>(outputs) * size_of(call.out_dtype));
 }
 
 class HostGemm final : public Gemm {

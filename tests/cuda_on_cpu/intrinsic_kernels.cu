@@ -103,6 +103,15 @@ __global__ void pack(const float* x, uint32_t* pairs, float* unpacked) {
   unpacked[2 * i + 1] = back.y;
 }
 
+template <typename T>
+__global__ void add_pairs(const float* a, const float* b, const float* c, float* sums) {
+  const unsigned i = 2 * blockIdx.x;
+  const float2 sum = unpack_pair<T>(multiply_add_pairs<T>(
+      pack_pair<T>(a[i], a[i + 1]), pack_pair<T>(b[i], b[i + 1]), pack_pair<T>(c[i], c[i + 1])));
+  sums[i] = sum.x;
+  sums[i + 1] = sum.y;
+}
+
 __global__ void tell_indices(unsigned* out) {
   const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
   const unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -323,6 +332,15 @@ Packed packed(const std::vector<float>& x, bool is_bf16) {
          nullptr, is_bf16 ? pack<__nv_bfloat16> : pack<__half>, in.data(), pairs.data(),
          unpacked.data());
   return {pairs.values(), unpacked.values()};
+}
+
+std::vector<float> sums_of_pairs(const std::vector<float>& a, const std::vector<float>& b,
+                                 const std::vector<float>& c, bool is_bf16) {
+  const DeviceArray<float> on_a(a), on_b(b), on_c(c), sums(a.size());
+  launch({.name = "add_pairs", .grid = dim3(static_cast<unsigned>(a.size() / 2)), .block = dim3(1)},
+         nullptr, is_bf16 ? add_pairs<__nv_bfloat16> : add_pairs<__half>, on_a.data(), on_b.data(),
+         on_c.data(), sums.data());
+  return sums.values();
 }
 
 std::vector<std::array<unsigned, 6>> indices(std::array<unsigned, 3> grid,

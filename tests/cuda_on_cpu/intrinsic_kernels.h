@@ -66,6 +66,9 @@ struct Packed {
   std::vector<float> unpacked;
 };
 Packed packed(const std::vector<float>& x, bool is_bf16);
+// a[i] b[i] + c[i] by multiply_add_pairs(), of numbers that the 16-bit type holds. An even count.
+std::vector<float> sums_of_pairs(const std::vector<float>& a, const std::vector<float>& b,
+                                 const std::vector<float>& c, bool is_bf16);
 
 // [gridDim][blockDim] in linear order: x, y, z of the thread and of the block, one after the other.
 std::vector<std::array<unsigned, 6>> indices(std::array<unsigned, 3> grid,

@@ -219,6 +219,17 @@ TEST(Intrinsics, PowersOfTwoAreWithinTheManualsError) {
   EXPECT_TRUE(std::isnan(special[6]));
 }
 
+// [PTX ISA, fma: rounded once, ties to even]
+TEST(Intrinsics, PairsAreMultipliedAndAddedWithOneRounding) {
+  const std::vector<float> a = {143.0f, 128.0f, 3.0f, -2.0f, 1.5f, 255.0f},
+                           b = {1.0f, 1.0f, 0.5f, 7.0f, 1.5f, 255.0f},
+                           c = {-128.0f, -128.0f, 0.25f, 14.0f, 0.0f, 1.0f};
+  EXPECT_EQ(sums_of_pairs(a, b, c, true),
+            (std::vector<float>{15.0f, 0.0f, 1.75f, 0.0f, 2.25f, 65024.0f}));
+  EXPECT_EQ(sums_of_pairs(a, b, c, false),
+            (std::vector<float>{15.0f, 0.0f, 1.75f, 0.0f, 2.25f, 65024.0f}));
+}
+
 // [PTX ISA, cvt.rn: ties to even; NaN becomes 0x7fff; f16 overflows to infinity]
 TEST(Intrinsics, PairsAreRoundedToNearestEven) {
   const std::vector<float> x = {1.0f,

@@ -50,7 +50,7 @@ class DeviceKernels : public DeviceOperations {
 
   // Makes a matrix in the device's layout; see Weight.
   [[nodiscard]] virtual std::unique_ptr<WeightStore> make_weight(int64_t rows, int64_t cols,
-                                                                 WeightFormat format,
+                                                                 WeightType type,
                                                                  const Weight::FillRows& fill,
                                                                  const Context& context) = 0;
   [[nodiscard]] virtual std::unique_ptr<StepAttention> make_step_attention() = 0;

@@ -19,18 +19,11 @@ Weight::Weight(Weight&&) noexcept = default;
 Weight& Weight::operator=(Weight&&) noexcept = default;
 Weight::~Weight() = default;
 
-void require_plain_weights(WeightFormat format, Device device) {
-  if (device != Device::kCpu && is_quantized(format))
-    raise("weights in {} are not multiplied on device {}: load the model with dtype bf16",
-          name_of(format), name_of(device));
-}
-
 Weight::Weight(int64_t rows, int64_t cols, WeightType type, const FillRows& fill,
                const Context& context) {
   REPRISE_CHECK(rows > 0 && cols > 0, "[{}, {}]", rows, cols);
   if (DeviceKernels* device = device_kernels(context, "a linear layer")) {
-    require_plain_weights(type.format, context.device);
-    store_ = device->make_weight(rows, cols, type.format, fill, context);
+    store_ = device->make_weight(rows, cols, type, fill, context);
     return;
   }
   if (type.format == WeightFormat::kF16 || type.input == DType::kF16)

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/kernels/linear/weight.h"
 
 namespace reprise::kernels {
 namespace {
@@ -96,6 +97,13 @@ int64_t group_inputs(WeightFormat format, int64_t cols) {
   for (const int64_t inputs : {128, 96, 64, 32})
     if (cols > 128 && cols % inputs == 0) return inputs;
   return cols;
+}
+
+void require_finite(std::span<const float> values, int64_t row, WeightFormat format) {
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i]))
+      throw NotFiniteError(fmt::format("row {}, column {} is {}, for which {} has no code", row, i,
+                                       values[i], name_of(format)));
 }
 
 GroupScale quantize_group(WeightFormat format, std::span<const float> values, uint8_t* codes) {

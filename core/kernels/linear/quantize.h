@@ -35,6 +35,9 @@ inline constexpr std::array<float, 16> kNf4Quantiles = {-1.0f,
 // group.
 [[nodiscard]] int64_t group_inputs(WeightFormat format, int64_t cols);
 
+// Throws NotFiniteError naming row and column if a value of the row is NaN or infinite.
+void require_finite(std::span<const float> values, int64_t row, WeightFormat format);
+
 struct GroupScale {
   float scale = 0.0f;
   float minimum = 0.0f;  // a of int4; 0 in other formats

@@ -27,9 +27,6 @@ struct WeightRows {
   [[nodiscard]] int64_t rows() const { return end - first; }
 };
 
-// Throws Error for codes on a device other than the CPU, which cannot multiply with them.
-void require_plain_weights(WeightFormat format, Device device);
-
 // W of y = x W^T: [rows, cols] = [outputs, inputs], as checkpoints store it.
 class Weight {
  public:

@@ -3,7 +3,6 @@
 
 #include "core/base/error.h"
 #include "core/kernels/attention/step_attention.h"
-#include "core/kernels/linear/weight.h"
 #include "core/model/network/decoder.h"
 #include "core/model/network/transformer.h"
 
@@ -18,7 +17,6 @@ WeightType type_of_options(const LoadOptions& options, Device device) {
         "dtype f16 is not supported for weights and activations on device cpu: use f32 or bf16, "
         "or --device cuda");
   const WeightFormat format = options.weight_format.value_or(plain);
-  kernels::require_plain_weights(format, device);
   if (!is_quantized(format) && format != plain)
     raise(
         "weights in format {} are not multiplied with activations in {}: that dtype takes {}, "

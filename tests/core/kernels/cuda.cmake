@@ -66,9 +66,12 @@ if(TARGET reprise_attention_on_cpu)
     SOURCES ${attention}/step_attention_cuda.cpp
             ${kernels}/attention_map/cuda/device_maps.cpp ${kernels}/attention_map/cuda/map_tiles.cpp
             ${kernels}/device/cuda/backend.cpp ${kernels}/device/cuda/open_device.cpp ${kernels}/device/cuda/timing.cpp
-            ${kernels}/linear/cuda/device_weight.cpp ${CMAKE_SOURCE_DIR}/tests/cuda_on_cpu/gemm.cpp
+            ${kernels}/linear/cuda/coded_weight.cpp ${kernels}/linear/cuda/device_weight.cpp
+            ${kernels}/linear/cuda/epilogue_bias.cpp ${CMAKE_SOURCE_DIR}/tests/cuda_on_cpu/gemm.cpp
     LINK reprise_cuda_device_on_cpu reprise_attention_on_cpu reprise_probe_kernels_on_cpu)
 endif()
+reprise_cuda_test(coded_product BOTH_ORDERS SOURCES linear/cuda/coded_product_test.cpp ON_CPU reprise_cuda_on_cpu
+                  ON_DEVICE reprise_cuda_kernels LINK reprise_reference)
 reprise_cuda_test(linear SOURCES linear/cuda/linear_test.cpp ON_CPU reprise_cuda_on_cpu ON_DEVICE reprise_cuda_kernels)
 reprise_cuda_test(attention_map BOTH_ORDERS SOURCES attention_map/cuda/attention_map_test.cpp ON_CPU reprise_cuda_on_cpu
                   ON_DEVICE reprise_cuda_kernels LINK reprise_reference)

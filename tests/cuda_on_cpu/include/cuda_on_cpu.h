@@ -93,5 +93,6 @@ void barrier_wait(const void* barrier, unsigned parity);
 float exp2_approx(float x);
 uint4 load_global_16(const void* global);
 uint32_t pack_pair(float low, float high, bool is_bf16);
+uint32_t multiply_add_pairs(uint32_t a, uint32_t b, uint32_t c, bool is_bf16);
 
 }  // namespace cuda_on_cpu

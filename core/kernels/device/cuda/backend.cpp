@@ -11,6 +11,7 @@
 #include "core/kernels/device/cuda/timing.h"
 #include "core/kernels/device/device_kernels.h"
 #include "core/kernels/embedding/cuda/embedding.cuh"
+#include "core/kernels/linear/cuda/coded_weight.h"
 #include "core/kernels/linear/cuda/device_weight.h"
 #include "core/kernels/linear/cuda/gemm.h"
 #include "core/kernels/norm/cuda/norm.cuh"
@@ -97,10 +98,12 @@ class CudaKernels final : public DeviceKernels {
     device_.copy_out(call.tokens.data(), tokens.data(), call.tokens.size_bytes());
   }
 
-  std::unique_ptr<WeightStore> make_weight(int64_t rows, int64_t cols, WeightFormat format,
+  std::unique_ptr<WeightStore> make_weight(int64_t rows, int64_t cols, WeightType type,
                                            const Weight::FillRows& fill,
                                            const Context& context) override {
-    return std::make_unique<DeviceWeight>(rows, cols, format, fill, context, *gemm_);
+    if (is_quantized(type.format))
+      return std::make_unique<CodedWeight>(rows, cols, type, fill, context, *gemm_);
+    return std::make_unique<DeviceWeight>(rows, cols, type.format, fill, context, *gemm_);
   }
   void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                      const AttentionParams& params, const float* bias, float* map) override {
@@ -133,6 +136,8 @@ class CudaKernels final : public DeviceKernels {
     if (call.weight == nullptr)
       return {call.table.data, call.table.dtype, call.table.shape[0], call.table.shape[1]};
     const WeightRows all = *call.weight;
+    REPRISE_CHECK(!is_quantized(all.store->format()), "a table in {}",
+                  name_of(all.store->format()));
     const auto& weight = static_cast<const DeviceWeight&>(*all.store);
     return {weight.data(), weight.input_dtype(), weight.rows(), weight.cols()};
   }

@@ -18,13 +18,6 @@ size_t step_bytes(WeightFormat format) {
   return static_cast<size_t>(kStepInputs * kPanelOutputs) / (format == WeightFormat::kInt8 ? 1 : 2);
 }
 
-void require_finite(std::span<const float> values, int64_t row, WeightFormat format) {
-  for (size_t i = 0; i < values.size(); ++i)
-    if (!std::isfinite(values[i]))
-      throw NotFiniteError(fmt::format("row {}, column {} is {}, for which {} has no code", row, i,
-                                       values[i], name_of(format)));
-}
-
 // Packs the codes of eight inputs of an output as QuantizedPanel describes.
 uint32_t packed(const uint8_t* codes) {
   uint32_t word = 0;

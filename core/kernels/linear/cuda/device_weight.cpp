@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/kernels/rows/cuda/rows.cuh"
 
 namespace reprise::kernels::cuda {
 namespace {
@@ -57,23 +56,10 @@ void DeviceWeight::apply(const LinearCall& call, int64_t first, int64_t end, Lin
              .m = call.m,
              .n = end - first,
              .k = cols(),
-             .bias = bias_as(call.out_dtype, call, end - first, context),
+             .bias = bias_.of(call, end - first, context),
              .out = call.out,
              .out_dtype = call.out_dtype,
              .accumulate = call.accumulate});
-}
-
-const void* DeviceWeight::bias_as(DType dtype, const LinearCall& call, int64_t outputs,
-                                  const Context& context) const {
-  if (call.bias == nullptr || dtype == DType::kF32) return call.bias;
-  if (narrowed_ != call.bias) {
-    narrow_bias_ = Buffer(context.runtime, static_cast<size_t>(outputs) * size_of(dtype));
-    auto& device = static_cast<reprise::cuda::CudaDevice&>(*runtime_);
-    narrow_values({.in = call.bias, .out = narrow_bias_.data(), .dtype = dtype, .count = outputs},
-                  device.stream());
-    narrowed_ = call.bias;
-  }
-  return narrow_bias_.data();
 }
 
 }  // namespace reprise::kernels::cuda

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/device/buffer.h"
+#include "core/kernels/linear/cuda/epilogue_bias.h"
 #include "core/kernels/linear/cuda/gemm.h"
 #include "core/kernels/linear/weight_store.h"
 
@@ -30,16 +31,10 @@ class DeviceWeight final : public WeightStore {
   static constexpr int64_t kPieceBytes = int64_t{64} << 20;
 
  private:
-  [[nodiscard]] const void* bias_as(DType dtype, const LinearCall& call, int64_t outputs,
-                                    const Context& context) const;
-
   std::shared_ptr<DeviceRuntime> runtime_;
   Gemm& gemm_;
   Buffer data_;
-  // A bias in the type of 16-bit outputs, in which the epilogue adds it; made at the first such
-  // call.
-  mutable Buffer narrow_bias_;
-  mutable const float* narrowed_ = nullptr;
+  mutable EpilogueBias bias_;
 };
 
 }  // namespace reprise::kernels::cuda

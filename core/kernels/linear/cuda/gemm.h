@@ -21,6 +21,7 @@ struct GemmCall {
   int64_t m = 0, n = 0, k = 0;
   const void* bias = nullptr;
   void* out = nullptr;
+  int64_t out_stride = 0;  // elements from one row of out to the next; 0: n
   DType out_dtype = DType::kF32;
   bool accumulate = false;
 };

@@ -35,14 +35,17 @@ struct Destroy {
 template <typename Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy>;
 
-// A column-major [rows, cols] matrix without gaps, which is a transposed row-major one.
-Owned<cublasLtMatrixLayout_t> layout(DType dtype, int64_t rows, int64_t cols) {
+// A column-major [rows, cols] matrix, which is a transposed row-major one; `stride` elements from
+// column to column.
+Owned<cublasLtMatrixLayout_t> layout(DType dtype, int64_t rows, int64_t cols, int64_t stride) {
   cublasLtMatrixLayout_t made = nullptr;
   check(cublasLtMatrixLayoutCreate(&made, type_of(dtype), static_cast<uint64_t>(rows),
-                                   static_cast<uint64_t>(cols), rows),
+                                   static_cast<uint64_t>(cols), stride),
         "cublasLtMatrixLayoutCreate");
   return Owned<cublasLtMatrixLayout_t>(made);
 }
+
+int64_t out_stride(const GemmCall& call) { return call.out_stride != 0 ? call.out_stride : call.n; }
 
 // The largest power of two up to 256 that divides an address; cuBLASLt chooses algorithms by it.
 uint32_t alignment_of(const void* data) {
@@ -80,8 +83,8 @@ class CublasLt final : public Gemm {
   }
 
  private:
-  using Key =
-      std::tuple<int64_t, int64_t, int64_t, DType, DType, bool, bool, uint32_t, uint32_t, uint32_t>;
+  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, DType, DType, bool, bool, uint32_t,
+                         uint32_t, uint32_t>;
 
   template <typename T>
   static void set(const Prepared& ready, cublasLtMatmulDescAttributes_t attribute, const T& value,
@@ -94,6 +97,7 @@ class CublasLt final : public Gemm {
     const Key key{call.m,
                   call.n,
                   call.k,
+                  out_stride(call),
                   call.dtype,
                   call.out_dtype,
                   call.bias != nullptr,
@@ -119,9 +123,9 @@ class CublasLt final : public Gemm {
           "the bias of a product");
       set(ready, CUBLASLT_MATMUL_DESC_BIAS_POINTER, call.bias, "the bias of a product");
     }
-    ready.w = layout(call.dtype, call.k, call.n);
-    ready.x = layout(call.dtype, call.k, call.m);
-    ready.out = layout(call.out_dtype, call.n, call.m);
+    ready.w = layout(call.dtype, call.k, call.n, call.k);
+    ready.x = layout(call.dtype, call.k, call.m, call.k);
+    ready.out = layout(call.out_dtype, call.n, call.m, out_stride(call));
     ready.algorithm = best_algorithm(call, ready);
     return ready;
   }

@@ -562,6 +562,24 @@ __device__ __forceinline__ uint32_t pack_pair(float low, float high) {
 #endif
 }
 
+// The pair with a(i) b(i) + c(i), rounded once (fma.rn.bf16x2, fma.rn.f16x2).
+template <typename T>
+__device__ __forceinline__ uint32_t multiply_add_pairs(uint32_t a, uint32_t b, uint32_t c) {
+  static_assert(is_half_like<T>);
+#ifdef REPRISE_CUDA_ON_CPU
+  return cuda_on_cpu::multiply_add_pairs(a, b, c,
+                                         /*is_bf16=*/std::is_same_v<T, __nv_bfloat16>);
+#else
+  uint32_t sum;
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;\n" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+  } else {
+    asm("fma.rn.f16x2 %0, %1, %2, %3;\n" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+  }
+  return sum;
+#endif
+}
+
 template <typename T>
 __device__ __forceinline__ float2 unpack_pair(uint32_t pair) {
   static_assert(is_half_like<T>);

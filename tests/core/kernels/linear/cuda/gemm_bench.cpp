@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/kernels/linear/cuda/coded_weight.h"
 #include "core/kernels/linear/cuda/gemm.h"
 #include "tests/core/kernels/device/cuda/device_bench.cuh"
 
@@ -43,6 +44,33 @@ void time_product(benchmark::State& state, const Layer& layer, int64_t m) {
   state.SetLabel("bf16");
 }
 
+// A layer whose weights are codes: any codes take the same time.
+void time_coded_product(benchmark::State& state, const Layer& layer, WeightFormat format,
+                        int64_t m) {
+  const auto& device = bench_device().device;
+  const std::unique_ptr<Gemm> gemm = make_gemm(*device);
+  const Context context{
+      .threads = 16, .isa = best_isa(), .device = Device::kCuda, .runtime = device};
+  const CodedWeight weight(
+      layer.outputs, layer.inputs, {format, DType::kBF16},
+      [&](int64_t first, int64_t end, void* out) {
+        auto* values = static_cast<float*>(out);
+        for (int64_t i = 0; i < (end - first) * layer.inputs; ++i)
+          values[i] = static_cast<float>((first + i * 7) % 31) - 15.0f;
+      },
+      context, *gemm);
+  Buffer x = random_numbers(device, static_cast<size_t>(m * layer.inputs) * 2);
+  Buffer out(device, static_cast<size_t>(m * layer.outputs) * 2);
+  const LinearCall call{.x = x.data(), .m = m, .out = out.data(), .out_dtype = DType::kBF16};
+  LinearWorkspace workspace;
+  const auto moved = static_cast<double>(x.bytes() + weight.bytes() + out.bytes());
+  const auto flops =
+      2.0 * static_cast<double>(m * layer.outputs) * static_cast<double>(layer.inputs);
+  time_on_device(state, moved, flops,
+                 [&] { weight.apply(call, 0, layer.outputs, workspace, context); });
+  state.SetLabel(std::string(name_of(format)));
+}
+
 }  // namespace
 }  // namespace reprise::kernels::cuda::testing
 
@@ -54,6 +82,18 @@ int main(int argc, char** argv) {
           (std::string("gemm/") + layer.model + "/" + layer.name + "/m:" + std::to_string(m))
               .c_str(),
           [&layer, m](benchmark::State& state) { time_product(state, layer, m); })
+          ->UseManualTime()
+          ->Unit(benchmark::kMicrosecond);
+  // One layer, from one row to beyond those that are multiplied with the codes themselves.
+  for (const WeightFormat format :
+       {WeightFormat::kInt8, WeightFormat::kInt4, WeightFormat::kNf4, WeightFormat::kNf4Double})
+    for (const int64_t m : {1, 8, 32, 128, 129, 2048})
+      benchmark::RegisterBenchmark(
+          ("gemm/llama-2-7b/gate_up/" + std::string(name_of(format)) + "/m:" + std::to_string(m))
+              .c_str(),
+          [format, m](benchmark::State& state) {
+            time_coded_product(state, kLayers[2], format, m);
+          })
           ->UseManualTime()
           ->Unit(benchmark::kMicrosecond);
   return run_benchmarks(argc, argv);

@@ -1,0 +1,420 @@
+// Multiplies with codes on tensor cores, and expands codes to plain weights.
+#include "core/kernels/linear/cuda/coded_product.cuh"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "core/base/error.h"
+#include "core/kernels/linear/quantize.h"
+#include "core/kernels/shared/cuda/elements.cuh"
+#include "core/kernels/shared/cuda/launch.cuh"
+#include "core/kernels/shared/cuda/ptx.cuh"
+
+namespace reprise::kernels::cuda {
+namespace {
+
+constexpr int kWarps = 8, kThreads = kWarps * kWarp;
+constexpr int kOutputs = 16;  // of a block of threads: rows of A in a product of tensor cores
+constexpr int kRows = 8;      // rows of x in one product: columns of B
+constexpr int kUnits = kBlockInputs / kUnitInputs;
+constexpr int kHalves = 2;  // of a unit: 16 inputs, the depth of a product
+
+template <WeightFormat kFormat>
+constexpr bool is_nf4 = kFormat == WeightFormat::kNf4 || kFormat == WeightFormat::kNf4Double;
+
+// What the kernels need besides the call.
+struct Constants {
+  float nf4[16] = {};
+  // The group of unit u is u * group_of_unit >> 16: exact for groups of 1 to 4 units below unit
+  // 32768, and 0 if an output has one group.
+  uint32_t group_of_unit = 0;
+};
+
+__device__ __forceinline__ int group_of(int unit, const Constants& constants) {
+  return static_cast<int>(static_cast<uint32_t>(unit) * constants.group_of_unit >> 16);
+}
+
+// The scales of an output, and in int4 its minimums.
+template <WeightFormat kFormat>
+class OutputScales {
+ public:
+  OutputScales() = default;
+  __device__ __forceinline__ OutputScales(const DeviceCodes& w, int64_t row) {
+    const int64_t groups = w.groups();
+    if constexpr (kFormat == WeightFormat::kNf4Double) {
+      codes_ = w.scale_codes + row * groups;
+      steps_ = w.scale_steps + row / 64 * ((groups + 3) / 4);
+      mean_ = w.scale_mean;
+    } else {
+      scales_ = w.scales + row * groups * (kFormat == WeightFormat::kInt4 ? 2 : 1);
+    }
+  }
+  __device__ __forceinline__ float2 scale_and_minimum(int group) const {
+    if constexpr (kFormat == WeightFormat::kNf4Double) {
+      return {fmaf(static_cast<float>(codes_[group]), steps_[group / 4], mean_), 0.0f};
+    } else if constexpr (kFormat == WeightFormat::kInt4) {
+      return reinterpret_cast<const float2*>(scales_)[group];
+    } else {
+      return {scales_[group], 0.0f};
+    }
+  }
+
+ private:
+  const float *scales_ = nullptr, *steps_ = nullptr;
+  const int8_t* codes_ = nullptr;
+  float mean_ = 0.0f;
+};
+
+// ---- Decoding ----
+
+// Bits of 2^23 as f32: the lowest bits of its mantissa count ones.
+constexpr uint32_t kOnes = 0x4b000000u;
+
+// Code i of a word of int8.
+__device__ __forceinline__ float byte_code(uint32_t word, int i) {
+  const uint32_t biased = ((word >> (8 * i)) & 0xffu) ^ 0x80u;  // code + 128
+  return __uint_as_float(kOnes | biased) - (8388608.0f + 128.0f);
+}
+
+// Code i of a quad of four-bit codes.
+__device__ __forceinline__ uint32_t nibble(uint32_t word, int shift, int i) {
+  return word >> (shift + 16 * (i % 2) + 4 * (i / 2)) & 15u;
+}
+
+// Inputs 2 i and 2 i + 1 of a quad in one register, without their scale. `table` has the 16
+// quantiles of NF4 as T, in the lower halves.
+template <typename T, WeightFormat kFormat>
+__device__ __forceinline__ uint32_t code_pair(uint32_t word, int shift, int i,
+                                              const uint32_t* table) {
+  if constexpr (kFormat == WeightFormat::kInt8) {
+    return pack_pair<T>(byte_code(word, 2 * i), byte_code(word, 2 * i + 1));
+  } else if constexpr (kFormat == WeightFormat::kInt4) {
+    // A code in the last bits of the mantissa of 128 (bf16) or 1024 (f16), less that number.
+    constexpr bool kIsBf16 = std::is_same_v<T, __nv_bfloat16>;
+    constexpr uint32_t kBase = kIsBf16 ? 0x43004300u : 0x64006400u;
+    constexpr uint32_t kOne = kIsBf16 ? 0x3f803f80u : 0x3c003c00u;
+    return multiply_add_pairs<T>((word >> (shift + 4 * i) & 0x000f000fu) | kBase, kOne,
+                                 kBase | 0x80008000u);
+  } else {
+    return table[nibble(word, shift, 2 * i)] | table[nibble(word, shift, 2 * i + 1)] << 16;
+  }
+}
+
+// ---- Products ----
+
+// The words of a block of inputs that a lane has of one output.
+template <WeightFormat kFormat>
+struct LaneWords {
+  static constexpr int kCount = static_cast<int>(words_of_block(kFormat)) / 4;
+  uint32_t of[kCount];
+
+  __device__ __forceinline__ void load(const uint32_t* from) {
+    REPRISE_UNROLL
+    for (int i = 0; i < kCount; i += 4) {
+      const uint4 loaded = load_once(from + i);
+      of[i] = loaded.x;
+      of[i + 1] = loaded.y;
+      of[i + 2] = loaded.z;
+      of[i + 3] = loaded.w;
+    }
+  }
+  // Pair i of the lane's quad in this half of a unit.
+  template <typename T>
+  __device__ __forceinline__ uint32_t pair(int unit, int half, int i, const uint32_t* table) const {
+    if constexpr (kFormat == WeightFormat::kInt8) {
+      return code_pair<T, kFormat>(of[2 * unit + half], 0, i, table);
+    } else {
+      return code_pair<T, kFormat>(of[unit], 8 * half, i, table);
+    }
+  }
+};
+
+// The products of one warp: 16 outputs times 8 kTiles rows of x, from some blocks of inputs. A lane
+// has outputs g and g + 8 of the 16, and quad t of each 16 inputs. Outputs and rows beyond the last
+// one are computed as the last one, and not written.
+template <typename T, WeightFormat kFormat, int kTiles>
+class WarpProduct {
+ public:
+  // `table` has NF4's quantiles as T, in the lower halves.
+  __device__ __forceinline__ WarpProduct(const CodedProduct& call, const uint32_t* table)
+      : cols_(static_cast<int>(call.w.cols)), table_(table) {
+    const int64_t first = call.first + static_cast<int64_t>(blockIdx.x) * kOutputs + g_;
+    REPRISE_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      const int64_t output = min(first + 8 * i, call.end - 1);
+      codes_[i] = call.w.codes + output * call.w.blocks() * words_of_block(kFormat) +
+                  t_ * LaneWords<kFormat>::kCount;
+      scales_[i] = OutputScales<kFormat>(call.w, output);
+    }
+    REPRISE_UNROLL
+    for (int j = 0; j < kTiles; ++j) {
+      const int64_t row = (static_cast<int64_t>(blockIdx.y) * kTiles + j) * kRows + g_;
+      x_[j] = static_cast<const T*>(call.x) + min(row, call.m - 1) * call.w.cols + t_ * kQuadInputs;
+    }
+  }
+
+  __device__ __forceinline__ void run(const Constants& constants) {
+    const int blocks = (cols_ + kInputs - 1) / kInputs,
+              first = static_cast<int>(threadIdx.x) / kWarp;
+    if (first < blocks) load(first);
+    for (int block = first; block < blocks; block += kWarps) {
+      REPRISE_UNROLL
+      for (int i = 0; i < 2; ++i) now_[i] = next_[i];
+      if (block + kWarps < blocks) load(block + kWarps);
+      if ((block + 1) * kInputs <= cols_) {
+        REPRISE_UNROLL
+        for (int u = 0; u < kUnits; ++u) add_unit</*kIsWhole=*/true>(block, u, constants);
+      } else {
+        REPRISE_UNROLL
+        for (int u = 0; u < kUnits; ++u)
+          if (block * kInputs + u * kUnit < cols_)
+            add_unit</*kIsWhole=*/false>(block, u, constants);
+      }
+    }
+  }
+
+  // Writes the sums as [8 kTiles rows][16 outputs].
+  __device__ __forceinline__ void store(float* to) const {
+    REPRISE_UNROLL
+    for (int j = 0; j < kTiles; ++j) {
+      REPRISE_UNROLL
+      for (int k = 0; k < 4; ++k)
+        to[(j * kRows + 2 * t_ + k % 2) * kOutputs + g_ + 8 * (k / 2)] = sums_[j][k];
+    }
+  }
+
+ private:
+  static constexpr int kInputs = kBlockInputs, kUnit = kUnitInputs;
+
+  __device__ __forceinline__ void load(int block) {
+    REPRISE_UNROLL
+    for (int i = 0; i < 2; ++i)
+      next_[i].load(codes_[i] + block * static_cast<int>(words_of_block(kFormat)));
+  }
+
+  // Adds the products with unit u of a block. Inputs beyond the matrix' are taken as zeros, which a
+  // whole block has not.
+  template <bool kIsWhole>
+  __device__ __forceinline__ void add_unit(int block, int u, const Constants& constants) {
+    float of_codes[kTiles][4] = {}, of_ones[kTiles][4] = {};
+    REPRISE_UNROLL
+    for (int half = 0; half < kHalves; ++half) {
+      uint32_t a[4];
+      REPRISE_UNROLL
+      for (int i = 0; i < 4; ++i) a[i] = now_[i % 2].template pair<T>(u, half, i / 2, table_);
+      const int input = block * kInputs + u * kUnit + half * (kUnit / 2);  // of lane 0
+      REPRISE_UNROLL
+      for (int j = 0; j < kTiles; ++j) {
+        uint2 x = {0, 0};
+        if (kIsWhole || input + static_cast<int>(t_ * kQuadInputs) < cols_)
+          x = *reinterpret_cast<const uint2*>(x_[j] + input);
+        const uint32_t b[2] = {x.x, x.y};
+        multiply_add<T>(kFormat == WeightFormat::kInt8 ? sums_[j] : of_codes[j], a, b);
+        if constexpr (kFormat == WeightFormat::kInt4) {
+          const uint32_t one = pack_pair<T>(1.0f, 1.0f), ones[4] = {one, one, one, one};
+          multiply_add<T>(of_ones[j], ones, b);
+        }
+      }
+    }
+    if constexpr (kFormat != WeightFormat::kInt8)
+      add_scaled(of_codes, of_ones, group_of(block * kUnits + u, constants));
+  }
+
+  // Adds s (codes x) + a (ones x), with the scales s and minimums a of a group.
+  __device__ __forceinline__ void add_scaled(const float (&of_codes)[kTiles][4],
+                                             const float (&of_ones)[kTiles][4], int group) {
+    REPRISE_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      const float2 of_group = scales_[i].scale_and_minimum(group);
+      REPRISE_UNROLL
+      for (int j = 0; j < kTiles; ++j) {
+        REPRISE_UNROLL
+        for (int k = 2 * i; k < 2 * i + 2; ++k) {
+          sums_[j][k] = fmaf(of_group.x, of_codes[j][k], sums_[j][k]);
+          if constexpr (kFormat == WeightFormat::kInt4)
+            sums_[j][k] = fmaf(of_group.y, of_ones[j][k], sums_[j][k]);
+        }
+      }
+    }
+  }
+
+  int cols_;
+  const uint32_t* table_;
+  const unsigned g_ = threadIdx.x % kWarp / 4, t_ = threadIdx.x % 4;
+  const uint32_t* codes_[2];  // the lane's words of block 0
+  OutputScales<kFormat> scales_[2];
+  const T* x_[kTiles];  // the lane's first quad
+  LaneWords<kFormat> now_[2], next_[2];
+  float sums_[kTiles][4] = {};
+};
+
+template <typename T>
+__device__ __forceinline__ void write_output(const CodedProduct& call, int64_t row, int64_t output,
+                                             float sum) {
+  const int64_t at = row * (call.end - call.first) + output;
+  if (call.bias != nullptr) sum += call.bias[output];
+  if (call.out_dtype != DType::kF32) {
+    static_cast<T*>(call.out)[at] = rounded_to<T>(sum);
+    return;
+  }
+  float* out = static_cast<float*>(call.out) + at;
+  *out = call.accumulate ? *out + sum : sum;
+}
+
+// Grid: x for 16 outputs each, y for 8 kTiles rows of x each. Block: 8 warps; warp w multiplies
+// blocks of inputs w, w + 8, ... of all 16 outputs, and the block adds up the warps' sums. Reads
+// the codes once for all rows of a block of threads. With 8 rows it executes 5 (int4), 6 (int8) or
+// 7 (nf4) instructions a weight on sm_90a, by its machine code: about as long as an H100 reads int8
+// or int4 codes from memory, and somewhat longer than it reads nf4.
+template <typename T, WeightFormat kFormat, int kTiles>
+__global__ void __launch_bounds__(kThreads)
+    multiply(const CodedProduct call, const __grid_constant__ Constants constants) {
+  constexpr int kSums = kTiles * kRows * kOutputs;
+  using Sums = float[kWarps][kSums];
+  REPRISE_SHARED(Sums, sums);
+  REPRISE_SHARED(uint32_t[16], table);
+  if constexpr (is_nf4<kFormat>) {
+    if (threadIdx.x < 16) table[threadIdx.x] = pack_pair<T>(constants.nf4[threadIdx.x], 0.0f);
+    __syncthreads();
+  }
+  WarpProduct<T, kFormat, kTiles> product(call, table);
+  product.run(constants);
+  product.store(sums[threadIdx.x / kWarp]);
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < kSums; i += kThreads) {
+    const int64_t output = static_cast<int64_t>(blockIdx.x) * kOutputs + i % kOutputs;
+    const int64_t row = static_cast<int64_t>(blockIdx.y) * kTiles * kRows + i / kOutputs;
+    if (call.first + output >= call.end || row >= call.m) continue;
+    float sum = 0.0f;
+    for (int warp = 0; warp < kWarps; ++warp) sum += sums[warp][i];
+    if constexpr (kFormat == WeightFormat::kInt8) sum *= call.w.scales[call.first + output];
+    write_output<T>(call, row, output, sum);
+  }
+}
+
+// ---- Expansion ----
+
+// Grid: x for the quads of an output, 256 a block; y for outputs, each taking every gridDim.y-th.
+// Memory bandwidth is the limit.
+template <typename T, WeightFormat kFormat>
+__global__ void __launch_bounds__(kThreads)
+    expand(const Expansion call, const __grid_constant__ Constants constants) {
+  REPRISE_SHARED(float[16], table);
+  if constexpr (is_nf4<kFormat>) {
+    if (threadIdx.x < 16) table[threadIdx.x] = constants.nf4[threadIdx.x];
+    __syncthreads();
+  }
+  const DeviceCodes& w = call.w;
+  const int64_t quad = item_index(), input = quad * kQuadInputs;
+  if (input >= w.cols) return;
+  const QuadPlace place = place_of_quad(kFormat, quad);
+  const int group = kFormat == WeightFormat::kInt8
+                        ? 0
+                        : group_of(static_cast<int>(input / kUnitInputs), constants);
+  for (int64_t i = blockIdx.y; i < call.end - call.first; i += gridDim.y) {
+    const int64_t row = call.first + i;
+    const uint32_t word = w.codes[row * w.blocks() * words_of_block(kFormat) + place.word];
+    const float2 of_group = OutputScales<kFormat>(w, row).scale_and_minimum(group);
+    Elements<T, kQuadInputs> values;
+    REPRISE_UNROLL
+    for (int k = 0; k < kQuadInputs; ++k) {
+      if constexpr (kFormat == WeightFormat::kInt8) {
+        values.of[k] = rounded_to<T>(of_group.x * byte_code(word, k));
+      } else {
+        const uint32_t code = nibble(word, place.shift, k);
+        values.of[k] = rounded_to<T>(kFormat == WeightFormat::kInt4
+                                         ? fmaf(of_group.x, static_cast<float>(code), of_group.y)
+                                         : of_group.x * table[code]);
+      }
+    }
+    T* out = static_cast<T*>(call.out) + i * w.cols + input;
+    if (w.cols % kQuadInputs == 0) {
+      store_elements<kQuadInputs>(out, values);
+    } else {
+      REPRISE_UNROLL
+      for (int k = 0; k < kQuadInputs; ++k)
+        if (input + k < w.cols) out[k] = values.of[k];
+    }
+  }
+}
+
+// ---- Launches ----
+
+Constants constants_of(const DeviceCodes& w) {
+  Constants constants;
+  std::copy(kNf4Quantiles.begin(), kNf4Quantiles.end(), constants.nf4);
+  if (w.groups() == 1) return constants;
+  REPRISE_CHECK(w.cols < 32768 * kUnitInputs, "{} inputs", w.cols);
+  const int64_t units = w.group_inputs / kUnitInputs;
+  constants.group_of_unit = static_cast<uint32_t>((65536 + units - 1) / units);
+  return constants;
+}
+
+// Calls fn(std::integral_constant<WeightFormat, format>{}).
+template <typename Fn>
+void visit_format(WeightFormat format, Fn&& fn) {
+  switch (format) {
+    case WeightFormat::kInt8:
+      return fn(std::integral_constant<WeightFormat, WeightFormat::kInt8>{});
+    case WeightFormat::kInt4:
+      return fn(std::integral_constant<WeightFormat, WeightFormat::kInt4>{});
+    case WeightFormat::kNf4:
+      return fn(std::integral_constant<WeightFormat, WeightFormat::kNf4>{});
+    default:
+      return fn(std::integral_constant<WeightFormat, WeightFormat::kNf4Double>{});
+  }
+}
+
+template <typename T, WeightFormat kFormat, int kTiles>
+void launch_multiply(const CodedProduct& call, cudaStream_t stream) {
+  const auto parts = [](int64_t count, int64_t size) {
+    return static_cast<unsigned>((count + size - 1) / size);
+  };
+  launch({.name = "multiply_codes",
+          .grid = dim3(parts(call.end - call.first, kOutputs), parts(call.m, kTiles * kRows)),
+          .block = dim3(kThreads)},
+         stream, multiply<T, kFormat, kTiles>, call, constants_of(call.w));
+}
+
+template <typename T>
+void multiply_as(const CodedProduct& call, cudaStream_t stream) {
+  visit_format(call.w.format, [&](auto format) {
+    if (call.m <= kRows)
+      launch_multiply<T, format(), 1>(call, stream);
+    else if (call.m <= 2 * kRows)
+      launch_multiply<T, format(), 2>(call, stream);
+    else
+      launch_multiply<T, format(), 4>(call, stream);
+  });
+}
+
+}  // namespace
+
+bool multiplies_codes(const CodedProduct& call) {
+  return call.input != DType::kF32 && call.w.cols % kQuadInputs == 0 &&
+         reinterpret_cast<uintptr_t>(call.x) % 8 == 0 &&
+         (call.out_dtype == DType::kF32 || call.out_dtype == call.input);
+}
+
+void multiply_codes(const CodedProduct& call, cudaStream_t stream) {
+  REPRISE_CHECK(multiplies_codes(call), "{} inputs of {} to {}", call.w.cols, name_of(call.input),
+                name_of(call.out_dtype));
+  if (call.input == DType::kBF16)
+    multiply_as<__nv_bfloat16>(call, stream);
+  else
+    multiply_as<__half>(call, stream);
+}
+
+void expand_codes(const Expansion& call, cudaStream_t stream) {
+  const int64_t quads = (call.w.cols + kQuadInputs - 1) / kQuadInputs;
+  visit_device_dtype(call.dtype, [&](auto element) {
+    visit_format(call.w.format, [&](auto format) {
+      launch({.name = "expand_codes",
+              .grid = grid_of_rows(call.end - call.first, quads, kThreads),
+              .block = dim3(kThreads)},
+             stream, expand<decltype(element), format()>, call, constants_of(call.w));
+    });
+  });
+}
+
+}  // namespace reprise::kernels::cuda

@@ -168,7 +168,8 @@ TEST_F(CudaCodedProduct, SomeRowsAreALayerOfTheirOwn) {
     const Weight weight = on_device(coded, DType::kBF16);
     for (const auto& [first, end] :
          {std::pair{0, 150}, {64, 128}, {1, 2}, {63, 65}, {100, 150}, {149, 150}})
-      for (const int64_t m : {1, 12, 129}) check(coded, weight, first, end, {.m = m});
+      for (const int64_t m : {1, 12, 129})
+        check(coded, weight, first, end, {.m = m, .has_bias = true});
   }
 }
 

@@ -1,41 +1,14 @@
 // Launches: what no device would start is refused, then the blocks run in order.
 #include <fmt/core.h>
 
-#include <charconv>
-#include <cstdlib>
-#include <string_view>
+#include <string>
 
-#include "core/base/error.h"
 #include "tests/cuda_on_cpu/arena.h"
 #include "tests/cuda_on_cpu/block.h"
+#include "tests/cuda_on_cpu/order.h"
 
 namespace cuda_on_cpu {
 namespace {
-
-struct WantedOrder {
-  Order order = Order::kForward;
-  uint64_t seed = 0;
-};
-
-WantedOrder order_of_environment() {
-  const char* text = std::getenv("CUDA_ON_CPU_ORDER");
-  const std::string_view wanted = text == nullptr ? "forward" : text;
-  if (wanted == "forward") return {};
-  if (wanted == "backward") return {.order = Order::kBackward};
-  constexpr std::string_view kRandom = "random:";
-  WantedOrder order{.order = Order::kRandom};
-  const char* const end = wanted.data() + wanted.size();
-  const bool is_random = wanted.starts_with(kRandom) &&
-                         std::from_chars(wanted.data() + kRandom.size(), end, order.seed) ==
-                             std::from_chars_result{end, std::errc()};
-  REPRISE_CHECK(is_random,
-                "CUDA_ON_CPU_ORDER is {}: it must be forward, backward or random:SEED, with a "
-                "number for SEED",
-                wanted);
-  return order;
-}
-
-WantedOrder order = order_of_environment();
 
 // [CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"]
 void check_shape(const Launch& launch) {
@@ -60,13 +33,12 @@ void check_shape(const Launch& launch) {
 
 }  // namespace
 
-void set_order(Order wanted, uint64_t seed) { order = {wanted, seed}; }
-
 void run_grid(const Launch& launch, void* parameters, size_t parameter_bytes,
               void (*call)(void* parameters)) {
   check_shape(launch);
   const OpenMemory open;
   Block block(launch, parameters, parameter_bytes, call);
+  const WantedOrder order = wanted_order();
   block.draw_from(order.seed);
   for (unsigned z = 0; z < launch.grid.z; ++z)
     for (unsigned y = 0; y < launch.grid.y; ++y)

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "tests/cuda_on_cpu/fault.h"
+#include "tests/cuda_on_cpu/include/cuda_on_cpu.h"
 #include "tests/cuda_on_cpu/machine.h"
 
 namespace cuda_on_cpu {
@@ -63,6 +65,41 @@ TEST_F(RuntimeApi, MemoryIsLockedOnceAndCopiedFromWhileItIs) {
   ASSERT_EQ(cudaHostUnregister(values.data()), cudaSuccess);
   EXPECT_EQ(cudaHostUnregister(values.data()), cudaErrorHostMemoryNotRegistered);
   EXPECT_NE(reported([&] { cudaStreamSynchronize(stream_); }), "nothing");
+}
+
+// A copy out in one stream, and one in that overwrites what it reads, in another: without an event
+// between them they may run in any order.
+TEST_F(RuntimeApi, InRandomOrderStreamsRunAtAnyTime) {
+  cudaStream_t beside = nullptr;
+  cudaEvent_t read = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaEventCreateWithFlags(&read, cudaEventDisableTiming), cudaSuccess);
+  const auto values_read = [&](bool has_event, uint64_t seed) {
+    set_order(Order::kForward);
+    locked()[0] = 1;
+    cudaMemcpy(device_, locked_, sizeof(int), cudaMemcpyHostToDevice);
+    set_order(Order::kRandom, seed);
+    locked()[1] = 2;
+    cudaMemcpyAsync(locked() + 2, device_, sizeof(int), cudaMemcpyDeviceToHost, stream_);
+    if (has_event) {
+      cudaEventRecord(read, stream_);
+      cudaStreamWaitEvent(beside, read, 0);
+    }
+    cudaMemcpyAsync(device_, locked() + 1, sizeof(int), cudaMemcpyHostToDevice, beside);
+    cudaStreamSynchronize(stream_);
+    cudaStreamSynchronize(beside);
+    return locked()[2];
+  };
+  std::set<int> without, with;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    without.insert(values_read(false, seed));
+    with.insert(values_read(true, seed));
+  }
+  EXPECT_EQ(without, (std::set<int>{1, 2}));
+  EXPECT_EQ(with, (std::set<int>{1}));
+  set_order(Order::kForward);
+  EXPECT_EQ(cudaEventDestroy(read), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(beside), cudaSuccess);
 }
 
 TEST_F(RuntimeApi, RowsAreCopiedApart) {

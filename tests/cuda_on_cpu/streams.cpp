@@ -7,6 +7,7 @@
 #include "tests/cuda_on_cpu/block.h"
 #include "tests/cuda_on_cpu/fault.h"
 #include "tests/cuda_on_cpu/machine.h"
+#include "tests/cuda_on_cpu/order.h"
 
 namespace cuda_on_cpu {
 namespace {
@@ -34,12 +35,30 @@ void require(const std::set<Handle>& known, Handle handle, const char* call) {
 
 bool is_capturing(cudaStream_t stream) { return stream != nullptr && stream->captured != nullptr; }
 
+void run_next(cudaStream_t stream) {
+  Work work = std::move(stream->pending.front());
+  stream->pending.pop_front();
+  stream->is_in_work = true;
+  work();  // a wait runs work of another stream
+  stream->is_in_work = false;
+}
+
+// In random order, runs some work of other streams: a device may do it at any time from when it was
+// given.
+void run_some_beside(cudaStream_t stream) {
+  for (const cudaStream_t other : handles().streams)
+    while (other != stream && !other->is_in_work && !other->pending.empty() && draws_work_beside())
+      run_next(other);
+}
+
 // Runs the stream's work until the event is reached.
 void drain_to(const CudaOnCpuEvent::Moment& moment) {
-  while (!moment.time.has_value() && moment.stream != nullptr && !moment.stream->pending.empty()) {
-    Work work = std::move(moment.stream->pending.front());
-    moment.stream->pending.pop_front();
-    work();
+  const auto is_to_come = [&] {
+    return !moment.time.has_value() && moment.stream != nullptr && !moment.stream->pending.empty();
+  };
+  while (is_to_come()) {
+    run_some_beside(moment.stream);
+    if (is_to_come()) run_next(moment.stream);
   }
   finish_launches();
 }
@@ -57,9 +76,15 @@ void require_no_capture(const char* call) {
 
 void drain(cudaStream_t stream) {
   if (stream == nullptr) return;
-  // Work after a fault is not run.
-  std::deque<Work> pending = std::exchange(stream->pending, {});
-  for (const Work& work : pending) work();
+  try {
+    while (!stream->pending.empty()) {
+      run_some_beside(stream);
+      if (!stream->pending.empty()) run_next(stream);
+    }
+  } catch (...) {
+    stream->pending.clear();  // work after a fault is not run
+    throw;
+  }
   finish_launches();
 }
 

@@ -16,8 +16,9 @@ namespace cuda_on_cpu {
 
 using Work = std::function<void()>;
 
-// Runs a stream's pending work. Only calls that wait for the work run it, so that code which
-// forgets to wait, or changes the source of a pending copy, is found out.
+// Runs a stream's pending work, and in random order some of other streams beside it. Only calls
+// that wait for the work run it, so that code which forgets to wait, or changes the source of a
+// pending copy, is found out.
 void drain(cudaStream_t stream);
 void drain_all();
 
@@ -38,6 +39,7 @@ struct CudaOnCpuGraphExec {
 
 struct CudaOnCpuStream {
   std::deque<cuda_on_cpu::Work> pending;
+  bool is_in_work = false;  // its next work must wait
   std::unique_ptr<CudaOnCpuGraph> captured;  // while it captures
 };
 

@@ -114,7 +114,8 @@ TEST_F(CudaDeviceTest, SideCopiesAreThereForWorkThatAwaitsThem) {
     device->copy_in_beside(buffer.data(), values.data(), 3000 * sizeof(int));
     device->copy_in_beside(buffer.as<int>() + 3000, values.data() + 3000, 2000 * sizeof(int));
     device->copy_out(host.data(), buffer.data(), buffer.bytes());
-    EXPECT_EQ(host, std::vector<int>(5000, 0)) << "nobody has waited for them";
+    for (size_t i = 0; i < host.size(); ++i)  // nobody has waited for them
+      EXPECT_TRUE(host[i] == 0 || host[i] == values[i]) << host[i] << " at " << i;
     device->await_side_copies();
     device->copy_out(host.data(), buffer.data(), buffer.bytes());
     EXPECT_EQ(host, counted(5000, 1));

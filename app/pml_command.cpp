@@ -30,7 +30,7 @@ std::string counted(size_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// All files that were read. Prompts find their schemas in any order of files.
+// All files are read before a prompt is checked, so its schema's file may come later.
 struct ReadFiles {
   std::vector<pml::CompiledSchema> schemas;
   std::vector<pml::Prompt> prompts;

@@ -34,9 +34,8 @@ struct BootstrapOptions {
 [[nodiscard]] Interval bca_interval(std::span<const double> resampled, double estimate,
                                     double acceleration, double confidence);
 
-// Returns sum (mean - x)^3 / (6 (sum (mean - x)^2)^1.5). The values x are the statistic with one
-// sample left out, a different one each time; 0 if they are all equal. [Efron and Tibshirani 1993,
-// eq. 14.15]
+// Returns sum (mean - x)^3 / (6 (sum (mean - x)^2)^1.5), or 0 if all x are equal. Each x is the
+// statistic without one of the samples. [Efron and Tibshirani 1993, eq. 14.15]
 [[nodiscard]] double bca_acceleration(std::span<const double> left_out);
 
 }  // namespace reprise::results

@@ -78,7 +78,8 @@ double two_sided(const std::vector<double>& distribution, double value) {
   return std::min(1.0, 2.0 * tail);
 }
 
-// Returns the median and the order statistics `count` from either end. Sorts `values`.
+// Returns the median and, as bounds, the `count`-th smallest and the `count`-th largest value,
+// which are infinite if `count` is 0. Sorts `values`.
 Shift shift_of(std::vector<double>& values, int64_t count) {
   std::sort(values.begin(), values.end());
   const size_t n = values.size();

@@ -175,7 +175,8 @@ Fields facts_of(const Record& record, const std::vector<Column>& columns,
           {"inexact", results::inexact_remark(metrics)}};
 }
 
-// Returns the papers' numbers beside the points and beside the means over an axis.
+// Returns the papers' numbers that belong to the folder's points or to `means`, which are means
+// over an axis.
 std::vector<PaperPoints> papers_beside(ResultsFolder folder, const std::vector<Record>& means) {
   folder.records.insert(folder.records.end(), means.begin(), means.end());
   return results::papers_beside(folder);

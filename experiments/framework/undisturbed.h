@@ -58,7 +58,8 @@ class Undisturbed {
   // Adds the core use of each sample to `out`. Must be called first: samples that are added
   // afterwards are marked if results::disturbed_mark() returns a mark.
   void add_to(Measurement& out) const;
-  // Marks a metric of `out` that compares these samples with those of `other`, pair by pair.
+  // For a metric of `out` that compares pairs of a sample of this object and one of `other`: marks
+  // it as disturbed if samples of the pairs were.
   void mark_comparison(const Undisturbed& other, const MetricInfo& metric, Measurement& out) const;
 
   static constexpr int kMostTries = 3;  // calls of work() for one sample, short repeats not counted

@@ -23,7 +23,7 @@ struct EarlyStopping {
   // The largest number t of n requests that may exceed the bound. -1: n is too small even for t =
   // 0. LoadGen discards t - 1 latencies and reports the largest remaining one as its estimate.
   [[nodiscard]] int64_t overlatency_allowed(int64_t requests) const;
-  // The smallest n with t = `over`: at the 99th percentile 459 for over = 0, 662 for over = 1.
+  // The smallest n for which t is `over`. With the defaults: 459 for over = 0, 662 for over = 1.
   [[nodiscard]] int64_t least_requests(int64_t over) const;
 };
 

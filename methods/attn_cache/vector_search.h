@@ -22,7 +22,7 @@ class VectorSearch {
 };
 
 // Builds a search over vectors [count, dims], which must be finite; options must be in range.
-// Throws Error if the build lacks the kind, see index_absence().
+// Throws Error if this program was built without the kind of index; see index_absence().
 std::unique_ptr<VectorSearch> build_search(const IndexOptions& options, int64_t dims, int64_t count,
                                            std::span<const float> vectors);
 

@@ -21,10 +21,12 @@ struct ComputedLanes {
 };
 constexpr ComputedLanes kFewLanesCost = {.each_key = 3.1, .each_lane = 1.87};
 constexpr ComputedLanes kManyLanesCost = {.each_key = 12.0, .each_lane = 1.1};
-// Overheads of many lanes with AMX tiles, where softmax takes longer than the products.
-// (Xeon, 64 lanes and 128 keys: 4.0 us at head_dim 64, 6.0 at 128; 32 lanes: 4 us at 128.)
+// The overhead with AMX tiles and many lanes, in the same unit. With tiles, softmax takes longer
+// than the products. (Kernel times on a Xeon for 128 keys: 64 lanes take 4.0 us at head_dim 64 and
+// 6.0 us at 128; 32 lanes take 4 us at 128.)
 constexpr ComputedLanes kTilesCost = {.each_key = 110.0, .each_lane = 5.0};
-// Share of the smaller of memory and compute time that few lanes do not hide; many lanes hide all.
+// With few lanes, this share of the shorter of memory time and compute time does not overlap with
+// the longer one. With many lanes all of it overlaps.
 constexpr double kFewLanesOpenShare = 0.15;
 // Share of the L3 limit reached when further items read the same tokens.
 constexpr double kL3Share = 0.58;

@@ -13,8 +13,9 @@
 
 namespace reprise::experiments {
 
-// Compares each method with the contiguous cache that computes one request at a time, whatever
-// methods the file lists. Keeps `repetitions` x `batch` x `new_tokens` rows of logits.
+// Compares each method with a reference: the contiguous cache, which computes one request at a time
+// and runs even if the file does not list it. Keeps `repetitions` x `batch` x `new_tokens` rows of
+// logits.
 class ExactnessKind : public Kind {
  public:
   explicit ExactnessKind(const Context& context) : bench_(context) {}

@@ -57,7 +57,7 @@ class AttentionRun {
     for (AttentionSamples& samples : samples_) samples.taking = Undisturbed(group.repetitions);
   }
 
-  // Compares the outputs with the definition and warms up.
+  // Compares the methods' outputs with attention's definition, then warms up.
   void begin() {
     validate(0);
     for (int64_t r = 0; r < group_.warmup; ++r)

@@ -23,8 +23,8 @@ struct TextSchema {
   std::vector<std::vector<int32_t>> scaffolds;
 };
 
-// The schema as PML; verbatim() writes its texts. Only the chat template "falcon" under
-// Rules::kAsCoded changes them when they are read back: it merges double line feeds. Throws Error
+// The schema as PML, its texts written by verbatim(). They are read back unchanged, except by the
+// chat template "falcon" under Rules::kAsCoded, which merges double line feeds. Throws Error
 // for a text that verbatim() refuses, an empty module, and an invalid name or scaffold.
 [[nodiscard]] std::string schema_text(const TextSchema& schema);
 // A prompt that imports all modules of the schema and ends with `text`. Throws as schema_text().

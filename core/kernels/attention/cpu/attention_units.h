@@ -44,7 +44,7 @@ void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes
       scratch.keys = rows_of_unit(task, scratch.keys, unit);
       scratch.values = rows_of_unit(task, scratch.values, unit);
     }
-    // Without is_regular rows are copies, and the next unit's rows have no offset from these.
+    // If !is_regular, rows are copies: the next unit's do not lie at an offset from them.
     scratch.next = unit + 1 < task.units && is_regular ? rows_of_unit(task, scratch.keys, unit + 1)
                                                        : scratch.keys.from(groups);
     scratch.unit = unit;

@@ -17,8 +17,9 @@ constexpr std::array<int32_t, 5> kTilesSm90 = {0, 1, 2, 4, 5};
 
 // Measured on an H200 and an H100 with steps like the papers' (docs/gpu_results.md): the time of
 // one more launch, of the launch that merges, and of a block's waits before its first product and
-// after its last one. Where blocks follow one another on an SM, later ones wait while others
-// compute.
+// after its last one. A block that follows others on its SM waits less, because computing of the
+// other blocks hides a part: it waits kLaterBlocks of that time if an SM holds several blocks at
+// once, else kLaterLoneBlocks.
 constexpr double kLaunchUs = 6.0, kMergeUs = 3.0, kBlockUs = 3.5;
 constexpr double kLaterBlocks = 0.6, kLaterLoneBlocks = 0.95;  // shares of kBlockUs
 // The arithmetic around an exponential takes as long as the exponential does.

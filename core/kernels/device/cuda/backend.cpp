@@ -102,7 +102,8 @@ class CudaKernels final : public DeviceKernels {
                                            const Weight::FillRows& fill,
                                            const Context& context) override {
     if (is_quantized(type.format))
-      return std::make_unique<CodedWeight>(rows, cols, type, fill, context, *gemm_);
+      return std::make_unique<CodedWeight>(rows, cols, type, fill, context, *gemm_,
+                                           expanded_tile(context.runtime));
     return std::make_unique<DeviceWeight>(rows, cols, type.format, fill, context, *gemm_);
   }
   void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
@@ -141,10 +142,17 @@ class CudaKernels final : public DeviceKernels {
     const auto& weight = static_cast<const DeviceWeight&>(*all.store);
     return {weight.data(), weight.input_dtype(), weight.rows(), weight.cols()};
   }
+  // The tile of the weights that live, or a new one.
+  std::shared_ptr<ExpandedTile> expanded_tile(const std::shared_ptr<DeviceRuntime>& runtime) {
+    std::shared_ptr<ExpandedTile> tile = tile_.lock();
+    if (tile == nullptr) tile_ = tile = std::make_shared<ExpandedTile>(runtime);
+    return tile;
+  }
   [[nodiscard]] cudaStream_t stream() const { return device_.stream(); }
 
   reprise::cuda::CudaDevice& device_;
   std::unique_ptr<Gemm> gemm_;
+  std::weak_ptr<ExpandedTile> tile_;
 };
 
 class CudaBackend final : public reprise::cuda::CudaDevice {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -160,8 +161,11 @@ class CodedWeight::Filler {
 };
 
 CodedWeight::CodedWeight(int64_t rows, int64_t cols, WeightType type, const Weight::FillRows& fill,
-                         const Context& context, Gemm& gemm)
-    : WeightStore(rows, cols, type, context.device), runtime_(context.runtime), gemm_(gemm) {
+                         const Context& context, Gemm& gemm, std::shared_ptr<ExpandedTile> tile)
+    : WeightStore(rows, cols, type, context.device),
+      runtime_(context.runtime),
+      gemm_(gemm),
+      tile_(std::move(tile)) {
   Filler(*this, fill, context).run();
 }
 
@@ -220,10 +224,11 @@ void CodedWeight::expand_and_multiply(const CodedProduct& product, const LinearC
   const DType dtype = input_dtype();
   const int64_t outputs = product.end - product.first;
   const int64_t row_bytes = cols() * static_cast<int64_t>(size_of(dtype));
-  // Whole panels, so that each tile's bias and outputs are as aligned as the first one's.
-  const int64_t panels = std::max<int64_t>(1, kTileBytes / (kPanelOutputs * row_bytes));
-  const int64_t of_tile = std::min(outputs, panels * kPanelOutputs);
-  const Scratch<char> tile(device, static_cast<size_t>(of_tile * row_bytes));
+  // Whole panels if possible, so that each tile's bias and outputs are as aligned as the first's.
+  const int64_t fitting = ExpandedTile::kBytes / row_bytes;
+  REPRISE_CHECK(fitting > 0, "a row of {} bytes", row_bytes);
+  const int64_t of_tile = std::min(
+      outputs, fitting < kPanelOutputs ? fitting : fitting / kPanelOutputs * kPanelOutputs);
   const auto* bias = static_cast<const char*>(bias_.of(call, outputs, context));
   const auto out_size = static_cast<int64_t>(size_of(call.out_dtype));
   for (int64_t at = 0; at < outputs; at += of_tile) {
@@ -231,11 +236,11 @@ void CodedWeight::expand_and_multiply(const CodedProduct& product, const LinearC
     expand_codes({.w = product.w,
                   .first = product.first + at,
                   .end = product.first + at + count,
-                  .out = tile.data(),
+                  .out = tile_->data(),
                   .dtype = dtype},
                  device.stream());
     gemm_.run({.x = call.x,
-               .w = tile.data(),
+               .w = tile_->data(),
                .dtype = dtype,
                .m = call.m,
                .n = count,

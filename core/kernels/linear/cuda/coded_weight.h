@@ -13,13 +13,27 @@
 
 namespace reprise::kernels::cuda {
 
+// Device memory for expanded outputs, which all weights of a device share: the device keeps the
+// order of its work. It is there before any product, because none may allocate while a graph is
+// recorded.
+class ExpandedTile {
+ public:
+  static constexpr int64_t kBytes = int64_t{16} << 20;
+
+  explicit ExpandedTile(const std::shared_ptr<DeviceRuntime>& runtime) : memory_(runtime, kBytes) {}
+  [[nodiscard]] void* data() const { return memory_.data(); }
+
+ private:
+  mutable Buffer memory_;
+};
+
 class CodedWeight final : public WeightStore {
  public:
   // Makes the codes that the CPU makes of the same values. `gemm` must outlive it. The matrix is
   // read in pieces, so that the host never holds all of it. Throws NotFiniteError for a row with a
   // NaN or an infinity.
   CodedWeight(int64_t rows, int64_t cols, WeightType type, const Weight::FillRows& fill,
-              const Context& context, Gemm& gemm);
+              const Context& context, Gemm& gemm, std::shared_ptr<ExpandedTile> tile);
 
   [[nodiscard]] size_t bytes() const override;
   void read_block(int64_t first_row, int64_t end_row, int64_t first_col, int64_t end_col,
@@ -31,8 +45,6 @@ class CodedWeight final : public WeightStore {
   // and instructions of both ways, expanding four-bit codes costs about as much as four such
   // passes; not measured on a device yet.
   static constexpr int64_t kCodedRows = 128;
-  // Memory of a tile of expanded outputs.
-  static constexpr int64_t kTileBytes = int64_t{16} << 20;
 
  private:
   class Filler;
@@ -42,6 +54,7 @@ class CodedWeight final : public WeightStore {
 
   std::shared_ptr<DeviceRuntime> runtime_;
   Gemm& gemm_;
+  std::shared_ptr<ExpandedTile> tile_;
   Buffer codes_, scales_, scale_codes_, scale_steps_;  // see DeviceCodes
   float scale_mean_ = 0.0f;
   mutable EpilogueBias bias_;

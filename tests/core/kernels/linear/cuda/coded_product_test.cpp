@@ -176,7 +176,7 @@ TEST_F(CudaCodedProduct, SomeRowsAreALayerOfTheirOwn) {
 // More outputs than a tile of expanded weights has.
 TEST_F(CudaCodedProduct, ManyOutputsTakeTheExpandedTilesInTurn) {
   constexpr int64_t kCols = 16384;
-  constexpr int64_t kRows = cuda::CodedWeight::kTileBytes / (4 * kCols) + 3;
+  constexpr int64_t kRows = cuda::ExpandedTile::kBytes / (4 * kCols) + 3;
   std::vector<float> values(static_cast<size_t>(kRows * kCols), 0.0f);
   for (int64_t row = 0; row < kRows; ++row)
     values[static_cast<size_t>(row * kCols + row)] = static_cast<float>(row % 100 + 1);
@@ -214,6 +214,34 @@ TEST_F(CudaCodedProduct, ARowOfFewDoesNotDependOnTheOthers) {
           << coded.text() << " row " << row;
     }
   }
+}
+
+// Steps of one shape are recorded and replayed, and nothing may be allocated while they are
+// recorded.
+TEST_F(CudaCodedProduct, ProductsAreRecordedAndReplayed) {
+  const Coded coded(35, 136, WeightFormat::kInt4, 6);
+  const Weight weight = on_device(coded, DType::kBF16);
+  const Tensor bias = on_device(random_values(35, 1), DType::kF32);
+  for (const int64_t m : {3, 130}) {
+    const Tensor x = on_device(random_values(m * 136, 2, DType::kBF16), DType::kBF16);
+    Tensor out(DType::kBF16, {m, 35}, context_.runtime);
+    LinearWorkspace workspace;
+    std::vector<std::vector<float>> outputs;
+    for (int again = 0; again < 3; ++again) {
+      device_->run_repeatedly({static_cast<uint64_t>(m)}, [&] {
+        LinearCall{.x = x.data(),
+                   .m = m,
+                   .bias = bias.as<float>(),
+                   .out = out.data(),
+                   .out_dtype = DType::kBF16}
+            .run(weight, workspace, context_);
+      });
+      outputs.push_back(values_of(out));
+    }
+    EXPECT_EQ(outputs[1], outputs[0]) << m;
+    EXPECT_EQ(outputs[2], outputs[0]) << m;
+  }
+  EXPECT_GT(device_->graphs().replays(), 0);
 }
 
 TEST_F(CudaCodedProduct, NotANumberIsNamed) {

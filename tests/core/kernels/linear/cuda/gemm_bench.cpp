@@ -58,7 +58,7 @@ void time_coded_product(benchmark::State& state, const Layer& layer, WeightForma
         for (int64_t i = 0; i < (end - first) * layer.inputs; ++i)
           values[i] = static_cast<float>((first + i * 7) % 31) - 15.0f;
       },
-      context, *gemm);
+      context, *gemm, std::make_shared<ExpandedTile>(device));
   Buffer x = random_numbers(device, static_cast<size_t>(m * layer.inputs) * 2);
   Buffer out(device, static_cast<size_t>(m * layer.outputs) * 2);
   const LinearCall call{.x = x.data(), .m = m, .out = out.data(), .out_dtype = DType::kBF16};

@@ -1,5 +1,5 @@
-// Makes a Method of a layer policy, for methods that have no other part. The policy is made in
-// prepare(), because it depends on the model.
+// Turns a layer policy into a Method, for methods that consist of nothing else. The policy is made
+// in prepare(), because it depends on the model.
 #pragma once
 
 #include <memory>

@@ -21,9 +21,9 @@ struct RunValidity {
 // Reads {"verdict": "VALID" or another text, "reasons": [texts], "reservations": [texts]} in a
 // record's answers.
 [[nodiscard]] RunValidity run_validity(const Record& record);
-// The reservations about a valid run, from the answers alone.
+// run_validity().reservations, for callers that have only the record's `answers`.
 [[nodiscard]] std::vector<std::string> run_reservations(const Fields& answers);
-// Returns "INVALID: " and the reasons, from the answers alone; "" for a valid run.
+// Returns "INVALID: " and the reasons, likewise; "" for a valid run.
 [[nodiscard]] std::string invalid_remark(const Fields& answers);
 
 }  // namespace reprise::results

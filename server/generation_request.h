@@ -32,7 +32,7 @@ struct ServedModel {
   // Reads a prompt's text if it is in the method's markup; returns nullopt for plain text. Throws
   // Error for wrong markup. Called by several threads. Empty: all texts are plain.
   std::function<std::optional<engine::Request>(const std::string& text)> read_markup = {};
-  // Called once for each unknown field that requests name.
+  // Called for each unknown field of each request, with the field's name.
   std::function<void(const std::string&)> on_unknown_field = {};
 };
 

@@ -37,9 +37,10 @@ double value_of(const MachineLimits& limits, Limit limit);  // GB/s or GFLOP/s
 // rates, and other programs on the machine, than the work that is compared with the limit.
 class MachineProbe {
  public:
-  // Fills a buffer of one to four parts. A part has six times the size of all L3 caches, but at
-  // least 128 MiB. All parts together take at most a quarter of the available memory, and several
-  // parts at most 2 GiB. Takes some tenths of a second, or seconds if the L3 is large.
+  // Fills a buffer of one to four parts: as many as fit into 2 GiB and into a quarter of the
+  // available memory, but at least one. A part has six times the size of all L3 caches, at least
+  // 128 MiB, but no more than a quarter of the memory. Takes some tenths of a second, or seconds if
+  // the L3 is large.
   explicit MachineProbe(const Context& context);
   // The limit in GB/s or GFLOP/s: the best of all trials that begin within `budget_s`, at least
   // three. Not for limits of a GPU.

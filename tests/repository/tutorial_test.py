@@ -22,8 +22,8 @@ import unittest
 PART = sys.argv.pop(1)
 TREE, BUILD, PROGRAM = (pathlib.Path(sys.argv.pop(1)).resolve() for _ in range(3))
 PAGE = (TREE / "docs/tutorial.md").read_text(encoding="utf-8")
-SECTIONS = {"run": ["Tutorial: half an hour with Reprise", "1. Reproduce a table of a paper", "2. Ask for which prefix relay pays",
-                    "4. Bring your trace"],
+SECTIONS = {"run": ["Tutorial: half an hour with Reprise", "1. Reproduce a table of a paper",
+                    "2. Find the prefixes for which RelayAttention pays", "4. Bring your trace"],
             "method": ["3. Add a method", "5. Compare two revisions"]}
 TEXT_ONLY = {"Where to read on"}
 SMALLER = {

@@ -15,10 +15,12 @@ class Convolution {
   // buffers.normed.
   explicit Convolution(Network& network) : network_(network) {}
 
-  // Called before the first layer of a step: keeps its input. Each item of the plan is a text.
+  // Called before the first layer of a step: keeps that layer's input (buffers.normed). The
+  // convolution does not cross from one item of the plan, which is a text, into the next.
   void begin(const StepInput& step);
-  // Called after the first layer: buffers.residual [rows, hidden] f32 becomes the norm of itself
-  // plus the convolution of the kept input, and buffers.normed the same in the model's dtype.
+  // Called after the first layer: adds the activated convolution of the kept input to
+  // buffers.residual [rows, hidden] f32 and normalizes the sum. Writes the result to
+  // buffers.residual, and in the model's dtype to buffers.normed.
   void add(int64_t rows);
 
  private:

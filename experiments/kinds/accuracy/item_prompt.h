@@ -33,8 +33,8 @@ struct ItemPrompt {
   pml::CompiledSchema schema;
   pml::CompiledPrompt prompt;                 // imports all modules; its text is question and cue
   std::vector<std::vector<int32_t>> choices;  // tokens that each choice adds after the question
-  // True if the parts, tokenized separately, give the tokens of the whole text. Otherwise the
-  // baseline computes other tokens than a user without modules would.
+  // True if the parts, tokenized separately, give the tokens of the whole text. If false, the
+  // baseline, which computes the parts' tokens, has other tokens than a prompt of the whole text.
   bool is_as_whole = false;
 
   [[nodiscard]] int64_t tokens() const { return prompt.cached_tokens + prompt.new_tokens; }

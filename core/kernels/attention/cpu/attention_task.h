@@ -13,12 +13,12 @@
 
 namespace reprise::kernels::cpu {
 
-// A lane is one (row, query head) that reads the task's kv head: lane j of an item is row j /
-// group, head first_head + j % group. So query heads that share a kv head share each key that is
-// loaded. Lanes are computed in tiles of kLaneTile; a task has up to kTaskTiles tiles that share
-// converted keys and values. With few lanes (decode), a task may take several kv heads ("units") in
-// turn for each key tile: in a paged cache the heads of a block follow one another, so that memory
-// is read in longer runs.
+// A lane is one pair of a row and a query head. A task computes lanes of one work item for one kv
+// head: lane j of the item is row j / group, head first_head + j % group, so that query heads which
+// share a kv head share each key that is loaded. Lanes are computed in tiles of kLaneTile; a task
+// has up to kTaskTiles tiles, which share converted keys and values. With few lanes (decode), a
+// task may instead take several kv heads ("units"), one after the other in each key tile: the heads
+// of a paged block follow one another, so memory is read in longer runs.
 inline constexpr int kLaneTile = 64;
 inline constexpr int kTaskTiles = 4;
 inline constexpr int kTaskLanes = kLaneTile * kTaskTiles;

@@ -85,6 +85,7 @@ int main(int argc, char** argv) {
           ->UseManualTime()
           ->Unit(benchmark::kMicrosecond);
   // One layer, from one row to beyond those that are multiplied with the codes themselves.
+  using reprise::WeightFormat;
   for (const WeightFormat format :
        {WeightFormat::kInt8, WeightFormat::kInt4, WeightFormat::kNf4, WeightFormat::kNf4Double})
     for (const int64_t m : {1, 8, 32, 128, 129, 2048})

@@ -20,6 +20,7 @@ constexpr int kMostWarps = kMostThreads / kWarp;
 constexpr int kDigitBits = 4;
 constexpr int kBins = 1 << kDigitBits;
 constexpr int kIdBits = 32;
+constexpr int kMostListed = 1024;
 
 // The tokens of one row. A token's weight is proportional to its probability.
 struct Row {
@@ -72,19 +73,42 @@ __device__ __forceinline__ T sum_of_warp(T value) {
   return value;
 }
 
-// The thread's tokens whose key has `prefix` under `mask`, binned by the digit at `shift`.
-__device__ __forceinline__ void fill_bins(const Row& row, const Search& search, uint64_t prefix,
-                                          uint64_t mask, int shift, Bins& bins) {
+// The tokens that a search still looks at: all of a row, or those of a list in shared memory.
+struct Candidates {
+  const int32_t* listed = nullptr;
+  int32_t count = 0;
+
+  __device__ int32_t id(int32_t index) const { return listed != nullptr ? listed[index] : index; }
+};
+
+// The digits of the key that a search has found: tokens without them are ignored.
+struct Prefix {
+  uint64_t key = 0, mask = 0;
+};
+
+// Returns whether the search counts a token with this key, and sets the weight that it adds.
+__device__ __forceinline__ bool is_counted(const Row& row, const Search& search,
+                                           const Prefix& prefix, int32_t id, uint64_t key,
+                                           double& weight) {
+  if ((key & prefix.mask) != prefix.key || key < search.least) return false;
+  weight = search.count > 0 ? 0.0 : row.weight(id);
+  return search.count > 0 || weight != 0.0;
+}
+
+// The thread's candidates with the prefix, binned by the digit at `shift`.
+__device__ __forceinline__ void fill_bins(const Row& row, const Search& search,
+                                          const Candidates& candidates, const Prefix& prefix,
+                                          int shift, Bins& bins) {
   for (int b = 0; b < kBins; ++b) {
     bins.masses[b] = 0.0;
     bins.counts[b] = 0;
   }
-  for (int32_t id = static_cast<int32_t>(threadIdx.x); id < row.vocab;
-       id += static_cast<int32_t>(blockDim.x)) {
+  for (int32_t index = static_cast<int32_t>(threadIdx.x); index < candidates.count;
+       index += static_cast<int32_t>(blockDim.x)) {
+    const int32_t id = candidates.id(index);
     const uint64_t key = row.key(id);
-    if ((key & mask) != prefix || key < search.least) continue;
-    const double weight = search.count > 0 ? 0.0 : row.weight(id);
-    if (search.count == 0 && weight == 0.0) continue;
+    double weight = 0.0;
+    if (!is_counted(row, search, prefix, id, key, weight)) continue;
     const int digit = static_cast<int>(key >> shift) & (kBins - 1);
     REPRISE_UNROLL
     for (int b = 0; b < kBins; ++b) {  // a variable index would put the bins into local memory
@@ -122,6 +146,36 @@ __device__ __forceinline__ const Bins& sum_bins(const Bins& of_thread) {
   return all;
 }
 
+// Lists the `count` tokens of the row that the search counts behind the prefix, so that its further
+// digits read no whole rows. The order is always the same, and with it the sums of masses.
+__device__ Candidates list_candidates(const Row& row, const Search& search, const Prefix& prefix,
+                                      int32_t count) {
+  REPRISE_SHARED(int32_t[kMostListed], listed);
+  REPRISE_SHARED(int32_t[kMostWarps], of_warps);
+  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const auto for_own = [&](auto&& fn) {
+    for (int32_t id = static_cast<int32_t>(threadIdx.x); id < row.vocab;
+         id += static_cast<int32_t>(blockDim.x)) {
+      double weight = 0.0;
+      if (is_counted(row, search, prefix, id, row.key(id), weight)) fn(id);
+    }
+  };
+  int32_t own = 0;
+  for_own([&](int32_t) { ++own; });
+  int32_t place = own;  // tokens of the lanes up to this one
+  for (unsigned lanes = 1; lanes < kWarp; lanes *= 2) {
+    const int32_t below = __shfl_up_sync(kAllLanes, place, lanes);
+    if (lane >= lanes) place += below;
+  }
+  if (lane == kWarp - 1) of_warps[warp] = place;
+  __syncthreads();
+  place -= own;
+  for (unsigned w = 0; w < warp; ++w) place += of_warps[w];
+  for_own([&](int32_t id) { listed[place++] = id; });
+  __syncthreads();
+  return {.listed = listed, .count = count};
+}
+
 // Mass and count of the tokens above some token.
 struct Above {
   double mass = 0.0;
@@ -152,6 +206,7 @@ __device__ Found find(const Row& row, const Search& search) {
   int id_shift = 0;  // shift of the first digit in which ids of this vocabulary differ
   while (((row.vocab - 1) >> id_shift) >= kBins) id_shift += kDigitBits;
   Found found;
+  Candidates candidates{.count = row.vocab};
   int32_t count = 0;
   uint64_t mask = 0;
   for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
@@ -159,13 +214,19 @@ __device__ Found find(const Row& row, const Search& search) {
       found.key |= uint64_t{kBins - 1} << shift;  // the complement of an id below 2^shift
     } else {
       Bins mine;
-      fill_bins(row, search, found.key, mask, shift, mine);
-      const Step step = choose(search, sum_bins(mine), {.mass = found.mass, .count = count});
+      fill_bins(row, search, candidates, {.key = found.key, .mask = mask}, shift, mine);
+      const Bins& bins = sum_bins(mine);
+      const Step step = choose(search, bins, {.mass = found.mass, .count = count});
       // At the last digit the token itself is included: it is the one that was looked for.
       const Above& kept = shift > 0 ? step.before : step.with;
       found.mass = kept.mass;
       count = kept.count;
       found.key |= static_cast<uint64_t>(step.digit) << shift;
+      const int32_t left = bins.counts[step.digit];
+      if (shift > 0 && candidates.count > kMostListed && left <= kMostListed) {
+        const Prefix prefix{.key = found.key, .mask = mask | uint64_t{kBins - 1} << shift};
+        candidates = list_candidates(row, search, prefix, left);
+      }
     }
     mask |= uint64_t{kBins - 1} << shift;
   }
@@ -175,7 +236,7 @@ __device__ Found find(const Row& row, const Search& search) {
 // Sum of the weights of tokens at or above `least`.
 __device__ double mass_from(const Row& row, uint64_t least) {
   Bins mine;
-  fill_bins(row, {.least = least}, 0, 0, 64 - kDigitBits, mine);
+  fill_bins(row, {.least = least}, {.count = row.vocab}, {}, 64 - kDigitBits, mine);
   const Bins& bins = sum_bins(mine);
   double mass = 0.0;
   for (int b = kBins - 1; b >= 0; --b) mass += bins.masses[b];
@@ -223,11 +284,12 @@ __device__ uint64_t draw_key(Row row, const SampleRule& rule, uint64_t best) {
   return find(row, {.least = least, .mass = rule.unit * kept, .beyond = true}).key;
 }
 
-// Grid: draws. Block: one thread per token, up to 256. Shared memory: 2 KiB. Reads a row of 4 vocab
-// bytes once; unless it is greedy, reads it again from L2 for each digit of three keys (8 digits
-// plus those of an id, about 13), with an exponential in double for each token that is still a
-// candidate.
-__global__ void __launch_bounds__(kMostThreads) draw_rows(const DrawTokens call) {
+// Grid: draws. Block: one thread per token, up to 256. Shared memory: 6 KiB. Reads a row of 4 vocab
+// bytes once; unless it is greedy, reads it again from L2 for the first digits of three keys, until
+// 1024 tokens or fewer are left and listed. With normally distributed logits and 128k tokens these
+// are 2 to 4 digits of about 13, and two more readings make the list. An exponential in double is
+// computed for each token that is left.
+__global__ void __launch_bounds__(kMostThreads, 1) draw_rows(const DrawTokens call) {
   const SampleRule rule = call.rules[blockIdx.x];
   const Row row{.logits = call.logits + rule.row * call.vocab,
                 .vocab = call.vocab,

@@ -1,5 +1,5 @@
-// Marks threads of this process that work beside the computing ones, such as one that reads files
-// ahead, so that the processor time they take is not counted as another program's.
+// Marks threads of this process that work beside the computing threads, such as a thread that reads
+// files ahead. Their processor time is then not counted as time lost to other programs.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,8 @@ class BackgroundWork {
   BackgroundWork(const BackgroundWork&) = delete;
   BackgroundWork& operator=(const BackgroundWork&) = delete;
 
-  // Ids of the threads that do background work now; total processor time of those that have ended.
+  // `alive`: ids of the threads that do background work now. `ended_cpu_ms`: total processor time,
+  // in milliseconds, of the threads whose background work has ended.
   struct Threads {
     std::vector<pid_t> alive;
     double ended_cpu_ms = 0;

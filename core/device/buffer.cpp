@@ -48,12 +48,12 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
     if (data_ == nullptr) refuse(bytes, ENOMEM);
     std::memset(data_, 0, rounded);
   } else {
-    // Linux overcommits: a mapping larger than the memory succeeds, and the first touch kills the
-    // process. So ask before.
+    // Linux overcommits: a mapping larger than the memory succeeds, and touching its pages then
+    // kills the process. So the available memory is checked first.
     const int64_t available = available_bytes();
     if (static_cast<int64_t>(bytes) > available && available > 0) refuse(bytes, ENOMEM);
-    // Map one huge page more than needed and give the unaligned ends back. The last partial huge
-    // page is left on small pages: rounding up cost about 1 MB a matrix.
+    // Maps one huge page more than needed and gives the unaligned ends back. The remainder behind
+    // the last whole huge page stays on small pages: rounding it up would cost about 1 MB a matrix.
     const size_t wanted = round_up(bytes, static_cast<size_t>(getpagesize()));
     void* raw = mmap(nullptr, wanted + kHugePageBytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -131,7 +131,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 void Buffer::write(size_t first, const void* host, size_t bytes) {
   REPRISE_CHECK(first + bytes <= this->bytes(), "{} bytes from {} on of {}", bytes, first,
                 this->bytes());
-  if (bytes == 0) return;  // `host` may be null then, which neither kind of copy takes
+  if (bytes == 0) return;  // `host` may then be null, which copies do not accept
   if (runtime_ != nullptr) return runtime_->copy_in(as<std::byte>() + first, host, bytes);
   std::memcpy(as<std::byte>() + first, host, bytes);
 }

@@ -11,10 +11,10 @@
 
 namespace reprise {
 
-// A move-only block of zeroed bytes, aligned to 64 bytes. From kHugePageBytes on it is a mapping of
-// its own, aligned to 2 MiB and advised to use huge pages: decode streams weights and caches, and
-// with 4 KiB pages TLB misses cost bandwidth. Throws MemoryError with the size and the available
-// memory if the system refuses.
+// A move-only block of zeroed bytes, aligned to 64 bytes. A block of at least kHugePageBytes is a
+// mapping of its own, aligned to 2 MiB and advised to use huge pages: decode streams weights and
+// caches, and with 4 KiB pages TLB misses cost bandwidth. Throws MemoryError, which names the
+// block's size and the available memory, if the system refuses.
 class AlignedBuffer {
  public:
   static constexpr size_t kAlignment = 64;
@@ -44,7 +44,8 @@ class AlignedBuffer {
     return {as<T>(), bytes_ / sizeof(T)};
   }
 
-  // Bytes held by all buffers of this process now, and the maximum since the last reset_peak().
+  // live_bytes(): bytes that all buffers of this process hold now. peak_bytes(): the most they held
+  // at once since the last reset_peak().
   static int64_t live_bytes();
   static int64_t peak_bytes();
   static void reset_peak();
@@ -58,12 +59,12 @@ class AlignedBuffer {
 };
 
 // Memory of any device; move-only, zero-filled. data() is an address on that device; the host may
-// read it only if the device is the CPU. Throws Error as AlignedBuffer and
-// DeviceRuntime::allocate() do.
+// read it only if the device is the CPU. The constructor throws what AlignedBuffer (CPU) or
+// DeviceRuntime::allocate() throws.
 class Buffer {
  public:
   Buffer() = default;
-  // Memory of the runtime's device; of the CPU if `runtime` is null.
+  // Allocates memory of the runtime's device, or of the CPU if `runtime` is null.
   Buffer(std::shared_ptr<DeviceRuntime> runtime, size_t bytes);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;

@@ -1,8 +1,8 @@
 // The resources a computation may use, and parallel_for() over its threads.
 //
 // Each calling thread keeps a team of threads for its next parallel_for(). A library with threads
-// of its own (oneDNN) is limited to the thread that calls it: two pools would compete for the
-// cores.
+// of its own (oneDNN) may use only the thread that calls it, because two thread pools would compete
+// for the cores.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,19 @@ struct Context {
   int threads = 1;               // workers of a parallel_for
   Isa isa = Isa::kPortable;      // strongest instruction set to use; set at start-up
   Device device = Device::kCpu;  // device of weights, caches and kernels
-  // Prefetch settings of attention with few query rows (decode): for bf16 keys, and for all other
-  // keys.
+  // Prefetch settings of attention with few query rows (decode). fetch_bf16: for bf16 keys.
+  // fetch_f32: for keys of any other dtype.
   FetchSetting fetch_bf16, fetch_f32;
-  // Prefetch of weights in products of few rows, by format. f32 weights are not prefetched: with
-  // the other formats' default, one row took 1.06 times as long (Zen 5, 32 MiB matrices from
-  // memory).
+  // Prefetch of weights in products of few rows, by weight format. f32 weights are not prefetched:
+  // with the default of the other formats, a product of one row took 1.06 times as long as without
+  // (Zen 5, 32 MiB matrices from memory).
   WeightFetch weights_bf16, weights_f32 = {.bytes = 0}, weights_codes;
-  // Prefetch of bf16 weights on AVX512-BF16: products of 5 to 18 rows, and of 19 or more.
+  // Prefetch of bf16 weights on AVX512-BF16. batch_bf16: in products of 5 to 18 rows.
+  // large_batch_bf16: in products of 19 or more rows.
   WeightFetch batch_bf16 = {.bytes = 8 << 10}, large_batch_bf16 = {.bytes = 32 << 10};
-  // True: the bits of a row's results depend on the tokens of its sequence up to it alone, not on
-  // the other rows of a step or on the steps into which its sequence was cut. Decoders on the CPU
-  // support this, at a cost in speed (docs/engine.md).
+  // True: the bits of a row's results depend only on the tokens of its sequence up to that row.
+  // They do not depend on the other rows of the step, nor on how the sequence was cut into steps.
+  // Decoders on the CPU support this, at a cost in speed (docs/engine.md).
   bool is_batch_invariant = false;
   OperationLog* operations = nullptr;      // receives the time of each operation; null: no log
   std::shared_ptr<DeviceRuntime> runtime;  // runtime of `device`; null for the CPU
@@ -54,15 +55,16 @@ inline Context on_cpu(Context context) {
   return context;
 }
 
-// The setting that REPRISE_FETCH gives for both dtypes, and the one that REPRISE_WEIGHT_FETCH gives
-// for all weights; nullopt if the variable is unset or empty.
+// given_fetch(): the setting that REPRISE_FETCH gives for keys of every dtype.
+// given_weight_fetch(): the setting that REPRISE_WEIGHT_FETCH gives for weights of every format.
+// Each is nullopt if its variable is unset or empty.
 std::optional<FetchSetting> given_fetch();
 std::optional<WeightFetch> given_weight_fetch();
 
-// Calls fn(item, worker) once for each item of [0, items), worker in [0, context.threads). Items
-// are handed out one by one, so results must not depend on which worker takes an item. A nested
-// call runs on its caller's thread. After an exception no more items are handed out, and
-// parallel_for() rethrows the first one.
+// Calls fn(item, worker) once for each `item` in [0, items); `worker` is in [0, context.threads).
+// Items are handed out one by one, so results must not depend on which worker takes an item. A
+// nested parallel_for() runs on its caller's thread alone. If fn() throws, no more items are handed
+// out, and parallel_for() rethrows the first exception.
 template <typename Fn>
 void parallel_for(const Context& context, int64_t items, Fn&& fn) {
   using Callable = std::remove_reference_t<Fn>;

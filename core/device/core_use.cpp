@@ -20,11 +20,12 @@ double ms_of(const timeval& time) {
 }
 
 struct ThreadTimes {
-  double waited_ms = 0;      // threads that do no background work
+  double waited_ms = 0;      // waiting time of all threads without background work
   double background_ms = 0;  // processor time of threads that do background work
 };
 
-// Times of the threads that are alive. The waiting time of a thread that has ended is lost.
+// Sums over the threads that are alive, plus the processor time of ended background work. The
+// waiting time of a thread that has ended is lost.
 ThreadTimes thread_times() {
   const BackgroundWork::Threads background = BackgroundWork::threads();
   ThreadTimes times{.background_ms = background.ended_cpu_ms};
@@ -60,8 +61,8 @@ double stolen_ms() {
 }  // namespace
 
 double CoreUse::lost_ms() const {
-  // Stolen time comes in steps of 10 ms, so in a short measurement it only shows that some time was
-  // stolen.
+  // The system counts stolen time in steps of 10 ms, so in a shorter measurement stolen_ms shows
+  // only that some time was stolen.
   return std::max({0.0, waited_ms - background_ms, std::min(stolen_ms, wall_ms)});
 }
 

@@ -1,5 +1,5 @@
-// Processor time that this process got and lost while something was timed, to tell whether other
-// programs disturbed the time.
+// Processor time that this process got and lost while some work was timed. It shows whether other
+// programs disturbed the measurement.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@ struct CoreUse {
   // Time that other programs or the host took. Time in which threads of this process waited for its
   // own background work does not count.
   [[nodiscard]] double lost_ms() const;
-  // True if lost_ms() is more than kLostShare of wall_ms and more than kLostMs (waking threads wait
-  // that long for a free core): the time then says little about what was timed.
+  // True if lost_ms() is more than kLostShare of wall_ms and also more than kLostMs milliseconds.
+  // The measured time then says little about the timed work. (Threads that wake up wait up to
+  // kLostMs for a free core.)
   [[nodiscard]] bool lost_its_core() const;
   static constexpr double kLostShare = 0.05;
   static constexpr double kLostMs = 0.1;
@@ -29,9 +30,9 @@ struct CoreUse {
 
 CoreUse operator-(const CoreUse& end, const CoreUse& begin);
 
-// Use since the start of the system or the process: only differences mean something. Values that
-// the system does not report are 0. Takes about 30 us, plus 20 us for each thread, so call it
-// outside of what is timed.
+// Returns counters that run since the start of the system or of the process: only the difference of
+// two CoreUse means something. Counters that the system does not report are 0. A call takes about
+// 30 us, plus 20 us for each thread, so call it outside of the timed work.
 CoreUse core_use_now();
 
 }  // namespace reprise

@@ -21,7 +21,7 @@ namespace {
 constexpr std::array kAllIsas = {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16,
                                  Isa::kAmx};
 
-// Size of one instance of the data (or unified) cache of a level, from /sys; 0 if unknown. (glibc's
+// Bytes of one data (or unified) cache of level `wanted_level`, from /sys; 0 if unknown. (glibc's
 // sysconf reports the sum over all instances for an AMD processor's L3.)
 int64_t cache_bytes(int wanted_level) {
   for (int index = 0; index < 8; ++index) {
@@ -53,7 +53,7 @@ int count_l3_instances(const cpu_set_t& set) {
 }
 
 #if defined(__x86_64__)
-// GCC 11 knows no names of AMX for __builtin_cpu_supports().
+// Asks CPUID itself, because GCC 11's __builtin_cpu_supports() does not know AMX.
 bool has_amx_bf16() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
@@ -61,7 +61,8 @@ bool has_amx_bf16() {
   return (d & kAmxBf16) != 0 && (d & kAmxTile) != 0;
 }
 
-// Linux keeps the tiles' state (8 KiB a thread) only for processes that ask for it.
+// Requests AMX's tiles: Linux keeps their state (8 KiB a thread) only for processes that ask for
+// it.
 bool may_use_tiles() {
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;

@@ -7,24 +7,24 @@
 
 namespace reprise {
 
-// Instruction sets the kernels are compiled for, weakest first. Each contains those before it; kAmx
-// is AVX512-BF16 with AMX's tiles of bf16.
+// Instruction sets for which the kernels are compiled, weakest first. Each set contains the sets
+// before it; kAmx is AVX512-BF16 plus AMX's bf16 tiles.
 enum class Isa : uint8_t { kPortable, kAvx2, kAvx512, kAvx512Bf16, kAmx };
 
 std::string_view name_of(Isa isa);  // "portable", "avx2", "avx512", "avx512-bf16", "amx"
-// Throws Error for an unknown name and for a set that this processor lacks.
+// Throws Error for an unknown name and for an instruction set that this processor lacks.
 Isa parse_isa(std::string_view name);
-// The strongest set this processor and operating system support. The first call asks the system for
-// the use of AMX's tiles, for all threads of the process.
+// The strongest instruction set that this processor and operating system support. The first call
+// requests the operating system's permission to use AMX's tiles in all threads of the process.
 Isa best_isa();
-// True if the set has AVX512-BF16's dot product, which processors with AMX have too.
+// True if `isa` has AVX512-BF16's dot product: kAvx512Bf16 and kAmx.
 [[nodiscard]] constexpr bool has_bf16_dot(Isa isa) { return isa >= Isa::kAvx512Bf16; }
 
 // Facts about the processor, as the system reports them.
 struct CpuFacts {
   std::string model;                                  // such as "AMD EPYC 9654 96-Core Processor"
   int logical_cores = 0;                              // cores that this process may run on
-  int64_t l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0;  // of one instance; 0 if unknown
+  int64_t l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0;  // bytes of one cache; 0 if unknown
   int l3_instances = 1;  // L3 caches of the cores that this process may run on
 };
 const CpuFacts& cpu_facts();

@@ -1,4 +1,4 @@
-// The devices on which memory lies and kernels run.
+// The kinds of device: a device has memory and runs kernels.
 #pragma once
 
 #include <cstdint>

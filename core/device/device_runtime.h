@@ -29,9 +29,9 @@ class DeviceOperations {
   DeviceOperations& operator=(const DeviceOperations&) = delete;
 };
 
-// One device. Work is done in the order of the calls; calls return before it is done unless they
-// say otherwise. Used by one thread at a time. Every call throws Error with the device's words if
-// it fails; a kernel's fault may be reported by any later call.
+// One device. Work is done in the order of the calls. A call returns before its work is done,
+// unless its comment says otherwise. One thread at a time may use a runtime. Every call throws
+// Error with the device's message if it fails; a kernel's fault may be reported by any later call.
 class DeviceRuntime {
  public:
   DeviceRuntime() = default;
@@ -48,14 +48,15 @@ class DeviceRuntime {
   // Zeroed memory, aligned to 256 bytes; null for 0 bytes. Throws MemoryError with the bytes needed
   // and available if it does not fit.
   [[nodiscard]] virtual void* allocate(size_t bytes) = 0;
-  // Frees memory of allocate(); `bytes` as passed there. Work given before may still use it.
+  // Frees memory of allocate(); `bytes` is the size passed to allocate(). Work given before this
+  // call may still use the memory.
   virtual void release(void* data, size_t bytes) noexcept = 0;
   // Bytes that allocate() could still give in all.
   [[nodiscard]] virtual int64_t available_bytes() const = 0;
 
   // Copies from the host to the device. The host's bytes may be changed when the call returns.
   virtual void copy_in(void* to, const void* host, size_t bytes) = 0;
-  // Copies from the device to the host and waits for it and all earlier work.
+  // Copies from the device to the host. Waits until the copy and all earlier work are done.
   virtual void copy_out(void* host, const void* from, size_t bytes) = 0;
   // Copies `rows` pieces of `row_bytes` bytes within the device's memory. The pieces begin
   // `to_step` and `from_step` bytes apart; target and source must not overlap.
@@ -64,19 +65,20 @@ class DeviceRuntime {
   // Waits until all work is done.
   virtual void synchronize() = 0;
 
-  // Begins side copies: copies from the host beside the device's other work, in the order given.
-  // They start when all work given so far is done, because that may still use their targets. Work
-  // may read or release a target only if it is given after await_side_copies().
+  // Begins side copies: copies from the host that run, in the order given, while the device does
+  // other work. They start when all work given so far is done, because that work may still use
+  // their targets. Work may read or release a target only if it is given after await_side_copies().
   virtual void begin_side_copies() = 0;
-  // Gives a side copy. If the host's bytes are under a HostLock, the call returns at once and they
-  // must not change until the copy is done; otherwise they may be changed when the call returns.
+  // Adds a side copy. If a HostLock covers the host's bytes, the call returns at once, and the
+  // bytes must not change until the copy is done. Otherwise the bytes may be changed when the call
+  // returns.
   virtual void copy_in_beside(void* to, const void* host, size_t bytes) = 0;
   // Work given from here on begins when the side copies given so far are done.
   virtual void await_side_copies() = 0;
 
   // Page-locks memory of the host, so that the device can copy from it beside the host's work.
-  // Returns false if the system refuses or another lock holds some of the bytes; copies from it
-  // then go through staging memory. Thread-safe, as is unlock_host().
+  // Returns false if the system refuses or another lock covers some of the bytes; copies from this
+  // memory then go through staging memory. lock_host() and unlock_host() are thread-safe.
   [[nodiscard]] virtual bool lock_host(const void* data, size_t bytes) = 0;
   // Releases a lock of lock_host(). No copy from the memory may be under way.
   virtual void unlock_host(const void* data) noexcept = 0;

@@ -18,7 +18,8 @@ constexpr int kMostBytes = 64 << 10;
       text, kMostBytes);
 }
 
-// Cuts the part before the next colon off `rest` and returns it.
+// Returns the text before the first colon of `rest`, and removes this text and the colon from
+// `rest`.
 std::string_view next_part(std::string_view* rest) {
   const size_t colon = rest->find(':');
   const std::string_view part = rest->substr(0, colon);

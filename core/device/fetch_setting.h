@@ -1,5 +1,5 @@
-// Software prefetch of kernels that are limited by memory: how many bytes ahead they request data,
-// and into which cache.
+// Software prefetch of kernels whose limit is memory bandwidth: how many bytes ahead of their reads
+// they request data, and into which cache.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace reprise {
 
-// No value is best everywhere: processors differ in how many misses a core keeps in flight, for L1
-// and for L2. Calibration (core/kernels/calibration) measures the best setting; the defaults below
-// are used on machines without a calibration.
+// Prefetch of keys and values in attention. No value is best on every machine: processors differ in
+// how many L1 and L2 misses a core keeps in flight. Calibration (core/kernels/calibration) measures
+// the best setting; the defaults below are used on machines without a calibration.
 struct FetchSetting {
   enum class Level : uint8_t { kL1, kL2 };
   enum class Near : uint8_t { kLoad, kPrefetch };
@@ -20,16 +20,17 @@ struct FetchSetting {
   // loads 0.70 to 0.76. Two Zen 4 cores: prefetching into L2 was 1.3 to 1.6 times as fast.)
   Level level = Level::kL1;
   int far_bytes = 6 << 10;
-  // The near request, `near_bytes` ahead: a load or a second prefetch, into L1. 0: none.
+  // The near request, `near_bytes` ahead: a load, or a second prefetch, into L1. If near_bytes is
+  // 0, there is no near request.
   int near_bytes = 2 << 10;
   Near near = Near::kLoad;
 
   bool operator==(const FetchSetting&) const = default;
 };
 
-// Prefetch of weights that products of few rows stream: into which cache, how many bytes ahead. The
-// hardware's streamer stops at every 4 KiB of linear address, even on huge pages; prefetching
-// brings the next page in time.
+// Prefetch of the weights that products of few rows stream: into which cache, and how many bytes
+// ahead. The hardware prefetcher stops at every 4 KiB boundary of the linear address, even on huge
+// pages; software prefetch fetches the next 4 KiB in time.
 struct WeightFetch {
   FetchSetting::Level level = FetchSetting::Level::kL1;
   int bytes = 4 << 10;  // 0: no prefetch but the hardware's
@@ -37,11 +38,11 @@ struct WeightFetch {
   bool operator==(const WeightFetch&) const = default;
 };
 
-// "level:far_bytes:near_bytes", such as "l1:6144:2048"; ends in ":twice" if the near request is a
-// prefetch.
+// "level:far_bytes:near_bytes", such as "l1:6144:2048"; followed by ":twice" if the near request is
+// a prefetch.
 std::string text_of(const FetchSetting& setting);
-// Throws Error that says what is accepted: level l1 or l2, far 64 to 65536 bytes, near 0 to far (at
-// least 64 with ":twice").
+// Throws Error listing the accepted values: level l1 or l2; far_bytes 64 to 65536; near_bytes 0 to
+// far_bytes, and at least 64 with ":twice".
 FetchSetting parse_fetch(std::string_view text);
 
 // "level:bytes", such as "l2:4096". parse_weight_fetch() throws Error unless the level is l1 or l2

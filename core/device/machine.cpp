@@ -8,7 +8,8 @@
 namespace reprise {
 namespace {
 
-// The choice in brackets in a kernel setting such as "always [madvise] never".
+// Returns the choice that is in brackets in a kernel setting: "madvise" for "always [madvise]
+// never".
 std::string chosen_setting(const char* path) {
   std::ifstream file(path);
   std::string text;

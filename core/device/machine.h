@@ -45,8 +45,9 @@ struct FetchChoice {
 
 struct FetchChoices {
   FetchChoice bf16, f32;  // for keys of this dtype, in attention with few rows
-  // weights_*: for weights of this format in products of few rows. batch_bf16: for bf16 weights in
-  // products of 5 to 18 rows; large_batch_bf16: 19 rows or more. Absent in older records.
+  // weights_*: for weights of the named format in products of few rows. batch_bf16: for bf16
+  // weights in products of 5 to 18 rows. large_batch_bf16: for bf16 weights in products of 19 or
+  // more rows. All are absent in older records.
   std::optional<FetchChoice> weights_bf16, weights_f32, weights_codes, batch_bf16, large_batch_bf16;
 
   template <typename Self, typename Visitor>
@@ -84,7 +85,7 @@ struct MachineDevice {
   }
 };
 
-// Facts about a machine. Unknown ones are empty or absent: a load client states only `cpu` and
+// Facts about a machine. Unknown facts are empty or absent: a load client states only `cpu` and
 // `logical_cores`.
 struct Machine {
   std::string cpu;
@@ -92,7 +93,8 @@ struct Machine {
   std::string isa;
   std::optional<int64_t> l1d_bytes, l2_bytes, l3_bytes, l3_instances, available_bytes;
   std::string transparent_huge_pages;
-  // GB/s and GFLOP/s by the names of Limit (core/device/machine_probe.h), and probe_s.
+  // Rates in GB/s or GFLOP/s, keyed by the name of a Limit (core/device/machine_probe.h); also
+  // probe_s, the seconds that the probe took.
   std::map<std::string, double> limits;
   std::optional<FetchChoices> fetch;
   std::optional<MachineDevice> device;

@@ -16,8 +16,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// GB/s at which each thread reads `bytes_per_thread` bytes of its own from `data` on, `passes`
-// times, all threads together.
+// Returns the GB/s at which all threads together read. Each thread reads a part of its own of
+// `bytes_per_thread` bytes, `passes` times; the parts begin at `data`.
 double read_rate(const Context& context, const char* data, size_t bytes_per_thread, int passes) {
   constexpr size_t kPage = 4096;
   const size_t share = bytes_per_thread / kPage * kPage;
@@ -31,7 +31,8 @@ double read_rate(const Context& context, const char* data, size_t bytes_per_thre
   return 1e-9 * static_cast<double>(share) * context.threads * passes / seconds_since(start);
 }
 
-// GFLOP/s of all threads together; each runs fn(), which returns the FLOPs it did.
+// Returns the GFLOP/s of all threads together. Each thread runs fn(), which returns the number of
+// FLOPs it did.
 template <typename Fn>
 double flop_rate(const Context& context, Fn&& fn) {
   double flops = 0.0;
@@ -59,19 +60,21 @@ size_t threads_of(const Context& context) {
   return static_cast<size_t>(std::max(1, context.threads));
 }
 
-// A quarter of the available memory, at least 64 MiB.
+// Most bytes of the buffer: a quarter of the available memory, at least 64 MiB.
 size_t most_bytes() {
   return std::max(static_cast<size_t>(std::max<int64_t>(0, available_bytes() / 4)), 64 * kMiB);
 }
 
-// Six times all L3 and at least 128 MiB, but no more than most_bytes().
+// Bytes that a thread reads in one trial. All threads together read six times the size of all L3
+// caches, at least 128 MiB, but no more than most_bytes().
 size_t dram_bytes_per_thread(const Context& context) {
   const size_t all_l3 = l3_bytes() * static_cast<size_t>(cpu_facts().l3_instances);
   return std::min(std::max(6 * all_l3, 128 * kMiB), most_bytes()) / threads_of(context);
 }
 
-// All trials together take at most 2 GiB, unless one needs more: a guest system may take seconds to
-// get its memory from the host.
+// Number of parts of the buffer: 1 to 4 parts of `bytes_of_one` bytes. They take at most 2 GiB
+// together, unless a single part is larger, because a guest system may need seconds to get more
+// memory from the host.
 size_t trials_within(size_t bytes_of_one) {
   constexpr size_t kMost = 4;
   return std::clamp<size_t>(std::min(most_bytes(), 2048 * kMiB) / bytes_of_one, 1, kMost);
@@ -108,9 +111,10 @@ double MachineProbe::sample(Limit limit) const {
       return read_rate(context_, data + trial * dram_bytes_ * threads_of(context_), dram_bytes_, 1);
     }
     case Limit::kL3Read:
-      // Half of a thread's share of L3, so that other tenants' lines do not matter much; below,
-      // half of its L2. Both are capped at the thread's share of the buffer, which is less than 2
-      // L2 with about 200 threads.
+      // Each thread reads half of its share of L3, so that cache lines of other tenants matter
+      // little, but at least twice its L2. For kL2Read below, it reads half of its L2. Both are at
+      // most the thread's part of the buffer, which with about 200 threads is less than twice the
+      // L2.
       return read_rate(
           context_, data,
           std::min(dram_bytes_, std::max(2 * l2_bytes(), l3_bytes() / 2 / threads_of(context_))),

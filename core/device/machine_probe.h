@@ -1,4 +1,5 @@
-// Measures what this machine can do at most: the denominator of every "fraction of the limit".
+// Measures this machine's highest bandwidths and arithmetic rates: the denominators of every
+// "fraction of the limit".
 #pragma once
 
 #include <atomic>
@@ -15,11 +16,11 @@ struct MachineLimits {
   double l3_read_gb_s = 0;    // all threads, working set in L3
   double l2_read_gb_s = 0;    // all threads, working set in each core's L2
   double f32_gflop_s = 0;     // all threads, fused multiply-adds in registers
-  // All threads, bf16 products in registers: of AMX's tiles, else AVX512-BF16's dot products;
-  // f32_gflop_s if there are neither.
+  // All threads, bf16 products in registers: products of AMX's tiles, or without AMX the dot
+  // products of AVX512-BF16. Equals f32_gflop_s if the machine has neither.
   double bf16_gflop_s = 0;
-  // Limits of a GPU: reading its memory, and bf16 products with f32 sums; 0 if not measured.
-  // core/kernels/device/cuda/device_probe.h measures them, not the probe below.
+  // Limits of a GPU, 0 if not measured: reading its memory, and bf16 products with f32 sums.
+  // core/kernels/device/cuda/device_probe.h measures these two; MachineProbe does not.
   double device_read_gb_s = 0;
   double device_half_gflop_s = 0;
   double elapsed_s = 0;  // duration of the probe
@@ -29,12 +30,13 @@ enum class Limit : uint8_t { kDramRead, kL3Read, kL2Read, kF32, kBf16, kDeviceRe
 [[nodiscard]] constexpr bool is_device_limit(Limit limit) { return limit >= Limit::kDeviceRead; }
 // The field's name in MachineLimits, also used in records: "dram_read_gb_s", "f32_gflop_s", ...
 std::string_view name_of(Limit limit);
-// Throws Error for an unknown name and offers the nearest.
+// Throws Error for an unknown name; the message offers the nearest known name.
 Limit parse_limit(std::string_view name);
 double value_of(const MachineLimits& limits, Limit limit);  // GB/s or GFLOP/s
 
-// Measures one limit at the time of the call. A single probe at start-up would see other clock
-// rates, and other programs on the machine, than the work that is compared with the limit.
+// Measures one limit at the time of the call, so that the limit and the work compared with it see
+// the same clock rates and the same other programs on the machine. A single probe at start-up would
+// not.
 class MachineProbe {
  public:
   // Fills a buffer of one to four parts: as many as fit into 2 GiB and into a quarter of the
@@ -42,14 +44,15 @@ class MachineProbe {
   // 128 MiB, but no more than a quarter of the memory. Takes some tenths of a second, or seconds if
   // the L3 is large.
   explicit MachineProbe(const Context& context);
-  // The limit in GB/s or GFLOP/s: the best of all trials that begin within `budget_s`, at least
-  // three. Not for limits of a GPU.
+  // The limit in GB/s or GFLOP/s: the best of all trials that begin within `budget_s` seconds, but
+  // of at least three trials. Not for limits of a GPU.
   [[nodiscard]] double measure(Limit limit, double budget_s) const;
-  // One trial of some milliseconds, which may be disturbed: take one beside each piece of work and
-  // use the median of the ratios. Each trial of kDramRead reads another part of the buffer, since
-  // an L3 larger than the system reports keeps some of a part (on a Zen 5 the rate was up to 1.36
-  // times too high). A trial also evicts everything else from the caches, so that the work that
-  // follows finds its data in memory, as a model's layer does.
+  // One trial of some milliseconds. Other programs may disturb it: take one trial next to each
+  // piece of timed work, and use the median of the ratios. Each trial of kDramRead reads another
+  // part of the buffer, since an L3 that is larger than the system reports keeps some of the part
+  // read last (on a Zen 5 the rate was then up to 1.36 times too high). A trial also evicts all
+  // other data from the caches, so the work after it finds its data in memory, as a model's layer
+  // does.
   [[nodiscard]] double sample(Limit limit) const;
   [[nodiscard]] size_t buffer_bytes() const { return buffer_.bytes(); }
 
@@ -61,8 +64,9 @@ class MachineProbe {
   mutable std::atomic<size_t> trial_{0};  // number of kDramRead trials so far
 };
 
-// Measures all limits of the CPU. Takes one or two seconds, plus the time to fill the buffer. Each
-// limit is the best of several short trials, because disturbance only slows.
+// Measures all limits of the CPU. Takes one or two seconds, plus the time to fill MachineProbe's
+// buffer. Each limit is the best of several short trials, because other programs can only slow a
+// trial down.
 MachineLimits probe_machine(const Context& context);
 
 // probe_machine(), run once per number of threads and instruction set and then remembered. Not

@@ -11,7 +11,8 @@
 namespace reprise {
 namespace {
 
-// The value in bytes of the line "key   123 kB" in the file; 0 if there is none.
+// Returns the value, in bytes, of the line "key 123 kB" in the file at `path`; 0 if there is no
+// such line.
 int64_t kib_line(const char* path, const std::string& key) {
   std::ifstream file(path);
   std::string word;

@@ -22,15 +22,17 @@ class MemoryError : public Error {
 int64_t peak_resident_bytes();
 // The resident set now, in bytes.
 int64_t resident_bytes();
-// Bytes that can be allocated without swapping, and the limit that decides them.
+// Number of bytes that can be allocated without swapping, and the limit that determines this
+// number.
 struct AvailableMemory {
   int64_t bytes = 0;
-  // For the end of a sentence: " of the 2.000 GiB that ulimit -v allows"; "" if the machine's
-  // memory decides.
+  // Text for the end of a sentence, such as " of the 2.000 GiB that ulimit -v allows"; "" if the
+  // machine's memory is the limit.
   std::string limit_text;
 };
 
-// The least of MemAvailable and what the limits of the control group and of `ulimit -v` leave.
+// The least of three amounts: MemAvailable, and the memory that the limits of the control group and
+// of `ulimit -v` leave to this process.
 AvailableMemory available_memory();
 int64_t available_bytes();  // available_memory().bytes
 

@@ -27,7 +27,8 @@ class OperationLog {
     const size_t number = added_++;
     if (number < times_.size()) times_[number] = {name, begin_ns, end_ns};
   }
-  // The operations by their end times. Call this and clear() only while no operation runs.
+  // The operations in the order in which they ended. Call times() and clear() only while no
+  // operation runs.
   [[nodiscard]] std::span<const OperationTime> times() const {
     return std::span(times_).first(std::min<size_t>(added_, times_.size()));
   }
@@ -39,7 +40,8 @@ class OperationLog {
 };
 
 // Adds an operation, from the construction to the destruction of this object, to the context's log
-// if it has one. On a device other than the CPU that is the time of its launch.
+// if it has one. On a device other than the CPU, the logged time is only that of the operation's
+// launch.
 class OperationSpan {
  public:
   OperationSpan(const Context& context, const char* name)

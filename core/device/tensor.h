@@ -1,4 +1,5 @@
-// Dense row-major tensors: an owner and a view; each knows its dtype, shape and device.
+// Dense row-major tensors: Tensor owns its memory, TensorView does not. Both know their dtype,
+// shape and device.
 #pragma once
 
 #include <array>
@@ -71,7 +72,7 @@ class Tensor {
         dtype_(dtype),
         shape_(shape) {}
 
-  // A copy in the memory of the runtime's device. This tensor must be on the CPU.
+  // Returns a copy in the memory of the runtime's device. This tensor must be on the CPU.
   [[nodiscard]] Tensor copy_to(const std::shared_ptr<DeviceRuntime>& runtime) const {
     REPRISE_CHECK(device() == Device::kCpu && runtime != nullptr);
     if (empty()) return {};

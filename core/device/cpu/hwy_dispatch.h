@@ -1,6 +1,6 @@
-// Calls a Highway function for the instruction set of a Context. Include it in a .cpp file after
-// foreach_target, inside its HWY_ONCE part: the set of compiled targets differs between translation
-// units.
+// Calls a Highway function for the instruction set of a Context. Include this header in a .cpp file
+// after foreach_target.h, inside `#if HWY_ONCE`, because the set of compiled targets differs
+// between translation units.
 #pragma once
 
 #include <hwy/highway.h>

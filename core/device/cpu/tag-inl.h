@@ -1,5 +1,5 @@
-// The vector type of the kernels: whole vectors of at most 16 lanes. The kernels' buffers are sized
-// for 16 lanes.
+// The vector type of the kernels: whole vectors of at most 16 lanes, because the kernels' buffers
+// are sized for 16 lanes.
 #if defined(REPRISE_TAG_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef REPRISE_TAG_INL_H_
 #undef REPRISE_TAG_INL_H_

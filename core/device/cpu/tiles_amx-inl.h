@@ -1,6 +1,6 @@
-// AMX's tile registers, each of 16 rows of 64 bytes. Written as inline assembly, because GCC's
-// intrinsics do not tell the compiler which memory they read: it may drop or move earlier writes to
-// that memory (seen with GCC 12).
+// AMX's tile registers, each of 16 rows of 64 bytes. The functions are inline assembly, because
+// GCC's intrinsics do not declare which memory they read: the compiler may drop or move earlier
+// writes to that memory (seen with GCC 12).
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace {
 constexpr int kTileRows = 16;
 constexpr int kTileBytes = 64;  // bytes of a row: 16 f32, or 32 bf16
 
-// Configures this thread's tiles until the end of the scope. Code that has tiles of its own
-// (oneDNN's) must not run within it.
+// Configures the calling thread's tiles for the lifetime of this object. Code that configures tiles
+// itself (oneDNN) must not run on the thread meanwhile.
 class WholeTiles {
  public:
   WholeTiles() {
@@ -45,7 +45,8 @@ inline void zero_sums() {
   zero_tile<2>();
   zero_tile<3>();
 }
-// Loads 16 rows of 64 bytes that lie `stride` bytes apart; store_tile() stores such rows.
+// load_tile() loads 16 rows of 64 bytes, which begin `stride` bytes apart; store_tile() stores rows
+// at the same distances.
 template <int kTile>
 inline void load_tile(const void* rows, size_t stride) {
   asm volatile("tileloadd (%1,%2,1), %%tmm%c0" : : "i"(kTile), "r"(rows), "r"(stride) : "memory");

@@ -9,8 +9,9 @@
 
 namespace reprise::cuda {
 
-// Throws Error with the call's name and the runtime's own words if `code` is a failure. The cause
-// may be an earlier kernel: the device reports its fault at a later call.
+// Throws Error with the name of the call and the CUDA runtime's message if `code` is a failure. The
+// cause may be a kernel launched earlier, because the device reports a kernel's fault at a later
+// call.
 inline void check_cuda(cudaError_t code, std::string_view call) {
   if (code != cudaSuccess)
     raise("{} failed on the CUDA device: {} ({})", call, cudaGetErrorString(code),

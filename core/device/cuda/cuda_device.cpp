@@ -26,7 +26,7 @@ std::string version_text(int version) {  // 13020 is 13.2
 int count_devices() {
   int devices = 0;
   const cudaError_t code = cudaGetDeviceCount(&devices);
-  // Without any driver the runtime returns this code too, with driver version 0.
+  // The runtime returns this code also if there is no driver at all; the driver version is then 0.
   if (code == cudaErrorInsufficientDriver) {
     int driver = 0;
     if (cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0) refuse_driver();
@@ -76,7 +76,7 @@ DeviceFacts select(int ordinal) {
 CudaDevice::CudaDevice(const CudaOptions& options)
     : facts_(select(options.ordinal)), memory_(options.budget_bytes), graphs_(stream_.get()) {}
 
-// Waits first, so that blocks are freed while no work uses them.
+// Waits for all work first, so that no work uses memory blocks when they are freed.
 CudaDevice::~CudaDevice() {
   if (side_ != nullptr) static_cast<void>(cudaStreamSynchronize(side_->stream.get()));
   static_cast<void>(cudaStreamSynchronize(stream_.get()));
@@ -164,7 +164,7 @@ void CudaDevice::unlock_host(const void* data) noexcept {
     const std::lock_guard lock(locks_mutex_);
     locks_.erase(static_cast<const std::byte*>(data));
   }
-  // A failure here has a cause that another call reports.
+  // A failure here is ignored: another call reports its cause.
   static_cast<void>(cudaHostUnregister(const_cast<void*>(data)));
 }
 

@@ -24,9 +24,9 @@ struct DeviceFacts {
   int64_t memory_bytes = 0;
 };
 
-// Facts of device `ordinal`. Throws Error with the remedy if there is no device, the driver is
-// older than the toolkit of this build, there is no device of this number, or its compute
-// capability is below 8.0.
+// Facts of device `ordinal`. Throws Error with the remedy if there is no device at all or none with
+// this ordinal, if the driver is older than the toolkit that this program was built with, or if the
+// device's compute capability is below 8.0.
 DeviceFacts require_cuda_device(int ordinal);
 
 struct CudaOptions {
@@ -34,7 +34,8 @@ struct CudaOptions {
   int64_t budget_bytes = 0;  // most memory to take on the device; 0: no limit
 };
 
-// Implements all of DeviceRuntime except operations(), which a class in core/kernels adds.
+// Implements all of DeviceRuntime except operations(), which a derived class in core/kernels
+// implements.
 class CudaDevice : public DeviceRuntime {
  public:
   explicit CudaDevice(const CudaOptions& options);

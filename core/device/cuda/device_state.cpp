@@ -10,8 +10,8 @@ struct ThrottleReason {
   uint64_t bit;
   const char* name;
 };
-// The bits of NVML's nvmlClocksEventReasons that slow work down. (0x1 is an idle device, 0x2 clocks
-// that an application asked for, 0x100 a display's.)
+// The bits of NVML's nvmlClocksEventReasons that slow work down. (Three others do not: 0x1 is an
+// idle device, 0x2 clocks that an application set, 0x100 clocks that a display needs.)
 constexpr ThrottleReason kThrottleReasons[] = {
     {0x4, "power cap"},         {0x8, "hardware slowdown"}, {0x10, "sync boost"},
     {0x20, "software thermal"}, {0x40, "hardware thermal"}, {0x80, "power brake"}};
@@ -29,8 +29,8 @@ std::vector<std::string> throttle_names(uint64_t reasons) {
   return names;
 }
 
-// NVML's functions, as its API reference declares them: each returns 0 for success; a device is a
-// pointer.
+// NVML's functions, as its API reference declares them. Each returns 0 for success; a void*
+// argument is the device's handle.
 struct DeviceMonitor::Library {
   void* handle = nullptr;
   bool is_started = false;
@@ -58,7 +58,7 @@ struct DeviceMonitor::Library {
     return function != nullptr;
   }
 
-  // Loads NVML. Returns why it cannot be used, or "".
+  // Loads NVML. Returns the reason why NVML cannot be used, or "".
   std::string open(const std::string& name) {
     handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return fmt::format("{} cannot be loaded: {}", name, dlerror());
@@ -72,7 +72,7 @@ struct DeviceMonitor::Library {
     find("nvmlDeviceGetTemperature", temperature);
     find("nvmlDeviceGetPowerUsage", power);
     find("nvmlDeviceGetEnforcedPowerLimit", power_limit);
-    // Renamed in NVML 12; drivers keep the old name.
+    // NVML 12 renamed this function; drivers keep the old name.
     if (!find("nvmlDeviceGetCurrentClocksEventReasons", reasons))
       find("nvmlDeviceGetCurrentClocksThrottleReasons", reasons);
     if (const int code = start(); code != 0)

@@ -1,5 +1,5 @@
-// Clock rates, temperature and power of an NVIDIA device and the reasons that hold its clocks down,
-// to tell whether the device was at its best while something was timed.
+// Clock rates, temperature and power of an NVIDIA device, and the reasons that hold its clocks
+// down. They show whether the device ran at full speed while some work was timed.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct DeviceState {
 // the low clocks of an idle device.
 std::vector<std::string> throttle_names(uint64_t reasons);
 
-// Reads the state through NVML, which is loaded at run time: it comes with the driver, and machines
-// without a driver must build and start too.
+// Reads the state through NVML. NVML is loaded at run time, because it comes with the driver and
+// the program must also build and start on machines without a driver.
 class DeviceMonitor {
  public:
   // Monitors the device at `pci_bus_id`, such as "0000:3B:00.0" as CUDA writes it. Throws nothing:
@@ -41,7 +41,8 @@ class DeviceMonitor {
   // Takes some milliseconds, so call it between timed pieces of work. All fields are -1 if
   // absence() is not "".
   [[nodiscard]] DeviceState state() const;
-  // The state for records, with throttle reasons by name; {"absent": reason} if there is none.
+  // The state for records, with throttle reasons by name; {"absent": absence()} if the device
+  // cannot be monitored.
   [[nodiscard]] Fields state_fields() const;
 
  private:

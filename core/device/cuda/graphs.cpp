@@ -7,7 +7,7 @@
 namespace reprise::cuda {
 
 Graphs::~Graphs() {
-  // A failure here has a cause that another call reports.
+  // A failure here is ignored: another call reports its cause.
   for (const auto& [key, known] : known_)
     if (known.graph != nullptr) static_cast<void>(cudaGraphExecDestroy(known.graph));
 }
@@ -32,8 +32,8 @@ void Graphs::run(const WorkKey& key, const std::function<void()>& work) {
 }
 
 cudaGraphExec_t Graphs::record(const std::function<void()>& work) {
-  // Thread-local capture: other threads may meanwhile do work of their own, such as copies of
-  // another device.
+  // Thread-local capture lets other threads call CUDA meanwhile, for example to copy on another
+  // device.
   check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
              "cudaStreamBeginCapture");
   is_recording_ = true;

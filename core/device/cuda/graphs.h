@@ -1,9 +1,9 @@
-// CUDA graphs: work that recurs step after step is launched as one piece.
+// CUDA graphs: the kernels of work that recurs in every step are launched by one call.
 //
 // A decode step of a model is hundreds of kernels of a few microseconds each, which a host can
 // hardly launch as fast as the device runs them. Steps of the same shape make the same launches
-// with the same arguments, provided that changing data (tokens, positions, the schedule's arrays)
-// are first copied to memory at fixed addresses.
+// with the same arguments, provided that the data that differ between steps (tokens, positions, the
+// schedule's arrays) are first copied to memory at fixed addresses.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,8 +16,8 @@
 
 namespace reprise::cuda {
 
-// Keeps graphs for the kMost keys used last. A key must hold everything that the launches of its
-// work depend on.
+// Keeps the graphs of the kMost most recently used keys. A key must contain everything on which the
+// launches of its work depend.
 class Graphs {
  public:
   explicit Graphs(cudaStream_t stream) : stream_(stream) {}

@@ -1,5 +1,5 @@
-// How other libraries are called on a device. The emulator of tests/cuda_on_cpu has a version of
-// its own.
+// Calls other libraries on a device. The emulator of tests/cuda_on_cpu has its own version of this
+// file.
 #include "core/device/cuda/cuda_device.h"
 
 namespace reprise::cuda {

@@ -35,8 +35,8 @@ size_t size_class(size_t bytes) {
 }
 
 MemoryPool::~MemoryPool() {
-  // Blocks that are still used belong to their users. A failure here has a cause that another call
-  // reports.
+  // Frees only the waiting blocks; blocks in use belong to their users. A failure here is ignored:
+  // another call reports its cause.
   for (const auto& [bytes, data] : waiting_) static_cast<void>(cudaFree(data));
 }
 

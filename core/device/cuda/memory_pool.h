@@ -1,4 +1,4 @@
-// A pool of device memory: blocks that are given back are handed out again.
+// A pool of device memory: a block that is given back serves a later request.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace reprise::cuda {
 
-// The size that a request is rounded up to: below 2 MiB a multiple of 256 bytes with three
-// significant bits (at most a quarter more than asked, from 1 KiB on); from there on a multiple of
-// 2 MiB, as the driver maps them.
+// The size to which a request is rounded up. Below 2 MiB it is a multiple of 256 bytes with three
+// significant bits, so a request of 1 KiB or more grows by at most a quarter. From 2 MiB on it is a
+// multiple of 2 MiB, the unit in which the driver maps memory.
 size_t size_class(size_t bytes);
 
-// Blocks of cudaMalloc by size class. A block that is given back serves the next request of its
-// class without a driver call; when the device has no memory left, waiting blocks are returned to
-// it. All work on a pool's blocks is in one stream, so a block's next user comes after its last
-// one. Not thread-safe.
+// Blocks of cudaMalloc by size class. A block that is given back waits in the pool and serves the
+// next request of its class without a driver call. When the device has no memory left, waiting
+// blocks are freed. All work on a pool's blocks is in one stream, so the work of a block's next
+// user runs after that of the previous user. Not thread-safe.
 class MemoryPool {
  public:
   // `budget_bytes`: the most the pool ever holds; 0: all that the device has.
@@ -29,7 +29,7 @@ class MemoryPool {
   [[nodiscard]] void* take(size_t bytes);
   // Gives a block back; `bytes` as passed to take().
   void give(void* data, size_t bytes) noexcept;
-  // Returns the waiting blocks to the device. The work that used them must be done.
+  // Frees the waiting blocks. The work that used them must be done.
   void trim();
 
   [[nodiscard]] int64_t used_bytes() const { return used_bytes_; }  // sum of size_class()

@@ -14,7 +14,8 @@ Staging::Staging() {
 }
 
 Staging::~Staging() {
-  // The device may still read the memory. A failure here has a cause that another call reports.
+  // Waits, because the device may still read the memory. A failure here is ignored: another call
+  // reports its cause.
   for (const Event& event : done_) static_cast<void>(cudaEventSynchronize(event.get()));
   static_cast<void>(cudaFreeHost(memory_));
 }

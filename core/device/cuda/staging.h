@@ -10,9 +10,9 @@
 
 namespace reprise::cuda {
 
-// A ring of page-locked pieces. A copy uses the next pieces, and waits for a piece until its last
-// copy is done. The device copies beside the host's work, and at the bus's full rate, only from
-// page-locked memory.
+// A ring of page-locked pieces of host memory. A copy takes the next pieces of the ring, and waits
+// until the piece's earlier copy is done. Only from page-locked memory does the device copy at the
+// bus's full rate and while the host goes on working.
 class Staging {
  public:
   Staging();
@@ -26,7 +26,8 @@ class Staging {
   // Copies in the order of the stream and waits: the host has the bytes when the call returns.
   void copy_out(void* host, const void* from, size_t bytes, cudaStream_t stream);
 
-  // A step makes about ten small copies (tokens, positions, row slots), which all fit at once.
+  // A step makes about ten small copies (tokens, positions, row slots), which fit into the ring
+  // together.
   static constexpr size_t kPieces = 32;
   static constexpr size_t kPieceBytes = 512 << 10;
 

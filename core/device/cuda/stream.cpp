@@ -10,7 +10,7 @@ Event::Event(Use use) {
 }
 
 Event::~Event() {
-  // A failure here has a cause that another call reports.
+  // A failure here is ignored: another call reports its cause.
   if (event_ != nullptr) static_cast<void>(cudaEventDestroy(event_));
 }
 

@@ -25,7 +25,8 @@ class Event {
   }
   ~Event();
 
-  // Marks the point after all work that the stream was given so far; replaces an earlier record().
+  // Records the point after all work that `stream` was given so far, in place of the point of an
+  // earlier record().
   void record(cudaStream_t stream);
   // True if the stream has passed the recorded point, or none was recorded. Does not wait.
   [[nodiscard]] bool has_come() const;
@@ -40,8 +41,8 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-// A queue of device work, done in order and beside other streams; it does not wait for the legacy
-// default stream. Move-only. Work given before destruction is still done.
+// A queue of device work. Its work is done in order, concurrently with other streams, and does not
+// wait for the legacy default stream. Move-only. Work given before destruction is still done.
 class Stream {
  public:
   Stream();

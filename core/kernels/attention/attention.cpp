@@ -93,7 +93,7 @@ void prepare_scratch(AttentionWorkspace& workspace, int64_t head_dim, const Cont
     if (scratch.bytes() < bytes) scratch = AlignedBuffer(bytes);
 }
 
-// Runs all tasks of the schedule. `out` may be null if no part is alone.
+// Runs all tasks of the schedule. `out` may be null if no part of the schedule is_alone.
 void run_tasks(const LayerCall& call, const OutputView* out, AttentionWorkspace& workspace,
                const Context& context) {
   const kv::AttentionPlan& plan = call.step.plan;
@@ -146,7 +146,7 @@ void Partials::prepare(const AttentionSchedule& schedule, int64_t head_dim_wante
   is_direct = schedule.is_direct;
   if (!is_direct) return;
   grow(locks, entries);
-  // o is written by the first part that saw a key.
+  // o needs no initial value: the first part that saw a key overwrites it.
   std::fill_n(m.as<float>(), entries, -std::numeric_limits<float>::infinity());
   std::fill_n(n.as<float>(), entries, 0.0f);
   std::fill_n(locks.as<uint8_t>(), entries, uint8_t{0});

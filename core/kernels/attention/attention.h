@@ -1,4 +1,4 @@
-// Attention over a plan: partial results for each work item, merged exactly.
+// Attention over a plan: computes partial results for each work item and merges them exactly.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,26 @@ struct QueryView {
 };
 
 // Attention with linear biases: score = scale * <q, k> + slope * (a(k_position) - a(q_position)),
-// where a is the identity. A softmax depends only on differences between keys; taking the positions
-// relative to the query keeps the terms small.
+// where a is the identity. The term of the query's position does not change the softmax, which
+// depends only on differences between keys; it keeps the biases small.
 struct AlibiView {
   // [heads]; empty: no bias. Already multiplied by the model's bias factor, unless rounded_to_bf16.
   std::span<const float> slopes;
-  // True for Falcon, whose reference rounds: score = scale * <q, k> + factor * (a(k_position) -
-  // a(q_position)) with a(position) = bf16(slope * bf16(position)). This is visible in its results.
+  // True for Falcon, whose reference implementation rounds: score = scale * <q, k> + factor *
+  // (a(k_position) - a(q_position)) with a(position) = bf16(slope * bf16(position)). The rounding
+  // changes Falcon's results visibly.
   bool rounded_to_bf16 = false;
   float factor = 1.0f;  // the model's bias factor; read only if rounded_to_bf16
 };
 
 struct AttentionParams {
-  float scale = 1.0f;  // positive: kernels take the maximum of products before they scale it
+  float scale = 1.0f;  // > 0, because kernels scale the maximum of the products
   int64_t window = 0;  // 0: none; else a key is seen while q_position - k_position < window
   AlibiView alibi;
 };
 
-// Partial results of each (part, row, head) whose part is not alone (SchedulePart::is_alone): o is
-// not yet divided by n. [ChunkAttention §3.2, eq. 1]
+// Partial results of each (part, row, head) for which SchedulePart::is_alone is false. o is not yet
+// divided by n. [ChunkAttention §3.2, eq. 1]
 //   o [entries, head_dim], m [entries], n [entries], f32; m is a maximum of scores in natural
 //   logarithm units.
 // Entry of (part p, row r, head h): p.first_entry + (r - first row of p's item) * heads + h.
@@ -49,8 +50,8 @@ struct Partials {
   int64_t heads = 0, head_dim = 0;
   bool is_direct = false;
 
-  // Sizes the buffers for a schedule; they never shrink. With Reduction::kDirect, sets every entry
-  // to that of a row that sees no key.
+  // Makes the buffers large enough for a schedule; they never shrink. With Reduction::kDirect, sets
+  // every entry to o = 0, m = -inf, n = 0, as for a row that sees no key.
   void prepare(const AttentionSchedule& schedule, int64_t head_dim_wanted);
 };
 
@@ -66,7 +67,8 @@ struct AttentionStep {
   const AttentionParams& params;
 };
 
-// Scratch of each worker and partial results, allocated at first use and kept.
+// Memory that calls of attention() reuse: each worker's scratch, and the partial results. Allocated
+// at first use and kept.
 class AttentionWorkspace {
  public:
   std::vector<AlignedBuffer> scratch;  // one per worker
@@ -75,24 +77,25 @@ class AttentionWorkspace {
 };
 
 // out = softmax(scale * q k^T + bias + mask) v by the plan, for one layer. Rows that the schedule
-// computes in one part are finished in place. All other rows get partial results, which are merged
-// in part order, so results do not depend on the number of threads. With Reduction::kDirect,
+// computes in one part are written to `out` directly. All other rows get partial results, which are
+// merged in part order, so results do not depend on the number of threads. With Reduction::kDirect,
 // however, the last bits may differ between runs with several threads. With a batch-invariant
-// context, a row's bits do not depend on the other rows of the plan.
-// Each item is computed in the arithmetic of its cache: with bf16 keys and values, and a processor
-// with the bf16 dot product, q and the softmax weights are rounded to bf16 and products accumulate
-// in f32; otherwise everything is f32. A row that sees no key yields 0. The plan must be finished
-// and the rows' own keys written.
+// context, a row's bits do not depend on the other rows of the plan. The dtype of an item's cache
+// selects the arithmetic: for bf16 keys and values, on a processor with the bf16 dot product, q and
+// the softmax weights are rounded to bf16, and products accumulate in f32. Otherwise everything is
+// f32. A row that sees no key yields 0. The plan must be finished, and the keys and values of the
+// rows themselves must be in the cache.
 void attention(const AttentionStep& step, int64_t layer, const QueryView& q, const OutputView& out,
                AttentionWorkspace& workspace, const Context& context);
-// attention() of one layer, with a schedule built in the workspace. Throws ShapeError if heads %
-// kv_heads != 0 or head_dim > 256.
+// Does the same for one layer after building the schedule in `workspace`. Throws ShapeError if
+// heads % kv_heads != 0 or head_dim > 256.
 void attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                const AttentionParams& params, const OutputView& out, AttentionWorkspace& workspace,
                const Context& context);
 
-// The two halves of attention(), for methods, tests and timings. Here every part of
-// workspace.schedule writes partial results, which merge_partials() then merges by that schedule.
+// partial_attention() and merge_partials() are the two halves of attention(), for methods, tests
+// and timings. partial_attention() builds workspace.schedule, in which every part writes partial
+// results; merge_partials() merges them by that schedule.
 void partial_attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                        const AttentionParams& params, AttentionWorkspace& workspace,
                        const Context& context);

@@ -11,12 +11,13 @@
 namespace reprise::kernels {
 namespace {
 
-// A plan whose items give at least this many tasks is not split: enough for the workers that DRAM
-// keeps busy, and few enough that a step of 32 heads is not split.
+// Least number of tasks with which no item of a plan is split. It is enough for as many workers as
+// DRAM can keep busy, and small enough that a step of 32 heads is not split.
 constexpr int64_t kEnoughTasks = 32;
-// Least keys of a part, so that storing and merging its results costs at most 2 % of it; many lanes
-// compute a key faster than they merge. (One thread of a Xeon with AVX512-BF16: parts of 1024 keys
-// cost 8 lanes 1.01 and 64 lanes 1.02 to 1.04 of an unsplit item.)
+// Least keys of a part, so that storing and merging the part's results takes at most 2 % of the
+// part's time. With many lanes merging takes a larger share, so parts are longer. (One thread of a
+// Xeon with AVX512-BF16, parts of 1024 keys: a split item takes 1.01 times as long as an unsplit
+// one with 8 lanes, and 1.02 to 1.04 times with 64 lanes.)
 constexpr int64_t kLeastKeysFewLanes = 1024, kLeastKeysManyLanes = 2048;
 
 // The sizes of one item.
@@ -69,7 +70,7 @@ class Builder {
     return shape;
   }
 
-  // Number of parts of an item that the CPU's tasks compute.
+  // Number of parts into which an item is divided for the CPU.
   [[nodiscard]] int64_t tasks_parts(const ItemShape& shape) const {
     if (context_.is_batch_invariant) return 1;  // share_keys_ depends on the other items
     const int64_t least = shape.lanes <= cpu::kFewLanes ? kLeastKeysFewLanes : kLeastKeysManyLanes;
@@ -81,7 +82,8 @@ class Builder {
     out_.part_begin.assign(1, 0);
     for (size_t i = 0; i < plan_.items.size(); ++i) {
       const ItemShape shape = shape_of(plan_.items[i]);
-      // Parts begin where key tiles do; tiles are counted from the beginning of the first block.
+      // Parts begin where key tiles begin. Key tiles are counted from the start of the segment's
+      // first block.
       const int32_t skipped = shape.segment.skipped;
       const int64_t first_tile = (skipped + shape.seen.first) / key_tile;
       const int64_t tiles = (skipped + shape.seen.end + key_tile - 1) / key_tile - first_tile;
@@ -105,12 +107,12 @@ class Builder {
     }
   }
 
-  // Entry of (the item's first row, head 0) in a part that is not alone.
+  // Entry of (the item's first row, head 0) for a part that is not is_alone.
   [[nodiscard]] int64_t first_entry(const kv::WorkItem& item) const {
     return out_.is_direct ? item.first_row * out_.heads : out_.entries;
   }
 
-  // True if no other item covers a row of this one.
+  // True if no other item of the plan has a row of this item.
   [[nodiscard]] bool has_no_other(const ItemShape& shape) const {
     for (int32_t row = shape.item.first_row; row < shape.item.end_row; ++row)
       if (plan_.row_begin[static_cast<size_t>(row) + 1] !=
@@ -119,8 +121,8 @@ class Builder {
     return true;
   }
 
-  // Lanes of a task: as many as share converted keys and values, unless threads would be left
-  // without work. Results do not depend on it.
+  // Number of lanes of a task: as many as share converted keys and values, or fewer if threads
+  // would otherwise have no work. Results do not depend on this number.
   [[nodiscard]] int64_t lanes_per_task() const {
     int64_t lanes = 0;
     for (const SchedulePart& part : out_.parts) {
@@ -135,8 +137,9 @@ class Builder {
     return tiles * cpu::kLaneTile;
   }
 
-  // Units (kv heads) that one task computes in turn if blocks are short and lanes few: this reads
-  // longer runs of memory. Limited so that every thread has work. Results do not depend on it.
+  // Number of units (kv heads) that one task computes in turn. It is more than 1 only for short
+  // blocks and few lanes, to read longer runs of memory, and only as large as leaves work for every
+  // thread. Results do not depend on this number.
   [[nodiscard]] int64_t units_per_task(const ItemShape& shape, int64_t keys) const {
     const kv::Segment& segment = shape.segment;
     // With ALiBi, units are query heads; several of them share a kv head, so they do not follow one
@@ -175,7 +178,7 @@ class Builder {
   }
 
   // A row's partial results are merged in the order of their segments' positions, so that the sum
-  // has the same bits whoever put the segments into the plan.
+  // has the same bits for any order of segments in the plan.
   void index_merged_rows() {
     out_.merge_begin.assign(1, 0);
     for (int32_t row = 0; row < plan_.rows(); ++row) {
@@ -234,9 +237,9 @@ class Builder {
   std::vector<int32_t> merged_items_;  // by_position() of the current row
 };
 
-// Throws Error if a row reads its keys in several items or from the middle of a block: these
-// borders depend on the other sequences, and so would the order in which the row's sums are added
-// up.
+// Throws Error if a row reads its keys in several items or from the middle of a block. The borders
+// of such items depend on the other sequences, so the order in which the row's sums are added up
+// would depend on them, too.
 void require_whole_reads(const kv::AttentionPlan& plan) {
   for (size_t row = 0; row + 1 < plan.row_begin.size(); ++row) {
     const int32_t begin = plan.row_begin[row], items = plan.row_begin[row + 1] - begin;

@@ -18,8 +18,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// All settings: far prefetch into either cache, with no near request, with loads, or with a second
-// prefetch.
+// All settings to compare: the far prefetch goes into L1 or L2, and there is no near request, a
+// near load, or a second prefetch.
 std::vector<FetchSetting> all_settings() {
   using Level = FetchSetting::Level;
   using Near = FetchSetting::Near;
@@ -41,7 +41,7 @@ int64_t layer_bytes(DType dtype) {
          static_cast<int64_t>(size_of(dtype));
 }
 
-// One decode step, run layer by layer.
+// A decode step whose layers' attention is run one by one.
 class Step {
  public:
   Step(DType dtype, int64_t layers)
@@ -69,7 +69,8 @@ class Step {
     plan_.finish();
   }
 
-  // Rate in GB/s at which the layer's keys and values are read.
+  // Runs one layer's attention and returns the rate in GB/s at which it read the layer's keys and
+  // values.
   double read_gb_s(int64_t layer, const Context& context) {
     const QueryView q{.data = q_.data(), .row_stride = kKvHeads * kHeadDim, .heads = kKvHeads};
     const auto start = std::chrono::steady_clock::now();
@@ -78,7 +79,7 @@ class Step {
   }
 
  private:
-  // Fills the cache with small normal numbers; their values do not affect the time.
+  // Fills the KV cache with small normal numbers. Their values do not affect the time.
   void fill(const kv::CacheView& cache) const {
     const auto bytes = static_cast<size_t>(pool_.block_bytes() / 2 * pool_.options().num_blocks);
     std::memset(cache.keys, 0x3c, bytes);

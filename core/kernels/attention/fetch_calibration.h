@@ -1,8 +1,8 @@
 // Finds the prefetch setting with which attention reads fastest on this machine.
 //
-// The settings take turns at the attention of one layer of a decode step: eight sequences of 1024
-// tokens in a paged cache (blocks of 64 tokens, heads of 128). Each trial reads another layer, so
-// keys and values come from memory, not from a cache.
+// The settings take turns. Each trial computes one layer's attention of a decode step: eight
+// sequences of 1024 tokens in a paged KV cache (blocks of 64 tokens, head_dim 128). Each trial
+// reads another layer, so keys and values come from memory, not from the processor's caches.
 #pragma once
 
 #include "core/base/dtype.h"
@@ -11,8 +11,9 @@
 
 namespace reprise::kernels {
 
-// Takes a few tenths of a second. If an eighth of the free memory holds fewer than two layers,
-// keeps the default unmeasured. If REPRISE_FETCH is set, returns it without measuring.
+// Takes a few tenths of a second. Returns the default without measuring if an eighth of the free
+// memory has no room for two layers. Returns the setting of REPRISE_FETCH without measuring if that
+// variable is set.
 Calibration<FetchSetting> calibrate_fetch(DType kv_dtype, const Context& context);
 
 }  // namespace reprise::kernels

@@ -9,7 +9,7 @@
 namespace reprise::kernels {
 namespace {
 
-// Sum of the words, plus the bytes that are left over.
+// Returns the sum of the whole 32-bit words at `data` and of the bytes that are left over.
 uint32_t sum_of(const char* data, size_t bytes, Isa isa) {
   const size_t words = bytes / sizeof(uint32_t) * sizeof(uint32_t);
   uint32_t sum = reprise::cpu::sum_words(data, words, isa);
@@ -45,7 +45,7 @@ class TaskReader {
   }
 
  private:
-  // The number of units that the attention kernel reads together.
+  // Returns the number of units that the attention kernel would read together.
   [[nodiscard]] int32_t units_together() const {
     if (cache_.dtype == DType::kBF16 && (!has_bf16_dot(isa_) || step_head_dim() % 2 != 0)) return 1;
     cpu::AttentionTask task;
@@ -69,7 +69,7 @@ class TaskReader {
            size_of(cache_.dtype);
   }
 
-  // Reads the keys of a tile and then its values; several units block by block.
+  // Reads the keys of a tile and then its values. Reads several units block by block.
   void add_units(int32_t first_unit, int32_t units, int32_t first, int32_t end,
                  ReadKeys& all) const {
     for (const void* data : {cache_.keys, cache_.values})
@@ -78,7 +78,7 @@ class TaskReader {
         const int32_t part_end =
             units == 1 ? end : std::min(end, begin + segment_.block_tokens - in_block);
         for (int32_t unit = first_unit; unit < first_unit + units; ++unit) {
-          // units that share a kv head: read once
+          // units that share a kv head read its rows once
           if (unit * group_ % heads_per_kv_head_ != 0) continue;
           add_rows(static_cast<const char*>(data) + unit_byte(unit), begin, part_end, all);
         }

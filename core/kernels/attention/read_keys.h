@@ -9,14 +9,15 @@ namespace reprise::kernels {
 
 struct ReadKeys {
   int64_t bytes = 0;      // of keys and values
-  uint32_t checksum = 0;  // sum of their words, so that no read can be left out
+  uint32_t checksum = 0;  // sum of all words read, so that no read can be left out
 };
 
-// Reads one layer's keys and values of every item, with the tasks and in the order of attention():
-// tile by tile, in a tile several heads at a time, the keys block by block and then the values. The
-// same threads read the same bytes of the same pages, so its time is a lower bound for attention
-// limited by memory. Masked keys are read too. If several tasks of an item, or several units, need
-// the same keys, only the first reads them. Only the hardware prefetches.
+// Reads one layer's keys and values of every item, with the tasks of attention() and in its order:
+// tile by tile, in a tile several heads at a time, first the keys block by block and then the
+// values. The same threads read the same bytes of the same pages as in attention(), so the time of
+// read_keys() is a lower bound for attention whose limit is memory. Masked keys are read too. If
+// several tasks of an item, or several units, need the same keys, only the first of them reads
+// these keys. There is no software prefetch.
 ReadKeys read_keys(const AttentionStep& step, int64_t layer, const Context& context);
 
 }  // namespace reprise::kernels

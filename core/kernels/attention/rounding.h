@@ -8,7 +8,8 @@
 
 namespace reprise::kernels {
 
-// Largest relative errors of an operator's roundings, each to nearest; 0: it does not round there.
+// Largest relative errors of an attention operator's roundings, each to nearest. A field is 0 if
+// the operator does not round there.
 struct Rounding {
   double queries = 0;  // rounding of q before the product with the keys
   double weights = 0;  // rounding of the softmax weights before the product with the values
@@ -58,18 +59,18 @@ class ExactHeadSums {
   std::array<double, 3> by_weight_{}, by_query_{};
 };
 
-// Root of the mean of || o - o' ||^2 that the rounding of queries, weights and outputs causes;
-// `sums` is not included.
+// Root of the mean of || o - o' ||^2 that the rounding of queries, weights and outputs causes.
+// Rounding::sums is not included.
 [[nodiscard]] double mean_error(const ExactHead& head, const Rounding& rounding);
 
 // Upper bound on || o - o' || of a head from rounding alone. The square of this distance is a sum
 // of about n = min(weight_keys, head_dim) independent squares, so the distance stays below (1 + 5 /
-// sqrt(n)) times mean_error() in all but one of 10^6 heads. (bf16 on AVX512-BF16: at most 0.66 of
-// the bound in 10^5 heads of 1 to 4096 keys.)
+// sqrt(n)) times mean_error() in all but one of 10^6 heads. (Measured in bf16 on AVX512-BF16: in
+// 10^5 heads of 1 to 4096 keys, the distance was at most 0.66 of the bound.)
 //
-// A kernel that leaves out key j moves o by p_j / (1 - p_j) || v_j - o ||. A check finds this in
-// every head in which the distance exceeds the bound: in bf16 with 1000 keys, in four of five
-// heads. A check of eight or more heads therefore finds it.
+// A kernel that leaves out key j moves o by p_j / (1 - p_j) || v_j - o ||. A check detects this in
+// every head in which the distance exceeds the bound. In bf16 with 1000 keys these are four heads
+// in five, so a check of eight or more heads detects it.
 [[nodiscard]] double rounding_bound(const ExactHead& head, const Rounding& rounding,
                                     int64_t head_dim);
 

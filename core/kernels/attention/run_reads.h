@@ -1,5 +1,5 @@
-// A run of cached tokens that several sequences may read together or separately, as planners
-// compare it.
+// A run of cached tokens that several sequences may read together or separately. Planners compare
+// the costs of the two.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct RunReads {
   int64_t tokens = 0;
   int64_t items = 1;
   int64_t rows = 1;
-  bool leaves_partials = false;  // results are merged with those of other runs
+  bool leaves_partials = false;  // its results are merged with results of other runs
   bool is_merged = false;        // the step merges partial results in any case
 };
 

@@ -1,5 +1,5 @@
-// Applies attention maps. Rows that read the same keys in the same order, each from the first on,
-// such as those of a prompt, become a matrix product; other rows are summed value by value.
+// Applies attention maps. Rows that each see a prefix of the same keys, such as the rows of a
+// prompt, are computed as a matrix product; for other rows, values are added one by one.
 #include <algorithm>
 #include <span>
 #include <vector>
@@ -30,7 +30,8 @@ void check(const kv::AttentionPlan& plan, std::span<const RowMap> maps, int64_t 
   REPRISE_CHECK(next_row == plan.rows(), "maps for {} rows of {}", next_row, plan.rows());
 }
 
-// The weights [keys] of a row as f32: in place, or converted to `scratch`.
+// Returns the weights [keys] of a row as f32: a pointer into the map, or to a converted copy in
+// `scratch`.
 const float* weights_of(const MapView& map, int64_t head, int64_t row,
                         std::vector<float>& scratch) {
   const int64_t at = head * map.head_stride + row * map.row_stride;
@@ -118,7 +119,8 @@ void apply_product(const kv::AttentionPlan& plan, int64_t layer, const RowMap& p
   }
 }
 
-// Packs values once for all query heads of a kv head if that leaves work for every thread.
+// Applies the map to a group's rows by matrix products. Packs values once for all query heads of a
+// kv head if this leaves work for every thread.
 void apply_products(const kv::AttentionPlan& plan, int64_t layer, const RowMap& part,
                     const RowGroup& group, std::span<const int32_t> seen, const OutputView& out,
                     std::span<Worker> workers, const Context& context) {

@@ -36,7 +36,8 @@ float alibi_of(const AlibiView& alibi, int64_t head, int64_t key_position, int64
   return alibi.factor * (rounded(key_position) - rounded(query_position));
 }
 
-// Turns scores into weights; a masked score becomes 0, and a row without keys stays 0.
+// Turns `count` scores into softmax weights, in place. A masked score becomes 0; if all scores are
+// masked, all weights are 0.
 void softmax(float* scores, int64_t count) {
   const float m = count > 0 ? *std::max_element(scores, scores + count) : kMasked;
   float n = 0.0f;
@@ -61,7 +62,8 @@ struct MapCall {
   [[nodiscard]] int64_t kv_head(int64_t head) const { return head / (q.heads / plan.kv_heads()); }
 };
 
-// Computes the weights of one row; product(run, t) is its product with key t of a run.
+// Computes the weights of one row. product(run, t) returns the product of the row's query with key
+// t of a run.
 template <typename Product>
 void finish_row(const MapCall& call, int64_t head, int64_t row, const Product& product) {
   const int64_t position = call.plan.row_positions[static_cast<size_t>(row)];
@@ -90,7 +92,7 @@ void compute_row(const MapCall& call, int64_t head, int64_t row) {
   });
 }
 
-// Rows whose products are kept for their softmax at a time.
+// Number of rows whose products q k^T are computed together, before the softmax of these rows.
 constexpr int64_t kRowsTogether = 48;
 
 struct Worker {

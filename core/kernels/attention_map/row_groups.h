@@ -1,4 +1,4 @@
-// Groups rows of a plan that can be computed together as matrix products.
+// Finds groups of a plan's rows whose attention maps can be computed together, as matrix products.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,16 @@ namespace reprise::kernels {
 // Neighbouring rows that read the same items, mostly the rows of a prompt.
 struct RowGroup {
   int32_t first_row = 0, end_row = 0;
-  // The row that sees most keys. Every other row sees a prefix of these keys.
+  // The row that sees the most keys. If is_prefix, every other row of the group sees a prefix of
+  // its keys.
   int32_t longest_row = 0;
-  // True if every row sees a prefix of the items' keys, and at least one row sees a key. Otherwise
-  // rows are computed one by one.
+  // True if every row sees a prefix of the items' keys, and at least one row sees a key. If false,
+  // the rows are computed one by one.
   bool is_prefix = false;
 
   [[nodiscard]] int32_t rows() const { return end_row - first_row; }
-  // True if the group has enough rows that a matrix product repays packing the keys or values.
+  // True if the group is computed as a matrix product: is_prefix, and enough rows to repay packing
+  // the keys or values.
   [[nodiscard]] bool is_product() const { return is_prefix && rows() >= 8; }
 };
 

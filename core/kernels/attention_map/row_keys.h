@@ -10,15 +10,15 @@ namespace reprise::kernels {
 
 // Consecutive keys of one block.
 struct KeyRun {
-  int64_t first_key = 0;  // index of the first key in the row's order
+  int64_t first_key = 0;  // index of the first key among the row's keys
   int64_t tokens = 0;     // > 0, all visible
   int64_t offset = 0;     // element offset of the first key in its cache: layer 0, head 0
   int64_t position = 0;   // position of the first key
   const kv::CacheView* cache = nullptr;
 };
 
-// Calls fn(run) for the keys that the row sees, in order. Masked keys are counted in first_key but
-// left out. Callers apply sliding windows themselves.
+// Calls fn(run) for each KeyRun that the row sees, in order. Runs leave out masked keys, but
+// first_key counts them. Callers apply sliding windows themselves.
 template <typename Fn>
 void for_key_runs(const kv::AttentionPlan& plan, int64_t row, Fn&& fn) {
   int64_t before = 0;

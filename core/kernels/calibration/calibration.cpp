@@ -10,7 +10,7 @@
 namespace reprise::kernels {
 namespace {
 
-// Reads `choice` into `setting`, with parse().
+// Parses the text of `choice` into `setting`; does nothing if `choice` is absent.
 template <typename Setting>
 void take(const std::optional<FetchChoice>& choice, const char* key,
           Setting (*parse)(std::string_view), Setting& setting) {

@@ -1,4 +1,4 @@
-// All calibrations of this machine, as records keep them.
+// Runs all prefetch calibrations on this machine, and returns them in the form that records keep.
 #pragma once
 
 #include "core/device/context.h"
@@ -6,11 +6,13 @@
 
 namespace reprise::kernels {
 
-// Measures how far ahead attention and matrix products should prefetch. Takes about a second.
+// Measures which prefetch settings make attention and matrix products fastest on this machine.
+// Takes about a second.
 FetchChoices calibrate(const Context& context);
 
-// Returns `context` with the prefetch settings of `choices`, or of a record's machine. Absent
-// settings stay as they are. Throws Error naming the key of a malformed setting.
+// Returns `context` with the prefetch settings of `choices`, or of the `fetch` field of `machine`.
+// Settings that are absent there stay as they are in `context`. Throws Error naming the key of a
+// malformed setting.
 Context with_calibration(Context context, const FetchChoices& choices);
 Context with_calibration(Context context, const Machine& machine);
 

@@ -25,15 +25,15 @@
 
 namespace reprise::kernels {
 
-// Each function keeps the contract of the operation with its name. Pointers are the device's; spans
-// are the host's and may be changed when the call returns. Arguments have been checked.
-// DeviceRuntime::operations() returns an object of this class.
+// Each function does what the operation of the same name in core/kernels does. Pointers are device
+// addresses. Spans are in host memory and may be changed when the call returns. Callers have
+// checked the arguments. DeviceRuntime::operations() returns an object of this class.
 class DeviceKernels : public DeviceOperations {
  public:
   virtual void norm(const NormCall& call) = 0;
   virtual void activation(const ActivationCall& call) = 0;
   virtual void rotary(const RotaryCall& call) = 0;
-  // `frequencies` is in host memory; cos and sin are in the device's.
+  // `frequencies` is in host memory; `cos` and `sin` are device addresses.
   virtual void rotary_angles(std::span<const int32_t> positions, std::span<const float> frequencies,
                              float factor, float* cos, float* sin) = 0;
   virtual void embedding(const EmbeddingCall& call) = 0;
@@ -56,15 +56,16 @@ class DeviceKernels : public DeviceOperations {
   [[nodiscard]] virtual std::unique_ptr<StepAttention> make_step_attention() = 0;
   virtual void require_head_dim(int64_t head_dim) const = 0;
   virtual void require_kv_dtype(DType dtype) const = 0;
-  // Estimated microseconds of one layer's attention over the run on this device, for comparing ways
-  // to read the same run.
+  // Returns the estimated microseconds of one layer's attention over `reads` on this device.
+  // Planners use it to compare ways to read the same run of tokens.
   [[nodiscard]] virtual double reads_us(const RunReads& reads) const = 0;
   // `context` must be of this device.
   [[nodiscard]] virtual std::unique_ptr<WorkTimer> make_work_timer(const Context& context) = 0;
 };
 
-// The kernels of the context's device; null on the CPU. Throws Error naming `operation` ("a norm")
-// if the context names a device but has no runtime of it.
+// Returns the kernels of the context's device, or null for the CPU. Throws Error naming
+// `operation`, such as "a norm", if the context's device is not the CPU and the context has no
+// runtime.
 DeviceKernels* device_kernels(const Context& context, std::string_view operation);
 
 }  // namespace reprise::kernels

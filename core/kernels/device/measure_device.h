@@ -9,8 +9,8 @@
 
 namespace reprise::kernels {
 
-// The device's facts and its limits, measured in about a second. nullopt for a null runtime (the
-// CPU, see core/device/machine_probe.h).
+// Returns the facts of the runtime's device and its limits, which are measured in about a second.
+// Returns nullopt if `runtime` is null, which means the CPU (see core/device/machine_probe.h).
 std::optional<MachineDevice> measure_device(const std::shared_ptr<DeviceRuntime>& runtime);
 
 }  // namespace reprise::kernels

@@ -1,4 +1,4 @@
-// Opens a device that computes, if this build supports it.
+// Opens a device for computing, if this program was built with support for it.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,9 @@ struct OpenOptions {
   int64_t budget_bytes = 0;  // most device memory to take; 0: no limit
 };
 
-// Null for the CPU, which needs no opening. Throws Error with the remedy for a build without CUDA,
-// no CUDA device, a driver that is too old, or compute capability below 8.0.
+// Returns null for the CPU, which needs no runtime. Throws Error with the remedy if the program was
+// built without CUDA, if there is no CUDA device, if the driver is too old, or if the device's
+// compute capability is below 8.0.
 std::shared_ptr<DeviceRuntime> open_device(Device device, const OpenOptions& options = {});
 
 }  // namespace reprise::kernels

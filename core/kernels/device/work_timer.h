@@ -12,17 +12,19 @@ class WorkTimer {
  public:
   virtual ~WorkTimer() = default;
 
-  // Microseconds of work(), which launches kernels and does not wait. The device reads memory
-  // first, so that nothing the kernels read is in the device's caches; this also keeps the device
-  // busy while the host launches. The clock has steps of about 0.5 us.
+  // Returns the microseconds that work() takes on the device. work() launches kernels and does not
+  // wait. Before it, the device reads other memory, so that none of the kernels' data is in the
+  // device's caches; this also keeps the device busy while the host launches. The clock has steps
+  // of about 0.5 us.
   [[nodiscard]] virtual double cold_us(const std::function<void()>& work) = 0;
 
-  // GB/s of that read of memory in the last call: the bandwidth the device reached at the time.
+  // Returns the bandwidth in GB/s that the device reached when it read memory in the last
+  // cold_us().
   [[nodiscard]] virtual double read_gb_s() const = 0;
 };
 
-// A timer of the context's device; null on the CPU, which uses the host's clock. Throws Error if
-// the device's memory is short.
+// Makes a timer of the context's device. Returns null for the CPU, whose work callers time with the
+// host's clock. Throws Error if the device has too little free memory.
 std::unique_ptr<WorkTimer> make_work_timer(const Context& context);
 
 }  // namespace reprise::kernels

@@ -10,7 +10,8 @@
 namespace reprise::kernels {
 namespace {
 
-// The work of head `head` of a text; the caller sets its outputs.
+// Returns the arguments of disentangled_head() for head `head` of a text. The caller sets the
+// output fields.
 cpu::DisentangledHead head_of(const DisentangledCall& call, const TextRows& text, int64_t head) {
   const int64_t at = text.first_row * call.row_stride + head * call.head_dim;
   const auto vectors_of = [&](const PositionVectors& vectors) {
@@ -30,7 +31,8 @@ cpu::DisentangledHead head_of(const DisentangledCall& call, const TextRows& text
           .buckets = call.buckets.data() + call.buckets.size() / 2};
 }
 
-// For all heads of all texts, runs the work that fn(work, text, head) returns.
+// For each head of each text, calls fn(work, text, head), which returns `work` with its output
+// fields set, and runs disentangled_head() for the result.
 template <typename Fn>
 void for_heads(const DisentangledCall& call, DisentangledWorkspace& workspace,
                const Context& context, Fn&& fn) {

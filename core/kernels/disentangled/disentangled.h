@@ -1,5 +1,5 @@
-// Attention whose scores also depend, through learned vectors, on the distance of two tokens.
-// [DeBERTa §3.1, eq. 4; its third version shares vectors among large distances]
+// Attention whose scores also depend on the distance between two tokens, through learned position
+// vectors. [DeBERTa §3.1, eq. 4; DeBERTa V3 shares vectors among large distances]
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,18 @@ struct TextRows {
 };
 
 // Projected position vectors of one layer, f32: element (head h, dimension c, bucket x) is at (h *
-// head_dim + c) * stride + x. The buckets of one dimension lie side by side, so the products of a
-// token with all of them are a sum of rows.
+// head_dim + c) * stride + x. The elements of all buckets follow one another for each dimension, so
+// a token's products with all buckets are a weighted sum of rows of these elements.
 struct PositionVectors {
-  // Floats after the last element that must be readable, because kernels load whole vectors.
+  // Number of floats after the last element that must be readable, because kernels load whole
+  // vectors.
   static constexpr int64_t kReadable = 16;
 
   const float* data = nullptr;  // null: no such term
   int64_t stride = 0;
 };
 
-// Scratch of each worker, allocated at first use and kept.
+// Memory that calls reuse: one scratch buffer for each worker, allocated at first use and kept.
 struct DisentangledWorkspace {
   std::vector<AlignedBuffer> scratch;
 };
@@ -48,8 +49,8 @@ struct DisentangledCall {
   PositionVectors keys, queries;  // pk, pq
   std::span<const int32_t> buckets;
 
-  // out [rows, heads * head_dim]; writes only the rows of the texts. Sums are f32, in an order that
-  // depends on the shapes only.
+  // Computes o into `out` [rows, heads * head_dim]; writes only the rows of the texts. Sums are
+  // f32, in an order that depends only on the shapes.
   void run(const OutputView& out, DisentangledWorkspace& workspace, const Context& context) const;
   // Writes the position terms of the scores; the caller adds them to scale * <q_i, k_j>.
   //   out[(head * rows + row) * keys_per_row + token]  the term of this head and row, and of token

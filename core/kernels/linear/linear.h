@@ -16,8 +16,8 @@ namespace cpu {
 class ProductCache;
 }
 
-// Memory that linear layers reuse: the product library's primitives, tiles and scratchpads, and
-// padded copies of small inputs. Concurrent calls need a workspace each.
+// Memory that linear layers reuse: oneDNN's primitives, tiles and scratchpads, and padded copies of
+// small inputs. Each of several concurrent calls needs a workspace of its own.
 struct LinearWorkspace {
   LinearWorkspace();
   ~LinearWorkspace();
@@ -42,12 +42,12 @@ struct LinearCall {
   DType out_dtype = DType::kF32;
   bool accumulate = false;
 
-  // Sums accumulate in f32. With m <= kStreamedRows, or m <= 64 for bf16 on AVX512-BF16, the
-  // kernels in cpu/ stream the weights; in bf16 with AMX, they multiply any m > 1 in tiles. Larger
-  // m use oneDNN's product in tiles, or the kernels in cpu/ if oneDNN has none for this processor
-  // (bf16 without AVX512-BF16, and f32 without AVX-512).
-  // Results do not depend on the number of threads. A row's bits do not depend on m where the
-  // kernels in cpu/ compute in f32, or with AMX for m > 1; oneDNN does not promise that. With a
+  // Computes y. Sums accumulate in f32. With m <= kStreamedRows, or m <= 64 for bf16 on
+  // AVX512-BF16, the kernels in cpu/ stream the weights. In bf16 with AMX, they multiply any m > 1
+  // in AMX's tiles. Larger m use oneDNN's product, tile by tile; or the kernels in cpu/ if oneDNN
+  // has no fast product for this processor (bf16 without AVX512-BF16, and f32 without AVX-512).
+  // Results do not depend on the number of threads. A row's bits do not depend on m if the kernels
+  // in cpu/ compute in f32, or with AMX if m > 1; oneDNN does not promise this. With a
   // batch-invariant context a row's bits never depend on m: one of the kernels in cpu/ takes any m
   // (in bf16 the kernel for many rows, in AMX's tiles also for m = 1), and codes are never
   // expanded.
@@ -58,10 +58,12 @@ struct LinearCall {
   void run(const WeightRows& w, LinearWorkspace& workspace, const Context& context) const;
 
   static constexpr int64_t kStreamedRows = 4;
-  // Up to kManyCodedRows, decoding takes a few per cent of the time, and the product in cpu/ is as
-  // fast as oneDNN's; with more rows, expanding is faster. (One core of an AMD EPYC with
-  // AVX512-BF16, matrix [4096, 4096], 128 rows: 1.10 times the time of plain bf16 weights if
-  // expanded, 1.04 times from codes.)
+  // Most rows that are multiplied with codes as they are read: kManyCodedRows for bf16 on
+  // AVX512-BF16 without AMX, else kCodedRows. Up to kManyCodedRows rows, decoding takes a few per
+  // cent of the time, and the product in cpu/ is as fast as oneDNN's; with more rows, expanding is
+  // faster. (One core of an AMD EPYC with AVX512-BF16, matrix [4096, 4096], 128 rows: from codes
+  // the product takes 1.04 times as long as with plain bf16 weights, with expanded codes 1.10
+  // times.)
   static constexpr int64_t kCodedRows = 8, kManyCodedRows = 128;
 };
 

@@ -18,7 +18,8 @@ struct Range {
   [[nodiscard]] float largest_magnitude() const { return std::max(-low, high); }
 };
 
-// Smallest and largest of at least one value, in 16 independent lanes.
+// Returns the smallest and the largest of `values` (at least one). Compares in 16 independent
+// lanes.
 Range range_of(std::span<const float> values) {
   constexpr size_t kLanes = 16;
   std::array<float, kLanes> low, high;
@@ -35,15 +36,15 @@ Range range_of(std::span<const float> values) {
   return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
 }
 
-// Rounds to the nearest integer, ties to even, for magnitudes below 2^22: the sum has no bits left
+// Rounds to the nearest integer, ties to even, for |value| < 2^22: the sum below has no bits left
 // for a fraction.
 float rounded(float value) {
   constexpr float kNoFraction = 0x1.8p23f;
   return (value + kNoFraction) - kNoFraction;
 }
 
-// The integer in [low, high] nearest to the quotient. If the scale is so small that the quotient
-// overflows, it is `low` or `high`.
+// Returns the integer in [low, high] that is nearest to value / scale. If `scale` is so small that
+// the quotient overflows, returns `low` or `high`.
 float code_of(float value, float scale, float low, float high) {
   return rounded(std::clamp(value / scale, low, high));
 }
@@ -61,7 +62,8 @@ GroupScale quantize_int4(std::span<const float> values, uint8_t* codes) {
   const auto [minimum, maximum] = range_of(values);
   const double range = static_cast<double>(maximum) - static_cast<double>(minimum);
   const auto scale = static_cast<float>(range / 15.0);
-  // If the range of a group exceeds f32, halved values are used, which are exact.
+  // If the range of a group exceeds f32's largest number, computes with halved values; halving is
+  // exact.
   const float unit = range > static_cast<double>(std::numeric_limits<float>::max()) ? 0.5f : 1.0f;
   const float low = minimum * unit, step = scale * unit;
   for (size_t i = 0; i < values.size(); ++i) {

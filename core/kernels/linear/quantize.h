@@ -9,8 +9,8 @@
 
 namespace reprise::kernels {
 
-// q of NF4, ascending: quantiles of a normal distribution at even steps of probability, including
-// 0, divided by the largest.  [QLoRA, appendix E]
+// The values q of NF4's codes, ascending: quantiles of a normal distribution at even steps of
+// probability, including 0, divided by the largest quantile. [QLoRA, appendix E]
 inline constexpr std::array<float, 16> kNf4Quantiles = {-1.0f,
                                                         -0.6961928009986877f,
                                                         -0.5250730514526367f,
@@ -28,11 +28,11 @@ inline constexpr std::array<float, 16> kNf4Quantiles = {-1.0f,
                                                         0.7229568362236023f,
                                                         1.0f};
 
-// The unscaled values of the codes of a four-bit format: q, or 0 to 15.
+// The unscaled values of a four-bit format's codes: kNf4Quantiles for NF4, or 0 to 15 for int4.
 [[nodiscard]] const std::array<float, 16>& code_values(WeightFormat format);
 
-// Number of inputs that share a scale in a matrix of `cols` inputs; `cols` if an output has one
-// group.
+// Returns the number of inputs that share a scale in a matrix of `cols` inputs, which is `cols` if
+// the format has one group for each output.
 [[nodiscard]] int64_t group_inputs(WeightFormat format, int64_t cols);
 
 // Throws NotFiniteError naming row and column if a value of the row is NaN or infinite.
@@ -43,11 +43,13 @@ struct GroupScale {
   float minimum = 0.0f;  // a of int4; 0 in other formats
 };
 
-// Writes the codes of one group of finite values; in int8, the bits of an int8_t. A group of equal
-// values has scale 0 in int4, a group of zeros in all formats; both are restored exactly.
+// Writes the codes of one group of finite values, for int8 as the bits of an int8_t. The scale is 0
+// for a group of zeros, and in int4 for any group of equal values; such groups are restored
+// exactly.
 GroupScale quantize_group(WeightFormat format, std::span<const float> values, uint8_t* codes);
 
-// Writes the codes d of a block of scales, s = mean + t d, and returns t.
+// Writes to `codes` the codes d of a block of scales s = mean + t d, and returns the block's step
+// t.
 float quantize_scales(std::span<const float> scales, float mean, int8_t* codes);
 
 }  // namespace reprise::kernels

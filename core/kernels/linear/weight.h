@@ -11,7 +11,8 @@
 
 namespace reprise::kernels {
 
-// Thrown if a matrix to be stored as codes holds NaN or infinity, which no code represents.
+// Thrown if a matrix that is to be stored as codes contains NaN or infinity, which no code
+// represents.
 class NotFiniteError : public Error {
  public:
   using Error::Error;
@@ -37,8 +38,8 @@ class Weight {
   Weight();
   // Makes the matrix on context.device. Each thread reads 64 rows at a time, so that little more
   // than the stored matrix is in memory (for nf4-double also its scales in f32). Throws MemoryError
-  // if memory is short, Error if the device cannot multiply with the format, NotFiniteError naming
-  // row and column.
+  // if there is too little memory, Error if the device has no product for the format, and
+  // NotFiniteError, which names row and column, if a value to be coded is NaN or infinite.
   Weight(int64_t rows, int64_t cols, WeightType type, const FillRows& fill, const Context& context);
   Weight(Weight&&) noexcept;
   Weight& operator=(Weight&&) noexcept;
@@ -52,8 +53,9 @@ class Weight {
   [[nodiscard]] DType input_dtype() const;  // dtype of the inputs x
   [[nodiscard]] Device device() const;
 
-  // Rows [first, end) as a view. A view that begins at a multiple of 64 costs its share of the
-  // whole matrix. Other views cannot use oneDNN's products: kernels in cpu/ then compute any m.
+  // Rows [first, end) as a view. If `first` is a multiple of 64, a product with the view takes
+  // about (end - first) / rows() of the time for the whole matrix. Other views cannot use oneDNN's
+  // products: the kernels in cpu/ compute them for any m.
   [[nodiscard]] WeightRows rows(int64_t first, int64_t end) const;
   operator WeightRows() const { return rows(0, rows()); }
 

@@ -18,8 +18,9 @@ WeightFetch Context::*setting_of(WeightFormat format, int64_t rows) {
   return cpu::plain_fetch(source_dtype(format), rows);
 }
 
-// With more rows, products leave prefetches more time to arrive; with 32 rows, AVX512-BF16 gains by
-// prefetching 32 KiB ahead, AMX by 8 KiB.
+// Settings to compare for products of `rows` rows. With more rows, prefetched data have more time
+// to arrive. With 32 rows, AVX512-BF16 is fastest if it prefetches 32 KiB ahead, AMX if it
+// prefetches 8 KiB ahead.
 std::vector<WeightFetch> all_settings(const WeightFetch& usual, int64_t rows) {
   using Level = FetchSetting::Level;
   std::vector<int> distances = {8, 16, 32, 64};  // KiB
@@ -34,7 +35,8 @@ std::vector<WeightFetch> all_settings(const WeightFetch& usual, int64_t rows) {
   return all;
 }
 
-// Values do not change times, but pages that were never written share one page of zeros.
+// Makes a matrix and writes all its weights. Their values do not affect the time, but pages that
+// were never written would share one page of zeros.
 Weight make_matrix(WeightType type, const Context& context) {
   return {kOutputs, kInputs, type,
           [&](int64_t first, int64_t end, void* out) {

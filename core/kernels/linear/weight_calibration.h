@@ -1,5 +1,5 @@
-// Finds the prefetch with which products of a few rows read weights of one format fastest. The
-// settings take turns, each on another matrix in memory.
+// Finds the prefetch setting with which products of a few rows read weights of one format fastest.
+// The settings take turns; each trial reads another matrix, which is in memory and not in a cache.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace reprise::kernels {
 
 class WeightCalibration {
  public:
-  // Makes the matrices, in a few tenths of a second.
+  // Makes the matrices, which takes a few tenths of a second.
   WeightCalibration(WeightFormat format, const Context& context);
 
-  // Measures products of `rows` rows, 1 to 64. If an eighth of the free memory holds fewer than
-  // two matrices of 8 million weights, keeps the default unmeasured. If REPRISE_WEIGHT_FETCH is
-  // set, returns it without measuring.
+  // Measures products of `rows` rows, 1 to 64. Returns the default without measuring if an eighth
+  // of the free memory has no room for two matrices of 8 million weights. Returns the setting of
+  // REPRISE_WEIGHT_FETCH without measuring if that variable is set.
   Calibration<WeightFetch> run(int64_t rows);
 
  private:

@@ -22,10 +22,11 @@ class WeightStore {
   [[nodiscard]] DType input_dtype() const { return type_.input; }
   [[nodiscard]] Device device() const { return device_; }
   [[nodiscard]] virtual size_t bytes() const = 0;
-  // See Weight::read_block(). The ranges have been checked.
+  // Implements Weight::read_block(), which has checked the ranges.
   virtual void read_block(int64_t first_row, int64_t end_row, int64_t first_col, int64_t end_col,
                           float* out) const = 0;
-  // Runs the call with rows [first, end), a valid non-empty range; call.m > 0.
+  // Runs the call with rows [first, end) of the matrix, which are a valid non-empty range. call.m >
+  // 0.
   virtual void apply(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
                      const Context& context) const = 0;
 

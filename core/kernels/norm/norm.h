@@ -14,8 +14,8 @@ namespace reprise::kernels {
 //   weight  [cols] f32
 //   bias    [cols] f32, or null
 //   out     [rows, cols] f32 or bf16; may alias x if f32
-// The variance is computed from the centred row in a second pass, so that a large mean does not
-// cancel. Sums are f32, per vector lane.
+// The variance is computed in a second pass, from x - mean(x), so that a large mean causes no
+// cancellation. Sums are f32, one for each vector lane.
 struct NormCall {
   bool is_rms = true;
   float epsilon = 1e-5f;

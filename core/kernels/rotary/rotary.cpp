@@ -24,7 +24,7 @@ void rotary_angles(std::span<const int32_t> positions, std::span<const float> in
   if (DeviceKernels* device = device_kernels(context, "rotary angles"))
     return device->rotary_angles(positions, inverse_frequency, factor, cos, sin);
   const auto half = static_cast<int64_t>(inverse_frequency.size());
-  // A sine and cosine cost about 40 ns: count them as the bytes a core moves in that time.
+  // Number of bytes that a core moves in the time of one sine and cosine, about 40 ns.
   constexpr int64_t kBytesPerAngle = 1024;
   for_rows(context, static_cast<int64_t>(positions.size()), half * kBytesPerAngle,
            [&](int64_t row) {

@@ -1,4 +1,4 @@
-// Rotary position embedding of explicit positions, in any order and with gaps.
+// Rotary position embedding for explicit positions, which may be in any order and have gaps.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct RotaryCall {
 };
 
 // factor * cos(t) and factor * sin(t) with t = position * inverse_frequency[c]. t, cosine, sine and
-// product are rounded to f32, as in the models' training; at position 10,000 this changes t by up
-// to 5e-4.
+// product are each rounded to f32, as in the models' training. At position 10,000 this rounding
+// changes t by up to 5e-4.
 //   positions [rows], inverse_frequency [half]; cos, sin [rows, half]
 void rotary_angles(std::span<const int32_t> positions, std::span<const float> inverse_frequency,
                    float factor, float* cos, float* sin, const Context& context);

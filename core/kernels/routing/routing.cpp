@@ -10,7 +10,7 @@
 namespace reprise::kernels {
 namespace {
 
-// False if the logits hold NaN or +inf, or only -inf.
+// Returns false if the logits contain NaN or +inf, or are all -inf.
 bool has_softmax(const float* logits, int64_t experts) {
   float highest = -std::numeric_limits<float>::infinity();
   for (int64_t e = 0; e < experts; ++e) {
@@ -20,7 +20,8 @@ bool has_softmax(const float* logits, int64_t experts) {
   return std::isfinite(highest);
 }
 
-// Keeps the largest logits seen so far in order; later equal ones come after earlier ones.
+// Writes the `per_row` experts of the largest logits to `chosen`, largest first. Of equal logits,
+// the lower index comes first.
 void choose(const float* logits, int64_t experts, int64_t per_row, int32_t* chosen) {
   int64_t count = 0;
   for (int64_t e = 0; e < experts; ++e) {
@@ -47,7 +48,7 @@ void route_row(const RoutingCall& call, int64_t row) {
   choose(logits, call.experts, call.per_row, chosen);
   const float highest = logits[chosen[0]];
   float sum = 0.0f;
-  if (call.normalized) {  // the sum over all experts would cancel
+  if (call.normalized) {  // the sum over all experts is not needed: it would cancel out
     for (int64_t i = 0; i < call.per_row; ++i) sum += std::exp(logits[chosen[i]] - highest);
   } else {
     for (int64_t e = 0; e < call.experts; ++e) sum += std::exp(logits[e] - highest);
@@ -61,7 +62,7 @@ void route_row(const RoutingCall& call, int64_t row) {
 void RoutingCall::run(const Context& context) const {
   require_device(context.device, "a router");
   REPRISE_CHECK(1 <= per_row && per_row <= experts, "{} of {} experts", per_row, experts);
-  // An exponential takes about 10 ns, counted as the bytes that a core moves in that time.
+  // Number of bytes that a core moves in the time of one exponential, about 10 ns.
   constexpr int64_t kBytesPerExpert = 256;
   for_rows(context, rows, experts * kBytesPerExpert, [&](int64_t row) { route_row(*this, row); });
 }
@@ -78,8 +79,8 @@ void group_by_expert(std::span<const int32_t> chosen, int64_t per_row, int64_t e
     ++groups.begin[static_cast<size_t>(expert) + 1];
   }
   for (size_t e = 1; e < groups.begin.size(); ++e) groups.begin[e] += groups.begin[e - 1];
-  // begin[e] advances to the end of expert e while its pairs are placed, and is moved back
-  // afterwards.
+  // While the pairs of expert e are placed, begin[e] advances to the end of the expert's pairs; it
+  // is moved back afterwards.
   for (size_t i = 0; i < chosen.size(); ++i) {
     const int32_t place = groups.begin[static_cast<size_t>(chosen[i])]++;
     groups.places[i] = place;

@@ -16,10 +16,10 @@ namespace reprise::kernels {
 //   logits   [rows, experts] f32, row-major      1 <= per_row <= experts
 //   chosen   [rows, per_row]
 //   weights  [rows, per_row] f32
-// Arithmetic is f32, sums run in the order of the experts: the weight of logit l has a relative
-// error of at most (experts + 8 + (max logit - l)) * 2^-24. A row with NaN or +inf, or with -inf
-// only, has no softmax: it gets the experts 0, 1, ... and NaN as weights. Allocates nothing. Rows
-// are independent, so the result does not depend on the number of threads.
+// Arithmetic is f32, and sums run in the order of the experts. So the weight of a logit l has a
+// relative error of at most (experts + 8 + (max logit - l)) * 2^-24. A row that has NaN or +inf, or
+// only -inf, has no softmax: it gets the experts 0, 1, ... and NaN as weights. Allocates nothing.
+// Rows are independent, so the result does not depend on the number of threads.
 struct RoutingCall {
   const float* logits = nullptr;
   int64_t rows = 0, experts = 0, per_row = 0;

@@ -12,7 +12,7 @@ namespace reprise::kernels {
 //   in       [any, cols] f32, row-major, must not overlap `out`
 //   places   [rows, per_row]  rows of `in`, in any order; weights [rows, per_row]
 //   out      [rows, cols] f32
-// Each row of `out` is summed by one thread, so the result does not depend on their number.
+// One thread sums each row of `out`, so the result does not depend on the number of threads.
 struct CombineRowsCall {
   const float* in = nullptr;
   std::span<const int32_t> places;

@@ -10,8 +10,8 @@
 namespace reprise::kernels {
 namespace {
 
-// In place, rows must move one after the other; columns need not. A slice moves as much of each row
-// as two pages hold.
+// Gathers rows in place. Rows must move one after the other, but columns are independent, so
+// threads take slices of columns. A slice has kSliceBytes of each row, two pages.
 void move_up(const GatherRowsCall& call, const Context& context) {
   constexpr int64_t kSliceBytes = 8 << 10;
   auto* data = static_cast<char*>(call.out);

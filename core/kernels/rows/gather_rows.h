@@ -9,9 +9,9 @@
 
 namespace reprise::kernels {
 
-// out[i] = in[rows[i]], rows of row_bytes bytes. `in` and `out` may be the same memory if `rows`
-// ascends (then rows[i] >= i, so nothing is overwritten before it is read); otherwise they must not
-// overlap.
+// out[i] = in[rows[i]]; a row has row_bytes bytes. `in` and `out` may be the same memory if `rows`
+// ascends: then rows[i] >= i, so no row is overwritten before it is read. Otherwise `in` and `out`
+// must not overlap.
 struct GatherRowsCall {
   const void* in = nullptr;
   void* out = nullptr;

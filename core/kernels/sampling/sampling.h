@@ -26,8 +26,9 @@ struct SampleRule {
 //           engine::sample_rows()
 //   rules   [draws]
 //   tokens  [draws]  on the host: the call waits for them
-// The token is kNotANumber if the row holds NaN. Sums are in double, in an order of their own: if
-// `unit` is within 2^-40 of the boundary between two tokens, the CPU may draw the other one.
+// The token is kNotANumber if the row holds NaN. Sums are in double, but not in the CPU's order: if
+// `unit` is within 2^-40 of the boundary between two tokens, engine::sample_rows() may draw the
+// other token.
 struct SampleCall {
   static constexpr int32_t kNotANumber = -1;
 

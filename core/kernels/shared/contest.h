@@ -1,6 +1,6 @@
 // Finds the fastest of several settings by running all of them in turn, so that each round compares
-// them under the same conditions. The fastest ones get more rounds, because they differ by less
-// than the rounds vary.
+// them under the same conditions. The fastest settings get more rounds, because they differ from
+// each other by less than one setting differs between rounds.
 #pragma once
 
 #include <fmt/core.h>
@@ -32,14 +32,16 @@ struct Calibration {
   double elapsed_s = 0;
 };
 
-// Another setting replaces the default only if it is more than this many times as fast.
+// Least speed-up over the default, as a ratio of rates, for which another setting replaces the
+// default.
 inline constexpr double kLeastGain = 1.01;
 
-// Size of a buffer that is hardly ever found in a cache when it is read repeatedly: six times all
-// L3, because an L3 does not evict in order. (Zen 5: with only twice the L3, some settings seem
-// 1.28 times as fast as in memory.) It is at most an eighth of the free memory and 512 MiB a
-// thread, because two cores may share an L3 of 480 MiB with others; writing 512 MiB takes some
-// tenths of a second.
+// Size of a buffer that caches hardly ever hold when it is read repeatedly: six times the size of
+// all L3 caches, because an L3 does not evict in order. (Zen 5: with a buffer of twice the L3, some
+// settings seem 1.28 times as fast as they are from memory.) The size is at most an eighth of the
+// free memory. It is also at most 512 MiB a thread, which takes some tenths of a second to write:
+// without this limit, two cores that share an L3 of 480 MiB with other cores would get a far larger
+// buffer.
 inline int64_t bytes_beyond_caches(int threads) {
   const CpuFacts& cpu = cpu_facts();
   const int64_t wanted = 6 * std::max<int64_t>(cpu.l3_bytes * cpu.l3_instances, 32 << 20);
@@ -52,8 +54,8 @@ inline double median_of(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// `settings` begins with the default. rate_of(setting) does a piece of work and returns its rate in
-// GB/s.
+// Returns the fastest of `settings`, the first of which is the default. rate_of(setting) does a
+// piece of work and returns the work's rate in GB/s.
 template <typename Setting, typename RateOf>
 Calibration<Setting> hold_contest(const std::vector<Setting>& settings, RateOf&& rate_of) {
   constexpr int kRounds = 5, kFinalRounds = 15;

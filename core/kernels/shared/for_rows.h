@@ -1,4 +1,4 @@
-// Divides rows into groups that are large enough to be worth starting other threads.
+// Divides rows into groups, each of which is large enough to repay starting a thread for it.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,9 @@ namespace reprise::kernels {
 
 inline constexpr int64_t kFloat = sizeof(float);  // bytes of an element
 
-// Calls fn(row) for each row, on the context's threads. A group of rows touches at least 64 KiB,
-// which takes a core about as long as starting the other threads.
+// Calls fn(row) for each row, on the context's threads. Threads take groups of rows. A group has
+// about 64 KiB, or one larger row: a core needs about as long for 64 KiB as for starting the other
+// threads.
 template <typename Fn>
 void for_rows(const Context& context, int64_t rows, int64_t row_bytes, Fn&& fn) {
   constexpr int64_t kGroupBytes = 64 << 10;

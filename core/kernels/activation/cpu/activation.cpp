@@ -1,4 +1,4 @@
-// The non-linearity of a row, alone or gating.
+// The activation function of one row, plain or gated.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/activation/cpu/activation.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -12,7 +12,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 
-// e^-|x|, the building block of all three activations: it never overflows.
+// e^-|x|. All three activations are computed from it, because it never overflows.
 HWY_INLINE Vec exp_of_minus_abs(Vec x) {
   const Tag d;
   return exp2_nonpositive(d, hn::Mul(hn::Abs(x), hn::Set(d, -1.44269504088896f)));
@@ -29,7 +29,7 @@ HWY_INLINE Vec sigmoid(Vec x) {
 // x Phi(x), Phi the normal distribution. Its smaller tail is c = erfc(z) / 2, z = |x| / sqrt 2, so
 // the result is x c on the left and x - x c on the right: nothing cancels, and the error is 2e-7 at
 // most, half a unit in the last place of x. erfc(z) = t e^(-z^2) P(t - 1/2), t = 2 / (2 + z), where
-// P (degree 8, minimax for 0 <= z <= 9.5, with the 1/2 of c) is good to 4e-8 relative.
+// P (degree 8, minimax for 0 <= z <= 9.5, including the 1/2 of c) has a relative error of 4e-8.
 HWY_INLINE Vec gelu(Vec x) {
   const Tag d;
   const Vec z = hn::Mul(hn::Abs(x), hn::Set(d, 0.70710678118f));
@@ -45,7 +45,7 @@ HWY_INLINE Vec gelu(Vec x) {
   p = hn::MulAdd(p, u, hn::Set(d, 0.2794696985f));
   p = hn::MulAdd(p, u, hn::Set(d, 0.3435804845f));
   p = hn::MulAdd(p, u, hn::Set(d, 0.2553956805f));
-  // Beyond 64 the tail is 0; unbounded, infinity times 0 would be NaN.
+  // For x beyond 64 the tail is 0. Without this bound, infinity times 0 would be NaN.
   const Vec bounded = hn::Min(x, hn::Set(d, 64.0f));
   const Vec tail = hn::Mul(bounded, hn::Mul(hn::Mul(p, t), exp_of_minus_abs(hn::Mul(z, z))));
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(x, tail));

@@ -1,4 +1,4 @@
-// One row of an activation: the unit of work that is spread over threads.
+// The activation function of one row. Threads share the rows of a call.
 #pragma once
 
 #include <cstdint>

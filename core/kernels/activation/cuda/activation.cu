@@ -1,4 +1,4 @@
-// SiLU and GELU, plain or gated: one thread for 16 bytes of a row, or for an element.
+// SiLU and GELU, plain or gated: one thread for each 16 bytes of a row, or for each element.
 #include "core/kernels/activation/cuda/activation.cuh"
 
 #include <cmath>
@@ -33,8 +33,8 @@ __device__ __forceinline__ float activate(float x) {
 }
 
 // Grid: grid_of_rows() of cols / kCount vectors. Reads each input once (two if gated) and writes
-// each output once: memory bandwidth is the limit. An output overwrites only its own thread's
-// input.
+// each output once: memory bandwidth is the limit. If `out` is the input, a thread overwrites only
+// what it has read itself.
 template <ActivationKind kKind, typename T, int kCount>
 __global__ void __launch_bounds__(kThreads) activate_elements(const ActivationCall call) {
   let_next_kernel_begin();

@@ -7,7 +7,8 @@
 
 namespace reprise::kernels::cuda {
 
-// ActivationCall::run() on `stream`, with device pointers; `dtype` may also be f16.
+// Does what ActivationCall::run() does, on `stream`. The call's pointers are device addresses, and
+// its `dtype` may also be f16.
 void activation(const ActivationCall& call, cudaStream_t stream);
 
 }  // namespace reprise::kernels::cuda

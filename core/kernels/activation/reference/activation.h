@@ -10,7 +10,7 @@ namespace reprise::kernels::reference {
 
 double activate(ActivationKind kind, double x);
 
-// The result that `call` promises, [rows, cols]; its `out` is not written.
+// Returns the exact result of `call`, [rows, cols]. `call.out` is not written.
 std::vector<double> activation(const ActivationCall& call);
 
 }  // namespace reprise::kernels::reference

@@ -1,5 +1,5 @@
-// Attention of many lanes over bf16 keys and values with AMX's tiles. They multiply 28
-// times as fast as AVX-512's bf16 dot product (two cores of a Xeon).
+// Attention of many lanes over bf16 keys and values with AMX's tiles. Tiles multiply 28 times as
+// fast as AVX-512's bf16 dot product (measured on two cores of a Xeon).
 //
 // For each tile of up to 128 keys and 64 lanes:
 //   scores   S[key][lane]: 16 keys as they lie in the cache, times queries packed [pair][lane].
@@ -8,12 +8,13 @@
 //   output   O[dimension][lane] = O[dimension][lane] * correction
 //                                 + V[dimension][key] P[pair][lane]
 //            This order takes the weights as the softmax leaves them. O is rescaled only if a
-//            maximum grew. A factor of 1 changes no bit, so a lane's result does not depend on the
-//            others.
+//            maximum grew. A factor of 1 changes no bit, so a lane's result does not depend on
+//            other lanes.
 //
-// Most tiles come from the L2, and a product waits for them: it takes 8 ns instead of 5 (Xeon with
-// AMX and 2 MiB of L2, head_dim 128). Computing the softmax of some lanes between the products of
-// others was tried, and took 0.97 of the time at head_dim 64 and 1.04 at 128.
+// Most tiles come from the L2, and a product of tiles waits for them: it takes 8 ns instead of 5 ns
+// (Xeon with AMX and 2 MiB of L2, head_dim 128). Computing the softmax of some lanes between the
+// products of other lanes was tried: it took 0.97 of the time at head_dim 64, and 1.04 at head_dim
+// 128.
 #include "core/base/constant.h"
 #include "core/device/cpu/tiles_amx-inl.h"
 #include "core/kernels/attention/cpu/attention_tile.h"
@@ -28,7 +29,8 @@ namespace {
 
 using namespace reprise::cpu::tiles;
 
-// Keys, dimensions or lanes of a block of results, of four tiles; bf16 of a tile's row.
+// Number of keys, dimensions or lanes along one edge of a block of results, which has two by two
+// tiles. It is also the number of bf16 in a row of a tile.
 constexpr int kBlock = 2 * kTileRows;
 // Scores, weights, queries and outputs lie in panels of 16 lanes, in which a tile's rows follow one
 // another.
@@ -37,22 +39,25 @@ constexpr int kPanel = 16;
 
 constexpr int blocks_of(int count) { return (count + kBlock - 1) / kBlock; }
 
-// The keys of a key tile, 16 by 16.
+// Addresses of the rows of a key tile, in groups of 16 rows.
 struct KeyTiles {
   const char* rows[kKeyTile / kTileRows] = {};  // 16 rows, row_bytes apart
   size_t row_bytes = 0;
 };
 
-// The lines of the next key tile, keys before values. They are prefetched while this tile is
-// computed, a few at each of many places: a burst fills the queue of misses, and the prefetch that
-// finds it full waits. (Xeon: with two bursts a tile, 41 % of the time of 32 rows over keys in DRAM
-// was spent waiting.) They go to the L2, since two tiles of head_dim 128 exceed the L1.
+// Prefetches the cache lines of the next key tile, keys before values, while the current tile is
+// computed: a few lines at each of many places, because a burst would fill the queue of misses, and
+// further prefetches would wait. (Xeon, 32 rows over keys in DRAM: with two bursts a tile, 41 % of
+// the time was spent waiting.) The lines go to the L2, since two tiles of head_dim 128 exceed the
+// L1.
 class NextTile {
  public:
-  // Lines to prefetch at each place. Together they are a tile of head_dim 128 with 32 lanes.
+  // Cache lines to prefetch at each place in the code. For 32 lanes they add up to a key tile of
+  // head_dim 128.
   static constexpr int kAtProduct = 8, kAtTranspose = 8, kAtMaximum = 4, kAtWeights = 4;
 
-  // Groups [first, first + count) of the keys and of the values; none if count is 0.
+  // Sets what to prefetch: groups [first, first + count) of `keys` and of `values`; nothing if
+  // `count` is 0.
   void begin(const RowGroups& keys, const RowGroups& values, int first, int count) {
     keys_ = &keys;
     values_ = &values;
@@ -62,7 +67,7 @@ class NextTile {
     group_ = 0;
     line_ = stop_ = nullptr;
   }
-  // Prefetches up to `lines` further lines.
+  // Prefetches the next `lines` cache lines, or fewer if fewer are left.
   [[gnu::always_inline]] void take(int lines) {
     for (; lines > 0; --lines, line_ += 64) {
       if (line_ == stop_ && !next_group()) return;
@@ -103,8 +108,8 @@ KeyTiles find_keys(const TileScratch& scratch, int keys) {
   return tiles;
 }
 
-// V[dimension][key]: tiles of 16 dimensions and 32 keys, one after the other, by keys and then by
-// dimensions; zero beyond `keys`.
+// Writes V[dimension][key] to scratch.v, as consecutive tiles of 16 dimensions and 32 keys: for
+// each 32 keys the tiles of all dimensions. Keys beyond `keys` are zero.
 void transpose_values(const TileScratch& scratch, int dim, int keys, NextTile& next) {
   char* out = static_cast<char*>(scratch.v);
   for (int key = 0; key < keys; key += kBlock, out += static_cast<size_t>(dim) * kTileBytes)
@@ -122,7 +127,7 @@ void transpose_values(const TileScratch& scratch, int dim, int keys, NextTile& n
       }
       transpose(low);
       transpose(high);
-      // Unpacking leaves the even fours of the dimensions in `low`, the odd ones in `high`.
+      // Unpacking leaves the even groups of four dimensions in `low`, and the odd groups in `high`.
       for (int i = 0; i < 16; ++i) {
         const int d = c + i / 4 * 8 + i % 4;
         _mm512_store_si512(out + d * kTileBytes, low[i]);
@@ -131,19 +136,21 @@ void transpose_values(const TileScratch& scratch, int dim, int keys, NextTile& n
     }
 }
 
-// The matrix product of scores, or of an output. Its results come in blocks of two tiles of rows by
-// up to two tiles of lanes; each block is a sum over steps.
+// The matrix product that gives scores or outputs. Its results come in blocks of two tiles of rows
+// by up to two tiles of lanes; each block is a sum over steps.
 struct Products {
-  // Rows of each block's first step; 16 rows of 32 bf16, row_bytes apart.
+  // For each block, addresses of the lower and of the upper 16 rows of its first step. A row has 32
+  // bf16; rows are row_bytes apart.
   const char* low[kMaxHeadDim / kBlock] = {};
   const char* high[kMaxHeadDim / kBlock] = {};
   size_t row_bytes = 0, step_bytes = 0;
-  // Lanes of the first step, 16 pairs a step; the distance to the second vector of lanes.
+  // lanes: the lanes' pairs of the first step; a step has 16 pairs. lanes_vector: distance to the
+  // second vector of lanes.
   const uint32_t* lanes = nullptr;
   size_t lanes_vector = 0;
   float* results = nullptr;  // [blocks][32][16], and the second vector
   size_t results_vector = 0;
-  bool is_sum = false;  // added to the results
+  bool is_sum = false;  // true: adds to the results
   int blocks = 0, steps = 0, vectors = 0;
 
   void run(NextTile& next) const {
@@ -194,7 +201,7 @@ struct Products {
   }
 };
 
-// Raises top[lane] to the maximum of the scores.
+// Raises top[lane] to the largest score of each lane.
 void find_top(const float* scores, int vectors, int keys, float* top, NextTile& next) {
   for (int v = 0; v < vectors; ++v, scores += Layout::kScoreVector, top += 16) {
     __m512 highest[4];
@@ -213,7 +220,7 @@ void find_top(const float* scores, int vectors, int keys, float* top, NextTile& 
   }
 }
 
-// Zeroes the weights of pairs [begin, end).
+// Zeroes the weights of key pairs [begin, end).
 void zero_weights(uint32_t* p, int vectors, int begin, int end) {
   for (int v = 0; v < vectors; ++v, p += Layout::kWeightVector)
     for (int pair = begin; pair < end; ++pair)
@@ -260,8 +267,8 @@ class Lanes {
     is_first_ = true;
   }
 
-  // The first lanes to see the keys also transpose their values. All lanes prefetch what is left of
-  // the next tile.
+  // Computes one lane tile against the loaded key tile. The first lane tile that sees the keys also
+  // transposes their values. Every lane tile prefetches what is left of the next key tile.
   void compute(const LaneTile& tile, int first, int keys) {
     const bool is_masked = task_.has_alibi || !tile.range.covers(first, keys);
     const int vectors = (tile.lanes + 15) / 16;
@@ -290,7 +297,7 @@ class Lanes {
   }
 
  private:
-  // First queries and first outputs of the lane tile that begins at `lane`.
+  // Returns the queries of the lane tile that begins at `lane`; outputs() returns its outputs.
   [[nodiscard]] uint32_t* queries(int lane) const {
     return static_cast<uint32_t*>(scratch_.q) + lane * task_.head_dim / 2;
   }

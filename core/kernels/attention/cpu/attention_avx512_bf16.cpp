@@ -9,12 +9,13 @@
 //   softmax  online: m grows, older sums are scaled by exp2(m_old - m_new); weights are rounded to
 //            bf16 in key pairs.
 //   output   O[lane] = O[lane] * correction + P pair broadcast * V pairs.
-// Both products run in blocks of 24 accumulators, which with 4 + 1 operands fills the 32 registers.
+// Both products run in blocks of 24 accumulators, which together with 4 + 1 operands take most of
+// the 32 registers.
 #include "core/base/constant.h"
 #include "core/kernels/attention/cpu/attention_tile.h"
 
-// The rest of the file is compiled for this instruction set only; the header above must stay usable
-// on any processor.
+// Only the code below is compiled for AVX512-BF16; the code of the headers above must run on any
+// processor.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx2,fma")
 
@@ -29,13 +30,13 @@ inline uint32_t pair_at(const void* row, int pair) {
   return bits;
 }
 
-// Number of keys in a score block. The block has 16 or 24 accumulators, and its keys are whole
-// groups of rows or a part of one.
+// Number of keys in a block of scores for `vectors` vectors of lanes. The block has 16 or 24
+// accumulators, and its keys are whole groups of rows or a part of one group.
 constexpr int block_keys(int vectors) { return vectors == 1 ? 16 : vectors == 4 ? 4 : 8; }
 
-// Scores of kKeys keys with 16 * kVectors lanes; raises top[lane] to their maximum. kRowBytes is
-// the row length, known at compile time so that a group is addressed from one register; 0: only
-// known at run time.
+// Computes the scores of kKeys keys with 16 * kVectors lanes, and raises top[lane] to the lane's
+// largest score. kRowBytes is the row length as a constant, so that one register addresses a group
+// of rows; it is 0 if the row length is known only at run time.
 template <int kVectors, int kRowBytes, typename Ahead>
 inline void score_block(const uint32_t* q, int pairs, const RowGroups& keys, int first,
                         float* scores, float* top, const Ahead& ahead) {
@@ -74,7 +75,8 @@ inline void score_block(const uint32_t* q, int pairs, const RowGroups& keys, int
   }
 }
 
-// Rounds the number of keys up to whole blocks, so `top` may come from later keys.
+// Computes the scores of a key tile. Rounds the number of keys up to whole blocks, so `top` may
+// come from a score beyond `keys`.
 template <int kVectors, int kRowBytes, typename Ahead>
 void score_tile(const TileScratch& scratch, const uint32_t* q, int pairs, int keys, float* top,
                 Ahead& ahead) {
@@ -101,7 +103,8 @@ alignas(64) constexpr uint16_t kPairHigh[32] = {16, 48, 17, 49, 18, 50, 19, 51, 
                                                 53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58,
                                                 27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
 
-// v[key pair][dimension] = (V[2 pair][dimension], V[2 pair + 1][dimension]).
+// Writes v[pair][dimension] = (V[2 pair][dimension], V[2 pair + 1][dimension]) for each pair of
+// keys.
 inline void interleave_values(const TileScratch& scratch, int dim, int pairs) {
   const __m512i low = _mm512_load_si512(kPairLow), high = _mm512_load_si512(kPairHigh);
   for (int pair = 0; pair < pairs; ++pair) {
@@ -181,8 +184,9 @@ void value_tile(const TileScratch& scratch, float* o, int lanes, int pairs, Ahea
   });
 }
 
-// One lane tile against a key tile. The first lane tile to see the keys also interleaves their
-// values and prefetches: values during the scores, the next tile's keys during the output.
+// Computes one lane tile against a key tile. The first lane tile that sees the keys also
+// interleaves their values and prefetches: values while it computes scores, the next tile's keys
+// while it computes outputs.
 template <typename Ahead>
 void compute_tile(const AttentionTask& task, const TileScratch& scratch, const LaneTile& tile,
                   int index, int first, int keys, int loaded, bool is_first) {
@@ -222,7 +226,7 @@ void attention_avx512_bf16(const AttentionTask& task, void* memory) {
         is_first = true;
       },
       [&](const LaneTile& tile, int index, int first, int keys) {
-        // Beyond 32 lanes the products take several times as long as their rows.
+        // With more than 32 lanes, the products take several times as long as reading the rows.
         const auto compute =
             is_first && tile.lanes <= 32 ? compute_tile<LinesAhead> : compute_tile<RowsAhead>;
         compute(task, scratch, tile, index, first, keys, loaded, is_first);

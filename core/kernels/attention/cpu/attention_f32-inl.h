@@ -1,5 +1,5 @@
-// Shared by the two attention kernels in f32 arithmetic: rows widened to f32, products of weights
-// and values, and storing the results.
+// Code that the two attention kernels in f32 arithmetic share: widening rows to f32, multiplying
+// weights with values, and storing the results.
 #if defined(REPRISE_ATTENTION_F32_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef REPRISE_ATTENTION_F32_INL_H_
 #undef REPRISE_ATTENTION_F32_INL_H_
@@ -24,7 +24,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = reprise::cpu::HWY_NAMESPACE::WholeTag<float>;
 using Vec = hn::Vec<Tag>;
 constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
-// Accumulators of a block: 24 with 32 registers, 12 with 16.
+// Vector registers that hold the sums of a block: 24 of the 32 registers of AVX-512, else 12 of 16.
 constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
 constexpr int kMostVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
@@ -33,7 +33,8 @@ constexpr int kMostVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 inline bool splits_words(const AttentionTask& task) {
   return task.kv_dtype == DType::kBF16 && task.has_few_lanes() && task.head_dim % (2 * kN) == 0;
 }
-// Index of dimension c in a row that is split: first all even dimensions, then all odd ones.
+// Index of dimension c in a row whose words are split: first come all even dimensions, then all odd
+// dimensions.
 constexpr int split_place(int c, int head_dim) { return c / 2 + c % 2 * (head_dim / 2); }
 
 // Copies rows into padded f32 scratch.
@@ -99,7 +100,8 @@ inline const float* row_at(const RowGroups& rows, int j) {
   return reinterpret_cast<const float*>(rows.row(j));
 }
 
-// A vector of an f32 row, or with kSplit the even and the odd dimensions of a vector of bf16 words.
+// One vector of an f32 row; or, with kSplit, two vectors: the even and the odd dimensions of a
+// vector of bf16 words.
 template <bool kSplit>
 struct RowVector {
   HWY_INLINE explicit RowVector(const float* at) : even(hn::LoadU(Tag(), at)), odd(even) {
@@ -113,8 +115,8 @@ struct RowVector {
 
 // ---- values ----
 
-// o[kLanes][kN * kVectors] = o * corr + p v with p[key][key_stride]. With kSplit these are the even
-// dimensions, and the sums of the odd ones lie `odd` elements further on.
+// o[kLanes][kN * kVectors] = o * corr + p v with p[key][key_stride]. With kSplit these o are the
+// sums of the even dimensions; the sums of the odd dimensions lie `odd` elements further on.
 template <int kLanes, int kVectors, bool kSplit>
 HWY_INLINE void value_block(const float* HWY_RESTRICT p, int key_stride, const RowGroups& v,
                             int keys, int column, int padded_dim, int odd, const float* corr,
@@ -150,7 +152,7 @@ HWY_INLINE void value_block(const float* HWY_RESTRICT p, int key_stride, const R
       for (int half = 0; half < kHalves; ++half) hn::StoreU(sum[r][c][half], d, at(r, c, half));
 }
 
-// Arguments shared by all blocks into which a tile's output is divided.
+// Arguments of value_block() that are equal for all blocks of a tile's output.
 struct ValueTile {
   int lanes = 0, keys = 0;
   int key_stride = 0;          // elements of p from one key to the next
@@ -172,7 +174,7 @@ void value_columns(const TileScratch& scratch, const ValueTile& tile, int column
   });
 }
 
-// Updates all columns of o for the tile's lanes; meanwhile prefetches rows.
+// Updates all columns of o for the tile's lanes, and prefetches the rows of `tile.ahead` meanwhile.
 template <bool kSplit>
 void value_tile(const TileScratch& scratch, const ValueTile& tile) {
   constexpr int kMost = kSplit ? kMostVectors / 2 : kMostVectors;

@@ -118,8 +118,9 @@ void softmax_tile(const TileScratch& scratch, int first_lane, int width, int key
   }
 }
 
-// The first lane tile to see a key tile also prefetches: values during the scores, the next tile's
-// keys during the output. Rows that are converted have been read already.
+// Runs a task. The first lane tile that sees a key tile also prefetches: values while it computes
+// scores, the next tile's keys while it computes outputs. Converted rows are not prefetched,
+// because converting has read them already.
 void AttentionMany(const AttentionTask& task, void* memory) {
   TileScratch scratch(memory, task.head_dim);
   scratch.fetch = task.fetch;

@@ -3,10 +3,10 @@
 //
 // Scores, 16 keys at a time: with few lanes, dot products along head_dim, summed by a transposing
 // tree; with more lanes (grouped queries), 16 keys are transposed in registers and each lane's
-// query is broadcast against them pair by pair. Values are read in key pairs as they lie; a lane
-// sums as many vectors of 32 dimensions as fit the registers. Rows are prefetched in the order of
-// reading: the hardware's streams would do within a block of a paged cache, but they end with the
-// block.
+// query is broadcast against them pair by pair. Values are read in pairs of keys, without being
+// rearranged; a lane sums as many vectors of 32 dimensions as fit the registers. Rows are
+// prefetched in the order of reading: the hardware prefetcher would suffice within a block of a
+// paged KV cache, but its streams end with the block.
 #include "core/base/constant.h"
 #include "core/kernels/attention/cpu/attention_tile.h"
 #include "core/kernels/attention/cpu/attention_units.h"
@@ -19,8 +19,9 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// Calls use(vectors, has_tail) with integral constants for rows of head_dim dimensions: vectors of
-// 32, the last one partly used if has_tail. The common head sizes have a constant row length.
+// Calls use(vectors, has_tail) with integral constants for rows of head_dim dimensions. A row has
+// `vectors` vectors of 32 dimensions; if has_tail, the last vector is partly used. For common head
+// sizes the row length is then a constant.
 template <typename Use>
 void with_vectors(int head_dim, Use&& use) {
   using std::integral_constant;
@@ -30,14 +31,16 @@ void with_vectors(int head_dim, Use&& use) {
                                         [&](auto vectors) { use(vectors, std::true_type{}); });
 }
 
-// More lanes go repeatedly over a step of this many groups, with one vector at a time: 8 KiB, which
-// stay in L1 beside the prefetched lines. Longer steps load and store the sums less often.
+// Number of groups of rows in a step. Several lanes pass over a step repeatedly, for one vector of
+// dimensions at a time. A step has about 8 KiB, which stay in L1 along with the prefetched lines;
+// longer steps load and store the sums less often.
 constexpr int step_groups(int row_bytes) {
   return std::clamp((8 << 10) / (kRowGroup * row_bytes), 2, 4);
 }
-// How many groups ahead to prefetch and to load. Steps need lines in bursts, so a whole step must
-// lie between the two. (Zen 5, head_dim 128, 4 lanes: steps of 4 groups reach 0.90 of 84 GB/s if
-// they prefetch 8 groups ahead, 0.82 with 12, 0.63 with 6; steps of 2 that prefetch 5, 0.76.)
+// Numbers of groups ahead of the computed one that are prefetched and loaded. Steps need lines in
+// bursts, so a whole step must lie between the two distances. (Zen 5, head_dim 128, 4 lanes,
+// relative to 84 GB/s: steps of 4 groups reach 0.90 if they prefetch 8 groups ahead, 0.82 with 12
+// groups, and 0.63 with 6; steps of 2 groups that prefetch 5 groups ahead reach 0.76.)
 Ahead groups_ahead(const FetchSetting& fetch, int row_bytes, int lanes) {
   const Ahead even = cpu::groups_ahead(fetch, static_cast<size_t>(row_bytes));
   if (lanes <= 2) return even;
@@ -47,7 +50,7 @@ Ahead groups_ahead(const FetchSetting& fetch, int row_bytes, int lanes) {
 
 // ---- queries ----
 
-// Words (pairs of dimensions) of a query, rounded up to whole vectors.
+// Number of words (pairs of dimensions) of a query, rounded up to whole vectors.
 int words_of(int head_dim) { return (head_dim + 31) / 32 * 16; }
 
 // Packs scaled queries as [lane][words].
@@ -70,7 +73,7 @@ void pack_queries(const AttentionTask& task, const TileScratch& scratch) {
 
 // ---- scores ----
 
-// Rows of 32 * kVectors dimensions; if kHasTail, `tail` masks the last vector.
+// 16 key rows of 32 * kVectors dimensions. If kHasTail, `tail` masks the last vector of a row.
 template <int kVectors, bool kHasTail>
 struct KeyRows {
   const char* low;   // rows 0..7 of 16
@@ -95,9 +98,9 @@ struct KeyRows {
   }
 };
 
-// The sums of 16 rows' products, sum i in element i. Partial sums are halved and paired level by
-// level, so that few are alive at a time. Rows are taken in memory order, so the sums are in
-// bit-reversed order until the end.
+// Computes the sums of the products of 16 rows; the sum of row i is in element i of the result.
+// Partial sums are halved and paired level by level, so that few registers are in use at a time.
+// Rows are taken in memory order, so the sums are in bit-reversed order until the last step.
 template <int kVectors, bool kHasTail, Fetch kFetch>
 struct DotTree {
   KeyRows<kVectors, kHasTail> rows;
@@ -136,7 +139,8 @@ struct DotTree {
   }
 };
 
-// scores[lane][key] of 16 keys for one lane; score_by_dots() calls this for each lane in turn.
+// Computes scores[lane][key] of 16 keys for one lane. score_by_dots() calls this for each lane in
+// turn.
 template <Fetch kFetch, int kVectors, bool kHasTail>
 inline void score_lane(const TileScratch& scratch, int lane,
                        const KeyRows<kVectors, kHasTail>& rows, float* scores) {
@@ -154,7 +158,8 @@ inline void score_by_dots(const TileScratch& scratch, int lanes,
   for (int lane = 1; lane < lanes; ++lane) score_lane<Fetch::kNone>(scratch, lane, rows, scores);
 }
 
-// scores[lane][key] of 16 keys for kLanes lanes at once, over keys transposed vector by vector.
+// Computes scores[lane][key] of 16 keys for kLanes lanes at once, from keys that it transposes
+// vector by vector.
 template <int kLanes, int kVectors, bool kHasTail>
 inline void score_transposed(const TileScratch& scratch, const KeyRows<kVectors, kHasTail>& rows,
                              float* scores) {
@@ -197,9 +202,9 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys)
         .ahead_low = scratch.fetch_from_keys(j / kRowGroup, ahead),
         .ahead_high = scratch.fetch_from_keys(j / kRowGroup + 1, ahead)};
     float* scores = scratch.scores + j;
-    // Transposing costs 64 shuffles for a vector, a tree 45 operations for a lane; the first tree
-    // takes all rows, before memory brings them. (Zen 5, head_dim 128: 4 lanes gain 15 % by
-    // transposing, 2 and 3 nothing.)
+    // Transposing costs 64 shuffles for each vector of dimensions, DotTree 45 operations for each
+    // lane. The first lane's tree reads all rows before memory has brought them. (Zen 5, head_dim
+    // 128: transposing is 15 % faster with 4 lanes, and no faster with 2 or 3.)
     if (lanes <= std::min(3, kVectors)) {
       score_by_dots(scratch, lanes, rows, scores);
       continue;
@@ -265,8 +270,8 @@ void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int fir
 
 // ---- values ----
 
-// Reorders a vector of sums from memory order to the order in which unpacking two rows leaves the
-// dimensions: even fours in `low`, odd fours in `high`.
+// Reorders two vectors of sums from memory order to the order in which unpacking two rows leaves
+// the dimensions: even groups of four in `low`, odd groups of four in `high`.
 inline void to_unpacked(__m512& low, __m512& high) {
   const __m512 first = low;
   low = _mm512_shuffle_f32x4(first, high, 0x88);
@@ -279,14 +284,15 @@ inline void from_unpacked(__m512& low, __m512& high) {
   high = _mm512_shuffle_f32x4(second, second, 0xd8);
 }
 
-// One lane: o = o * corr + p v directly from groups of value rows of 32 * kVectors dimensions; with
-// kHasTail the last vector is partly used.
+// For one lane: o = o * corr + p v, read directly from groups of value rows of 32 * kVectors
+// dimensions. With kHasTail the last vector is partly used.
 template <int kVectors, bool kHasTail, Fetch kFetch>
 [[gnu::noinline]] void value_row(const AttentionTask& task, const TileScratch& scratch) {
   const size_t row_bytes = kHasTail ? scratch.values.row_bytes : size_t{64} * kVectors;
   const int left = task.head_dim - 32 * (kVectors - 1);
   const __mmask32 tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1;
-  // o has rows of whole f32 vectors, so the upper half of the last bf16 vector may not exist.
+  // Rows of o have whole vectors of 16 f32, so o may lack the upper 16 of the last bf16 vector's 32
+  // dimensions.
   const auto has_high = [&](int c) { return !kHasTail || c + 1 < kVectors || left > 16; };
   const auto load = [&](const char* row, int c) {
     if (kHasTail && c + 1 == kVectors) return _mm512_maskz_loadu_epi16(tail, row + 64 * c);
@@ -329,11 +335,12 @@ template <int kVectors, bool kHasTail, Fetch kFetch>
   }
 }
 
-// Number of vectors whose sums for `lanes` lanes fit the registers.
+// Most vectors of dimensions whose sums for `lanes` lanes fit into registers.
 constexpr int most_vectors(int lanes) { return lanes <= 3 ? 4 : lanes <= 6 ? 2 : 1; }
 
-// Several lanes: o = o * corr + p v for kVectors vectors from `vector` on, over groups [group,
-// end); with kHasTail the last vector is partly used. The first groups apply the correction.
+// For several lanes: o = o * corr + p v for kVectors vectors from `vector` on, over groups [group,
+// end). With kHasTail the last vector is partly used. Only the first groups of a tile multiply o
+// with corr.
 template <int kLanes, int kVectors, bool kHasTail>
 [[gnu::noinline]] void value_lanes(const AttentionTask& task, const TileScratch& scratch,
                                    int vector, int group, int end, Ahead distance) {
@@ -397,7 +404,8 @@ template <int kLanes, int kVectors, bool kHasTail>
     }
 }
 
-// Several lanes, all vectors: a few groups at a time, which stay in L1 from one vector to the next.
+// For several lanes: adds all vectors of values, a few groups of rows at a time. The groups stay in
+// L1 from one vector to the next.
 template <int kLanes>
 void add_lanes(const AttentionTask& task, const TileScratch& scratch) {
   const int vectors = (task.head_dim + 31) / 32, whole = task.head_dim / 32;

@@ -1,9 +1,9 @@
 // Attention of few lanes in f32 arithmetic: scores are dot products along head_dim.
 //
-// Rows of f32 and bf16 are read as they lie: of each word of bf16 the even and the odd dimension
-// are computed apart, so queries and sums have first all even dimensions, then all odd ones. All
-// other rows, and those whose width is not a whole number of vectors, are first copied to padded
-// f32 scratch; all lanes use the copy of a tile.
+// Rows of f32 and bf16 are read in place. For bf16, the even and the odd dimension of each word are
+// computed separately, so queries and sums have first all even dimensions, then all odd dimensions.
+// Rows of other dtypes, and rows that are not a whole number of vectors wide, are first copied to
+// padded f32 scratch; all lanes use the copy of a tile.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/attention/cpu/attention_few_f32.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -20,7 +20,8 @@ HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Packs queries, scaled to log2 units: [lane][padded_dim], perhaps with split dimensions.
+// Packs queries, scaled to log2 units, as [lane][padded_dim]. If splits_words(), the even
+// dimensions come first, then the odd ones.
 void pack_rows(const AttentionTask& task, const TileScratch& scratch) {
   const bool is_split = splits_words(task);
   for (int lane = 0; lane < task.lanes; ++lane) {
@@ -34,12 +35,13 @@ void pack_rows(const AttentionTask& task, const TileScratch& scratch) {
 
 // ---- scores ----
 
-// Scores and weights of few lanes: [keys][spread_of(lanes)].
+// Scores and weights of few lanes are [keys][spread_of(lanes)]: `lanes` rounded up to a power of
+// two.
 constexpr int spread_of(int lanes) {
   return static_cast<int>(std::bit_ceil(static_cast<unsigned>(lanes)));
 }
 
-// The layout of a tile's rows for few lanes: words of bf16 if they are split, else f32.
+// The layout of a tile's rows for few lanes: bf16 words if is_split, else f32.
 struct RowShape {
   bool is_split = false;
   int vectors = 0;  // of a row
@@ -49,14 +51,15 @@ RowShape row_shape(const AttentionTask& task, const TileScratch& scratch) {
   return {.vectors = (task.head_dim % kN == 0 ? task.head_dim : scratch.padded_dim) / kN};
 }
 
-// Chooses the prefetch of few lanes: none for converted rows, which have been read already.
+// Calls use() with the Fetch value for few lanes as an integral constant: kNone if `fetches` is
+// false, since converted rows have been read already.
 template <typename Use>
 HWY_INLINE void with_fetch(const TileScratch& scratch, bool fetches, Use&& use) {
   if (!fetches) return use(std::integral_constant<Fetch, Fetch::kNone>{});
   with_setting(scratch.fetch, use);
 }
 
-// Fetches a line while vector `c` of a row is computed, if a line begins there.
+// Fetches a line while vector `c` vectors of a row is computed, if a line begins there.
 template <Fetch kFetch>
 HWY_INLINE void fetch_line(const FetchAhead& ahead, size_t row_byte, int c) {
   constexpr int kLineVectors = std::max(1, 16 / kN);
@@ -64,16 +67,17 @@ HWY_INLINE void fetch_line(const FetchAhead& ahead, size_t row_byte, int c) {
   ahead.line<kFetch>(row_byte + static_cast<size_t>(c) * kN * sizeof(float));
 }
 
-// Sums that are added up together.
+// Number of vectors whose elements are summed together.
 constexpr int kSums = 8;
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-// Adds the elements of each vector in pairs; the sums of a and those of b alternate.
+// Adds the elements of `a` in pairs, and those of `b`; sums of `a` and of `b` alternate in the
+// result.
 template <class D, class V>
 HWY_INLINE V halve(D d, V a, V b) {
   return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
 }
-// The sums of the elements of eight vectors of eight: 21 operations instead of 48.
+// Returns the sum of each of eight vectors of eight elements. Takes 21 operations instead of 48.
 template <class D, class V>
 HWY_INLINE V sums_of_eight(D d, const V* v) {
   const V low = halve(d, halve(d, v[0], v[2]), halve(d, v[1], v[3]));
@@ -97,12 +101,12 @@ HWY_INLINE void store_sums(const Vec* sums, float* out) {
 #endif
 }
 
-// Scores of kLanes lanes with rows of kVectors vectors (0: known at run time only). One lane waits
-// for memory, so it takes row after row; more have the rows in caches already. A row must take
-// few instructions, because a core that waits for lines looks ahead no further than its instruction
-// buffer. (One lane, two threads of a Xeon, rows of 128 f32, compared with a loop that computes
-// addresses and widths for each row: 1.00 against 0.88 of the rate of reading without computing;
-// with AVX2 0.94 against 0.86.)
+// Computes the scores of kLanes lanes with rows of kVectors vectors (0: number known only at run
+// time). A single lane waits for memory, so it takes one row after the other. A row must take few
+// instructions, because a core that waits for cache lines looks ahead no further than its
+// instruction buffer. (One lane, two threads of a Xeon, rows of 128 f32, relative to the rate of
+// reading without computing: this loop reaches 1.00, a loop that computes addresses and widths for
+// each row 0.88; with AVX2 0.94 and 0.86.)
 template <int kLanes, bool kSplit, int kVectors, Fetch kFetch>
 void score_keys(const TileScratch& scratch, int vectors, int keys) {
   constexpr int kSpread = spread_of(kLanes), kKeys = kSums / kSpread;
@@ -111,8 +115,8 @@ void score_keys(const TileScratch& scratch, int vectors, int keys) {
       kVectors > 0 ? size_t{kVectors} * kN * sizeof(float) : scratch.keys.row_bytes;
   const int odd = kSplit ? count * kN : 0;
   const auto* q = static_cast<const float*>(scratch.q);
-  // One lane reads the values at the pace of the keys. Several lanes read them repeatedly, so all
-  // values are fetched by then.
+  // A single lane reads the values as fast as the keys. Several lanes read them repeatedly, so all
+  // values are requested while the scores are computed.
   Ahead distance = groups_ahead(scratch.fetch, row_bytes);
   if (kLanes > 1) distance.far = kKeyTile / kRowGroup;
   const Tag d;
@@ -177,7 +181,7 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys,
 
 // ---- softmax, in place ----
 
-// Adds biases to the scores and masks what a lane does not see.
+// Adds biases to the scores, and masks the scores of keys that a lane does not see.
 void mask_rows(const AttentionTask& task, const TileScratch& scratch, int first, int keys,
                int padded) {
   const int spread = spread_of(task.unit_lanes());
@@ -195,8 +199,9 @@ void mask_rows(const AttentionTask& task, const TileScratch& scratch, int first,
   }
 }
 
-// Online softmax. A vector holds several keys of all lanes, or part of the lanes of a
-// key: element i of a pattern of kPattern belongs to lane i % spread.
+// Computes the online softmax of the tile. A vector contains the scores of several keys for all
+// lanes, or of one key for some lanes. In each run of kPattern scores, element i belongs to lane i
+// % spread.
 void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int first, int keys) {
   constexpr int kPattern = std::max(kN, kFewLanes);
   const Tag d;
@@ -246,8 +251,8 @@ void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int fir
 
 // ---- values ----
 
-// One lane: o[kN * kVectors] = o * corr + p v over keys [first, end), where `first` begins a group;
-// with split words also the odd dimensions. A pass that prefetches requests whole rows.
+// For one lane: o[kN * kVectors] = o * corr + p v over keys [first, end), with kSplit also for the
+// odd dimensions. `first` is the first key of a group. If it prefetches, it requests whole rows.
 template <int kVectors, bool kSplit, Fetch kFetch>
 HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, int column, int odd,
                                 float corr) {
@@ -285,8 +290,8 @@ HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, 
     for (int half = 0; half < kHalves; ++half) hn::StoreU(sum[c][half], d, o + kN * c + half * odd);
 }
 
-// One lane: updates all columns of o, a few keys at a time so that they are still in L1 for later
-// columns.
+// For one lane: updates all columns of o, a few keys at a time, so that their rows are still in L1
+// for later columns.
 template <bool kSplit, Fetch kFetch>
 void value_row(const TileScratch& scratch, int vectors, int keys) {
   constexpr int kVectors = kSplit ? 4 : 8;
@@ -311,7 +316,7 @@ void value_row(const TileScratch& scratch, int vectors, int keys) {
   }
 }
 
-// o = o * corr + p v, where p has replaced the scores.
+// Computes o = o * corr + p v. The weights p have replaced the scores.
 void add_values(const AttentionTask& task, const TileScratch& lanes, int keys, bool fetches) {
   const RowShape rows = row_shape(task, lanes);
   if (task.unit_lanes() == 1)

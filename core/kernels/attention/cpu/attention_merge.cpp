@@ -26,14 +26,14 @@ Vec load_first(const float* from, int count) {
 }
 
 // Computes the weights of the partial results of heads [head, head + kN) as
-// row.weights[part][head], and the inverse of their common normalizer as inverse[head]; 0 if no key
-// was seen.
+// row.weights[part][head], and the inverse of their common normalizer as inverse[head]. The inverse
+// is 0 if no part of the head saw a key.
 void weigh(const MergeRow& row, int head, float* inverse) {
   constexpr float kLog2E = 1.44269504088896f;
   const Tag d;
   const int count = std::min(kN, row.heads - head);
   alignas(64) float lane[16];
-  const auto load = [&](const float* from) {  // heads may not fill a vector
+  const auto load = [&](const float* from) {  // the heads left may be fewer than kN
     for (int i = 0; i < kN; ++i) lane[i] = from[std::min(i, count - 1)];
     return hn::Load(d, lane);
   };

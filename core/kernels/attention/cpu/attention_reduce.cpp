@@ -9,8 +9,9 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// Holds an entry's lock. It is held for one vector's sum, so waiting threads spin; a thread that
-// still waits after kSpins tries lets others run, since the holder may have lost its core.
+// Holds an entry's lock. A lock is held only while one vector is added, so waiting threads spin. A
+// thread that still waits after kSpins tries lets other threads run, since the holder may have lost
+// its core.
 class HeldEntry {
  public:
   explicit HeldEntry(uint8_t& lock) : lock_(lock) {

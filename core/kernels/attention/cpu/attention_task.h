@@ -1,4 +1,4 @@
-// The unit of work of the attention kernels: lanes of query rows against keys of one segment.
+// The task that an attention kernel runs at once: lanes of query rows against keys of one segment.
 #pragma once
 
 #include <algorithm>
@@ -17,23 +17,23 @@ namespace reprise::kernels::cpu {
 // head: lane j of the item is row j / group, head first_head + j % group, so that query heads which
 // share a kv head share each key that is loaded. Lanes are computed in tiles of kLaneTile; a task
 // has up to kTaskTiles tiles, which share converted keys and values. With few lanes (decode), a
-// task may instead take several kv heads ("units"), one after the other in each key tile: the heads
-// of a paged block follow one another, so memory is read in longer runs.
+// task may instead take several kv heads ("units"), one after the other in each key tile. The kv
+// heads of a paged block follow one another in memory, so such a task reads longer runs of memory.
 inline constexpr int kLaneTile = 64;
 inline constexpr int kTaskTiles = 4;
 inline constexpr int kTaskLanes = kLaneTile * kTaskTiles;
 inline constexpr int kMaxHeadDim = 256;
-// With few lanes, units whose rows lie side by side in each block are read together, at most this
-// many, if a block has less than kRunBytes of one unit.
+// With few lanes, up to kMostUnitsTogether units are read together if their rows follow one another
+// in each block and a block has less than kRunBytes bytes of one unit.
 inline constexpr int kMostUnitsTogether = 16;
 inline constexpr size_t kRunBytes = size_t{64} << 10;
-// The most units of `lanes` lanes each that may be read together: a worker's scratch holds the
-// scores and weights of one lane tile.
+// The most units that may be read together if each has `lanes` lanes. A worker's scratch limits it:
+// it has room for the scores and weights of one lane tile.
 constexpr int most_units_together(int lanes) {
   return std::min(kMostUnitsTogether, kLaneTile / lanes);
 }
 static_assert(most_units_together(kFewLanes) > 1, "grouped queries read several units together");
-// A part of a key tile that is computed separately has a multiple of this many tokens.
+// A part of a key tile that is computed separately has a multiple of kPartTokens tokens.
 inline constexpr int kPartTokens = 16;
 
 struct AttentionTask {
@@ -56,12 +56,12 @@ struct AttentionTask {
   int tokens = 0;
   int first_key = 0, end_key = 0;  // the task's keys, within the segment's tokens
   FetchSetting fetch;              // prefetch setting, used with few lanes
-  // True: the kernel for many lanes, in which a lane's bits do not depend on the other lanes, also
-  // computes tasks of few lanes. Needs units == 1.
+  // True: the kernel for many lanes also computes tasks of few lanes, because in it a lane's bits
+  // do not depend on the other lanes. Needs units == 1.
   bool takes_all_as_many = false;
 
-  // A lane sees the keys [low, high): high = min(end_key, visible + row) if causal; low follows
-  // from first_key and the window.
+  // A lane sees the keys [low(lane), high(lane)). With is_causal, high is min(end_key, visible +
+  // row), else end_key. low follows from first_key and `window`.
   bool is_causal = false;
   int visible = 0;
   int64_t window = 0;
@@ -75,7 +75,7 @@ struct AttentionTask {
   bool has_alibi = false;
   bool alibi_rounded = false;
   const float* alibi_slopes = nullptr;  // [units]
-  float alibi_log2 = 1.0f;              // log2(e), times the model's own factor if rounded
+  float alibi_log2 = 1.0f;              // log2(e); times the model's factor if alibi_rounded
 
   // The result: finished rows, or partial results of the item.
   void* out = nullptr;  // row 0 of the item, head 0
@@ -84,7 +84,8 @@ struct AttentionTask {
   float* partial_o = nullptr;  // entry (row, head) of the item at row * heads + head
   float* partial_m = nullptr;
   float* partial_n = nullptr;
-  // If not null, partial results are merged into their entries, see reduce_partial().
+  // If not null, each partial result is merged into the entry of its row and head under the entry's
+  // lock, see reduce_partial().
   uint8_t* partial_locks = nullptr;
   int heads = 0;
 
@@ -97,7 +98,8 @@ struct AttentionTask {
   [[nodiscard]] int head_of(int lane) const {
     return first_head + lane / unit_lanes() * group + (first_lane + lane % unit_lanes()) % group;
   }
-  // The first key of the tile that holds `key`, and the tile's end.
+  // tile_begin(): the first key of the key tile that contains `key`. tile_end(): the end of that
+  // tile.
   [[nodiscard]] int tile_begin(int key) const {
     const int begin = (skipped + key) / kKeyTile * kKeyTile - skipped;
     return begin < 0 ? 0 : begin;
@@ -110,9 +112,9 @@ struct AttentionTask {
     return (block_tokens % kRowGroup == 0 && skipped % kRowGroup == 0) ||
            skipped + tokens <= block_tokens;
   }
-  // Number of units that are read together. It is 1 if their rows do not lie side by side, if parts
-  // of blocks cannot be computed separately, or if the kernel converts rows or reads them
-  // repeatedly.
+  // Number of units that are read together. It is 1 if their rows do not follow one another in a
+  // block, if parts of blocks cannot be computed separately, or if the kernel converts rows or
+  // reads them repeatedly.
   [[nodiscard]] int units_together() const {
     const size_t row_bytes = static_cast<size_t>(head_dim) * size_of(kv_dtype);
     const auto block_rows = static_cast<size_t>(block_tokens);
@@ -138,7 +140,7 @@ struct AttentionTask {
   [[nodiscard]] float alibi_factor(int unit) const {
     return alibi_rounded ? alibi_log2 : alibi_log2 * alibi_slopes[unit];
   }
-  // The position, or bf16(slope * bf16(position)) in Falcon's arithmetic.
+  // Returns the position itself, or with alibi_rounded (Falcon) bf16(slope * bf16(position)).
   [[nodiscard]] float alibi_term(int position, int unit) const {
     const float exact = static_cast<float>(position);
     if (!alibi_rounded) return exact;
@@ -146,7 +148,7 @@ struct AttentionTask {
   }
 };
 
-// The partial results of one query row, and the place of its result.
+// The partial results of one query row, and the memory for the merged row.
 struct MergeRow {
   std::span<const int64_t> entries;  // [parts]  entry of the row's head 0 in o, m and n
   const float* o = nullptr;          // [entries, head_dim]
@@ -161,15 +163,16 @@ struct MergeRow {
 // saw a key.
 void merge_row(const MergeRow& row, Isa isa);
 
-// Merges the partial result o [head_dim], m, n of a lane into the task's entry, holding its lock. m
-// is in natural logarithm units. [ChunkAttention §3.3, eq. 2]
+// Merges a lane's partial result (o [head_dim], m, n) into entry `entry` of the task's partial
+// results, and holds the entry's lock meanwhile. m is in natural logarithm units. [ChunkAttention
+// §3.3, eq. 2]
 void reduce_partial(const AttentionTask& task, int64_t entry, const float* o, float m, float n);
 
-// Bytes of scratch that a worker needs for any task.
+// Bytes of scratch that suffice for any task with this head_dim.
 size_t attention_scratch_bytes(int head_dim);
 
-// Each function runs a task; `scratch` is aligned to 64 bytes. The first two need bf16 keys,
-// AVX512-BF16 and an even head_dim.
+// Each function below runs a task; `scratch` is aligned to 64 bytes. The two functions for
+// AVX512-BF16 need bf16 keys, that instruction set and an even head_dim.
 void attention_avx512_bf16(const AttentionTask& task, void* scratch);
 void attention_few_avx512_bf16(const AttentionTask& task, void* scratch);  // lanes <= kFewLanes
 // Needs bf16 keys, AMX, a head_dim that is a multiple of 32, and has_few_lanes() to be false.

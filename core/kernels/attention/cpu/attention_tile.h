@@ -1,5 +1,5 @@
-// Parts that the attention kernels of all instruction sets share: the scratch of a worker, visible
-// ranges, and key addresses.
+// Code that the attention kernels of all instruction sets share: a worker's scratch, the ranges of
+// visible keys, and the addresses of keys.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,12 @@
 namespace reprise::kernels::cpu {
 
 inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-// Score blocks round the key count up to a multiple of 4, 6, 8, 12, 16 or 24.
+// Groups of rows that scratch needs beyond a key tile: blocks of scores round the number of keys up
+// to a multiple of 4, 6, 8, 12, 16 or 24.
 inline constexpr int kGroupSlack = 24 / kRowGroup;
 
-// Upper bound on the groups whose addresses a worker holds: a key tile of each unit that is read
-// together, and up to two tiles of one unit to prefetch.
+// Most row groups whose addresses a worker stores: a key tile of each unit that is read together,
+// and up to two tiles of one unit to prefetch.
 inline constexpr int kMostGroups = (kMostUnitsTogether + 2) * kKeyTile / kRowGroup + kGroupSlack;
 
 // Addresses of key rows or of value rows, in the order of reading: first the key tile's rows, then
@@ -37,8 +38,8 @@ struct RowGroups {
   }
 };
 
-// Prefetch distances in rows, or in groups of rows, for rows that are read at an even pace. near =
-// 0 means the rows just computed, whose loads hit the cache.
+// Prefetch distances in rows, or in groups of rows, for rows that are read at an even pace. With
+// near = 0, the near request is for the rows being computed, so its loads hit the cache.
 struct Ahead {
   int far, near;
 };
@@ -54,24 +55,26 @@ inline Ahead groups_ahead(const FetchSetting& fetch, size_t row_bytes) {
   return {.far = far, .near = rows.near == 0 ? 0 : std::clamp(rows.near / kRowGroup, 1, far)};
 }
 
-// Prefetches of the kernel for few lanes: the cache for far rows, and whether near rows are
-// prefetched again (kTwice...) instead of loaded. A compile-time constant, because a branch for
-// each line costs 2 % when memory is the limit. kNone: the rows have been read already.
+// Prefetches of the kernel for few lanes: into which cache far rows are prefetched, and whether
+// near rows are prefetched again (kTwice...) or loaded. kNone: nothing is prefetched, because the
+// rows have been read already. A compile-time constant, because a branch for each cache line costs
+// 2 % of the time when memory is the limit.
 enum class Fetch : uint8_t { kNone, kToL1, kToL2, kTwiceToL1, kTwiceToL2 };
 
 // The cache lines that the kernel for few lanes requests while it computes, one by one between the
 // products, because a burst fills the load queue. When memory is the limit, the queue of misses is
 // full and prefetches are dropped (seen on Zen 5), but loads never are. Therefore rows far ahead
-// are prefetched and near rows are loaded, or prefetched again. Most near loads hit; the others
-// overlap with the work before them, while a miss in the products would fill the schedulers with
-// waiting instructions.
+// are prefetched and near rows are loaded, or prefetched again. Most near loads hit. Those that
+// miss overlap with the products computed meanwhile, while a miss in the products' own loads would
+// fill the schedulers with waiting instructions.
 struct FetchAhead {
   const char* far = nullptr;   // rows of a group to prefetch
   const char* near = nullptr;  // rows of a group to load, or to prefetch again; readable
   bool to_l2 = false;          // true: the far prefetch goes to L2; false: to L1
 
-  // Requests a line of both rows, for several lanes. These compute more per line, so near rows are
-  // always loaded.
+  // Requests the cache lines at offset `byte` of the far and of the near rows, for tasks of several
+  // lanes. Several lanes compute more for each cache line than one lane, so near rows are always
+  // loaded.
   void line(size_t byte) const {
     if (to_l2) {
       line<Fetch::kToL2>(byte);
@@ -86,7 +89,8 @@ struct FetchAhead {
     if constexpr (kFetch == Fetch::kTwiceToL1 || kFetch == Fetch::kTwiceToL2) {
       __builtin_prefetch(far + byte, 0, kToL2 ? 2 : 3);
       __builtin_prefetch(near + byte, 0, 3);
-      // Keeps the compiler from gathering the prefetches. (Zen 5: gathered, they cost 7 %.)
+      // Keeps the compiler from moving the prefetches together. (Zen 5: together they cost 7 % of
+      // the time.)
       asm volatile("" : :);
     } else {
       int32_t word;
@@ -110,8 +114,8 @@ template <typename Use>
   use(std::integral_constant<Fetch, Fetch::kToL1>{});
 }
 
-// Prefetches rows while something else is computed, some for each block of products, so that memory
-// stays busy.
+// Prefetches rows while others are computed: some rows before each block of products, so that
+// memory stays busy.
 class RowsAhead {
  public:
   RowsAhead(const RowGroups& rows, int first, int end) : rows_(rows), next_(first), end_(end) {}
@@ -128,9 +132,9 @@ class RowsAhead {
   int next_, end_;
 };
 
-// Prefetches rows spread over a block's loop: all at once, the lines would overflow the queue of
-// misses and be dropped. The extra instructions pay only with few lanes, which compute so briefly
-// that memory has little time.
+// Prefetches rows in the loop of a block of products, some cache lines at a time: prefetched all at
+// once, the lines would overflow the queue of misses and be dropped. The extra instructions pay off
+// only with few lanes, because blocks of few lanes are computed in little time.
 class LinesAhead {
  public:
   LinesAhead(const RowGroups& rows, int first, int end) : rows_(rows), next_(first), end_(end) {}
@@ -159,8 +163,10 @@ class LinesAhead {
 // Number of blocks of at most 6 lanes into which `lanes` are divided.
 inline int lane_blocks(int lanes) { return (lanes + 5) / 6; }
 
-// Calls block(height, lane) for each block, with `height` as an integral constant. Blocks have
-// nearly equal heights: a low block has too few sums to hide the latency of the product.
+// Divides `lanes` lanes into lane_blocks(lanes) blocks and calls block(height, lane) for each:
+// `height` is the block's number of lanes as an integral constant, `lane` its first lane. Heights
+// are nearly equal, because a block of few lanes has too few sums to hide the latency of the
+// product.
 template <typename Block>
 void cut_lanes(int lanes, Block&& block) {
   for (int lane = 0, left = lane_blocks(lanes); left > 0; --left) {
@@ -181,9 +187,9 @@ struct VisibleRange {
   }
 };
 
-// Views into one worker's scratch. Sizes are those of f32; element types vary with the kernel. Data
-// that a lane keeps from one key tile to the next exists for all lanes of a task, the rest for one
-// lane tile at a time.
+// Pointers into one worker's scratch. Arrays have room for f32; the kernel determines the element
+// types. Data that a lane keeps from one key tile to the next are stored for all lanes of a task,
+// other data for one lane tile at a time.
 struct TileScratch {
   // For every lane of the task.
   void* q = nullptr;                // many lanes: [tiles][head_dim][64]; few: [lanes][padded_dim]
@@ -243,8 +249,9 @@ struct TileScratch {
     carve(corr, 4, kLaneTile);
   }
 
-  // With few lanes: the rows to fetch while group `index` of the keys, or of the values, is
-  // computed. All of them are readable.
+  // With few lanes: fetch_from_keys() returns the rows to request while group `index` of the keys
+  // is computed, fetch_from_values() those for group `index` of the values. All these rows are
+  // readable.
   [[nodiscard]] FetchAhead fetch_from_keys(int index, Ahead ahead) const {
     return fetch_of(keys_in_order(index + ahead.far), keys_in_order(index + ahead.near));
   }
@@ -252,7 +259,8 @@ struct TileScratch {
     return fetch_of(values_in_order(index + ahead.far), values_in_order(index + ahead.near));
   }
 
-  // A view of this scratch for lanes from `lane` on; a lane's queries take `q_bytes`.
+  // Returns this scratch with the pointers of per-lane data moved to lane `lane`. A lane's queries
+  // take `q_bytes` bytes.
   [[nodiscard]] TileScratch from_lane(int lane, size_t q_bytes) const {
     TileScratch view = *this;
     view.q = static_cast<char*>(q) + static_cast<size_t>(lane) * q_bytes;
@@ -350,8 +358,8 @@ inline void copy_rows(const AttentionTask& task, TileScratch& scratch, int unit,
   }
 }
 
-// True if a key tile's rows lie in whole groups, so that all units can be read at an offset from
-// the first.
+// True if a key tile's rows lie in whole groups. All units can then be read at an offset from the
+// rows of the first unit.
 inline bool lies_in_groups(const AttentionTask& task, int keys) {
   return keys % kRowGroup == 0 && task.has_whole_groups();
 }
@@ -365,7 +373,7 @@ inline void gather_rows(const AttentionTask& task, TileScratch& scratch, int fir
   scratch.keys.unit_offset = scratch.values.unit_offset = 0;
   const size_t unit_offset = static_cast<size_t>(unit) * task.unit_bytes;
   const bool in_groups = task.has_whole_groups();
-  // Only whole groups, because a score block may read all rows of one.
+  // Addresses only whole groups, because a block of scores may read all rows of a group.
   const int end = in_groups ? first + (std::min(first + keys + ahead, task.tokens) - first) /
                                           kRowGroup * kRowGroup
                             : first;
@@ -400,7 +408,8 @@ inline const float* query_of(const AttentionTask& task, int lane) {
          static_cast<int64_t>(task.head_of(lane)) * task.head_dim;
 }
 
-// Writes a lane's partial result, or merges it into the entry of its row and head.
+// Writes a lane's partial result to the entry of its row and head or, if the task has
+// partial_locks, merges it into that entry.
 inline void store_partial(const AttentionTask& task, const TileScratch& scratch, int lane) {
   constexpr float kLn2 = 0.693147180559945f;
   const int64_t entry = static_cast<int64_t>(task.row_of(lane)) * task.heads + task.head_of(lane);
@@ -413,7 +422,7 @@ inline void store_partial(const AttentionTask& task, const TileScratch& scratch,
   task.partial_n[entry] = scratch.n[lane];
 }
 
-// The factor that finishes o; 0 for a lane that saw no key.
+// The factor that turns a lane's sums o into its result; 0 for a lane that saw no key.
 inline float inverse_of(float n) { return n > 0.0f ? 1.0f / n : 0.0f; }
 
 inline int64_t output_element(const AttentionTask& task, int lane) {

@@ -10,7 +10,7 @@
 
 namespace reprise::kernels::cpu {
 
-// The rows of a unit, given those of unit 0.
+// Returns the rows of `unit`, given the rows of unit 0.
 inline RowGroups rows_of_unit(const AttentionTask& task, RowGroups rows, int unit) {
   rows.unit_offset = static_cast<size_t>(unit) * task.unit_bytes;
   return rows;
@@ -44,7 +44,8 @@ void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes
       scratch.keys = rows_of_unit(task, scratch.keys, unit);
       scratch.values = rows_of_unit(task, scratch.values, unit);
     }
-    // If !is_regular, rows are copies: the next unit's do not lie at an offset from them.
+    // If !is_regular, the rows are copies, so the rows of the next unit do not lie at an offset
+    // from them.
     scratch.next = unit + 1 < task.units && is_regular ? rows_of_unit(task, scratch.keys, unit + 1)
                                                        : scratch.keys.from(groups);
     scratch.unit = unit;
@@ -74,7 +75,7 @@ inline TileParts parts_of_tile(const AttentionTask& task, int first, int keys) {
 }
 
 // Points scratch.keys and scratch.values at the rows of units [0, units) in the order in which
-// visit_runs() reads them. After the keys come the rows of the next tile.
+// visit_runs() reads them. In scratch.keys the rows of the next tile follow, for prefetching.
 inline void gather_runs(const AttentionTask& task, TileScratch& scratch, int first, int keys,
                         const TileParts& parts, int units) {
   const size_t row_bytes = static_cast<size_t>(task.head_dim) * size_of(task.kv_dtype);
@@ -111,21 +112,21 @@ struct RunStages {
   Add add;
 };
 
-// Computes the units of a regular tile, several together (task.units_together()): the keys of these
-// units in one block, then their keys in the next block, then the softmax of each unit, then the
-// values in the order of the keys. Memory is thus read in longer runs than one unit's part of a
-// block, and therefore faster. (Two threads of a Zen 5: one unit after the other reached 0.91 of
-// the rate of long runs with rows of 256 bytes in blocks of 64, or f32 in blocks of 32; it reached
-// 0.95 to 0.97 with blocks of 128, or f32 in blocks of 64.)
-// Scores and weights of a unit are [lanes][128] if `spread` is 0, else [128][spread] with spread >=
-// lanes.
+// Computes the units of a regular tile, task.units_together() of them at a time: the keys of these
+// units in the tile's first block, then their keys in the next block and so on, then the softmax of
+// each unit, then the values in the order of the keys. Memory is thus read in longer runs than one
+// unit's rows of a block, and therefore faster. (Measured with two threads of a Zen 5 and rows of
+// 256 bytes: in blocks of 64 tokens, reading one unit after the other reached 0.91 of the rate of
+// long runs; in blocks of 128 tokens it reached 0.95 to 0.97. f32 reached the same in blocks of
+// half as many tokens.) Scores and weights of a unit are [lanes][128] if `spread` is 0, else
+// [128][spread] with spread >= lanes.
 //   stages.score(scratch, keys)   scores of the first `keys` keys of scratch.keys
 //   stages.weigh(scratch)         turns the tile's scores into weights; updates m, n and corr
 //   stages.add(scratch, keys)     o = o * corr + p v with the first `keys` values
 template <typename Stages>
 void visit_runs(const AttentionTask& task, TileScratch& scratch, size_t q_bytes, int first,
                 int keys, int spread, const Stages& stages) {
-  // Factors of o for the later parts of a tile: the first part has corrected o already.
+  // Factors of o for all parts of a tile except the first one, which has corrected o already.
   alignas(64) static constexpr float kOnes[kFewLanes] = {1, 1, 1, 1, 1, 1, 1, 1};
   const TileParts parts = parts_of_tile(task, first, keys);
   const int lanes = task.unit_lanes(), most = task.units_together();
@@ -138,8 +139,8 @@ void visit_runs(const AttentionTask& task, TileScratch& scratch, size_t q_bytes,
     const int groups = units * keys / kRowGroup;
     const RowGroups all_keys = rows_of_unit(task, scratch.keys, first_unit);
     const RowGroups all_values = rows_of_unit(task, scratch.values, first_unit);
-    // The gathered addresses serve `units` units. If fewer are left, the next ones could lie beyond
-    // the block, so rows that were read already are given instead.
+    // The gathered addresses serve `units` units. If fewer units are left, the addresses of the
+    // next units could lie beyond the block, so `next` is then rows that were read already.
     const int left = task.units - first_unit - units;
     const RowGroups next = left >= units ? rows_of_unit(task, scratch.keys, first_unit + units)
                            : left > 0    ? all_keys

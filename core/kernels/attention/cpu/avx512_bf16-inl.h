@@ -17,7 +17,8 @@ constexpr float kSeen = -1e29f;  // a maximum above this comes from a visible ke
 inline __m512bh as_bh(__m512i bits) { return reinterpret_cast<__m512bh>(bits); }
 inline __m512i as_bits(__m512bh values) { return reinterpret_cast<__m512i>(values); }
 
-// 2^x for finite x <= 0 to 3e-6 relative, far below the rounding of the weights to bf16 (4e-3).
+// 2^x for finite x <= 0, with a relative error of at most 3e-6. The rounding of the weights to bf16
+// is far larger (4e-3).
 inline __m512 exp2_weight(__m512 x) {
   const __m512 whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   const __m512 r = _mm512_sub_ps(x, whole);
@@ -29,14 +30,14 @@ inline __m512 exp2_weight(__m512 x) {
   return _mm512_scalef_ps(y, whole);
 }
 
-// The maximum that scores are taken relative to: m_new, or 0 if no key was seen.
+// The maximum that is subtracted from scores: m_new, or 0 for a lane that has seen no key.
 inline __m512 safe_maximum(__m512 m_new) {
   const __mmask16 seen = _mm512_cmp_ps_mask(m_new, _mm512_set1_ps(kSeen), _CMP_GT_OQ);
   return _mm512_maskz_mov_ps(seen, m_new);
 }
 
-// exp2(m_old - m_safe); exactly 1 if the maximum did not grow, so that keys that a lane does not
-// see change none of its bits; 0 for a lane that had seen no key.
+// Returns exp2(m_old - m_safe). It is exactly 1 if the maximum did not grow, so keys that a lane
+// does not see change none of the lane's bits. It is 0 for a lane that had seen no key before.
 inline __m512 correction(__m512 m_old, __m512 m_safe) {
   const __mmask16 seen = _mm512_cmp_ps_mask(m_old, _mm512_set1_ps(kSeen), _CMP_GT_OQ);
   const __m512 factor = exp2_weight(_mm512_maskz_sub_ps(seen, m_old, m_safe));

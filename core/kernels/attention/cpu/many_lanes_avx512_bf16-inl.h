@@ -1,6 +1,6 @@
-// Shared by the two kernels for many lanes over bf16 keys, with AVX512-BF16 and with AMX: packing
-// queries, masks and the softmax. Include after `#pragma GCC target` has selected the instruction
-// sets.
+// Code that the two kernels for many lanes over bf16 keys share (AVX512-BF16 and AMX): it packs
+// queries, masks scores and computes the softmax. Include after `#pragma GCC target` has selected
+// the instruction sets.
 #pragma once
 
 #include "core/kernels/attention/cpu/avx512_bf16-inl.h"
@@ -78,8 +78,8 @@ void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_
   }
 }
 
-// Online softmax of scores[key][lane]; writes weights to p[key pair][lane]. Calls meanwhile() for
-// each pair of keys and vector of lanes.
+// Computes the online softmax of scores[key][lane] and writes the weights to p[key pair][lane].
+// Calls meanwhile() once for each pair of keys and vector of lanes.
 template <typename Layout, typename Meanwhile>
 void softmax_tile(const TileScratch& scratch, int first_lane, int vectors, int keys,
                   const float* top, Meanwhile&& meanwhile) {

@@ -11,8 +11,8 @@
 
 namespace reprise::kernels::cuda {
 
-// Each function runs the tasks of one launch, over caches of one type, on a device of `sms` SMs,
-// and has a source file of its own. Throws Error if the kernel cannot start.
+// Each function runs the tasks of one launch on a device of `sms` SMs, over caches of one dtype
+// (bf16 or f16). Each has a source file of its own. Throws Error if the kernel cannot start.
 void launch_bf16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
                        int32_t sms, cudaStream_t stream);
 void launch_f16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
@@ -21,7 +21,7 @@ void launch_f16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_
 // Query rows of one layer in device memory, after rotary embedding.
 struct DeviceQueries {
   const void* data = nullptr;  // element (row, head, c) at row * row_stride + head * head_dim + c
-  DType dtype = DType::kF32;   // any; rounded to the cache's type
+  DType dtype = DType::kF32;   // any; q is rounded to the cache's dtype
   int64_t row_stride = 0;      // elements, a multiple of 8; data is aligned to 16 bytes
 };
 
@@ -30,25 +30,26 @@ struct DeviceOutput {
   DType dtype = DType::kF32;  // any
 };
 
-// Made once; its memory is allocated at first use and kept, as in AttentionWorkspace on the CPU.
+// The attention of all steps on one device. Its memory is allocated at first use and kept, like
+// that of AttentionWorkspace on the CPU.
 class DeviceAttention {
  public:
   // Takes memory from the runtime, which must outlive it.
   explicit DeviceAttention(DeviceRuntime& runtime)
       : runtime_(runtime), arrays_(runtime), o_(runtime), m_(runtime), n_(runtime) {}
 
-  // Schedules a step and copies those parts of its arrays that differ from the last step's. Throws
-  // as StepSchedule::build() and DeviceRuntime::allocate() do.
+  // Schedules a step and copies the parts of the step's arrays that differ from those of the
+  // previous step. Throws as StepSchedule::build() and DeviceRuntime::allocate() do.
   void begin(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params,
              const GpuModel& gpu, RowResults results = RowResults::kFinished,
              const TileOverride& wanted = {});
 
-  // out = softmax(scale * q k^T + bias + mask) v for one layer of the step, as
-  // kernels::attention(). `stream` must be the stream of the runtime's copies.
+  // Computes out = softmax(scale * q k^T + bias + mask) v for one layer of the step, like
+  // kernels::attention(). `stream` must be the stream on which the runtime copies.
   void run(int64_t layer, const DeviceQueries& q, const DeviceOutput& out, cudaStream_t stream);
 
-  // The two halves of run(). run_parts() finishes the rows with a single part and leaves partial
-  // results of the others, laid out as kernels::Partials; merge_parts() merges these.
+  // The two halves of run(). run_parts() writes rows with a single part to `out` and leaves partial
+  // results of all other rows, laid out as in kernels::Partials; merge_parts() merges these.
   void run_parts(int64_t layer, const DeviceQueries& q, const DeviceOutput& out,
                  cudaStream_t stream);
   void merge_parts(const DeviceOutput& out, cudaStream_t stream);
@@ -56,9 +57,9 @@ class DeviceAttention {
   [[nodiscard]] const StepSchedule& schedule() const { return schedule_; }
   // [rows] row slots of the step's plan, in device memory.
   [[nodiscard]] const int64_t* row_slots() const { return image_.row_slots(arrays_.data()); }
-  // Appends everything besides the arguments that the launches of run() depend on: shapes, numbers
-  // of blocks and addresses. Steps with equal keys launch the same kernels; the contents of the
-  // arrays may differ.
+  // Appends to `key` everything except its arguments on which the launches of run() depend: shapes,
+  // numbers of blocks and addresses. Steps with equal keys launch the same kernels, even if the
+  // contents of their arrays differ.
   void append_key(std::vector<uint64_t>& key) const;
 
  private:

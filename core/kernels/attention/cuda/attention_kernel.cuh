@@ -41,10 +41,12 @@
 
 namespace reprise::kernels::cuda {
 
-// Results that the key warps of a block exchange in shared memory, in place of the ring.
+// Results that the key warps of a block exchange in shared memory. They take the memory of the
+// ring.
 template <class Tile>
 struct KeyWarpSums {
-  // A multiple of 16, plus 8 floats: the 16 threads of a half warp store pairs to all 32 banks.
+  // Floats from one lane's sums to the next: a multiple of 16 plus 8, so that the 16 threads of a
+  // half warp store pairs to all 32 banks.
   static constexpr int kPitch = Tile::kHeadDim + 8;
   static constexpr int kWarps = Tile::kKeyWarps;
 
@@ -72,7 +74,8 @@ __device__ __forceinline__ void leave_sums(const ThreadLane (&lanes)[2], int key
   }
 }
 
-// Merges the key warps of the block, two columns of a lane at a time. [ChunkAttention eq. 2]
+// Merges the results of the block's key warps, two columns of a lane at a time. [ChunkAttention eq.
+// 2]
 template <class Tile>
 __device__ __forceinline__ void merge_sums(const AttentionCall& call, const AttentionTask& task,
                                            int kv_head, const KeyWarpSums<Tile>& sums) {
@@ -98,13 +101,13 @@ __device__ __forceinline__ void merge_sums(const AttentionCall& call, const Atte
 }
 
 // Element offsets of the lane's row in the next two tiles to be copied. They are looked up two
-// tiles ahead, because a lookup may take longer than a tile.
+// tiles ahead, because a lookup may take longer than computing a tile.
 struct Places {
   int64_t next = 0, after_next = 0;
 };
 
-// Computes the tiles of keys one after the other: products, softmax, products. The copies of the
-// first kStages - 1 tiles have been started, and the next two tiles' places looked up.
+// Computes the tiles of keys one after the other: scores, softmax, sums of values. The caller has
+// started the copies of the first kStages - 1 tiles and looked up the places of the next two tiles.
 template <class Tile>
 __device__ __forceinline__ void compute_tiles(const AttentionCall& call, const AttentionTask& task,
                                               const TileCopies<Tile>& copies, Places places,
@@ -120,7 +123,7 @@ __device__ __forceinline__ void compute_tiles(const AttentionCall& call, const A
       copies.start(tile + kAhead, places.next);
       places = {places.after_next, copies.look_up(tile + kAhead + 2)};
     }
-    copy_async_commit();  // an empty group for each missing tile
+    copy_async_commit();  // an empty group if no tile is left to copy
     const T* const tile_keys = copies.stage_of(tile) + first * Tile::kPitch;
     WarpScores<Tile> scores;
     multiply_keys<Tile>(state, tile_keys, scores);
@@ -130,9 +133,9 @@ __device__ __forceinline__ void compute_tiles(const AttentionCall& call, const A
   }
 }
 
-// Grid: a block for each task of call.tasks and kv head, kv heads fastest because a paged block's
-// heads follow one another in memory. Block: Tile::kThreads. Dynamic shared memory:
-// Tile::kSharedBytes.
+// Grid: a block for each pair of a task of call.tasks and a kv head. Neighbouring blocks take the
+// kv heads of one task, because the heads of a paged block follow one another in memory. Block:
+// Tile::kThreads. Dynamic shared memory: Tile::kSharedBytes.
 template <class Tile>
 __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   let_next_kernel_begin();
@@ -145,8 +148,8 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   const int g = static_cast<int>(threadIdx.x) % kWarp / 4;
 
   const TileCopies<Tile> copies(call, task, kv_head);
-  // The first tiles are looked up and the queries loaded before the first copy, so that all of
-  // these loads are under way together.
+  // The first tiles' places are looked up, and the queries are loaded, before the first copy, so
+  // that all of these loads are under way together.
   constexpr int kStarted = Tile::kStages - 1;
   int64_t places[kStarted + 2] = {};
   if (copies.tiles > 0) {
@@ -186,7 +189,7 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   }
 }
 
-// Kernels for sm_90a are empty on other architectures, where nobody launches them.
+// On architectures other than sm_90a the kernels that need sm_90a are empty and never launched.
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     attention_kernel(AttentionCall call) {

@@ -1,5 +1,5 @@
-// Starts the compiled attention kernel that a launch of the schedule names. Included by one source
-// file for each cache type, so that these compile in parallel.
+// Starts the compiled attention kernel that a launch of the schedule names. One source file for
+// each cache dtype includes it, so that the kernels of the dtypes compile in parallel.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void with_shape(int shape, std::index_sequence<kIndices...>, Use&& use) {
 
 }  // namespace detail
 
-// T is the type of the caches; `sms` is the device's number of SMs.
+// T is the element type of the caches; `sms` is the device's number of SMs.
 template <typename T>
 void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim, int32_t sms,
                   cudaStream_t stream) {

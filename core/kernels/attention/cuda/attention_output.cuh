@@ -8,7 +8,7 @@
 
 namespace reprise::kernels::cuda {
 
-// The place of one lane's result, from column 0 on.
+// The place of column 0 of one lane's result.
 struct LaneOutput {
   int64_t element = 0;  // element of the output, or of the partial results
   int64_t entry = 0;    // entry of the partial results
@@ -34,14 +34,15 @@ __device__ __forceinline__ void store_pair(Out* to, float a, float b) {
   }
 }
 
-// The factor that finishes a lane's sums: 1 / n, or 1 for partial results. Computed once per lane,
-// because the compiler would divide for each column.
+// The factor by which a lane's sums are multiplied: 1 / n, or 1 for partial results. Callers
+// compute it once per lane, because the compiler would divide for each column.
 __device__ __forceinline__ float factor_of(const AttentionTask& task, float n) {
   if (task.is_alone == 0) return 1.0f;
   return n == 0.0f ? 0.0f : 1.0f / n;  // NaN is not 0, so it stays NaN
 }
 
-// Calls store(to) with the address of a lane's first column, finished or partial.
+// Calls store(address) with the address of a lane's first column, in the output or in the partial
+// results.
 template <typename Store>
 __device__ __forceinline__ void with_output(const AttentionCall& call, const AttentionTask& task,
                                             const LaneOutput& to, Store&& store) {
@@ -83,7 +84,7 @@ __device__ __forceinline__ LaneResults<Tile> results_of(const AttentionTask& tas
   return out;
 }
 
-// Stores the results of a block whose warps have separate lanes.
+// Stores the results of a block in which each warp has lanes of its own.
 template <class Tile>
 __device__ __forceinline__ void store_lanes(const AttentionCall& call, const AttentionTask& task,
                                             const ThreadLane (&lanes)[2],

@@ -11,7 +11,7 @@
 
 namespace reprise::kernels::cuda {
 
-// A divisor of many indices, prepared so that a division is a multiplication and a shift, because
+// A divisor of many indices, prepared so that a multiplication and a shift divide by it, because
 // the GPU has no instruction for integer division [Granlund and Montgomery, "Division by Invariant
 // Integers using Multiplication", fig. 4.1]. For all indices below 2^31
 //   index / value = (floor(index * multiplier / 2^32) + index) >> shift
@@ -46,15 +46,15 @@ struct AttentionTask {
   int32_t cache = 0;                     // index in AttentionCall::caches
   int32_t first_block = 0, skipped = 0;  // as in kv::Segment
   Divisor block_tokens;
-  int32_t is_alone = 0;     // 1: rows are finished in the output; 0: partial results are left
+  int32_t is_alone = 0;     // 1: writes rows to the output; 0: writes partial results
   int64_t first_entry = 0;  // entry of (the item's first row, head 0)
 
-  // `visible` of items without a mask: more than any number of keys; row numbers can be added to
-  // it.
+  // Value of `visible` for items without a mask: more than any number of keys, and small enough
+  // that adding a row number does not overflow.
   static constexpr int32_t kAllVisible = std::numeric_limits<int32_t>::max() / 2;
 };
 
-// The fields of kv::CacheView that differ between caches; strides in elements.
+// The fields of kv::CacheView that differ between caches. Strides are in elements.
 struct DeviceCache {
   const void* keys = nullptr;
   const void* values = nullptr;

@@ -16,9 +16,9 @@ namespace reprise::kernels::cuda {
 
 inline constexpr float kNothingSeen = -std::numeric_limits<float>::infinity();
 
-// Everything that must be known at compile time. T is the cache's type, in which keys, values,
-// queries and weights are multiplied. kMayHaveBias: scores may have ALiBi's term; the code for it
-// costs registers even where it does not run.
+// The sizes of a kernel that must be known at compile time. T is the cache's type, in which keys,
+// values, queries and weights are multiplied. kMayHaveBias: scores may have ALiBi's term; the code
+// that adds this term costs registers even if it never runs.
 template <typename T_, int kHeadDim_, int kShape, bool kMayHaveBias_ = true>
 struct AttentionTile {
   using T = T_;
@@ -35,7 +35,7 @@ struct AttentionTile {
   static constexpr bool kByWarpgroups = kTileShapes[kShape].by_warpgroups;
 
   static constexpr int kChunk = 8;                   // elements of a 16-byte copy
-  static constexpr int kChunks = kHeadDim / kChunk;  // of a row
+  static constexpr int kChunks = kHeadDim / kChunk;  // 16-byte copies of a row
   static constexpr int kPitch = kHeadDim + kChunk;   // distance between rows in shared memory
   static constexpr int kTileElements = kKeys * (kByWarpgroups ? kHeadDim : kPitch);
   static constexpr int kStageElements = 2 * kTileElements;  // keys, then values
@@ -50,8 +50,8 @@ struct AttentionTile {
                                     (kByWarpgroups ? kControlBytes : 0));
   static_assert(kTileShapes[kShape].has_head_dim(kHeadDim));
 
-  // Index of element (row, column) of a matrix of `rows` rows in shared memory; column is a
-  // multiple of kChunk. For warpgroups the matrix consists of panels of 64 columns, see
+  // Index of element (row, column) of a matrix of `rows` rows in shared memory; `column` is a
+  // multiple of kChunk. If kByWarpgroups, the matrix consists of panels of 64 columns, see
   // swizzled_matrix().
   __device__ static constexpr int at(int rows, int row, int column) {
     if (!kByWarpgroups) return row * kPitch + column;
@@ -70,7 +70,7 @@ __device__ __forceinline__ unsigned quotient(unsigned index, const Divisor& divi
 
 // ---- The lanes of a thread ----
 
-// A lane's row of the item, and its head among all query heads.
+// A lane's row, counted from the item's first row, and its head among all query heads.
 struct RowHead {
   int row = 0, head = 0;
 };
@@ -83,14 +83,14 @@ __device__ __forceinline__ RowHead row_head(const AttentionCall& call, const Att
                            row * call.group.value)};
 }
 
-// In the fragments of a product, thread (g, t) of a warp has rows g and g + 8: two lanes of the
-// tile.
+// One of the two lanes of a thread: in the fragments of a product, thread (g, t) of a warp has rows
+// g and g + 8.
 struct ThreadLane {
   int lane = 0;  // index in the tile
   int row = 0, head = 0;
   int low = 0, high = 0;  // keys [low, high) are seen; empty for lanes beyond the task's
-  int position = 0;       // of the lane's row; set only with a window or ALiBi
-  float slope = 0.0f;     // of ALiBi; rounded to bf16 if AttentionCall::alibi_is_rounded
+  int position = 0;       // position of the row; set only with a window or ALiBi
+  float slope = 0.0f;     // ALiBi slope; rounded to bf16 if AttentionCall::alibi_is_rounded
 };
 
 __device__ __forceinline__ float rounded_to_bf16(float x) {
@@ -135,7 +135,8 @@ template <class Tile>
 struct TaskKeys {
   using T = typename Tile::T;
 
-  // The place of an element in keys and in values: the block's offset, and the distance from it.
+  // The place of an element in keys and in values: the offset of its block, and its distance from
+  // the block's first element.
   struct Place {
     int64_t block = 0;
     int behind = 0;
@@ -143,7 +144,7 @@ struct TaskKeys {
     [[nodiscard]] __device__ __forceinline__ int64_t element() const { return block + behind; }
   };
 
-  const T *keys, *values;  // of the kv head, at block offset 0
+  const T *keys, *values;  // of the kv head, for block offset 0
   const int64_t* block_offsets;
   Divisor block_tokens;
   unsigned first_token;  // of the task's keys, counted from the first block's begin
@@ -170,9 +171,8 @@ struct TaskKeys {
 };
 
 // Copies a task's tiles of keys and values to a ring of stages in shared memory. Each warp copies
-// kRows rows of a tile. For each tile, its lanes look up the places of these rows, one
-// lane a row, long before the tile is copied: a lookup takes a division and a load that has to be
-// waited for.
+// kRows rows of a tile; each of its lanes looks up the place of one of these rows. It does so long
+// before the tile is copied, because a lookup takes a division and waits for a load.
 template <class Tile>
 struct TileCopies : TaskKeys<Tile> {
   using T = typename Tile::T;
@@ -186,7 +186,7 @@ struct TileCopies : TaskKeys<Tile> {
   static constexpr int kRounds = (kRows * kChunks + kWarp - 1) / kWarp;
 
   T* ring;
-  int row;  // the lane's, in a tile
+  int row;  // the row of a tile that the lane looks up
 
   __device__ __forceinline__ TileCopies(const AttentionCall& call, const AttentionTask& task,
                                         int kv_head)
@@ -206,13 +206,13 @@ struct TileCopies : TaskKeys<Tile> {
     return this->place_of(first_token + static_cast<unsigned>(key)).element();
   }
 
-  // Starts to copy a tile whose rows have been looked up. Rows beyond the task's keys become 0,
-  // since 0 * NaN would reach the sums.
+  // Starts to copy a tile; `place` is the result of look_up() for it. Rows beyond the task's keys
+  // become 0: their weight is 0, but 0 * NaN would make the sums NaN.
   __device__ __forceinline__ void start(int tile, int64_t place) const {
     const int warp = static_cast<int>(threadIdx.x) / kWarp;
     const unsigned lane = threadIdx.x % kWarp;
     T* const stage = stage_of(tile);
-    const int left = num_keys - tile * Tile::kKeys - warp * kRows;  // of the warp's rows
+    const int left = num_keys - tile * Tile::kKeys - warp * kRows;  // keys from the warp's row 0 on
     REPRISE_UNROLL
     for (unsigned round = 0; round < kRounds; ++round) {
       const unsigned i = lane + round * kWarp;
@@ -228,7 +228,8 @@ struct TileCopies : TaskKeys<Tile> {
   }
 };
 
-// Converts eight elements of queries from Q, loaded as one or two words of 16 bytes, to T.
+// Converts eight elements of a query from Q to T. Q's elements were loaded as one or two words of
+// 16 bytes.
 template <typename T, typename Q>
 __device__ __forceinline__ uint4 queries_as(const uint4 (&words)[2]) {
   if constexpr (std::is_same_v<Q, T>) {
@@ -262,9 +263,9 @@ __device__ __forceinline__ void with_dtype(DType dtype, Use&& use) {
   }
 }
 
-// A thread's share of the queries that kThreads threads copy to shared memory: kLanes lanes of the
-// tile from first_lane on, rounded to T, 0 for lanes beyond the task's. `thread` is this thread's
-// number. Queries are loaded long before they are stored.
+// The queries that one of kThreads threads copies to shared memory, rounded to T. Together the
+// threads copy kLanes lanes of the tile, from first_lane on; lanes beyond the task's become 0.
+// `thread` is this thread's number, from 0. Queries are loaded long before they are stored.
 template <class Tile, int kLanes = Tile::kLanes, int kThreads = Tile::kThreads>
 struct QueryCopies {
   static constexpr unsigned kChunks = Tile::kChunks;
@@ -282,7 +283,8 @@ struct QueryCopies {
     return static_cast<int>((thread + static_cast<unsigned>(round * kThreads)) % kChunks) *
            Tile::kChunk;
   }
-  // Loads the queries. A lane beyond the task's loads those of the last lane.
+  // Loads the queries. For a lane beyond the task's lanes, loads the queries of the task's last
+  // lane.
   __device__ __forceinline__ void load(const AttentionCall& call, const AttentionTask& task,
                                        int kv_head) {
     with_dtype(call.q_dtype, [&](auto zero) {
@@ -316,11 +318,11 @@ struct QueryCopies {
 // ---- Products and softmax of one warp: 16 lanes, kWarpKeys keys at a time ----
 
 // The running softmax: m is the largest score so far in units of log2, n the sum of the weights
-// 2^(score - m), o the sum of the values times their weights [ChunkAttention §3.2, eq. 1]. n is
-// this thread's share: it covers the keys whose scores the thread holds.
+// 2^(score - m), o the sum of the values times their weights [ChunkAttention §3.2, eq. 1]. n sums
+// only the weights that this thread holds.
 template <class Tile>
 struct WarpState {
-  // Fragments `a` of the queries; warpgroups read these from shared memory instead.
+  // Fragments `a` of the queries. Warpgroups read queries from shared memory instead.
   uint32_t q[Tile::kByWarpgroups ? 1 : Tile::kHeadDim / 16][4];
   float o[Tile::kHeadDim / 8][4];  // fragments `c`
   float m[2], n[2];                // the thread's two lanes
@@ -329,7 +331,8 @@ struct WarpState {
 template <class Tile>
 using WarpScores = float[Tile::kWarpKeys / 8][4];  // fragments `c`: lanes x keys
 
-// `queries` come from QueryCopies; `first` is the warp's first lane in them.
+// Loads the warp's query fragments. QueryCopies wrote `queries`; `first` is the warp's first lane
+// among them.
 template <class Tile>
 __device__ __forceinline__ void load_queries(WarpState<Tile>& state,
                                              const typename Tile::T* queries, int first) {
@@ -341,7 +344,7 @@ __device__ __forceinline__ void load_queries(WarpState<Tile>& state,
                      queries + Tile::at(Tile::kLanes, first + lane % 16, 16 * k + lane / 16 * 8));
 }
 
-// Sets m and n to their values before any score.
+// Sets m and n for lanes that have seen no key yet.
 template <class Tile>
 __device__ __forceinline__ void begin_softmax(WarpState<Tile>& state) {
   REPRISE_UNROLL
@@ -361,9 +364,9 @@ __device__ __forceinline__ void begin_state(WarpState<Tile>& state) {
   begin_softmax<Tile>(state);
 }
 
-// scores = q k^T. B(k, n) of the product is dimension k of key n, so the keys' rows are the rows of
-// B's transpose. Four matrices at a time are two fragments: dimensions 0-7 and 8-15 of keys 0-7,
-// then of keys 8-15.
+// Computes scores = q k^T. B(k, n) of the product is dimension k of key n, so the keys' rows are
+// the rows of B's transpose. Four matrices are loaded at a time, two fragments `b`: dimensions 0-7
+// and 8-15 of keys 0-7, then of keys 8-15.
 template <class Tile>
 __device__ __forceinline__ void multiply_keys(const WarpState<Tile>& state,
                                               const typename Tile::T* keys,
@@ -388,8 +391,8 @@ __device__ __forceinline__ void multiply_keys(const WarpState<Tile>& state,
   }
 }
 
-// Starts scores = q k^T by the warpgroup, whose first lane is at `queries` in the panels that
-// QueryCopies wrote. Groups of 8 lanes or keys are 8 rows apart.
+// Starts scores = q k^T, computed by the whole warpgroup. `queries` points to the warpgroup's first
+// lane in the panels that QueryCopies wrote. Groups of 8 lanes or of 8 keys are 8 rows apart.
 template <class Tile>
 __device__ __forceinline__ void start_keys(const typename Tile::T* queries,
                                            const typename Tile::T* keys, WarpScores<Tile>& scores) {
@@ -407,9 +410,9 @@ __device__ __forceinline__ void start_keys(const typename Tile::T* queries,
                                      moved_matrix<T>(b, in_panels(Tile::kKeys, 16 * k)));
 }
 
-// Turns products into scores in units of log2, with bias. Without kMayHaveBias they stay products,
-// which weigh_scores() scales. A key that a lane does not see gets -inf. `first` is the index of
-// the warp's first key.
+// Turns the products q k^T into scores in units of log2, with bias. Without kMayHaveBias, `scores`
+// stay products, which weigh_scores() scales. Keys that a lane does not see get -inf. `first` is
+// the index of the warp's first key.
 template <class Tile>
 __device__ __forceinline__ void finish_scores(const AttentionCall& call, const AttentionTask& task,
                                               const ThreadLane (&lanes)[2], int first,
@@ -444,24 +447,26 @@ __device__ __forceinline__ void finish_scores(const AttentionCall& call, const A
   }
 }
 
-// Number of parts in which a thread sums, or takes the maximum of, a lane's scores; the parts do
-// not wait for each other.
+// Number of independent chains of additions, or of maxima, into which a thread divides a lane's
+// scores, so that an operation need not wait for the one before it.
 inline constexpr int kChains = 4;
 
-// Combines the values of the four threads that share a lane.
+// Combines the values of the four threads that share a lane; each of them gets the result.
 template <typename Combine>
 __device__ __forceinline__ float over_quad(float x, Combine&& combine) {
   x = combine(x, __shfl_xor_sync(kAllLanes, x, 1));
   return combine(x, __shfl_xor_sync(kAllLanes, x, 2));
 }
 
-// If |m| is below this bound, product * scale - m is computed with one rounding: where it should be
-// 0, it is less than 1. For a larger m the scaled product is rounded first, as m was.
+// If |m| is below this bound, product * scale - m is computed with a single rounding. For the key
+// of the largest score, whose exact difference is 0, the result is then below 1. For a larger |m|
+// the scaled product is rounded before the subtraction, as m was.
 inline constexpr float kFusedBelow = 0x1p24f;
 
-// Raises m to the tile's scores, turns these into weights 2^(score - m) and adds them to n.
-// Returns, for each of the thread's lanes, the factor of the sums so far. A NaN does not become m,
-// but its weight is NaN and stays in n and o.
+// Raises m to the largest score of the tile, turns the scores into weights 2^(score - m) and adds
+// the weights to n. Returns, for each of the thread's two lanes, the factor by which the sums so
+// far must be multiplied. A score that is NaN does not become m, but its weight is NaN, which stays
+// in n and o.
 template <class Tile>
 __device__ __forceinline__ float2 weigh_scores(const AttentionCall& call, WarpState<Tile>& state,
                                                WarpScores<Tile>& scores) {
@@ -478,7 +483,7 @@ __device__ __forceinline__ float2 weigh_scores(const AttentionCall& call, WarpSt
     const float m = scale * over_quad(fmaxf(fmaxf(ms[0], ms[1]), fmaxf(ms[2], ms[3])),
                                       [](float a, float b) { return fmaxf(a, b); });
     const float raised = fmaxf(state.m[i], m);
-    bases[i] = raised == kNothingSeen ? 0.0f : raised;  // -inf - -inf would be NaN
+    bases[i] = raised == kNothingSeen ? 0.0f : raised;  // because -inf - -inf is NaN
     corrections[i] = exp2_approx(state.m[i] - bases[i]);
     state.m[i] = raised;
   }
@@ -506,7 +511,7 @@ __device__ __forceinline__ float2 weigh_scores(const AttentionCall& call, WarpSt
   return {corrections[0], corrections[1]};
 }
 
-// Scales o by the corrections, if any lane of the warp has raised its m.
+// Multiplies o by the corrections if any lane of the warp has raised its m.
 template <class Tile>
 __device__ __forceinline__ void correct_sums(WarpState<Tile>& state, float2 corrections) {
   if (__all_sync(kAllLanes, corrections.x == 1.0f && corrections.y == 1.0f)) return;
@@ -533,7 +538,8 @@ __device__ __forceinline__ void round_weights(const WarpScores<Tile>& weights, i
   a[3] = pack_pair<T>(right[2], right[3]);
 }
 
-// o += weights v. B(k, n) is dimension n of key k, so the values' rows are B's rows.
+// Computes o += weights v. B(k, n) of the product is dimension n of key k, so the values' rows are
+// B's rows.
 template <class Tile>
 __device__ __forceinline__ void multiply_values(WarpState<Tile>& state,
                                                 const WarpScores<Tile>& weights,
@@ -560,8 +566,8 @@ __device__ __forceinline__ void multiply_values(WarpState<Tile>& state,
 template <class Tile>
 using WarpWeights = uint32_t[Tile::kWarpKeys / 16][4];
 
-// Starts o += weights v by the warpgroup, or o = weights v: panels of 64 dimensions are kKeys rows
-// apart, groups of 8 keys 8 rows.
+// Starts o += weights v, or o = weights v, computed by the whole warpgroup. Panels of 64 dimensions
+// are kKeys rows apart; groups of 8 keys are 8 rows apart.
 template <class Tile>
 __device__ __forceinline__ void start_values(WarpState<Tile>& state,
                                              const WarpWeights<Tile>& weights,

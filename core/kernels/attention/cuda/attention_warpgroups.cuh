@@ -1,8 +1,8 @@
 // The attention kernel for shapes by_warpgroups (sm_90a): one warpgroup copies, two multiply and
 // compute softmax.
 //
-// A block stays on its SM and takes one task and kv head after the other, so that the first tiles
-// of the next task arrive while the last one is finished.
+// A block stays on its SM and computes one pair of a task and a kv head after the other, so that
+// the first tiles of the next task arrive while the current task is finished.
 //
 //   producer   copies the keys and the values of tiles to two rings of kStages tiles each, and the
 //              tasks themselves to a ring, as far ahead as the rings allow.
@@ -22,11 +22,12 @@ namespace reprise::kernels::cuda {
 
 inline constexpr int kWarpsOfGroup = 4, kConsumers = 2;
 inline constexpr int kGroupThreads = kWarpsOfGroup * kWarp;
-// Registers of a thread. Each has 168 when the block starts.
+// Registers of each thread of the producer and of a consumer. When the block starts, every thread
+// has 168.
 inline constexpr int kProducerRegisters = 56, kConsumerRegisters = 224;
 
-// A place in a ring of stages. `round` counts the turns round the ring and selects the phase of the
-// stage's barriers.
+// A place in a ring of stages. `round` counts how often the ring has been passed, and selects the
+// phase of the stage's barriers.
 template <int kStages>
 struct RingPlace {
   int stage = 0;
@@ -39,17 +40,17 @@ struct RingPlace {
   }
 };
 
-// Shared memory behind the queries.
+// Barriers and tasks in shared memory, after the queries.
 template <class Tile>
 struct WarpgroupControl {
-  // The results of the first task are being stored, the second is being computed, and the copies of
-  // the third trigger the reports of the second's copies.
+  // Three tasks are in use at once: the results of the first are being stored, the second is being
+  // computed, and starting the copies of the third reports the copies of the second as finished.
   static constexpr int kTasks = 3;
   struct Stage {
     SharedBarrier full, empty;
   };
   Stage keys[Tile::kStages], values[Tile::kStages], task[kTasks];
-  SharedBarrier own[kConsumers];   // a consumer's threads wait for each other
+  SharedBarrier own[kConsumers];   // the threads of one consumer wait for each other
   SharedBarrier turn[kConsumers];  // consumer i may start products; the other one arrives
   AttentionTask tasks[kTasks];
 
@@ -86,7 +87,7 @@ struct WarpgroupMemory {
 };
 
 // The (task, kv head) pairs of a block, one in each round. Tasks are sorted by length, so every
-// second round is dealt out backwards.
+// second round gives the pairs to the blocks in reverse order, which evens out their work.
 struct BlockWork {
   int round = 0;
 
@@ -106,7 +107,8 @@ __device__ __forceinline__ void warp_arrive(SharedBarrier& barrier) {
 // Reports the producer's finished copies to their `full` barriers. Copies finish in the order in
 // which they were started. A copy is reported once kLag later copies have been started, or at the
 // end, because an earlier report would have to wait for the copy. A kLag above four would deadlock:
-// the report that lets a consumer free a stage would come after the next copy into that stage.
+// a stage would be reported as full only after the next copy into it, which waits until consumers
+// have freed the stage.
 struct CopyReports {
   static constexpr int kLag = 2;
   SharedBarrier* waiting[kLag] = {};
@@ -135,10 +137,10 @@ struct CopyReports {
   }
 };
 
-// Copies the keys or the values of a task's tiles, by the producer's warps: kRows rows each. A lane
-// looks up places long before they are used. If the block size is a multiple of kGroup, kGroup
-// tokens that begin at a multiple of kGroup lie together in one block, so a lane looks up one place
-// for them; otherwise one for each row.
+// Copies the keys or the values of a task's tiles. Each of the producer's warps copies kRows rows.
+// Lanes look up places long before they are used. If the block size is a multiple of kGroup, kGroup
+// tokens that begin at a multiple of kGroup lie together in one block, so one lookup serves all of
+// them. Otherwise each row has a lookup of its own.
 template <class Tile>
 struct HalfTileCopies : TaskKeys<Tile> {
   using T = typename Tile::T;
@@ -159,8 +161,8 @@ struct HalfTileCopies : TaskKeys<Tile> {
       : Keys(call, task, kv_head),
         has_groups(first_token % kGroup == 0 && block_tokens.value % kGroup == 0) {}
 
-  // The place of the lane's row of a tile, or of the row's group. Rows beyond the task's keys get
-  // the last key's place; the task must have a key.
+  // Returns the place of the row of a tile, or of the group of rows, that this lane looks up. Rows
+  // beyond the task's keys get the last key's place; the task must have a key.
   __device__ __forceinline__ Place look_up(int tile) const {
     const int lane = static_cast<int>(threadIdx.x % kWarp);
     const int row = first_row() + (has_groups ? lane * kGroup % kRows : lane);
@@ -170,10 +172,11 @@ struct HalfTileCopies : TaskKeys<Tile> {
     return this->place_of(token);
   }
 
-  // Starts to copy. Rows beyond the task's keys become 0, since 0 * NaN would reach the sums.
+  // Starts to copy the warp's rows of a tile. Rows beyond the task's keys become 0: their weight is
+  // 0, but 0 * NaN would make the sums NaN.
   __device__ __forceinline__ void start(int tile, const Place& place, const T* from, T* to) const {
     const int64_t element = place.element();
-    const int left = num_keys - tile * Tile::kKeys - first_row();  // of the warp's rows
+    const int left = num_keys - tile * Tile::kKeys - first_row();  // keys from the warp's row 0 on
     from += column();
     if (!has_groups) {
       start_rows(element, left, from, to);
@@ -188,7 +191,7 @@ struct HalfTileCopies : TaskKeys<Tile> {
   static __device__ __forceinline__ int first_row() {
     return static_cast<int>(threadIdx.x) / kWarp * kRows;
   }
-  // The lane's row among those that are copied with one instruction, and its first column.
+  // The lane's row among the rows that one instruction copies; column() is the lane's first column.
   static __device__ __forceinline__ int row() {
     return static_cast<int>(threadIdx.x % kWarp / Tile::kChunks);
   }
@@ -237,19 +240,20 @@ __device__ __forceinline__ void produce(const AttentionCall& call) {
   for (BlockWork work; work.index() < call.work; ++work.round, slot.advance()) {
     const AttentionTask& task = call.tasks[work.index() / call.kv_heads];
     const Copies copies(call, task, work.index() % call.kv_heads);
-    // `now`: places of the tile whose values are copied next. `next`: places of the tile after it,
-    // whose keys are copied before those values.
+    // `now`: places of the tile whose values are copied next. `next`: places of the tile after that
+    // one; its keys are copied before the values of `now`.
     typename Copies::Place now, next;
     if (copies.tiles > 0) next = copies.look_up(0);
     barrier_wait(&control.task[slot.stage].empty, slot.round ^ 1);
     if (threadIdx.x == 0) control.tasks[slot.stage] = task;
-    // All warps arrive: a task without keys could otherwise be over before each warp has waited.
+    // All warps arrive: otherwise a task without keys could be over before every warp has waited
+    // for its slot.
     warp_arrive(control.task[slot.stage].full);
     if (task.lanes == 0 || copies.tiles == 0) {
       reports.finish();  // nothing follows that would push them out
       continue;
     }
-    if (!may_read) await_previous_kernels();  // the schedule was ready before them
+    if (!may_read) await_previous_kernels();  // the schedule was complete before these kernels
     may_read = true;
     const auto copy = [&](auto& place, auto& stages, int tile, const auto& rows, const T* from,
                           T* to) {
@@ -287,7 +291,7 @@ struct Consumer {
   __device__ __forceinline__ Consumer(const AttentionCall& of_call, int of_number)
       : call(of_call), number(of_number) {}
 
-  // Waits until all of the warpgroup's threads have come here.
+  // Waits until all threads of the warpgroup have called meet().
   __device__ __forceinline__ void meet() {
     SharedBarrier& own = memory.control().own[number];
     warp_arrive(own);
@@ -295,8 +299,8 @@ struct Consumer {
     own_round ^= 1;
   }
 
-  // The consumers start products in turns, so that one multiplies while the other computes its
-  // softmax. The first turn is number 0's.
+  // The two consumers start products in turns, so that one multiplies while the other computes its
+  // softmax. Consumer 0 has the first turn.
   __device__ __forceinline__ void take_turn() {
     barrier_wait(&memory.control().turn[number], turn_round ^ (number == 0 ? 1u : 0u));
     turn_round ^= 1;
@@ -308,7 +312,7 @@ struct Consumer {
     return memory.queries() + first_lane() * Tile::kPanel;
   }
 
-  // Starts the products of the next tile's keys with the queries.
+  // Starts scores = q k^T for the next tile of keys.
   __device__ __forceinline__ void begin_keys(WarpScores<Tile>& scores) {
     barrier_wait(&memory.control().keys[keys.stage].full, keys.round);
     start_keys<Tile>(own_queries(), memory.keys(keys.stage), scores);
@@ -318,7 +322,7 @@ struct Consumer {
     warp_arrive(memory.control().keys[keys.stage].empty);
     keys.advance();
   }
-  // Starts o += weights v for the tile whose weights are known, or o = weights v if `are_first`.
+  // Starts o += weights v for the tile to which `weights` belong, or o = weights v if `are_first`.
   __device__ __forceinline__ void begin_values(WarpState<Tile>& state,
                                                const WarpWeights<Tile>& weights, bool are_first) {
     barrier_wait(&memory.control().values[values.stage].full, values.round);
@@ -342,8 +346,8 @@ struct Consumer {
     return (task.end_key - task.first_key + Tile::kKeys - 1) / Tile::kKeys;
   }
 
-  // Computes a task's tiles up to the weights of the last one. The products for the first tile's
-  // scores have been started.
+  // Computes a task's tiles up to the weights of the last tile. The caller has started the products
+  // for the first tile's scores.
   __device__ __forceinline__ void compute(const AttentionTask& task, const ThreadLane (&lanes)[2],
                                           WarpScores<Tile>& scores, WarpWeights<Tile>& weights,
                                           WarpState<Tile>& state) {
@@ -370,12 +374,12 @@ struct Consumer {
   }
 };
 
-// The tasks of a consumer, one after the other, as the producer announces them.
+// Iterates over the tasks of a consumer, in the order in which the producer announces them.
 template <class Tile>
 struct TaskQueue {
   const AttentionCall& call;
   WarpgroupControl<Tile>& control;
-  int first_lane;  // of the consumer
+  int first_lane;  // the consumer's first lane
   BlockWork work;
   RingPlace<WarpgroupControl<Tile>::kTasks> slot;
 
@@ -407,9 +411,9 @@ struct TaskQueue {
     return task().lanes > 0 && task().first_key < task().end_key;
   }
 
-  // Goes on to the next task that has keys, and finishes those that have none. Returns false if no
-  // task is left. The consumer must have freed all earlier tasks: a task's slot is needed for the
-  // third task after it.
+  // Goes on to the next task that has keys, and finishes tasks that have none on the way. Returns
+  // false if no task is left. The consumer must have freed all earlier tasks, because the third
+  // task after a task uses the same slot.
   __device__ __forceinline__ bool find() {
     for (; work.index() < call.work; advance()) {
       if (has_keys()) return true;
@@ -426,9 +430,9 @@ struct TaskQueue {
   }
 };
 
-// Runs the tasks of a consumer. If the next task has keys, its queries are brought while the last
-// values of the current task are added, and its first scores are multiplied while the results of
-// the current task are stored.
+// Runs the tasks of a consumer. If the next task has keys, its queries are copied while the last
+// values of the current task are added, and the products for its first scores run while the results
+// of the current task are stored.
 template <class Tile>
 __device__ __forceinline__ void consume(const AttentionCall& call) {
   using Own = Consumer<Tile>;

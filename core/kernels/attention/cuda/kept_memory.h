@@ -8,7 +8,7 @@
 
 namespace reprise::kernels::cuda {
 
-// Memory of the runtime's pool, within its budget. The runtime must outlive it.
+// Memory from the runtime's pool, within the pool's budget. The runtime must outlive this object.
 class KeptMemory {
  public:
   explicit KeptMemory(DeviceRuntime& runtime) : runtime_(runtime) {}
@@ -16,8 +16,8 @@ class KeptMemory {
   KeptMemory& operator=(const KeptMemory&) = delete;
   ~KeptMemory() { release(); }
 
-  // Makes room for at least `bytes`; growing discards the content. Throws as
-  // DeviceRuntime::allocate() does.
+  // Makes room for at least `bytes` bytes; growing discards the content. Throws what
+  // DeviceRuntime::allocate() throws.
   void reserve(size_t bytes) {
     if (bytes <= bytes_) return;
     release();

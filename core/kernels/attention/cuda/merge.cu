@@ -34,14 +34,14 @@ struct Columns<4> {
   }
 };
 
-// One part for each lane: where its results are, and its weight.
+// The part that a lane of the warp weighs: the entry of its results, and its weight.
 struct LanePart {
   int64_t entry = 0;
   float weight = 0.0f;
 };
 
-// Adds a warp's parts, of which `count` have a weight, to the sums of columns `column` and
-// following; kAtOnce of them are being loaded at a time.
+// Adds the parts of a warp's lanes, of which `count` have a weight, to the sums of kColumns columns
+// from `column` on. Loads kAtOnce parts at a time.
 template <int kColumns>
 __device__ __forceinline__ void add_parts(const MergeCall& call, const LanePart& part, int count,
                                           int64_t column, float (&sums)[kColumns]) {
@@ -64,10 +64,9 @@ __device__ __forceinline__ void add_parts(const MergeCall& call, const LanePart&
   }
 }
 
-// Grid: merged * heads (row, head), 4 warps a block for 4 of them. A lane computes the weight of
-// one part in 32, and has kColumns columns of the row. Reads parts * (head_dim + 2) floats from
-// memory or L2, where they were just written, and writes head_dim elements: bandwidth is the
-// limit.
+// Grid: a warp for each (merged row, head), 4 warps a block. A lane computes the weights of every
+// 32nd part, and has kColumns columns of the row. A warp reads parts * (head_dim + 2) floats, which
+// have just been written, from memory or L2, and writes head_dim elements: bandwidth is the limit.
 template <typename Out, int kColumns>
 __global__ void __launch_bounds__(kThreads) merge_rows(const MergeCall call) {
   let_next_kernel_begin();

@@ -12,8 +12,9 @@ namespace reprise::kernels::cuda {
 // kernels::merge_partials() with device pointers:
 //   out = sum_i exp(m_i - m) o_i / sum_i exp(m_i - m) n_i, m = max_i m_i  [ChunkAttention eq. 2;
 //   RelayAttention eq. 7]
-// for each merged row and head. A row without parts, or whose parts saw no key (n = 0), becomes 0;
-// o is ignored for a part that saw no key. Other rows are not changed.
+// for each merged row and head. A row that has no parts, or only parts that saw no key (n = 0),
+// becomes 0. The o of a part that saw no key is ignored. Rows that are not in `rows` are not
+// changed.
 struct MergeCall {
   const int32_t* rows = nullptr;     // [merged]  rows of out; -1: padding, nothing is written
   const int32_t* begin = nullptr;    // [merged + 1]  CSR into entries

@@ -7,7 +7,7 @@
 namespace reprise::kernels::cuda {
 namespace {
 
-// The number of visible (row, key) pairs of the item.
+// Returns the number of (row, key) pairs of the item whose row sees the key.
 int64_t visible_pairs(const kv::AttentionPlan& plan, const kv::WorkItem& item, int64_t window) {
   int64_t pairs = 0;
   for (int32_t row = item.first_row; row < item.end_row; ++row)

@@ -1,5 +1,5 @@
-// A lower bound for the time of a step's attention on a GPU, from the bytes, products and
-// exponentials of the plan or of its tiles.
+// A lower bound for the time of a step's attention on a GPU. It follows from the bytes, products
+// and exponentials that the plan, or its division into tiles, requires.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,19 @@ struct GpuModel {
   int64_t shared_bytes = 0;        // shared memory of an SM
   int64_t shared_block_bytes = 0;  // most shared memory that one block may use
   int64_t l2_bytes = 0;
-  // Products by warpgroups: compute capability 9.0 and a program with code for sm_90a.
+  // True if kernels may multiply by warpgroups: compute capability 9.0, and a program with code for
+  // sm_90a.
   bool has_warpgroups = false;
 
-  // 2^x: 16 results per clock and SM (programming guide, "Arithmetic Instructions").
+  // Rate of 2^x: 16 results per clock and SM (programming guide, "Arithmetic Instructions").
   [[nodiscard]] double exponentials_per_us() const { return 16.0 * sms * clock_ghz * 1e3; }
-  // L2: 5120 bytes per clock on A100 (white paper). No rate is published for H100; an H200 read
-  // 5313 GB/s from half of its L2 (`reprise probe`).
+  // Rate of L2: 5120 bytes per clock on A100 (white paper). No rate is published for H100, so its
+  // rate is the 5313 GB/s at which an H200 read data of half the size of its L2 (`reprise probe`).
   [[nodiscard]] double l2_bytes_per_us() const {
     return architecture == Architecture::kSm80 ? 5120.0 * clock_ghz * 1e3 : 5313e3;
   }
-  // Shared memory: 32 banks of 4 bytes per clock and SM (programming guide, "Shared Memory").
+  // Rate of shared memory: 32 banks of 4 bytes per clock and SM (programming guide, "Shared
+  // Memory").
   [[nodiscard]] double shared_bytes_per_us() const { return 128.0 * sms * clock_ghz * 1e3; }
   [[nodiscard]] double dram_bytes_per_us() const { return dram_gb_s * 1e3; }
   [[nodiscard]] double flops_per_us() const { return half_tflop_s * 1e6; }
@@ -71,10 +73,10 @@ inline constexpr GpuModel kH200 = {.name = "H200",
                                    .l2_bytes = 50 << 20,
                                    .has_warpgroups = true};
 
-// The model of a device, by the facts that the CUDA runtime reports, with the device's own `sms`.
-// Devices without a model above get the A100's (compute capability 8.x, with less shared memory
-// above 8.0) or the H100's. Throws Error below 8.0, which lacks cp.async and the products of the
-// kernels.
+// Returns the model of a device by facts that the CUDA runtime reports, with the device's own
+// number `sms`. A device without a model above gets the model of the A100 (compute capability 8.x,
+// with less shared memory above 8.0) or of the H100 (later ones). Throws Error for a compute
+// capability below 8.0, which lacks cp.async and the kernels' matrix products.
 GpuModel gpu_model(std::string_view device_name, int major, int minor, int sms);
 
 // Data and operations of one layer's attention.
@@ -92,19 +94,20 @@ struct AttentionWork {
   }
 };
 
-// Dtypes of queries and output; the cache's dtypes are the plan's.
+// Dtypes of queries and output. The plan has the dtypes of the caches.
 struct WorkDtypes {
   DType query = DType::kBF16;
   DType output = DType::kBF16;
 };
 
-// The work of any kernel for the plan: every item's visible keys and values read once; queries and
-// output once; 4 head_dim FLOPs and one exponential for each visible (row, head, key). Includes no
-// partial results.
+// The work that no kernel can avoid: reading every item's visible keys and values once, reading
+// queries and writing the output once, and 4 head_dim FLOPs and one exponential for each visible
+// (row, head, key). Includes no partial results.
 AttentionWork least_work(const kv::AttentionPlan& plan, int64_t heads,
                          const AttentionParams& params, const WorkDtypes& dtypes = {});
 
-// The time that each limit takes by itself. The lower bound is the longest of them.
+// The time of the work if only one limit counted, for each limit. The lower bound is the longest of
+// these times.
 struct Roofline {
   double memory_us = 0, l2_us = 0, product_us = 0, exponential_us = 0;
 

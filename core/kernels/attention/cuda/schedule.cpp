@@ -54,7 +54,8 @@ ItemLoad load_of(const kv::AttentionPlan& plan, const kv::WorkItem& item, int64_
   const KeyRange first = seen_keys(plan, item, item.first_row, item.first_row + 1, window);
   const KeyRange last = seen_keys(plan, item, item.end_row - 1, item.end_row, window);
   return {.lanes = (item.end_row - item.first_row) * group,
-          // The number of visible keys changes evenly along the rows of an item.
+          // The average of the first and the last row, because the number of visible keys changes
+          // evenly along an item's rows.
           .mean_keys = 0.5 * static_cast<double>(first.count() + last.count()),
           .key_tiles = ceil_div(segment.skipped + seen.end, kKeyTile) -
                        (segment.skipped + seen.first) / kKeyTile};
@@ -114,8 +115,8 @@ class TaskWriter {
             .first_entry = part.first_entry};
   }
 
-  // Sorts tasks by launch; within a launch the longest first, because all wait for one that begins
-  // late.
+  // Sorts tasks by launch. Within a launch the longest tasks come first, because the launch would
+  // wait for a long task that begins late.
   void sort() {
     const auto key = [&](size_t i) {
       return std::tuple(places_[i].shape, places_[i].dtype,
@@ -248,7 +249,8 @@ void ScheduleImage::set(const StepSchedule& schedule, const kv::AttentionPlan& p
   call_ = {.heads = static_cast<int32_t>(schedule.cut.heads),
            .kv_heads = static_cast<int32_t>(plan.kv_heads()),
            .group = Divisor::of(static_cast<int32_t>(schedule.cut.heads / plan.kv_heads())),
-           // Larger than any distance of positions; positions can be added to it.
+           // At most a value that exceeds any distance between positions, and to which positions
+           // can be added without overflow.
            .window = static_cast<int32_t>(
                std::min<int64_t>(params.window, std::numeric_limits<int32_t>::max() / 2)),
            .scale_log2 = static_cast<float>(params.scale * kLog2E),

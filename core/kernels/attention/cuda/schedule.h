@@ -22,9 +22,9 @@ struct TileLaunch {
   int32_t first_task = 0, end_task = 0;
 };
 
-// Computed once for a step from its plan; every layer uses it.
+// The schedule of a step, built once from the step's plan and used by every layer.
 struct StepSchedule {
-  AttentionSchedule cut;             // the parts and how they are merged; has no tasks
+  AttentionSchedule cut;             // parts, and which entries are merged; no tasks
   std::vector<AttentionTask> tasks;  // grouped by launch, those with most keys first
   std::vector<TileLaunch> launches;  // in the order of kTileShapes, then of dtype
   double estimate_us = 0.0;          // estimated time of one layer's attention, see tiles.h
@@ -37,28 +37,29 @@ struct StepSchedule {
              const TileOverride& wanted = {});
 };
 
-// The work of the step with its tiles: keys that each lane tile reads again (assumed to be in L2
-// after the first time), whole tiles of products and exponentials, partial results written and
-// read. The rest is as in least_work().
+// The work of the step with its division into tiles. Unlike least_work(), it counts the keys that
+// further lane tiles read again (from L2, by assumption), products and exponentials of whole tiles,
+// and partial results written and read.
 AttentionWork tiled_work(const StepSchedule& schedule, const kv::AttentionPlan& plan,
                          const AttentionParams& params, const WorkDtypes& dtypes = {});
 
-// `count` rounded up to three significant bits, at most a quarter more. The device gets this many
-// tasks and merged rows; the additional ones do nothing. So a sequence that grows by a part or
-// leaves seldom changes a recorded launch, see DeviceRuntime::run_repeatedly().
+// Returns `count` rounded up to three significant bits, at most a quarter more. The device gets a
+// padded number of tasks and of merged rows; the additional ones do nothing. So a recorded launch
+// seldom changes when a sequence grows by a part or ends, see DeviceRuntime::run_repeatedly().
 int32_t padded_count(int32_t count);
 
 // The step's arrays, in one run of device memory.
 class ScheduleImage {
  public:
-  // Sets the arrays, padded; changes() then returns what differs. The plan's caches have device
-  // addresses.
+  // Sets the arrays, padded. changes() then returns the bytes that differ from the device's. The
+  // caches of `plan` must have device addresses.
   void set(const StepSchedule& schedule, const kv::AttentionPlan& plan,
            const AttentionParams& params);
   // See UploadImage.
   [[nodiscard]] UploadImage::Changes changes() { return image_.changes(); }
 
-  // The step's part of a call, for the arrays in the memory at `device`.
+  // Returns the fields of a call that all layers of the step share. `device` is the address of the
+  // device memory that contains the arrays.
   [[nodiscard]] AttentionCall call(const void* device) const;
   // The schedule's launches, with padded tasks.
   [[nodiscard]] std::span<const TileLaunch> launches() const { return launches_; }

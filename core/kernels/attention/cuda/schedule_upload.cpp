@@ -23,7 +23,7 @@ void UploadImage::set(size_t section, std::span<const std::byte> bytes) {
   if (end <= old.bytes.size())
     while (end > first && bytes[end - 1] == old.bytes[end - 1]) --end;
   if (end > first) {
-    // Keeps changes that have not been taken yet.
+    // Keeps earlier changes that changes() has not returned yet.
     const bool has_changes = old.end_change > old.first_change;
     old.first_change = has_changes ? std::min(old.first_change, first) : first;
     old.end_change = has_changes ? std::max(old.end_change, end) : end;

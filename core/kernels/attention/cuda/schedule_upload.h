@@ -8,9 +8,10 @@
 
 namespace reprise::kernels::cuda {
 
-// Sections of bytes in one run of device memory. Sections have room to grow; while all fit, a
-// section that changed is copied in place, from its first to its last differing byte. Unchanged
-// sections are not copied. [ChunkAttention §3.3 copies its tree's context only when it changes]
+// Sections of bytes in one run of device memory. Sections have room to grow. As long as all
+// sections fit into their room, a section that changed is copied in place, from its first to its
+// last differing byte. Unchanged sections are not copied. [ChunkAttention §3.3 copies its tree's
+// context only when it changes]
 class UploadImage {
  public:
   static constexpr size_t kAlignment = 256;

@@ -1,4 +1,4 @@
-// The attention of a step on a CUDA device.
+// The implementation of StepAttention for CUDA devices.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace reprise::kernels::cuda {
 
-// The gpu_model() of the device.
+// Returns gpu_model() for the facts of `device`.
 GpuModel model_of(const reprise::cuda::CudaDevice& device);
 
 // `device` must outlive the result.

@@ -15,26 +15,29 @@ namespace {
 constexpr std::array<int32_t, 3> kTilesSm80 = {0, 2, 3};
 constexpr std::array<int32_t, 5> kTilesSm90 = {0, 1, 2, 4, 5};
 
-// Measured on an H200 and an H100 with steps like the papers' (docs/gpu_results.md): the time of
-// one more launch, of the launch that merges, and of a block's waits before its first product and
-// after its last one. A block that follows others on its SM waits less, because computing of the
-// other blocks hides a part: it waits kLaterBlocks of that time if an SM holds several blocks at
-// once, else kLaterLoneBlocks.
+// Microseconds of one more launch (kLaunchUs), of the launch that merges (kMergeUs), and of a
+// block's waits before its first product and after its last product (kBlockUs). Measured on an H200
+// and an H100 with steps like those of the papers (docs/gpu_results.md). A block that follows
+// others on its SM waits less, because the computing of other blocks hides part of its waits: it
+// waits kLaterBlocks * kBlockUs if an SM runs several blocks at once, else kLaterLoneBlocks *
+// kBlockUs.
 constexpr double kLaunchUs = 6.0, kMergeUs = 3.0, kBlockUs = 3.5;
 constexpr double kLaterBlocks = 0.6, kLaterLoneBlocks = 0.95;  // shares of kBlockUs
-// The arithmetic around an exponential takes as long as the exponential does.
+// Cost of the softmax of a score, in units of the time of one exponential: the other arithmetic
+// takes as long as the exponential.
 constexpr double kSoftmaxCost = 2.0;
 // A part has at least two key tiles, so that one is copied while the other is computed.
 constexpr int64_t kLeastTilesOfPart = 2;
-constexpr double kOverlapLoss = 0.1;  // share of the shorter times that the longest does not hide
+constexpr double kOverlapLoss = 0.1;  // share of the shorter times that is not hidden
 constexpr int64_t kMostParts = 64;
-// Differences below this mean nothing; the coarser cut has fewer partial results.
+// Ratio of two cuts' times below which they count as equal. The cut with fewer parts then wins,
+// because it has fewer partial results.
 constexpr double kAsGood = 1.03;
 
 constexpr int64_t kKvBytes = 2;  // bytes of a bf16 or f16 element
 
-// Bytes of the partial results of a part with `lanes` lanes of each kv head, written and read
-// again.
+// Bytes of memory traffic for the partial results of a part with `lanes` lanes of each kv head:
+// each is written once and read once.
 int64_t partial_bytes(int64_t lanes, const StepShape& step) {
   return 2 * lanes * step.kv_heads * (step.head_dim + 2) * 4;
 }
@@ -44,7 +47,7 @@ struct CostedItem {
   size_t index = 0;  // in the step
   int64_t lane_tiles = 1;
   int64_t most_parts = 1;
-  int64_t partial_bytes = 0;  // of one part
+  int64_t partial_bytes = 0;  // partial_bytes() of one part
   double block_us = 0.0;      // SM time of one of its lane tiles, for one kv head
 };
 
@@ -58,7 +61,7 @@ struct Launch {
   int64_t most_parts = 1;  // of the longest item
 };
 
-// The shapes that a device has for a head size.
+// Returns the shapes that `gpu` can use for the step's head size.
 std::vector<int32_t> shapes_for(const StepShape& step, const GpuModel& gpu) {
   std::vector<int32_t> shapes;
   for (const int32_t index : tiles_of(gpu.architecture)) {
@@ -109,22 +112,22 @@ int32_t parts_for(const CostedItem& item, double share_us) {
   return static_cast<int32_t>(std::clamp<int64_t>(wanted, 1, item.most_parts));
 }
 
-// The time in which the device waits for blocks to begin and to end, if each SM holds `resident` of
-// them at once and the others follow.
+// Microseconds in which the device waits for blocks to begin and to end, if each SM runs `resident`
+// of the `blocks` blocks at once and the other blocks follow.
 double waits_us(double blocks, double resident, const GpuModel& gpu) {
   const double later = std::max(0.0, blocks / (gpu.sms * resident) - 1.0);
   return kBlockUs * (1.0 + (resident > 1.0 ? kLaterBlocks : kLaterLoneBlocks) * later);
 }
 
-// How the items of a launch are cut, and the launch's time.
+// A division of a launch's items into parts, and the launch's time in microseconds.
 struct Cut {
   std::vector<int32_t> parts;  // of launch.items
   double us = 0.0;
   bool is_split = false;
 };
 
-// The cut with the given parts. Its time has whole waves of blocks as long as `share_us`, the waits
-// of each block, and writing and reading partial results.
+// Returns the cut with the given parts. Its time is the sum of three: whole waves of blocks that
+// take `share_us` each, the waits of blocks, and writing and reading partial results.
 Cut cut_into(const Launch& launch, std::vector<int32_t> parts, double share_us,
              const GpuModel& gpu) {
   Cut cut{.parts = std::move(parts)};
@@ -143,7 +146,8 @@ Cut cut_into(const Launch& launch, std::vector<int32_t> parts, double share_us,
   return cut;
 }
 
-// Cuts the longest item into 1, 2, ... parts, and the others into parts of about that time.
+// Tries to cut the longest item into 1, 2, ... parts, and the other items into parts that take
+// about as long as one of these; returns the best of these cuts.
 Cut best_cut(const Launch& launch, const GpuModel& gpu) {
   std::vector<Cut> cuts;
   for (int64_t parts = 1; parts <= std::min(kMostParts, launch.most_parts); ++parts) {
@@ -168,7 +172,8 @@ Cut wanted_cut(const Launch& launch, std::span<const ItemLoad> items, int32_t wa
   return cut_into(launch, std::move(parts), launch.longest_us / wanted, gpu);
 }
 
-// The parts of items with the given shapes, and the time of all launches, one after the other.
+// Chooses the parts of items that have the given shapes, and estimates the time of all launches,
+// which run one after the other.
 TileChoice choice_for(std::span<const ItemLoad> items, std::vector<int32_t> shapes,
                       const StepShape& step, const GpuModel& gpu, int32_t wanted_parts) {
   TileChoice choice{.parts = std::vector<int32_t>(items.size(), 1)};
@@ -256,7 +261,7 @@ double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& st
     const std::array<double, 4> us = {
         memory_us, 4.0 * pairs * static_cast<double>(step.head_dim) / gpu.flops_per_us(),
         kSoftmaxCost * pairs / gpu.exponentials_per_us(),
-        // Written once, and read by each row of warps or warpgroups.
+        // A tile is written to shared memory once, and read by each row of warps or warpgroups.
         bytes * (1 + shape.readers()) / gpu.shared_bytes_per_us()};
     const double longest = *std::max_element(us.begin(), us.end());
     const double sum = std::accumulate(us.begin(), us.end(), 0.0);
@@ -271,7 +276,7 @@ TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, 
                         const TileOverride& wanted) {
   if (wanted.shape) {
     const TileShape& shape = kTileShapes[static_cast<size_t>(*wanted.shape)];
-    // the launch reports missing code
+    // If the program lacks sm_90a code, the launch reports it.
     require_compiled(shape, step.head_dim, /*has_sm90a_code=*/true);
     if (shape.by_warpgroups && !gpu.has_warpgroups)
       raise_shape("attention tile \"{}\" needs a GPU of compute capability 9.0 (H100, H200)",

@@ -1,5 +1,6 @@
-// The tiles that the attention kernel is compiled for, and the choice among them for a step: a
-// table for each architecture, and a cost model of data sheets and a few measured constants.
+// The tile shapes for which the attention kernel is compiled, and the choice among them for a step.
+// The choice takes a table for each architecture, and a cost model made of data sheets and a few
+// measured constants.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@
 
 namespace reprise::kernels::cuda {
 
-// Bytes of shared memory that hold the barriers and tasks of warpgroups.
+// Bytes of shared memory for the barriers and tasks of a block by_warpgroups.
 inline constexpr int64_t kControlBytes = 512;
 
 // A block of threads computes `lanes` lanes (see attention_task.h) against `keys` keys at a time.
@@ -28,9 +29,9 @@ struct TileShape {
   int32_t lanes = 0, keys = 0;
   int32_t lane_warps = 0, key_warps = 0;  // lane_warps * 16 == lanes
   int32_t stages = 0;  // tiles in shared memory: one in use, the others being copied
-  int32_t blocks = 0;  // least blocks of an SM that the compiler must fit by registers
-  // wgmma products of four warps, which read keys and values from shared memory themselves (only
-  // sm_90a); four more warps copy.
+  int32_t blocks = 0;  // blocks that an SM's registers must suffice for
+  // True: products are wgmma instructions of four warps, which read keys and values directly from
+  // shared memory (only sm_90a). Four more warps copy.
   bool by_warpgroups = false;
 
   bool operator==(const TileShape&) const = default;
@@ -57,14 +58,15 @@ struct TileShape {
   }
 };
 
-// True if the program has code for shapes by_warpgroups, sm_90a's (cmake/cuda.cmake).
+// True if this program was built with code for sm_90a, which shapes by_warpgroups need
+// (cmake/cuda.cmake).
 #if defined(REPRISE_CUDA_ON_CPU) || defined(REPRISE_CUDA_SM90A)
 inline constexpr bool kBuiltForWarpgroups = true;
 #else
 inline constexpr bool kBuiltForWarpgroups = false;
 #endif
 
-// The compiled shapes; kernels name a shape by its index here.
+// The compiled shapes. Kernels identify a shape by its index in this array.
 inline constexpr std::array<TileShape, 6> kTileShapes = {{
     {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 2, .blocks = 3},
     {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 3, .blocks = 2},
@@ -79,7 +81,7 @@ inline constexpr std::array<TileShape, 6> kTileShapes = {{
      .by_warpgroups = true},
     {.lanes = 32, .keys = 64, .lane_warps = 2, .key_warps = 2, .stages = 3, .blocks = 2},
 }};
-// Parts of an item meet at multiples of this.
+// The parts of an item begin at multiples of kKeyTile keys.
 inline constexpr int32_t kKeyTile = 64;
 // The number of tiles or parts of size b that cover a.
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -100,9 +102,9 @@ std::string text_of(const TileShape& shape);
 // The index in kTileShapes. Throws Error naming the compiled shapes for any other.
 int32_t parse_tile(std::string_view text);
 
-// The shapes among which an architecture chooses (indices in kTileShapes). sm_90 has enough shared
-// memory for a third stage in two blocks of head size 128; sm_80 has not. On sm_90 the largest tile
-// of mma.sync was never the fastest.
+// The shapes from which choose_tiles() chooses on an architecture, as indices in kTileShapes. sm_90
+// has enough shared memory for two blocks with three stages each at head size 128; sm_80 has not.
+// sm_90 does not use the largest tile of mma.sync, which was never the fastest there.
 std::span<const int32_t> tiles_of(Architecture architecture);
 
 // Number of blocks of a shape that an SM holds at once.
@@ -113,10 +115,10 @@ struct ItemLoad {
   int64_t lanes = 0;       // lanes of a kv head
   double mean_keys = 0.0;  // average keys that a lane tile sees: about half under a causal mask
   int64_t key_tiles = 0;   // tiles of kKeyTile keys, as counted by AttentionSchedule
-  bool is_in_l2 = false;   // another item brings its keys to L2
+  bool is_in_l2 = false;   // another item reads the same keys into L2
 };
 
-// Sizes that all items of a step share.
+// Sizes that are equal for all items of a step.
 struct StepShape {
   int64_t kv_heads = 0, head_dim = 0;
 };
@@ -134,27 +136,28 @@ struct TileChoice {
   double estimate_us = 0.0;     // a layer's time by the cost model, with launches
 };
 
-// SM time in microseconds of all lane tiles of an item against its keys, for one kv head. A key
-// tile takes the longest of four times: its bytes (the first lane tile's from memory unless
-// is_in_l2, the others' from L2), its products, its softmax, and its traffic through shared
-// memory. A tenth of the other three is added, because the four do not overlap perfectly.
+// Microseconds that one SM needs for all lane tiles of an item against the item's keys, for one kv
+// head. A key tile takes the longest of four times: for reading its bytes, for its products, for
+// its softmax, and for its traffic through shared memory. The first lane tile reads from memory,
+// unless is_in_l2; other lane tiles read from L2. A tenth of the three shorter times is added,
+// because the four do not overlap perfectly.
 double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& step,
                const GpuModel& gpu);
 
-// Chooses the cheapest shape of each item, or one shape for all items if the step then takes less
+// Chooses the cheapest shape for each item, or one shape for all items if the step then takes less
 // time, since shapes are launched one after the other. Chooses parts so that the blocks of a launch
-// fill the machine evenly: its longest item is cut into 1, 2, ... 64 parts and the others into
-// parts of about that time; each further part costs writing and reading its partial results. Among
-// cuts within 3 % of the best, takes the coarsest.   [ChunkAttention §3.2 splits by chunks and by
-// sequences]
+// fill the machine evenly: tries to cut the launch's longest item into 1, 2, ... 64 parts, and the
+// other items into parts that take about as long as one of these. Each further part costs writing
+// and reading its partial results. Among the cuts whose time is within 3 % of the best, takes the
+// one with fewest parts. [ChunkAttention §3.2 splits by chunks and by sequences]
 TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, const GpuModel& gpu,
                         const TileOverride& wanted = {});
 
-// Implements DeviceKernels::reads_us(), as if the step read only this run. The first item reads
-// from memory, the others from L2 if half of it can hold the run. If the blocks of all items do not
-// fill the machine, the items are cut into parts. Adds the time that each round of blocks waits. If
-// there are parts or leaves_partials, adds the time to write and read partial results, and also the
-// launch that merges them unless is_merged.
+// Implements DeviceKernels::reads_us() for a step that reads only this run. The first item reads
+// from memory; the other items read from L2 if half of L2 has room for the run. If the blocks of
+// all items do not fill the machine, the items are cut into parts. Adds the time that each round of
+// blocks waits. If there are parts, or if leaves_partials, adds the time to write and read partial
+// results, and unless is_merged also the time of the launch that merges them.
 double reads_us(const RunReads& reads, const GpuModel& gpu);
 
 }  // namespace reprise::kernels::cuda

@@ -78,8 +78,8 @@ ExactRows attention_with_errors(const kv::AttentionPlan& plan, int64_t layer, co
       double n = 0.0;
       for (double& s : scores) n += s = std::exp(s - m);
       double* o = out.outputs.data() + (row * q.heads + head) * head_dim;
-      // A key that a row sees several times is rounded alike each time: its errors add up as those
-      // of one key with the sum of the weights.
+      // A key that a row sees several times is rounded to the same value each time. So its errors
+      // add up like those of one key that has the sum of the weights.
       struct Seen {
         double weight = 0, v_squared = 0, moved = 0;
       };

@@ -8,8 +8,8 @@
 
 namespace reprise::kernels::reference {
 
-// softmax(scale * q k^T + bias + mask) v of each (row, head), over all keys that the plan's items
-// show to the row, taken together. Returns [rows, heads * head_dim]. Same conventions as
+// Returns [rows, heads * head_dim]: for each (row, head), softmax(scale * q k^T + bias + mask) v
+// over all keys that any item of the plan shows to the row. The arguments mean the same as those of
 // kernels::attention().
 std::vector<double> attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                               const AttentionParams& params);
@@ -18,7 +18,8 @@ struct ExactRows {
   std::vector<double> outputs;   // [rows, heads * head_dim]
   std::vector<ExactHead> heads;  // [rows, heads]; all 0 where a row sees no key
 };
-// Computes the same outputs, and the values that bound their rounding errors.
+// Computes the outputs of attention(), and the values that bound the rounding errors of a kernel's
+// outputs.
 ExactRows attention_with_errors(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                                 const AttentionParams& params);
 

@@ -10,9 +10,9 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// Rows of a tile. All rows of a tile are multiplied with as many keys as its last row sees, which
-// in a causal map of 560 keys adds 12 products to the 280 that a row needs on average. The bf16
-// kernel reads its values once for all rows of a tile.
+// Rows of a tile. All rows of a tile are multiplied with as many keys as its last row sees. In a
+// causal map of 560 keys this adds 12 keys to the 280 that a row sees on average. The bf16 kernel
+// reads the values once for all rows of a tile.
 constexpr int64_t kTileRows = 24;
 
 void grow(AlignedBuffer& buffer, size_t bytes) {
@@ -26,7 +26,8 @@ const void* values_of(const KeyRun& run, int64_t layer, int64_t head) {
          static_cast<size_t>(element) * size_of(run.cache->dtype);
 }
 
-// A table of the bytes as bf16, whose eight bits of precision hold them exactly.
+// Returns a table of the bf16 of each byte 0 to 255, which eight bits of precision represent
+// exactly.
 constexpr std::array<uint16_t, 256> bf16_of_bytes() {
   std::array<uint16_t, 256> table{};
   for (size_t i = 0; i < table.size(); ++i)
@@ -35,7 +36,8 @@ constexpr std::array<uint16_t, 256> bf16_of_bytes() {
 }
 constexpr std::array<uint16_t, 256> kByteAsBf16 = bf16_of_bytes();
 
-// Copies the first `count` weights of a row in `dtype`; bytes without their scale.
+// Copies the first `count` weights of a row, converted to `dtype`. Weights stored as bytes are not
+// multiplied with their scale.
 void copy_weights(const MapView& map, int64_t at, int64_t count, DType dtype, void* out) {
   if (map.row_scales == nullptr) {
     const auto* from =
@@ -92,8 +94,8 @@ void MapProducts::pack_f32(std::span<const KeyRun> runs, int64_t layer, int64_t 
   }
 }
 
-// Two keys share a word, the earlier one in its lower half. The upper half of the last word may be
-// unused.
+// Packs the values as bf16 words. Two neighbouring keys share a word, the first key in the lower
+// half; the upper half of the last word may be unused.
 void MapProducts::pack_bf16(std::span<const KeyRun> runs, int64_t layer, int64_t head) {
   for (int64_t p = 0; p < panels(); ++p) {
     uint32_t* panel = panel_.as<uint32_t>() + p * words_ * 64;
@@ -104,7 +106,7 @@ void MapProducts::pack_bf16(std::span<const KeyRun> runs, int64_t layer, int64_t
         const int64_t key = run.first_key + t;
         uint32_t* word = panel + key / 2 * 64;
         const uint16_t* first = from + t * head_dim_;
-        if (key % 2 == 1) {  // the previous run began the word
+        if (key % 2 == 1) {  // the previous run wrote the word's lower half
           for (int64_t c = 0; c < cols; ++c) word[c] |= uint32_t{first[c]} << 16;
           ++t;
           continue;

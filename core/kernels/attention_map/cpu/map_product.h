@@ -1,5 +1,5 @@
-// Multiplies some rows of an attention map with values, by the kernels of linear layers: the values
-// become a weight panel, the map's rows its inputs.
+// Multiplies rows of an attention map with values, by the kernels of linear layers: the values are
+// packed as a weight panel, and the map's rows are its inputs.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace reprise::kernels::cpu {
 
-// Rows of one head of a map, and the place of their results.
+// Consecutive rows of one head of a map, and the memory for their results.
 struct MapProduct {
   const MapView* map = nullptr;
   int64_t head = 0;
@@ -24,12 +24,12 @@ struct MapProduct {
   int64_t out_stride = 0;  // elements between rows
 };
 
-// The packed values of one kv head, with memory that one worker reuses.
+// The packed values of one kv head. Each worker has one object and reuses its memory.
 class MapProducts {
  public:
-  // Packs the values of `runs`, which begin at key 0 and have no gap, of kv head `head` of a layer.
-  // They stay bf16 if the values are bf16 and the weights are bf16 or bytes, which bf16 holds
-  // exactly; otherwise they become f32.
+  // Packs the values of kv head `head` of a layer for the keys of `runs`, which begin at key 0 and
+  // have no gap. The values stay bf16 if they are bf16 and the map's weights are bf16 or bytes,
+  // which bf16 represents exactly; otherwise they become f32.
   void take_values(std::span<const KeyRun> runs, int64_t layer, int64_t head, const MapView& map);
   // out[r] = sum over k < seen[r] of map[r, k] * v_k. Sums are f32; a row's result does not depend
   // on the other rows. With bf16 values and AVX512-BF16, the bf16 dot product is used.
@@ -49,7 +49,7 @@ class MapProducts {
   [[nodiscard]] int64_t panels() const { return (head_dim_ + 63) / 64; }
 
   DType dtype_ = DType::kF32;
-  int64_t keys_ = 0, words_ = 0, head_dim_ = 0;  // a word is one key in f32, two in bf16
+  int64_t keys_ = 0, words_ = 0, head_dim_ = 0;  // a word has one key in f32, two in bf16
   AlignedBuffer panel_;                          // [panels, words, 64] f32, or pairs of bf16
   AlignedBuffer weights_;                        // [rows of a tile, keys] f32 or bf16
   std::vector<float> sums_;                      // [rows of a tile, head_dim], for maps in bytes

@@ -1,5 +1,5 @@
-// Scores of a group of rows with all of their keys, by the kernel of linear layers: the keys become
-// a weight panel, the queries its inputs.
+// Computes the scores of a group of rows with all of their keys, by the kernel of linear layers:
+// the keys are packed as a weight panel, and the queries are its inputs.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace reprise::kernels::cpu {
 
-// The packed keys of one kv head, with memory that one worker reuses.
+// The packed keys of one kv head. Each worker has one object and reuses its memory.
 class MapScores {
  public:
-  // Packs as f32 the keys of `runs`, which begin at key 0 and have no gap, of kv head `head` of a
-  // layer.
+  // Packs, as f32, the keys that kv head `head` of a layer has in `runs`, which begin at key 0 and
+  // have no gap.
   void take_keys(std::span<const KeyRun> runs, int64_t layer, int64_t head);
-  // scores[r, k] = <q_r, key_k> of query head `head`, for rows [first_row, end_row) of q and all
-  // packed keys; f32, row r at (r - first_row) * stride.
+  // Computes scores[r, k] = <q_r, key_k> of query head `head`, in f32, for rows [first_row,
+  // end_row) of q and all packed keys. Row r begins at scores + (r - first_row) * stride.
   void multiply(const QueryView& q, int64_t head, int64_t first_row, int64_t end_row, float* scores,
                 int64_t stride, Isa isa);
 

@@ -1,5 +1,5 @@
-// Attention maps with tensor cores. A block computes 64 rows of a head, a warp 16 of them; keys or
-// values pass through shared memory, 64 at a time.
+// Attention maps with tensor cores. A block computes 64 rows of one head, and each of its warps 16
+// of these rows. Keys or values pass through shared memory, 64 at a time.
 #include "core/kernels/attention_map/cuda/attention_map.cuh"
 
 #include <cmath>
@@ -18,7 +18,8 @@ namespace reprise::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-// Least blocks of an SM. Allows up to 128 registers, with which nothing is spilled.
+// Least number of blocks that an SM must be able to run at once. It allows up to 128 registers a
+// thread, which suffice without spilling.
 constexpr int kBlocksOfSm = 4;
 constexpr int kWarpRows = 16;
 constexpr int kKeys = 64;
@@ -27,15 +28,16 @@ constexpr float kMasked = -INFINITY;
 
 static_assert(kThreads / kWarp * kWarpRows == kMapTileRows);
 
-// Keys or values of a head, token by token. The distance between rows is an odd multiple of 16
-// bytes, so that 8 rows lie in different banks.
+// Keys or values of a head in shared memory, one row for each token. The distance between rows is
+// an odd multiple of 16 bytes, so that 8 rows lie in different banks.
 template <typename T, int kHeadDim>
 struct TokenRows {
   static constexpr int kStride = kHeadDim + 8;
   alignas(16) T elements[kKeys * kStride];
 
-  // Loads `tokens` rows, which follow one another in the cache; the other rows become 0, since 0 *
-  // NaN would reach the sums. All threads call it and may read when it returns.
+  // Loads `tokens` rows, which follow one another in the cache. The other rows become 0: their
+  // weight is 0, but 0 * NaN would make the sums NaN. All threads of the block call it, and may
+  // read the rows when it returns.
   __device__ void load(const T* from, int tokens) {
     constexpr int kChunks = kHeadDim / 8;
     __syncthreads();
@@ -50,8 +52,8 @@ struct TokenRows {
   }
 };
 
-// The rows of a warp, and the part of a fragment that a lane has: rows g and g + 8, columns 2 t and
-// 2 t + 1 (core/kernels/shared/cuda/ptx.cuh).
+// The rows of a warp, and the elements of a fragment that a lane has: rows g and g + 8, columns 2 t
+// and 2 t + 1 (core/kernels/shared/cuda/ptx.cuh).
 struct WarpRows {
   int first, end;  // rows of the step
   int lane, g, t;
@@ -73,8 +75,8 @@ __device__ const T* of_head(const void* base, const MapRun& run, const MapKeys& 
          head / (of.heads / of.kv_heads) * run.head_stride;
 }
 
-// Calls fn(run, first, tokens) for the keys that rows of the tile see, at most 64 of a run at a
-// time.
+// Calls fn(run, first, tokens) for the keys that rows of the tile see, at most 64 keys of one run
+// at a time.
 template <typename Fn>
 __device__ void for_keys(const MapKeys& of, const MapTile& tile, Fn&& fn) {
   for (int r = tile.first_run; r < tile.end_run; ++r) {
@@ -94,8 +96,8 @@ __device__ float alibi(const ComputeMap& call, float slope, int key, int query) 
   return call.factor * (rounded(key) - rounded(query));
 }
 
-// Turns the scores of the warp's rows, which its lanes have written, into weights; masked ones
-// become 0.
+// Turns the scores of the warp's rows, which the warp's lanes have written to the map, into
+// weights. Masked scores become 0.
 __device__ void softmax_rows(const ComputeMap& call, const WarpRows& rows, int64_t head) {
   for (int row = rows.first; row < min(rows.first + kWarpRows, rows.end); ++row) {
     float* weights = call.map + (head * call.rows + row) * call.keys;
@@ -113,8 +115,9 @@ __device__ void softmax_rows(const ComputeMap& call, const WarpRows& rows, int64
   }
 }
 
-// Grid: x tiles, y heads. Reads the tile's queries once and the keys once a tile; writes and reads
-// the map's f32 values three times (mostly in L2). The map's bytes are the limit, not the products.
+// Grid: x tiles, y heads. A block reads the queries and the keys of its tile once, and writes and
+// reads the tile's f32 weights three times (mostly in L2). The bytes of the map are the limit, not
+// the products.
 template <typename T, int kHeadDim>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm) compute_tile(const ComputeMap call) {
   using Rows = TokenRows<T, kHeadDim>;
@@ -203,8 +206,8 @@ __device__ void put(const ApplyMap& call, int64_t at, float value) {
   }
 }
 
-// Grid: x tiles, y heads. Reads the map once and the values once a tile, and writes the tile's
-// output: the map's bytes are the limit.
+// Grid: x tiles, y heads. A block reads its tile's rows of the map and the values once, and writes
+// the tile's output. The bytes of the map are the limit.
 template <typename T, int kHeadDim>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm) apply_tile(const ApplyMap call) {
   using Rows = TokenRows<T, kHeadDim>;
@@ -213,7 +216,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm) apply_tile(const ApplyM
   const MapTile tile = call.of.tiles[blockIdx.x];
   const int64_t head = blockIdx.y;
   const WarpRows rows(tile);
-  // Rows beyond the last one read the last row's weights and write nothing.
+  // Rows beyond the tile's last row read the weights of the last row, and write nothing.
   const int last = rows.end - 1;
   const int upper = min(rows.row(0), last), lower = min(rows.row(2), last);
   const RowWeights of_upper(call, head, upper - call.first_row);
@@ -258,7 +261,7 @@ void with_head_dim(int64_t head_dim, std::index_sequence<kIndices...>, Use&& use
   with_constant<kHeadDims[kIndices]...>(static_cast<int>(head_dim), std::forward<Use>(use));
 }
 
-// Calls use(T{}, constant of the head size) for the keys' type.
+// Calls use(T{}, head_dim): T is the keys' type, and head_dim an integral constant.
 template <typename Use>
 void visit_keys(const MapKeys& of, Use&& use) {
   require_head_dim(of.head_dim);

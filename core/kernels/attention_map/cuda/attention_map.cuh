@@ -1,4 +1,5 @@
-// Launches that compute and apply attention maps on the device, and the structs that they take.
+// Launches of the kernels that compute and apply attention maps on the device, and the arguments of
+// these launches.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,12 +16,12 @@ struct MapRun {
   const void* keys = nullptr;
   const void* values = nullptr;
   int64_t layer_stride = 0, head_stride = 0;  // in elements
-  int32_t first_key = 0;                      // index of the first key in the rows' order
+  int32_t first_key = 0;                      // index of the first key among its row's keys
   int32_t tokens = 0;
   int32_t position = 0;  // position of the first key
 };
 
-// Neighbouring rows that read the same runs, at most kMapTileRows of them.
+// A tile: neighbouring rows that read the same runs, at most kMapTileRows rows.
 inline constexpr int kMapTileRows = 64;
 struct MapTile {
   int32_t first_row = 0, end_row = 0;
@@ -33,15 +34,15 @@ struct MapKeys {
   const MapRun* runs = nullptr;
   const MapTile* tiles = nullptr;
   int64_t tile_count = 0;
-  const int32_t* seen = nullptr;  // [rows]  the row sees the keys of its runs below this index
+  const int32_t* seen = nullptr;  // [rows]  the row sees the keys whose index is below this
   DType dtype = DType::kBF16;     // bf16 or f16
   int64_t layer = 0;
   int64_t heads = 0, kv_heads = 0;
   int64_t head_dim = 0;  // one of kHeadDims
 };
 
-// kernels::attention_map() of the tiles' rows. Queries are rounded to the cache's type; products of
-// 16-bit numbers are exact, scores and weights are f32.
+// Does what kernels::attention_map() does, for the rows of the tiles. Queries are rounded to the
+// cache's dtype; products of 16-bit numbers are exact; scores and weights are f32.
 struct ComputeMap {
   MapKeys of;
   const float* q = nullptr;  // (row, head) at row * q_row_stride + head * head_dim
@@ -58,10 +59,12 @@ struct ComputeMap {
 };
 void compute_map(const ComputeMap& call, cudaStream_t stream);
 
-// kernels::apply_map() of the tiles' rows. Weights are rounded to the cache's type; sums are f32.
+// Does what kernels::apply_map() does, for the rows of the tiles. Weights are rounded to the
+// cache's dtype; sums are f32.
 struct ApplyMap {
   MapKeys of;
-  // The map as in MapView, in device memory. Its row 0 is row first_row of the step.
+  // The map, in device memory, with the fields of MapView. Row 0 of the map is row first_row of the
+  // step.
   const void* map = nullptr;
   DType map_dtype = DType::kF32;  // f32 or bf16; ignored with row_scales
   int64_t head_stride = 0, row_stride = 0;

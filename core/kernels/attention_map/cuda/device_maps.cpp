@@ -21,7 +21,7 @@ class TilesOnDevice {
         tiles_(device, std::span<const MapTile>(host_.tiles)),
         seen_(device, std::span<const int32_t>(host_.seen)) {}
 
-  // The tiles of rows [first, end), which must be borders.
+  // Returns the tiles of rows [first, end). `first` and `end` must be borders.
   [[nodiscard]] std::span<const MapTile> tiles_of(int64_t first, int64_t end) const {
     const auto before = [](const MapTile& tile, int64_t row) { return tile.first_row < row; };
     const auto from = std::lower_bound(host_.tiles.begin(), host_.tiles.end(), first, before);
@@ -39,7 +39,7 @@ class TilesOnDevice {
             .kv_heads = plan.kv_heads(),
             .head_dim = plan.head_dim()};
   }
-  // 1 + the index of the last key that a row of the tile sees.
+  // Returns 1 + the largest index of a key that any row of the tile sees.
   [[nodiscard]] int64_t end_key(const MapTile& tile) const {
     int32_t end = 0;
     for (int32_t run = tile.first_run; run < tile.end_run; ++run) {
@@ -61,7 +61,8 @@ size_t element_bytes(const MapView& map) {
   return map.row_scales != nullptr ? 1 : size_of(map.dtype);
 }
 
-// A map in the device's memory: either its own memory, or a copy of the host's rows.
+// A map in the device's memory: the caller's map if it is there already, else a copy of a map on
+// the CPU.
 class MapOnDevice {
  public:
   MapOnDevice(const MapView& map, DeviceRuntime& device)
@@ -90,8 +91,8 @@ class MapOnDevice {
   [[nodiscard]] const MapView& view() const { return view_; }
 
  private:
-  // Distance between heads, and the bytes that are read of a head: up to the last row's last
-  // weight.
+  // head_bytes(): bytes from one head of the copy to the next. read_bytes(): bytes of a head up to
+  // the last weight of its last row.
   [[nodiscard]] size_t head_bytes() const {
     return static_cast<size_t>(view_.rows * view_.row_stride) * element_bytes(view_);
   }

@@ -1,4 +1,4 @@
-// Attention maps on the device: copies plans and maps of the host to the device and runs the
+// Attention maps on the device: copies plans and maps from the host to the device, and runs the map
 // kernels.
 #pragma once
 
@@ -10,7 +10,8 @@
 
 namespace reprise::kernels::cuda {
 
-// kernels::attention_map() and kernels::apply_map(), with the conditions given there for devices.
+// Implement kernels::attention_map() and kernels::apply_map() on `device`. Their comments state the
+// conditions for devices other than the CPU.
 void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                    const AttentionParams& params, const float* bias, float* map,
                    reprise::cuda::CudaDevice& device);

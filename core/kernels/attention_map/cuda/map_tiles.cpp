@@ -41,7 +41,8 @@ class Builder {
   }
 
   MapTiles finish() {
-    // The runs of a row with gaps are its own, and it sees all of their keys.
+    // A row that sees keys with gaps between them has runs of its own, and sees all keys of these
+    // runs.
     for (int32_t& seen : out_.seen)
       if (seen < 0) seen = std::numeric_limits<int32_t>::max();
     return std::move(out_);

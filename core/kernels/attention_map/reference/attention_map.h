@@ -7,11 +7,12 @@
 
 namespace reprise::kernels::reference {
 
-// Same conventions as kernels::attention_map: [heads, rows, most_keys(plan)].
+// Returns the map [heads, rows, most_keys(plan)]. The arguments mean the same as those of
+// kernels::attention_map().
 std::vector<double> attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                                   const AttentionParams& params, const float* bias);
 
-// Same conventions as kernels::apply_map: [rows, heads * head_dim].
+// Returns [rows, heads * head_dim]. The arguments mean the same as those of kernels::apply_map().
 std::vector<double> apply_map(const kv::AttentionPlan& plan, int64_t layer,
                               std::span<const RowMap> maps, int64_t heads);
 

@@ -1,4 +1,4 @@
-// Clips the numbers of a row.
+// Clips one row.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/clip/cpu/clip.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -11,7 +11,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 
-// Comparisons with NaN are false, so it passes.
+// NaN stays NaN, because comparisons with NaN are false.
 void Clip(float* data, int64_t count, float limit) {
   const Tag d;
   const Vec high = hn::Set(d, limit), low = hn::Set(d, -limit);

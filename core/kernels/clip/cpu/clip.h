@@ -1,4 +1,4 @@
-// One row that is clipped: the unit of work that is spread over threads.
+// Clips one row. Threads share the rows of a call.
 #pragma once
 
 #include <cstdint>

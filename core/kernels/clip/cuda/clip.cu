@@ -1,4 +1,4 @@
-// Clips numbers: memory bandwidth is the limit.
+// Clips values on the device. Memory bandwidth is the limit.
 #include "core/kernels/clip/cuda/clip.cuh"
 
 #include "core/kernels/shared/cuda/elements.cuh"
@@ -9,7 +9,8 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Grid: rows * cols elements, 256 a block. Comparisons with NaN are false: it stays.
+// Grid: one thread for each of rows * cols elements, 256 a block. NaN stays NaN, because
+// comparisons with NaN are false.
 __global__ void __launch_bounds__(kThreads) clip_elements(const ClipCall call) {
   const int64_t index = item_index();
   if (index >= call.rows * call.cols) return;

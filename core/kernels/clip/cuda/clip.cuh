@@ -7,7 +7,7 @@
 
 namespace reprise::kernels::cuda {
 
-// Runs `call` on `stream`, like ClipCall::run(); its pointer points to device memory.
+// Does what ClipCall::run() does, on `stream`. `call.data` is a device address.
 void clip(const ClipCall& call, cudaStream_t stream);
 
 }  // namespace reprise::kernels::cuda

@@ -1,5 +1,5 @@
-// Implements DeviceKernels: copies arrays of the host to the device and launches kernels in its
-// stream.
+// Implements DeviceKernels: copies arrays from the host to the device, and launches kernels in the
+// device's stream.
 #include "core/kernels/device/cuda/backend.h"
 
 #include "core/base/error.h"
@@ -142,7 +142,7 @@ class CudaKernels final : public DeviceKernels {
     const auto& weight = static_cast<const DeviceWeight&>(*all.store);
     return {weight.data(), weight.input_dtype(), weight.rows(), weight.cols()};
   }
-  // The tile of the weights that live, or a new one.
+  // Returns the tile that existing weights share, or a new tile if no weights exist.
   std::shared_ptr<ExpandedTile> expanded_tile(const std::shared_ptr<DeviceRuntime>& runtime) {
     std::shared_ptr<ExpandedTile> tile = tile_.lock();
     if (tile == nullptr) tile_ = tile = std::make_shared<ExpandedTile>(runtime);

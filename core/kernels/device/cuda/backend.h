@@ -7,8 +7,8 @@
 
 namespace reprise::kernels::cuda {
 
-// Throws Error as reprise::cuda::require_cuda_device() does. Only the thread that opened a device
-// uses it.
+// Throws what reprise::cuda::require_cuda_device() throws. Only the thread that opened a device may
+// use it.
 std::shared_ptr<reprise::cuda::CudaDevice> open_cuda(
     const reprise::cuda::CudaOptions& options = {});
 

@@ -33,7 +33,7 @@ double least_ms(int trials, DeviceTimer& timer, Work&& work) {
 
 double gb_s(double bytes, double ms) { return 1e-6 * bytes / ms; }
 
-// Memory to read, and the number of blocks that fill the device.
+// Reads a buffer with read_words(), with as many blocks as fill the device.
 class ReadProbe {
  public:
   ReadProbe(DevicePointer device, size_t bytes)
@@ -126,8 +126,8 @@ double round_trip_us(CudaDevice& device) {
   return least;
 }
 
-// Several times L2, but at most an eighth of the available memory, because two such buffers are
-// used.
+// Returns `wanted` (several times the size of L2), but at most an eighth of the available memory,
+// because the probe uses two such buffers, and at least 64 MiB.
 size_t streamed_bytes(const CudaDevice& device, size_t wanted) {
   const auto most = static_cast<size_t>(std::max<int64_t>(0, device.available_bytes() / 8));
   return std::clamp(most, 64 * kMiB, std::max(wanted, 64 * kMiB)) / ReadWords::kWordBytes *

@@ -1,4 +1,5 @@
-// Measures what a CUDA device can do at most: the denominator of every "fraction of the limit".
+// Measures a CUDA device's highest bandwidths and arithmetic rates: the denominators of every
+// "fraction of the limit".
 #pragma once
 
 #include <memory>
@@ -11,8 +12,8 @@ namespace reprise::kernels::cuda {
 
 struct DeviceLimits {
   double copy_gb_s = 0;      // copy within the device: bytes read plus bytes written
-  double read_gb_s = 0;      // only reading, far more than L2 holds
-  double l2_read_gb_s = 0;   // reading repeatedly, half of what L2 holds
+  double read_gb_s = 0;      // reading only; far more data than fits L2
+  double l2_read_gb_s = 0;   // reading half of L2's size repeatedly
   double half_tflop_s = 0;   // the library's bf16 products of 8192^3 with f32 sums, on random
                              // numbers: with zeros a device computes faster
   double launch_us = 0;      // time per empty kernel when many are launched in a row
@@ -20,17 +21,20 @@ struct DeviceLimits {
   double elapsed_s = 0;      // duration of the probe
 };
 
-// Each value is the best of several trials, because disturbance only slows. Takes about 3 GiB of
-// the device's memory, or a quarter of the available memory, for about a second.
+// Each value is the best of several trials, because other work can only slow a trial down. Takes
+// about a second, and about 3 GiB of the device's memory, or a quarter of the available memory if
+// that is less.
 DeviceLimits probe_device(const std::shared_ptr<reprise::cuda::CudaDevice>& device);
 
-// read_gb_s and half_tflop_s only, in a tenth of a second: to be measured beside a benchmark.
+// Measures only read_gb_s and half_tflop_s, in a tenth of a second, so that a benchmark can measure
+// both again and again while it runs.
 DeviceLimits probe_rates(const std::shared_ptr<reprise::cuda::CudaDevice>& device);
 
-// A monitor of the device's clocks and the reasons that limit them.
+// Makes a monitor of the device's clocks and of the reasons that limit them.
 std::unique_ptr<reprise::cuda::DeviceMonitor> monitor_of(const reprise::cuda::CudaDevice& device);
 
-// For records: the device, its limits, its current clocks and the reasons that limit them.
+// Returns what records keep: the device, its limits, its current clocks and the reasons that limit
+// the clocks.
 MachineDevice machine_device(const reprise::cuda::CudaDevice& device, const DeviceLimits& limits);
 
 }  // namespace reprise::kernels::cuda

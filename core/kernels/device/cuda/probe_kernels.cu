@@ -10,9 +10,9 @@ __device__ __forceinline__ uint32_t mixed(const uint4& word) {
   return word.x ^ word.y ^ word.z ^ word.w;
 }
 
-// Grid: call.blocks. Thread i of the grid reads words i, i + threads, ..., with four loads in
-// flight; those of a warp are adjacent. Reads 16 bytes a word and writes 4 bytes a thread: the
-// memory that holds the words is the limit.
+// Grid: call.blocks blocks. Thread i of the grid reads words i, i + threads, ..., with four loads
+// in flight; the words that a warp reads at once are adjacent. Reads 16 bytes a word and writes 4
+// bytes a thread: the memory that contains the words is the limit.
 __global__ void __launch_bounds__(ReadWords::kThreads) sum_words(const ReadWords call) {
   const auto* data = static_cast<const uint4*>(call.data);
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
@@ -29,7 +29,8 @@ __global__ void __launch_bounds__(ReadWords::kThreads) sum_words(const ReadWords
 
 constexpr int kFillThreads = 256;
 
-// Grid: count words, 256 a block. Writes 4 bytes a thread: memory bandwidth is the limit.
+// Grid: one thread for each of `count` words, 256 a block. Writes 4 bytes a thread: memory
+// bandwidth is the limit.
 __global__ void __launch_bounds__(kFillThreads) write_random(uint32_t* words, int64_t count) {
   const int64_t index = item_index();
   if (index >= count) return;
@@ -38,7 +39,7 @@ __global__ void __launch_bounds__(kFillThreads) write_random(uint32_t* words, in
   words[index] = ((bits ^ (bits >> 13)) & 0x807f807fu) | 0x3f003f00u;
 }
 
-// Grid: 1. For timing a launch.
+// Grid: one block. Launched to time launches.
 __global__ void do_nothing() {}
 
 }  // namespace

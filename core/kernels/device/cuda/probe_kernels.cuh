@@ -1,4 +1,4 @@
-// The kernels that the device probe times.
+// The kernels that probe_device() times.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,7 +8,7 @@
 
 namespace reprise::kernels::cuda {
 
-// Reads all 16-byte words once, in a loop that does little else.
+// Arguments of read_words(), which reads each 16-byte word once, in a loop that does little else.
 struct ReadWords {
   static constexpr int kThreads = 256;  // threads of a block
   static constexpr size_t kWordBytes = 16;
@@ -18,8 +18,8 @@ struct ReadWords {
   const void* data = nullptr;  // [words] of 16 bytes, aligned to 16
   int64_t words = 0;
   unsigned blocks = 0;
-  // [blocks * kThreads]  per thread, the sum modulo 2^32 of the exclusive or of the four parts of
-  // its words: a value that depends on every byte.
+  // [blocks * kThreads] for each thread, the sum modulo 2^32 of its words, each reduced to 32 bits
+  // by the exclusive or of its four quarters. So the sum depends on every byte.
   uint32_t* sums = nullptr;
 };
 void read_words(const ReadWords& call, cudaStream_t stream);

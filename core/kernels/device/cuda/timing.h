@@ -15,24 +15,26 @@ namespace reprise::kernels::cuda {
 // Size of the device's L2 in bytes. Throws Error if the device does not report it.
 size_t l2_bytes(const reprise::cuda::CudaDevice& device);
 
-// Times work in the device's stream between two events. The device is kept busy while the host
-// launches: with an idle device, the events would time the host's launches.
+// Times work in the device's stream between two events. The timer keeps the device busy while the
+// host launches the work: otherwise the events would measure how fast the host launches.
 class DeviceTimer {
  public:
   // State of L2 when the work begins. kCold: none of the work's data is in L2, as in a layer of a
   // model after the previous layer's weights. kWarm: L2 holds what an earlier run of the work left.
   enum class Cache : uint8_t { kCold, kWarm };
 
-  // kCold takes device memory of four times the L2 (at least 64 MiB). Reading it takes longer than
-  // launching about ten kernels and evicts everything else from L2; writing would leave lines that
-  // the timed work has to write back.
+  // A kCold timer takes device memory of four times the size of L2, at least 64 MiB. Before each
+  // work it reads this memory, which takes longer than launching about ten kernels and evicts
+  // everything else from L2. It does not write, because then the timed work would have to write
+  // lines of L2 back.
   DeviceTimer(std::shared_ptr<reprise::cuda::CudaDevice> device, Cache cache);
 
-  // Bandwidth in GB/s of the reading by which a kCold timer prepared its last work.
+  // Bandwidth in GB/s at which a kCold timer read its memory before the last timed work.
   [[nodiscard]] double read_gb_s() const;
 
-  // Milliseconds of one work(), which launches kernels in the device's stream and does not wait.
-  // The clock has steps of about 0.5 us; the events add about 2 us.
+  // Returns the milliseconds that one work() takes on the device. work() launches kernels in the
+  // device's stream and does not wait. The clock has steps of about 0.5 us; the events add about 2
+  // us.
   template <typename Work>
   double ms_of(Work&& work) {
     if (cache_ == Cache::kWarm) work();

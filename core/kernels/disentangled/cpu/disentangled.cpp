@@ -1,6 +1,6 @@
 // Disentangled attention of one head and text, as small f32 matrix products. Keys are transposed
-// once, so that a row of scores is a sum of rows. The products of a token with all buckets of its
-// text's distances are computed in the same way, and then selected by distance.
+// once, so that a row of scores is a weighted sum of rows. A token's products with the vectors of
+// all buckets are also weighted sums of rows; the product of each distance is then selected.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/disentangled/cpu/disentangled.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -18,18 +18,18 @@
 #define REPRISE_DISENTANGLED_ONCE
 namespace reprise::kernels::cpu {
 
-// Query rows that share each load of the other matrix.
+// Number of query rows that share each load of the other factor of a matrix product.
 inline constexpr int64_t kTileRows = 4;
 // Columns are padded to whole vectors of the widest instruction set.
 inline constexpr int64_t kPad = 16;
 inline int64_t padded(int64_t count) { return (count + kPad - 1) / kPad * kPad; }
 
-// The parts of one head's scratch.
+// The arrays in one head's scratch.
 struct DisentangledScratch {
   DisentangledScratch(float* at, int64_t tokens, int64_t head_dim, int64_t buckets)
       : keys_cols(padded(tokens)), value_cols(padded(head_dim)), bucket_cols(padded(buckets)) {
     const auto take = [&](int64_t count) {
-      float* part = at != nullptr ? at + size : nullptr;  // null: only the size is wanted
+      float* part = at != nullptr ? at + size : nullptr;  // null: the caller wants only the size
       size += count;
       return part;
     };
@@ -62,7 +62,7 @@ using Vec = hn::Vec<Tag>;
 constexpr int64_t kN = static_cast<int64_t>(hn::MaxLanes(Tag()));
 static_assert(kPad % kN == 0);
 
-// c = a b for some rows of a: c[r, j] = sum over t of a[r, t] * b[t, j].
+// A product c = a b of some rows of a: c[r, j] = sum over t of a[r, t] * b[t, j].
 struct Product {
   const float* a;
   int64_t a_stride;
@@ -114,7 +114,7 @@ void multiply(const Product& p, int64_t rows) {
   }
 }
 
-// The buckets of a head that its text's distances use: [lowest, lowest + count).
+// The range of buckets that the distances in the head's text have: [lowest, lowest + count).
 struct Window {
   explicit Window(const DisentangledHead& head)
       : lowest(head.buckets[1 - head.tokens]), count(head.buckets[head.tokens - 1] - lowest + 1) {}
@@ -137,7 +137,8 @@ void pad_values(const DisentangledHead& head, const DisentangledScratch& at) {
   }
 }
 
-// Products of rows [first, first + rows) of `a` with all buckets of the window.
+// Computes the products of rows [first, first + rows) of `a` with the vectors of all buckets of the
+// window.
 void multiply_buckets(const DisentangledHead& head, const float* a, const float* vectors,
                       int64_t stride, const Window& window, int64_t first, int64_t rows, float* c,
                       int64_t c_stride) {
@@ -152,8 +153,9 @@ void multiply_buckets(const DisentangledHead& head, const float* a, const float*
            rows);
 }
 
-// scores[r, j] += the position terms of the tile's row r and key j, unscaled. Loops over keys
-// outside and rows inside, because neighbouring rows read neighbouring products of a key.
+// Adds to scores[r, j] the unscaled position terms of row r of the tile and key j. The outer loop
+// is over keys and the inner loop over rows, because neighbouring rows read neighbouring products
+// of a key.
 void add_positions(const DisentangledHead& head, const DisentangledScratch& at,
                    const Window& window, int64_t first, int64_t rows) {
   const bool has_keys = head.position_keys != nullptr,
@@ -169,8 +171,8 @@ void add_positions(const DisentangledHead& head, const DisentangledScratch& at,
   }
 }
 
-// Turns scores [keys_cols] into unnormalized weights and returns their sum; entries beyond the
-// tokens become 0.
+// Turns `scores` [cols] into unnormalized softmax weights and returns their sum. Entries from
+// `tokens` on become 0.
 HWY_INLINE float soften(float* scores, int64_t tokens, int64_t cols, float scale) {
   const Tag d;
   std::fill(scores + tokens, scores + cols, -std::numeric_limits<float>::infinity());

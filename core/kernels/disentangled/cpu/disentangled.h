@@ -1,5 +1,5 @@
-// Disentangled attention of one head of one text: the unit of work of
-// core/kernels/disentangled/disentangled.h.
+// Disentangled attention of one head of one text. DisentangledCall::run() gives one head at a time
+// to a thread.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace reprise::kernels::cpu {
 
 struct DisentangledHead {
-  const float* q = nullptr;  // the text's first token; the next is row_stride further on
+  const float* q = nullptr;  // first token; the next is row_stride floats on
   const float* k = nullptr;
   const float* v = nullptr;
   int64_t row_stride = 0;
@@ -20,10 +20,10 @@ struct DisentangledHead {
   const float* position_keys = nullptr;     // [head_dim, position_stride], or null
   const float* position_queries = nullptr;  // [head_dim, position_stride], or null
   int64_t keys_stride = 0, queries_stride = 0;
-  const int32_t* buckets = nullptr;  // at distance 0: buckets[d] is valid for -tokens < d < tokens
+  const int32_t* buckets = nullptr;  // points to distance 0; indices -tokens < d < tokens
 
-  // The output: rows of attended values, or, if `biases` is set, rows of the position terms of the
-  // scores.
+  // The output: rows of attended values. If `biases` is set, only the position terms of the scores
+  // are computed and written there.
   void* out = nullptr;  // row of the first token
   DType out_dtype = DType::kF32;
   int64_t out_stride = 0;  // in elements
@@ -31,7 +31,8 @@ struct DisentangledHead {
   int64_t bias_stride = 0;
 };
 
-// Number of floats of scratch for a text of `tokens` whose distances have buckets in [0, buckets).
+// Number of floats of scratch for a text of `tokens` tokens. The buckets of its distances are in
+// [0, buckets).
 size_t disentangled_scratch(int64_t tokens, int64_t head_dim, int64_t buckets);
 
 // Computes one head; `scratch` is aligned to 64 bytes.

@@ -6,7 +6,7 @@
 namespace reprise::kernels::reference {
 namespace {
 
-// The vector of one token and head.
+// Returns the vector [head_dim] of one row and head in `data`.
 const float* at(const DisentangledCall& call, const float* data, int64_t row, int64_t head) {
   return data + row * call.row_stride + head * call.head_dim;
 }
@@ -17,7 +17,7 @@ double dot(const DisentangledCall& call, const float* a, const float* b) {
   return sum;
 }
 
-// <a, vector of bucket x>; 0 if there are no such vectors.
+// Returns <a, vector of bucket x>, or 0 if `vectors` are absent.
 double dot(const DisentangledCall& call, const float* a, const PositionVectors& vectors,
            int64_t head, int64_t x) {
   double sum = 0.0;

@@ -7,9 +7,11 @@
 
 namespace reprise::kernels::reference {
 
-// Returns [rows, heads * head_dim] for `rows` rows of a step; 0 for rows of no text.
+// Returns the outputs [rows, heads * head_dim] of a step of `rows` rows. Rows that belong to no
+// text are 0.
 std::vector<double> disentangled(const DisentangledCall& call, int64_t rows);
-// Returns [heads, rows, keys]: the position terms of the scores; 0 if the text has no such token.
+// Returns the position terms of the scores, [heads, rows, keys]. The term of a token that a row's
+// text does not have is 0.
 std::vector<double> disentangled_biases(const DisentangledCall& call, int64_t rows, int64_t keys);
 
 }  // namespace reprise::kernels::reference

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Grid: rows * cols elements, 256 a block. Reads an element and writes 4 bytes (and reads them if
-// accumulating): memory bandwidth is the limit.
+// Grid: one thread for each of rows * cols elements, 256 a block. A thread reads an element and
+// writes 4 bytes, which it also reads with `accumulate`: memory bandwidth is the limit.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) pick_elements(const Embedding call) {
   const int64_t index = item_index();

@@ -7,8 +7,8 @@
 
 namespace reprise::kernels::reference {
 
-// Returns [rows, cols]: row ids[r] of table [entries, cols] for each r. Also the oracle of
-// gather_rows.
+// Returns [rows, cols]: row r is row ids[r] of `table` [entries, cols]. Also the oracle of
+// GatherRowsCall.
 std::vector<float> embedding(std::span<const float> table, int64_t cols,
                              std::span<const int32_t> ids);
 

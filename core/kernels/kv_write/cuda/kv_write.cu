@@ -1,4 +1,5 @@
-// Writes new keys and values to the cache: one thread for one or eight dimensions of a row.
+// Writes new keys and values to the KV cache: one thread for each dimension of a row, or for each
+// eight dimensions.
 #include "core/kernels/kv_write/cuda/kv_write.cuh"
 
 #include "core/base/error.h"
@@ -28,7 +29,8 @@ __device__ __forceinline__ void write_rounded(void* cache, int64_t to, const flo
   store_elements(static_cast<T*>(cache) + to, rounded_elements<T>(load_elements<kCount>(from)));
 }
 
-// The place of a dimension of a row's keys and values in the cache, behind the row's slot.
+// Returns the distance, in elements, from a row's slot in the cache to dimension c of a head's key
+// and value.
 __device__ __forceinline__ int64_t in_slot(const KvWrite& write, unsigned head, unsigned c) {
   return write.layer * write.cache.layer_stride + head * write.cache.head_stride + c;
 }
@@ -53,7 +55,8 @@ __global__ void __launch_bounds__(kThreads) write_elements(const KvWrite write) 
   }
 }
 
-// One pair of vectors of a query or key, rotated. A query is stored back, a key in the cache.
+// Rotates one pair of vectors of a query or key. A query is written back to its row, a key to the
+// cache.
 template <typename T>
 __device__ __forceinline__ void rotate_one(const RotaryCall& rotary, const KvWrite& write,
                                            unsigned query_heads, int64_t row, unsigned pair) {
@@ -73,9 +76,9 @@ __device__ __forceinline__ void rotate_one(const RotaryCall& rotary, const KvWri
   store_elements(key + half, rounded_elements<T>(high));
 }
 
-// Grid: grid_of_rows() of a row's vectors: pairs of all heads' rotated dimensions; then the keys'
-// other dimensions, and the values. Each is read once and written once: memory bandwidth is the
-// limit.
+// Grid: grid_of_rows() of a row's vectors: first the pairs of rotated dimensions of all heads, then
+// the other dimensions of the keys, then the values. Each is read once and written once: memory
+// bandwidth is the limit.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     rotate_and_write(const RotaryCall rotary, const KvWrite write) {
@@ -84,7 +87,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto kv_heads = static_cast<unsigned>(write.cache.kv_heads);
   const auto head_dim = static_cast<unsigned>(write.cache.head_dim);
   const auto heads = static_cast<unsigned>(rotary.heads), half = static_cast<unsigned>(rotary.half);
-  const unsigned rest = head_dim - 2 * half;  // of a key, which is not rotated
+  const unsigned rest = head_dim - 2 * half;  // dimensions of a key that are not rotated
   unsigned element = static_cast<unsigned>(item_index()) * kTogether;
   const bool is_pair = element < heads * half;
   if (!is_pair) element -= heads * half;
@@ -136,7 +139,8 @@ void rotate_and_write_kv(const RotaryCall& rotary, const KvWrite& write, cudaStr
 void write_kv(const KvWrite& write, cudaStream_t stream) {
   constexpr int kMost = 8;
   const kv::CacheView& cache = write.cache;
-  // A slot is a token's place in a block: a multiple of head_dim from the cache's begin.
+  // head_dim is among the distances, because a row slot is a multiple of head_dim elements behind
+  // the cache's begin.
   const bool has_vectors =
       allows_elements(kMost, {cache.keys, cache.values, write.keys, write.values},
                       {cache.layer_stride, cache.head_stride, cache.head_dim, write.row_stride});

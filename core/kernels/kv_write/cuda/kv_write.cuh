@@ -10,7 +10,7 @@
 
 namespace reprise::kernels::cuda {
 
-// kernels::write_kv() with device pointers.
+// Arguments of kernels::write_kv(), with device pointers.
 struct KvWrite {
   kv::CacheView cache;                 // cache 0 of the plan; f32, bf16 or f16
   const int64_t* row_slots = nullptr;  // [rows]  element offsets in the cache, or kv::kNoSlot
@@ -23,10 +23,10 @@ struct KvWrite {
 };
 void write_kv(const KvWrite& write, cudaStream_t stream);
 
-// Rotates queries and keys, then does what write_kv() does. The heads of `rotary` are the queries'
-// and then the keys', which follow them in a row, so write.keys = rotary.data + (heads - kv_heads)
-// * head_dim. If all of it can be read four elements at a time, one kernel does both and leaves the
-// keys in the rows unrotated.
+// Rotates queries and keys, then does what write_kv() does. In each row of `rotary`, the heads of
+// the keys follow those of the queries, so write.keys = rotary.data + (heads - kv_heads) *
+// head_dim. If all arrays can be read four elements at a time, a single kernel rotates and writes;
+// it leaves the keys in the rows of `rotary` unrotated.
 void rotate_and_write_kv(const RotaryCall& rotary, const KvWrite& write, cudaStream_t stream);
 
 }  // namespace reprise::kernels::cuda

@@ -1,6 +1,6 @@
-// Converts eight-bit codes to bf16 by byte permutations that look up 64 codes at once: the two
-// bytes of the bf16 of 0 to 127 are two tables, and the code's sign becomes the number's. That
-// takes 16 instructions for 128 weights; widening to f32 takes 28.
+// Converts eight-bit codes to bf16 by byte permutations that look up 64 codes at once. Two tables
+// have the lower and the upper byte of the bf16 of 0 to 127; the sign of the code becomes the sign
+// of the number. This takes 16 instructions for 128 weights; widening to f32 takes 28.
 #include <immintrin.h>
 
 #include <array>
@@ -19,10 +19,11 @@ inline __m512i load(const void* at) { return _mm512_loadu_si512(at); }
 struct alignas(64) Tables {
   // The lower and the upper byte of the bf16 of 0 to 127.
   std::array<uint8_t, 128> low, high;
-  // A permutation for each half of the outputs ([0, 32) and [32, 64)): it selects codes of an input
-  // (0 to 63) and the next input (from 64 on), output by output. The first four of each 16 outputs
-  // go to the lower half of a 128-bit lane, because the halves of the lanes become separate
-  // registers.
+  // A permutation for each half of the outputs ([0, 32) and [32, 64)). For output after output it
+  // selects the code of an input (index 0 to 63) and the code of the next input (index 64 on). The
+  // first 16 of these 32 outputs go to the lower halves of the four 128-bit lanes, the last 16 to
+  // the upper halves, because unpacking makes one register of all lower halves and another of all
+  // upper halves.
   std::array<std::array<uint8_t, 64>, 2> order;
 };
 

@@ -18,7 +18,8 @@ size_t step_bytes(WeightFormat format) {
   return static_cast<size_t>(kStepInputs * kPanelOutputs) / (format == WeightFormat::kInt8 ? 1 : 2);
 }
 
-// Packs the codes of eight inputs of an output as QuantizedPanel describes.
+// Returns the four-bit codes of eight inputs of one output as a word, in the layout that
+// QuantizedPanel describes.
 uint32_t packed(const uint8_t* codes) {
   uint32_t word = 0;
   for (int i = 0; i < kStepInputs; ++i)
@@ -26,7 +27,7 @@ uint32_t packed(const uint8_t* codes) {
   return word;
 }
 
-// The code at (step, input within it, output) of a panel.
+// Returns the code of a panel at (step, input within the step, output).
 int code_at(const QuantizedPanel& panel, int64_t step, int input, int64_t output) {
   if (panel.format == WeightFormat::kInt8)
     return static_cast<const int8_t*>(
@@ -44,7 +45,7 @@ float scale_at(const QuantizedPanel& panel, int64_t group, int64_t output) {
 
 }  // namespace
 
-// Fills the panels with codes; each thread has buffers of its own.
+// Fills the panels with codes. Each thread has its own buffers.
 class CodedMatrix::Filler {
  public:
   Filler(CodedMatrix& matrix, const Weight::FillRows& fill, const Context& context)
@@ -95,8 +96,8 @@ class CodedMatrix::Filler {
     }
   }
 
-  // Packs one cache line of each output at a time: rows may be a power of two apart, and lines of
-  // many such rows would evict each other from a cache.
+  // Packs one cache line of each output at a time, because rows may be a power of two apart, and
+  // the lines of many such rows would evict each other from a cache.
   void pack(const uint8_t* codes, void* panel) const {
     constexpr int64_t kLineSteps = 64 / kStepInputs;
     for (int64_t first = 0; first < matrix_.steps_; first += kLineSteps)
@@ -170,7 +171,8 @@ void CodedMatrix::quantize_scales(const Context& context) {
           std::min(static_cast<size_t>(kScaleBlockGroups * kPanelOutputs), of_panel - first);
       const size_t at = static_cast<size_t>(index) * of_panel + first;
       block.assign(scales + at, scales + at + count);
-      // Padding outputs get the mean, because their zeros would widen the steps.
+      // Padding outputs get the mean as their scale, because zeros would make the block's scale
+      // step larger.
       const int64_t wanted = std::min(kPanelOutputs, rows_ - index * kPanelOutputs);
       for (size_t i = 0; i < count; ++i)
         if (static_cast<int64_t>(i) % kPanelOutputs >= wanted) block[i] = scale_mean_;

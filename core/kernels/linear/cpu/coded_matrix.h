@@ -11,8 +11,9 @@ namespace reprise::kernels::cpu {
 
 class CodedMatrix {
  public:
-  // Each thread reads 64 rows at a time as f32 and turns each weight into a byte before packing.
-  // Throws NotFiniteError for a row with a NaN or an infinity.
+  // Makes the codes of the matrix that `fill` writes. Each thread reads 64 rows at a time as f32,
+  // turns each weight into a code of one byte, and then packs the codes. Throws NotFiniteError if a
+  // row contains NaN or infinity.
   CodedMatrix(int64_t rows, int64_t cols, WeightFormat format, const Weight::FillRows& fill,
               const Context& context);
 
@@ -21,14 +22,14 @@ class CodedMatrix {
   [[nodiscard]] int64_t inputs() const { return steps_ * kStepInputs; }  // cols plus padding
   [[nodiscard]] int64_t group_inputs() const { return group_steps_ * kStepInputs; }
   [[nodiscard]] size_t bytes() const;
-  // The weight that the code at (row, col) represents.
+  // Returns the weight that the code at (row, col) represents.
   [[nodiscard]] float value_at(int64_t row, int64_t col) const;
 
  private:
   class Filler;
-  // For nf4-double: replaces scales_ by their codes.
+  // For nf4-double: replaces scales_ by scale_codes_, scale_steps_ and scale_mean_.
   void quantize_scales(const Context& context);
-  [[nodiscard]] float mean_scale() const;  // mean of the matrix' scales, without padding
+  [[nodiscard]] float mean_scale() const;  // mean of the scales, without padding
 
   int64_t rows_, cols_;
   WeightFormat format_;

@@ -6,16 +6,16 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// Rows of each task: parts of nearly equal size. Up to 8 rows are multiplied as the codes are read,
-// 4 at once: two such parts take as long as 8 rows staged in L1, and fewer rows take less (one core
-// of an AMD EPYC).
+// Returns the number of rows of each task, so that tasks have nearly equal sizes. Up to 8 rows are
+// multiplied with codes as they are read, at most 4 rows at once: two tasks of 4 rows take as long
+// as 8 rows with weights staged in L1, and fewer rows take less time (one core of an AMD EPYC).
 int64_t rows_of_task(int64_t m, bool takes_many) {
   const int64_t most = takes_many ? kManyLinearRows : LinearCall::kStreamedRows;
   const int64_t parts = (m + most - 1) / most;
   return (m + parts - 1) / parts;
 }
 
-// Sum of a multiple of 16 values; compilers vectorize the 16 lanes.
+// Returns the sum of `count` values, a multiple of 16. Adds in 16 lanes, which compilers vectorize.
 template <typename T>
 float sum_of(const T* values, int64_t count) {
   constexpr int64_t kLanes = 16;
@@ -28,7 +28,7 @@ float sum_of(const T* values, int64_t count) {
   return sum;
 }
 
-// sums [m][groups]: the sum of each group of inputs of each row.
+// Computes sums [m][groups]: for each row of x, the sum of each group of inputs.
 template <typename T>
 void add_up(const T* x, int64_t m, const CodedShape& shape, std::vector<float>& sums) {
   sums.clear();

@@ -1,4 +1,4 @@
-// Multiplies input rows with panels of codes, which are decoded as they are read.
+// Multiplies input rows with panels of codes. Kernels decode the codes as they read them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace reprise::kernels::cpu {
 
-// The properties that all panels of a matrix share.
+// The properties that are equal for all panels of a matrix.
 struct CodedShape {
   WeightType type;
   int64_t cols = 0;
@@ -17,20 +17,21 @@ struct CodedShape {
   int64_t group_inputs = 0;  // inputs that share a scale
 };
 
-// True if many rows are multiplied at once, so that codes are decoded once for all of them.
+// True if a kernel exists that multiplies many rows at once, and so decodes codes once for all of
+// them.
 [[nodiscard]] inline bool takes_many_coded_rows(DType input, const Context& context) {
   return input == DType::kBF16 && has_bf16_dot(context.isa);
 }
 
 class CodedRows {
  public:
-  // The call's x [m, cols] is in the type's input dtype. Copies it to `workspace` in the kernel's
-  // dtype, and computes there the sums that int4 needs. The call and the workspace must outlive
-  // this object.
+  // The call's x [m, cols] is in the input dtype of `shape.type`. Copies x to `workspace` in the
+  // kernel's dtype. For int4, also computes the sums of x over each group there. The call and the
+  // workspace must outlive this object.
   CodedRows(const LinearCall& call, const CodedShape& shape, LinearWorkspace& workspace,
             const Context& context);
 
-  // Writes, for all rows, the wanted outputs that belong to panel `index`.
+  // Computes, for all rows of x, the outputs in `outputs` that belong to panel `index`.
   void run(int64_t index, const Outputs& outputs, const QuantizedPanel& panel) const;
 
  private:
@@ -44,7 +45,7 @@ class CodedRows {
   int64_t rows_;        // rows of each task
   DType dtype_;         // dtype of the kernel's input
   const char* input_;   // [m, inputs]
-  int64_t groups_ = 0;  // groups of a panel, if workspace.input_sums [m, groups] is used; else 0
+  int64_t groups_ = 0;  // groups of a panel for workspace.input_sums [m, groups]; 0 if not int4
 };
 
 }  // namespace reprise::kernels::cpu

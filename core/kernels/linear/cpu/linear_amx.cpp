@@ -1,9 +1,10 @@
-// Multiplies input rows with one bf16 panel in AMX's tiles of 16 rows and 16 outputs. Two by two
-// tiles are summed up over all inputs at once, or one by four for the last 16 rows.
+// Multiplies input rows with one bf16 panel in AMX's tiles of 16 rows and 16 outputs. A pass over
+// all inputs sums two by two tiles, or one by four tiles for the last 16 rows.
 //
-// With many rows, tiles come from the L2, and a product waits for them: it takes 9.4 ns instead of
-// 5.2 (Xeon with AMX, 2048 inputs, 256 rows). Keeping parts of the weights, rows or sums in the L1
-// was tried. It does not help, because the sums then go to memory and back.
+// With many rows, tiles come from the L2, and a product of tiles waits for them: it takes 9.4 ns
+// instead of 5.2 ns (Xeon with AMX, 2048 inputs, 256 rows). Keeping parts of the weights, rows or
+// sums in the L1 was tried; it does not help, because the sums are then stored to memory and loaded
+// again.
 #include <algorithm>
 
 #include "core/device/cpu/tiles_amx-inl.h"
@@ -21,7 +22,7 @@ using namespace reprise::cpu::tiles;
 
 constexpr int kOutputs = 64;                                    // of a panel
 constexpr size_t kPanelRowBytes = kOutputs * 4;                 // of weights, and of sums
-constexpr int64_t kTile = int64_t{kTileRows} * kTileBytes;      // bytes of inputs in a step
+constexpr int64_t kTile = int64_t{kTileRows} * kTileBytes;      // bytes of a tile of inputs
 constexpr int64_t kStep = int64_t{kTileRows} * kPanelRowBytes;  // bytes of weights in a step
 
 // Which weights are prefetched meanwhile depends on the number of rows:
@@ -46,7 +47,8 @@ class Ahead {
   [[nodiscard]] const char* panel() const { return panel_; }
   [[nodiscard]] int64_t panel_bytes() const { return bytes_; }
 
-  // Called before the step that begins `at` bytes into the panel. kLocality as in with_locality().
+  // Called before the step that begins `at` bytes into the panel; prefetches what later steps read.
+  // kLocality is that of with_locality().
   template <int kLocality>
   void step(int64_t at) {
     if constexpr (kLocality >= 0) {
@@ -62,11 +64,11 @@ class Ahead {
  private:
   const char *panel_, *next_;
   int64_t bytes_, distance_;
-  int64_t lines_ = 0;    // of the next panel in each step
-  int64_t fetched_ = 0;  // bytes of the next panel
+  int64_t lines_ = 0;    // lines of the next panel to fetch in each step
+  int64_t fetched_ = 0;  // bytes of the next panel fetched so far
 };
 
-// Two tiles of rows times half of a panel's outputs; `half`: 0 or 1.
+// Multiplies two tiles of rows with half 0 or 1 of the panel's outputs.
 template <int kLocality>
 inline void multiply_two(const char* low, const char* high, int half, Ahead& ahead, float* sums) {
   const char* weights = ahead.panel() + half * 2 * kTileBytes;
@@ -89,7 +91,7 @@ inline void multiply_two(const char* low, const char* high, int half, Ahead& ahe
   store_tile<3>(sums + kTileRows * kOutputs + 16, kPanelRowBytes);
 }
 
-// One tile of rows times a panel's outputs.
+// Multiplies one tile of rows with all outputs of the panel.
 template <int kLocality>
 inline void multiply_one(const char* rows, Ahead& ahead, float* sums) {
   zero_sums();

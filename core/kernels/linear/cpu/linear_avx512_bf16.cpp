@@ -1,5 +1,5 @@
-// Multiplies a few input rows with one bf16 panel, with the AVX-512 bf16 dot product; reads the
-// panel once.
+// Multiplies a few input rows with one bf16 panel, by the AVX-512 bf16 dot product. Reads the panel
+// once.
 #include <immintrin.h>
 
 #include <cstring>

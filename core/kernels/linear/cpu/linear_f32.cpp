@@ -1,10 +1,10 @@
 // Multiplies input rows with one panel in f32 arithmetic, for every instruction set and both weight
 // dtypes.
 //
-// A few rows take the weights from the panel as they stream in. Many rows take them from a copy of
-// a part of the panel in f32, which stays in L1 while all rows are multiplied with it. Each output
-// has one sum, added to in the order of the inputs, so a row's bits do not depend on how many rows
-// there are.
+// A few rows are multiplied with weights that are read directly from the panel. Many rows are
+// multiplied with an f32 copy of a part of the panel, which stays in L1 until all rows are done.
+// Each output has a single sum, to which products are added in the order of the inputs, so a row's
+// bits do not depend on the number of rows.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/linear/cpu/linear_f32.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -24,18 +24,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // ---- a few rows ----
 
-// Rows that are multiplied with weights as these stream in. Each block of rows widens them anew,
-// which costs little beside the products of four rows.
+// Most rows that are multiplied with weights read directly from the panel (kStreamedRows), and rows
+// of a block (kBlockRows). Each block widens the weights again, which costs little compared with
+// the products of four rows.
 constexpr int kStreamedRows = 12, kBlockRows = 4;
-// Outputs of a block of sums: six rows of them fill the registers.
+// Outputs of a block of sums. The sums of six rows fill the registers.
 constexpr int kBlockVectors = kAccumulators / kLinearRows;
 constexpr int kBlockOutputs = kBlockVectors * kN;
 constexpr int64_t kRowBytes = kOutputs * int64_t{sizeof(float)};
-// Slices of outputs narrower than the panel take turns at this many words, which stay in L1.
+// If a slice has fewer outputs than the panel, the slices take turns: each multiplies the same
+// kTurnWords words, which stay in L1, before the next words follow.
 constexpr int64_t kTurnWords = 32;
 constexpr int64_t kTurnBytes = kTurnWords * kRowBytes;
 
-// Words [begin, end) of a panel times the rows from `row` on, for the outputs of a slice.
+// A product of words [begin, end) of a panel with the rows from `row` on, for a slice of the
+// outputs, which begins at `column`.
 struct Slice {
   int64_t begin, end;
   int row, column;
@@ -52,7 +55,7 @@ HWY_INLINE void stream_slice(const LinearTask& task, const Slice& slice, float (
   const int64_t stride = task.words * (kBf16 ? 2 : 1);
   const auto* w = static_cast<const float*>(task.panel) + slice.column;
   const auto* x = static_cast<const float*>(task.x) + slice.row * stride;
-  // The slices of a turn fetch the lines of a later one, in the order of memory.
+  // Together, the slices of a turn fetch the cache lines of a later turn, in the order of memory.
   constexpr int64_t kSliceBytes = int64_t{kVectors} * kN * sizeof(float);
   const int64_t distance =
       kVectors * kN < kOutputs ? std::max<int64_t>(task.fetch.bytes, kTurnBytes) : task.fetch.bytes;
@@ -132,10 +135,11 @@ void stream_blocks(const LinearTask& task) {
 
 // ---- many rows ----
 
-// Inputs of a part: its weights for a block's outputs take at most 16 KiB, the half of a small L1.
+// Inputs of a part. The part's weights for the outputs of a block take at most 16 KiB, half of a
+// small L1.
 constexpr int64_t kPartInputs = std::min(256, (16 << 10) / 4 / kBlockOutputs);
-// Number of blocks of rows that fetch the next part. More than kStreamedRows rows make at least
-// this many blocks.
+// Number of blocks of rows that fetch the next part while they are multiplied. More than
+// kStreamedRows rows make at least kFetchBlocks blocks.
 constexpr int kFetchBlocks = 2;
 constexpr int64_t kFetchInputs = 4;
 
@@ -160,8 +164,8 @@ void unpack(const LinearTask& task, int64_t first, int64_t end, float* out) {
   }
 }
 
-// Adds the products of `inputs` inputs of kRows rows with a block's weights to its sums, and
-// fetches kLines lines from `ahead` on for each kFetchInputs inputs.
+// Adds the products of `inputs` inputs of kRows rows with a block's weights to the block's sums.
+// For each kFetchInputs inputs, fetches kLines cache lines from `ahead` on.
 template <int kRows, int64_t kLines>
 HWY_INLINE void multiply_block(const float* HWY_RESTRICT x, int64_t stride,
                                const float* HWY_RESTRICT weights, int64_t inputs,
@@ -187,8 +191,8 @@ HWY_INLINE void multiply_block(const float* HWY_RESTRICT x, int64_t stride,
     for (int c = 0; c < kBlockVectors; ++c) hn::Store(sum[r][c], d, sums + r * kOutputs + kN * c);
 }
 
-// Multiplies all rows with the copy of a part. The first kFetchBlocks blocks of rows fetch the
-// lines of the next part.
+// Multiplies all rows with the copied weights of a part. The first kFetchBlocks blocks of rows
+// fetch the cache lines of the next part.
 template <bool kBf16>
 void multiply_part(const LinearTask& task, const float* weights, int64_t first, int64_t end,
                    float* sums) {
@@ -198,7 +202,8 @@ void multiply_part(const LinearTask& task, const float* weights, int64_t first, 
                           ? static_cast<const char*>(task.panel) + end / (kBf16 ? 2 : 1) * kRowBytes
                           : static_cast<const char*>(task.next_panel);
   for (int column = 0; column < kOutputs; column += kBlockOutputs) {
-    // Blocks of nearly equal heights: a low block has too few sums to hide the latency.
+    // Blocks have nearly equal numbers of rows, because a block of few rows has too few sums to
+    // hide the latency.
     const int blocks = (task.rows + kLinearRows - 1) / kLinearRows;
     for (int row = 0, block = 0; block < blocks; ++block) {
       const int height = (task.rows - row + blocks - block - 1) / (blocks - block);

@@ -1,4 +1,5 @@
-// Shared by the linear kernels in f32 arithmetic: dividing a panel, and writing its sums.
+// Code that the linear kernels in f32 arithmetic share: it divides a panel, and writes the panel's
+// sums.
 #if defined(REPRISE_LINEAR_PANEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef REPRISE_LINEAR_PANEL_INL_H_
 #undef REPRISE_LINEAR_PANEL_INL_H_
@@ -16,18 +17,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 
-// Vectors of sums that the registers hold beside the operands.
+// Number of vectors of sums for which there are registers besides those for the operands.
 constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
 constexpr int kOutputs = 64;
 
-// Number of output vectors that are computed together: as many as have their sums in registers.
+// Number of vectors of outputs that are computed together: the most whose sums fit into registers.
 constexpr int slice_vectors(int rows) {
   int vectors = std::max<int>(1, kOutputs / kN);
   while (vectors > 1 && vectors * rows > kAccumulators) vectors /= 2;
   return vectors;
 }
 
-// store_outputs(), a vector at a time if all outputs of the panel are wanted.
+// Does what store_outputs() does, a vector at a time if all outputs of the panel are wanted.
 HWY_INLINE void store_row(const LinearTask& task, int row, const float* sums) {
   if (task.outputs != kOutputs) return store_outputs(task, row, sums);
   const int64_t first = row * task.out_stride;

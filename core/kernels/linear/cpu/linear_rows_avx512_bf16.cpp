@@ -1,7 +1,7 @@
 // Multiplies several input rows with one bf16 panel, with the AVX-512 bf16 dot product. Weights are
-// read from memory once: the panel is taken in blocks that stay in a cache while all rows are
-// multiplied with them; meanwhile the weights of a later block are prefetched. So a product takes
-// max(computing, reading the weights) instead of their sum.
+// read from memory once: the panel is divided into blocks, and a block stays in a cache while all
+// rows are multiplied with it. Meanwhile the weights of a later block are prefetched. So a product
+// takes the longer of two times, computing and reading the weights, instead of their sum.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Block {
   float* sums;        // [rows][64]
 };
 
-// Adds the products of a word of each of kRows rows.
+// Adds to `sum` the products of one word of each of kRows rows with one word of each output.
 template <int kRows>
 [[gnu::always_inline]] inline void add_word(const uint32_t* w, const uint32_t* x, int64_t x_stride,
                                             __m512 (&sum)[kRows][kVectors]) {
@@ -47,8 +47,9 @@ template <int kRows>
   }
 }
 
-// Adds the products of a block with kRows rows to their sums. For every kUnroll words, prefetches
-// `lines` cache lines from `ahead` on; returns the address behind the last.
+// Adds the products of a block with kRows rows to the rows' sums. For every kUnroll words,
+// prefetches `lines` cache lines from `ahead` on. Returns the address behind the last prefetched
+// line.
 template <int kRows, int kLocality>
 const char* multiply_rows(const Block& block, const char* ahead, int64_t lines) {
   __m512 sum[kRows][kVectors];
@@ -73,8 +74,9 @@ const char* multiply_rows(const Block& block, const char* ahead, int64_t lines) 
   return ahead;
 }
 
-// Multiplies with all rows, in groups of nearly equal size. Prefetches as many bytes as the block
-// has (none if `ahead` is null), spread over its time: a burst of requests delays the loads.
+// Multiplies the block with all rows, in groups of nearly equal size. Meanwhile prefetches as many
+// bytes as the block has, from `ahead` on (none if `ahead` is null). The prefetches are spread over
+// the products, because a burst of requests would delay the loads.
 template <int kLocality>
 void multiply(Block block, int rows, const char* ahead) {
   const int groups = (rows + kLinearRows - 1) / kLinearRows;
@@ -90,10 +92,11 @@ void multiply(Block block, int rows, const char* ahead) {
   }
 }
 
-// Memory limits the product of a batch, arithmetic that of a large batch. Small blocks read memory
-// faster, with few requests at a time; large blocks load and store the sums less often. (Zen 5,
-// TinyLlama's layers, prefetching 8 and 32 KiB ahead: with 16 rows the small blocks took 0.99 of
-// the large ones' time, with 8 rows 0.90, with 32 rows 1.16.)
+// Returns the words of a block. Memory limits the product of up to kBatchRows rows: small blocks
+// read memory faster, because they request few lines at a time. Arithmetic limits products of more
+// rows: large blocks load and store the sums less often. (Zen 5, TinyLlama's layers, prefetching 8
+// and 32 KiB ahead: small blocks took 0.90 of the time of large blocks with 8 rows, 0.99 with 16
+// rows, and 1.16 with 32 rows.)
 int64_t block_words(const LinearTask& task) {
   constexpr int64_t kSmall = 16, kLarge = 128;
   if (task.rows <= kBatchRows) return kSmall;

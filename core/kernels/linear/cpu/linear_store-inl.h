@@ -11,8 +11,8 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// store_outputs(), 16 outputs at a time if the wanted ones begin at the panel's first. `sums` are
-// aligned.
+// Does what store_outputs() does, 16 outputs at a time if the first wanted output is the panel's
+// first. `sums` must be aligned.
 inline void store_row(const LinearTask& task, int row, const float* sums) {
   if (task.skipped != 0) return store_outputs(task, row, sums);
   const int64_t first = row * task.out_stride;

@@ -1,4 +1,4 @@
-// The unit of work of the linear kernels: one panel of 64 outputs times some input rows.
+// The task that a linear kernel runs at once: one panel of 64 outputs times some input rows.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 
 namespace reprise::kernels::cpu {
 
-// Most rows of a task of linear_panel_avx512_bf16(), whose sums stay in registers: 6 * 4
-// accumulators use 24 of 32.
+// Most rows of a task of linear_panel_avx512_bf16(), which keeps all sums in registers: 6 rows of 4
+// vectors use 24 of the 32 registers.
 inline constexpr int kLinearRows = 6;
-// Most rows of a task: kManyLinearRows for linear_rows_avx512_bf16(), kMostRowsF32 for
-// linear_panel_f32(), which with that many rows spends a few per cent of its time on copying the
-// panel.
+// Most rows of a task of linear_rows_avx512_bf16() (kManyLinearRows) and of linear_panel_f32()
+// (kMostRowsF32). With kMostRowsF32 rows, copying the panel takes only a few per cent of
+// linear_panel_f32()'s time.
 inline constexpr int kManyLinearRows = 64;
 inline constexpr int kMostRowsF32 = 128;
-// Most rows of a task of linear_amx(), whose sums take 64 KiB of the L2 beside the rows.
+// Most rows of a task of linear_amx(). The sums of that many rows take 64 KiB of the L2, besides
+// the rows themselves.
 inline constexpr int kMostTileRows = 256;
-// linear_rows_avx512_bf16() expects that memory limits products of up to this many rows.
+// Most rows of a product for which linear_rows_avx512_bf16() expects memory to be the limit.
 inline constexpr int kBatchRows = 18;
 
 struct LinearTask {
@@ -28,8 +29,8 @@ struct LinearTask {
   DType dtype = DType::kF32;
   int64_t words = 0;
   // [rows][inputs], zero beyond cols; a panel word of f32 has one input, a word of bf16 has two.
-  // bf16 for the AVX512-BF16 kernels, else f32. linear_amx() takes bf16 tiles [rows / 16][inputs /
-  // 32][16][32], zero beyond the rows.
+  // bf16 for the AVX512-BF16 kernels, f32 for linear_panel_f32(). For linear_amx(), x is in bf16
+  // tiles [rows / 16][inputs / 32][16][32], zero beyond the rows.
   const void* x = nullptr;
   int rows = 0;                 // each kernel has its own upper limit, see below
   const float* bias = nullptr;  // bias of the first wanted output, or null
@@ -39,14 +40,14 @@ struct LinearTask {
   DType out_dtype = DType::kF32;
   int64_t out_stride = 0;  // elements between rows
   bool accumulate = false;
-  // The panel that this thread will probably take next; linear_rows_avx512_bf16() and linear_amx()
-  // prefetch from it. The same panel if there is no next one.
+  // The panel that this thread will probably take next, or this task's panel if there is no next
+  // one. linear_rows_avx512_bf16(), linear_amx() and linear_panel_f32() prefetch from it.
   const void* next_panel = nullptr;
   WeightFetch fetch;
 };
 
-// Calls fn with the locality of __builtin_prefetch() as a constant: 3 for the L1, 2 for the L2; or
-// with -1 if nothing is prefetched.
+// Calls fn with the locality argument of __builtin_prefetch() as an integral constant: 3 to
+// prefetch into L1, 2 into L2, and -1 if nothing is prefetched.
 template <typename Fn>
 void with_locality(const WeightFetch& fetch, Fn&& fn) {
   if (fetch.bytes == 0) {
@@ -69,8 +70,8 @@ template <int kLocality, int64_t kLines>
   }
 }
 
-// For bf16 weights, with AVX512-BF16. The first function takes up to kLinearRows rows, the second
-// up to kManyLinearRows.
+// For bf16 weights, with AVX512-BF16. linear_panel_avx512_bf16() takes up to kLinearRows rows,
+// linear_rows_avx512_bf16() up to kManyLinearRows.
 void linear_panel_avx512_bf16(const LinearTask& task);
 void linear_rows_avx512_bf16(const LinearTask& task);
 // For bf16 weights, with AMX; takes up to kMostTileRows rows.
@@ -79,8 +80,8 @@ void linear_amx(const LinearTask& task);
 // number of inputs must be a multiple of 4.
 void linear_panel_f32(const LinearTask& task, Isa isa);
 
-// Adds the bias to the wanted ones of a row's 64 sums and writes them; with `accumulate`, adds them
-// to `out`.
+// Adds the bias to the wanted sums among a row's 64 sums, and writes these to the task's `out`;
+// with `accumulate`, adds them to `out`.
 inline void store_outputs(const LinearTask& task, int row, const float* sums) {
   const int64_t first = row * task.out_stride;
   sums += task.skipped;

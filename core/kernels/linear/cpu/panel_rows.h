@@ -1,4 +1,4 @@
-// Multiplies the input rows of a call with panels of plain weights, one panel at a time, without
+// Multiplies the input rows of a call with plain weights (not codes), one panel at a time, without
 // oneDNN.
 #pragma once
 
@@ -11,8 +11,8 @@ namespace reprise::kernels::cpu {
 
 inline constexpr int64_t kPanelOutputs = 64;
 
-// Depth of panels over `cols` inputs in words of 32 bits (an f32, or two bf16). Inputs are padded
-// with zeros to a multiple of 16 (f32) or 32 (bf16).
+// Number of 32-bit words (one f32, or two bf16) that a panel has for each output if the matrix has
+// `cols` inputs. Inputs are padded with zeros to a multiple of 16 (f32) or 32 (bf16).
 [[nodiscard]] int64_t panel_words(int64_t cols, DType dtype);
 
 // The outputs of a matrix that a call wants: [first, end).
@@ -24,9 +24,9 @@ struct Outputs {
   [[nodiscard]] int64_t panels() const { return end_panel() - first_panel(); }
 };
 
-// Calls fn(panel, worker) for every panel of the outputs; a thread takes `run` consecutive panels
-// at a time. `products` is the number of multiplications: if one core does them in the few
-// microseconds that starting the other threads takes, one thread takes all panels.
+// Calls fn(panel, worker) for every panel of `outputs`; a thread takes `run` consecutive panels at
+// a time. `products` is the number of multiplications in all. If it is so small that starting the
+// other threads would take as long (a few microseconds), the calling thread takes all panels.
 template <typename Fn>
 void for_panels(const Context& context, const Outputs& outputs, int64_t run, int64_t products,
                 Fn&& fn) {
@@ -44,14 +44,15 @@ void for_panels(const Context& context, const Outputs& outputs, int64_t run, int
   }
 }
 
-// Rows of each part if `rows` rows are divided into the fewest parts of at most `most` rows.
+// Returns the number of rows of each part if `rows` rows are divided into the fewest parts of at
+// most `most` rows.
 [[nodiscard]] constexpr int64_t equal_parts(int64_t rows, int64_t most) {
   const int64_t parts = (rows + most - 1) / most;
   return (rows + parts - 1) / parts;
 }
 
-// Calls copy(item, worker) for every item. Few values are copied by the calling thread alone, which
-// takes less time than starting the other threads.
+// Calls copy(item, worker) for every item; the items have `values` values in all. The calling
+// thread alone copies few values, because starting the other threads would take longer.
 template <typename Fn>
 void copy_items(const Context& context, int64_t items, int64_t values, Fn&& copy) {
   constexpr int64_t kSerialValues = 1 << 16;
@@ -63,37 +64,38 @@ void copy_items(const Context& context, int64_t items, int64_t values, Fn&& copy
 }
 
 struct LinearTask;
-// Makes the LinearTask that computes rows [row, row + rows) of the call, for the wanted outputs in
-// panel `index`. Sets the task's bias and output fields; the caller sets its weights and inputs.
+// Makes the LinearTask that computes rows [row, row + rows) of the call, for those of `outputs`
+// that are in panel `index`. Sets the task's bias and output fields; the caller sets its weights
+// and inputs.
 [[nodiscard]] LinearTask task_of_outputs(const LinearCall& call, const Outputs& outputs,
                                          int64_t index, int64_t row, int64_t rows);
 
-// Panels per item if memory is the limit: consecutive panels are read fastest, but threads should
-// end together.
+// Number of consecutive panels that a thread takes at a time if memory is the limit. Long runs are
+// read fastest, but short runs let the threads end at about the same time.
 [[nodiscard]] int64_t panels_per_run(const Context& context, const Outputs& outputs);
 
-// True if the streaming kernels take plain weights with up to 64 rows, not only up to
-// LinearCall::kStreamedRows.
+// True if the streaming kernels multiply plain weights of `dtype` with up to 64 rows. If false,
+// they take up to LinearCall::kStreamedRows rows.
 [[nodiscard]] bool streams_batches(DType dtype, const Context& context);
-// True if plain weights are multiplied with m rows in AMX's tiles; a single row is faster without
-// tiles, but then has other bits.
+// True if plain weights are multiplied with m rows in AMX's tiles. A single row is faster without
+// tiles, but its bits then differ from those of a row computed in tiles.
 [[nodiscard]] bool multiplies_in_tiles(DType dtype, int64_t m, const Context& context);
-// The prefetch of plain weights in a product of m rows.
+// The field of Context with the prefetch setting for plain weights in a product of m rows.
 [[nodiscard]] WeightFetch Context::*plain_fetch(DType dtype, int64_t m);
 
-// Multiplies without AMX's tiles: for calls where multiplies_in_tiles() is false.
+// Multiplies without AMX's tiles, for calls for which multiplies_in_tiles() is false.
 class PanelRows {
  public:
-  // The call's x [m, cols] is in `dtype`; if panels are deeper than cols, a padded copy is made in
-  // `workspace`. The call must outlive this object.
+  // The call's x [m, cols] is in `dtype`. If panels are padded to more inputs than `cols`, makes a
+  // padded copy of x in `workspace`. The call must outlive this object.
   PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWorkspace& workspace,
             const Context& context);
 
   // Number of parts into which the rows are divided; it does not depend on the number of threads.
   [[nodiscard]] int64_t parts() const { return (call_.m + part_rows_ - 1) / part_rows_; }
-  // Writes, for the rows of a part, the wanted outputs that belong to panel `index`. `weights` is
-  // this panel, [words][64] f32 or [words][64][2] bf16; `next` the one that this thread will
-  // probably take next.
+  // Computes, for the rows of a part, the outputs in `outputs` that belong to panel `index`.
+  // `weights` is this panel, [words][64] f32 or [words][64][2] bf16. `next` is the panel that this
+  // thread will probably take next.
   void run(int64_t part, int64_t index, const Outputs& outputs, const void* weights,
            const void* next) const;
 
@@ -110,8 +112,8 @@ class PanelRows {
   const char* input_;  // [m, inputs]
 };
 
-// The form in which a kernel takes the inputs of a call whose x is [m, cols] of `from`: rows of
-// `inputs` values of `to`, zero beyond cols.
+// The form in which a kernel takes the inputs of a call: rows of `inputs` values of dtype `to`,
+// zero beyond `cols`. The call's x is [m, cols] of dtype `from`.
 struct InputRows {
   int64_t cols = 0, inputs = 0;
   DType from = DType::kF32, to = DType::kF32;

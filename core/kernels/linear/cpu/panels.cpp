@@ -129,8 +129,8 @@ void Panels::multiply_in_tiles(const LinearCall& call, const Outputs& outputs,
 
 void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
                     const Context& context) const {
-  // If memory is the limit, consecutive panels are read fastest. If computing is, threads end
-  // together if they take panels one by one.
+  // If memory is the limit, threads take runs of consecutive panels, which are read fastest. If
+  // computing is the limit, they take panels one by one, so that they end at about the same time.
   const Outputs outputs{.first = first, .end = end};
   const PanelRows rows(call, cols(), input_dtype(), workspace, context);
   const int64_t run = call.m > LinearCall::kStreamedRows && call.m <= kBatchRows

@@ -1,5 +1,5 @@
-// Plain weights on the CPU: panels of 64 outputs, read both by the streaming kernels here and by
-// oneDNN's matrix product.
+// Plain weights (not codes) on the CPU, in panels of 64 outputs. Both the streaming kernels in this
+// folder and oneDNN's matrix product read them.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace reprise::kernels::cpu {
 
 //   f32:  panel[k][64],  bf16: panel[k / 2][64][2],  k padded with zeros to 16 (f32) or 32 (bf16),
 //   outputs to 64.
-// This is oneDNN's layout BA16a64b / BA16a64b2a, so its products need no copy, and a matrix-vector
-// product reads it from front to back. One copy must serve both: a 7B model in bf16 leaves no room
-// for two.
+// This is oneDNN's layout BA16a64b (f32) or BA16a64b2a (bf16), so oneDNN's products need no copy,
+// and a matrix-vector product reads a panel from front to back. One copy must serve both, because a
+// 7B model in bf16 leaves no room for two.
 class Panels final : public WeightStore {
  public:
   static constexpr int64_t kOutputs = kPanelOutputs;
@@ -39,7 +39,7 @@ class Panels final : public WeightStore {
   [[nodiscard]] bool multiply(const LinearCall& call, int64_t first, int64_t end,
                               LinearWorkspace& workspace, const Context& context) const;
 
-  int64_t words_ = 0;  // depth of a panel in words of 32 bits: an f32, or two bf16
+  int64_t words_ = 0;  // 32-bit words (one f32, or two bf16) of a panel for each output
   Buffer data_;
 };
 

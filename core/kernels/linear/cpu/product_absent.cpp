@@ -1,5 +1,5 @@
-// Replaces product_onednn.cpp in a build without oneDNN: there are no products, and the kernels in
-// this folder compute all rows.
+// Replaces product_onednn.cpp in a program built without oneDNN. There are then no oneDNN products,
+// and the kernels in this folder compute all rows.
 #include "core/base/error.h"
 #include "core/kernels/linear/cpu/product_onednn.h"
 

@@ -28,9 +28,9 @@ class Product {
 
   // Bytes of scratchpad that run() needs; each thread has its own.
   [[nodiscard]] size_t scratchpad_bytes() const;
-  // out = x w (+ bias) (+ out): x [m, k], w panels of 64 outputs
-  // (core/kernels/linear/cpu/panels.h), out [m, n], rows without gaps (this oneDNN has no fast
-  // implementation with gaps). Throws Error if oneDNN fails.
+  // Computes out = x w (+ bias) (+ out) with x [m, k] and out [m, n]. w is in panels of 64 outputs
+  // (core/kernels/linear/cpu/panels.h). Rows of out have no gaps, because this oneDNN has no fast
+  // implementation for rows with gaps. Throws Error if oneDNN fails.
   void run(const void* x, const void* w, const float* bias, void* out, void* scratchpad) const;
 
  private:
@@ -44,7 +44,8 @@ class Product {
 // False in a build without oneDNN (REPRISE_ONEDNN), in which make_product() always returns null.
 [[nodiscard]] bool products_are_built_in();
 
-// True if bf16 products use AMX here, whose tiles compute several times as fast as AVX-512.
+// True if oneDNN's bf16 products use AMX on this processor. AMX's tiles compute several times as
+// fast as AVX-512.
 [[nodiscard]] bool product_uses_amx();
 
 // True if `isa` allows the instruction set that oneDNN itself chooses for products of `dtype`.
@@ -53,11 +54,11 @@ class Product {
   return isa == Isa::kAmx || (isa == Isa::kAvx512Bf16 && !product_uses_amx());
 }
 
-// The products of the shapes used last. With continuous batching every step may have another m, so
-// an unbounded cache would grow with the number of batch sizes times the model's shapes. Making a
-// product takes 0.4 ms of a core (a Xeon with AVX512-BF16, oneDNN 2.6), or 10 us if oneDNN's own
-// cache of 1024 primitives still contains it; a product takes about 75 KiB in bf16. (Rounding m up
-// instead would copy the rows of every size, or change their bits.)
+// Keeps the products of the most recently used shapes. With continuous batching every step may have
+// another m, so an unbounded cache would grow with the number of batch sizes times the number of
+// the model's shapes. Making a product takes 0.4 ms of a core (a Xeon with AVX512-BF16, oneDNN
+// 2.6), or 10 us if oneDNN's own cache of 1024 primitives still contains it. A product takes about
+// 75 KiB in bf16. (Rounding m up instead would either copy the rows or change their bits.)
 class ProductCache {
  public:
   static constexpr size_t kCapacity = 1024;
@@ -66,7 +67,8 @@ class ProductCache {
   ~ProductCache();
   [[nodiscard]] size_t size() const;  // <= capacity
   [[nodiscard]] bool holds(const ProductShape& shape) const;
-  // The product of a shape, made if it is new; null as in make_product().
+  // Returns the product of a shape, and makes it if the cache does not contain it. Returns null if
+  // make_product() does.
   std::shared_ptr<const Product> get(const ProductShape& shape);
 
  private:

@@ -1,12 +1,12 @@
 // Multiplies bf16 input rows with one panel of codes, with the AVX-512 bf16 dot product.
 //
-// A step of a panel holds 8 inputs, four pairs, of 64 outputs. A pair becomes four registers of
+// A step of a panel has 8 inputs (four pairs) of 64 outputs. A pair becomes four registers of
 // unscaled bf16 weights. Four-bit codes are looked up by a word permutation, which uses the five
 // lowest bits of each word; the table holds the 16 numbers twice, so no mask is needed. Bytes are
 // widened to f32, whose upper half is their bf16. Four-bit codes take two instructions for 32
 // weights, and a shift for three of the four pairs, which keeps up with memory; f32 arithmetic
-// takes twice as many for 16. (One row, codes in a core's L2, an AMD EPYC with 512-bit units: 63
-// GB/s of codes, while memory brings 57 to a core.)
+// takes twice as many instructions for 16 weights. (One row, codes in a core's L2, an AMD EPYC with
+// 512-bit units: 63 GB/s of codes, while memory brings 57 to a core.)
 //   Up to four rows are multiplied as the codes are read. With more rows, the weights of a run of
 // inputs are written to L1, and row after row is multiplied with them. Four-bit codes are decoded
 // while the first rows are multiplied with the previous run, in time that the dot products leave;
@@ -24,8 +24,8 @@
 #include <cstring>
 
 #include "core/base/constant.h"
-#include "core/kernels/linear/quantize.h"
 #include "core/kernels/linear/cpu/quantized_panel.h"
+#include "core/kernels/linear/quantize.h"
 
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx2,fma")
@@ -54,8 +54,8 @@ class Nibbles {
     for (size_t i = 0; i < words.size(); ++i) words[i] = bf16(values[i % 16]).bits;
     table_ = _mm512_load_si512(words.data());
   }
-  // next() then gives the pairs of a step one after the other, by shifting them in registers: a
-  // third faster for three rows than loading them for each pair.
+  // next() then gives the pairs of a step one after the other, by shifting them in registers: for
+  // three rows a third faster than loading the step's words again for each pair.
   void begin(const char* step) {
 #pragma GCC unroll 4
     for (int c = 0; c < kVectors; ++c) words_[c] = _mm512_load_si512(step + 64 * c);
@@ -65,19 +65,19 @@ class Nibbles {
     words_[c] = _mm512_srli_epi16(words_[c], 4);
     return weights;
   }
-  // The weights of any pair of a step's inputs, outputs 16 c to 16 c + 15.
+  // Returns the weights of pair `pair` of a step's inputs for outputs 16 c to 16 c + 15.
   [[nodiscard]] __m512i weight(const char* step, int pair, int c) const {
     __m512i words = _mm512_load_si512(step + 64 * c);
     if (pair > 0) words = _mm512_srli_epi16(words, static_cast<unsigned>(4 * pair));
     return _mm512_permutexvar_epi16(words, table_);
   }
-  // Decodes all outputs of a pair: weights [4].
+  // Decodes the weights of a pair for all outputs: four vectors.
   void decode_pair(const char* step, int pair, __m512i* weights) const {
     _mm_prefetch(step + kFetchBytes + 64 * pair, _MM_HINT_T1);
 #pragma GCC unroll 4
     for (int c = 0; c < kVectors; ++c) weights[c] = weight(step, pair, c);
   }
-  // Decodes steps to weights [steps][4][4] and prefetches what follows.
+  // Decodes steps to weights [steps][4][4], and prefetches the codes that follow.
   void decode(const char* at, int64_t steps, __m512i* weights) const {
     for (int64_t step = 0; step < steps; ++step, at += kStepBytes)
 #pragma GCC unroll 4
@@ -129,15 +129,15 @@ inline __m512 scales_of(const QuantizedPanel& panel, int64_t group, int column) 
                          _mm512_set1_ps(panel.scale_mean));
 }
 
-// The scale and minimum that the summed products of a group are multiplied with.
+// Applies the scales and minimums of a group to the group's summed products.
 struct Scaling {
   const QuantizedPanel& panel;
   int64_t group;
   const float* x_sums;  // of the first row and this group; null except in int4
   int64_t x_stride;
 
-  // For each row, adds scale * sum + minimum * (sum of inputs) to totals, for 16 outputs from 16 c
-  // on.
+  // For each row and the 16 outputs from output 16 c on, adds scale * sum + minimum * (sum of the
+  // group's inputs) to `totals`.
   template <int kRows>
   void add(int c, const __m512 (&sum)[kRows], float (*totals)[64]) const {
     const __m512 scale = scales_of(panel, group, 16 * c);
@@ -188,7 +188,7 @@ inline void set_zero(Sums<kRows>& sum) {
       for (__m512& s : column) s = _mm512_setzero_ps();
 }
 
-// Adds the sums of a group to those of the panel.
+// Scales the sums of a group and adds them to the panel's sums, `totals`.
 template <int kRows>
 inline void add_group(const Scaling& scaling, Sums<kRows>& sum, float (*totals)[64]) {
 #pragma GCC unroll 4
@@ -206,7 +206,7 @@ inline Scaling scaling_of(const QuantizedTask& task, int64_t group, int64_t grou
           .x_stride = groups};
 }
 
-// Multiplies with the codes as they are read.
+// Multiplies rows with codes that are decoded as they are read.
 template <int kRows, typename Codes, int kLocality>
 void stream(const QuantizedTask& task) {
   const QuantizedPanel& panel = task.panel;
@@ -231,7 +231,7 @@ void stream(const QuantizedTask& task) {
   for (int r = 0; r < kRows; ++r) store_row(task.linear, r, totals[r]);
 }
 
-// A run of inputs of one group, whose weights are in L1.
+// A run: consecutive steps of one group, whose decoded weights are in L1.
 struct Run {
   int64_t group = 0, first_step = 0, steps = 0;
   bool is_first = false, is_last = false;  // first or last run of its group
@@ -239,7 +239,8 @@ struct Run {
   [[nodiscard]] int64_t end_step() const { return first_step + steps; }
 };
 
-// The run of at most `most` steps that begins at `step`; without steps at the panel's end.
+// Returns the run of at most `most` steps that begins at `step`. It has no steps if `step` is the
+// panel's end.
 Run run_at(const QuantizedPanel& panel, int64_t step, int64_t most) {
   const int64_t group = step / panel.group_steps, first = group * panel.group_steps;
   const int64_t end = std::min(first + panel.group_steps, panel.steps);
@@ -308,8 +309,8 @@ inline void end_run(const Run& run, const RunRows& rows, const __m512 (&sum)[kVe
   }
 }
 
-// Multiplies kRows rows with a run. With kDecodes, the next run is decoded in time that dot
-// products leave.
+// Multiplies kRows rows with a run. With kDecodes, also decodes the next run, in the time that the
+// dot products leave.
 template <int kRows, bool kDecodes, typename Codes>
 void multiply_run(const Run& run, const RunRows& rows, const Decoding<Codes>& ahead) {
   __m512 sum[kVectors][kRows];
@@ -336,8 +337,8 @@ void multiply_run(const Run& run, const RunRows& rows, const Decoding<Codes>& ah
   end_run<kRows>(run, rows, sum);
 }
 
-// Multiplies all rows with a run, in groups of nearly equal size; the next run is decoded during
-// the first group.
+// Multiplies all rows with a run, in groups of nearly equal size. The next run is decoded while the
+// first group is multiplied.
 template <typename Codes>
 void multiply_rows(const Run& run, RunRows rows, int count, const Decoding<Codes>& ahead) {
   const int groups = (count + kLinearRows - 1) / kLinearRows;
@@ -354,7 +355,7 @@ void multiply_rows(const Run& run, RunRows rows, int count, const Decoding<Codes
   ahead.decode_from(decodes ? run.steps : 0);
 }
 
-// Multiplies with weights that are staged in L1.
+// Multiplies rows with weights that are decoded to a buffer in L1, one run after the other.
 template <typename Codes>
 void stage(const QuantizedTask& task) {
   const QuantizedPanel& panel = task.panel;

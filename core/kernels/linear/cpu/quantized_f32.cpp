@@ -1,5 +1,5 @@
-// Panels of codes in f32 arithmetic, for every instruction set: multiplied with a few input rows,
-// or expanded to plain weights.
+// Panels of codes in f32 arithmetic, for every instruction set: multiplies them with a few input
+// rows, or expands them to plain weights.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/linear/cpu/quantized_f32.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -12,8 +12,8 @@
 
 #include "core/base/constant.h"
 #include "core/kernels/linear/cpu/linear_panel-inl.h"
-#include "core/kernels/linear/quantize.h"
 #include "core/kernels/linear/cpu/quantized_panel.h"
+#include "core/kernels/linear/quantize.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
@@ -23,13 +23,14 @@ using IntTag = hn::Rebind<int32_t, Tag>;
 using WordTag = hn::Rebind<uint32_t, Tag>;
 using Words = hn::Vec<WordTag>;
 
-// The values of eight inputs of kN outputs each, one input after the other.
+// The decoded values of a step (eight inputs) for kN outputs.
 template <WeightFormat kFormat>
 struct Step {
   static_assert(kFormat != WeightFormat::kNf4Double, "its codes are those of kNf4");
   static constexpr bool kIsBytes = kFormat == WeightFormat::kInt8;
 
-  // `at`: int8: [8][64] bytes; otherwise [64] words; both begin at the first of the outputs.
+  // `at` points to the first of the outputs in the step's codes: [8][64] bytes for int8, else [64]
+  // words.
   HWY_INLINE explicit Step(const void* at) : codes(at) {
     if constexpr (!kIsBytes) words = hn::LoadU(WordTag(), static_cast<const uint32_t*>(at));
   }
@@ -46,7 +47,7 @@ struct Step {
   }
 
  private:
-  // Decodes the lowest four bits.
+  // Decodes the lowest four bits of each word.
   static HWY_INLINE Vec decoded(Words code) {
     const Tag d;
     const auto low = hn::And(code, hn::Set(WordTag(), 15u));
@@ -72,7 +73,7 @@ struct Step {
   Words words = hn::Zero(WordTag());
 };
 
-// The codes of a step, from output `column` on.
+// Returns the address of a step's codes from output `column` on.
 template <WeightFormat kFormat>
 HWY_INLINE const uint8_t* codes_of(const QuantizedPanel& panel, int64_t step, int column) {
   constexpr bool kIsBytes = Step<kFormat>::kIsBytes;
@@ -102,14 +103,16 @@ HWY_INLINE void multiply_inputs(const Step<kFormat>& values, const float* x, int
   }
 }
 
-// Adds a group's unscaled products for kVectors vectors of outputs.
+// Adds to `sum` the unscaled products of steps [first_step, end_step) for kVectors vectors of
+// outputs.
 template <WeightFormat kFormat, int kRows, int kVectors>
 HWY_INLINE void multiply_group(const QuantizedTask& task, int64_t first_step, int64_t end_step,
                                int column, Vec (&sum)[kRows][kVectors]) {
   constexpr bool kIsBytes = Step<kFormat>::kIsBytes;
   const int64_t stride = task.panel.steps * kStepInputs;
   const auto* x = static_cast<const float*>(task.linear.x);
-  // The slices of a group share the lines of a later one, in the order of memory.
+  // Together, the slices of a group prefetch the cache lines of a later group, in the order of
+  // memory.
   constexpr int64_t kStepBytes = kIsBytes ? kStepInputs * kOutputs : 4 * kOutputs;
   constexpr int64_t kShare = std::max<int64_t>(64, kStepBytes * kVectors * kN / kOutputs);
   const int64_t group_bytes = (end_step - first_step) * kStepBytes;
@@ -160,7 +163,8 @@ HWY_INLINE void add_group(const QuantizedTask& task, int64_t group, int column,
   }
 }
 
-// The slices of a group follow one another, so that its codes are still in L1 for the later ones.
+// Computes all slices of outputs of a group before the next group, so that the group's codes are
+// still in L1 for its later slices.
 template <WeightFormat kFormat, int kRows>
 void multiply(const QuantizedTask& task) {
   alignas(64) float sums[kRows][kOutputs] = {};
@@ -192,13 +196,15 @@ void QuantizedPanelF32(const QuantizedTask& task) {
   with_codes(task.panel.format, [&](auto format) { multiply_rows<decltype(format)::value>(task); });
 }
 
-// Makes the upper half of each word the nearest bf16; halfway cases round away from zero.
+// Returns words whose upper halves are the nearest bf16 of the values; halfway cases round away
+// from zero.
 HWY_INLINE Words to_bf16(Vec value) {
   const WordTag d;
   return hn::Add(hn::BitCast(d, value), hn::Set(d, 0x8000u));
 }
 
-// Writes two consecutive inputs of kN outputs; `out` is where the first one's begin.
+// Writes the weights of two consecutive inputs for kN outputs; `out` points to those of the first
+// input.
 template <bool kIsBf16>
 HWY_INLINE void store_pair(Vec even, Vec odd, void* out) {
   const Tag d;

@@ -9,13 +9,13 @@
 
 namespace reprise::kernels::cpu {
 
-// Inputs are processed in steps of 8; a panel has whole units of 4 steps. Codes beyond the matrix'
-// inputs are 0.
+// Kernels process inputs in steps of 8. A panel consists of whole units of 4 steps; codes beyond
+// the matrix' inputs are 0.
 inline constexpr int64_t kStepInputs = 8, kUnitSteps = 4;
-// Groups of a panel whose 4 * 64 scales share a step, in nf4-double.
+// In nf4-double, number of groups of a panel whose scales (4 * 64) share one scale step.
 inline constexpr int64_t kScaleBlockGroups = 4;
-// Prefetch distance in bytes with many rows. Arithmetic limits such products, so one page ahead is
-// far enough.
+// Prefetch distance, in bytes, in products of many rows: one page. Arithmetic limits such products,
+// so a page ahead is far enough.
 inline constexpr int64_t kFetchBytes = 4096;
 
 struct QuantizedPanel {
@@ -36,14 +36,16 @@ struct QuantizedPanel {
   [[nodiscard]] int64_t groups() const { return (steps + group_steps - 1) / group_steps; }
 };
 
-// Input rows times a panel. `linear` says where inputs and outputs are; its x is [rows][8 steps] in
-// f32, or in bf16 for the bf16 kernel, and zero beyond the matrix' inputs.
+// The product of input rows and a panel of codes. `linear` has the addresses of inputs and outputs.
+// linear.x is [rows][8 * steps], f32 or for the bf16 kernel bf16, and zero beyond the matrix'
+// inputs.
 struct QuantizedTask {
   QuantizedPanel panel;
   LinearTask linear;
   const float* x_sums = nullptr;  // int4: [rows][groups]  sums of each group's inputs
-  // bf16 kernel only. True: a few rows too are multiplied with weights staged in L1, so that a
-  // row's bits do not depend on their number.
+  // Read only by the bf16 kernel. True: even a few rows are multiplied with weights that are first
+  // decoded to a buffer in L1, as many rows are. A row's bits then do not depend on the number of
+  // rows.
   bool is_staged = false;
 };
 
@@ -52,8 +54,8 @@ void quantized_panel_f32(const QuantizedTask& task, Isa isa);
 // AVX512-BF16, bf16 inputs, up to kManyLinearRows rows.
 void quantized_panel_avx512_bf16(const QuantizedTask& task);
 
-// Converts int8 [steps][8][64] of a panel to unscaled bf16 [steps][4][64][2], and prefetches what
-// follows. Needs AVX512-VBMI.
+// Converts a panel's int8 codes [steps][8][64] to unscaled bf16 [steps][4][64][2], and prefetches
+// the codes that follow. Needs AVX512-VBMI.
 void decode_bytes_avx512_vbmi(const void* codes, int64_t steps, void* out);
 
 // Expands the first `inputs` inputs of a panel (a multiple of 8) to plain weights: [inputs][64]

@@ -20,13 +20,13 @@ void QuantizedPanels::read_block(int64_t first_row, int64_t end_row, int64_t fir
     for (int64_t col = first_col; col < end_col; ++col) *out++ = matrix_.value_at(row, col);
 }
 
-// Time relative to plain bf16 weights, [11264, 2048] from memory, one thread of an AMD EPYC with
-// AVX512-BF16 beside other programs, by rows:
+// Time of a product relative to plain bf16 weights, by number of rows. (Matrix [11264, 2048] from
+// memory, one thread of an AMD EPYC with AVX512-BF16 that also ran other programs.)
 //   rows    1     4     8
 //   int4  0.29  0.42  0.60
 //   int8  0.51  0.60  0.84
-// With more rows computing is the limit, and decoding takes part of it: see
-// quantized_avx512_bf16.cpp. Expanded, 128 rows take 1.05 (int4) and 1.08 (int8).
+// With more rows computing is the limit, and decoding takes part of the computing time: see
+// quantized_avx512_bf16.cpp. With expanded panels, 128 rows take 1.05 (int4) or 1.08 (int8).
 void QuantizedPanels::apply(const LinearCall& call, int64_t first, int64_t end,
                             LinearWorkspace& workspace, const Context& context) const {
   const Outputs outputs{.first = first, .end = end};
@@ -53,7 +53,8 @@ void QuantizedPanels::expand_to(int64_t index, void* out, Isa isa) const {
   const int64_t words = panel_words(cols(), input_dtype());
   const bool is_bf16 = input_dtype() == DType::kBF16;
   expand_panel(matrix_.panel(index), words * (is_bf16 ? 2 : 1), input_dtype(), out, isa);
-  // Zeroes the inputs beyond the matrix', whatever their codes are: a product may read them.
+  // Zeroes the weights of inputs beyond the matrix', because a product may read them and the values
+  // of their codes need not be 0.
   auto* rows = static_cast<uint32_t*>(out);
   int64_t filled = cols();  // words
   if (is_bf16) {

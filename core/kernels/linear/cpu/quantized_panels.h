@@ -1,5 +1,5 @@
-// A weight matrix stored as codes. Few input rows are multiplied with the codes as they are read,
-// many with panels that are expanded to plain weights.
+// A weight matrix stored as codes. Few input rows are multiplied with codes that are decoded as
+// they are read; many input rows are multiplied with panels expanded to plain weights.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class TiledProduct;
 
 class QuantizedPanels final : public WeightStore {
  public:
-  // Throws as CodedMatrix does.
+  // Throws what CodedMatrix() throws.
   QuantizedPanels(int64_t rows, int64_t cols, WeightType type, const Weight::FillRows& fill,
                   const Context& context);
 
@@ -25,15 +25,16 @@ class QuantizedPanels final : public WeightStore {
              const Context& context) const override;
 
  private:
-  // Multiplies with the codes as they are read.
+  // Multiplies x with codes that are decoded as they are read.
   void stream(const LinearCall& call, const Outputs& outputs, LinearWorkspace& workspace,
               const Context& context) const;
-  // Expands and multiplies tile by tile with oneDNN; returns false if it has no fast product.
+  // Expands weights and multiplies x with them tile by tile, with oneDNN. Returns false if oneDNN
+  // has no fast product for the tiles.
   [[nodiscard]] bool multiply(const LinearCall& call, const Outputs& outputs,
                               LinearWorkspace& workspace, const Context& context) const;
   void multiply_tile(const TiledProduct& product, int64_t output_tile, int64_t first_panel,
                      AlignedBuffer& weights, AlignedBuffer& scratch, Isa isa) const;
-  // Expands panel by panel and uses the kernels of plain weights.
+  // Expands weights panel by panel and multiplies with the kernels for plain weights.
   void expand(const LinearCall& call, const Outputs& outputs, LinearWorkspace& workspace,
               const Context& context) const;
   // Writes the panel to `out` as [words][64] plain weights in input_dtype().

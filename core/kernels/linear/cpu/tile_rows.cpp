@@ -18,7 +18,8 @@ int64_t l2_bytes() {
 
 constexpr int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// Rows that fit the L2 beside two panels, in pairs of tiles.
+// Returns how many rows of `inputs` inputs fit into the L2 together with two panels; a multiple of
+// two tiles.
 int64_t fitting_rows(int64_t inputs) {
   const int64_t panel_bytes = inputs * kPanelOutputs * 2;
   const int64_t rows = (l2_bytes() * 7 / 8 - 2 * panel_bytes) / (inputs * 2);

@@ -14,21 +14,22 @@ struct InputBlock {
 
 class TileRows {
  public:
-  // The most inputs that one block multiplies: all `cols`, or for f32 outputs, which can sum
-  // several blocks, as many as leave room for 256 rows in the L2. The number of rows does not
-  // change it, so a row's bits do not depend on that number.
+  // Most inputs that one block multiplies. For f32 outputs, which can sum the products of several
+  // blocks, it leaves room for 256 rows of inputs in the L2; otherwise it is `cols`. It does not
+  // depend on the number of rows, so a row's bits do not depend on that number either.
   [[nodiscard]] static int64_t most_inputs(DType out_dtype, int64_t cols);
 
-  // Copies the call's x [m, cols] in bf16 to `workspace`, tile by tile. The first block's products
-  // get the bias; later blocks add to `out`. The call must outlive this object.
+  // Copies the block's inputs of the call's x [m, cols] to `workspace`, as bf16 tiles. The first
+  // block adds the bias to its products; later blocks add their products to `out`. The call must
+  // outlive this object.
   TileRows(const LinearCall& call, const InputBlock& inputs, LinearWorkspace& workspace,
            const Context& context);
 
   // Number of parts into which the rows are divided. A part fits a core's L2 beside two panels.
   [[nodiscard]] int64_t parts() const { return (call_.m + part_rows_ - 1) / part_rows_; }
-  // Writes, for the rows of a part, the wanted outputs that belong to panel `index`. `weights` are
-  // this panel's [words][64][2] of the block's inputs; `next` those of the panel that this thread
-  // will probably take next.
+  // Computes, for the rows of a part, the outputs in `outputs` that belong to panel `index`.
+  // `weights` are this panel's weights [words][64][2] for the block's inputs. `next` are those of
+  // the panel that this thread will probably take next.
   void run(int64_t part, int64_t index, const Outputs& outputs, const void* weights,
            const void* next) const;
 

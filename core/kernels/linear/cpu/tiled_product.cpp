@@ -18,8 +18,9 @@ void add_row(const float* tile, int64_t outputs, float* out) {
   for (int64_t i = 0; i < outputs; ++i) out[i] += tile[i];
 }
 
-// With few rows the weights are streamed. Tiles are long, but short enough to keep every thread of
-// a large machine busy; at least 10 us of work each, since oneDNN needs 2 us for each.
+// Tile shape for few rows, with which the weights are streamed. Tiles have many outputs, but few
+// enough to keep every thread of a large machine busy. A tile has at least 10 us of work, since
+// oneDNN needs 2 us for each call.
 TileShape tile_of_few_rows(int64_t m, int64_t n, int64_t k) {
   constexpr int64_t kWantedTiles = 64, kLeastProducts = 1 << 20, kMostOutputs = 1 << 16;
   const int64_t least = kLeastProducts / (m * k) + 1;
@@ -30,10 +31,10 @@ TileShape tile_of_few_rows(int64_t m, int64_t n, int64_t k) {
 
 }  // namespace
 
-// Tiles of 256 x 256 outputs take 0.99 to 1.01 of the time of one product on the whole shape (m 8
-// to 2048, n and k 2048 and 5632, bf16, one thread of a Xeon with AVX512-BF16); 128 x 128: 1.03.
-// Small shapes are divided further, so that several threads have work, but not below a few
-// microseconds.
+// Tiles of 256 x 256 outputs take 0.99 to 1.01 of the time of a single product of the whole shape;
+// tiles of 128 x 128 take 1.03. (m 8 to 2048, n and k 2048 and 5632, bf16, one thread of a Xeon
+// with AVX512-BF16.) Small shapes are divided further, so that several threads have work, but not
+// into tiles of less than a few microseconds.
 TileShape tile_shape(int64_t m, int64_t n, int64_t k, int64_t weight_bytes) {
   constexpr int64_t kMost = 256, kLeastRows = 32, kFewRows = 64, kWantedTiles = 16;
   constexpr int64_t kLeastProducts = 1 << 19, kCachedBytes = 1 << 20;
@@ -58,8 +59,8 @@ namespace {
 TileShape shape_of(int64_t m, const ProductWeights& w) {
   if (!w.are_made)
     return tile_shape(m, w.n, w.k, w.n * w.k * static_cast<int64_t>(size_of(w.dtype)));
-  // Tiles are chosen as for a matrix that no cache holds, then divided along the outputs so that
-  // threads share them.
+  // Tiles are chosen as for a matrix that fits no cache, and are then divided along the outputs, so
+  // that several threads have tiles.
   TileShape shape = tile_shape(m, w.n, w.k, std::numeric_limits<int64_t>::max());
   constexpr int64_t kWantedTiles = 16, kMadeBytes = 1 << 19;
   const int64_t output_bytes = w.k * static_cast<int64_t>(size_of(w.dtype));

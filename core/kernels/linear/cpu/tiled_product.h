@@ -14,24 +14,25 @@ namespace reprise::kernels::cpu {
 struct TileShape {
   int64_t rows = 0, outputs = 0;
 };
-// The tiles into which out [m, n] = x [m, k] w is divided: by shape only, so that the bits do not
-// depend on the number of threads. A matrix of at most 1 MiB (`weight_bytes`) with m >= 32 stays in
-// a core's L2: tiles are whole rows, written in place. Otherwise tiles are parts of rows, of about
-// 256 KiB at most; the same weights serve all tiles of rows before the next weights are read.
+// Returns the shape of the tiles into which out [m, n] = x [m, k] w is divided. It depends only on
+// the arguments, so the bits of `out` do not depend on the number of threads. If m >= 32 and w has
+// at most 1 MiB (`weight_bytes`), w stays in a core's L2: tiles are whole rows of `out`, written in
+// place. Otherwise a tile is part of some rows and has about 256 KiB at most; all tiles that need
+// the same weights are computed before the next weights are read.
 [[nodiscard]] TileShape tile_shape(int64_t m, int64_t n, int64_t k, int64_t weight_bytes);
 
 // The weights of a product.
 struct ProductWeights {
   int64_t n = 0, k = 0;  // outputs and inputs
   DType dtype = DType::kF32;
-  // True if the weights of a tile are expanded from codes: a thread then takes all rows of a tile's
-  // outputs, and there are enough tiles of outputs for several threads.
+  // True if the weights of a tile are expanded from codes. A thread then computes all rows of a
+  // tile's outputs, and outputs are divided into enough tiles for several threads.
   bool are_made = false;
 };
 
-// The tiles of out [m, n] = x [m, k] w (+ bias), or += with call.accumulate. Parts of rows are
-// computed in a buffer that stays in the core's L2 and then copied or added, because oneDNN writes
-// rows without gaps.
+// The tiles of out [m, n] = x [m, k] w (+ bias), or += with call.accumulate. A tile of parts of
+// rows is computed in a buffer that stays in the core's L2, and is then copied or added to `out`,
+// because oneDNN writes only rows without gaps.
 class TiledProduct {
  public:
   TiledProduct(const LinearCall& call, const ProductWeights& weights, ProductCache& products);
@@ -49,8 +50,8 @@ class TiledProduct {
   [[nodiscard]] int64_t outputs_of(int64_t tile) const {
     return is_last_output(tile) ? n_ - first_output(tile) : shape_.outputs;
   }
-  // `panel` holds the weights from first_output(tile) on; `buffer` is this thread's and grows as
-  // needed.
+  // Computes a tile. `panel` points to the weights of outputs from first_output(tile) on. `buffer`
+  // belongs to the calling thread and grows as needed.
   void run(int64_t tile, const void* panel, AlignedBuffer& buffer) const;
 
  private:

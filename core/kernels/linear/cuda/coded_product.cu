@@ -1,4 +1,4 @@
-// Multiplies with codes on tensor cores, and expands codes to plain weights.
+// Multiplies inputs with codes on tensor cores, and expands codes to plain weights.
 #include "core/kernels/linear/cuda/coded_product.cuh"
 
 #include <algorithm>
@@ -22,11 +22,11 @@ constexpr int kHalves = 2;  // of a unit: 16 inputs, the depth of a product
 template <WeightFormat kFormat>
 constexpr bool is_nf4 = kFormat == WeightFormat::kNf4 || kFormat == WeightFormat::kNf4Double;
 
-// What the kernels need besides the call.
+// Arguments of the kernels besides the call.
 struct Constants {
   float nf4[16] = {};
-  // The group of unit u is u * group_of_unit >> 16: exact for groups of 1 to 4 units below unit
-  // 32768, and 0 if an output has one group.
+  // The group of unit u is u * group_of_unit >> 16. This is exact for groups of 1 to 4 units if u <
+  // 32768. It is 0 for every unit if an output has one group.
   uint32_t group_of_unit = 0;
 };
 
@@ -34,7 +34,7 @@ __device__ __forceinline__ int group_of(int unit, const Constants& constants) {
   return static_cast<int>(static_cast<uint32_t>(unit) * constants.group_of_unit >> 16);
 }
 
-// The scales of an output, and in int4 its minimums.
+// Reads the scales of one output, and in int4 its minimums.
 template <WeightFormat kFormat>
 class OutputScales {
  public:
@@ -67,29 +67,31 @@ class OutputScales {
 
 // ---- Decoding ----
 
-// Bits of 2^23 as f32: the lowest bits of its mantissa count ones.
+// Bits of 2^23 as f32. The lowest bit of its mantissa is worth 1, so a small integer n in the
+// mantissa gives 2^23 + n.
 constexpr uint32_t kOnes = 0x4b000000u;
 
-// Code i of a word of int8.
+// Returns code i of a word of four int8 codes, as f32.
 __device__ __forceinline__ float byte_code(uint32_t word, int i) {
   const uint32_t biased = ((word >> (8 * i)) & 0xffu) ^ 0x80u;  // code + 128
   return __uint_as_float(kOnes | biased) - (8388608.0f + 128.0f);
 }
 
-// Code i of a quad of four-bit codes.
+// Returns code i of a quad of four-bit codes; `shift` is QuadPlace::shift.
 __device__ __forceinline__ uint32_t nibble(uint32_t word, int shift, int i) {
   return word >> (shift + 16 * (i % 2) + 4 * (i / 2)) & 15u;
 }
 
-// Inputs 2 i and 2 i + 1 of a quad in one register, without their scale. `table` has the 16
-// quantiles of NF4 as T, in the lower halves.
+// Returns the unscaled weights of inputs 2 i and 2 i + 1 of a quad in one register. `table` has
+// NF4's 16 quantiles as T, each in the lower half of a word.
 template <typename T, WeightFormat kFormat>
 __device__ __forceinline__ uint32_t code_pair(uint32_t word, int shift, int i,
                                               const uint32_t* table) {
   if constexpr (kFormat == WeightFormat::kInt8) {
     return pack_pair<T>(byte_code(word, 2 * i), byte_code(word, 2 * i + 1));
   } else if constexpr (kFormat == WeightFormat::kInt4) {
-    // A code in the last bits of the mantissa of 128 (bf16) or 1024 (f16), less that number.
+    // Puts the code into the lowest bits of the mantissa of 128 (bf16) or 1024 (f16), and then
+    // subtracts 128 or 1024.
     constexpr bool kIsBf16 = std::is_same_v<T, __nv_bfloat16>;
     constexpr uint32_t kBase = kIsBf16 ? 0x43004300u : 0x64006400u;
     constexpr uint32_t kOne = kIsBf16 ? 0x3f803f80u : 0x3c003c00u;
@@ -102,7 +104,7 @@ __device__ __forceinline__ uint32_t code_pair(uint32_t word, int shift, int i,
 
 // ---- Products ----
 
-// The words of a block of inputs that a lane has of one output.
+// The words of one output's codes that a lane has, for one block of inputs.
 template <WeightFormat kFormat>
 struct LaneWords {
   static constexpr int kCount = static_cast<int>(words_of_block(kFormat)) / 4;
@@ -118,7 +120,7 @@ struct LaneWords {
       of[i + 3] = loaded.w;
     }
   }
-  // Pair i of the lane's quad in this half of a unit.
+  // Returns pair i of the lane's quad in half `half` of unit `unit`.
   template <typename T>
   __device__ __forceinline__ uint32_t pair(int unit, int half, int i, const uint32_t* table) const {
     if constexpr (kFormat == WeightFormat::kInt8) {
@@ -129,13 +131,13 @@ struct LaneWords {
   }
 };
 
-// The products of one warp: 16 outputs times 8 kTiles rows of x, from some blocks of inputs. A lane
-// has outputs g and g + 8 of the 16, and quad t of each 16 inputs. Outputs and rows beyond the last
-// one are computed as the last one, and not written.
+// The products of one warp: 16 outputs times 8 * kTiles rows of x, summed over some blocks of
+// inputs. A lane has outputs g and g + 8 of the 16 outputs, and quad t of each 16 inputs. For
+// outputs and rows beyond the last, the last one is computed again and not written.
 template <typename T, WeightFormat kFormat, int kTiles>
 class WarpProduct {
  public:
-  // `table` has NF4's quantiles as T, in the lower halves.
+  // `table` is that of code_pair().
   __device__ __forceinline__ WarpProduct(const CodedProduct& call, const uint32_t* table)
       : cols_(static_cast<int>(call.w.cols)), table_(table) {
     const int64_t first = call.first + static_cast<int64_t>(blockIdx.x) * kOutputs + g_;
@@ -173,7 +175,7 @@ class WarpProduct {
     }
   }
 
-  // Writes the sums as [8 kTiles rows][16 outputs].
+  // Writes the sums as [8 * kTiles rows][16 outputs].
   __device__ __forceinline__ void store(float* to) const {
     REPRISE_UNROLL
     for (int j = 0; j < kTiles; ++j) {
@@ -192,8 +194,8 @@ class WarpProduct {
       next_[i].load(codes_[i] + block * static_cast<int>(words_of_block(kFormat)));
   }
 
-  // Adds the products with unit u of a block. Inputs beyond the matrix' are taken as zeros, which a
-  // whole block has not.
+  // Adds the products with unit u of a block. Unless kIsWhole, takes x as zero for inputs beyond
+  // the matrix'; a whole block has no such inputs.
   template <bool kIsWhole>
   __device__ __forceinline__ void add_unit(int block, int u, const Constants& constants) {
     float of_codes[kTiles][4] = {}, of_ones[kTiles][4] = {};
@@ -202,7 +204,7 @@ class WarpProduct {
       uint32_t a[4];
       REPRISE_UNROLL
       for (int i = 0; i < 4; ++i) a[i] = now_[i % 2].template pair<T>(u, half, i / 2, table_);
-      const int input = block * kInputs + u * kUnit + half * (kUnit / 2);  // of lane 0
+      const int input = block * kInputs + u * kUnit + half * (kUnit / 2);  // lane 0's first input
       REPRISE_UNROLL
       for (int j = 0; j < kTiles; ++j) {
         uint2 x = {0, 0};
@@ -220,7 +222,7 @@ class WarpProduct {
       add_scaled(of_codes, of_ones, group_of(block * kUnits + u, constants));
   }
 
-  // Adds s (codes x) + a (ones x), with the scales s and minimums a of a group.
+  // Adds s * (codes x) + a * (ones x) to the sums, with the scales s and minimums a of a group.
   __device__ __forceinline__ void add_scaled(const float (&of_codes)[kTiles][4],
                                              const float (&of_ones)[kTiles][4], int group) {
     REPRISE_UNROLL
@@ -243,7 +245,7 @@ class WarpProduct {
   const unsigned g_ = threadIdx.x % kWarp / 4, t_ = threadIdx.x % 4;
   const uint32_t* codes_[2];  // the lane's words of block 0
   OutputScales<kFormat> scales_[2];
-  const T* x_[kTiles];  // the lane's first quad
+  const T* x_[kTiles];  // at the lane's first quad
   LaneWords<kFormat> now_[2], next_[2];
   float sums_[kTiles][4] = {};
 };
@@ -261,11 +263,11 @@ __device__ __forceinline__ void write_output(const CodedProduct& call, int64_t r
   *out = call.accumulate ? *out + sum : sum;
 }
 
-// Grid: x for 16 outputs each, y for 8 kTiles rows of x each. Block: 8 warps; warp w multiplies
-// blocks of inputs w, w + 8, ... of all 16 outputs, and the block adds up the warps' sums. Reads
-// the codes once for all rows of a block of threads. With 8 rows it executes 5 (int4), 6 (int8) or
-// 7 (nf4) instructions a weight on sm_90a, by its machine code: about as long as an H100 reads int8
-// or int4 codes from memory, and somewhat longer than it reads nf4.
+// Grid: x for 16 outputs each, y for 8 * kTiles rows of x each. Block: 8 warps; warp w multiplies
+// blocks of inputs w, w + 8, ... of all 16 outputs, and the thread block adds up the warps' sums.
+// Reads the codes once for all rows of a thread block. With 8 rows, its machine code for sm_90a has
+// 5 (int4), 6 (int8) or 7 (nf4) instructions for each weight. In int4 and int8 these take about as
+// long as an H100 needs to read the codes from memory, in nf4 somewhat longer.
 template <typename T, WeightFormat kFormat, int kTiles>
 __global__ void __launch_bounds__(kThreads)
     multiply(const CodedProduct call, const __grid_constant__ Constants constants) {
@@ -294,8 +296,8 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Expansion ----
 
-// Grid: x for the quads of an output, 256 a block; y for outputs, each taking every gridDim.y-th.
-// Memory bandwidth is the limit.
+// Grid: x has a thread for each quad of an output, 256 a block; y divides the outputs, and block y
+// takes outputs y, y + gridDim.y, ... Memory bandwidth is the limit.
 template <typename T, WeightFormat kFormat>
 __global__ void __launch_bounds__(kThreads)
     expand(const Expansion call, const __grid_constant__ Constants constants) {

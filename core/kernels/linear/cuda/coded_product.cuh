@@ -11,12 +11,13 @@
 namespace reprise::kernels::cuda {
 
 // Four consecutive inputs are a quad, 8 quads a unit, 4 units a block of 128 inputs. A tensor core
-// multiplies 16 inputs at once, and lane t of four has quad t of each 16. So the codes of a block
-// are stored by lane: 4 lanes, 4 units each, the two quads of the unit that the lane has.
+// multiplies 16 inputs at once; of these, lane t of four lanes has quad t. So the codes of a block
+// are stored by lane: for each of the 4 lanes and each of the 4 units, the unit's two quads that
+// the lane multiplies.
 inline constexpr int64_t kQuadInputs = 4, kUnitInputs = 32, kBlockInputs = 128;
 
-// A matrix of codes in device memory, output after output; each output has whole blocks. Codes
-// beyond the matrix' inputs may be any.
+// A matrix of codes in device memory, one output after the other. Each output has whole blocks;
+// codes beyond the matrix' inputs may have any value.
 struct DeviceCodes {
   WeightFormat format = WeightFormat::kInt8;
   int64_t rows = 0, cols = 0;       // outputs and inputs
@@ -36,12 +37,12 @@ struct DeviceCodes {
   }
 };
 
-// 32-bit words of a block: four codes of int8 each, or eight of four bits.
+// Number of 32-bit words of a block. A word has four int8 codes, or eight four-bit codes.
 __host__ __device__ constexpr int64_t words_of_block(WeightFormat format) {
   return format == WeightFormat::kInt8 ? 32 : 16;
 }
 
-// The place of a quad's four codes in a row.
+// The place of a quad's four codes within the words of one output.
 struct QuadPlace {
   int64_t word;  // of the row
   int shift;     // of four-bit codes: code i begins at bit shift + 16 (i % 2) + 4 (i / 2)
@@ -67,13 +68,15 @@ struct CodedProduct {
   bool accumulate = false;
 };
 
-// True if multiply_codes() takes the call's inputs: 16-bit, rows of whole quads.
+// True if multiply_codes() can run the call: its inputs have 16 bits, and its rows consist of whole
+// quads.
 bool multiplies_codes(const CodedProduct& call);
-// Multiplies codes as they are read; f32 sums of exact products. NF4's quantiles are rounded to
-// `input`. The bits of a row of x do not depend on the other rows.
+// Multiplies x with codes that are decoded as they are read. Products are exact, except that NF4's
+// quantiles are rounded to the dtype `input`; sums are f32. The bits of a row of x do not depend on
+// the other rows.
 void multiply_codes(const CodedProduct& call, cudaStream_t stream);
 
-// out [end - first, cols] of `dtype` = the weights of outputs [first, end), rounded once.
+// Writes the weights of outputs [first, end) to `out` [end - first, cols] in `dtype`, rounded once.
 struct Expansion {
   DeviceCodes w;
   int64_t first = 0, end = 0;

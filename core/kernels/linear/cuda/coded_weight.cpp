@@ -18,7 +18,8 @@ constexpr int64_t kPieceBytes = int64_t{64} << 20;            // codes in the ho
 
 constexpr int64_t parts(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
-// Packs the codes of an output, a byte each, as place_of_quad() says. `codes` has whole blocks.
+// Packs the codes of an output, one in each byte of `codes`, into `words`, as place_of_quad()
+// specifies. `codes` has whole blocks.
 void pack(WeightFormat format, std::span<const uint8_t> codes, uint32_t* words) {
   for (size_t input = 0; input < codes.size(); input += kQuadInputs) {
     const QuadPlace place = place_of_quad(format, static_cast<int64_t>(input) / kQuadInputs);
@@ -89,7 +90,7 @@ class CodedWeight::Filler {
  private:
   struct Room {
     AlignedBuffer values;        // [64][cols] f32
-    std::vector<uint8_t> codes;  // of an output, a byte each
+    std::vector<uint8_t> codes;  // codes of an output, a byte each
   };
 
   void fill_panel(int64_t panel, Room& room, uint32_t* words, int64_t row_words) {
@@ -118,7 +119,7 @@ class CodedWeight::Filler {
     }
   }
 
-  // nf4-double: stores the scales as codes with a step for each four groups of 64 outputs.
+  // nf4-double: stores scales as codes. Four groups of 64 outputs share a scale step.
   void store_scale_codes() {
     double sum = 0.0;
     for (const float scale : scales_) sum += static_cast<double>(scale);
@@ -152,8 +153,8 @@ class CodedWeight::Filler {
   }
 
   CodedWeight& weight_;
-  DeviceCodes shape_;  // without memory
-  int64_t numbers_;    // of a group: its scale, and in int4 its minimum
+  DeviceCodes shape_;  // the matrix' sizes; no addresses
+  int64_t numbers_;    // numbers of a group: scale, in int4 also minimum
   const Weight::FillRows& fill_;
   const Context& context_;
   std::vector<float> scales_;  // [rows][groups][numbers_]
@@ -224,7 +225,8 @@ void CodedWeight::expand_and_multiply(const CodedProduct& product, const LinearC
   const DType dtype = input_dtype();
   const int64_t outputs = product.end - product.first;
   const int64_t row_bytes = cols() * static_cast<int64_t>(size_of(dtype));
-  // Whole panels if possible, so that each tile's bias and outputs are as aligned as the first's.
+  // A tile has whole panels of outputs if possible, so that the bias and outputs of every tile are
+  // aligned like those of the first tile.
   const int64_t fitting = ExpandedTile::kBytes / row_bytes;
   REPRISE_CHECK(fitting > 0, "a row of {} bytes", row_bytes);
   const int64_t of_tile = std::min(

@@ -1,5 +1,6 @@
-// A weight matrix stored as codes on the device. A few input rows are multiplied with the codes as
-// they are read, many with tiles of outputs that are expanded to plain weights.
+// A weight matrix stored as codes on the device. A few input rows are multiplied with codes that
+// are decoded as they are read; many input rows are multiplied with tiles of outputs that are
+// expanded to plain weights.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,9 @@
 
 namespace reprise::kernels::cuda {
 
-// Device memory for expanded outputs, which all weights of a device share: the device keeps the
-// order of its work. It is there before any product, because none may allocate while a graph is
-// recorded.
+// Device memory for the expanded weights of a tile of outputs. All matrices of a device share it,
+// because the device runs its work in order. It is allocated before any product, because a product
+// must not allocate while a graph is recorded.
 class ExpandedTile {
  public:
   static constexpr int64_t kBytes = int64_t{16} << 20;
@@ -29,9 +30,9 @@ class ExpandedTile {
 
 class CodedWeight final : public WeightStore {
  public:
-  // Makes the codes that the CPU makes of the same values. `gemm` must outlive it. The matrix is
-  // read in pieces, so that the host never holds all of it. Throws NotFiniteError for a row with a
-  // NaN or an infinity.
+  // Makes the same codes as the CPU makes from the same values. `gemm` must outlive this object.
+  // The matrix is read in pieces, so that the host never holds all of it. Throws NotFiniteError if
+  // a row contains NaN or infinity.
   CodedWeight(int64_t rows, int64_t cols, WeightType type, const Weight::FillRows& fill,
               const Context& context, Gemm& gemm, std::shared_ptr<ExpandedTile> tile);
 
@@ -41,9 +42,9 @@ class CodedWeight final : public WeightStore {
   void apply(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
              const Context& context) const override;
 
-  // Up to kCodedRows rows, codes are multiplied as they are read, 32 rows at a time. By the bytes
-  // and instructions of both ways, expanding four-bit codes costs about as much as four such
-  // passes; not measured on a device yet.
+  // Most input rows that are multiplied with codes decoded as they are read; each pass over the
+  // codes multiplies 32 rows. Counting bytes and instructions, expanding four-bit codes costs about
+  // as much as four such passes. This is not yet measured on a device.
   static constexpr int64_t kCodedRows = 128;
 
  private:

@@ -14,8 +14,8 @@ namespace reprise::kernels::cuda {
 
 class DeviceWeight final : public WeightStore {
  public:
-  // `gemm` must outlive it. The matrix is read in pieces of at most kPieceBytes, so that the host
-  // never holds all of it.
+  // `gemm` must outlive this object. The matrix is read in pieces of at most kPieceBytes bytes, so
+  // that the host never holds all of it.
   DeviceWeight(int64_t rows, int64_t cols, WeightFormat format, const Weight::FillRows& fill,
                const Context& context, Gemm& gemm);
 

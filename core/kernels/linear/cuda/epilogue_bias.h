@@ -1,4 +1,4 @@
-// The bias of a layer in the type in which a product's epilogue adds it.
+// The bias of a linear layer, in the dtype in which a product's epilogue adds it.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@ namespace reprise::kernels::cuda {
 
 class EpilogueBias {
  public:
-  // Returns the call's bias [outputs] in device memory, in the type of the call's outputs; null
-  // without a bias. A bias in 16 bits is made at the first call that has it, and kept.
+  // Returns the call's bias [outputs] in device memory, in the dtype of the call's outputs, or null
+  // if the call has no bias. A 16-bit copy of a bias is made at the first call with this bias, and
+  // kept.
   const void* of(const LinearCall& call, int64_t outputs, const Context& context);
 
  private:

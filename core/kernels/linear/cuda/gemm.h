@@ -26,12 +26,13 @@ struct GemmCall {
   bool accumulate = false;
 };
 
-// The state that a library keeps between products: handles, chosen algorithms, scratch memory.
+// Runs matrix products with a library, and keeps the library's handles, chosen algorithms and
+// scratch memory between products.
 class Gemm {
  public:
   virtual ~Gemm() = default;
-  // Runs a product with positive m, n and k in the device's stream. Throws Error naming shape and
-  // dtypes if the library does not support them. The same call gives the same bits.
+  // Runs a product in the device's stream; m, n and k must be positive. Throws Error naming shape
+  // and dtypes if the library does not support them. Equal calls give equal bits.
   virtual void run(const GemmCall& call) = 0;
 };
 

@@ -14,7 +14,7 @@
 namespace reprise::kernels::cuda {
 namespace {
 
-// The size that NVIDIA recommends for sm_90 [cuBLAS, "cublasSetWorkspace()"].
+// Size of the workspace, as NVIDIA recommends for sm_90 [cuBLAS, "cublasSetWorkspace()"].
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 
 void check(cublasStatus_t status, const char* call) {
@@ -35,8 +35,8 @@ struct Destroy {
 template <typename Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy>;
 
-// A column-major [rows, cols] matrix, which is a transposed row-major one; `stride` elements from
-// column to column.
+// Returns the layout of a column-major [rows, cols] matrix, that is of a transposed row-major
+// matrix. Columns are `stride` elements apart.
 Owned<cublasLtMatrixLayout_t> layout(DType dtype, int64_t rows, int64_t cols, int64_t stride) {
   cublasLtMatrixLayout_t made = nullptr;
   check(cublasLtMatrixLayoutCreate(&made, type_of(dtype), static_cast<uint64_t>(rows),
@@ -47,14 +47,15 @@ Owned<cublasLtMatrixLayout_t> layout(DType dtype, int64_t rows, int64_t cols, in
 
 int64_t out_stride(const GemmCall& call) { return call.out_stride != 0 ? call.out_stride : call.n; }
 
-// The largest power of two up to 256 that divides an address; cuBLASLt chooses algorithms by it.
+// Returns the largest power of two up to 256 that divides the address `data`. cuBLASLt chooses
+// algorithms by this alignment.
 uint32_t alignment_of(const void* data) {
   const auto address = reinterpret_cast<uintptr_t>(data);
   return address == 0 ? 256u : 1u << std::min(8, std::countr_zero(address));
 }
 
-// One shape of product, ready to run. In column-major terms out^T [n, m] = w^T^T x^T: A is w, which
-// cuBLASLt sees as its transpose [k, n]; B is x as [k, m].
+// The product of one shape, ready to run. In cuBLASLt's column-major terms it is out^T [n, m] = A^T
+// B: A is w, which cuBLASLt sees as [k, n], and B is x, which it sees as [k, m].
 struct Prepared {
   Owned<cublasLtMatmulDesc_t> operation;
   Owned<cublasLtMatrixLayout_t> w, x, out;

@@ -7,7 +7,7 @@
 
 namespace reprise::kernels::reference {
 
-// y = x W^T + bias, [m, rows] row-major.
+// Returns y = x W^T + bias, [m, rows] row-major.
 //   w [rows, cols]   x [m, cols]   bias [rows] or empty
 // Values are used unrounded: round w and x to the kernel's dtype first.
 std::vector<double> linear(std::span<const float> w, int64_t rows, int64_t cols,

@@ -8,7 +8,7 @@
 namespace reprise::kernels::reference {
 namespace {
 
-// The values of QLoRA's appendix E.
+// NF4's values, from appendix E of QLoRA.
 constexpr double kNormalFloat[] = {-1.0,
                                    -0.6961928009986877,
                                    -0.5250730514526367,
@@ -26,7 +26,7 @@ constexpr double kNormalFloat[] = {-1.0,
                                    0.7229568362236023,
                                    1.0};
 
-// A group: its place in its row, its scale and its offset.
+// A group: columns [first, end) of a row, the group's scale s and its offset a.
 struct Group {
   int64_t row, first, end;
   double s = 0.0, a = 0.0;
@@ -65,8 +65,7 @@ void set_scale(WeightFormat format, std::span<const float> values, Group& group)
   }
 }
 
-// Groups of 64 outputs and four runs of 64 inputs share a step t; their scales are stored as mean +
-// t d.
+// Replaces scales by the stored mean + t * d. Four groups of each of 64 outputs share a step t.
 void round_scales(std::vector<Group>& groups, int64_t rows, int64_t per_row) {
   double sum = 0.0;
   for (const Group& group : groups) sum += group.s;
@@ -86,8 +85,8 @@ void round_scales(std::vector<Group>& groups, int64_t rows, int64_t per_row) {
     }
 }
 
-// Codes are chosen with the scale of the values, `chosen`, and restored with the stored one,
-// `held`.
+// Writes a group's restored weights to `out`. Codes are chosen with the exact scale, that of
+// `chosen`, and restored with the stored scale, that of `held`.
 void hold(WeightFormat format, const Group& chosen, const Group& held, std::span<const float> w,
           int64_t cols, Held& out) {
   const std::vector<double> numbers = numbers_of(format);

@@ -1,4 +1,5 @@
-// Quantization by the rules of core/base/weight_format.h, taken literally: every code is tried.
+// Quantization by the rules of core/base/weight_format.h, implemented literally: it tries every
+// code for every weight.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// RMSNorm and LayerNorm of a row.
+// RMSNorm and LayerNorm of one row.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/norm/cpu/norm.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)

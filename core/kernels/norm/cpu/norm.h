@@ -1,4 +1,4 @@
-// One row of a norm: the unit of work that is spread over threads.
+// The norm of one row. Threads share the rows of a call.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMostThreads = 512;
 constexpr int kMostHeld = 4;  // vectors of columns that a thread holds
-constexpr int kColumns = 4;   // of a vector
+constexpr int kColumns = 4;   // columns of a vector
 
 __device__ __forceinline__ float mean_of(const NormCall& call, float sum) {
   return block_sum(sum) / static_cast<float>(call.cols);
@@ -29,8 +29,9 @@ __device__ __forceinline__ float normalised(const NormCall& call, int64_t column
 }
 
 // Grid: rows. Block: up to 512 threads; thread t owns columns t, t + threads, ... Shared memory:
-// 128 bytes. Reads 4 cols bytes from memory and writes cols elements; memory bandwidth is the
-// limit. The second and third reads of a row hit L1 (32 KiB for 8192 columns).
+// 128 bytes. A block reads 4 * cols bytes from memory and writes cols elements; memory bandwidth is
+// the limit. It reads its row three times; the second and third time the row is in L1 (32 KiB for
+// 8192 columns).
 template <typename Out>
 __global__ void __launch_bounds__(kMostThreads) norm_rows(const NormCall call) {
   let_next_kernel_begin();
@@ -51,8 +52,8 @@ __global__ void __launch_bounds__(kMostThreads) norm_rows(const NormCall call) {
     out[i] = rounded_to<Out>(normalised(call, i, x[i] - mean, scale, call.weight[i]));
 }
 
-// Normalises rows that a block's registers can hold: a thread has vectors t, t + threads, ...,
-// kHeld in all, and loads them and their weights at once.
+// Normalises rows that fit into a block's registers. Thread t has kHeld vectors of columns: t, t +
+// threads, ... It loads these and their weights at once.
 template <typename Out, int kHeld>
 __global__ void __launch_bounds__(kMostThreads) norm_held_rows(const NormCall call) {
   using Vector = Elements<float, kColumns>;
@@ -101,7 +102,7 @@ __global__ void __launch_bounds__(kMostThreads) norm_held_rows(const NormCall ca
   }
 }
 
-// Threads of a block for `items` items of a row.
+// Returns the block size for rows of `items` items: whole warps, up to kMostThreads threads.
 dim3 block_for(int64_t items) {
   return dim3(blocks_for(std::min<int64_t>(items, kMostThreads), kWarp) * kWarp);
 }

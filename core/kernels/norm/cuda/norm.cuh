@@ -7,7 +7,8 @@
 
 namespace reprise::kernels::cuda {
 
-// NormCall::run() on `stream`, with device pointers; `out` may also be f16.
+// Does what NormCall::run() does, on `stream`. The call's pointers are device addresses, and `out`
+// may also be f16.
 void norm(const NormCall& call, cudaStream_t stream);
 
 }  // namespace reprise::kernels::cuda

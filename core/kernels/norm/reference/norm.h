@@ -7,7 +7,7 @@
 
 namespace reprise::kernels::reference {
 
-// The result that `call` promises, [rows, cols]; its `out` is not written.
+// Returns the exact result of `call`, [rows, cols]. `call.out` is not written.
 std::vector<double> norm(const NormCall& call);
 
 }  // namespace reprise::kernels::reference

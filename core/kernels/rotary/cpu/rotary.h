@@ -1,4 +1,4 @@
-// One row of rotary embedding: the unit of work that is spread over threads.
+// Rotary embedding of one row. Threads share the rows of a call.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Rotary embedding in place: one thread for one or four pairs of dimensions.
+// Rotary embedding in place: one thread for each pair of dimensions, or for each four pairs.
 #include "core/kernels/rotary/cuda/rotary.cuh"
 
 #include <cmath>
@@ -13,9 +13,9 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Grid: grid_of_rows() of heads * half / kCount vectors of pairs. Reads and writes the rotated
-// dimensions once, 4 bytes each; cos and sin of a row come from the caches for all heads but the
-// first. Memory bandwidth is the limit.
+// Grid: grid_of_rows() of heads * half / kCount vectors of pairs. Reads and writes each rotated
+// dimension once, 4 bytes each. cos and sin of a row come from memory for the first head, and from
+// the caches for all other heads. Memory bandwidth is the limit.
 template <int kCount>
 __global__ void __launch_bounds__(kThreads) rotate_pairs(const RotaryCall call) {
   let_next_kernel_begin();
@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(kThreads) rotate_pairs(const RotaryCall call) 
   }
 }
 
-// One thread for each of rows * half angles, 256 a block. The angle is rounded to f32, then its
-// sine is computed in double; this runs once a step, not once a layer.
+// One thread for each of rows * half angles, 256 a block. The angle is rounded to f32; its sine and
+// cosine are then computed in double. The kernel runs once a step, not once a layer.
 __global__ void __launch_bounds__(kThreads) compute_angles(const RotaryAngles angles) {
   const int64_t index = item_index();
   if (index >= angles.rows * angles.half) return;

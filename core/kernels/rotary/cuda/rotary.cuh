@@ -9,14 +9,14 @@
 
 namespace reprise::kernels::cuda {
 
-// RotaryCall::run() on `stream`, with device pointers.
+// Does what RotaryCall::run() does, on `stream`. The call's pointers are device addresses.
 void rotary(const RotaryCall& call, cudaStream_t stream);
 
-// kernels::rotary_angles() with device pointers.
+// Arguments of kernels::rotary_angles(), with device pointers.
 struct RotaryAngles {
   const int32_t* positions = nullptr;        // [rows]
   const float* inverse_frequency = nullptr;  // [half]
-  float factor = 1.0f;                       // of cosines and sines
+  float factor = 1.0f;                       // multiplies cosines and sines
   float* cos = nullptr;                      // [rows, half], as is sin
   float* sin = nullptr;
   int64_t rows = 0, half = 0;

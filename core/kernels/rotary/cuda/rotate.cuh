@@ -14,8 +14,8 @@ struct RotatedPairs {
   Elements<float, kCount> low, high;
 };
 
-// Returns pairs c, c + 1, ... of a head, rotated by their row's angles. `at` points to the head's
-// element c.
+// Returns kCount pairs of a head, from pair `c` on, rotated by the angles of `row`. `at` points to
+// the head's element c.
 template <int kCount>
 __device__ __forceinline__ RotatedPairs<kCount> rotated_pairs(const RotaryCall& call, int64_t row,
                                                               unsigned c, const float* at) {

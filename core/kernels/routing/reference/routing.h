@@ -13,7 +13,7 @@ struct Routing {
   std::vector<double> weights;  // [rows, per_row]
 };
 
-// The result that `call` promises; its `chosen` and `weights` are not written.
+// Returns the exact result of `call`. `call.chosen` and `call.weights` are not written.
 Routing routing(const RoutingCall& call);
 
 }  // namespace reprise::kernels::reference

@@ -1,4 +1,4 @@
-// Selects, combines and rounds rows. Memory bandwidth is the limit of all.
+// Selects, combines and rounds rows. Memory bandwidth is the limit of all three.
 #include "core/kernels/rows/cuda/rows.cuh"
 
 #include <cmath>
@@ -11,9 +11,9 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Grid: x for the words of a row, 256 a block; y for rows that move concurrently, each taking every
-// gridDim.y-th. In place y is 1: a thread moves its column row by row and has read what it
-// overwrites.
+// Grid: x has a thread for each word of a row, 256 a block; y divides the rows, and block y moves
+// rows y, y + gridDim.y, ... If `out` is `in`, gridDim.y is 1: a thread moves its column row by
+// row, and has read every word before it overwrites it.
 template <typename Word>
 __global__ void __launch_bounds__(kThreads) move_words(const GatherRows call) {
   const int64_t words = call.row_bytes / static_cast<int64_t>(sizeof(Word));
@@ -25,7 +25,8 @@ __global__ void __launch_bounds__(kThreads) move_words(const GatherRows call) {
     out[i * words] = in[call.rows[i] * words];
 }
 
-// Grid: rows * cols elements, 256 a block. Reads per_row floats and adds them in order.
+// Grid: one thread for each of rows * cols elements, 256 a block. A thread reads per_row floats and
+// adds them in order.
 __global__ void __launch_bounds__(kThreads) add_rows(const CombineRows call) {
   const int64_t index = item_index();
   if (index >= call.rows * call.cols) return;

@@ -9,17 +9,17 @@
 
 namespace reprise::kernels::cuda {
 
-// kernels::GatherRowsCall with device pointers; row_bytes must be even.
+// A kernels::GatherRowsCall with device pointers. row_bytes must be even.
 struct GatherRows {
   const void* in = nullptr;
-  void* out = nullptr;  // may be `in` if rows ascend
+  void* out = nullptr;  // may equal `in` if `rows` ascends
   int64_t row_bytes = 0;
   const int32_t* rows = nullptr;  // [count]
   int64_t count = 0;
 };
 void gather_rows(const GatherRows& call, cudaStream_t stream);
 
-// kernels::CombineRowsCall with device pointers.
+// A kernels::CombineRowsCall with device pointers.
 struct CombineRows {
   const float* in = nullptr;        // [any, cols]
   const int32_t* places = nullptr;  // [rows, per_row]

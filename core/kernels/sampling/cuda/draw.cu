@@ -1,9 +1,10 @@
 // Sampling with temperature, top-k and top-p: one block per draw.
 //
 // Tokens are ordered by a 64-bit key: the logit's bits, mapped so that they ascend, followed by the
-// complement of the id. Where the CPU sorts, three searches walk down the key four bits at a time,
-// with the count and the probability mass of the tokens in each of 16 bins: for the last of the
-// top_k tokens, for the last that top_p needs, and for the token that is drawn.
+// complement of the id. The CPU sorts tokens; here three searches find a key instead: that of the
+// last of the top_k tokens, that of the last token that top_p needs, and that of the drawn token. A
+// search determines four bits of the key at a time, from the number and the probability mass of the
+// tokens in each of 16 bins.
 #include "core/kernels/sampling/cuda/draw.cuh"
 
 #include <algorithm>
@@ -47,8 +48,9 @@ struct Bins {
   int32_t counts[kBins];
 };
 
-// Looks for the largest key such that the tokens at or above it number at least `count`, or weigh
-// at least `mass` (more, if `beyond`). Tokens below `least` are ignored.
+// A search for the largest key such that at least `count` tokens have this key or a larger one, or
+// such that these tokens have a total weight of at least `mass` (more than `mass` if `beyond`).
+// Tokens whose key is below `least` are ignored.
 struct Search {
   uint64_t least = 0;
   int32_t count = 0;  // 0: search by mass, and ignore tokens without weight
@@ -63,7 +65,7 @@ struct Search {
 
 struct Found {
   uint64_t key = 0;
-  double mass = 0.0;  // of the tokens counted above it
+  double mass = 0.0;  // mass of the tokens whose key is at least `key`
 };
 
 template <typename T>
@@ -118,8 +120,9 @@ __device__ __forceinline__ void fill_bins(const Row& row, const Search& search,
   }
 }
 
-// Sums the bins over all threads, returned to all threads, in a fixed order. The first barrier
-// keeps reads of the previous call's result before writes of this call.
+// Returns to every thread the bins summed over all threads of the block, in a fixed order. The
+// first barrier makes all threads finish reading the previous call's result before this call
+// overwrites it.
 __device__ __forceinline__ const Bins& sum_bins(const Bins& of_thread) {
   REPRISE_SHARED(Bins[kMostWarps], of_warps);
   REPRISE_SHARED(Bins, all);
@@ -176,20 +179,21 @@ __device__ Candidates list_candidates(const Row& row, const Search& search, cons
   return {.listed = listed, .count = count};
 }
 
-// Mass and count of the tokens above some token.
+// Mass and number of the tokens with larger keys than some key.
 struct Above {
   double mass = 0.0;
   int32_t count = 0;
 };
 
-// A digit of the key, and the tokens above those with this digit, without and with them.
+// A digit of the key. before: the tokens whose digits are larger. with: the same tokens and those
+// with this digit.
 struct Step {
   int digit = 0;
   Above before, with;
 };
 
-// If no bin reaches the target, which rounding of sums can cause, the lowest non-empty bin is
-// chosen.
+// Chooses the digit of the bin in which the search's target is reached. If no bin reaches it, which
+// rounding of sums can cause, chooses the lowest non-empty bin.
 __device__ Step choose(const Search& search, const Bins& bins, Above above) {
   Step step{.before = above, .with = above};
   for (int b = kBins - 1; b >= 0; --b) {
@@ -203,7 +207,7 @@ __device__ Step choose(const Search& search, const Bins& bins, Above above) {
 }
 
 __device__ Found find(const Row& row, const Search& search) {
-  int id_shift = 0;  // shift of the first digit in which ids of this vocabulary differ
+  int id_shift = 0;  // shift of the highest digit in which ids differ
   while (((row.vocab - 1) >> id_shift) >= kBins) id_shift += kDigitBits;
   Found found;
   Candidates candidates{.count = row.vocab};
@@ -217,7 +221,8 @@ __device__ Found find(const Row& row, const Search& search) {
       fill_bins(row, search, candidates, {.key = found.key, .mask = mask}, shift, mine);
       const Bins& bins = sum_bins(mine);
       const Step step = choose(search, bins, {.mass = found.mass, .count = count});
-      // At the last digit the token itself is included: it is the one that was looked for.
+      // At the last digit the bin has only the token that was searched for, and the sums include
+      // this token.
       const Above& kept = shift > 0 ? step.before : step.with;
       found.mass = kept.mass;
       count = kept.count;
@@ -233,7 +238,7 @@ __device__ Found find(const Row& row, const Search& search) {
   return found;
 }
 
-// Sum of the weights of tokens at or above `least`.
+// Returns the sum of the weights of tokens whose key is at least `least`.
 __device__ double mass_from(const Row& row, uint64_t least) {
   Bins mine;
   fill_bins(row, {.least = least}, {.count = row.vocab}, {}, 64 - kDigitBits, mine);
@@ -243,7 +248,7 @@ __device__ double mass_from(const Row& row, uint64_t least) {
   return mass;
 }
 
-// The largest key; 0 if a logit is NaN, which no token's key can be.
+// Returns the largest key of the row. Returns 0, which is no token's key, if a logit is NaN.
 __device__ uint64_t best_key(const Row& row) {
   REPRISE_SHARED(uint64_t[kMostWarps], bests);
   REPRISE_SHARED(int32_t[kMostWarps], nans);
@@ -284,11 +289,11 @@ __device__ uint64_t draw_key(Row row, const SampleRule& rule, uint64_t best) {
   return find(row, {.least = least, .mass = rule.unit * kept, .beyond = true}).key;
 }
 
-// Grid: draws. Block: one thread per token, up to 256. Shared memory: 6 KiB. Reads a row of 4 vocab
-// bytes once; unless it is greedy, reads it again from L2 for the first digits of three keys, until
-// 1024 tokens or fewer are left and listed. With normally distributed logits and 128k tokens these
-// are 2 to 4 digits of about 13, and two more readings make the list. An exponential in double is
-// computed for each token that is left.
+// Grid: one block for each draw. Block: one thread per token, up to 256. Shared memory: 6 KiB.
+// Reads a row of 4 vocab bytes once; unless it is greedy, reads it again from L2 for the first
+// digits of three keys, until 1024 tokens or fewer are left and listed. With normally distributed
+// logits and 128k tokens these are 2 to 4 digits of about 13, and two more readings make the list.
+// An exponential in double is computed for each token that is left.
 __global__ void __launch_bounds__(kMostThreads, 1) draw_rows(const DrawTokens call) {
   const SampleRule rule = call.rules[blockIdx.x];
   const Row row{.logits = call.logits + rule.row * call.vocab,

@@ -9,7 +9,7 @@
 
 namespace reprise::kernels::cuda {
 
-// kernels::SampleCall with device pointers.
+// A kernels::SampleCall with device pointers.
 struct DrawTokens {
   const float* logits = nullptr;  // [rows, vocab]
   int32_t vocab = 0;              // > 0

@@ -19,8 +19,8 @@ struct Candidate {
 
 __device__ __forceinline__ bool is_nan(float x) { return x != x; }
 
-// A NaN wins, then the larger logit, then the lower id. This order is total, so the order of
-// comparisons does not matter.
+// Returns the better of two candidates: one with NaN, else the one with the larger logit, else the
+// one with the lower id. This order is total, so candidates may be compared in any order.
 __device__ __forceinline__ Candidate better(const Candidate& a, const Candidate& b) {
   const bool a_is_nan = is_nan(a.logit), b_is_nan = is_nan(b.logit);
   if (a_is_nan != b_is_nan) return a_is_nan ? a : b;
@@ -37,15 +37,15 @@ __device__ __forceinline__ Candidate best_of_warp(Candidate best) {
   return best;
 }
 
-// Grid: rows. Block: up to 512 threads; thread t reads logits t, t + threads, ... Reads 4 vocab
-// bytes once: memory bandwidth is the limit.
+// Grid: one block for each row. Block: up to 512 threads; thread t reads logits t, t + threads, ...
+// A block reads 4 * vocab bytes once: memory bandwidth is the limit.
 __global__ void __launch_bounds__(kMostThreads) pick_largest(const GreedyTokens call) {
   REPRISE_SHARED(Candidate[kWarp], bests);
   const float* logits = call.logits + static_cast<int64_t>(blockIdx.x) * call.vocab;
   const int32_t warp = static_cast<int32_t>(threadIdx.x) / kWarp;
   const int32_t lane = static_cast<int32_t>(threadIdx.x) % kWarp;
   const int32_t step = static_cast<int32_t>(blockDim.x);
-  Candidate best{-INFINITY, call.vocab};  // any logit wins against it; -inf by its lower id
+  Candidate best{-INFINITY, call.vocab};  // any logit is better; -inf has the lower id
   for (int32_t id = static_cast<int32_t>(threadIdx.x); id < call.vocab; id += step)
     best = better(best, {logits[id], id});
   best = best_of_warp(best);

@@ -7,8 +7,8 @@
 
 namespace reprise::kernels::cuda {
 
-// The token that engine::sample() takes when it is greedy: the largest logit, the lowest id among
-// equals. kNotANumber for a row with a NaN anywhere.
+// Computes the token that engine::sample() takes at temperature 0: the one of the largest logit,
+// and among equal logits the one of the lowest id. A row that contains NaN gets kNotANumber.
 struct GreedyTokens {
   static constexpr int32_t kNotANumber = -1;
 

@@ -1,4 +1,5 @@
-// Words of two bf16 as vectors of f32: the even and the odd elements apart, so nothing is shuffled.
+// Widens vectors of 32-bit words, each of two bf16, to f32: one vector of the even elements and one
+// of the odd elements, so that no element changes its lane.
 #if defined(REPRISE_BF16_WORDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef REPRISE_BF16_WORDS_INL_H_
 #undef REPRISE_BF16_WORDS_INL_H_

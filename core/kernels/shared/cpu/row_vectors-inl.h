@@ -1,5 +1,5 @@
-// Vectors of a row of f32 or bf16, for the kernels that touch each element of a row once. Loads
-// widen to f32, stores round to nearest even.
+// Loads and stores vectors of a row of f32 or bf16, for kernels that read each element of a row
+// once. Loads widen to f32; stores to bf16 round to nearest even.
 #if defined(REPRISE_ROW_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef REPRISE_ROW_VECTORS_INL_H_
 #undef REPRISE_ROW_VECTORS_INL_H_
@@ -44,7 +44,8 @@ HWY_INLINE void store(Vec value, bf16* out) {
              reinterpret_cast<uint16_t*>(out));
 }
 
-// Calls step(i) for whole vectors and tail(i) for the elements left.
+// Calls step(i) for each whole vector, which begins at element i, and tail(i) for each remaining
+// element i.
 template <typename Step, typename Tail>
 HWY_INLINE void for_each(int64_t count, Step&& step, Tail&& tail) {
   int64_t i = 0;

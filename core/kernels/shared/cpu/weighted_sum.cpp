@@ -1,4 +1,5 @@
-// Weighted sums of values: up to four vectors of a head stay in registers over all tokens of a run.
+// Weighted sums of values. The sums of up to four vectors of a head stay in registers over all
+// tokens of a run.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/shared/cpu/weighted_sum.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -41,7 +42,7 @@ HWY_INLINE void columns(const WeightedSum& task, int64_t first) {
 template <typename T>
 void add(const WeightedSum& task) {
   int64_t c = 0;
-  if constexpr (!std::is_same_v<T, f16>) {  // f16, which only caches have, is done one by one
+  if constexpr (!std::is_same_v<T, f16>) {  // f16 values are added one by one
     for (; c + 4 * kN <= task.head_dim; c += 4 * kN) columns<4, T>(task, c);
     for (; c + kN <= task.head_dim; c += kN) columns<1, T>(task, c);
   }

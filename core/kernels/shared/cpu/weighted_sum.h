@@ -1,4 +1,4 @@
-// Weighted sums of values: the unit of work of applying an attention map row by row.
+// Weighted sums of values. The CPU applies an attention map row by row with them.
 #pragma once
 
 #include <cstdint>

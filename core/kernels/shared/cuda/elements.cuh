@@ -33,8 +33,8 @@ decltype(auto) visit_device_dtype(DType dtype, Fn&& fn) {
   return fn(float{});
 }
 
-// kCount neighbouring elements, read and written with accesses of up to 16 bytes: their address is
-// a multiple of that.
+// kCount neighbouring elements, read and written by accesses of at most 16 bytes. Their address is
+// a multiple of their size, or of 16 bytes if they are larger.
 template <typename T, int kCount>
 struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) Elements {
   T of[kCount];
@@ -47,8 +47,8 @@ template <int kCount, typename T>
 __device__ __forceinline__ void store_elements(T* to, const Elements<T, kCount>& elements) {
   *reinterpret_cast<Elements<T, kCount>*>(to) = elements;
 }
-// True if arrays at these addresses can be accessed `count` elements at a time, also at any
-// multiple of these distances (in elements) from them.
+// True if arrays at `addresses` can be read and written `count` elements at a time, also from
+// places that lie any multiple of one of `distances` (in elements) behind them.
 inline bool allows_elements(int64_t count, std::initializer_list<const void*> addresses,
                             std::initializer_list<int64_t> distances) {
   return std::all_of(addresses.begin(), addresses.end(),
@@ -62,8 +62,9 @@ inline unsigned blocks_for(int64_t items, int threads) {
   return static_cast<unsigned>((items + threads - 1) / threads);
 }
 
-// A grid for rows of items: blocks_for() blocks for each row, and as many rows as a grid may have.
-// Its kernels loop over rows blockIdx.y, blockIdx.y + gridDim.y, ...
+// A grid for `rows` rows of `items` items each: blocks_for() blocks for a row, and at most as many
+// rows as a grid may have. A kernel with this grid loops over rows blockIdx.y, blockIdx.y +
+// gridDim.y, ...
 inline dim3 grid_of_rows(int64_t rows, int64_t items, int threads) {
   constexpr int64_t kMostRows = 65535;
   return dim3(blocks_for(items, threads), static_cast<unsigned>(std::min(rows, kMostRows)));

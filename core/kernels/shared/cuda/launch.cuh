@@ -1,4 +1,4 @@
-// How kernels are launched and get shared memory, for nvcc and for the emulator of
+// Launches kernels and gives them shared memory, both under nvcc and under the emulator of
 // tests/cuda_on_cpu (REPRISE_CUDA_ON_CPU).
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace reprise::kernels::cuda {
 
-// The shape of a launch, and its name in errors.
+// The shape of a launch, and the kernel's name for error messages.
 struct LaunchShape {
   const char* name = "";
   dim3 grid;                // blocks; an empty grid runs nothing
@@ -61,8 +61,8 @@ inline bool kernels_may_overlap() {
 // Runs kernel<<<grid, block, shared_bytes, stream>>>(args...); arguments are converted to the
 // kernel's parameters and copied. Throws Error naming kernel and shape if it cannot start; a fault
 // inside the kernel is reported at the stream's next synchronization. Under the emulator the grid
-// has run when this returns, unless the stream is recording a graph, and a fault throws
-// cuda_on_cpu::Fault.
+// has run when launch() returns, unless the stream is recording a graph; a fault inside the kernel
+// then throws cuda_on_cpu::Fault.
 template <typename... Parameters, typename... Arguments>
 void launch(const LaunchShape& shape, cudaStream_t stream, void (*kernel)(Parameters...),
             Arguments&&... args) {
@@ -72,7 +72,7 @@ void launch(const LaunchShape& shape, cudaStream_t stream, void (*kernel)(Parame
   cuda_on_cpu::launch({shape.name, shape.grid, shape.block, shape.shared_bytes, shape.begins_early},
                       stream, kernel, std::forward<Arguments>(args)...);
 #else
-  // more shared memory must be requested, on every architecture
+  // Bytes of shared memory that a kernel may use without a request, on every architecture.
   constexpr size_t kWithoutAsking = 48 << 10;
   if (shape.shared_bytes > kWithoutAsking)
     detail::check_launch(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
@@ -116,8 +116,8 @@ struct SharedType {
 
 }  // namespace reprise::kernels::cuda
 
-// Declares a shared variable of the block in a kernel, such as REPRISE_SHARED(float[32], sums); it
-// is undefined until written.
+// Declares, in a kernel, a variable in the block's shared memory, such as REPRISE_SHARED(float[32],
+// sums). Its value is undefined until it is written.
 #ifdef REPRISE_CUDA_ON_CPU
 #define REPRISE_SHARED(type_, name)                                                             \
   static constexpr char name##_key = 0;                                                         \

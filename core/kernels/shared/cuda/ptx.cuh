@@ -19,8 +19,9 @@
 #include <cuda_on_cpu.h>
 #endif
 
-// Placed before a loop: a thread's arrays are in registers only if every index is a compile-time
-// constant. REPRISE_KEEP_ROLLED keeps a loop from being unrolled, where registers are few.
+// REPRISE_UNROLL before a loop unrolls it: a thread's arrays are in registers only if every index
+// is a compile-time constant. REPRISE_KEEP_ROLLED keeps a loop from being unrolled, to save
+// registers.
 #ifdef REPRISE_CUDA_ON_CPU
 #define REPRISE_UNROLL
 #define REPRISE_KEEP_ROLLED
@@ -64,7 +65,8 @@ __device__ __forceinline__ void await_previous_kernels() {
 #endif
 }
 
-// Lets the blocks of the next kernel start once every block of this one has called this.
+// Lets the blocks of the stream's next kernel start once every block of this kernel has called this
+// function.
 __device__ __forceinline__ void let_next_kernel_begin() {
 #if !defined(REPRISE_CUDA_ON_CPU) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;\n" ::: "memory");
@@ -73,11 +75,11 @@ __device__ __forceinline__ void let_next_kernel_begin() {
 
 // ---- Asynchronous copies: cp.async (PTX ISA, "Data Movement and Conversion: cp.async") ----
 
-// Starts to copy kBytes (4, 8 or 16) from global to shared memory; both addresses are multiples of
-// kBytes. Reads only the first `source_bytes` and zeroes the rest of the target; with 0 bytes
-// `global` may be invalid. 16 bytes bypass L1 (.cg), and L2 fetches their whole line of 128 bytes.
-// The copying thread sees the bytes after waiting for the copy's group, other threads after a
-// barrier following that.
+// Starts to copy kBytes (4, 8 or 16) bytes from global to shared memory; both addresses are
+// multiples of kBytes. Reads only the first `source_bytes` bytes and zeroes the rest of the target;
+// if source_bytes is 0, `global` may be invalid. Copies of 16 bytes bypass L1 (.cg), and L2 fetches
+// their whole line of 128 bytes. The copying thread sees the bytes after it has waited for the
+// copy's group; other threads see them after a barrier that follows this wait.
 template <int kBytes>
 __device__ __forceinline__ void copy_async(void* shared, const void* global,
                                            int source_bytes = kBytes) {
@@ -151,8 +153,8 @@ __device__ __forceinline__ void load_matrices(uint32_t (&registers)[kMatrices],
 #endif
 }
 
-// load_matrices() of the transposed matrices: register i of lane (g, t) holds elements (2 t, g) and
-// (2 t + 1, g) of matrix i.
+// Does what load_matrices() does, but transposes each matrix: register i of lane (g, t) then holds
+// elements (2 t, g) and (2 t + 1, g) of matrix i.
 template <int kMatrices>
 __device__ __forceinline__ void load_matrices_transposed(uint32_t (&registers)[kMatrices],
                                                          const void* shared_row) {
@@ -218,9 +220,10 @@ __device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[
 // Multiply-Accumulate Instructions"); only sm_90a. Four warps, the first a multiple of 4, make all
 // of these calls together. ----
 
-// Layout of 16-bit matrices that wgmma reads from shared memory here: panels of rows of 128 bytes,
-// beginning at multiples of 1024. In row r of a panel, 16-byte part i is at place i xor r % 8, so
-// that 8 rows of a column lie in different banks [128-byte swizzle].
+// Layout of the 16-bit matrices that wgmma reads from shared memory: panels of rows of 128 bytes. A
+// panel begins at a multiple of 1024 bytes. In row r of a panel, the 16-byte chunk i is at place i
+// xor (r % 8), so that the chunks i of 8 neighbouring rows lie in different banks [128-byte
+// swizzle].
 inline constexpr int kSwizzledBytes = 128;
 __device__ __forceinline__ constexpr unsigned swizzled_chunk(unsigned row, unsigned chunk) {
   return chunk ^ (row % 8);
@@ -232,8 +235,8 @@ enum class RowsOfB : uint8_t {
   kRowsOfProduct      // row i holds B(i, 0 .. n - 1), for values
 };
 
-// Describes B, or the rows of A as kColumnsOfProduct, for warpgroup_multiply_add(). `shared` is
-// element (0, 0).
+// Describes B for warpgroup_multiply_add(), or A: A's rows are described like kColumnsOfProduct.
+// `shared` points to element (0, 0).
 //   kColumnsOfProduct  16 elements of each row, within one panel; stride_bytes from 8 rows to the
 //                      next 8, leading_bytes is not used
 //   kRowsOfProduct     16 rows; stride_bytes from 8 rows to the next 8, leading_bytes from 64
@@ -251,15 +254,16 @@ __device__ __forceinline__ uint64_t swizzled_matrix(const void* shared, int lead
          field(static_cast<uint32_t>(stride_bytes)) << 32 | kSwizzle128;
 }
 
-// Returns `matrix`, made by swizzled_matrix(), moved by `elements` elements of T: by whole panels,
-// by multiples of 8 rows, or within a row of the first panel.
+// Returns the description of the matrix that begins `elements` elements of T after `matrix`, which
+// swizzled_matrix() made. The distance is a number of whole panels, a multiple of 8 rows, or a
+// place within the first row of the first panel.
 template <typename T>
 __device__ __forceinline__ constexpr uint64_t moved_matrix(uint64_t matrix, int elements) {
   return matrix + static_cast<uint64_t>(elements * static_cast<int>(sizeof(T)) / 16);
 }
 
-// Lets wgmma see what this thread wrote to shared memory, directly or by copies that it has waited
-// for. Call it before the barrier after which wgmma reads.
+// Makes visible to wgmma what this thread wrote to shared memory, directly or by copies that it has
+// waited for. Call it before the barrier after which wgmma reads these bytes.
 __device__ __forceinline__ void fence_async_proxy() {
 #ifdef REPRISE_CUDA_ON_CPU
   cuda_on_cpu::fence_async_proxy();
@@ -327,7 +331,8 @@ __device__ __forceinline__ void hold(float (&c)[kTiles][4]) {
 }
 #endif
 
-// Call it before starting products, after writing the registers of their sums `c` and of their `a`.
+// Call it after the registers of `c` and `a` have been written, and before products with these
+// registers are started.
 template <typename... Sums>
 __device__ __forceinline__ void warpgroup_begin(Sums&... c) {
 #ifdef REPRISE_CUDA_ON_CPU
@@ -379,7 +384,8 @@ __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4],
 #endif
 }
 
-// Like the function above, but A [64, 16] is in shared memory, as rows of a swizzled_matrix().
+// Does the same product, but with A [64, 16] in shared memory: `a` is a swizzled_matrix() of A's
+// rows.
 template <typename T, RowsOfB kRows, int kTiles>
 __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4], uint64_t a,
                                                        uint64_t b, Sums sums = Sums::kAddTo) {
@@ -433,8 +439,8 @@ __device__ __forceinline__ void warpgroup_commit() {
 #endif
 }
 
-// Waits until at most the latest kPending groups are unfinished; `c`, the sums of the others, then
-// hold their values.
+// Waits until at most the latest kPending groups are unfinished. `c` are the sums of the finished
+// groups; they are valid afterwards.
 template <int kPending, typename... Sums>
 __device__ __forceinline__ void warpgroup_wait(Sums&... c) {
   static_assert(kPending >= 0);
@@ -455,7 +461,8 @@ __device__ __forceinline__ void warpgroup_wait(Sums&... c) {
 // phase begins.
 using SharedBarrier = uint64_t;
 
-// Begins phase 0. Called once, by one thread; the others use the barrier after a __syncthreads().
+// Begins phase 0 of the barrier. One thread calls this once; other threads use the barrier only
+// after a __syncthreads() that follows.
 __device__ __forceinline__ void barrier_init(SharedBarrier* barrier, unsigned arrivals) {
 #ifdef REPRISE_CUDA_ON_CPU
   cuda_on_cpu::barrier_init(barrier, arrivals);
@@ -465,8 +472,8 @@ __device__ __forceinline__ void barrier_init(SharedBarrier* barrier, unsigned ar
 #endif
 }
 
-// Counts as an arrival in the barrier's phase. A thread that has waited for the phase sees what
-// this thread wrote before (release, in the block).
+// Counts as one arrival in the barrier's current phase. A thread that has waited for this phase
+// sees what the arriving thread wrote before (release, in the block).
 __device__ __forceinline__ void barrier_arrive(SharedBarrier* barrier) {
 #ifdef REPRISE_CUDA_ON_CPU
   cuda_on_cpu::barrier_arrive(barrier);
@@ -475,9 +482,9 @@ __device__ __forceinline__ void barrier_arrive(SharedBarrier* barrier) {
 #endif
 }
 
-// Waits until the latest phase of this parity is complete (acquire, in the block): phase k has
-// parity k % 2. On a fresh barrier parity 1 returns at once, as if a phase -1 were complete. A
-// thread must wait for a phase before the next one can complete.
+// Waits until the latest phase whose parity is `parity` is complete (acquire, in the block). Phase
+// k has parity k % 2. On a new barrier, parity 1 returns at once, as if a phase -1 were complete. A
+// thread must wait for a phase before the next phase can complete.
 __device__ __forceinline__ void barrier_wait(SharedBarrier* barrier, unsigned parity) {
 #ifdef REPRISE_CUDA_ON_CPU
   cuda_on_cpu::barrier_wait(barrier, parity);
@@ -498,9 +505,9 @@ __device__ __forceinline__ void barrier_wait(SharedBarrier* barrier, unsigned pa
 #endif
 }
 
-// Sets the number of registers of each thread: a multiple of 8 from 24 to 256. All warps of a
-// warpgroup call it. Raising waits until other warps have lowered theirs. Does nothing except on
-// sm_90a.
+// raise_registers() and lower_registers() set the number of registers of each thread to kRegisters,
+// a multiple of 8 from 24 to 256. All warps of a warpgroup call them. raise_registers() waits until
+// other warps have lowered their numbers. Both do nothing except on sm_90a.
 template <int kRegisters>
 __device__ __forceinline__ void raise_registers() {
   static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
@@ -562,7 +569,8 @@ __device__ __forceinline__ uint32_t pack_pair(float low, float high) {
 #endif
 }
 
-// The pair with a(i) b(i) + c(i), rounded once (fma.rn.bf16x2, fma.rn.f16x2).
+// Returns the pair whose element i is a(i) * b(i) + c(i), rounded once (fma.rn.bf16x2,
+// fma.rn.f16x2).
 template <typename T>
 __device__ __forceinline__ uint32_t multiply_add_pairs(uint32_t a, uint32_t b, uint32_t c) {
   static_assert(is_half_like<T>);

@@ -8,23 +8,24 @@
 
 namespace reprise::kernels::cuda {
 
-// Sum over all lanes, returned to all lanes.
+// Returns to every lane the sum over all lanes of the warp.
 __device__ __forceinline__ float warp_sum(float value) {
   for (int lanes = kWarp / 2; lanes > 0; lanes /= 2)
     value += __shfl_xor_sync(kAllLanes, value, lanes);
   return value;
 }
 
-// Largest value of all lanes, returned to all lanes; NaN is ignored unless all are NaN.
+// Returns to every lane the largest value of all lanes of the warp. NaN is ignored unless all
+// values are NaN.
 __device__ __forceinline__ float warp_max(float value) {
   for (int lanes = kWarp / 2; lanes > 0; lanes /= 2)
     value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, lanes));
   return value;
 }
 
-// Sum over all threads, returned to all threads. All threads of the block must call it, and the
-// block must have whole warps. Two calls in one kernel share 32 floats of shared memory, hence the
-// barrier before they are written.
+// Returns to every thread the sum over all threads of the block. All threads of the block must call
+// it, and the block must have whole warps. Several calls in one kernel share the same 32 floats of
+// shared memory, so a barrier precedes the writes to them.
 __device__ __forceinline__ float block_sum(float value) {
   REPRISE_SHARED(float[kWarp], sums);
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;

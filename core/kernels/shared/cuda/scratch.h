@@ -8,8 +8,8 @@
 
 namespace reprise::kernels::cuda {
 
-// Device memory that the destructor gives back. It may be reused at once, because the device keeps
-// the order of its work.
+// Device memory that the destructor gives back. Later work may use it at once, because the device
+// runs its work in order.
 template <typename T>
 class Scratch {
  public:

@@ -1,5 +1,5 @@
-// `reprise bench`: prefill and decode rates of one model, each beside what this machine's limit
-// allows.
+// `reprise bench`: measures the prefill and decode rates of one model, and their shares of this
+// machine's limits.
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <optional>
@@ -39,7 +39,7 @@ struct BenchCommand {
   std::string format = "table";
 };
 
-// The kinds of experiments whose measurements the table shows.
+// An experiment whose measurements the table shows: a kind and the sweep of its axes.
 struct Test {
   const char* kind;
   Fields sweep;

@@ -67,7 +67,7 @@ bool has_too_few(const ResultsFolder& folder, const std::string& name) {
 // A column of the page's table.
 struct Column {
   std::string name, heading, help;
-  bool is_own = false;  // the experiment names it
+  bool is_own = false;  // true if the experiment names this metric
   bool is_measured = false;
 
   template <typename Self, typename Visitor>
@@ -80,7 +80,8 @@ struct Column {
   }
 };
 
-// Every metric, the experiment's own first, each followed by the percentiles of its tail.
+// Returns a column for every metric, the experiment's own metrics first. Each metric is followed by
+// the percentiles of its tail.
 std::vector<Column> columns_of(const Reported& report) {
   const ResultsFolder& folder = report.folder;
   const Names& own = folder.run.metrics;

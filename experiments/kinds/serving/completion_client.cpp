@@ -73,7 +73,7 @@ struct CompletionClient::State {
     if (!place.api_key.empty()) client.set_bearer_token_auth(place.api_key.c_str());
   }
 
-  // The reason why the answer was not read, or not completely.
+  // Returns the reason why no complete answer was read.
   [[nodiscard]] std::string transport_error(httplib::Error error, double silent_s, double lasted_s,
                                             bool is_cancelled) const {
     if (is_cancelled) return kGivenUp;
@@ -136,7 +136,7 @@ Exchange CompletionClient::complete(const Question& question, const std::atomic<
   }
   s.is_kept = is_ok;
   exchange.end_s = s.clock.now_s();
-  const bool is_whole = is_ok || stream.is_done();  // or broke after the complete stream
+  const bool is_whole = is_ok || stream.is_done();  // the connection may break after "[DONE]"
   exchange.answer = stream.take(question.wanted);
   if (exchange.status != 0 && exchange.status != 200)
     exchange.error = fmt::format("status {}: {}", exchange.status, error_text(error_body));

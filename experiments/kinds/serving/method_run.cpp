@@ -65,8 +65,9 @@ serving::ReuseBounds bounds_of(const ServingRequest& request, const reuse::Reuse
   return bounds;
 }
 
-// A backlog below a few batches may be only a burst. In a short run, half of its requests suffices
-// instead. Runs shorter than five of the smallest windows are never given up.
+// Returns the rule for giving up a run. The backlog must reach a few batches, since a smaller one
+// may be only a burst. In a short run, a backlog of half the requests suffices. Runs shorter than
+// five of the smallest windows are never given up.
 serving::GrowthRule growth_rule(int64_t requests, int64_t max_batch) {
   constexpr int64_t kLeastWindow = 16;
   const serving::GrowthRule usual;

@@ -86,7 +86,7 @@ experiments::Experiment experiment_of(const BenchCommand& command, const Test& t
                                        experiments::known_vocabulary());
 }
 
-// "prefill 512", "decode 128, batch 32".
+// Returns the name of a row, such as "prefill 512" or "decode 128, batch 32".
 std::string name_of_test(const Group& group, const std::string& kind) {
   const auto axis = [&](const char* name) {
     return json_text(field_of(group.requested.front(), name));

@@ -180,7 +180,7 @@ void add_check_command(CLI::App& app) {
       ->add_option("--filter", options->filter,
                    "benchmarks whose \"program/name\" holds a match of this expression")
       ->check(not_empty());
-  // Smaller margins would need more rounds than any budget allows.
+  // The option's lower bound: smaller margins would need more rounds than any budget allows.
   command
       ->add_option(
           "--margin", options->margin_percent,

@@ -13,7 +13,7 @@
 
 namespace reprise::app {
 
-// Standard output cannot be written.
+// Thrown if standard output cannot be written.
 class OutputError : public Error {
  public:
   explicit OutputError(int code);

@@ -387,7 +387,8 @@ class Front {
     memory.shrink_to(call.body.size());
     const HttpAnswer answer = ask(call);
     const bool takes_chunks = request.version() == 11;
-    // Ends the connection after a chunked body, whose end a proxy may have seen elsewhere.
+    // A connection ends after a request with a chunked body, since a proxy may have found the end
+    // of such a body elsewhere.
     const bool goes_on =
         parser.keep_alive() && !parser.chunked() && !is_closing && (takes_chunks || !answer.stream);
     const bool is_sent = respond(connection, answer,

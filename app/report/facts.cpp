@@ -30,7 +30,8 @@ using Names = std::vector<std::string>;
 
 Fields number_fact(double number) { return {{"text", short_number(number)}, {"value", number}}; }
 
-// "1.19 to 1.22": the quartiles, or the interval of a percentile; "" if the record has neither.
+// Returns the quartiles of a metric, or the interval of a percentile, as "1.19 to 1.22"; "" if the
+// record has neither.
 std::string spread_text(const Record& record, const std::string& name) {
   const results::MetricName wanted = results::split_metric_name(name);
   const results::Metric& metric = record.metrics.at(wanted.metric);

@@ -1,6 +1,6 @@
-// Declares a kind's axes as a struct whose visit() shows each field to a visitor. visit() yields
-// the list KindInfo::axes, in the order of its calls, and also reads a group's values into the
-// struct.
+// Declares a kind's axes as a struct whose visit() shows each field to a visitor. list_axes() makes
+// the list KindInfo::axes from these calls, in their order. read_axes() uses the same calls to
+// read a group's values into the struct.
 //
 //   struct MyAxes {
 //     int64_t batch = 1;  // the default is the axis' fallback

@@ -42,8 +42,8 @@ inline constexpr const char* kQueueGrew =
 // or until it ends if the engine does not report when it joins. Returns false for fewer than 16
 // requests.
 //
-// With 60 Poisson arrivals at twice the rate that the server can sustain, the result is true in 95
-// % of runs. At half the rate that the server can sustain, it is true in 0.2 % of runs (with 20
+// With 60 Poisson arrivals at twice the rate that the server can sustain, the result is true in
+// 95 % of runs. At half the rate that the server can sustain, it is true in 0.2 % of runs (with 20
 // arrivals: 3 %).
 [[nodiscard]] bool queue_grew(const RequestLog& log);
 

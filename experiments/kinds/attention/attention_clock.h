@@ -23,7 +23,7 @@ class AttentionClock {
   [[nodiscard]] virtual MomentRates before(DType kv_dtype) = 0;
   // Runs `work`, one call of the turn, and returns its time in microseconds.
   [[nodiscard]] virtual double us(const std::function<void()>& work) = 0;
-  // Called after the calls of a turn. Completes `rates`.
+  // Called after a turn's calls of us(). Adds to `rates`, the result of before(), what it lacks.
   virtual void after(MomentRates& rates) = 0;
   // Runs `work` once with cold caches and returns its time in microseconds.
   [[nodiscard]] virtual double cold_us(const std::function<void()>& work) = 0;

@@ -127,8 +127,8 @@ Exchange CompletionClient::complete(const Question& question, const std::atomic<
   if (cancel) return given_up(s.clock.now_s());
   exchange.sent_s = last_s = s.clock.now_s();
   bool is_ok = s.client.send(request, response, error);
-  // A server may close a kept connection while a request is on its way; then nobody has read the
-  // request.
+  // A server may close a kept connection while a request is on its way. Then the server has not
+  // read the request, and it is sent again on a new connection.
   const bool failed_at_once = !is_ok && s.clock.now_s() - exchange.sent_s < kAtOnce_s;
   if (failed_at_once && s.is_kept && exchange.status == 0 && !cancel) {
     s.client.stop();

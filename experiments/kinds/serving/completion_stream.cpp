@@ -37,7 +37,7 @@ bool are_ids(const Value& list) {
          std::all_of(list.list().begin(), list.list().end(), is_id);
 }
 
-// The running count of an event, from any kind of server; -1 if it has none.
+// The running count of tokens in an event of vLLM or llama.cpp; -1 if the event has none.
 int64_t running_count(const Value& event) {
   const int64_t of_usage = count_at(field_of(event, "usage"), "completion_tokens");
   return of_usage >= 0 ? of_usage : count_at(field_of(event, "timings"), "predicted_n");

@@ -47,7 +47,7 @@ std::unique_ptr<const serving::Clock> clock_of(
   return std::make_unique<serving::SteadyClock>();
 }
 
-// The reuse of a request's prompt that the method promises.
+// Returns bounds on the number of a prompt's tokens that the method promises to reuse.
 serving::ReuseBounds bounds_of(const ServingRequest& request, const reuse::ReusePromise& promise,
                                bool imports_modules, bool is_of_sessions,
                                const std::vector<workloads::DeclaredPrefix>& announced) {

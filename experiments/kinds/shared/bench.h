@@ -143,7 +143,7 @@ void add_report(const methods::Method& method, Measurement& out);
 // Settings as the engine resolved them, with the model's shape.
 Fields resolved_settings(engine::Engine& engine, const model::Decoder& decoder,
                          methods::Exactness exactness);
-// resolved_settings() for a model that may not be loaded.
+// Like resolved_settings() above, but for a model whose weights need not be loaded.
 Fields resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
                          int64_t weight_bytes, methods::Exactness exactness);
 // Peak bytes of the engine's cache, of the program's buffers and of the process.

@@ -1,5 +1,5 @@
-// `reprise bench`: prefill and decode rates of one model, each beside what this machine's limit
-// allows.
+// `reprise bench`: measures the prefill and decode rates of one model, and their shares of this
+// machine's limits.
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <optional>
@@ -39,7 +39,7 @@ struct BenchCommand {
   std::string format = "table";
 };
 
-// The kinds of experiments whose measurements the table shows.
+// An experiment whose measurements the table shows: a kind and the sweep of its axes.
 struct Test {
   const char* kind;
   Fields sweep;
@@ -86,7 +86,7 @@ experiments::Experiment experiment_of(const BenchCommand& command, const Test& t
                                        experiments::known_vocabulary());
 }
 
-// "prefill 512", "decode 128, batch 32".
+// Returns the name of a row, such as "prefill 512" or "decode 128, batch 32".
 std::string name_of_test(const Group& group, const std::string& kind) {
   const auto axis = [&](const char* name) {
     return json_text(field_of(group.requested.front(), name));

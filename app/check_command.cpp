@@ -29,13 +29,13 @@
 namespace reprise::app {
 namespace {
 
-// A share of the machine's limit varies more between sessions than a ratio of interleaved runs
-// does.
+// Defaults of --margin, as ratios. A comparison with a recorded baseline has a larger margin,
+// because shares of the machine's limit vary more between sessions than ratios of interleaved runs.
 constexpr double kLiveMargin = 0.03, kBaselineMargin = checks::kRecordedMargin;
 
 struct CheckCommand {
   std::string candidate, against, record, filter, json;
-  double margin_percent = 0;  // 0: the default of the kind of baseline
+  double margin_percent = 0;  // 0: kLiveMargin or kBaselineMargin
   checks::CheckOptions options;
   bool has_seed = false, is_realtime = false;
 };
@@ -180,7 +180,7 @@ void add_check_command(CLI::App& app) {
       ->add_option("--filter", options->filter,
                    "benchmarks whose \"program/name\" holds a match of this expression")
       ->check(not_empty());
-  // Smaller margins would need more rounds than any budget allows.
+  // The option's lower bound: smaller margins would need more rounds than any budget allows.
   command
       ->add_option(
           "--margin", options->margin_percent,

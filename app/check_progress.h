@@ -1,5 +1,5 @@
-// Shows how far `reprise check` has come: one line that rewrites itself on a terminal, and
-// elsewhere a plain line for each phase and each verdict.
+// Shows how far `reprise check` has come. On a terminal it is one line that is rewritten; elsewhere
+// there is a plain line for each phase and each verdict.
 #pragma once
 
 #include <cstdio>
@@ -12,7 +12,8 @@ namespace reprise::app {
 
 class CheckProgress : public checks::CheckObserver, public checks::RecordObserver {
  public:
-  // Writes to `out`; `is_terminal` chooses the form. Nothing is written while a program runs.
+  // Writes to `out`, in the form for a terminal if `is_terminal`. Writes nothing while a benchmark
+  // program runs.
   CheckProgress(std::FILE* out, bool is_terminal) : out_(out), is_terminal_(is_terminal) {}
 
   void phase(const std::string& text);  // shows a phase before the first run
@@ -21,7 +22,7 @@ class CheckProgress : public checks::CheckObserver, public checks::RecordObserve
   void decided(const checks::BenchmarkResult& result) override;
   void recorded(int64_t samples, int64_t of) override;
   void end();  // removes the line, so that other output can follow
-  // The latest text, for example "A/A pairs, ...: 3/10".
+  // The latest progress text, for example "A/A pairs, ...: 3/10".
   [[nodiscard]] const std::string& now() const { return now_; }
 
  private:

@@ -9,15 +9,17 @@
 
 namespace reprise::app {
 
-// One row for each benchmark, worst verdict first, and footnotes that say what the numbers are.
+// Returns a table with one row for each benchmark, worst verdict first, and footnotes that explain
+// the columns.
 std::string check_table(const std::vector<checks::BenchmarkResult>& results,
                         const checks::CheckOptions& options);
 
 // The last line of the report, for example "2 of 7 slower, 1 undecided, 4 same".
 std::string check_summary(const std::vector<checks::BenchmarkResult>& results);
 
-// The complete result: verdicts, ratios with intervals, A/A pairs, every sample, the options, the
-// mean load of the machine when the check began and ended, the machine and the provenance.
+// Returns the complete result: verdicts, ratios with intervals, A/A pairs, every sample, the
+// options, and the machine's load average at the begin and the end of the check. `context` adds the
+// machine and the provenance.
 Fields check_json(const checks::CheckOutcome& outcome, const checks::CheckOptions& options,
                   const Fields& context);
 

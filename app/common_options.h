@@ -1,5 +1,5 @@
-// The options of commands that compute: --threads, --isa and --device; and --fresh-calibration, for
-// commands that run a model.
+// The options of commands that compute: --threads, --isa and --device. Commands that run a model
+// also have --fresh-calibration.
 #pragma once
 
 #include <memory>
@@ -16,17 +16,19 @@ namespace reprise::app {
 
 struct CommonOptions {
   int threads = 0;  // 0: all cores this process may run on
-  std::string isa;  // "": the best one that this processor has
+  std::string isa;  // "": the best instruction set of this processor
   std::string device = "cpu";
   bool fresh_calibration = false;
 };
 
 std::shared_ptr<CommonOptions> add_common_options(CLI::App& command);
-// Adds --fresh-calibration to add_common_options(), for commands that use the kept calibration.
+// Adds the options of add_common_options() and --fresh-calibration, for commands that use the kept
+// calibration (kept_calibration.h).
 std::shared_ptr<CommonOptions> add_computing_options(CLI::App& command);
 
-// Throws Error for an instruction set that the processor lacks, a device that this build or machine
-// lacks, and a number of threads that is out of range.
+// Makes the context that the options describe. Throws Error for an instruction set that the
+// processor lacks, for a device that this build or machine lacks, and for a number of threads that
+// is out of range.
 Context make_context(const CommonOptions& options);
 
 }  // namespace reprise::app

@@ -17,10 +17,11 @@ namespace {
 
 std::string where(int64_t line) { return fmt::format("input line {}", line); }
 
-// A line of JSON cannot be cut: its text is known only at its end.
+// Most bytes of a JSON line. Such a line cannot be cut, because its text is known only at its end.
 constexpr size_t kMostJsonBytes = size_t{16} << 20;
 
-// Bytes of a line to read: those of a text, one more that shows a longer text, and a \r.
+// Most bytes of a line to read: `text_bytes`, one byte more that shows that the text is longer, and
+// one for a \r.
 size_t line_bytes(size_t text_bytes, bool is_json) {
   return is_json ? kMostJsonBytes : text_bytes + 2;
 }

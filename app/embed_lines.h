@@ -1,8 +1,8 @@
 // Turns lines of text into sentence vectors, for `reprise embed`.
 //
 // A vector is written as a JSON array and a line feed; every number reads back as the same f32. A
-// batch ends when it fills a step of the model or no more input is waiting, so that a client that
-// sends one line gets its answer.
+// batch of lines ends when it fills a step of the model or when no more input is waiting, so that a
+// client gets its answer although it sends only one line.
 #pragma once
 
 #include <cstdint>

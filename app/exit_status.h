@@ -5,7 +5,8 @@
 
 namespace reprise::app {
 
-// Thrown by a command that ends with its own exit status and has already printed the reason.
+// Thrown by a command that has already printed the reason why it ends, to end the program with
+// this status.
 struct ExitStatus {
   int status = 0;
 };
@@ -16,7 +17,7 @@ inline constexpr int kSlowerStatus = 1;
 // `store verify` found a damaged file.
 inline constexpr int kDamagedStatus = 1;
 
-// `run` measured what fits into memory and skipped the rest.
+// `run` measured the points that fit into memory and skipped the other points.
 inline constexpr int kSkippedStatus = 3;
 
 // `run` measured all points that fit, or `report` wrote its page, but figures could not be drawn.

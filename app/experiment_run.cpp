@@ -43,8 +43,8 @@ void check_table_metrics(const experiments::Experiment& experiment, const TableO
   }
 }
 
-// Returns false and prints the reason if the figures could not be drawn; the measurements are kept.
-// An interrupt also ends the Python process that draws, and then ends the program.
+// Draws the figures. If they cannot be drawn, prints the reason and returns false; the measurements
+// are kept. An interrupt also ends the Python process that draws; then throws ExitStatus.
 bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem::path& out,
                      const std::atomic<bool>& stop) {
   try {
@@ -65,8 +65,8 @@ bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem
   }
 }
 
-// Prints the table of the points that were measured, and draws the figures if none is missing.
-// Returns false if they could not be drawn.
+// Prints the table of the measured points, and draws the figures if no point is missing. Returns
+// false if the figures could not be drawn.
 bool show_results(const experiments::RunOutcome& outcome, const results::Manifest& manifest,
                   const std::filesystem::path& out, const ExperimentOptions& chosen,
                   const std::atomic<bool>& stop) {
@@ -109,7 +109,7 @@ std::unique_ptr<experiments::serving::TraceWriter> traced(const experiments::Exp
   return writer;
 }
 
-// Throws ExitStatus if it is interrupted.
+// Runs the experiment and shows its progress. Throws ExitStatus if the run is interrupted.
 experiments::RunOutcome measured(const experiments::Experiment& experiment,
                                  const experiments::Plan& plan,
                                  const experiments::RunOptions& options, experiments::Kind& kind,

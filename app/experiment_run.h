@@ -1,5 +1,5 @@
-// Shared by the commands that measure an experiment: their options, and the steps from a plan to
-// its table and figures.
+// What the commands that measure an experiment share: their options, and the functions that turn a
+// plan into records, a table and figures.
 #pragma once
 
 #include <string>
@@ -31,21 +31,21 @@ struct ExperimentOptions {
 // read into `options`, which must outlive the command line. `default_out` is shown by --help.
 void add_experiment_options(CLI::App& command, const char* default_out, ExperimentOptions& options);
 
-// The chosen experiment, read with this program's vocabulary. If inputs that its scale names are
-// not on this machine, applies the scale's "stand_in" and prints a note. Throws Error if the file
-// cannot be read.
+// Reads the chosen experiment with this program's vocabulary. If models or data sets that its scale
+// names are not on this machine, applies the scale's "stand_in" and prints a note. Throws Error if
+// the file cannot be read.
 [[nodiscard]] experiments::Experiment load_chosen_experiment(const ExperimentOptions& options);
 
-// The groups to measure and the manifest of their results folder. Throws Error before anything is
-// measured: for a metric of --metrics that no record will have, for a manifest that
-// check_made_manifest() refuses, and for a REPRISE_PYTHON that cannot draw if figures are wanted.
+// Returns the groups to measure and the manifest of their results folder. Throws Error for a metric
+// of --metrics that no record will have, and for a manifest that check_made_manifest() refuses. If
+// figures are wanted, also throws Error for a REPRISE_PYTHON that cannot draw them.
 [[nodiscard]] experiments::Plan checked_plan(const experiments::Experiment& experiment,
                                              const experiments::RunOptions& options,
                                              const ExperimentOptions& chosen);
 
-// Measures the points that the folder lacks, then prints the table and draws the figures of all its
-// points, which it returns. Throws ExitStatus if it is interrupted, if points do not fit into
-// memory, or if the figures cannot be drawn.
+// Measures the points whose records the results folder lacks. Then prints the table and draws the
+// figures of all the plan's points. Throws ExitStatus if the run is interrupted, if points do not
+// fit into memory, or if the figures cannot be drawn.
 experiments::RunOutcome measure_and_show(const experiments::Experiment& experiment,
                                          const experiments::Plan& plan,
                                          const experiments::RunOptions& options,

@@ -1,5 +1,5 @@
-// `reprise export`: writes results as rows that stand alone, or in a format of other programs. CSV
-// and JSON are written here, the others by python/reprise_export.py.
+// `reprise export`: writes results as rows that can be understood alone, or in a format of other
+// programs. CSV and JSON are written here, other formats by python/reprise_export.py.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -29,7 +29,7 @@ struct ExportCommand {
   TableOptions table = {.format = "csv"};
 };
 
-// Throws Error for a word that is no format, with the nearest one.
+// Throws Error for a word that is not a format. The error gives the nearest format.
 void check_export_format(const std::string& format) {
   const std::vector<std::string> formats = {
       "csv", "json", "parquet", "bmf", "llm-d", "google-benchmark", "vllm"};
@@ -37,7 +37,8 @@ void check_export_format(const std::string& format) {
     raise("--format: {}", unknown_name("format", format, formats));
 }
 
-// A Python that has what the format needs. Throws Error naming it and the remedy.
+// Returns a Python that has the library that the format needs. If there is none, throws Error with
+// the library and the remedy.
 std::string export_python(const std::string& format) {
   static const PythonLibrary arrow{.name = "pyarrow", .package = "pyarrow of PyPI"};
   static const PythonLibrary json{.name = "json", .package = "python3"};

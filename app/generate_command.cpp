@@ -88,8 +88,8 @@ void run(const GenerateCommand& command, const CommonOptions& common) {
   if (!has_ids(command.ids)) tokenizer = load_tokenizer(chosen.place);
   std::optional<methods::Markup> markup;
   if (tokenizer != nullptr) markup = chosen_markup(command.model, chosen, *tokenizer);
-  // A plain prompt is checked before the weights are loaded. A prompt with markup is read by a
-  // method that has encoded its modules.
+  // A plain prompt is read now, so that its faults are found before the weights are loaded. A
+  // prompt with markup can be read only after the method has encoded the schema's modules.
   engine::Request request;
   const auto read = [&] { request = request_of(command, *method, tokenizer.get(), chosen.config); };
   if (!markup) read();

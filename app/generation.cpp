@@ -15,8 +15,8 @@
 namespace reprise::app {
 namespace {
 
-constexpr int64_t kMostNewTokens = int64_t{1} << 24;     // the largest number of positions
-constexpr int64_t kMostPrefillChunk = int64_t{1} << 20;  // the bound of experiment files
+constexpr int64_t kMostNewTokens = int64_t{1} << 24;     // largest value of --max-new-tokens
+constexpr int64_t kMostPrefillChunk = int64_t{1} << 20;  // as in experiment files
 
 void add_sampling_options(CLI::App& command, engine::SamplingOptions& sampling) {
   command.add_option("--temperature", sampling.temperature, "0 is greedy (default: 0)")

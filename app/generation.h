@@ -28,8 +28,8 @@ struct GenerationOptions {
 void add_generation_options(CLI::App& command, GenerationOptions& options);
 
 // Sets the request's sampling, stop tokens and number of new tokens. `length` is the prompt's
-// largest position + 1. Throws Error if the model has no position left for a new token, and prints
-// a note if it has fewer than are wanted.
+// largest position + 1. Throws Error if the model has no position left for a new token. If the
+// model has fewer positions left than --max-new-tokens, generates fewer tokens and prints a note.
 void complete(engine::Request& request, const GenerationOptions& options,
               const model::ModelConfig& config, int64_t length);
 
@@ -50,8 +50,8 @@ struct Generation {
   [[nodiscard]] double tpot_ms() const;
 };
 
-// Runs the engine until its only request ends: by itself, at the printer's stop text, or because
-// `stop` is set. Throws Error if the engine refuses the request.
+// Submits `request`, the engine's only request, and runs the engine until the request ends. It also
+// ends at the printer's stop text and when `stop` is set. Throws Error if the engine refuses it.
 Generation generate(engine::Engine& engine, engine::Request request, TokenPrinter& printer,
                     const std::atomic<bool>& stop);
 

@@ -13,7 +13,7 @@ InputLines::InputLines(std::istream& in, std::string source, size_t most_bytes)
     : in_(in),
       source_(std::move(source)),
       most_bytes_(most_bytes),
-      // One more, for the NUL that getline() writes.
+      // One byte more than a line, for the NUL that getline() writes.
       buffer_(std::make_unique_for_overwrite<char[]>(most_bytes + 1)) {}  // NOLINT
 
 bool InputLines::next() {

@@ -14,8 +14,8 @@ class InputLines {
   // errors, such as "input" or a file. `in` must outlive this object.
   InputLines(std::istream& in, std::string source, size_t most_bytes);
 
-  // Reads the next line, without its line feed. Returns false after the last. Throws Error with the
-  // system's reason if the input cannot be read.
+  // Reads the next line, without its line feed. Returns false if there are no more lines. Throws
+  // Error with the system's reason if the input cannot be read.
   [[nodiscard]] bool next();
   [[nodiscard]] const std::string& text() const { return text_; }
   // True if the line has more than `most_bytes` bytes; text() then holds the first `most_bytes`.

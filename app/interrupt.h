@@ -1,4 +1,5 @@
-// Ctrl-C: the first interrupt asks the program to finish cleanly, a later one ends it at once.
+// Handles interrupts such as Ctrl-C. The first interrupt asks the program to finish cleanly; a
+// later interrupt ends the program at once.
 #pragma once
 
 #include <atomic>
@@ -6,12 +7,11 @@
 
 namespace reprise::app {
 
-// Installs the handler of SIGINT, SIGTERM and SIGHUP. The returned flag is set by the first of
-// them.
+// Installs a handler of SIGINT, SIGTERM and SIGHUP. The first such signal sets the returned flag.
 const std::atomic<bool>& watch_interrupts();
 
-// Signals closer together than this count as one interrupt: timeout(1) sends each of its signals
-// twice, to the program and to its process group.
+// Signals that follow each other within this time, in nanoseconds, count as one interrupt, because
+// timeout(1) sends each of its signals twice: to the program and to its process group.
 inline constexpr int64_t kOneInterrupt_ns = 250'000'000;
 
 // Exit status of an interrupted program, as shells define it.

@@ -1,4 +1,5 @@
-// The calibration of this machine's prefetches, measured once and kept in the cache folder.
+// The calibration of prefetches on this machine. It is measured once and kept in the cache folder
+// for later commands.
 #pragma once
 
 #include "app/common_options.h"
@@ -8,13 +9,13 @@
 namespace reprise::app {
 
 // Reads the calibration that an earlier command kept for the same processor, page size, threads,
-// instruction set and build. If there is none, or with --fresh-calibration, measures it in about a
-// second, keeps it and prints a note. If REPRISE_FETCH or REPRISE_WEIGHT_FETCH is set, no file is
-// read or written. A file that cannot be read or written is no error: a note names it, and the
-// calibration is measured.
+// instruction set and build. If there is none, or with --fresh-calibration, measures a calibration
+// in about a second, keeps it and prints a note. If REPRISE_FETCH or REPRISE_WEIGHT_FETCH is set,
+// reads and writes no file. If the file cannot be read or written, measures the calibration and
+// prints a note that names the file.
 [[nodiscard]] FetchChoices kept_calibration(const Context& context, const CommonOptions& options);
 
-// The context with kept_calibration() applied, if it computes on the CPU; otherwise unchanged.
+// Returns the context, with kept_calibration() applied if the context computes on the CPU.
 [[nodiscard]] Context calibrated(Context context, const CommonOptions& options);
 
 }  // namespace reprise::app

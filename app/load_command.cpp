@@ -1,5 +1,5 @@
-// `reprise load`: sends an experiment's requests to a running server, and measures with the same
-// clock and rules as for our own engine.
+// `reprise load`: sends an experiment's requests to running servers, and measures with the same
+// clock and rules as on this project's own engine.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>

@@ -40,7 +40,8 @@ std::vector<int32_t> positions_of(const LogitsCommand& command, size_t ids) {
   return positions;
 }
 
-// A request that generates nothing and returns the logits of every token, or those after the last.
+// Makes a request that generates nothing and returns the logits after every token, or only the
+// logits after the last token.
 engine::Request request_of(const LogitsCommand& command, const model::ModelConfig& config) {
   engine::Request request;
   request.prompt = read_ids(command.ids, config);

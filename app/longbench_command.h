@@ -13,7 +13,7 @@ namespace reprise::app {
 
 struct LongBenchScoreOptions {
   std::vector<std::string> files = {};  // predictions as the official pred.py writes them
-  std::string dataset = {};     // dataset of all files; empty: each file's name up to its first dot
+  std::string dataset = {};     // dataset of all files; "": named by each file, up to its first dot
   bool is_levenshtein = false;  // compare code as with the package python-Levenshtein
   bool is_unlimited = false;    // false: texts beyond Python's recursion limit score 0
   bool has_lengths = false;     // also print the three length groups of LongBench-E
@@ -21,9 +21,9 @@ struct LongBenchScoreOptions {
 };
 
 // Writes a line for each file: dataset, metric, number of predictions, mean score in percent. With
-// `has_items`, writes a line {"dataset", "item", "score"} for each prediction instead; items count
-// from 1 and scores are 0 to 1. Reads all files before it scores the first. Throws Error naming the
-// file.
+// `has_items`, writes a line {"dataset", "item", "score"} for each prediction instead, with items
+// counted from 1 and scores from 0 to 1. All files are read before the first is scored. Errors name
+// the file.
 void run_longbench_score(const LongBenchScoreOptions& options, std::ostream& out);
 
 // Adds the subcommand, which writes to standard output. Its errors are thrown from app.parse().

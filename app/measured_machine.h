@@ -1,4 +1,4 @@
-// The machine of records: facts, limits and calibrations.
+// The description of the machine that records contain: facts, limits and calibrations.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Sentence vectors as a method computes them, for `reprise embed`.
+// Computes sentence vectors with a method, for `reprise embed`.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace reprise::app {
 
-// Counts of lookups by a method that looks up stored attention maps for each text.
+// Counts for a method that looks up stored attention maps for each text.
 struct ReuseCount {
   int64_t texts = 0;
   int64_t hits = 0;           // texts with at least one layer computed with stored maps
@@ -22,7 +22,7 @@ struct ReuseCount {
 
 class MethodEmbedder {
  public:
-  // Token ids of the texts that the method may store, and of texts to train it on.
+  // Token ids of the texts that the method may store, and of the texts that it learns from.
   struct Texts {
     std::span<const std::vector<int32_t>> stored, training;
   };
@@ -50,7 +50,7 @@ class MethodEmbedder {
   [[nodiscard]] const ReuseCount& count() const { return count_; }
 
  private:
-  // The text in the form that the method needs, e.g. padded.
+  // Returns the text in the form that the method needs, e.g. padded.
   [[nodiscard]] sentence::TextTokens formed(const sentence::TextTokens& text) const;
   void read_one(const sentence::TextTokens& text, std::span<float> out);
 
@@ -61,7 +61,8 @@ class MethodEmbedder {
   ReuseCount count_;
 };
 
-// Lines for people about the run: the hits, if the method looks texts up, and the method's report.
+// Returns lines for people: the method's report and, if the method looks texts up, the number of
+// hits.
 std::string summary_of(const MethodEmbedder& embedder, int64_t layers);
 
 }  // namespace reprise::app

@@ -26,7 +26,7 @@ void require_runs(const methods::MethodInfo& info, const std::string& refusal) {
   if (!refusal.empty()) raise("method \"{}\" does not run here: {}", info.name, refusal);
 }
 
-// Throws Error if the method cannot keep what --batch-invariant promises.
+// Throws Error if the method with the `given` options is not batch-invariant.
 void require_batch_invariance(const methods::MethodInfo& info, const Fields& given) {
   const std::string reason =
       info.is_cache ? methods::make_cache(info.name, given)->why_not_batch_invariant()
@@ -228,7 +228,8 @@ std::string read_text(const std::string& file) {
 }
 
 std::string read_prompt_text(const std::string& file, const model::ModelConfig& config) {
-  // Many times the length of common tokens, and never so little that a page of blanks is refused.
+  // The limit is many times the length of common tokens for each position, and at least
+  // kLeastBytes, so that a page of blanks is not refused.
   constexpr int64_t kBytesPerToken = 64, kLeastBytes = int64_t{1} << 20;
   std::string text = read_text(file);
   const int64_t limit = config.position_limit();

@@ -35,7 +35,7 @@ struct ModelOptions {
 // The JSON object of --method-options; an empty one without it. Throws Error for other JSON.
 [[nodiscard]] Fields given_method_options(const ModelOptions& options);
 
-// Names of the methods whose info has this flag, as messages list them.
+// Names of the methods whose MethodInfo has `flag` set, listed for a message.
 [[nodiscard]] std::vector<std::string> methods_with(bool methods::MethodInfo::*flag);
 
 // Adds --model, --dtype, --weight-format, --random-weights, and the option named `seed_option`,
@@ -43,11 +43,11 @@ struct ModelOptions {
 void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions& options);
 // Adds --method and --method-options. Returns --method, whose count() is 0 if it was not given.
 CLI::Option* add_method_options(CLI::App& command, ModelOptions& options);
-// Adds the options of add_weight_options() and add_method_options(), and --kv-dtype, for a model
-// that generates.
+// Adds the options of a command whose model generates: those of add_weight_options() and
+// add_method_options(), and --kv-dtype.
 void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options);
 
-// Adds --batch-invariant, for commands that set Context::is_batch_invariant by it.
+// Adds --batch-invariant, for commands that set Context::is_batch_invariant from the option.
 void add_batch_invariant_option(CLI::App& command, ModelOptions& options);
 
 // Adds --schema, for commands whose prompts are text.
@@ -75,19 +75,20 @@ ChosenModel choose_model(const ModelOptions& options, Device device);
 
 std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const ModelOptions& options,
                                             const Context& context);
-// The method that --method names, for a model on `device`. Throws Error with the reason for a
-// method that cannot generate, cannot run on the device or cannot be --batch-invariant, and for
-// --schema with a method that reads no markup.
+// Makes the method that --method names, for a model on `device`. Throws Error with the reason if
+// the method cannot generate or cannot run on `device`, if --batch-invariant is given and the
+// method cannot be batch-invariant, and if --schema is given and the method reads no markup.
 std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options, Device device);
-// make_chosen_method() for prompts that are only prefilled. Also throws Error, with the reason, for
-// a method that needs a library which this build lacks.
+// Like make_chosen_method(), but for a command that only prefills prompts. Also throws Error, with
+// the reason, if the method needs a library that this build lacks.
 std::unique_ptr<methods::Method> make_prefill_method(const ModelOptions& options, Device device);
 
 // The schema of --schema, for Use::markup; nullopt if there is none. `tokenizer` must outlive it.
 std::optional<methods::Markup> chosen_markup(const ModelOptions& options, const ChosenModel& chosen,
                                              const Tokenizer& tokenizer);
 
-// The request of a prompt: as the method reads its markup, otherwise the plain tokens of `text`.
+// Makes the request of a prompt. If the method reads markup and `text` is in it, the method reads
+// the prompt; otherwise the prompt has the plain tokens of `text`.
 engine::Request read_prompt(const methods::Method& method, const Tokenizer& tokenizer,
                             const std::string& text, const std::string& source);
 
@@ -106,8 +107,8 @@ std::vector<int32_t> read_ids(const IdOptions& options, const model::ModelConfig
 // The text of a file, or of standard input for "-". Throws Error if it is larger than 64 MiB or not
 // valid UTF-8.
 std::string read_text(const std::string& file);
-// read_text() of a prompt. Throws Error also for a text that is far longer than the model's
-// positions, because tokenizing it would take hundreds of bytes of memory for each byte.
+// read_text() for the file of a prompt. Also throws Error for a text that is far longer than the
+// model's positions, because tokenizing would take hundreds of bytes of memory per byte of text.
 std::string read_prompt_text(const std::string& file, const model::ModelConfig& config);
 
 // Throws Error if `length` (the largest position + 1) is beyond the positions that the model has:

@@ -21,7 +21,7 @@ void flush_output() {
   if (had_failed) throw OutputError(EIO);
 }
 
-// Does not use fmt::print(), which throws if the stream refuses.
+// Does not use fmt::print(), which throws if the stream refuses the text.
 void write_note(std::string_view text, std::FILE* out) {
   std::fwrite(text.data(), 1, text.size(), out);
 }

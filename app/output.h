@@ -13,11 +13,11 @@
 
 namespace reprise::app {
 
-// Standard output cannot be written.
+// Thrown if standard output cannot be written.
 class OutputError : public Error {
  public:
   explicit OutputError(int code);
-  // True if the reader has closed the pipe (`| head -1`); nobody then reads an error message.
+  // True if the reader of a pipe has closed it, as in `| head -1`. Then no error is printed.
   [[nodiscard]] bool is_closed_pipe() const { return is_closed_pipe_; }
 
  private:
@@ -31,7 +31,7 @@ void flush_output();
 // Writes a note. If the stream refuses it, the note is lost and the command continues.
 void write_note(std::string_view text, std::FILE* out = stderr);
 
-// Write text for people, with control characters escaped (see visible()).
+// print() and note() write text for people, with control characters escaped (see visible()).
 template <typename... Args>
 void print(fmt::format_string<Args...> format, Args&&... args) {
   write_output(visible(fmt::format(format, std::forward<Args>(args)...)));
@@ -41,7 +41,8 @@ void note(fmt::format_string<Args...> format, Args&&... args) {
   write_note(visible(fmt::format(format, std::forward<Args>(args)...)));
 }
 
-// Writes progress, with cursor movements unchanged. Lost if the stream refuses it.
+// Writes progress, without escaping its cursor movements. If the stream refuses the text, it is
+// lost.
 template <typename... Args>
 void tell(std::FILE* out, fmt::format_string<Args...> format, Args&&... args) {
   write_note(fmt::format(format, std::forward<Args>(args)...), out);

@@ -29,7 +29,7 @@ void plot(PlotCommand command) {
   }
   const std::filesystem::path out = command.out.empty() ? place_of(command.results, "figures")
                                                         : std::filesystem::path(command.out);
-  // A results folder from someone else must not decide where else we write.
+  // A link in a results folder from someone else must not make this program write elsewhere.
   std::error_code error;
   if (command.out.empty() && std::filesystem::is_symlink(out, error))
     raise("{} is a link, which drawing would follow: give --out FOLDER, or remove it",

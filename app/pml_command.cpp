@@ -30,7 +30,8 @@ std::string counted(size_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// All files are read before a prompt is checked, so its schema's file may come later.
+// The contents of all files. All files are read before any prompt is checked, so a prompt's file
+// may come before the file of its schema.
 struct ReadFiles {
   std::vector<pml::CompiledSchema> schemas;
   std::vector<pml::Prompt> prompts;
@@ -46,7 +47,7 @@ void read_pml(const std::string& file, bool is_lenient, ReadFiles& files) {
     files.schemas.push_back(pml::compile_schema(pml::parse_schema(source), pml::no_tokens(), {}));
 }
 
-// The prompt's schema, nullptr if no file has it. Throws Error if several files have it.
+// Returns the prompt's schema; nullptr if no file has it. Throws Error if several files have it.
 const pml::CompiledSchema* schema_of(const pml::Prompt& prompt, const ReadFiles& files) {
   const pml::CompiledSchema* found = nullptr;
   for (const pml::CompiledSchema& schema : files.schemas) {

@@ -54,8 +54,8 @@ cache::PromptCacheOptions cache_options(const PmlRunCommand& command) {
   return options;
 }
 
-// Fingerprint of the model whose states a folder keeps. It also states which part of the weights it
-// covers.
+// Fingerprint of the model whose states a folder keeps. The fingerprint also says which part of the
+// weights was hashed.
 std::string model_fingerprint(const PmlRunCommand& command, const ChosenModel& chosen) {
   if (command.model.random_weights)
     return model::fingerprint_of_random(
@@ -89,8 +89,8 @@ void note_encoded(const cache::EncodeReport& report, const std::string& mode) {
     note("note: modules are not kept for later runs: {}\n", report.unwritten);
 }
 
-// Generates the answer. If the first step finds that a module's file is damaged, nothing has been
-// printed yet, and it generates again. `shaper`: null if nothing is imported.
+// Generates the answer. If the first step finds a damaged file of a module, starts again; nothing
+// has been printed then. `shaper` is null if nothing is imported.
 Generation generate_from(cache::ModuleShaper* shaper, engine::Engine& engine,
                          const engine::Request& request, TokenPrinter& printer,
                          const std::atomic<bool>& stop) {

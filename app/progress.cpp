@@ -79,8 +79,8 @@ void Progress::finished(const experiments::Group& group,
   std::fflush(out_);
 }
 
-// Prints nothing on a terminal, where the line that rewrites itself would erase it; the notes below
-// the table list the skipped points.
+// Prints nothing on a terminal, because the progress line would overwrite it. The notes below the
+// table list the skipped points.
 void Progress::skipped(const experiments::Group& group, const experiments::MemoryLack& lack) {
   done_ += std::ssize(group.point_ids);
   if (!is_terminal_)
@@ -93,8 +93,8 @@ void Progress::show(const std::string& label, int64_t number) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
   const int64_t measured = done_ - present_;
   const int64_t filled = points_ > 0 ? done_ * kBarWidth / points_ : 0;
-  // Points usually grow along a sweep, so the mean of the finished ones is too small at first. A
-  // better estimate would need a model of each kind.
+  // The estimate assumes that remaining points take the mean time of finished points. It is too
+  // small at first, since points usually grow along a sweep.
   const std::string eta = measured > 0
                               ? duration_text(elapsed.count() / static_cast<double>(measured) *
                                               static_cast<double>(points_ - done_))

@@ -1,5 +1,5 @@
-// Shows how far a run has come: one line that rewrites itself on a terminal, and elsewhere a plain
-// line for each point.
+// Shows how far a run has come. On a terminal it is one line that is rewritten; elsewhere there is
+// a plain line for each point.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace reprise::app {
 
 class Progress : public experiments::RunObserver {
  public:
-  // Writes to `out`; `is_terminal` chooses the form. Writes nothing while a point is measured,
-  // because a ticking clock would take time from it.
+  // Writes to `out`, in the form for a terminal if `is_terminal`. Shows no running clock while a
+  // point is measured, because that would take processor time from the measurement.
   Progress(std::FILE* out, bool is_terminal) : out_(out), is_terminal_(is_terminal) {}
 
   void planned(int64_t points, int64_t present, int64_t torn_bytes) override;
@@ -29,7 +29,7 @@ class Progress : public experiments::RunObserver {
   void end();  // removes the line, so that other output can follow
 
  private:
-  // Shows point `number`, from 1: the one that is being measured, or the last one that is done.
+  // Shows that point `number`, counted from 1, is being measured, or is the last measured point.
   void show(const std::string& label, int64_t number);
   [[nodiscard]] int64_t current() const { return std::min(done_ + 1, points_); }
 

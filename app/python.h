@@ -10,11 +10,11 @@
 
 namespace reprise::app {
 
-// A Python that has matplotlib, as find_python() finds it.
+// Returns the Python with matplotlib that find_python() finds, if any.
 std::optional<std::string> find_plot_python();
 
-// Throws the error that find_plot_python() would throw for REPRISE_PYTHON. Called before a run,
-// because the figures are drawn only at its end.
+// Throws Error if REPRISE_PYTHON is set to a Python that find_plot_python() refuses. Called before
+// a run, because figures are drawn only at its end.
 void check_plot_python();
 
 // Draws the figures of results::figures_document() into the folder `out`, which is created. The
@@ -23,10 +23,10 @@ void check_plot_python();
 // cannot be printed.
 void draw_figures(const Fields& document, const std::filesystem::path& out);
 
-// The figures of one report of report_document() for its page: [{name, title, caption, width_px,
-// and one of svg (markup whose element ids begin with the report's prefix), png (base64, if the SVG
-// would be huge) and problem (a sentence)}]. Throws Error naming the package to install, or the
-// figure that cannot be drawn.
+// Draws the figures of `report`, one report of report_document(), for its page. Returns [{name,
+// title, caption, width_px, and one of svg, png and problem}]. svg is markup whose element ids
+// begin with the report's prefix. png is base64 and replaces an SVG that would be huge. problem is
+// a sentence. Throws Error naming the package to install, or the figure that cannot be drawn.
 [[nodiscard]] Value draw_page_figures(const Fields& report);
 
 struct Page {
@@ -34,8 +34,8 @@ struct Page {
   std::vector<std::string> undrawn;  // reasons why figures of reports are missing
 };
 
-// A Python that has Jinja2. `sources` ("DIR1 DIR2") is used in messages. Throws Error naming the
-// package to install or the missing script.
+// Returns a Python that has Jinja2. Throws Error naming the package to install or the missing
+// script. `sources` ("DIR1 DIR2"), the arguments of `reprise report`, are repeated in the message.
 [[nodiscard]] std::string page_python(const std::string& sources);
 
 // Renders the page of report_document(). Each report must have "figures", as draw_page_figures()

@@ -1,5 +1,5 @@
-// Columns of a table of records, for the terminal and for a page: the settings that distinguish its
-// rows, the headings, and the texts of the cells.
+// Columns of a table of records, for the terminal and for a page: the settings that distinguish the
+// table's rows, the headings, and the texts of the cells.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace reprise::app {
 
-// A string without quotes, any other value as its JSON.
+// Returns a string without quotes, and any other value as JSON.
 [[nodiscard]] std::string cell_text(const Value& value);
 
-// A requested setting as text; "null" if the record does not have it. A method is shown by the
-// label that the experiment gives it, if there is one.
+// Returns the requested setting `key` of a record as text; "null" if the record does not have it.
+// For a method that has a label in the experiment, returns the label.
 [[nodiscard]] std::string setting_text(const results::Record& record, const std::string& key);
 
-// The settings that take several values in these records, then the method in any case, then the
-// method's options if they vary and not every record has a label.
+// Returns the keys of the settings that take several values in these records, then the key of the
+// method, then the key of the method's options if these vary and some record has no label.
 [[nodiscard]] std::vector<std::string> key_columns(const std::vector<results::Record>& records,
                                                    const results::Manifest& manifest);
 
@@ -30,9 +30,9 @@ namespace reprise::app {
                                      const std::string& name);
 [[nodiscard]] std::string heading_in(const results::Record& record, const std::string& name);
 
-// A cell "1.20 (1.19 to 1.22) *": the median, its quartiles with `has_spread`, and a star if
-// is_starred(). "too few" if there are too few samples for a percentile, "-" if nothing was
-// measured.
+// Returns a cell such as "1.20 (1.19 to 1.22) *": the median, the quartiles if `has_spread`, and a
+// star if is_starred(). The cell is "too few" if there are too few samples for a percentile, and
+// "-" if the metric was not measured.
 [[nodiscard]] std::string metric_text(const results::Record& record, const std::string& name,
                                       bool has_spread);
 

@@ -34,8 +34,8 @@ using results::Record;
 using results::short_number;
 using results::Table;
 
-// Sentences that a reader of the record's numbers must know: its method was less exact than it
-// promises, or the run is INVALID.
+// Sentences that a reader of the record's numbers must know: that the method was less exact than it
+// promises, or that the run is INVALID.
 std::vector<std::string> warnings_of(const Record& record) {
   std::vector<std::string> warnings = {results::inexact_remark(record.metrics),
                                        results::invalid_remark(record.answers)};
@@ -59,8 +59,8 @@ std::string marked_lines(const std::vector<Record>& records, const std::vector<s
   return text;
 }
 
-// A line for each reservation about VALID runs, with the settings of the rows that it concerns, if
-// it does not concern all rows.
+// A line for each reservation about VALID runs. If a reservation does not concern all rows, the
+// line has the settings of the rows that it concerns.
 std::string reservation_lines(const std::vector<Record>& records,
                               const std::vector<std::string>& keys) {
   std::map<std::string, std::vector<std::string>> rows;
@@ -145,7 +145,7 @@ std::vector<std::string> wanted_metrics(const results::ResultsFolder& folder,
   return names;
 }
 
-// All columns of a table, and the groups that stay together.
+// All columns of a table, and the groups of columns that must be in the same table.
 struct Columns {
   Table table;
   std::vector<size_t> keys;
@@ -188,7 +188,8 @@ Columns columns_of(const results::ResultsFolder& folder, const std::vector<std::
   return columns;
 }
 
-// Splits the metrics into tables no wider than `width`, each with the keys and at least one metric.
+// Divides the metrics among tables that are at most `width` wide. Each table has the key columns
+// and at least one metric, even if that makes it wider.
 std::vector<std::vector<size_t>> blocks_of(const Columns& columns, size_t width) {
   const std::vector<size_t> widths = columns.table.widths();
   size_t keys_width = 0;
@@ -215,8 +216,9 @@ Table table_of(const Columns& columns, const std::vector<size_t>& metrics) {
   return columns.table.with_columns(places);
 }
 
-// Tables for the width, one below the other; only the first unless the user asked for certain
-// metrics. Quartiles are left out of all tables if one metric is too wide for a table of its own.
+// Tables that fit the width, one below the other. There is only the first table unless the user
+// asked for certain metrics. If one metric with its quartiles is too wide for a table of its own,
+// all tables leave quartiles out.
 struct Tables {
   std::string text;
   size_t metrics_shown = 0;
@@ -319,7 +321,7 @@ Fields origin_of(const Record& record) {
           {"warnings", fmt::format("{}", fmt::join(warnings_of(record), "; "))}};
 }
 
-// Adds the entries of `fields` by their paths, "workload.name".
+// Adds the entries of `fields` to `out` under their paths, such as "workload.name".
 void flatten(const Fields& fields, const std::string& prefix, Fields& out) {
   for (const auto& [name, value] : fields) {
     if (value.is_fields()) {
@@ -350,7 +352,7 @@ std::vector<std::string> split_metrics(const std::string& names) {
 std::string paper_notes(const results::Manifest& manifest, const std::vector<PaperPoints>& papers,
                         const std::vector<std::string>& metrics) {
   std::string text;
-  std::map<std::string, std::string> labels_without;  // by source: labels without any number here
+  std::map<std::string, std::string> labels_without;  // by source: labels that have no number here
   for (const results::PaperNumbers& paper : results::paper_numbers_of(manifest)) {
     const auto is_of_paper = [&](const PaperPoints& points) {
       return points.source == paper.source() && points.label == paper.label();

@@ -1,18 +1,18 @@
 // The records of a run as a table, for the terminal and for other programs.
 //
 // The table has one row for each record: the settings that vary, the method, and the metrics in the
-// form of record_columns.h. The papers' values at the same settings are shown beside a metric.
+// form of record_columns.h. The column after a metric shows papers' values at the same settings.
 //
-// The terminal's table shows the experiment's metrics that fit the width and names the others.
-// Metrics that the user asked for are all shown, in several tables one below the other if needed.
-// Quartiles are left out if one metric is too wide with them. CSV and JSON hold medians and
-// quartiles as separate numbers, for every metric of the experiment.
+// The terminal's table shows the experiment's metrics that fit the width and names the other
+// metrics. Metrics that the user asked for are all shown, if needed in several tables one below the
+// other. Quartiles are left out if a metric's column would be too wide with them. CSV and JSON have
+// medians and quartiles as separate numbers, for every metric of the experiment.
 //
 // If the experiment says so (mean_over), the last rows are the means over an axis, such as a
 // paper's average over its data sets.
 //
 // The notes list each method that is less exact than it promises, each INVALID run, the
-// reservations about VALID ones, the meaning of the star, the methods that were left out, the
+// reservations about VALID runs, the meaning of the star, the methods that were left out, the
 // missing points, and the sources of the papers' numbers.
 #pragma once
 
@@ -40,10 +40,10 @@ struct TableOptions {
 // Adds --format and --metrics, read into `options`, which must outlive the command line.
 void add_table_options(CLI::App& command, TableOptions& options);
 
-// The names of --metrics: "a,b" as {"a", "b"}.
+// Splits the value of --metrics: "a,b" becomes {"a", "b"}.
 std::vector<std::string> split_metrics(const std::string& names);
 
-// Throws Error for a word that is not a format, with the nearest one.
+// Throws Error for a name that is not a format. The error gives the nearest format.
 TableFormat parse_table_format(const std::string& name);
 
 struct RecordTable {
@@ -51,10 +51,10 @@ struct RecordTable {
   std::string notes;  // sentences below the table, wrapped to the width
 };
 
-// The records as rows that stand alone, in the format csv or json: each has its experiment, its
-// machine and revision, and every setting, also those that are the same in all rows. Metrics are
-// all that any record has, or those that `options` names. Throws Error for an unknown metric and
-// for any other format.
+// Returns the records in the format csv or json, as rows that can be understood alone: each row has
+// its experiment, its machine and revision, and every setting, even if all rows have the same. The
+// columns are the metrics that `options` names, or else all metrics that any record has. Throws
+// Error for an unknown metric and for any other format.
 std::string exported_rows(const results::ResultsFolder& folder, const TableOptions& options);
 
 // The table of a results folder and its notes. Throws Error for a metric that no record has, with
@@ -65,20 +65,21 @@ RecordTable record_table(const results::ResultsFolder& folder, const TableOption
 // is for another program.
 void print_table(const RecordTable& table, const TableOptions& options);
 
-// A line for each reason why methods of the experiment were not measured; "" if all were.
+// A line for each reason why methods of the experiment were not measured; "" if all methods were
+// measured.
 std::string left_out_note(const results::Manifest& manifest);
 
-// A line for each group of points that was skipped because it does not fit into memory, with the
-// memory it needs. At most 12 groups are shown; the rest are counted. `skipped` are entries of
-// results::read_skipped(). "" if there are none.
+// Returns a line for each group of points that was skipped because it does not fit into memory,
+// with the memory that the group needs; "" if there are none. At most 12 groups are shown, and
+// further groups are counted. `skipped` comes from results::read_skipped().
 std::string skipped_note(const std::vector<results::SkippedPoint>& skipped);
 
-// A line for each place of the sweep with points that were neither measured nor skipped, shortened
-// like skipped_note().
+// A line for each combination of settings with points that were neither measured nor skipped. At
+// most 12 lines are shown, as in skipped_note().
 std::string missing_note(const std::vector<results::MissingPoints>& missing);
 
-// Names the source of the papers' numbers beside these metrics, a line for each, and any file of
-// these sources that is not there. `papers` is results::papers_beside().
+// Returns a line for each source of the papers' numbers that are shown beside `metrics`, and a line
+// for each file of such a source that does not exist. `papers` comes from results::papers_beside().
 std::string paper_notes(const results::Manifest& manifest,
                         const std::vector<results::PaperPoints>& papers,
                         const std::vector<std::string>& metrics);

@@ -38,8 +38,8 @@ std::map<std::string, std::string> help_of_kind(const std::string& name) {
 }
 
 // Throws Error if the page cannot be written. Called before the figures are drawn, which takes
-// seconds. A path that is not a regular file (a pipe) is not tried, because its reader would see it
-// opened.
+// seconds. If `out` is not a regular file, for example a pipe, it is not tried, because the pipe's
+// reader would see it opened and closed.
 void require_writable(const fs::path& out) {
   std::error_code error;
   if (fs::is_directory(out, error))

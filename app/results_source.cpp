@@ -38,8 +38,8 @@ std::optional<experiments::Experiment> shipped_experiment(
   return std::nullopt;
 }
 
-// Reads records without a manifest. They carry their settings; the figures to draw come from the
-// experiment.
+// Reads records without a manifest. The settings are in the records; the figures to draw come from
+// the experiment.
 results::ResultsFolder read_records_alone(const fs::path& file) {
   results::WholeRecords whole = results::read_record_files({file});
   results::ResultsFolder folder{.source = file.string(),

@@ -31,8 +31,8 @@ void print_plan(const std::vector<experiments::Group>& groups, const experiments
             experiments::label_of(groups[g].methods[i]));
 }
 
-// The shard of --shard; without it, the shard of the rank that mpirun or srun gave this process; or
-// else the whole sweep.
+// Returns the shard of --shard. Without --shard, returns the shard of this process's rank if mpirun
+// or srun started it, or else the whole sweep.
 experiments::Shard shard_of(const RunCommand& command) {
   if (!command.shard.empty()) return experiments::parse_shard(command.shard);
   return experiments::shard_of_rank([](const char* name) { return std::getenv(name); });

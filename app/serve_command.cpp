@@ -78,13 +78,13 @@ std::vector<NamedPrefix> prefixes_of(const ServeOptions& options, const server::
   }
   if (!options.system_file.empty()) {
     std::string system = read_prompt_text(options.system_file, config);
-    if (system.ends_with('\n')) system.pop_back();  // added by the file
+    if (system.ends_with('\n')) system.pop_back();  // ends the file, not the message
     prefixes.push_back({"--system-prompt-file", server::chat_prefix(model, system)});
   }
   return prefixes;
 }
 
-// Each prefix as one piece, for methods that compute prefixes themselves.
+// Returns each prefix as one piece, for methods that compute prefixes themselves.
 std::vector<methods::Prefix> shared_by_prompts(const std::vector<NamedPrefix>& prefixes) {
   std::vector<methods::Prefix> shared;
   for (const NamedPrefix& prefix : prefixes) shared.push_back({prefix.tokens});
@@ -127,16 +127,16 @@ std::string facts_of(const server::ServedModel& model, const ServeOptions& optio
   return model.chat ? facts : facts + fmt::format("note: no chats: {}\n", model.no_chat);
 }
 
-// If the user chose no method, keeps the prefixes of prompts, as other servers do. Models whose
-// rotary angles depend on the prompt's length are left out, because equal prefixes of different
-// prompts have different keys there.
+// If the user chose no method, makes the default method keep the prefixes of prompts, as other
+// servers do. Models whose rotary angles depend on the prompt's length are left out, because in
+// such models equal prefixes of different prompts have different keys.
 void default_method(const model::ModelConfig& config, ServeOptions& options) {
   if (!options.has_chosen_method && !config.rotary.depends_on_length())
     options.model.method_options = R"({"reuse_prefill": true, "retain": true})";
 }
 
-// Throws Error for declared prefixes with --batch-invariant: a declared prefix is stored apart and
-// may end within a block, so sequences that use it are read in two parts.
+// Throws Error for declared prefixes with --batch-invariant. A declared prefix is stored separately
+// and may end within a block, so a sequence that uses the prefix is read in two parts.
 void check_batch_invariance(const ServeOptions& options) {
   const std::string& given =
       options.prefix_file.empty() ? options.system_file : options.prefix_file;

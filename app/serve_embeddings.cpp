@@ -24,7 +24,8 @@ sentence::EmbedSettings served_settings(const ServeOptions& options, const std::
   return settings;
 }
 
-// The name of a sentence-transformers folder, which holds its model in a folder below.
+// Returns the last name in the path of a sentence-transformers folder, since the model's own folder
+// is below it and may have any name.
 std::string name_of_folder(const std::string& folder) {
   namespace fs = std::filesystem;
   return (fs::absolute(folder) / "").lexically_normal().parent_path().filename().string();

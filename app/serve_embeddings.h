@@ -8,13 +8,13 @@
 
 namespace reprise::app {
 
-// True for encoders, and for any model with --embeddings. `folder` is a model's folder, a
+// True if the model is an encoder or --embeddings was given. `folder` is a model's folder, a
 // sentence-transformers folder, or the name of a shape. Throws Error if it has no readable
 // config.json.
 bool serves_embeddings(const ServeOptions& options, const std::string& folder);
 
-// Serves sentence vectors until the program is interrupted; the options have the same names as
-// those of `reprise embed`. Throws Error for options that only generation has.
+// Serves sentence vectors until the program is interrupted. The options for vectors have the same
+// names as in `reprise embed`. Throws Error for options that only generation has.
 void serve_embeddings(const ServeOptions& options, const CommonOptions& common,
                       const std::string& folder);
 

@@ -13,7 +13,8 @@
 
 namespace reprise::app {
 
-// Most tokens of a prompt with its answer, or of a text to embed, without --max-tokens.
+// Default of --max-tokens, unless the model has fewer positions: most tokens of a prompt together
+// with its answer, or of a text to embed.
 inline constexpr int32_t kMostDefaultTokens = 4096;
 
 struct ServeOptions {
@@ -47,8 +48,8 @@ void add_serve_options(CLI::App& command, ServeOptions& options);
 // Records in `options` which options were given. Call it after `command` is parsed.
 void note_given_options(const CLI::App& command, ServeOptions& options);
 
-// The options for keeping preempted requests. Throws Error for an option that has no effect with
-// the other options given.
+// Returns the options for keeping the states of preempted requests. Throws Error for an option that
+// has no effect in combination with the other options.
 engine::SwapOptions swap_options(const ServeOptions& options);
 
 // The key of --api-key or --api-key-file; "": none. Throws Error if both are given, and for a file

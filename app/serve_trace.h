@@ -10,11 +10,12 @@
 
 namespace reprise::app {
 
-// Keeps steps and requests in memory, at most 2^20 of each, and the first operations of kernels,
-// and writes them when the server has ended.
+// Keeps at most 2^20 steps, at most 2^20 requests, and the first operations of kernels in memory,
+// and writes them in finish(), when the server has ended.
 class ServeTrace final : public server::ServiceObserver {
  public:
-  // Throws Error naming the path if the file cannot be created. Times count from now on.
+  // Throws Error naming the path if the file cannot be created. Times of the trace count from this
+  // call.
   explicit ServeTrace(const std::string& path);
 
   void step(const engine::StepReport& report) override;
@@ -22,8 +23,8 @@ class ServeTrace final : public server::ServiceObserver {
              int64_t generated_tokens) override;
   // The log in which the engine's kernels record their operations.
   [[nodiscard]] OperationLog& operations() { return operations_; }
-  // Writes the file; `name` names the process in the trace. Prints a note if something was left
-  // out. Throws Error with the system's reason, such as a full disk.
+  // Writes the file; `name` names the process in the trace. Prints a note if steps or requests were
+  // left out. Throws Error with the system's reason, such as a full disk.
   void finish(const std::string& name);
 
  private:
@@ -31,7 +32,7 @@ class ServeTrace final : public server::ServiceObserver {
   int64_t begin_ns_;
   experiments::serving::RequestLog log_;
   OperationLog operations_{experiments::kMostTracedOperations};
-  int64_t left_out_ = 0;  // steps and requests beyond what is kept
+  int64_t left_out_ = 0;  // number of steps and requests that were not kept
 };
 
 }  // namespace reprise::app

@@ -33,8 +33,8 @@ class UnknownFields {
   std::set<std::string> told_;  // guarded by mutex_
 };
 
-// Reduces the number of connections to what the system's limit of file descriptors allows.
-// Otherwise an open connection would wait for a descriptor, or its answer would fail.
+// Reduces the number of connections to what the system's limit on file descriptors allows. With
+// more connections, a connection would wait for a descriptor, or its answer would fail.
 void fit_connections(server::HttpLimits& http) {
   constexpr int kEach = 2;  // its socket, and the event of an answer under way
   const int64_t wanted = kOtherDescriptors + int64_t{kEach} * http.most_connections;

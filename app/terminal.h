@@ -7,12 +7,12 @@
 
 namespace reprise::app {
 
-// Columns for output: $COLUMNS if it is 20 or more, else the terminal's width, else (a pipe, a
-// file) 120.
+// Width of output in columns: $COLUMNS if that is 20 or more, otherwise the terminal's width; 120
+// for a pipe or a file.
 [[nodiscard]] size_t output_columns(std::FILE* out);
 
-// output_columns(), but SIZE_MAX for a pipe or a file, so that other programs find one entry per
-// line.
+// Like output_columns(), but SIZE_MAX for a pipe or a file, so that other programs find one entry
+// per line.
 [[nodiscard]] size_t terminal_columns(std::FILE* out);
 
 }  // namespace reprise::app

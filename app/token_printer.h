@@ -12,7 +12,7 @@
 
 namespace reprise::app {
 
-// Writes text if it has a decoder, otherwise ids separated by spaces.
+// Writes the text of tokens if there is a decoder, otherwise token ids separated by spaces.
 class TokenPrinter {
  public:
   using Write = std::function<void(std::string_view)>;
@@ -25,7 +25,8 @@ class TokenPrinter {
   void token(int32_t id);
   // Writes the text that was held back, and a line break.
   void end();
-  // The stop text that was found, "" if none. It is not written, and neither is anything after it.
+  // The stop text that was found; "" if none was. Neither the stop text nor anything after it is
+  // written.
   [[nodiscard]] const std::string& stop_found() const { return stop_.found(); }
 
  private:

@@ -19,7 +19,8 @@
 namespace reprise::app {
 namespace {
 
-// A million tokens have some 4 MB, and a tokenizer takes up to 235 bytes of memory for each byte.
+// Most bytes of a line. A million tokens have some 4 MB of text, and a tokenizer takes up to 235
+// bytes of memory for each byte of text.
 constexpr size_t kMostLineBytes = size_t{8} << 20;
 
 // Accepts "1 2 3", "1,2,3" and "[1, 2, 3]".

@@ -17,9 +17,10 @@ struct TokenizeOptions {
   bool is_json = false;        // texts are JSON strings, one per line
 };
 
-// Reads lines until the end of `in`, writes one line each to `out`, and writes notes about the
-// tokenizer to `log`. Throws Error naming the line. A plain decoded text has its backslashes, line
-// breaks and other control characters written as \\ \n \r \t \xHH, so that it stays on one line.
+// Reads lines until the end of `in`, writes one line to `out` for each, and writes notes about the
+// tokenizer to `log`. Errors name the line. Unless options.is_json, backslashes, line breaks and
+// other control characters of a decoded text are written as \\ \n \r \t \xHH, so that the text
+// stays on one line.
 void run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream& out,
                   std::ostream& log);
 

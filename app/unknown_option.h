@@ -9,10 +9,10 @@ class App;
 
 namespace reprise::app {
 
-// The message for an app whose parse() threw: `unknown option "--treads", did you mean "--threads"?
-// Known: ...` for the first option that its command does not have, or for an unknown command; "" if
-// all are known. Preferred over CLI11's own message, which only says that a mistyped required
-// option is missing.
+// Returns the message for an app whose parse() threw, such as `unknown option "--treads", did you
+// mean "--threads"? Known: ...`. It is about the first option that its command does not have, or
+// about an unknown command; "" if all options and commands are known. CLI11's own message would
+// only say that a required option, which was mistyped, is missing.
 std::string unknown_option_text(const CLI::App& app);
 
 }  // namespace reprise::app

@@ -32,7 +32,8 @@ class LogprobList {
  public:
   // `texts` must outlive it.
   LogprobList(const TokenTexts& texts, bool is_chat);
-  // For completions: adds the log probabilities of an echoed prompt; its first token has none.
+  // For completions: adds the tokens of an echoed prompt with their log probabilities. The prompt's
+  // first token has no log probability.
   void add_prompt(std::span<const int32_t> prompt, const Echo& echo,
                   std::vector<std::vector<TokenLogprob>> logprobs);
   void add(const Piece& piece);
@@ -53,7 +54,7 @@ class LogprobList {
   std::vector<Entry> entries_;
 };
 
-// The content of a choice, or of the part of it in one event.
+// The content of a choice: all of it in a whole answer, or the new part in an event of a stream.
 struct ChoiceContent {
   std::string text;
   std::string finish_reason;  // "": the choice goes on
@@ -65,8 +66,8 @@ struct ChoiceContent {
 Fields whole_choice(const AnswerHead& head, int32_t index, ChoiceContent content);
 Fields whole_answer(const AnswerHead& head, Values choices, const Usage& usage);
 
-// An event with text, as "data: {...}\n\n". `has_usage`: the client asked for an event with the
-// usage, so every other event gets "usage": null.
+// Returns an event with text, as "data: {...}\n\n". `has_usage` is true if the client asked for an
+// event with the usage. Then every event except the usage event gets "usage": null.
 std::string text_event(const AnswerHead& head, int32_t index, ChoiceContent content,
                        bool has_usage);
 // An event with the role "assistant", sent before the first text of each choice of a chat.

@@ -1,4 +1,4 @@
-// An error in the API's form: {"error": {"message", "type", "param", "code"}} and an HTTP status.
+// An error with an HTTP status and the API's JSON: {"error": {"message", "type", "param", "code"}}.
 #pragma once
 
 #include <string>

@@ -9,8 +9,8 @@
 
 namespace reprise::server {
 
-// The tokens of "messages" in the model's chat template. Throws ApiError: messages of another form,
-// a model without a template, a text that is too long.
+// Returns the tokens of the field "messages", put into the model's chat template. Throws ApiError
+// for messages of another form, for a model without a template, and for a text that is too long.
 std::vector<int32_t> chat_prompt(JsonObject& object, const ServedModel& model);
 
 }  // namespace reprise::server

@@ -9,7 +9,8 @@ namespace reprise::server {
 Choice::Choice(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
                const std::vector<std::string>& stops)
     : decoder_(tokenizer.stream()), stop_(stops) {
-  // The last tokens suffice: more than one is needed because special tokens have no text.
+  // Number of last tokens of the prompt that the decoder gets. One is not enough, because special
+  // tokens have no text.
   constexpr size_t kMostTokens = 64;
   for (const int32_t token : prompt.last(std::min(prompt.size(), kMostTokens)))
     (void)decoder_->push(token);

@@ -15,17 +15,17 @@ namespace reprise::server {
 
 class Choice {
  public:
-  // The text continues the prompt's, so a first word keeps the space before it. `tokenizer` must
-  // outlive this.
+  // The choice's text continues the text of `prompt`, so its first word keeps the space before it.
+  // `tokenizer` must outlive this object.
   Choice(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
          const std::vector<std::string>& stops);
 
-  // Takes a piece and returns the text that can be shown now. It has only whole characters, and
-  // text that may be the beginning of a stop text is held back. Must not be called after the end.
+  // Takes a piece and returns the text that can be shown now. Incomplete characters are held back,
+  // and so is text that may be the beginning of a stop text. Must not be called once has_ended().
   std::string push(const Piece& piece);
 
   [[nodiscard]] bool has_ended() const { return !finish_reason_.empty(); }
-  // True if a stop text ended the choice, so that its request can be cancelled.
+  // True if a stop text ended the choice. The caller then cancels the choice's request.
   [[nodiscard]] bool was_cut() const { return !stop_.found().empty(); }
   [[nodiscard]] const std::string& finish_reason() const { return finish_reason_; }  // "": none yet
   [[nodiscard]] int64_t tokens() const { return tokens_; }  // without tokens after a stop text

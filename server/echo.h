@@ -12,11 +12,11 @@ namespace reprise::server {
 
 struct Echo {
   std::string text;
-  std::vector<int64_t> offsets;  // [tokens]  characters of `text` before the token's own
+  std::vector<int64_t> offsets;  // [tokens]  characters of `text` before the token's text
 };
 
-// The text that `prompt` decodes to, without special tokens. A last character that is not complete
-// is left out, because the answer's first tokens may complete it.
+// Returns the text that `prompt` decodes to, without special tokens. If the last character is
+// incomplete, it is left out, because the answer's first tokens may complete it.
 Echo echo_of(const Tokenizer& tokenizer, std::span<const int32_t> prompt);
 
 }  // namespace reprise::server

@@ -38,7 +38,7 @@ void append_list(std::span<const float> numbers, std::string& out) {
 
 }  // namespace
 
-// Written as text, because JSON values would take tens of bytes for each number.
+// Writes text directly, because Value objects would take tens of bytes for each number.
 std::string embedding_answer(std::span<const float> vectors, int64_t width, bool is_base64,
                              const std::string& model, int64_t prompt_tokens) {
   std::string out = R"({"object":"list","data":[)";

@@ -10,7 +10,8 @@ namespace {
 constexpr size_t kMostInputs = 2048;                // as OpenAI's
 constexpr int64_t kMostNumbers = int64_t{1} << 21;  // 8 MiB as f32, some 25 MB as JSON
 
-// Fields of other servers that change the vectors, with the value at which they do not.
+// Fields of other servers that change the vectors. Each has the value at which it does not change
+// the vectors.
 const NeutralFields& fields_of_other_embedders() {
   static const NeutralFields kFields = {{"truncate_prompt_tokens", nullptr},
                                         {"add_special_tokens", true},
@@ -30,7 +31,7 @@ class Inputs {
   Inputs(const ServedModel& model, const sentence::Embedder& embedder)
       : model_(model), embedder_(embedder) {}
 
-  // A text, a list of texts, a list of token ids, or a list of such lists.
+  // Reads a text, a list of texts, a list of token ids, or a list of lists of token ids.
   std::vector<sentence::TextTokens> read(const Value& input) const {
     if (input.is_text()) return {of_text(input)};
     if (!input.is_list() || input.size() == 0) refuse_form();

@@ -1,4 +1,4 @@
-// Reads the body of POST /v1/embeddings, which may hold anything.
+// Reads the body of POST /v1/embeddings, and refuses anything that is not such a request.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct EmbeddingRequest {
   [[nodiscard]] int64_t tokens() const;
 };
 
-// Texts are tokenized as `embedder` does it; token ids are taken as they are. Throws ApiError (400,
-// or 404 for another model): for more than 2048 inputs, more than 2^21 numbers in all vectors
-// together, a text that is empty or longer than the embedder takes, and fields that are not
-// supported and would change the answer.
+// Inputs that are texts are tokenized by `embedder`; inputs that are token ids are taken as they
+// are. Throws ApiError 404 for another model. Throws ApiError 400 for more than 2048 inputs, for
+// more than 2^21 numbers in all vectors together, for a text that is empty or longer than
+// `embedder` takes, and for fields that are not supported and would change the answer.
 EmbeddingRequest read_embedding(const std::string& body, const ServedModel& model,
                                 const sentence::Embedder& embedder);
 

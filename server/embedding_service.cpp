@@ -16,8 +16,8 @@
 namespace reprise::server {
 namespace {
 
-// Number of requests that take turns. Each of these holds its vectors in memory; the requests
-// behind them in the queue hold none yet.
+// Number of requests that take turns. Each of them holds its vectors in memory; requests that are
+// further back in the queue hold no vectors yet.
 constexpr std::ptrdiff_t kTurns = 8;
 
 }  // namespace
@@ -60,7 +60,8 @@ struct EmbeddingService::State {
     metrics.standing(waiting, in_flight() - waiting, 0, 0);
   }
 
-  // Ends a request, unless it has ended. `status` 0: its vectors are there.
+  // Ends a request, unless it has ended. `status` is 0 if all its vectors are computed, otherwise
+  // the HTTP status of the error.
   void finish(const JobPointer& job, const std::string& outcome, int status,
               const std::string& reason) {
     if (std::exchange(job->has_ended, true)) return;

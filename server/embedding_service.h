@@ -1,4 +1,4 @@
-// Computes sentence vectors for requests of many connections, in a thread of its own.
+// Computes sentence vectors for the requests of many connections, in one thread of its own.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,22 @@ namespace reprise::server {
 
 // The service is thread-safe. While it exists, only it may call Embedder::read().
 //
-// A request's texts go through the model in steps of their own, as Embedder::read() divides them,
-// so a vector does not depend on other requests. After each step another request may have its turn,
-// so a short request waits only for steps of longer requests, not for their end.
+// A step of the model computes texts of one request only, as Embedder::read() divides them into
+// steps, so a vector does not depend on other requests. After each step another request may have
+// its turn, so a short request need not wait until a longer request is finished.
 class EmbeddingService final : public Worker {
  public:
-  // `most_requests` are held at once, waiting and running. Embedder and metrics must outlive this.
+  // `most_requests`: most requests that are held at once, waiting and running. `embedder` and
+  // `metrics` must outlive this object.
   EmbeddingService(sentence::Embedder& embedder, int32_t most_requests, Metrics& metrics);
   // Ends all requests under way.
   ~EmbeddingService() override;
 
   [[nodiscard]] const sentence::Embedder& embedder() const;
-  // Waits for the vectors of `texts`: [texts, width] f32, in order. Throws ApiError: 429 if the
-  // service holds most_requests, 503 once refuse_new() was called, 408 at `until`, 500 if a vector
-  // is not finite; PeerGone if the other end of `socket` (-1: none) closes.
+  // Computes the vectors of `texts` and waits for them: [texts, width] f32, in order. Throws
+  // ApiError: 429 if the service holds `most_requests` requests, 503 once refuse_new() was called,
+  // 408 if `until` is reached, 500 if a vector is not finite. Throws PeerGone if the other end of
+  // `socket` (-1: none) closes.
   std::vector<float> vectors_of(std::vector<sentence::TextTokens> texts, int socket,
                                 Reply::Clock::time_point until);
 

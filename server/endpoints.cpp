@@ -54,7 +54,8 @@ void check_method(const HttpHead& head) {
                    "method_not_allowed");
 }
 
-// Throws ApiError for a path that answers with another kind of answer than the model's.
+// Throws ApiError for the path of embeddings if the model generates text, and for the paths of
+// generation if the model makes sentence vectors.
 void check_kind(const std::string& path, const Services& services, const std::string& model) {
   if (path == kEmbeddings && !services.embedding)
     throw ApiError(404,
@@ -70,7 +71,7 @@ void check_kind(const std::string& path, const Services& services, const std::st
                    "", "not_found");
 }
 
-// The scheme's name may be in any case.
+// True if the header is "Bearer KEY" with this key. The scheme's name may be in any case.
 bool has_key(const std::string& authorization, const std::string& key) {
   constexpr std::string_view kScheme = "bearer ";
   const auto is_same = [](char given, char lower) {
@@ -184,9 +185,9 @@ void Endpoints::check(const HttpHead& head) const {
                        ? "this server asks for an API key: Authorization: Bearer KEY"
                        : "the API key is not the server's",
                    "", "invalid_api_key");
-  // Protects servers on a user's own machine from web pages: browsers let a page send this type to
-  // another server only if that server agrees, which this one never does. A body without a type
-  // would be sent without asking.
+  // Protects servers on a user's own machine from web pages. A browser lets a page send a body of
+  // type application/json to another server only if that server agrees, and this server never
+  // agrees. A body without a type would be sent without asking.
   if (head.method == "POST" && head.content_type != "application/json")
     throw ApiError(415, fmt::format("a body {}: give Content-Type: application/json",
                                     head.content_type.empty()

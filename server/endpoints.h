@@ -1,4 +1,4 @@
-// The endpoints of the API: which path and method gets which answer.
+// The endpoints of the API: answers each request according to its path and HTTP method.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,8 @@
 
 namespace reprise::server {
 
-// The services of a server. Its model decides which one is set; the other one is null.
+// The services of a server. Exactly one is set: `embedding` if the model makes sentence vectors,
+// otherwise `generation`.
 struct Services {
   std::unique_ptr<Service> generation;
   std::unique_ptr<EmbeddingService> embedding;
@@ -43,9 +44,9 @@ class Endpoints {
             EndpointOptions options);
   ~Endpoints();
 
-  // Throws ApiError: 404 for an unknown path or one that the model does not serve, 405 for a method
-  // that the path does not have, 401 without the key, 415 for a POST whose content type is not
-  // application/json.
+  // Throws ApiError: 404 for an unknown path, or a path that needs the service that is null; 405
+  // for an HTTP method that the path does not have; 401 without the key; 415 for a POST whose
+  // content type is not application/json.
   void check(const HttpHead& head) const;
   // Answers a request. Throws ApiError, or PeerGone if the client has closed its connection.
   HttpAnswer answer(const HttpCall& call);

@@ -107,7 +107,8 @@ std::string GenerationAnswer::take(const Piece& piece) {
   Part& part = parts_[index];
   if (piece.finish != engine::FinishReason::kNone) {
     --left_;
-    // Only a prompt's first choice counts: later choices find in the cache what the first left.
+    // Only a prompt's first choice is counted, since later choices find the prompt that the first
+    // choice left in the cache.
     if (piece.choice % request_.n == 0) cached_tokens_ += piece.cached_tokens;
   }
   if (part.choice.has_ended()) return "";  // the piece came after a stop text
@@ -120,7 +121,7 @@ std::string GenerationAnswer::take(const Piece& piece) {
     part.logprobs.add_prompt(request_.prompts[prompt], echoes_[prompt], piece.prompt_logprobs);
   }
   part.logprobs.add(piece);
-  if (part.choice.was_cut()) ticket_.stop(index);  // its end still brings cached_tokens
+  if (part.choice.was_cut()) ticket_.stop(index);  // the last piece still has cached_tokens
   return text;
 }
 

@@ -1,4 +1,4 @@
-// Generates the answer to one request for text, whole or as a stream.
+// Generates the answer to one request for text, either as a whole or as a stream.
 #pragma once
 
 #include <chrono>
@@ -15,18 +15,18 @@ namespace reprise::server {
 
 class GenerationAnswer {
  public:
-  // Submits the request. Service, model and texts must outlive this. `until` is the deadline of the
-  // answer. Throws ApiError as Service::submit().
+  // Submits the request. `service`, `model` and `texts` must outlive this object. `until` is the
+  // deadline of the answer. Throws ApiError as Service::submit().
   GenerationAnswer(Service& service, const ServedModel& model, const TokenTexts& texts,
                    GenerationRequest request, Reply::Clock::time_point until);
 
   // Waits for the first token, so that errors before it can still be answered with an HTTP status.
   // Throws ApiError, or PeerGone if the other end of `socket` closes.
   void begin(int socket);
-  // Waits for the rest and returns the whole answer as JSON. Throws as begin().
+  // Waits for the remaining tokens and returns the whole answer as JSON. Throws as begin().
   std::string whole(int socket);
-  // Writes the rest as events, one for each token as it arrives, even if its text is still held
-  // back. If something goes wrong, the last event is an error.
+  // Writes an event for each token as it arrives, even if its text is still held back. If
+  // generation fails, the last event is an error.
   void stream(int socket, const HttpWrite& write);
 
  private:
@@ -46,11 +46,11 @@ class GenerationAnswer {
   std::vector<Piece> next(int socket);
   // Takes a piece and returns the text to show for it. Throws ApiError if the piece is an error.
   std::string take(const Piece& piece);
-  // Returns false if the connection takes no more.
+  // Writes the event of a piece. Returns false if the connection cannot be written any more.
   bool write_piece(const Piece& piece, const HttpWrite& write);
   bool stream_all(int socket, const HttpWrite& write);
-  // Returns the content of a choice with `text` and with the log probabilities and token ids since
-  // the last call.
+  // Returns the content of choice `index`: `text`, and the log probabilities and token ids that
+  // were added since the last call for this choice.
   ChoiceContent content(size_t index, std::string text);
   [[nodiscard]] bool has_ended() const { return left_ == 0; }
   [[nodiscard]] Usage usage() const;

@@ -1,4 +1,4 @@
-// Reads a client's request from JSON, which may hold anything.
+// Reads a client's request for text from JSON, and refuses anything that is not such a request.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ struct ServedModel {
 struct GenerationRequest {
   std::vector<std::vector<int32_t>> prompts;  // tokens of each prompt; at least one prompt
   std::map<size_t, engine::Request> marked;   // prompts with markup, by their index in `prompts`
-  bool echoes = false;                        // begin each choice with its prompt
-  // If the prompts are echoed: the prompts given as plain text, by their index in `prompts`.
+  bool echoes = false;                        // true: each choice begins with its prompt
+  // Only if `echoes`: texts of the prompts that were given as plain text, by index in `prompts`.
   std::map<size_t, std::string> texts;
   int32_t n = 1;            // number of choices for each prompt
   int32_t max_tokens = 16;  // 0 (only if `echoes`): the answer is the prompt alone
@@ -54,14 +54,16 @@ struct GenerationRequest {
   engine::TokenRules rules;
   bool returns_token_ids = false;  // report ids of prompt and answer (vLLM's return_token_ids)
   bool is_stream = false, includes_usage = false;
-  // Number of most probable tokens reported beside the drawn one; -1: no log probabilities.
+  // Number of most probable tokens reported in addition to the drawn token; -1: no log
+  // probabilities are reported.
   int32_t alternatives = -1;
   bool is_chat = false;
 };
 
-// Read the bodies of POST /v1/completions and /v1/chat/completions. Both throw ApiError (400, or
-// 404 for another model) with what was found and what is accepted. Unsupported fields that would
-// change the answer are refused unless they have their neutral value; unknown fields are ignored.
+// Read the bodies of POST /v1/completions and /v1/chat/completions. Both throw ApiError (404 for
+// another model, otherwise 400) with the value found and the accepted values. An unsupported field
+// that would change the answer is refused unless it has its neutral value. Unknown fields are
+// ignored.
 GenerationRequest read_completion(const std::string& body, const ServedModel& model);
 GenerationRequest read_chat(const std::string& body, const ServedModel& model);
 

@@ -21,7 +21,8 @@ struct HttpCall {
   int socket = -1;  // socket of the connection, used to notice that the client has gone
 };
 
-// Writes to the client. Returns false if the client has gone or reads too slowly.
+// Writes a piece of an answer to the client. Returns false if the client has closed the connection
+// or reads too slowly.
 using HttpWrite = std::function<bool(std::string_view)>;
 
 struct HttpAnswer {
@@ -29,17 +30,19 @@ struct HttpAnswer {
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers = {};
-  // If set, it writes the body piece by piece after status and headers are sent; `body` is unused.
+  // If set, it is called after status and headers are sent, and writes the body piece by piece
+  // with `write`. `body` is then unused.
   std::function<void(const HttpWrite& write)> stream = {};
 };
 
-// The functions that a server calls. Both must be thread-safe and throw ApiError to refuse.
+// The functions that an HttpServer calls. Both must be thread-safe, and throw ApiError to refuse a
+// request.
 struct HttpHandler {
   std::function<void(const HttpHead&)> check;  // before the body is read
   std::function<HttpAnswer(const HttpCall&)> answer;
 };
 
-// Thrown by `answer` if the client has gone. No answer is written then.
+// Thrown by HttpHandler::answer if the client has closed the connection. No answer is written then.
 struct PeerGone {};
 
 }  // namespace reprise::server

@@ -47,8 +47,8 @@ using std::chrono::milliseconds;
 using Request = http::request<http::string_body>;
 using Parser = http::request_parser<http::string_body>;
 
-// Size of a socket's send buffer, which the system fills while the client does not read. The
-// system's default is megabytes.
+// Size of a socket's send buffer, which fills while the client does not read. The system's default
+// may be megabytes.
 constexpr int kSendBufferBytes = 64 << 10;
 constexpr milliseconds kLinger{500};
 constexpr size_t kMostLingerBytes = size_t{1} << 20;
@@ -119,7 +119,8 @@ void require_one_length(const Request& request) {
     throw ApiError(400, "give one Content-Length, or Transfer-Encoding: chunked");
 }
 
-// HTTP/1.1 demands the header; two of them could be read differently by a proxy.
+// Throws ApiError for an HTTP/1.1 request without a Host header, which HTTP/1.1 demands, and for a
+// request with two, of which a proxy could use the other one.
 void require_one_host(const Request& request) {
   const size_t hosts = request.count(http::field::host);
   if (hosts > 1 || (hosts == 0 && request.version() == 11))
@@ -136,7 +137,7 @@ HttpAnswer error_answer(const ApiError& error) {
 struct Sending {
   bool is_head = false;
   bool takes_chunks = true;
-  milliseconds keep_alive{0};  // idle time granted to the connection; 0: it ends with the answer
+  milliseconds keep_alive{0};  // idle time granted to the connection; 0: closed after the answer
 };
 
 // An answer's status line, its headers and the empty line after them.
@@ -173,7 +174,7 @@ struct Connection {
   }
 
   // Appends bytes to `received`. The time is checked before each read, so that a client that sends
-  // byte by byte does not gain time. Returns timed_out, eof, or the system's error.
+  // byte by byte does not get more time. Returns timed_out, eof, the system's error, or no error.
   error_code receive(Clock::time_point until) {
     std::array<char, 16384> bytes;
     do {
@@ -202,8 +203,8 @@ struct Connection {
     socket.shutdown(what, ignored);
   }
 
-  // Ends the sending side and reads for up to kLinger what still arrives. Closing a socket with
-  // unread bytes would destroy an answer that is still on its way.
+  // Shuts down sending, then reads for up to kLinger what the client still sends. To close a socket
+  // with unread bytes would destroy an answer that is still on its way.
   void linger() {
     shut_down(tcp::socket::shutdown_send);
     const Clock::time_point until = Clock::now() + kLinger;
@@ -241,8 +242,8 @@ class Front {
   Front(const HttpLimits& limits, HttpHandler handler, Metrics& metrics)
       : limits_(limits), handler_(std::move(handler)), metrics_(metrics) {}
 
-  // Serves the requests of a connection one after another until it ends. Once `is_closing` is true,
-  // it ends after the current request.
+  // Serves the requests of a connection one after another until the connection ends. Once
+  // `is_closing` is true, ends the connection after the current request.
   void serve(Connection& connection, const std::atomic<bool>& is_closing) {
     bool goes_on = true;
     while (goes_on && (!connection.received.empty() ||
@@ -251,7 +252,7 @@ class Front {
       try {
         goes_on = serve_request(connection, is_closing);
       } catch (const ApiError& error) {
-        goes_on = false;  // the unread rest of this request would be read as the next one
+        goes_on = false;  // the unread rest of this request would be taken for the next request
         if (respond(connection, error_answer(error), {})) connection.linger();
       } catch (const PeerGone&) {
         goes_on = false;
@@ -386,7 +387,8 @@ class Front {
     memory.shrink_to(call.body.size());
     const HttpAnswer answer = ask(call);
     const bool takes_chunks = request.version() == 11;
-    // Ends the connection after a chunked body, whose end a proxy may have seen elsewhere.
+    // A connection ends after a request with a chunked body, since a proxy may have found the end
+    // of such a body elsewhere.
     const bool goes_on =
         parser.keep_alive() && !parser.chunked() && !is_closing && (takes_chunks || !answer.stream);
     const bool is_sent = respond(connection, answer,
@@ -448,7 +450,8 @@ struct HttpServer::State {
     acceptor.async_accept([this](error_code fault, tcp::socket socket) {
       if (!fault) take(std::move(socket));
       if (is_closing) return end_idle();
-      // The process is out of descriptors or memory for now; the connection stays in the queue.
+      // On a fault the process is out of descriptors or memory for now. The connection stays in the
+      // system's queue.
       if (fault) std::this_thread::sleep_for(kAcceptPause);
       accept_next();
     });
@@ -503,8 +506,8 @@ struct HttpServer::State {
   void begin_close(milliseconds most) {
     is_closing = true;
     acceptor.cancel();
-    // Serves the clients that wait to be accepted now. Later ones are not served, because there may
-    // always be one more.
+    // Serves the clients that wait to be accepted at this moment. Clients that come later are not
+    // served, because there may always be one more.
     tcp_info queue{};
     socklen_t size = sizeof queue;
     (void)::getsockopt(acceptor.native_handle(), IPPROTO_TCP, TCP_INFO, &queue, &size);

@@ -1,5 +1,5 @@
-// An HTTP/1.1 server on one address. It enforces its limits before it calls the handler, and writes
-// errors in the API's form.
+// An HTTP/1.1 server on one address. It refuses requests beyond HttpLimits before it calls the
+// handler, and writes errors in the API's form.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace reprise::server {
 struct HttpLimits {
   int most_connections = 1024;
   size_t most_body_bytes = size_t{2} << 20;
-  size_t all_body_bytes = size_t{256} << 20;  // sum over requests being read or answered
+  size_t all_body_bytes = size_t{256} << 20;  // sum of all bodies being read or answered
   size_t most_header_bytes = size_t{32} << 10;
   int most_headers = 100;
   std::chrono::milliseconds head_timeout{10'000};   // to read a request's line and headers
@@ -30,7 +30,7 @@ class HttpServer {
   // naming the address if it cannot listen there.
   HttpServer(const std::string& host, int port, const HttpLimits& limits, HttpHandler handler,
              Metrics& metrics);
-  // Closes without waiting for answers under way.
+  // Closes all connections without waiting for answers under way.
   ~HttpServer();
 
   [[nodiscard]] int port() const;

@@ -38,8 +38,8 @@ class Reply {
   Reply& operator=(const Reply&) = delete;
   ~Reply();
 
-  // Adds a piece. If the queue is full, the piece is dropped and false returned, unless it ends a
-  // choice.
+  // Adds a piece. If the queue is full and the piece does not end a choice, drops it and returns
+  // false.
   bool push(Piece piece);
 
   enum class Wake : uint8_t { kPieces, kPeerGone, kTimeout };

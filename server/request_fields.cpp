@@ -11,9 +11,9 @@ namespace {
 
 constexpr size_t kMostStops = 4;
 constexpr size_t kMostStopBytes = 1024;
-// Most log probabilities of an answer that is not streamed. As values and text each takes 0.9 KiB:
-// 119,700 of them, in the form of chats, took 112 MiB. One choice of 4096 tokens may have the 21
-// per token that can be asked for.
+// Most log probabilities of an answer that is not streamed. One log probability takes 0.9 KiB as
+// JSON values and text: 119,700 of them, in the form of chats, took 112 MiB. The limit allows one
+// choice of 4096 tokens with 21 per token, the most that can be asked for.
 constexpr int64_t kMostLogprobs = int64_t{1} << 17;
 
 double read_number(JsonObject& object, const char* name, double low, double high, double fallback) {
@@ -39,7 +39,7 @@ void read_sampling(JsonObject& object, GenerationRequest& request) {
   if (request.sampling.top_p == 0)
     refuse(400, "top_p", "top_p is 0, it must be above 0 and at most 1");
   request.sampling.min_p = read_number(object, "min_p", 0, 1, 0);
-  // To other servers, -1 means all tokens; here 0 does.
+  // In other servers' API, -1 means all tokens; in SamplingOptions, 0 means all tokens.
   request.sampling.top_k = std::max(0, read_integer(object, "top_k", -1, INT32_MAX, 0));
   request.has_seed = object.has("seed");
   if (request.has_seed)
@@ -127,7 +127,8 @@ bool is_neutral(const Value& value) {
   return (value.is_list() || value.is_fields()) && value.size() == 0;
 }
 
-// Fields of vLLM, SGLang and llama.cpp that change an answer, with the value at which they do not.
+// Fields of vLLM, SGLang and llama.cpp that change an answer. Each has the value at which it does
+// not change the answer.
 const NeutralFields& fields_of_others() {
   static const std::vector<std::pair<const char*, Value>> kFields = {
       {"typical_p", 1},

@@ -1,4 +1,4 @@
-// Reads the fields that both kinds of request have. Errors name the field.
+// Reads fields that the requests of several endpoints have in common. Errors name the field.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace reprise::server {
 
-// Runs `read`, and turns its Error into an ApiError (400) that names the field.
+// Returns the result of `read`. If `read` throws Error, throws an ApiError (400) that names the
+// field instead.
 template <typename Read>
 decltype(auto) field(const std::string& name, Read&& read) {
   try {
@@ -34,23 +35,24 @@ std::vector<int32_t> read_ids(const Value& ids, const char* name, size_t most,
 
 // Names of fields that are not supported, each with the value at which it changes nothing.
 using NeutralFields = std::vector<std::pair<const char*, Value>>;
-// Throws ApiError for the first of these fields with another value, unless it is an empty list or
-// object.
+// Throws ApiError for the first of the `unsupported` fields whose value in `object` is neither the
+// neutral value nor an empty list or object.
 void refuse_unless_neutral(JsonObject& object, const NeutralFields& unsupported);
 
 // Throws ApiError for a text with more bytes than the model's longest sequence of tokens can have.
 // Called before the text is tokenized, which takes hundreds of bytes of memory for each byte.
 void check_text_length(size_t bytes, const ServedModel& model, const std::string& field_name);
 
-// Reads all fields that both kinds of request share, except the prompt.
+// Reads all fields that completions and chats share, except the prompt.
 void read_common(JsonObject& object, const ServedModel& model, GenerationRequest& request);
-// Passes the fields that nothing has read to model.on_unknown_field.
+// Calls model.on_unknown_field for each field of `object` that no function has read.
 void tell_unknown(const JsonObject& object, const ServedModel& model);
-// Throws ApiError with the numbers if a prompt leaves no room for `max_tokens`.
+// Throws ApiError if a prompt and request.max_tokens together exceed the model's
+// max_sequence_tokens. The error has these numbers.
 void check_lengths(const GenerationRequest& request, const ServedModel& model,
                    const std::string& prompt_field);
-// Throws ApiError with the numbers if a whole (not streamed) answer or the echoed prompts could
-// have too many log probabilities. `field_name` is the field that asks for them.
+// Throws ApiError if a whole (not streamed) answer or the echoed prompts could have too many log
+// probabilities. `field_name` is the field that asks for log probabilities.
 void check_logprobs(const GenerationRequest& request, const std::string& field_name);
 
 }  // namespace reprise::server

@@ -10,9 +10,9 @@
 
 namespace reprise::server {
 
-// Returns a model's name, lengths, end tokens and chat template. The template is the family that
-// `chat_template` names; for "" it is recognized from the folder's tokenizer_config.json, and if
-// that fails, chats are refused with the reason. Throws Error for an unknown name.
+// Returns a model's name, lengths, end tokens and chat template. `chat_template` is the name of a
+// template's family; for "" the family is recognized from the folder's tokenizer_config.json. If it
+// cannot be recognized, chats are refused with the reason. Throws Error for an unknown name.
 ServedModel served_model(const model::ModelConfig& config, const Tokenizer& tokenizer,
                          const std::filesystem::path& folder, const std::string& chat_template);
 

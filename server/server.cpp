@@ -3,7 +3,7 @@
 namespace reprise::server {
 namespace {
 
-// Time for the last bytes of answers to reach their clients.
+// Time that is left, at the end of shut_down(), for the last bytes of answers to reach clients.
 constexpr std::chrono::milliseconds kLastWords{2'000};
 
 }  // namespace

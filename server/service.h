@@ -1,4 +1,5 @@
-// Runs an engine for requests of many connections, in a thread of its own or by turns of its owner.
+// Runs an engine for the requests of many connections. The engine runs in a thread of the service,
+// or in its owner's thread if the owner calls Service::turn().
 #pragma once
 
 #include <chrono>
@@ -27,9 +28,9 @@ class ServiceObserver {
 };
 
 struct ServiceOptions {
-  int32_t most_requests = 256;  // waiting and running; each choice of an answer counts as one
-  // Most tokens per choice of an answer that wait for a slow client. If there would be more, the
-  // answer is cut off.
+  int32_t most_requests = 256;  // waiting and running; each choice of an answer counts as a request
+  // Most tokens per choice of an answer that wait for a slow client. If more tokens had to wait,
+  // the answer is cut off.
   int32_t most_unread_tokens = 4096;
   // If false, the service has no thread, and its owner calls Service::turn().
   bool has_thread = true;
@@ -48,8 +49,9 @@ class Ticket {
   ~Ticket();
 
   [[nodiscard]] Reply& reply() const { return *reply_; }
-  // Ends a choice in which a stop text was found. The metrics count it as "stop", unless the engine
-  // has already drawn its last token; then they count the outcome that the engine reports.
+  // Ends a choice in which a stop text was found. The metrics count the choice as "stop". But if
+  // the engine has already drawn the choice's last token, they count the outcome that the engine
+  // reports.
   void stop(size_t choice) const;
 
  private:
@@ -69,18 +71,19 @@ class Service final : public Worker {
   // Ends all requests under way.
   ~Service() override;
 
-  // Submits one request per choice of an answer; the service sets their ids. With `alternatives`
-  // >= 0, each token comes with its own log probability and that of as many other tokens; with
-  // LogitsMode::kAll, each token of the prompt too. Throws ApiError: 429 if the queue has no room
-  // for all requests, 503 once refuse_new() was called.
+  // Submits one request per choice of an answer; the service sets the requests' ids. If
+  // `alternatives` >= 0, each token comes with its own log probability and those of `alternatives`
+  // other tokens. With LogitsMode::kAll, tokens of the prompt come with log probabilities, too.
+  // Throws ApiError: 429 if there is no room for all requests, 503 once refuse_new() was called.
   Ticket submit(std::vector<engine::Request> requests, int32_t alternatives = -1);
 
   void refuse_new() override;
   [[nodiscard]] bool refuses_new() const override;
   bool wait_idle(std::chrono::milliseconds most) const override;
   void end_all(int status, const std::string& reason) override;
-  // Executes the orders given so far and runs one step if there is work, in the caller's thread.
-  // Only for a service without a thread (CHECK), so that the caller decides when each step happens.
+  // Executes, in the caller's thread, the submissions and cancellations made so far, and runs one
+  // step if there is work. Only for a service without a thread (CHECK). So the caller decides when
+  // each step happens.
   void turn();
 
  private:

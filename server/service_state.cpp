@@ -27,7 +27,7 @@ void Service::State::run() {
 
 bool Service::State::take_orders() {
   std::unique_lock lock(mutex);
-  // The engine may have work without a request: computing a declared prefix.
+  // The engine may have work even if there is no request, to compute a declared prefix.
   work.wait(lock, [&] {
     return stops || !incoming.empty() || !cancels.empty() || end_all.status != 0 ||
            engine.has_work();
@@ -87,7 +87,7 @@ void Service::State::start(Incoming one) {
 void Service::State::cancel(const Cancel& one) {
   const auto found = flights.find(one.id);
   if (found == flights.end()) return;  // it has already ended
-  // The first outcome counts, because a Ticket's end cancels all requests of its answer again.
+  // The first outcome is kept, because ~Ticket() cancels all requests of its answer once more.
   if (found->second.outcome.empty()) found->second.outcome = one.outcome;
   engine.cancel(one.id);  // the next step reports its end
 }
@@ -95,7 +95,8 @@ void Service::State::cancel(const Cancel& one) {
 void Service::State::step() {
   try {
     const engine::StepReport report = engine.step();
-    // Metrics are counted before answers are sent: a client with an answer then finds it counted.
+    // Metrics are counted before answers are sent, so that a client that has an answer finds it
+    // counted.
     metrics.step(report);
     if (options.observer != nullptr) options.observer->step(report);
     show_standing(report);

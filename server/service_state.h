@@ -1,5 +1,5 @@
-// The private state of Service: the orders of connections (requests, cancellations, the end of all
-// requests), and the engine's thread, which executes them. If ServiceOptions::has_thread is false,
+// The private state of Service. Connections give orders: new requests, cancellations, or the end of
+// all requests. The engine's thread executes the orders. If ServiceOptions::has_thread is false,
 // "the engine's thread" means the thread of the service's owner.
 #pragma once
 
@@ -22,12 +22,12 @@ struct Service::State {
     int32_t choice = 0;
     int32_t alternatives = -1;
     int64_t prompt_tokens = 0, generated = 0;
-    // If the prompt's log probabilities are wanted (LogitsMode::kAll): its tokens, and the log
-    // probabilities of those after the first, until they are reported.
+    // Used only if the prompt's log probabilities are wanted (LogitsMode::kAll): the prompt's
+    // tokens, and the log probabilities of all but the first token, until they are reported.
     std::vector<int32_t> prompt = {};
     std::vector<std::vector<TokenLogprob>> prompt_logprobs = {};  // [prompt - 1]
     std::vector<float> logits;  // [vocab]  logits from which the next token is drawn
-    // The outcome for the metrics if the service ended the request; "" if it did not.
+    // The outcome for the metrics if the service ended the request; "" if the engine ends it.
     std::string outcome;
     std::string error;     // message for the client
     int error_status = 0;  // HTTP status of the error; 0: no error
@@ -68,12 +68,13 @@ struct Service::State {
   State(engine::Engine& e, const ServiceOptions& o, Metrics& m);
 
   void run();
-  // Waits for work and passes requests and cancellations to the engine. Returns false if the
-  // service stops.
+  // Waits until there are orders or the engine has work, then calls pass_orders(). Returns false if
+  // the service stops.
   bool take_orders();
   // Passes the orders given so far to the engine.
   void pass_orders();
-  // Takes a row of logits during a step. Throws BadLogits if a prompt's row has a NaN.
+  // Receives a row of logits during a step. Throws BadLogits if the row is of a prompt's token and
+  // has a NaN.
   void observe(const engine::LogitsRow& row);
   void start(Incoming one);
   void cancel(const Cancel& one);

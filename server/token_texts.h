@@ -11,22 +11,22 @@ namespace reprise::server {
 
 class TokenTexts {
  public:
-  // `tokenizer` must outlive it.
+  // `tokenizer` must outlive this object.
   explicit TokenTexts(const Tokenizer& tokenizer);
 
-  // The token's text with its leading space; the name of a special token; U+FFFD for a token that
-  // is only part of a character.
+  // Returns the token's text with its leading space. Returns its name for a special token, and
+  // U+FFFD for a token that is only part of a character.
   [[nodiscard]] std::string text_of(int32_t token) const;
   // The bytes of text_of(), or the token's own bytes if it is only part of a character.
   [[nodiscard]] std::string bytes_of(int32_t token) const;
-  // A key for the token among those that `taken` knows: its text, or "bytes:\xe2" if it is only
-  // part of a character; "token_id:7" if that key is already taken.
+  // Returns a key for the token in a JSON object: its text, or "bytes:\xe2" if the token is only
+  // part of a character. Returns "token_id:7" for token 7 if `taken` is true of that key.
   [[nodiscard]] std::string key_of(int32_t token,
                                    const std::function<bool(const std::string&)>& taken) const;
 
  private:
   const Tokenizer& tokenizer_;
-  int32_t anchor_ = -1;  // token put before others so that they keep their space; -1: none
+  int32_t anchor_ = -1;  // decoded before a token, so that its leading space is kept; -1: none
   std::string anchor_text_;
 };
 

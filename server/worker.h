@@ -1,5 +1,5 @@
-// The part of a service that the server uses to refuse, await and end requests. Services compute
-// answers in threads of their own.
+// The interface of a service through which the server refuses new requests, waits for requests
+// under way, and ends them. Services compute answers in threads of their own.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,8 @@ class Worker {
 
   virtual void refuse_new() = 0;
   [[nodiscard]] virtual bool refuses_new() const = 0;
-  // Waits until no request is under way, for at most `most`. Returns false if one still is.
+  // Waits until no request is under way, but not longer than `most`. Returns false if a request is
+  // still under way then.
   virtual bool wait_idle(std::chrono::milliseconds most) const = 0;
   // Ends all requests under way with this status and reason.
   virtual void end_all(int status, const std::string& reason) = 0;

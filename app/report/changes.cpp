@@ -18,7 +18,8 @@ using results::Record;
 using results::ResultsFolder;
 using Axes = std::map<std::string, Values>;
 
-// {axis: values} of both sweeps, so that a point has the same key in both.
+// Returns {axis: values} with the axes of both sweeps, so that a point has the same key in both
+// folders.
 Axes axes_of_both(const ResultsFolder& before, const ResultsFolder& after) {
   Axes axes = before.run.settings.axes;
   axes.insert(after.run.settings.axes.begin(), after.run.settings.axes.end());
@@ -32,7 +33,7 @@ std::map<std::string, const Record*> points_of(const ResultsFolder& folder, cons
   return points;
 }
 
-// The samples of a metric. Empty if it was not sampled; a percentile has no samples of its own.
+// Returns the samples of a metric. Empty if the metric was not sampled, and for percentiles.
 std::vector<double> samples_of(const Record& record, const std::string& metric) {
   const auto samples = record.samples.find(metric);
   return samples == record.samples.end() ? std::vector<double>() : samples->second;
@@ -53,8 +54,8 @@ ChangeVerdict verdict_of(checks::Verdict verdict, Better better) {
   return ChangeVerdict::kUndecided;
 }
 
-// Tests a change by the samples, if both records have some. The samples of a metric that is better
-// when higher are swapped, and the interval is inverted.
+// Tests a change by the samples, if both records have samples. If higher values of the metric are
+// better, the samples are swapped, and the interval of the ratio is inverted.
 void test_change(const std::string& unit, const checks::ChangeOptions& options,
                  MetricChange& change) {
   std::vector<double> before = samples_of(*change.before, change.metric);

@@ -14,9 +14,9 @@ enum class ChangeVerdict : uint8_t {
   kWorse,
   kChanged,    // different, but the metric has no better direction (see better_of())
   kUndecided,  // the interval does not decide, or the samples are too few for the level
-  kUntested,   // not compared: single numbers, or samples that are 0
+  kUntested,   // not compared, since the metric is one number or a sample is 0
   kBetter,
-  kSame,     // the interval lies within the margin, or the two are the same number
+  kSame,     // the interval lies within the margin, or both values are the same number
   kInvalid,  // either run is INVALID
 };
 [[nodiscard]] std::string name_of(ChangeVerdict verdict);
@@ -25,9 +25,9 @@ struct MetricChange {
   const results::Record* before = nullptr;
   const results::Record* after = nullptr;
   std::string metric;
-  double ratio = 0;           // median after / median before; NaN if the latter is 0
-  double low = 0, high = 0;   // interval of the ratio; 0 to infinity: too few samples
-  bool has_interval = false;  // the samples of both were compared
+  double ratio = 0;           // median after / median before; NaN if the median before is 0
+  double low = 0, high = 0;   // confidence interval of `ratio`; 0 to infinity: too few samples
+  bool has_interval = false;  // true if samples were compared, so that low and high are set
   ChangeVerdict verdict = ChangeVerdict::kUntested;
 };
 
@@ -41,7 +41,7 @@ struct Changes {
 };
 
 // Compares the experiment's metrics at every point that both folders have, even if repetitions,
-// threads, machine or code differ. Sets `options.comparisons` itself.
+// threads, machine or code differ. Replaces `options.comparisons` by the number of comparisons.
 [[nodiscard]] Changes changes_between(const results::ResultsFolder& before,
                                       const results::ResultsFolder& after,
                                       checks::ChangeOptions options);

@@ -17,14 +17,14 @@ namespace {
 using results::Record;
 using results::ResultsFolder;
 
-// The text that `fn` returns for the records; different texts are joined.
+// Returns the text that `fn` returns for the folder's records. If texts are different, joins them.
 std::string said(const ResultsFolder& folder, const std::function<std::string(const Record&)>& fn) {
   std::set<std::string> texts;
   for (const Record& record : folder.records) texts.insert(fn(record));
   return fmt::format("{}", fmt::join(texts, " and "));
 }
 
-// The requested settings, without the points themselves.
+// Returns the requested settings that are not axes, and the scale and the axes with their values.
 Fields asked_for(const ResultsFolder& folder) {
   const results::PlannedSettings& settings = folder.run.settings;
   Fields asked;

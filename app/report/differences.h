@@ -8,9 +8,9 @@
 
 namespace reprise::app {
 
-// One sentence for each difference in settings and sweep, code and build, machine, the machine's
-// limits (if they moved by more than a tenth), and the files of models and workload. Empty if
-// nothing differs.
+// Returns one sentence for each difference in settings and sweep, code and build, machine, and the
+// files of models and workload. Also has a sentence for each limit of the machine that changed by
+// more than a tenth. Empty if nothing differs.
 [[nodiscard]] std::vector<std::string> differences_between(const results::ResultsFolder& before,
                                                            const results::ResultsFolder& after);
 

@@ -30,7 +30,8 @@ using Names = std::vector<std::string>;
 
 Fields number_fact(double number) { return {{"text", short_number(number)}, {"value", number}}; }
 
-// "1.19 to 1.22": the quartiles, or the interval of a percentile; "" if the record has neither.
+// Returns the quartiles of a metric, or the interval of a percentile, as "1.19 to 1.22"; "" if the
+// record has neither.
 std::string spread_text(const Record& record, const std::string& name) {
   const results::MetricName wanted = results::split_metric_name(name);
   const results::Metric& metric = record.metrics.at(wanted.metric);
@@ -67,7 +68,7 @@ bool has_too_few(const ResultsFolder& folder, const std::string& name) {
 // A column of the page's table.
 struct Column {
   std::string name, heading, help;
-  bool is_own = false;  // the experiment names it
+  bool is_own = false;  // true if the experiment names this metric
   bool is_measured = false;
 
   template <typename Self, typename Visitor>
@@ -80,7 +81,8 @@ struct Column {
   }
 };
 
-// Every metric, the experiment's own first, each followed by the percentiles of its tail.
+// Returns a column for every metric, the experiment's own metrics first. Each metric is followed by
+// the percentiles of its tail.
 std::vector<Column> columns_of(const Reported& report) {
   const ResultsFolder& folder = report.folder;
   const Names& own = folder.run.metrics;

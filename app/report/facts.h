@@ -1,4 +1,4 @@
-// Collects the content of a page on folders of results in one document for the templates of plots/.
+// Collects what a page about results folders shows, in one document for the templates of plots/.
 #pragma once
 
 #include <map>
@@ -16,8 +16,8 @@ struct Reported {
   std::map<std::string, std::string> help;  // description of each metric
 };
 
-// The document of a page about these folders, in their order. Every number comes with its text, as
-// in the terminal's table.
+// Returns the document of a page about these folders, in their order. Every number comes with the
+// text by which the terminal's table shows it.
 //   version   the program that writes the page, lines of text
 //   reports   results::figures_document() of each folder, and beside it
 //     id, prefix   "r1", "r1-": the report's part of the page, and the prefix of its figures' ids
@@ -41,8 +41,8 @@ struct Reported {
 //       differences: [sentence], confidence, margin, most_compared,
 //       metrics: [{point: index in the later facts, metric, heading, before, after: {text, value},
 //                  ratio, interval: [low, high], verdict}]}]
-//     A ratio is null if the earlier value was 0. An interval is null if nothing was tested, and []
-//     if the samples decide nothing.
+//     A ratio is null if the earlier value was 0. An interval is null if no samples were compared,
+//     and [] if there were too few samples.
 // Throws Error for an unknown placeholder or paper.
 [[nodiscard]] Fields report_document(const std::vector<Reported>& reports,
                                      const checks::ChangeOptions& options);

@@ -1,5 +1,5 @@
-// Decode attention by libtorch: the baselines that a PyTorch user has. Includes none of libtorch's
-// headers.
+// Decode attention by libtorch: the baselines that are available to a PyTorch user. This header
+// includes none of libtorch's headers.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@ namespace reprise::baselines {
 // The version of libtorch that this program was built with; "" if it was built without.
 std::string torch_version();
 
-// The reason why libtorch cannot be used on `memory`'s device, with the remedy: the program was
-// built without it, it cannot be loaded, or it has no CUDA device. "" if it can be used. Loads
-// libtorch on first use.
+// Returns the reason why libtorch cannot be used on `memory`, with the remedy: the program was
+// built without libtorch, libtorch cannot be loaded, or it finds no CUDA device. Returns "" if
+// libtorch can be used. The first call loads libtorch.
 std::string torch_absence(Device memory = Device::kCpu);
 
 // A name for each kernel, as experiment files and records write it.
@@ -26,21 +26,21 @@ struct TorchBaseline {
 };
 std::span<const TorchBaseline> torch_baselines();
 
-// softmax(scale * q k^T) v of one decode step by libtorch's own kernels, over private contiguous
-// keys and values: the cache of a user who shares nothing.
+// Computes softmax(scale * q k^T) v of one decode step by libtorch's own kernels. Every sequence
+// has its own contiguous keys and values, as in a cache without sharing.
 //   kNaive            matmul, softmax, matmul: the whole score matrix [batch, heads, tokens]
-//   kSdpa             scaled_dot_product_attention; what it dispatches to is in description()
+//   kSdpa             scaled_dot_product_attention; description() names the kernel it dispatches to
 //   kMemoryEfficient  on a GPU: libtorch's memory-efficient kernel (from xFormers). On a CPU, where
 //                     libtorch has none: the chunked softmax of Rabe and Staats (arXiv:2112.05682)
 //                     in libtorch's operations, which holds the scores of one sequence and one
 //                     chunk of keys at a time
 // Query heads that share a KV head become query rows of that head. So keys are not copied, and each
-// KV head is read once (README.md has the times of the alternatives). q and the result are rounded
-// to the dtype of keys and values, as libtorch does it.
+// KV head is read once (README.md has the times of the alternatives). Queries and result are
+// rounded to the dtype of keys and values, as libtorch does it.
 class TorchAttention {
  public:
-  // Tokens in a key chunk of kMemoryEfficient on a CPU, as in Rabe and Staats's listing. If less
-  // than half a chunk is left at the end, the last chunk is longer by these tokens.
+  // Tokens in a key chunk of kMemoryEfficient on a CPU, as in Rabe and Staats's listing. If fewer
+  // tokens than half a chunk are left at the end, they are added to the last chunk.
   static constexpr int64_t kKeyChunk = 4096;
 
   // Loads libtorch on first use. Keys and values must outlive this. Throws ShapeError for an extent
@@ -56,8 +56,8 @@ class TorchAttention {
   // Copies the result of run() to out [batch, heads, head_dim], f32 in the host's memory.
   void read(float* out);
 
-  // Version, function and the kernel that it dispatches to, for records. For example "torch 2.15.0
-  // scaled_dot_product_attention, CPU flash kernel".
+  // Returns libtorch's version, the function, and the kernel that the function dispatches to, for
+  // records: for example "torch 2.15.0 scaled_dot_product_attention, CPU flash kernel".
   [[nodiscard]] std::string description() const { return operator_->description(); }
 
  private:

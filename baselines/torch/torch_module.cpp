@@ -1,5 +1,5 @@
-// The module that computes attention with libtorch, the only file that includes its headers. It
-// includes no header that includes fmt, because libtorch's folder contains another version of fmt.
+// The module that computes attention with libtorch. No other file includes libtorch's headers. This
+// file includes no header that includes fmt, because libtorch's folder has another version of fmt.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
@@ -73,9 +73,9 @@ void use_threads(int threads) {
   if (at::get_num_threads() != threads) at::set_num_threads(threads);
 }
 
-// scale * q k^T as [n, rows, tokens] from q [n, rows, d] (scaled), k [n, tokens, d]. In f32, MKL's
-// k q^T is 1.4 to 1.6 times as fast as its q k^T for one row; in bf16, where oneDNN computes both,
-// there is no difference for one row and q k^T is a tenth faster for eight.
+// Returns q k^T as [n, rows, tokens] from q [n, rows, d], already scaled, and k [n, tokens, d]. In
+// f32 and for one row, MKL's k q^T is 1.4 to 1.6 times as fast as its q k^T. In bf16, which oneDNN
+// computes, both are equally fast for one row, and q k^T is a tenth faster for eight rows.
 at::Tensor scores(const at::Tensor& q, const at::Tensor& k) {
   if (q.scalar_type() == at::kFloat) return at::bmm(k, q.transpose(1, 2)).transpose(1, 2);
   return at::bmm(q, k.transpose(1, 2));
@@ -88,8 +88,8 @@ at::Tensor chunk_of(const at::Tensor& cache, int64_t first, int64_t end) {
   return cache.scalar_type() == at::kFloat ? chunk : chunk.contiguous();
 }
 
-// The common part of the operators. Makes the views once, with the query heads of a KV head as its
-// query rows.
+// The base class of the operators. Makes the views of keys and values once. The query heads that
+// share a KV head become query rows of that head.
 class Operator : public TorchOperator {
  public:
   explicit Operator(const TorchProblem& problem)
@@ -154,7 +154,8 @@ class Naive final : public Operator {
     const at::Tensor keys = keys_.flatten(0, 1);
     if (q.scalar_type() == at::kFloat)
       return scores((q * problem_.scale).to(type_).flatten(0, 1), keys);
-    // The product applies the scale, so that rounded queries are not rounded a second time.
+    // The scale is a factor of the product, so that rounded queries are not scaled and rounded
+    // again.
     const at::Tensor nothing = at::empty({1, 1, 1}, q.options());
     return at::baddbmm(nothing, q.flatten(0, 1), keys.transpose(1, 2), /*beta=*/0,
                        /*alpha=*/problem_.scale);
@@ -185,7 +186,8 @@ class Sdpa final : public Operator {
     return (device_.is_cpu() && choice == 1 ? "CPU " : "") + std::string(kNames[choice]);
   }
 #else
-  // This version scales by 1 / sqrt(head_dim). It applies half of that to a copy of the keys.
+  // libtorch 1.13 itself scales by 1 / sqrt(head_dim): queries and a copy of the keys each by the
+  // square root of that. So queries are scaled by the rest beforehand.
   at::Tensor attend(const at::Tensor& q) const override {
     const float rest = problem_.scale * std::sqrt(static_cast<float>(problem_.head_dim));
     return std::get<0>(

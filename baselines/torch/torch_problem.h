@@ -12,7 +12,7 @@ namespace reprise::baselines {
 // torch_attention.h describes the kernels.
 enum class TorchKernel : uint8_t { kNaive, kSdpa, kMemoryEfficient };
 
-// One decode step: one query row per sequence over that sequence's own keys and values.
+// One decode step: each sequence has one query per head, and keys and values of its own.
 struct TorchProblem {
   TorchKernel kernel = TorchKernel::kSdpa;
   DType dtype = DType::kF32;  // dtype of keys and values
@@ -25,7 +25,7 @@ struct TorchProblem {
   DeviceHandle device;           // its memory holds keys, values and queries
 };
 
-// The operator that the module implements. Throws only std::exception.
+// The operator that the module implements. Its functions throw only std::exception.
 class TorchOperator {
  public:
   virtual ~TorchOperator() = default;

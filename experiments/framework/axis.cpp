@@ -20,7 +20,7 @@ bool is_whole(const Value& given) {
 
 AxisValue read_integer(const Integers& range, const Value& given, const std::string& where) {
   if (!is_whole(given)) raise("{} must be a whole number, found {}", where, shown(given));
-  // Compared as doubles first: every range ends far below the limit of an int64_t.
+  // Compared as doubles, which is exact enough: every range ends far below the limit of an int64_t.
   const double rounded = given.number();
   if (rounded < static_cast<double>(range.low) || rounded > static_cast<double>(range.high))
     raise("{} is {}, it must be from {} to {}", where, shown(given), range.low, range.high);

@@ -1,4 +1,4 @@
-// The axes of an experiment and their values, each an integer, a real number or a word.
+// The axes of an experiment, and the values of axes: integers, real numbers and words.
 #pragma once
 
 #include <concepts>
@@ -24,11 +24,11 @@ class AxisValue {
   AxisValue(const char* word) : value_(std::string(word)) {}
   // NOLINTEND(google-explicit-constructor)
 
-  // The value must have this type (CHECK).
+  // integer(), real() and word() return the value, which must have that type (CHECK).
   [[nodiscard]] int64_t integer() const;
   [[nodiscard]] double real() const;
   [[nodiscard]] const std::string& word() const;
-  // True if values of the axis can be ordered.
+  // True if the value is an integer or a real number.
   [[nodiscard]] bool is_number() const { return !std::holds_alternative<std::string>(value_); }
 
   // The value as in experiment files, records and hashes: 8, 0.5, "poisson".
@@ -63,13 +63,13 @@ struct Axis {
   std::variant<Integers, Reals, Words, AnyText> accepted;
   std::string unit;
   std::string help;
-  // True if the axis was added to its kind after records had been written. Ids of points then omit
-  // the axis where it has its fallback, so that older records keep their ids.
+  // True if the axis was added to its kind after records had been written. Then the ids of points
+  // at which the axis has its fallback leave the axis out, so that older records keep their ids.
   bool came_later = false;
 
-  // Converts `given`. An integer is accepted as a real, and a real without fraction as an integer.
-  // Throws Error with `where`, the value found and the accepted values: the range, or the words and
-  // the nearest of them.
+  // Converts `given`. An integer is accepted as a real number, and a real number without fraction
+  // as an integer. The Error for any other value has `where`, the value, and the accepted range or
+  // the accepted words with the nearest of them.
   [[nodiscard]] AxisValue read(const Value& given, const std::string& where) const;
   // For messages: "1 to 4096", "poisson, constant".
   [[nodiscard]] std::string accepted_text() const;

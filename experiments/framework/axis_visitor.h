@@ -1,6 +1,6 @@
-// Declares a kind's axes as a struct whose visit() shows each field to a visitor. visit() yields
-// the list KindInfo::axes, in the order of its calls, and also reads a group's values into the
-// struct.
+// Declares a kind's axes as a struct whose visit() shows each field to a visitor. list_axes() makes
+// the list KindInfo::axes from these calls, in their order. read_axes() uses the same calls to
+// read a group's values into the struct.
 //
 //   struct MyAxes {
 //     int64_t batch = 1;  // the default is the axis' fallback
@@ -65,8 +65,8 @@ VisitAxes visit_of(T& axes) {
 
 }  // namespace detail
 
-// Returns the axes in the order in which T shows them. T's defaults are their fallbacks, which must
-// be accepted, and no name may come twice (CHECK).
+// Returns the axes in the order in which T::visit() shows them. T's defaults become the fallbacks
+// of the axes. Each axis must accept its fallback, and no name may occur twice (CHECK).
 template <KindAxes T>
 [[nodiscard]] std::vector<Axis> list_axes() {
   T defaults;
@@ -74,7 +74,7 @@ template <KindAxes T>
 }
 
 // Returns the struct with these values. `values` must have a value of the right type for every axis
-// that T shows, and no others (CHECK).
+// that T shows, and no values for other axes (CHECK).
 template <KindAxes T>
 [[nodiscard]] T read_axes(const AxisValues& values) {
   T axes;

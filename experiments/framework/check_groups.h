@@ -1,4 +1,4 @@
-// Finds everything that is wrong with an experiment's points before the first is measured.
+// Finds all faults of an experiment's points before the first point is measured.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace reprise::experiments {
 
-// Calls Kind::check() for every group. Throws Error listing each problem once, with the first group
-// that has it and the number of other groups that have it.
+// Calls Kind::check() for every group. Throws Error listing each problem once, with the label of
+// the first group that has the problem and the number of other groups that have it, too.
 void check_groups(const std::vector<Group>& groups, Kind& kind);
 
 }  // namespace reprise::experiments

@@ -1,4 +1,5 @@
-// Checks of the entries of an experiment file. All throw Error naming the file and the key.
+// Reads and checks entries of an experiment file. All functions throw Error naming the file and the
+// key.
 #pragma once
 
 #include <set>
@@ -11,7 +12,8 @@
 
 namespace reprise::experiments {
 
-// Returns the entry named `name`; the error of an unknown name has the nearest one.
+// Returns the element of `things` named `name`. The error for an unknown name suggests the nearest
+// known name.
 template <typename T>
 const T& find_named(const std::vector<T>& things, const std::string& what, const std::string& name,
                     const std::string& where) {
@@ -22,20 +24,20 @@ const T& find_named(const std::vector<T>& things, const std::string& what, const
 
 void require_name(const std::vector<std::string>& names, const std::string& what,
                   const std::string& name, const std::string& where);
-// Requires a metric of the kind, or a percentile of a metric that has percentiles.
+// Throws unless `name` is a metric of the kind, or a percentile of a metric that has percentiles.
 void require_shown_metric(const KindInfo& kind, const std::string& name, const std::string& where);
-// Requires that each placeholder of a title or note names a setting of the kind.
+// Throws unless each placeholder of `text`, a title or note, names a setting of the kind.
 void check_placeholders(const KindInfo& kind, const std::string& text, const std::string& where);
 
-// A list of at most 1000 entries.
+// Returns the list under `key`, which must have at most 1000 entries.
 const Values& any_list_at(JsonObject& object, const std::string& key);
-// A list of 1 to 1000 entries.
+// Returns the list under `key`, which must have 1 to 1000 entries.
 const Values& list_at(JsonObject& object, const std::string& key);
 // Throws the error of an empty list.
 [[noreturn]] void raise_empty(const JsonObject& object, const std::string& key);
 
-// Reads an entry that is a name, or an object with that name under `name_key` and other keys.
-// `storage` must outlive the result.
+// Reads an entry that is either a name alone, or an object with a name under `name_key` and further
+// keys. A name alone is turned into such an object in `storage`, which must outlive the result.
 JsonObject entry_object(const Value& entry, Value& storage, const char* name_key,
                         const std::string& source, const std::string& path);
 

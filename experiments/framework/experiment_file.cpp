@@ -113,7 +113,7 @@ class Parser {
     }
   }
 
-  // Refuses a key that would be read but have no effect.
+  // Throws Error if the file has `key`, which has no effect since the kind runs no model.
   void refuse_for_kind(const char* key) {
     if (file_.has(key))
       raise("{}: kind \"{}\" runs no model; leave this key out", file_.where(key),

@@ -6,15 +6,15 @@
 // of objects with one value per axis), metrics, repetitions, warmup, interleave ("points" or
 // "methods"), seeds, paper_numbers, mean_over (an axis), plot (one or a list) and scales.
 //
-// A sweep takes every combination of its lists. Axes that change together are listed in cases: each
-// case sets the same axes, and is combined with the sweep of the other axes.
+// A sweep takes every combination of its lists. Axes that change together are listed in cases. Each
+// case sets the same axes, and each is combined with every combination of the sweep.
 //
-// A scale may have a "stand_in": keys that override the scale's when a model or data set that the
-// scale names is absent, so that the experiment runs without a download. The "note" of a stand_in
-// says which inputs it replaces.
+// A scale may have a "stand_in": keys that replace keys of the scale if a model or data set that
+// the scale names is absent, so that the experiment runs without a download. The "note" of a
+// stand_in says which models or data sets it replaces.
 //
-// The points of a group are its methods and then its series, in the file's order; with
-// "compared_with": "series", the series come first. All points are compared with the first one.
+// The points of a group are its methods, in the file's order, followed by its series. With
+// "compared_with": "series", the series come first. All points are compared with the first point.
 #pragma once
 
 #include <filesystem>
@@ -51,8 +51,8 @@ struct Vocabulary {
 
 struct Experiment {
   std::string name;    // name of the results folder: letters, digits, '_', '-'
-  std::string paper;   // "" if it is not from a paper
-  std::string figure;  // the paper's name for it
+  std::string paper;   // the paper that the experiment is from; "": none
+  std::string figure;  // the paper's figure or table that the experiment is from
   // May contain placeholders for settings, e.g. {batch}; see results/placeholders.h.
   std::string title;
   std::string note;  // for a reader of the figure; may contain placeholders
@@ -73,8 +73,8 @@ struct Experiment {
   // Columns of the table, metrics or percentiles; default: all metrics.
   std::vector<std::string> metrics;
   int64_t repetitions = 5, warmup = 1;
-  // True: several points are measured in turn, not only the methods of one point. The file's
-  // default is true if the kind can.
+  // True: several groups are measured in turn, not only the methods of one group. By default it is
+  // KindInfo::interleaves_points.
   bool interleaves_points = false;
   Seeds seeds;
   std::string mean_over;                   // Manifest::mean_over
@@ -82,7 +82,8 @@ struct Experiment {
   std::vector<results::Plot> plots;
 };
 
-// Fills the settings of the whole experiment into a title or note.
+// Returns `text`, a title or note, with each placeholder replaced by the values that its setting
+// takes in the experiment.
 [[nodiscard]] std::string filled(const std::string& text, const Experiment& experiment);
 
 // Reads an experiment file; the top of this header lists its keys. `overrides` are the arguments of

@@ -32,7 +32,7 @@ class PointsReader {
   // Refuses a name in "methods" that is a series.
   void refuse_series_among_methods(const std::string& name, const std::string& where) const {
     const KindInfo& kind = experiment_.kind;
-    // Older files list series among the methods, some of them first.
+    // In older files series were listed among the methods, and some files list a series first.
     const char* order =
         kind.method_use && experiment_.methods.empty()
             ? ", and set \"compared_with\" to \"series\" if methods are compared with it"

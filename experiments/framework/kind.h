@@ -35,15 +35,15 @@ std::vector<std::string> names_of(const std::vector<T>& things) {
 
 // How a kind uses methods. This decides which methods can run in the kind.
 enum class MethodUse : uint8_t {
-  kPlans,       // runs attention over their plans: methods that are only a cache
+  kPlans,       // runs attention over methods' plans; takes methods that are only a cache
   kGeneration,  // generates text after prompts
   kPrefill,     // computes prompts layer by layer; nothing is generated
   kMarkup       // answers prompts in a method's own markup
 };
 
-// Something other than a method that the kind measures beside the methods or instead of them: a
+// Something other than a method that the kind measures in addition to methods or instead of them: a
 // baseline, an operator of another library, a way to copy, a quantity to count. Experiment files
-// list it under "series"; records have its name in place of a method's name.
+// list it under "series". Its records have its name in place of a method's name.
 struct Series {
   std::string name;
   std::string help;
@@ -62,7 +62,7 @@ struct KindInfo {
   std::vector<Axis> axes;
   std::vector<MetricInfo> metrics;
   std::vector<Series> series = {};
-  // Empty: the kind measures only its series.
+  // How the kind uses methods. Empty: the kind measures no methods, only its series.
   std::optional<MethodUse> method_use = MethodUse::kGeneration;
   // Workloads outside the registry that the kind reads itself. A kind with such workloads takes no
   // others.
@@ -70,7 +70,8 @@ struct KindInfo {
   // False if the kind runs no models; an experiment file then may name neither models nor a
   // workload of the registry.
   bool takes_model = true;
-  // True if it can measure several groups in turn, round by round; see Kind::measure_in_turn().
+  // True if the kind can measure several groups in turn, repetition by repetition; see
+  // Kind::measure_in_turn().
   bool interleaves_points = false;
 
   [[nodiscard]] std::vector<std::string> axis_names() const;
@@ -98,10 +99,11 @@ struct MethodChoice {
   std::string label = {};  // name in tables and figures; "": name and options
 };
 
-// The method or series that a record's point asked for, with the options that were set.
+// The method or series that was measured for a record, with the options that its experiment set.
 [[nodiscard]] MethodChoice method_of(const results::Record& record);
 
-// Returns the name, and the options if any are set. Distinguishes the points of a group.
+// Returns the method's name, and the options if any are set. Labels are different for different
+// points of a group.
 [[nodiscard]] std::string label_of(const MethodChoice& method);
 
 struct Workload {
@@ -110,7 +112,8 @@ struct Workload {
   std::string templates = {};  // "" if the experiment names none
 };
 
-// One seed per dimension, so that changing one seed leaves the other draws as they are.
+// One seed for each kind of random draw, so that changing one seed leaves the other draws as they
+// are.
 struct Seeds {
   uint64_t prompts = 1, weights = 1, sampling = 1, arrivals = 1, order = 1;
 };
@@ -120,13 +123,13 @@ struct Group {
   ModelChoice model;
   DType dtype = DType::kF32, kv_dtype = DType::kF32;
   Workload workload;
-  AxisValues axes;  // one value per axis of the kind; kinds read them with axes_as()
+  AxisValues axes;  // one value for each axis of the kind; read by axes_as()
   int64_t repetitions = 1, warmup = 0;
   Seeds seeds;
 
   std::string id;                     // hash of its points' ids
   std::string label;                  // for progress and errors
-  std::vector<MethodChoice> methods;  // one per point; the others are compared with the first
+  std::vector<MethodChoice> methods;  // one per point; all are compared with the first method
   // Names of the kind's metrics with is_on_request that the experiment asks for.
   std::vector<std::string> asked_for;
   std::vector<std::string> point_ids;  // hash of `requested`, see sweep.cpp
@@ -138,7 +141,7 @@ struct Group {
   [[nodiscard]] bool asks_for(const MetricInfo& metric) const {
     return std::find(asked_for.begin(), asked_for.end(), metric.name) != asked_for.end();
   }
-  // Returns the axes as T, the struct from which the kind lists them (CHECK).
+  // Returns the axes as T, which must be the struct of axes of the group's kind (CHECK).
   template <KindAxes T>
   [[nodiscard]] T axes_as() const {
     return read_axes<T>(axes);
@@ -153,26 +156,26 @@ struct Measurement {
   Fields answers;                             // outputs: hashes of generated tokens, agreement
   std::map<std::string, int64_t> memory;      // bytes
   std::optional<results::CoreUses> core_use;  // for each sample; only in kinds that time work
-  // results::disturbed_mark() if other programs took the cores; see Undisturbed. It is attached to
-  // the samples added afterwards, and to the metrics derived from them.
+  // results::disturbed_mark() if other programs took the cores; see Undisturbed. Once it is set,
+  // summarize_timed() and sample() attach it to their metrics, and derive() copies it.
   std::optional<results::Disturbed> disturbed;
 
   // Sets a metric that is one number. The reference is valid until another metric is set.
   results::Metric& set(const MetricInfo& metric, double value);
   // The value of a metric; 0 if it is not set.
   [[nodiscard]] double value(const MetricInfo& metric) const;
-  // Sets a metric to the median and quartiles of `values` (at least one), which are not kept.
+  // Sets a metric to the median and quartiles of `values` (at least one). `values` are not stored.
   void summarize(const MetricInfo& metric, const std::vector<double>& values);
   // Like summarize(), for numbers derived from the samples' times: also marks them as disturbed.
   void summarize_timed(const MetricInfo& metric, const std::vector<double>& values);
-  // Sets a metric that is a strictly monotonic function of metric `from`, e.g. a rate from a time.
-  // Median and spread are fn of those of `from`.
+  // Sets a metric that is a strictly monotonic function `fn` of metric `from`, e.g. a rate from a
+  // time. Its median and spread are `fn` of the median and spread of `from`.
   template <typename Fn>
   void derive(const MetricInfo& metric, const MetricInfo& from, Fn&& fn) {
     set(metric, fn(metrics.at(from.name).value));
     derive_spread(metric, from, fn);
   }
-  // Like summarize_timed(), but keeps the samples. Without samples the metric is left out.
+  // Like summarize_timed(), but stores `samples`, too. If they are empty, sets no metric.
   void sample(const MetricInfo& metric, const std::vector<double>& samples);
 
  private:
@@ -191,26 +194,28 @@ class Kind {
   virtual ~Kind() = default;
   // Sets the function that measure() calls with progress messages, between timed pieces of work.
   void tell_by(std::function<void(const std::string& doing)> tell) { tell_ = std::move(tell); }
-  // Returns why this program cannot run a method it knows, with the remedy; "" if it can.
+  // Returns why this program cannot run a method although it knows the method's name, with the
+  // remedy; "" if it can.
   [[nodiscard]] virtual std::string missing(const MethodChoice& method) const {
     (void)method;
     return "";
   }
-  // Throws Error if the group can never run on any machine (a shape beyond the model, a file that
-  // cannot be read); several problems become one ProblemsError. Called for every group before the
-  // first is measured, so it must not load weights. The caller adds the group's label.
+  // Throws Error if the group cannot run on any machine, for example because of a prompt longer
+  // than the model's positions or a file that cannot be read. Several problems become one
+  // ProblemsError. Called for every group before the first is measured, so it must not load
+  // weights. The caller adds the group's label to errors.
   virtual void check(const Group& group) = 0;
-  // Called for groups that passed check(). Groups that need more memory than is available are
-  // skipped.
+  // Returns the memory that a group needs; the group has passed check(). The caller skips groups
+  // that need more memory than is available.
   [[nodiscard]] virtual MemoryNeed memory_need(const Group& group) = 0;
   // Returns one measurement per method of the group. `machine` has the machine's measured limits.
-  // Throws Interrupted if `stop` was raised; the group in progress is abandoned.
+  // Throws Interrupted if `stop` is set; the group's measurements so far are then lost.
   virtual std::vector<Measurement> measure(const Group& group, const Machine& machine,
                                            const std::atomic<bool>& stop) = 0;
   // Like measure(), for several groups: repetition r of each group comes before repetition r + 1 of
   // any group, so that a slow moment of the machine affects a whole curve. All groups are set up at
-  // once and take their memory together. A kind that does not interleave measures them one after
-  // another.
+  // the same time, so they need the sum of their memory. This default, for kinds that do not
+  // interleave, measures the groups one after another.
   virtual std::vector<std::vector<Measurement>> measure_in_turn(
       std::span<const Group* const> groups, const Machine& machine, const std::atomic<bool>& stop) {
     std::vector<std::vector<Measurement>> all;
@@ -219,8 +224,8 @@ class Kind {
   }
 
  protected:
-  // Passes on a progress message, such as "san: 40 texts computed". Must not be called within timed
-  // work.
+  // Passes a progress message, such as "san: 40 texts computed", to the function of tell_by(). Must
+  // not be called within timed work.
   void tell(const std::string& doing) const {
     if (tell_) tell_(doing);
   }

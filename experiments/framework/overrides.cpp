@@ -29,7 +29,7 @@ Value value_of(const std::string& text, const std::string& assignment) {
   return parse_json(text, "--set \"" + assignment + "\"");
 }
 
-// True for keys whose value is a list, whether or not the file has them.
+// True if the value of the key at `path` is always a list, even if the file does not have the key.
 bool is_list_key(const std::vector<std::string>& path) {
   constexpr std::array kLists = {"models", "dtypes", "methods", "series", "metrics"};
   if (path.size() == 1) return std::find(kLists.begin(), kLists.end(), path[0]) != kLists.end();
@@ -55,8 +55,8 @@ Values list_of(const std::string& text, const std::string& assignment) {
   return list;
 }
 
-// Replaces settings as a JSON merge patch does (RFC 7396): null removes a field, fields are merged
-// into fields, and any other value replaces the old one.
+// Applies `patch` to `fields` as a JSON merge patch (RFC 7396): null removes a field, an object is
+// merged into an object, and any other value replaces the old value.
 void merge(Fields& fields, const Fields& patch) {
   for (const auto& [name, value] : patch) {
     if (value.is_null()) {

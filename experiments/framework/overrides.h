@@ -11,14 +11,14 @@ namespace reprise::experiments {
 // Returns "smoke", "desk", "paper".
 const std::vector<std::string>& scale_names();
 
-// The models and data sets that an experiment reads. kNamed: those that its scale names. kStandIn:
-// the replacements in the scale's "stand_in", for machines without the named ones.
+// Which models and data sets an experiment reads. kNamed: the models and data sets that its scale
+// names. kStandIn: their replacements in the scale's "stand_in", for machines that lack the former.
 enum class Inputs { kNamed, kStandIn };
 
 // Returns the file without "scales" and with the overrides of `scale` applied: objects merge key by
-// key, null removes a key, everything else is replaced. kStandIn then applies the scale's
-// "stand_in" in the same way. Throws Error for an unknown scale, here or in the file, and for a
-// "stand_in" without a "note", because figures must say what stands in.
+// key, null removes a key, any other value replaces the old value. kStandIn then applies the
+// scale's "stand_in" in the same way. Throws Error if `scale` or a scale in the file is unknown,
+// and for a "stand_in" without a "note", because figures must say what was replaced.
 Value with_scale(const Value& file, const std::string& scale, const std::string& source,
                  Inputs inputs = Inputs::kNamed);
 

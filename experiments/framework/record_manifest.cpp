@@ -13,7 +13,7 @@ namespace {
 
 using results::Record;
 
-// Returns the distinct values in order of occurrence.
+// Returns the distinct values of a setting in the order in which the records have them.
 Values values_of(const std::vector<Record>& records, const std::string& setting) {
   Values values;
   for (const Record& record : records)
@@ -23,7 +23,7 @@ Values values_of(const std::vector<Record>& records, const std::string& setting)
   return values;
 }
 
-// Returns the axis with the most values, preferring numbers to words.
+// Returns the axis with the most values; an axis of numbers is preferred to an axis of words.
 const Axis& swept_axis(const Experiment& experiment) {
   size_t best = 0;
   const auto rank = [&](size_t a) {

@@ -33,8 +33,8 @@ struct KnownMachine {
   }
 };
 
-// The limits measured by the run that made the folder are reused, unless the folder was moved to
-// another machine.
+// Returns the machine of an earlier run from the file `path`, or else measures it. It is also
+// measured if the folder was moved here from another machine.
 Machine machine_of(const RunOptions& options, const std::filesystem::path& path,
                    const Fields& facts, RunObserver& observer) {
   if (std::filesystem::exists(path)) {
@@ -66,7 +66,7 @@ results::Manifest with_identity(results::Manifest manifest, const RunOptions& op
   return manifest;
 }
 
-// Returns the subset of `sources` that the group reads.
+// Returns the fingerprints in `sources` of those files that the group reads.
 Fields sources_of_group(const Fields& sources, const Group& group) {
   Fields own;
   if (const Value& model = field_of(field_of(sources, "models"), group.model.model);
@@ -102,8 +102,8 @@ class Run {
     while (!todo.empty() && !is_stopped()) {
       std::vector<size_t> elsewhere = measure_free(todo);
       tell_of_other_ranks();
-      // Other processes are measuring the remaining groups. They will finish; a group becomes free
-      // if its process dies.
+      // Other processes are measuring all remaining groups. A group becomes free if its process
+      // dies.
       if (elsewhere.size() == todo.size()) wait_a_little();
       todo = std::move(elsewhere);
     }
@@ -193,9 +193,10 @@ class Run {
     return rest;
   }
 
-  // Returns group todo[i], which is claimed, and the groups to measure in turn with it, which this
-  // call claims: the groups after it with the same dtype, as many as fit into half the memory
-  // together. Ranks claim groups dynamically and take one at a time.
+  // Returns group todo[i], which is claimed already, and the groups to measure in turn with it,
+  // which this call claims. These are groups behind it with the same dtype, as many as fit into
+  // half the memory together with it. Ranks, which claim groups dynamically, take one group at a
+  // time.
   [[nodiscard]] std::vector<size_t> in_turn_with(const std::vector<size_t>& todo, size_t i) {
     constexpr size_t kMost = 16;
     std::vector<size_t> turns = {todo[i]};
@@ -215,7 +216,7 @@ class Run {
     return turns;
   }
 
-  // Returns false if the groups were abandoned.
+  // Measures the groups in turn and writes their records. Returns false if it was interrupted.
   bool measure(const std::vector<size_t>& turns) {
     const Group& group = groups_[turns.front()];
     if (!machine_)

@@ -1,5 +1,6 @@
-// Runs an experiment, or one process's part of it: plans its points, skips those that the folder
-// already holds, measures the rest, and writes each group before the next begins.
+// Runs an experiment, or the part of it that this process measures. Skips points whose records are
+// in the results folder already, measures the other points, and writes each group's records before
+// the next group begins.
 #pragma once
 
 #include <atomic>
@@ -19,20 +20,21 @@ namespace reprise::experiments {
 
 struct RunOptions {
   std::filesystem::path out;
-  bool fresh = false;  // set older results aside instead of continuing them
-  // Continue results of other code, machines or weights, and mark them as mixed.
+  bool fresh = false;  // moves older results out of the way instead of continuing them
+  // True: continues results even if code, machine or weights were different, and marks the results
+  // as mixed.
   bool mix = false;
   RunSettings settings;
   std::function<Machine()> measure_machine;  // called once per folder and machine
   // Fingerprints of the input files, in the form of results::identity_fields().
   Fields sources;
   Shard shard;  // this process's part
-  // Returns the memory that points may take; called once before the first. 0: unknown, so all are
-  // tried.
+  // Returns the bytes of memory that points may take; called once, before the first point. 0: not
+  // known, so no point is skipped.
   std::function<int64_t()> available_bytes = reprise::available_bytes;
 };
 
-// The reason why a group is skipped: it needs more memory than is available.
+// Describes why a group is skipped: it needs more memory than is available.
 struct MemoryLack {
   double need_bytes = 0, available_bytes = 0;
   std::string of_what;
@@ -40,25 +42,27 @@ struct MemoryLack {
   [[nodiscard]] std::string text() const;  // e.g. "needs 3.10 GiB (...), 2.00 GiB are available"
 };
 
-// Receives the events of a run in order; this one ignores them. Counts are numbers of points.
+// Receives the events of a run in order. The functions of this base class do nothing. Counts are
+// numbers of points.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  // `points` and `present` count this process's part. `torn_bytes`: bytes dropped from the end of
-  // its file because a write had been interrupted.
+  // `points` and `present` count the points of this process's part, and among them those already
+  // measured. `torn_bytes`: bytes dropped from the end of this process's file of records, because
+  // an earlier write was interrupted.
   virtual void planned(int64_t /*points*/, int64_t /*present*/, int64_t /*torn_bytes*/) {}
   virtual void machine_wanted() {}
   virtual void started(const Group& /*group*/) {}
   // See Kind::tell_by().
   virtual void doing(const std::string& /*what*/) {}
-  // A group was measured: by this process, or, if this process is a rank, by any rank.
+  // A group was measured by this process, or, if this process is one of several ranks, by any rank.
   virtual void finished(const Group& /*group*/, const std::vector<results::Record>& /*records*/) {}
   virtual void skipped(const Group& /*group*/, const MemoryLack& /*lack*/) {}
 };
 
 struct RunOutcome {
-  // Records of the plan, in the order of the plan, including those of earlier runs and other
-  // processes.
+  // Records of the plan's points, in the order of the plan. Includes records of earlier runs and of
+  // other processes.
   std::vector<results::Record> records;
   // Points that did not fit into memory, here or in another process, and that no process has
   // measured.
@@ -78,10 +82,10 @@ struct RunOutcome {
 void leave_out_missing(Experiment& experiment, const Kind& kind);
 
 // Runs the experiment by its plan. A group that does not fit into memory is skipped and listed; a
-// later run may measure it. One of several processes returns when its part is done and no other
-// process holds a group that it might have to take over. Throws Error if a group cannot run on any
-// machine or the folder cannot be used; results so far are on disk, and the same command continues
-// from there.
+// later run may measure it. If there are several processes, returns when this process's part is
+// done and no other process works on a group that this process might have to take over. Throws
+// Error if a group cannot run on any machine or the folder cannot be used. Results written before
+// remain, and the same command continues from them.
 RunOutcome run_experiment(const Experiment& experiment, const Plan& plan, const RunOptions& options,
                           Kind& kind, RunObserver& observer, const std::atomic<bool>& stop);
 

@@ -23,7 +23,8 @@ struct Shard {
   // True if this process reports the results. Every shard reports the results that it finds. Of
   // several ranks only the first reports, after it has waited for the others.
   [[nodiscard]] bool tells_results() const { return !is_dynamic || index == 0; }
-  // Name of this process's files in the results folder: "", "2of4", "rank2of4".
+  // The part of the names of this process's files in the results folder that tells them from other
+  // processes' files: "" for the whole experiment, "2of4" for a shard, "rank2of4" for a rank.
   [[nodiscard]] std::string writer() const;
   // For messages: "shard 2/4", "rank 1 of 4".
   [[nodiscard]] std::string text() const;
@@ -32,10 +33,10 @@ struct Shard {
 // Parses e.g. "2/4", the second of four. Throws Error naming the accepted form.
 Shard parse_shard(const std::string& text);
 
-// Returns the part of a process that mpirun or srun started as a rank, from the environment
-// variables of Open MPI, MPICH and its derivatives, or Slurm; the whole experiment if there is one
-// rank or none. Throws Error for values that are not a rank. `variable` is std::getenv, or a
-// made-up environment in tests; it returns null for unset variables.
+// Returns the part of a process that mpirun or srun started as a rank. Reads the environment
+// variables of Open MPI, MPICH and its derivatives, or Slurm. Returns the whole experiment if there
+// is one rank or none. Throws Error for values that are not a rank. `variable` is std::getenv, or
+// in tests a made-up environment; it returns null for unset variables.
 Shard shard_of_rank(const std::function<const char*(const char*)>& variable);
 
 }  // namespace reprise::experiments

@@ -9,7 +9,8 @@ inline constexpr int64_t kMostTokens = int64_t{1} << 20;     // upper bound for 
 inline constexpr int64_t kMostNewTokens = int64_t{1} << 16;  // upper bound for a sequence
 inline constexpr int64_t kMostSequences = int64_t{1} << 12;  // upper bound for a batch
 
-// The prompts of a group. A kind's struct derives from it and shows the fields in its own order.
+// The axes of a group's prompts. The axes of a kind derive from this struct, and visit its fields
+// in an order of their own.
 struct PromptAxes {
   int64_t prompt_tokens = 128;
   int64_t shared_tokens = 0;  // first tokens, which all prompts have in common
@@ -35,8 +36,8 @@ struct StepAxes {
   }
 };
 
-// The requests of a group. Kinds differ in the default and the range of new_tokens, so each kind's
-// struct shows new_tokens itself.
+// The axes of a group's requests. The default and the range of new_tokens differ between kinds, so
+// each kind visits new_tokens itself.
 struct RequestAxes : PromptAxes, StepAxes {
   int64_t new_tokens = 1;
   int64_t modules = 1;  // pieces that the shared tokens are cut into; only "ttft" has this axis
@@ -51,7 +52,7 @@ inline const MetricInfo kKvMb = {"kv_mb", "MB", "peak of keys and values held"};
 inline const MetricInfo kReusedTokens = {
     "reused_tokens", "tokens",
     "prompt tokens whose keys and values were there already, where the method counts them"};
-// Set in every record of the kinds that run requests, beside the metrics that the kind lists.
+// Set in every record of the kinds that run requests, in addition to the metrics in KindInfo.
 inline const MetricInfo kPromptTokensTotal = {"prompt_tokens_total", "tokens",
                                               "prompt tokens of all requests"};
 

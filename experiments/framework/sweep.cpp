@@ -17,8 +17,9 @@ Fields fields_of(const Workload& workload) {
   return fields;
 }
 
-// The seeds that enter the ids of points. Seeds of arrivals and order were added after the first
-// records, so they are left out at their defaults: older ids stay valid.
+// The seeds that enter the ids of points. The seeds of arrivals and order were added after the
+// first records had been written. They are left out if they have their defaults, so that older ids
+// stay valid.
 std::map<std::string, int64_t> named_seeds(const Seeds& seeds) {
   const auto number = [](uint64_t seed) { return static_cast<int64_t>(seed); };
   std::map<std::string, int64_t> named = {{"prompts", number(seeds.prompts)},
@@ -66,7 +67,7 @@ Fields shared_settings(const Group& group, const RunSettings& settings) {
   return fields;
 }
 
-// Returns the model and the axes that have several values, with the group's values.
+// Returns the group's model and dtype, and its values of the axes that have several values.
 std::string label_of(const Group& group, const Experiment& experiment) {
   std::string label = group.model.model + (group.model.model.empty() ? "" : " ");
   label += name_of(group.dtype);
@@ -81,7 +82,8 @@ std::string label_of(const Group& group, const Experiment& experiment) {
 void add_points(Group& group, const Experiment& experiment, const RunSettings& settings) {
   group.methods = experiment.methods;
   Fields requested = shared_settings(group, settings);
-  // If no model has a weight format, it is left out: older points keep their ids and columns.
+  // The weight format is left out if no model has one, so that older points keep their ids and
+  // columns.
   if (std::any_of(experiment.models.begin(), experiment.models.end(),
                   [](const ModelChoice& model) { return model.weight_format.has_value(); }))
     requested["weight_format"] = weight_format_name(group.model);
@@ -110,7 +112,8 @@ std::vector<std::vector<AxisValue>> axis_values_in(const AxisValues& one_case,
   return values;
 }
 
-// Advances `at` to the next combination, the last axis fastest; false after the last.
+// Advances `at` to the next combination; the last axis changes fastest. Returns false after the
+// last combination.
 bool advance(std::vector<size_t>& at, const std::vector<std::vector<AxisValue>>& values) {
   for (size_t a = at.size(); a-- > 0;) {
     if (++at[a] < values[a].size()) return true;

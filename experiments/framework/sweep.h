@@ -1,5 +1,5 @@
-// Expands an experiment into its points: every combination once, in an order that loads each model
-// once, with ids that are stable between runs.
+// Expands an experiment into its points: every combination of its values once, in an order in which
+// each model is loaded once, with ids that are the same in every run.
 #pragma once
 
 #include <string>
@@ -20,13 +20,14 @@ struct RunSettings {
 };
 
 inline constexpr int64_t kMostPoints = results::kMostPlannedPoints;
-// Returns the groups, nested with models outermost, then dtypes, cases, and the kind's axes in
-// their order; methods are the points of a group. Throws Error for more than kMostPoints points.
+// Returns the groups. The loops over values are nested: models outermost, then dtypes, cases, and
+// the kind's axes in their order. Methods are the points of a group. Throws Error for more than
+// kMostPoints points.
 std::vector<Group> expand(const Experiment& experiment, const RunSettings& settings);
 
-// Returns the manifest of a results folder without the identity (see results/manifest.h). The hash
-// covers the settings and the measured metrics with is_on_request, but not the title, the note,
-// other metrics or the figures.
+// Returns the manifest of a results folder without the identity (see results/manifest.h). Its hash
+// covers the settings and those measured metrics that have is_on_request. It does not cover the
+// title, the note, other metrics or the figures.
 results::Manifest manifest(const Experiment& experiment, const RunSettings& settings,
                            const std::vector<Group>& groups);
 

@@ -1,4 +1,4 @@
-// Repeats timed work if other programs took its core, and records the processor time of each
+// Repeats timed work if other programs took its cores, and records the processor time of each
 // sample.
 #pragma once
 
@@ -14,20 +14,21 @@
 
 namespace reprise::experiments {
 
-// The samples of one method at one point of a sweep.
+// Takes the samples of one point: of one method with one combination of settings.
 class Undisturbed {
  public:
-  // Allows `samples` repeats in total and kMostTries calls for a sample, so that a point takes at
-  // most about twice as long on a busy machine as on an idle one. Further repeats, of short work,
-  // may take kShortBudgetMs in total. `context` has the threads that work() runs on. With 0 samples
-  // nothing is repeated.
+  // Allows `samples` repeats in total, and at most kMostTries calls for one sample. So a point
+  // takes at most about twice as long on a busy machine as on an idle one. Short work may be
+  // repeated more often, for kShortBudgetMs in total. If `samples` is 0, nothing is repeated.
+  // `context` has the threads that work() runs on.
   explicit Undisturbed(int64_t samples = 0, const Context& context = {.threads = 1})
       : retakes_left_(samples),
         short_left_ms_(samples > 0 ? kShortBudgetMs : 0),
         context_(context) {}
 
-  // Calls prepare() and work() until work() keeps its core or may not be repeated. Returns the
-  // result of the call that lost the least; the other calls are dropped and counted.
+  // Calls prepare() and work() until work() keeps its cores, or until no repeat is allowed. Returns
+  // the result of the call of work() that lost the least. Counts the other calls and drops their
+  // results.
   template <typename Prepare, typename Work>
   auto take(Prepare&& prepare, Work&& work) {
     using Result = decltype(work());
@@ -35,7 +36,7 @@ class Undisturbed {
     CoreUse best_use;
     for (int tries = 1;; ++tries) {
       prepare();
-      // A rest lets the threads fall asleep, so they are woken before each further try.
+      // The rest before a further try lets the threads fall asleep, so they are woken first.
       if (tries > 1) (void)wake_threads(context_);
       const CoreUse begin = core_use_now();
       Result result = work();
@@ -55,23 +56,24 @@ class Undisturbed {
   [[nodiscard]] int64_t disturbed() const;  // samples kept although they lost their core
   [[nodiscard]] int64_t retaken() const { return retaken_; }
 
-  // Adds the core use of each sample to `out`. Must be called first: samples that are added
-  // afterwards are marked if results::disturbed_mark() returns a mark.
+  // Adds the core use of each sample to `out`, and sets out.disturbed to results::disturbed_mark().
+  // Must be called before samples are added to `out`, so that they get this mark.
   void add_to(Measurement& out) const;
-  // For a metric of `out` that compares pairs of a sample of this object and one of `other`: marks
-  // it as disturbed if samples of the pairs were.
+  // For a metric of `out` that compares each sample of this object with the sample of `other` from
+  // the same repetition: marks the metric as disturbed if samples of these pairs were disturbed.
   void mark_comparison(const Undisturbed& other, const MetricInfo& metric, Measurement& out) const;
 
-  static constexpr int kMostTries = 3;  // calls of work() for one sample, short repeats not counted
+  static constexpr int kMostTries = 3;  // calls of work() for one sample, without short repeats
   static constexpr double kShortBudgetMs = 500;
-  // Two scheduler ticks of most systems. A rested thread gets a core at once and keeps it longer.
+  // Pause before a repeat: two scheduler ticks of most systems. A thread that has slept gets a core
+  // at once and keeps it longer.
   static constexpr std::chrono::milliseconds kRest{8};
 
  private:
   static double lost_share(const CoreUse& use) {
     return use.wall_ms > 0 ? use.lost_ms() / use.wall_ms : 0;
   }
-  // True if the work may be repeated. Then reduces the remaining budget by the repeat.
+  // Returns true if the work may be repeated, and then takes the repeat off the remaining budget.
   bool may_retake(const CoreUse& use, int tries);
   static void rest();
 

@@ -14,22 +14,21 @@ namespace reprise::experiments {
 // All kinds in the order `reprise list` shows them.
 const std::vector<KindInfo>& known_kinds();
 
-// All names that an experiment file may use: the kinds, and the methods and workloads of their
-// registries.
+// All names that an experiment file may use: names of kinds, of registered methods and of
+// registered workloads.
 Vocabulary known_vocabulary();
 
 // One cell of the matrix of methods and the places where they run.
 struct MethodCell {
-  std::string method;   // one of the registry
-  std::string place;    // a kind that takes methods of the registry, or a command
+  std::string method;   // name of a registered method
+  std::string place;    // name of a kind that takes registered methods, or of a command
   std::string refusal;  // reason why the method does not run there; "" if it does
 };
-// Returns the cells of all methods, method by method. The error for an experiment file that lists
-// the method gives the kind's refusal as its reason; the error for --method gives the command's.
+// Returns the cells of all methods, method by method. An error about a method gives MethodCell's
+// `refusal` as its reason: the kind's for an experiment file, the command's for --method.
 [[nodiscard]] std::vector<MethodCell> method_matrix();
 
-// For figures: {method: [color, marker]} of all methods with their own look, including the kinds'
-// own methods.
+// For figures: {name: [color, marker]} of all methods, and all series of kinds, that define a look.
 [[nodiscard]] Fields method_looks();
 
 // A kind that measures on this machine. `name` is one of known_kinds() (CHECK).

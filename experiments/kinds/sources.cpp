@@ -85,7 +85,7 @@ Value file_source(const fs::path& path) {
   return Fields{{"bytes", facts.st_size}, {"modified", facts.st_mtime}};
 }
 
-// True for data files; a readme is none.
+// True if the file's name is that of a data file, and not of a readme.
 bool is_data(const fs::path& file) {
   const std::string name = file.filename(), end = file.extension();
   for (const char* known : {".json", ".jsonl", ".tsv", ".csv"})
@@ -125,8 +125,8 @@ Fields workload_sources(const Workload& workload) {
   return sources;
 }
 
-// The data sets below the workload's folder that an axis of the experiment goes through; none
-// without such an axis.
+// Names of the data sets below the workload's folder that are values of an axis of the experiment;
+// empty if there is no such axis.
 std::vector<std::string> sets_of(const Experiment& experiment) {
   std::vector<std::string> sets;
   for (size_t a = 0; a < experiment.axis_values.size(); ++a)

@@ -10,14 +10,13 @@
 namespace reprise::experiments {
 
 // Returns the fingerprints in the form of results::identity_fields(). Small files and the JSON
-// files and tables of a data folder are hashed whole, weights by samples
-// (model::Coverage::kSamples); a data file above 8 MiB is identified by its size and modification
-// time. Absent files are left out, and files that cannot be read are "unreadable"; loading them
-// reports why.
+// files and tables of a data folder are hashed whole; of weights, samples are hashed
+// (model::Coverage::kSamples). A data file above 8 MiB is identified by its size and modification
+// time. Absent files are left out. A file that cannot be read has the fingerprint "unreadable".
 [[nodiscard]] Fields sources_of(const Experiment& experiment);
 
-// Names of the models with trained weights and of the data sets that the experiment reads and that
-// are not on this machine, as the experiment writes them.
+// Names of the experiment's models with trained weights and of its data sets that are not on this
+// machine. The names are as the experiment file writes them.
 [[nodiscard]] std::vector<std::string> missing_inputs(const Experiment& experiment);
 
 }  // namespace reprise::experiments

@@ -6,7 +6,7 @@
 namespace reprise::experiments::serving {
 namespace {
 
-// True if `over` or fewer requests beyond the bound are too few to be chance.
+// True if `over` of `requests` requests beyond the bound are so few that it cannot be chance.
 bool is_enough(const EarlyStopping& rule, int64_t over, int64_t requests) {
   const double within = rule.percentile - rule.tolerance;
   REPRISE_CHECK(within > 0 && within < 1, "percentile {} less tolerance {}", rule.percentile,

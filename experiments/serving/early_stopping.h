@@ -1,12 +1,12 @@
 // Decides whether there are enough requests to bound a percentile, by MLPerf LoadGen's rule.
 //
-// If each request exceeds a latency bound with probability 1 - p, at most t of n exceed it with
-// probability P(t, n, p) = P(Binomial(n, 1 - p) <= t). If P(t, n, percentile - tolerance) is at
-// most 1 - confidence, so few cannot be chance, and the percentile meets the bound. [MLPerf
-// Inference rules, appendix on early stopping]
+// If each request exceeds a latency bound with probability 1 - p, at most t of n requests exceed it
+// with probability P(t, n, p) = P(Binomial(n, 1 - p) <= t). If t requests exceed the bound and
+// P(t, n, percentile - tolerance) is at most 1 - confidence, t is too small to be chance: the
+// percentile meets the bound. [MLPerf Inference rules, appendix on early stopping]
 //
-// As in LoadGen, requests count as independent. Requests of a queue are not, so the true confidence
-// is lower.
+// As in LoadGen, requests count as independent. Requests that wait in one queue are not
+// independent, so the true confidence is lower.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,24 @@ struct EarlyStopping {
   double tolerance = 0;
   double confidence = 0.99;  // between 0 and 1 (CHECK)
 
-  // The largest number t of n requests that may exceed the bound. -1: n is too small even for t =
-  // 0. LoadGen discards t - 1 latencies and reports the largest remaining one as its estimate.
+  // The largest number t of `requests` requests that may exceed the bound; -1: there are too few
+  // requests even for t = 0. LoadGen discards the t - 1 largest latencies and reports the largest
+  // remaining latency as its estimate.
   [[nodiscard]] int64_t overlatency_allowed(int64_t requests) const;
-  // The smallest n for which t is `over`. With the defaults: 459 for over = 0, 662 for over = 1.
+  // The smallest number of requests for which overlatency_allowed() is `over`. With the default
+  // parameters it is 459 for over = 0 and 662 for over = 1.
   [[nodiscard]] int64_t least_requests(int64_t over) const;
 };
 
 enum class SloOutcome : uint8_t { kNone, kMet, kMissed, kUndecided };
 [[nodiscard]] std::string name_of(SloOutcome outcome);
 
-// kMet: few enough of `requests` exceed the bound (over <= overlatency_allowed()). kMissed: so many
-// exceed it that this would be as unlikely if the bound were met: P(Binomial(n, 1 - percentile) >=
-// over) <= 1 - confidence. Otherwise kUndecided. 0 <= over <= requests (CHECK).
+// Decides whether the percentile meets the bound if `over` of n = `requests` requests exceed it.
+//   kMet        over <= overlatency_allowed(n)
+//   kMissed     P(Binomial(n, 1 - percentile) >= over) <= 1 - confidence: so many are as unlikely
+//               if the percentile meets the bound
+//   kUndecided  otherwise
+// 0 <= over <= requests (CHECK).
 [[nodiscard]] SloOutcome decide(const EarlyStopping& rule, int64_t requests, int64_t over);
 
 }  // namespace reprise::experiments::serving

@@ -11,8 +11,8 @@
 namespace reprise::experiments::serving {
 namespace {
 
-// Longest time that a target may wait in one call. A user's Ctrl-C and the end of most_drain_s are
-// noticed within this time.
+// Longest time in seconds that one call of Target::advance() may wait. Ctrl-C and the end of
+// most_drain_s are noticed within this time.
 constexpr double kMostWait_s = 0.1;
 
 class Driver {
@@ -61,8 +61,8 @@ class Driver {
 
   void send_what_is_due() {
     while (const std::optional<SendOrder::Due> due = next()) {
-      // Compared with the clock itself: a target that advances to exactly this moment has reached
-      // it.
+      // The due time is added to start_s_, as in the call of advance(), so that rounding cannot
+      // make it later than a clock that has advanced exactly to it.
       if (start_s_ + due->time_s > clock_.now_s()) return;
       draw_next();
       send(due->index, is_closed() ? std::max(due->time_s, turn_s(due->index)) : due->time_s);
@@ -116,7 +116,7 @@ class Driver {
     for (const int64_t successor : order_.successors(index)) draw(successor);
   }
 
-  // Time of the next look, by the clock.
+  // Time, by the clock, at which the driver looks again whether a request is due.
   [[nodiscard]] double next_look_s() const {
     const double most = clock_.now_s() + kMostWait_s;
     const std::optional<SendOrder::Due> due = next();
@@ -182,7 +182,7 @@ class Driver {
     if (width_.observe(entry, now_s())) is_enough_ = true;
   }
 
-  // Stops the run if continuing makes no sense.
+  // Gives the run up if its queue only grows, or most_drain_s after its last request was sent.
   void judge_queue() {
     const double now = now_s();
     if (!is_closed() && has_more()) {

@@ -26,19 +26,19 @@ struct DriveOptions {
 
 struct DriveResult {
   RequestLog log;  // log of the requests that were sent
-  // Number of earlier answers inside the prompts of sessions. own: replaced by the server's answer.
-  // invented: left as the source has them, because the server did not report its tokens, had
-  // failed, or was asked for fewer tokens.
+  // Numbers of earlier answers inside the prompts of sessions. own_answers: replaced by the
+  // server's own answer. invented_answers: left as the source has them, because the server did not
+  // report the tokens of its answer, had failed, or was asked for fewer tokens.
   int64_t own_answers = 0, invented_answers = 0;
   std::string stop_reason;             // reason why the run was given up; "": it ran to its end
   std::vector<WidthStop::Look> looks;  // looks of the width rule
 };
 
-// Drives requests 0, 1, ..., schedule.intended_s.size() - 1 as run() describes, or fewer if the
-// width rule is met before. `draw` makes each request before it is due, so that drawing makes none
-// late. In sessions the answers within a prompt are then replaced by the server's own. Time 0 of
-// the log is the moment when the first request has been drawn. Throws Interrupted when `stop` is
-// set, after all running requests are cancelled.
+// Sends requests 0, 1, ..., schedule.intended_s.size() - 1 as run() describes, or fewer if the
+// width rule is met before. Calls `draw` for each request before the request is due, so that
+// drawing does not make it late. In sessions the answers within a drawn prompt are then replaced by
+// the server's own answers. Time 0 of the log is the moment when the first request has been drawn.
+// When `stop` is set, cancels all running requests and throws Interrupted.
 [[nodiscard]] DriveResult drive(Target& target,
                                 const std::function<workloads::ServingRequest(int64_t)>& draw,
                                 const workloads::ArrivalSchedule& schedule,

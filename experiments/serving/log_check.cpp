@@ -8,7 +8,8 @@
 namespace reprise::experiments::serving {
 namespace {
 
-// Clocks that count nanoseconds in 64 bits and seconds in doubles differ by less than this.
+// Tolerance in seconds: a clock's nanoseconds in 64 bits and its seconds in a double differ by
+// less.
 constexpr double kRounding_s = 1e-6;
 
 template <typename... Args>

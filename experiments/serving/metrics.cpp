@@ -18,7 +18,7 @@ namespace {
 // Samples of served requests, in the order of their numbers.
 struct Samples {
   std::vector<double> ttft_ms, tpot_ms, itl_ms, e2e_ms, normalised_s, queue_ms;
-  // Tokens that came at one time were sent in one event. Empty and 0 if no event has several.
+  // Tokens with equal times were sent in one event. Empty and 0 if no event has several tokens.
   std::vector<double> event_gap_ms;
   double tokens_per_event = 0;
 };
@@ -61,7 +61,7 @@ Samples samples_of(const RequestLog& log) {
 struct Totals {
   int64_t ended = 0, served = 0, errors = 0, within_slo = 0, preemptions = 0;
   int64_t prompt_tokens = 0, output_tokens = 0, reasoning_tokens = 0;
-  int64_t cached_tokens = 0, told = 0;  // requests whose cached tokens are known
+  int64_t cached_tokens = 0, told = 0;  // told: requests whose number of cached tokens is known
 };
 
 Totals totals_of(const RequestLog& log, const Slo& slo) {
@@ -121,8 +121,8 @@ class Latencies {
   }
 
  private:
-  // The number of resamples that takes about a tenth of a second. With many requests the interval
-  // is narrow anyway.
+  // Returns the number of resamples that takes about a tenth of a second. With many requests this
+  // is a small number, but then the interval is narrow.
   static int64_t resamples_for(double count) {
     constexpr double kDraws = 1e7;
     return static_cast<int64_t>(std::clamp(kDraws / count, 200.0, 1e4));
@@ -193,7 +193,7 @@ void take_steps(const std::vector<StepEntry>& steps, int64_t preemptions, Measur
   out.set(kPreemptions, static_cast<double>(preemptions));
 }
 
-// Adds the rate of the arrivals as drawn.
+// Adds the offered rate: requests over the time of the last intended arrival.
 void take_offered(const RequestLog& log, Measurement& out) {
   double last_s = 0;
   for (const RequestEntry& entry : log.requests) last_s = std::max(last_s, entry.intended_s);

@@ -1,8 +1,9 @@
 // The metrics of a serving run, as functions of its log.
 //
-// Intervals: percentiles have them by order statistics (results/quantile_interval.h),
-// mean_normalised_latency_s by the bootstrap, goodput_share by Wilson. Gaps between tokens have
-// no interval, since gaps of one step are not independent.
+// Confidence intervals come from order statistics (results/quantile_interval.h) for percentiles,
+// from the bootstrap for mean_normalised_latency_s, and from Wilson's formula for goodput_share.
+// Percentiles of gaps between tokens have no interval, since gaps that end in the same step are not
+// independent.
 #pragma once
 
 #include <vector>
@@ -42,7 +43,7 @@ inline const MetricInfo kQueueMs = {
     "queue_ms", "ms", "from the intended arrival until it joined the batch, of engines that tell",
     /*has_percentiles=*/true};
 
-// Rates are per time from the start of the run to the last token.
+// Rates divide by duration_s, the time from the start of the run to the last token.
 inline const MetricInfo kDurationS = {"duration_s", "s", "from the start to the last token"};
 inline const MetricInfo kOfferedRps = {"offered_rps", "1/s",
                                        "requests over the time of the last arrival (open loop)"};
@@ -89,16 +90,17 @@ struct MetricOptions {
   int64_t most_samples = 100000;
 };
 
-// Metrics, samples and the hash of all generated tokens ("answers") of a log that passes
-// check_log(). Values that no engine reported are left out, and latencies too if nothing was
-// served.
+// Returns the metrics, the samples and, in `answers`, the hash of all generated tokens of a log
+// that passes check_log(). Leaves out metrics of values that the server did not report, and
+// latencies if no request was served.
 [[nodiscard]] Measurement measure(const RequestLog& log, const MetricOptions& options);
 
-// Adds or replaces the verdict among the answers, and sets is_valid.
+// Sets the fields of the verdict in out.answers, and the metric is_valid.
 void add_verdict(const Verdict& verdict, Measurement& out);
 
-// measure() for a run. Adds the verdict ({verdict, reasons, slo, ...}) to the answers, and to the
-// resolved settings whether the cache was empty at the start and how long the prefixes took.
+// measure() of the run's log. Adds the verdict ({verdict, reasons, slo, ...}) to the answers. Adds
+// to the resolved settings whether the cache was empty at the start, and the time to compute the
+// prefixes.
 [[nodiscard]] Measurement measure(const RunResult& result, const MetricOptions& options);
 
 }  // namespace reprise::experiments::serving

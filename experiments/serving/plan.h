@@ -32,14 +32,15 @@ struct TrialRun {
   Measurement measured;
 };
 
-// Implemented beside Kind by a kind whose groups are served.
+// Implemented, in addition to Kind, by a kind whose groups can be sent to a server.
 class PlansServing {
  public:
   virtual ~PlansServing() = default;
-  // The plan of a group that passed check(), its prompts salted.
+  // Returns the plan of a group that has passed check(), with prompts salted by `salt`.
   [[nodiscard]] virtual ServingPlan plan(const Group& group, const workloads::Salt& salt) = 0;
-  // If the group asks for the highest rate that keeps its service level, searches that rate with
-  // runs of plans, each with the next salt of `next_salt`. nullopt: the group asks for one rate.
+  // If the group asks for the highest rate that keeps its service level, searches that rate. Each
+  // trial is a `run` of a plan that is salted by a call of next_salt(). Returns nullopt if the
+  // group asks for one rate.
   [[nodiscard]] virtual std::optional<Measurement> search(
       const Group& /*group*/, const std::function<workloads::Salt()>& /*next_salt*/,
       const std::function<TrialRun(ServingPlan&)>& /*run*/, const std::atomic<bool>& /*stop*/) {

@@ -1,4 +1,5 @@
-// Detects a queue that only grows: during a run, to give the run up, and afterwards, to report it.
+// Detects a queue that only grows. QueueGrowth does so during a run, so that the run can be given
+// up; queue_grew() does so after a run, so that the growth can be reported.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace reprise::experiments::serving {
 struct GrowthRule {
   int64_t window_arrivals = 64;  // arrivals in a window
   int64_t windows = 4;           // growing windows in succession; 0: the rule is off
-  int64_t least_backlog = 256;   // least backlog of the last window; far above the size of a batch
+  int64_t least_backlog = 256;   // minimum of the last window's least backlog; far above a batch
 };
 
 // The backlog is the number of requests that are due and not done.
@@ -35,12 +36,15 @@ class QueueGrowth {
 inline constexpr const char* kQueueGrew =
     "the queue grew to the last arrival: latencies depend on the length of the run";
 
-// Divides the requests, in order of arrival, into four parts of equal size. True if each arrival of
-// the last part met more waiting requests than any of the second part. For 60 Poisson arrivals this
-// is true in 95 % of runs whose rate is twice what the server can sustain, and in 0.2 % of runs at
-// half of what it can sustain (with 20 arrivals: 3 %). The first part, in which the batch fills,
-// does not count. Requests wait until they join the batch, or until they end if the engine does not
-// report when they join. False for fewer than 16 requests.
+// Divides the requests, in order of arrival, into four quarters. Returns true if each arrival of
+// the last quarter met more waiting requests than any arrival of the second quarter; the batch
+// still fills in the first quarter, which does not count. A request waits until it joins the batch,
+// or until it ends if the engine does not report when it joins. Returns false for fewer than 16
+// requests.
+//
+// With 60 Poisson arrivals at twice the rate that the server can sustain, the result is true in
+// 95 % of runs. At half the rate that the server can sustain, it is true in 0.2 % of runs (with 20
+// arrivals: 3 %).
 [[nodiscard]] bool queue_grew(const RequestLog& log);
 
 }  // namespace reprise::experiments::serving

@@ -9,12 +9,12 @@
 
 namespace reprise::experiments::serving {
 
-// Bounds on the prompt tokens that are found in the cache; both ends included.
+// Bounds on the number of prompt tokens that are found in the cache, both ends included.
 struct ReuseBounds {
   int64_t least = 0, most = 0;
 };
 
-// The bounds of a request.
+// Returns the bounds of one request.
 using ReuseOf = std::function<ReuseBounds(const workloads::ServingRequest&)>;
 
 // Sums over the served requests of a log.
@@ -26,7 +26,8 @@ struct Reuse {
   int64_t untold = -1;
 };
 
-// Draws the prompts of served requests again, because the log does not keep them.
+// Sums over the served requests. Draws their prompts from `source` again, because the log does not
+// keep prompts.
 [[nodiscard]] Reuse reuse_of(const RequestLog& log, const workloads::RequestSource& source,
                              const ReuseOf& bounds);
 

@@ -103,7 +103,7 @@ RunResult run(Target& target, const workloads::RequestSource& source,
 std::vector<workloads::ServingRequest> unrelated_requests(const workloads::RequestSource& source,
                                                           int64_t count, int32_t vocab,
                                                           uint64_t seed) {
-  // A random stream apart from those of the source, which are numbered like its requests.
+  // A random stream that no request of the source has, since streams have the requests' numbers.
   constexpr uint64_t kWarmUp = ~uint64_t{0};
   const workloads::RandomTokens tokens({.vocab = vocab, .seed = random_bits(seed, kWarmUp, 0)});
   std::vector<workloads::ServingRequest> requests;

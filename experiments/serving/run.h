@@ -28,22 +28,22 @@ struct RunOptions {
   ValidityRules rules;
   GrowthRule growth;  // used in open loops
   WidthRule width;    // ends the run before the source's last request
-  // Longest time after the last request was sent. When it is over, the remaining requests are
-  // cancelled, and the run is INVALID.
+  // Longest time in seconds that the run goes on after its last request was sent. After that time
+  // the remaining requests are cancelled, and the run is INVALID.
   double most_drain_s = std::numeric_limits<double>::infinity();
-  // The cached tokens that a request should find, from the sharing in its source and the promise of
-  // the method. Empty: not checked. Also not checked if the run was given up.
+  // Bounds on the cached tokens that a request should find, by what the source's prompts share and
+  // what the method promises to reuse. Empty: not checked. A run that was given up is not checked.
   ReuseOf reuse;
   const std::atomic<bool>* stop = nullptr;  // set by the user's interrupt
-  // False: only the times of each request's first and last token are kept and no tokens, so that a
-  // million requests take a few hundred MB. There is no itl_ms then.
+  // False: of each request only the times of the first and last token are kept, and no token ids.
+  // Then a million requests take a few hundred MB, and the metric itl_ms is left out.
   bool keeps_gaps = true;
 };
 
 struct RunResult {
   RequestLog log;  // times from the start of the measurement
   Verdict verdict;
-  bool was_flushed = false;                       // the cache was empty, or held only the prefixes
+  bool was_flushed = false;                       // the cache began empty, except for prefixes
   double prime_s = 0;                             // time to compute the prefixes
   std::string stop_reason;                        // reason why the run was given up; "": it was not
   int64_t own_answers = 0, invented_answers = 0;  // see DriveResult
@@ -53,22 +53,22 @@ struct RunResult {
 };
 
 // Sends request i of the source at schedule.intended_s[i], and waits for the last answer. In a
-// closed loop a request is sent when fewer than schedule.most_in_flight are running; in sessions,
-// when the answer before it has come, with the server's own answers in its prompt. The run is given
-// up if the queue only grows; the log then lacks the requests that were not sent. It also lacks
-// them if the width rule ended the run.
+// closed loop a request is sent when fewer than schedule.most_in_flight requests are running. In
+// sessions a request is sent when the answer before it has come, with the server's own answers in
+// its prompt. The run is given up if the queue only grows. The log lacks requests that were not
+// sent because the run was given up or because the width rule ended it.
 //
-// Throws Error if the log breaks an invariant (log_check.h), if the tokens reused by served
-// requests are outside the sum of their bounds, and if a server with bounds does not report them.
-// Throws Interrupted (framework/kind.h) when `stop` is set. schedule.intended_s must have a time
-// for each request of the source (CHECK).
+// Throws Error if the log breaks an invariant (log_check.h). With options.reuse, also throws Error
+// if the sum of cached tokens over served requests is outside the sum of their bounds, or if the
+// server does not report cached tokens. Throws Interrupted (framework/kind.h) when options.stop is
+// set. schedule.intended_s must have a time for each request of the source (CHECK).
 [[nodiscard]] RunResult run(Target& target, const workloads::RequestSource& source,
                             const workloads::ArrivalSchedule& schedule, const RunOptions& options,
                             const Clock& clock);
 
-// Requests with the lengths of the source's first `count` requests and random tokens below `vocab`.
-// No prompt of the source begins with them, except by chance, so they warm the model but not the
-// cache.
+// Returns requests with the lengths of the source's first `count` requests and random tokens below
+// `vocab`. Except by chance, the source's prompts share no prefix with them, so these requests warm
+// up the model but put nothing into the cache that a run could reuse.
 [[nodiscard]] std::vector<workloads::ServingRequest> unrelated_requests(
     const workloads::RequestSource& source, int64_t count, int32_t vocab, uint64_t seed);
 

@@ -39,7 +39,8 @@ class Search {
   }
 
  private:
-  // Tries rates until one has passed and a higher one has not, or an end of the range is reached.
+  // Tries rates until one rate has passed and a higher rate has not, or until an end of the range
+  // of rates is reached.
   void bracket() {
     double rate = options_.first_rps;
     if (try_rate(rate)) {
@@ -85,7 +86,8 @@ class Search {
 
 namespace {
 
-// True if the queue grew in a run of enough requests: with few, a single burst makes it grow.
+// True if the queue grew in a run of at least kEnough requests. In a shorter run a single burst can
+// make it grow.
 bool is_unstable(const Verdict& verdict) {
   constexpr int64_t kEnough = 60;
   return verdict.queue_grew && verdict.ended >= kEnough;

@@ -1,12 +1,12 @@
 // Searches the highest rate that meets a service level.
 //
-// A rate passes if its run is VALID and so few of its requests miss the service level that the
-// percentile's upper bound lies within it (kMet of decide()). If this is undecided, another trial
-// is added to its counts, up to most_trials. Each trial is decided at the level (1 - confidence) /
-// most_trials, so that repeated looks do not raise the chance of an error. A rate does not pass if
-// it stays undecided, has an INVALID run, or has a run of at least 60 requests whose queue grew to
-// the end. Rates are doubled or halved from first_rps until one passes and a higher one does not,
-// and then bisected (geometric means).
+// A trial is one run at a rate. A rate passes if its trials are VALID and decide() finds that they
+// meet the service level (kMet). If decide() is undecided, another trial's counts are added, up to
+// most_trials trials. Each decision has the level (1 - confidence) / most_trials, so that repeated
+// decisions do not raise the chance of an error. A rate does not pass if it stays undecided, if a
+// run is INVALID, or if a run of at least 60 requests has a queue that grew until the end. Starting
+// at first_rps, rates are doubled or halved until one rate passes and a higher rate does not. Then
+// the range between the two is bisected at geometric means.
 #pragma once
 
 #include <cstdint>
@@ -27,22 +27,23 @@ struct RateTrial {
   std::string invalid_reason;  // "": VALID
 };
 
-// The counts of a run whose rules have the service level. A run that is too small to bound the
-// percentile by itself still counts, because trials are added up.
+// Returns the counts of a run whose rules include the service level. A run that is INVALID only
+// because it has too few requests to bound the percentile still counts, because trials are added
+// up.
 [[nodiscard]] RateTrial trial_of(const Verdict& verdict);
 
 struct SearchOptions {
-  double first_rps = 1;                         // the first rate
-  double least_rps = 1e-3, most_rps = 1e6;      // range of rates, both ends included
-  double resolution = 0.02;                     // end: above_rps <= (1 + resolution) * highest_rps
-  int64_t most_trials = 4;                      // most trials at one rate
+  double first_rps = 1;                     // the first rate
+  double least_rps = 1e-3, most_rps = 1e6;  // range of rates, both ends included
+  double resolution = 0.02;  // the search ends at above_rps <= (1 + resolution) * highest_rps
+  int64_t most_trials = 4;   // most trials at one rate
   double percentile = 0.99, confidence = 0.95;  // for the decision on each rate
 };
 
 struct SearchStep {
   double rate_rps = 0;
   SloOutcome outcome = SloOutcome::kUndecided;
-  RateTrial total;  // sum of its trials
+  RateTrial total;  // sum of the trials at this rate
   int64_t trials = 0;
 };
 

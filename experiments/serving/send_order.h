@@ -12,9 +12,9 @@
 
 namespace reprise::experiments::serving {
 
-// Open and closed loops send requests in their order. In a session a request is sent when all
-// answers that it waits for have come and the pause after them is over. Times are seconds from the
-// start of the run.
+// Open and closed loops send requests in the order of the schedule. In a session a request is sent
+// when all answers that it waits for have come and the pause after them is over. Times are seconds
+// from the start of the run.
 class SendOrder {
  public:
   // `schedule` must outlive this object.
@@ -24,7 +24,8 @@ class SendOrder {
     int64_t index = 0;
     double time_s = 0;
   };
-  // The next request that can be sent without waiting for another to end; nullopt: there is none.
+  // Returns the next request that can be sent without waiting for another request to end; nullopt
+  // if there is none.
   [[nodiscard]] std::optional<Due> next() const;
   // Call when the result of next() is sent.
   void sent(int64_t index);
@@ -42,15 +43,15 @@ class SendOrder {
   struct Turn {
     std::vector<int64_t> successors;
     int64_t head = 0;          // the request that begins its session
-    int64_t session_left = 0;  // of a head: requests of its session that have not ended
-    int64_t waits = 0;         // number of answers it waits for that have not come
+    int64_t session_left = 0;  // if this is a head: requests of its session that have not ended
+    int64_t waits = 0;         // number of answers that must still come before it can be sent
     double answered_s = 0;     // when the last of these answers came
   };
   [[nodiscard]] Turn& turn(int64_t index) { return turns_[static_cast<size_t>(index)]; }
 
   const workloads::ArrivalSchedule& schedule_;
   int64_t sent_ = 0, in_flight_ = 0;
-  // The members below serve sessions alone.
+  // The members below are used only for schedules of sessions.
   std::vector<Turn> turns_;                    // [requests]
   std::vector<int64_t> heads_;                 // requests that begin sessions, in their order
   size_t begun_ = 0;                           // sessions that have begun, in the order of heads_

@@ -45,7 +45,7 @@ std::optional<SteadyState> steady_state(const RequestLog& log) {
   std::vector<double> means = means_of_batches(latencies);
   const double first = means.front();
   for (double& mean : means) mean -= first;  // sums of small numbers are exact enough
-  // Smaller squares are rounding of equal latencies: nobody measures a mean to a millionth.
+  // Squared errors below this are rounding of equal latencies: 10^-6 of the mean, squared.
   const double nothing = 1e-12 * first * first;
   const size_t most_dropped = means.size() / 2;
   // Goes from the last batch backwards and keeps sums over the batches that are not dropped.

@@ -13,16 +13,17 @@ namespace reprise::experiments::serving {
 // these means are dropped, with d <= m / 2 chosen to minimise the squared standard error of the
 // mean of the rest,
 //   sum of (x_i - mean)^2 over i > d, divided by (m - d)^2.
-// If d is m / 2, the mean still moved in the second half, and no steady state was found. In
-// simulations of 100 / 300 / 1000 requests, none was found in 70 / 90 / 99 % of runs whose rate is
-// twice what the server can sustain, and in 10 / 2 / 1 % at four fifths of what it can sustain.
+// If d is m / 2, the mean still moved in the second half, and no steady state was found. Simulated
+// runs at twice the rate that the server can sustain had no steady state in 70 % (100 requests),
+// 90 % (300 requests) or 99 % (1000 requests) of cases. Simulated runs at four fifths of the rate
+// that the server can sustain had none in 10 %, 2 % or 1 % of cases.
 struct SteadyState {
   int64_t from = 0;   // number of requests before the steady state, in order of intended arrival
-  double mean_s = 0;  // mean normalised latency from there on, in seconds per token
+  double mean_s = 0;  // mean normalised latency in the steady state, in seconds per token
   bool is_found = false;
 };
 
-// nullopt: fewer than 100 requests were served.
+// Returns nullopt if fewer than 100 requests were served.
 [[nodiscard]] std::optional<SteadyState> steady_state(const RequestLog& log);
 
 inline constexpr const char* kNoSteadyState =

@@ -40,15 +40,15 @@ class Target {
   // Forgets all cached prompts. Returns false if the target cannot do this. Called only while
   // nothing is running.
   virtual bool flush() = 0;
-  // Announces a prefix, or has it computed in another way; has_work() is true until it is computed.
-  // Throws Error if it cannot be computed, here or in advance().
+  // Announces a prefix, or makes the server compute it in another way. has_work() is true until the
+  // prefix is computed. If it cannot be computed, this function or advance() throws Error.
   virtual void declare_prefix(const workloads::DeclaredPrefix& prefix) = 0;
   // Takes a request without waiting. `id` must not be running. `intended_s` is a time of the run's
   // clock and not in the future.
   virtual void submit(int64_t id, workloads::ServingRequest request, double intended_s) = 0;
-  // Works, or waits for others to work, and adds events to `report`. Returns when there are events,
-  // or at `until_s`. A target that works in this thread may return up to one step later. A target
-  // without work returns at `until_s`.
+  // Works in this thread, or waits for a server that works elsewhere, and adds events to `report`.
+  // Returns when there are events, at latest at `until_s`. A target that works in this thread may
+  // return up to one step later.
   virtual void advance(double until_s, TargetReport& report) = 0;
   [[nodiscard]] virtual bool has_work() const = 0;
   // Cancels everything that is running. advance() reports their ends as kCancelled.

@@ -56,10 +56,10 @@ void TraceWriter::write(Fields event) {
   is_first_ = false;
 }
 
-// A track is a thread.
+// In trace events, a track is a thread of the run's process.
 void TraceWriter::name_track(int64_t track, const std::string& name) {
   write({{"ph", "M"}, {"name", "thread_name"}, {"tid", track}, {"args", Fields{{"name", name}}}});
-  // Else viewers sort by name: request 10 before request 2.
+  // Without an index, viewers sort tracks by name and show request 10 before request 2.
   write({{"ph", "M"},
          {"name", "thread_sort_index"},
          {"tid", track},

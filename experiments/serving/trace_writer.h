@@ -11,17 +11,19 @@
 
 namespace reprise::experiments::serving {
 
-// Each run is a process of the trace. It has a track for each request, with the spans "queued" (to
-// its admission), "prefill" (to its first token), "decode" (to its last) and "preempted" (between
-// the tokens around a preemption), a track with the engine's steps, one with the kernels, and
-// counters of the batch and of the KV cache. Runs follow each other on the time axis.
+// Each run is a process of the trace, and runs follow each other on the time axis. A run has a
+// track with the engine's steps, a track with the kernels, and counters of the batch and of the KV
+// cache. It also has a track for each request, with the spans "queued" (to its admission),
+// "prefill" (to its first token), "decode" (to its last token) and "preempted" (between the tokens
+// before and after a preemption).
 class TraceWriter {
  public:
   // Throws Error naming the path if the file cannot be created.
   explicit TraceWriter(const std::filesystem::path& path);
   // Appends a run. Throws Error with the system's reason, such as a full disk.
   void add(const std::string& name, const RequestLog& log);
-  // Ends the file and gives it its name. Called once, as the last call. Throws as add().
+  // Completes the file and renames it to `path`. Must be called once, as the last call. Throws as
+  // add().
   void finish();
 
  private:
@@ -38,14 +40,14 @@ class TraceWriter {
   AtomicFile file_;
   bool is_first_ = true;
   int64_t run_ = 0;     // number of the run that is being added
-  double start_s_ = 0;  // begin of that run on the time axis
+  double start_s_ = 0;  // start of run `run_` on the time axis
 };
 
-// Implemented beside Kind by a kind that serves requests.
+// Implemented, in addition to Kind, by a kind that serves requests.
 class TracedKind {
  public:
   virtual ~TracedKind() = default;
-  // Runs that end from now on are written to `writer`, which must outlive them.
+  // Makes runs that end after this call be written to `writer`, which must outlive the runs.
   virtual void trace_to(TraceWriter& writer) { writer_ = &writer; }
 
  protected:

@@ -80,7 +80,8 @@ void judge_slo(const Counts& counts, const ValidityRules& rules, Verdict& verdic
                     100 * rule.percentile, rule.least_requests(0)));
 }
 
-// Lists the limits that are below the defaults; with them, VALID means less than in other runs.
+// Lists the rules that are weaker than the defaults. With such rules VALID means less than in other
+// runs.
 std::string lowered_limits(const ValidityRules& rules) {
   const ValidityRules defaults;
   std::vector<std::string> limits;

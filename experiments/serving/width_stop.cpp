@@ -11,7 +11,7 @@
 namespace reprise::experiments::serving {
 namespace {
 
-constexpr double kDoubt = 0.05;  // chance that any look's interval misses the percentile
+constexpr double kDoubt = 0.05;  // largest chance that any look's interval misses the percentile
 constexpr double kMoreRequests = 1.25;
 
 double confidence_of_look(int64_t number) {
@@ -19,7 +19,7 @@ double confidence_of_look(int64_t number) {
   return 1 - kDoubt * 6 / (k * k);
 }
 
-// nullopt: the latency is not known.
+// Returns the latency called `name`; nullopt if the request has none.
 std::optional<double> latency_s(const RequestEntry& entry, const std::string& name) {
   if (entry.outcome != Outcome::kServed) return std::nullopt;
   const Latency latency = latency_of(entry);

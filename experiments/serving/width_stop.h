@@ -12,13 +12,13 @@
 
 namespace reprise::experiments::serving {
 
-// The interval is computed (a look) when 100 served requests have ended, and again whenever a
-// quarter more have. Repeated looks would find a narrow interval by luck, so look k has the
-// confidence 1 - 0.05 * 6 / (pi k)^2: with a probability of at least 95 % the intervals of all
-// looks contain the percentile. When a look is narrow enough, no further requests are sent; the run
-// still waits for running requests and counts them.
+// The interval of the percentile is computed (a look) when 100 served requests have ended, and
+// again each time their number has grown by a quarter. Repeated looks could find a narrow interval
+// by luck, so look k has the confidence 1 - 0.05 * 6 / (pi k)^2. Then the intervals of all looks
+// contain the percentile with a probability of at least 95 %. When an interval is narrow enough, no
+// further requests are sent; the run still waits for running requests and counts them.
 struct WidthRule {
-  double width = 0;             // largest ratio of interval width to percentile; 0: no rule
+  double width = 0;             // largest interval width as a ratio to the percentile; 0: no rule
   std::string latency = "e2e";  // "ttft", "tpot" or "e2e" (latency.h)
   double share = 0.5;           // the percentile, 0 to 1
   double least_duration_s = 0;  // no look before this time
@@ -52,8 +52,8 @@ class WidthStop {
   std::vector<Look> looks_;
 };
 
-// The rule and its last look, for a record. Says so if the run ended before the interval was narrow
-// enough.
+// Returns the rule and its last look for a record, including whether the interval became narrow
+// enough before the run ended.
 [[nodiscard]] Fields fields_of(const WidthRule& rule, const std::vector<WidthStop::Look>& looks);
 [[nodiscard]] bool is_narrow(const std::vector<WidthStop::Look>& looks);
 

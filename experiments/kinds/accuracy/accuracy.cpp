@@ -63,7 +63,7 @@ class Interview {
     return out;
   }
 
-  // A mode's answer to the question that the baseline answered last.
+  // The answer of `mode` to the question of the latest ask_baseline().
   ItemOutcome ask(cache::Mode mode) {
     cache::ModuleStates states(decoder_, store_, question().schema, mode,
                                {.model = group_.model.model}, encode_);
@@ -86,8 +86,8 @@ class Interview {
   [[nodiscard]] const Item& item() const { return questions_.items[index_]; }
   [[nodiscard]] const ItemPrompt& question() const { return questions_.prompts[index_]; }
 
-  // Stops after the first line if only that line is the answer. In datasets that stop at a line
-  // break, no answer is empty, so leading line breaks do not end it.
+  // Generates an answer. Stops after the first line if only that line is the answer. No answer is
+  // empty in datasets that stop at a line break, so leading line breaks do not end the answer.
   Generated generate(const cache::PreparedPrompt& prompt) {
     const bool is_line = item().judgement == workloads::questions::Judgement::kFirstLine;
     const auto stream = questions_.tokenizer->stream();
@@ -104,7 +104,7 @@ class Interview {
     ItemOutcome out{.id = item().id};
     Generated generated = generate(prompt);
     out.tokens = std::move(generated.tokens);
-    const cache::PrepareTimes& times = prompt.times;  // encode_s is left out: done once
+    const cache::PrepareTimes& times = prompt.times;  // without encode_s: modules are encoded once
     out.ttft_ms = generated.first_token_ms + (times.lookup_s + times.copy_s + times.repair_s) * 1e3;
     out.generated = questions_.tokenizer->decode(out.tokens);
     out.text = judged_text(item(), out.generated);

@@ -1,16 +1,16 @@
 // Kind "accuracy": compares answers to questions over documents with and without Prompt Cache. With
-// it, each document is a module.
+// Prompt Cache, each document is a module.
 //
 // All modes answer the same questions one by one: greedily, and by the likelihood of each choice if
 // a question has choices. The preamble is the schema's own text, the documents are its modules, and
 // the question is each prompt's new text. There is one repetition, since more would repeat the
 // answers.
 //
-// The baseline computes the same tokens at the same positions without imports, whether a file lists
-// it or not. Gapped and compact positions are the same, because the schema's texts follow each
-// other without gaps. A mode's divergence is computed over the baseline's answer, token by token.
-// The time to first token is measured once per question and mode, after the baseline has answered
-// the same question.
+// The baseline computes the same tokens at the same positions without imports. It runs even if the
+// experiment file does not list it. Gapped and compact positions are equal here, because the
+// schema's texts follow each other without gaps. A mode's divergence is computed over the tokens of
+// the baseline's answer. The time to first token is measured once per question and mode, after the
+// baseline has answered the same question.
 #pragma once
 
 #include <vector>

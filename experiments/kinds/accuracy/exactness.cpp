@@ -143,10 +143,10 @@ std::vector<int32_t> text_before(const Divergence& divergence, const Requests& r
   return text;
 }
 
-// True if rounding explains a divergence: the two tokens nearly tie, and the logits of the two runs
-// differ by at most twice the deviation, since each may be off the f32 logits by the deviation. A
-// wrong method may diverge at a near tie by chance, but not with logits this close to the right
-// logits.
+// True if rounding explains a divergence. First, the two tokens must nearly tie. Second, the logits
+// of the two runs must differ by about twice tie.deviation at most, since each run may be off the
+// f32 logits by tie.deviation. A wrong method may diverge at a near tie by chance, but its logits
+// will not be this close to the reference's.
 bool is_rounding(const Divergence& divergence, const NearTie& tie) {
   const NearTie between_runs = {.gap = divergence.max_logit_difference, .deviation = tie.deviation};
   return tie.ratio() <= kMostTieRatio && between_runs.ratio() <= kMostTieRatio;

@@ -1,10 +1,11 @@
 // Kind "exactness": compares the tokens and logits of methods with those of the contiguous cache.
 //
-// Every method serves the same batches of greedy requests through one engine, batch after batch, so
-// that the states it retains are reused. Nothing is timed, so there are no warm-up batches.
+// Every method serves the same batches of greedy requests, batch after batch through one engine, so
+// that later batches reuse states that the method has kept. Nothing is timed, so there are no
+// warm-up batches.
 //
-// If rounded arithmetic (bf16 weights, or keys and values narrower than f32) makes tokens differ,
-// each divergence is judged against the model in f32, which is loaded for that (NearTie). In f32 no
+// With rounded arithmetic (bf16 weights, or keys and values narrower than f32) each divergence is
+// judged by the logits of the model in f32, which is then loaded as well (NearTie). In f32 no
 // divergence is accepted.
 #pragma once
 
@@ -13,9 +14,9 @@
 
 namespace reprise::experiments {
 
-// Compares each method with a reference: the contiguous cache, which computes one request at a time
-// and runs even if the file does not list it. Keeps `repetitions` x `batch` x `new_tokens` rows of
-// logits.
+// Compares each method with the reference: the contiguous cache, computing one request at a time.
+// The reference runs even if the experiment file does not list it. `repetitions` x `batch` x
+// `new_tokens` rows of its logits are kept in memory.
 class ExactnessKind : public Kind {
  public:
   explicit ExactnessKind(const Context& context) : bench_(context) {}

@@ -75,7 +75,7 @@ class Compiler {
 
   [[nodiscard]] questions::Grouping grouping() const { return layout_.grouping; }
 
-  // Compiles an item. If it is too long, it is cut and `is_cut` becomes true.
+  // Compiles an item. If the item is too long, cuts it and sets `is_cut` to true.
   ItemPrompt compile(Item& item, bool& is_cut) const {
     is_cut = false;
     if (most_tokens_ == 0) return placed(item, compiled(item));
@@ -86,7 +86,8 @@ class Compiler {
       ItemPrompt prompt = compiled(item);
       const int64_t tokens = prompt.tokens() + behind(item, prompt);
       if (!is_trained_ || can_place(config_, tokens)) return prompt;
-      // The parts together may have more tokens than the uncut text, so more is cut.
+      // Texts that are tokenized separately may have more tokens together than as one text, so more
+      // is cut.
       most -= tokens - config_.max_positions;
     }
     raise(
@@ -101,7 +102,7 @@ class Compiler {
     return compile_item(item, layout_, tokenizer_, encoder_);
   }
 
-  // Tokens of the prompt that the model can place together with its answer.
+  // Most tokens of the item's prompt for which the model has positions, with its answer behind it.
   [[nodiscard]] int64_t room_for(const Item& item) const {
     const int64_t wanted = most_tokens_ + item.most_answer_tokens;
     if (!is_trained_ || can_place(config_, wanted)) return most_tokens_;
@@ -125,7 +126,7 @@ class Compiler {
   ItemLayout layout_;
   int64_t most_tokens_;  // 0: prompts are not cut
   questions::Truncation truncation_;
-  bool is_trained_;  // random weights prefer no position
+  bool is_trained_;  // false: weights are random and may be used at any position
   UserTurn turn_;    // put around each item
 };
 

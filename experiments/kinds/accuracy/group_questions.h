@@ -1,5 +1,5 @@
-// The questions of a group of kind "accuracy" as tokens of its model, made once for all steps of
-// the group's measurement.
+// The questions of a group of kind "accuracy" as tokens of the group's model. They are made once
+// and serve the checks, the memory estimate and the measurement of the group.
 #pragma once
 
 #include <cstdint>
@@ -48,15 +48,15 @@ struct GroupQuestions {
   [[nodiscard]] int64_t longest() const;
 };
 
-// The group's questions. With "most_prompt_tokens", the middle is cut out of prompts that are
-// longer, or that do not fit the model's positions together with their answers. Throws Error as the
-// loaders do, for settings of the cut that contradict each other, and for a question that does not
-// fit the model's positions together with its answer.
+// The group's questions. With "most_prompt_tokens", the middle is cut out of prompts that have more
+// tokens, or that exceed the model's positions together with their answers. Throws Error as
+// load_questions() does, for settings of the cut that contradict each other, and for a question
+// that exceeds the model's positions together with its answer.
 [[nodiscard]] GroupQuestions questions_of(const Group& group, const model::ModelConfig& config,
                                           std::shared_ptr<const Tokenizer> tokenizer);
 
-// Makes the questions of a group when they are first asked for and keeps them until they are taken.
-// It keeps at most about 400 MB; questions beyond that are made again when they are taken.
+// Makes the questions of a group at its first call for that group, and keeps them until take().
+// Keeps at most about 400 MB; take() makes questions again that were not kept.
 class QuestionShelf {
  public:
   // Returns GroupQuestions::longest(). Throws Error as questions_of().

@@ -75,7 +75,7 @@ results::Interval interval_of(const std::vector<double>& scores, uint64_t seed) 
                                   kConfidence);
 }
 
-// Scores of the same questions in the same order.
+// A mode's scores and the baseline's scores of the same questions, in the same order.
 struct Paired {
   std::vector<double> scores, baseline;
 

@@ -26,10 +26,11 @@ struct ItemOutcome {
 // The metrics that add_outcomes() sets, in the order of a table.
 [[nodiscard]] std::vector<MetricInfo> outcome_metrics();
 
-// Adds metrics, samples per question, and in `answers` an entry for each question. If every score
-// is 0 or 1, intervals (95 %) are Wilson's and p-values McNemar's exact ones; otherwise intervals
-// are the BCa bootstrap's and p-values come from sign_flip_p(), with samples drawn by `seed`. Both
-// spans must have the same questions in the same order, at least one (CHECK).
+// Adds to `measured` metrics, samples per question, and an entry of `answers` for each question.
+// Intervals are at 95 %. If every score is 0 or 1, they are Wilson's, and p-values are McNemar's
+// exact ones. Otherwise they are the BCa bootstrap's, and p-values come from sign_flip_p(), both
+// with samples drawn by `seed`. Both spans must have the same questions, at least one, in the same
+// order (CHECK).
 void add_outcomes(Measurement& measured, std::span<const ItemOutcome> outcomes,
                   std::span<const ItemOutcome> baseline, uint64_t seed);
 

@@ -23,7 +23,7 @@ std::vector<std::vector<int32_t>> scaffold_sets(ScaffoldSets sets, size_t module
   return out;
 }
 
-// Imported and new tokens in the order of the text.
+// The imported tokens followed by the new tokens, which is their order in the text.
 std::vector<int32_t> all_tokens(const ItemPrompt& item) {
   std::vector<int32_t> ids;
   const auto append = [&](const std::vector<int32_t>& more) {

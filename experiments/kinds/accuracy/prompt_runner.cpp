@@ -79,7 +79,7 @@ std::vector<float> PromptRunner::forced(const prompt_cache::PreparedPrompt& prom
   REPRISE_CHECK(!tokens.empty());
   engine::Request request = this->request(prompt, 0);
   const auto first_row = static_cast<int32_t>(request.prompt.size()) - 1;
-  // The last token is only scored, not computed.
+  // The last token is not part of the prompt: logits from which it is drawn do not depend on it.
   int32_t position = *std::max_element(request.positions.begin(), request.positions.end());
   for (const int32_t token : tokens.first(tokens.size() - 1)) {
     request.prompt.push_back(token);

@@ -1,4 +1,5 @@
-// Answers prompts with or without imported states: greedily, or over tokens that are given.
+// Runs prompts with or without imported states: generates answers greedily, or computes the logits
+// of a given answer.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,13 @@ struct RunnerOptions {
 
 struct Generated {
   std::vector<int32_t> tokens;
-  double first_token_ms = 0;  // from submitting the request, without preparing it
+  double first_token_ms = 0;  // from submitting the prepared request to its first token
 };
 
 // Runs one request after another on the contiguous cache.
 class PromptRunner {
  public:
-  // `decoder` must outlive it. Throws Error if the cache does not fit into memory.
+  // `decoder` must outlive this object. Throws Error if the cache does not fit into memory.
   PromptRunner(const Context& context, model::Decoder& decoder, const RunnerOptions& options);
 
   // Generates greedily until there are `most` tokens, a stop id, or a token for which `is_last` is
@@ -35,8 +36,8 @@ class PromptRunner {
   Generated generate(const prompt_cache::PreparedPrompt& prompt, int64_t most,
                      const std::function<bool(int32_t token)>& is_last);
 
-  // Logits [tokens, vocab] from which each of `tokens` behind the prompt would be sampled, given
-  // the tokens before it. `tokens` must not be empty.
+  // Returns logits [tokens, vocab] if the prompt is continued with `tokens`: row i has the logits
+  // from which tokens[i] would be sampled. `tokens` must not be empty.
   std::vector<float> forced(const prompt_cache::PreparedPrompt& prompt,
                             std::span<const int32_t> tokens);
 

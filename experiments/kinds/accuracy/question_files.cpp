@@ -21,7 +21,7 @@ namespace {
 namespace questions = workloads::questions;
 using questions::Item;
 
-constexpr int64_t kMadeUp = 50;  // items; as many as LongEval has of each length
+constexpr int64_t kMadeUp = 50;  // number of made-up items; LongEval has 50 items of each length
 
 std::vector<Item> load_mmlu(const std::string& path, const QuestionChoice& choice) {
   std::error_code error;

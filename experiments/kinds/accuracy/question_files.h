@@ -1,4 +1,4 @@
-// The questions of kind "accuracy": from files, or made up.
+// The questions of kind "accuracy", which are read from files or made up.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct QuestionChoice {
   uint64_t seed = 1;           // seed of items that are made up
 };
 
-// Returns at least one item. Throws Error as the loaders do, if no item has the task (naming the
-// known tasks), and if an answer cannot be scored (check_scorable()).
+// Returns at least one item. Throws Error as the workloads' loaders do, if an answer cannot be
+// scored (check_scorable()), and if no item has the task. The last error names the known tasks.
 std::vector<workloads::questions::Item> load_questions(const Workload& workload,
                                                        const QuestionChoice& choice);
 

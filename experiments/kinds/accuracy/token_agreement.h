@@ -1,4 +1,4 @@
-// Compares the tokens and logits of a method with a reference.
+// Compares a method's tokens and logits with those of a reference.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ struct Generation {
   std::vector<float> logits;  // [tokens, vocab]  logits from which each token was drawn
 };
 
-// The point where a generation differs from its reference. The texts after it are different.
+// The first token at which a generation differs from its reference. Tokens after it are not
+// compared, since the texts before them are different.
 struct Divergence {
   int64_t request = 0;
   int64_t index = 0;  // index of the first token that differs
@@ -28,8 +29,8 @@ struct Agreement {
   double logit_scale = 0;           // largest |reference logit| over the tokens compared
   std::vector<Divergence> divergences;
 
-  // Compares one generation. Both must have equally many tokens, with logits of one vocabulary
-  // (CHECK).
+  // Compares `generation` with `reference` and adds to the counts. Both must have equally many
+  // tokens and equally many logits for each token (CHECK).
   void add(int64_t request, const Generation& reference, const Generation& generation);
 };
 

@@ -9,9 +9,9 @@
 
 namespace reprise::experiments {
 
-// The texts before and behind a user's turn when there is no system prompt. Special tokens that
-// begin a text are left out, because the tokenizer adds them. A family without a chat template has
-// open "" and close "\n".
+// The texts before (`open`) and after (`close`) a user's turn when there is no system prompt.
+// Special tokens that begin every text are left out, because the tokenizer adds them. For a model
+// family without a chat template, `open` is "" and `close` is "\n".
 struct UserTurn {
   std::string open, close;
 };
@@ -19,8 +19,8 @@ struct UserTurn {
 // The turn of the model's family, as pml::template_of() names it.
 [[nodiscard]] UserTurn user_turn_of(const model::ModelConfig& config, const Tokenizer& tokenizer);
 
-// Puts `turn` around an item that takes a chat template. The item's cue then ends its question,
-// because the model's turn begins behind it.
+// Puts `turn` around an item that takes a chat template. Then moves the item's cue to the end of
+// its question, behind turn.close, so that the cue begins the model's turn.
 void put_into(workloads::questions::Item& item, const UserTurn& turn);
 
 }  // namespace reprise::experiments

@@ -1,4 +1,4 @@
-// Times the steps of kind "attention", and measures the machine's rates beside them.
+// Times the steps of kind "attention", and measures the machine's rates between the timed steps.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,19 @@
 
 namespace reprise::experiments {
 
-// Times work by the host's clock on the CPU, and by the GPU's own clock on a GPU. Every timed call
-// finds its data in memory, not in caches.
+// Times work by the host's clock on the CPU, and by the GPU's own clock on a GPU. Caches are
+// emptied beforehand, so that the timed work reads its data from memory.
 class AttentionClock {
  public:
   virtual ~AttentionClock() = default;
 
-  // Called once before a turn's calls of us(). On the CPU it empties the caches; on a GPU, us()
-  // empties them before each call. Returns the machine's rates; after() adds a GPU's memory rate.
+  // Called once before a turn's calls of us(). On the CPU it empties the caches; on a GPU, each
+  // call of us() empties them. Returns the machine's rates, on a GPU without the memory rate, which
+  // after() adds.
   [[nodiscard]] virtual MomentRates before(DType kv_dtype) = 0;
   // Runs `work`, one call of the turn, and returns its time in microseconds.
   [[nodiscard]] virtual double us(const std::function<void()>& work) = 0;
-  // Called after the calls of a turn. Completes `rates`.
+  // Called after a turn's calls of us(). Adds to `rates`, the result of before(), what it lacks.
   virtual void after(MomentRates& rates) = 0;
   // Runs `work` once with cold caches and returns its time in microseconds.
   [[nodiscard]] virtual double cold_us(const std::function<void()>& work) = 0;

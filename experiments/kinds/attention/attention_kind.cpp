@@ -68,7 +68,7 @@ class AttentionRun {
     lanes_.settle();
   }
 
-  // Takes one sample of each operator. Samples are taken in order, from 0 on.
+  // Takes sample number `sample` of each operator. Calls must have sample = 0, 1, 2, ...
   void take(int64_t sample) {
     if (lanes_.advance_to(step_of(sample))) lanes_.settle();
     for (size_t turn = 0; turn < lanes_.size(); ++turn)
@@ -120,7 +120,8 @@ class AttentionRun {
     return step_of_sample(sample, group_.repetitions, problem_.completion_tokens);
   }
 
-  // Compares the outputs of all methods and of their shadows with the definition.
+  // Compares the outputs of all methods, and of the finest_shadow() if there is one, with
+  // attention's definition.
   void validate(int64_t step) {
     lanes_.advance_to(step);
     lanes_.validate();
@@ -196,7 +197,7 @@ class AttentionRun {
     return attend_us;
   }
 
-  // `attend_us` is the time of the attention just before; 0 if it was not timed.
+  // `attend_us` is the time of the attention that was run just before this call; 0 if not timed.
   void time_stream(AttentionOperator& one, double attend_us, std::vector<StreamTurn>& turns) const {
     const bool wants_ratio = group_.asks_for(kStreamRatio);
     if (!wants_ratio && !group_.asks_for(kStreamGbS)) return;

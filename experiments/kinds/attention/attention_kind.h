@@ -1,11 +1,12 @@
 // Kind "attention": decode steps of one attention layer, without a model around it.
 //
-// All methods hold the same keys and values, and their outputs are first compared with the
-// definition in double precision. Then the methods take turns, each after a read of several times
-// the last-level cache, so that keys and values come from memory as in a model.
+// All methods hold the same keys and values. First their outputs are compared with attention by its
+// definition in double precision. Then the methods take turns. Before each turn, memory of several
+// times the size of the last-level cache is read, so that the turn reads its keys and values from
+// memory, as in a model.
 //
-// Samples are spread evenly over the steps of the generation. Groups that are measured in turn
-// exist at the same time; each takes one sample before any takes its next.
+// Samples are spread evenly over the steps of the generation. Groups that are measured in turn are
+// all set up at the same time, and each takes one sample before any group takes its next sample.
 #pragma once
 
 #include "core/device/context.h"
@@ -32,8 +33,8 @@ class AttentionKind : public Kind {
   Context context_;
 };
 
-// The step in [0, steps) at which the `sample`-th of `samples` is taken: the middle of the
-// `sample`-th of `samples` equal parts of the steps.
+// The step in [0, steps) at which sample number `sample` is taken. The steps are divided into
+// `samples` equal ranges, and sample i is taken in the middle of range i.
 [[nodiscard]] int64_t step_of_sample(int64_t sample, int64_t samples, int64_t steps);
 
 }  // namespace reprise::experiments

@@ -8,7 +8,7 @@
 namespace reprise::experiments {
 
 // Time of one step's attention, its speedup over other methods, and theoretical bounds on the
-// speedup. A speedup divides the two methods' times of the same turn.
+// speedup. A speedup is the ratio of two methods' times in the same turn.
 inline const MetricInfo kLatencyUs = {
     "latency_us", "us", "attention of one step, keys and values in memory (caches cold)"};
 inline const MetricInfo kSpeedup = {"speedup", "ratio",
@@ -24,13 +24,14 @@ inline const MetricInfo kIoBoundRatio = {"io_bound_ratio", "ratio",
 inline const MetricInfo kRelayTheorySpeedup = {
     "relay_theory_speedup", "ratio", "(s + c + 2) / (s / b + c + 7), RelayAttention eq. 10"};
 
-// Times with the step's append, as RelayAttention's operator benchmark counts them.
+// Times that include storing the step's keys and values, as RelayAttention's operator benchmark
+// counts them.
 inline const MetricInfo kStepUs = {
     "step_us", "us", "storing the step's keys and values, then attention (append_us + latency_us)"};
 inline const MetricInfo kStepSpeedup = {
     "step_speedup", "ratio", "step_us of the file's first method over this one, turn by turn"};
 
-// Shares of the machine's limits.
+// Ratios of the least time that the machine's limits allow to the measured time.
 inline const MetricInfo kProblemBesideRatio = {
     "problem_beside_ratio", "ratio",
     "least time for useful bytes and FLOPs, by rates measured beside, over the time"};
@@ -52,7 +53,7 @@ inline const MetricInfo kStreamRatio = {
     .help = "time of that read over the attention's, one after the other, cold",
     .is_on_request = true};
 
-// The parts of a step. PlanOperator names its parts by these names.
+// Times of the parts of a step. PlanOperator uses these metrics' names for its parts.
 inline const MetricInfo kAppendUs = {"append_us", "us",
                                      "storing keys and values of the step's tokens"};
 inline const MetricInfo kSharedUs = {

@@ -1,4 +1,5 @@
-// One way to compute the decode steps of an AttentionProblem, prepared once, then run and timed.
+// Operators: ways to compute the decode steps of an AttentionProblem. An operator is prepared
+// first, then run and timed.
 #pragma once
 
 #include <cstdint>
@@ -43,27 +44,30 @@ class AttentionOperator {
 
   // The parts of attend(), to be run one by one after an attend(); may be empty.
   [[nodiscard]] virtual std::vector<OperatorPart> parts() { return {}; }
-  // Reads the same keys and values as attend() in the same way, without computing; may be empty.
+  // Returns a function that reads the same keys and values as attend() in the same way, but
+  // computes nothing; or an empty function if the operator has none.
   [[nodiscard]] virtual std::function<void()> stream() { return {}; }
   // Bytes of keys and values that attend() reads.
   [[nodiscard]] virtual double kv_bytes_read() const = 0;
   [[nodiscard]] virtual int64_t kv_peak_bytes() const = 0;
   [[nodiscard]] virtual methods::Exactness exactness() const { return methods::Exactness::kExact; }
-  // The roundings of its arithmetic, by which its outputs are judged.
+  // The roundings of the operator's arithmetic. They bound the error that its outputs may have.
   [[nodiscard]] virtual Rounding rounding() const = 0;
-  // Reports the method's own counts. resolved() has the layout of its cache.
+  // Reports the method's own counts to `sink`. resolved() returns the layout of the method's cache.
   virtual void report(const reuse::MetricSink& sink) const = 0;
   [[nodiscard]] virtual Fields resolved() const = 0;
 };
 
-// The least bytes that the caches of the group's methods take. Each plan's cache holds the distinct
-// tokens; on the CPU only the largest cache must fit as a whole, on another device all caches. The
-// methods of libtorch share one cache with every token of every sequence.
+// The least bytes that the caches of the group's methods take. On the CPU the largest pool of a
+// method with plans counts whole, and the other pools count only the distinct tokens. On another
+// device all pools count whole. The libtorch baselines share one cache with every token of every
+// sequence.
 [[nodiscard]] double least_cache_bytes(const std::vector<MethodChoice>& methods,
                                        const AttentionProblem& problem, Device device);
 
-// An operator for each method. `values` must outlive them. Throws Error for an unknown method or
-// option, if a cache does not fit into memory or refuses a sequence, and if libtorch is missing.
+// Makes an operator for each method. `values` must outlive the operators. Throws Error for an
+// unknown method or option, if a cache does not fit into memory or has no room for a sequence, and
+// if a torch baseline is listed but libtorch is missing.
 std::vector<std::unique_ptr<AttentionOperator>> make_operators(
     const std::vector<MethodChoice>& methods, const AttentionProblem& problem,
     const TokenValues& values, const Context& context);

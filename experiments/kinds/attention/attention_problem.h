@@ -1,9 +1,10 @@
 // The shape of one decode step of one attention layer over sequences that share a prefix, and the
 // arithmetic and bytes that it needs.
 //
-// RelayAttention eq. 10 leaves out the key of the step's own token, which the kernels here read
-// too, and counts a cached token as d elements instead of 2 d (key and value), so that queries,
-// outputs and fusion weigh twice as much as they should. The paper's figure 5 uses c = 128.
+// RelayAttention eq. 10 differs in two ways. It leaves out the key of the step's own token, which
+// the kernels here also read. And it counts a cached token as d elements instead of 2 d (key and
+// value), so that queries, outputs and fusion weigh twice as much as they should. The paper's
+// figure 5 uses c = 128.
 #pragma once
 
 #include <cstdint>
@@ -54,10 +55,10 @@ struct AttentionAxes {
   void visit_around(AxisVisitor& visitor);
 };
 
-// The problem that the axes of a group of kind "attention" describe. The shared part is given as
-// `shared_tokens` or as `shared_percent` of the prompt, the prompt as `prompt_tokens` or as shared
-// plus `context_tokens`. Throws Error if they contradict each other, or if heads is not a multiple
-// of kv_heads.
+// The problem that the axes of a group of kind "attention" describe. The shared prefix is given as
+// `shared_tokens` or as `shared_percent` of the prompt. The prompt's length is given as
+// `prompt_tokens` or as the shared prefix plus `context_tokens`. Throws Error if these axes
+// contradict each other, or if `heads` is not a multiple of `kv_heads`.
 [[nodiscard]] AttentionProblem attention_problem(const Group& group);
 
 // The dtype of the kernels' outputs: bf16 with keys in bf16, otherwise f32.
@@ -68,8 +69,8 @@ struct AttentionAxes {
 // Bytes of the keys and values of one token in this layer.
 [[nodiscard]] int64_t kv_token_bytes(const AttentionProblem& problem);
 
-// Below, `keys` counts the tokens that each sequence's query sees: the prompt, the tokens generated
-// before, and the query's own token.
+// In the functions below, `keys` is the number of tokens that each sequence's query sees: the
+// prompt, the tokens generated so far, and the query's own token.
 
 // FLOPs of a step: 4 * heads * head_dim per sequence and key, since q k^T and p v each take one
 // multiplication and one addition.
@@ -79,12 +80,13 @@ struct AttentionAxes {
 // tokens once.
 [[nodiscard]] double useful_kv_bytes(const AttentionProblem& problem, int64_t keys);
 
-// Bytes of keys and values that a plan reads, counting each of its items once.
+// Bytes of keys and values that a plan reads, if each work item reads its keys and values once.
 [[nodiscard]] double plan_kv_bytes(const kv::AttentionPlan& plan);
 
 // The largest speedup from reading shared keys once instead of once per sequence, if only reading
-// takes time: B (P + S) / (P + B S), with P = n_s shared keys and S = keys - n_s private ones. It
-// is RelayAttention eq. 10 with the step's own key and without the terms for queries and outputs.
+// takes time: B (P + S) / (P + B S), with B = batch, P = n_s shared keys and S = keys - n_s private
+// keys. It is RelayAttention eq. 10 with the step's own key and without the terms for queries and
+// outputs.
 [[nodiscard]] double io_bound_speedup(const AttentionProblem& problem, int64_t keys);
 
 // (s + c + 2) / (s / b + c + 7): io_bound_speedup() with queries, outputs and the fusion of two

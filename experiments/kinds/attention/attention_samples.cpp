@@ -26,7 +26,7 @@ void add_median(Measurement& out, const MetricInfo& metric, const AttentionSampl
   out.summarize(metric, each(samples, fn));
 }
 
-// Adds the median of a value that follows from the turns' times.
+// Adds the median of fn(turn), a value that is computed from the turn's times.
 template <typename Fn>
 void add_timed_median(Measurement& out, const MetricInfo& metric, const AttentionSamples& samples,
                       Fn&& fn) {
@@ -41,14 +41,16 @@ MetricInfo metric_of_part(const std::string& name) {
   return {};
 }
 
-// The least time for these bytes and operations at these rates, if they overlap perfectly.
+// The least time in microseconds for `bytes` of reads and `flop` operations at these rates, if
+// reads and arithmetic overlap perfectly.
 //   [RelayAttention §3.1, eq. 1]
 double limit_us(double bytes, double flop, const MomentRates& rates) {
   return std::max(bytes / (rates.dram_read_gb_s * 1e3), flop / (rates.gflop_s * 1e3));
 }
 
-// Adds the limits' shares for the problem (shared keys read once) and for the operator's own plan,
-// by the rates measured beside each turn and by the rates in the machine's record.
+// Adds ratios of the least time to the measured time. The least time is that of the problem, which
+// reads shared keys once, or of the operator's own plan. It is computed with the rates measured
+// in each turn, and with the rates in the machine's record.
 void add_limit_ratios(const AttentionProblem& problem, const AttentionSamples& samples,
                       const Machine& machine, Measurement& out) {
   const auto problem_ratio = [&](const AttentionTurn& turn, const MomentRates& rates) {
@@ -101,7 +103,7 @@ size_t best_of(std::span<const AttentionSamples> group) {
 double attention_us(const AttentionTurn& turn) { return turn.latency_us; }
 double step_us(const AttentionTurn& turn) { return turn.append_us + turn.latency_us; }
 
-// Ratios of times, turn by turn.
+// The times of `of` divided by the times of `over`, turn by turn.
 std::vector<double> time_ratios(const AttentionSamples& of, const AttentionSamples& over,
                                 double (*time_us)(const AttentionTurn&) = attention_us) {
   std::vector<double> ratios;
@@ -126,8 +128,8 @@ void add_speedups(const AttentionProblem& problem, const AttentionSamples& sampl
     samples.taking.mark_comparison(first.taking, metric, out);
 }
 
-// Sequences grow from step to step, so metrics that depend on their length differ between samples.
-// Marks these metrics, because their quartiles do not show noise of the machine.
+// Marks the metrics that depend on the length of sequences. Sequences grow from step to step, so
+// the quartiles of these metrics do not show noise of the machine.
 void mark_spread_of_places(Measurement& out) {
   for (const MetricInfo& metric :
        {kLatencyUs, kStepUs, kTokensPerS, kUsefulMb, kReadMb, kMflop, kIntensity, kSpeedup,
@@ -155,9 +157,9 @@ void add_attention_metrics(const AttentionProblem& problem, std::span<const Atte
   out.sample(kAppendUs, each(samples, [](const AttentionTurn& turn) { return turn.append_us; }));
   out.summarize_timed(kStepUs, each(samples, step_us));
   for (const auto& [name, times_us] : samples.parts_us) out.sample(metric_of_part(name), times_us);
-  // b * n_c / t [ChunkAttention §4.1], with the median in place of the mean time of a step. Samples
-  // are evenly spread over the n_c steps, whose times grow evenly, so without disturbances median
-  // and mean are equal.
+  // b * n_c / t [ChunkAttention §4.1], with n_c times the median time of a step as t. The median
+  // stands for the mean: samples are evenly spread over the n_c steps, whose times grow evenly, so
+  // without disturbances both are equal.
   out.derive(kTokensPerS, kLatencyUs,
              [&](double step_us) { return static_cast<double>(problem.batch) / (step_us * 1e-6); });
   add_median(out, kUsefulMb, samples,

@@ -1,4 +1,4 @@
-// The samples of turns of kind "attention", and the metrics computed from them.
+// The samples that the turns of kind "attention" take, and the metrics computed from the samples.
 #pragma once
 
 #include <map>
@@ -27,8 +27,8 @@ struct AttentionTurn {
   double kv_bytes_read = 0;  // bytes that the operator's plan reads
 };
 
-// Times with cold caches: of reading the step's keys and values without computing, and of the
-// attention that is run right beside this read.
+// Two times with cold caches. stream_us: reading the step's keys and values without computing.
+// latency_us: the step's attention, run right before or after that read.
 struct StreamTurn {
   double stream_us = 0;
   double latency_us = 0;  // 0: not measured
@@ -48,8 +48,8 @@ struct LayerSamples {
   std::vector<double> qkv_us, mlp_us;
 };
 
-// Adds samples and metrics of method `m` of a group to `out`. `group` has the turns of all its
-// methods; speedups are computed against the first, turn by turn.
+// Adds samples and metrics of method `m` of a group to `out`. `group` has the samples of all
+// methods; speedups are ratios to the first method, turn by turn.
 void add_attention_metrics(const AttentionProblem& problem, std::span<const AttentionSamples> group,
                            size_t m, const Machine& machine, Measurement& out);
 void add_layer_metrics(const AttentionProblem& problem, DType dtype, const LayerSamples& samples,

@@ -13,16 +13,17 @@ namespace reprise::experiments {
 
 class DeviceStep {
  public:
-  // `context` must be of the device.
+  // `context` must be the context of a device other than the CPU.
   DeviceStep(const AttentionProblem& problem, const Context& context);
 
   // Schedules a plan's attention and brings the schedule to the device. `plan` is borrowed until
   // the next call.
   void begin(const kv::AttentionPlan& plan, const kernels::AttentionParams& params);
-  // Sets keys and values [rows, kv_dim] of the plan's rows, and queries [rows, q_dim] or nothing.
+  // Copies keys and values [rows, kv_dim] of the plan's rows to the device, and queries
+  // [rows, q_dim] unless `queries` is empty.
   void set_rows(std::span<const float> keys, std::span<const float> values,
                 std::span<const float> queries);
-  // Submit kernels to the device without waiting.
+  // append() and attend() submit kernels to the device without waiting for them.
   void append();
   void attend();
   // Reads the output of attend(): [rows, q_dim].

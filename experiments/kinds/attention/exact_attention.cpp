@@ -14,8 +14,8 @@ struct Products {
   double sum = 0, squares = 0;  // of a_c b_c, and of (a_c b_c)^2
 };
 
-// Sixteen sums side by side, which compilers vectorize. f32 is enough: its error is far below the
-// errors that are judged.
+// Adds in sixteen independent sums, which compilers vectorize. f32 is enough: its error is far
+// below the errors of operators that are judged.
 Products products(std::span<const float> a, std::span<const float> b) {
   constexpr size_t kLanes = 16;
   std::array<float, kLanes> sum{}, squares{};

@@ -1,5 +1,5 @@
-// Attention of every sequence's newest token by its definition, and bounds for rounding. All
-// outputs are judged by it before anything is timed.
+// Attention of every sequence's newest token, computed by its definition, and bounds on the error
+// that rounding can cause. Operators' outputs are compared with it before anything is timed.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ using kernels::Rounding;
 
 class ExactAttention {
  public:
-  // Computes attention of the newest of `keys` tokens of each sequence, over keys and values
-  // rounded as in the cache. It uses no plan and no cache, so it detects plans that read the wrong
-  // keys.
+  // Computes attention of each sequence's newest token, token `keys` - 1, over its `keys` keys and
+  // values, rounded as in the cache. The constructor uses no plan and no cache, so a comparison
+  // detects plans that read the wrong keys.
   ExactAttention(const AttentionProblem& problem, const TokenValues& values, int64_t keys,
                  const Context& context);
 
@@ -38,7 +38,7 @@ class ExactAttention {
   std::vector<ExactHead> heads_;  // [batch, heads]
 };
 
-// Distance of outputs from the exact ones, over all heads and elements.
+// Distance of outputs o from the exact outputs o', over all heads and elements.
 struct Deviation {
   double relative_error = 0;  // largest || o - o' || / || o' || of a head
   double max_difference = 0;  // largest | o - o' | of an element

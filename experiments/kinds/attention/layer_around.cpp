@@ -16,8 +16,8 @@ LinearCosts costs_of(int64_t rows, int64_t inputs, int64_t outputs, DType dtype)
                    static_cast<double>(size_of(dtype))};
 }
 
-// Makes weights. Their values do not change times, but they must not be denormal, and pages must be
-// written, because unwritten pages all map to one page of zeros.
+// Makes weights. Their values do not change times, but denormal values would. All pages must be
+// written, because unwritten pages map to a single page of zeros.
 kernels::Weight made_up(int64_t rows, int64_t cols, DType dtype, const Context& context) {
   return {rows, cols, format_of(dtype),
           [=](int64_t first, int64_t end, void* out) {

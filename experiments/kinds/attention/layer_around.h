@@ -1,4 +1,4 @@
-// Linear layers around the attention of a decoder layer, timed beside it.
+// The linear layers before and after the attention of a decoder layer, timed separately from it.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct LayerWidth {
   int64_t intermediate = 0;
 };
 
-// The least cost of one application: 2 operations for each weight and row, and the bytes of
-// weights, inputs and outputs, each once. [ChunkAttention table 1]
+// The least cost of one call of a linear layer: 2 floating-point operations for each weight and
+// row, and the bytes of weights, inputs and outputs, each moved once. [ChunkAttention table 1]
 struct LinearCosts {
   double flop = 0;
   double bytes = 0;
@@ -31,8 +31,8 @@ struct LinearCosts {
 // down), for one new token of each sequence.
 class LayerAround {
  public:
-  // `dtype` of weights and activations is f32 or bf16; f16 too on a device other than the CPU. On
-  // such a device the calls below submit kernels without waiting.
+  // `dtype` is the dtype of weights and activations: f32 or bf16, or f16 on a device other than the
+  // CPU. On such a device, project_qkv() and run_mlp() submit kernels without waiting for them.
   LayerAround(const AttentionProblem& problem, const LayerWidth& width, DType dtype,
               const Context& context);
   void project_qkv();

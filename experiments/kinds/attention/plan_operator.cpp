@@ -18,7 +18,7 @@ constexpr int64_t kPrefillRows = 512;       // rows of one plan; the engine's de
 constexpr reuse::RequestId kPrefixId = -2;  // as Engine::declare_prefix numbers its first
 
 reuse::EngineLimits limits_of(const AttentionProblem& problem) {
-  // One more than the number of keys, for the token that the last step would generate.
+  // One token more than there are keys, for the token that the last step would generate.
   return {.max_batch = static_cast<int32_t>(problem.batch),
           .max_sequence_tokens = static_cast<int32_t>(problem.sequence_tokens()) + 1,
           .prefix_tokens = static_cast<int32_t>(problem.shared_tokens)};
@@ -37,7 +37,7 @@ kv::BlockPoolOptions pool_options(const reuse::SequenceCache& method,
           .runtime = std::move(runtime)};
 }
 
-// Token ids of different sequences differ from the first private token on.
+// Ids are made so that the private tokens of two sequences never have the same id.
 int32_t token_id(const AttentionProblem& problem, int64_t sequence, int64_t token) {
   constexpr int64_t kIds = int64_t{1} << 18;  // for each owner; the shared prefix is owner 0
   const int64_t owner = token < problem.shared_tokens ? 0 : sequence + 1;
@@ -66,7 +66,7 @@ void grow(AlignedBuffer& buffer, int64_t elements, DType dtype) {
   if (buffer.bytes() < bytes) buffer = AlignedBuffer(bytes);
 }
 
-// Copies a plan with only the items for which `wanted` holds.
+// Copies `plan` to `out` with only those work items for which wanted(item) is true.
 template <typename Wanted>
 void keep_items(const kv::AttentionPlan& plan, kv::AttentionPlan& out, Wanted&& wanted) {
   out = plan;
@@ -114,8 +114,8 @@ void PlanOperator::declare_prefix() {
   keeper->keep_prefix(kPrefixId, pool_);
 }
 
-// Admits as many sequences as the method takes now and runs their prefills. A sequence may have to
-// wait for states that another one computes.
+// Admits as many sequences as the method accepts now, and runs their prefills. The method may make
+// a sequence wait for states that another sequence computes.
 void PlanOperator::admit_some() {
   const int64_t first = std::ssize(tokens_);
   std::vector<int32_t> reused;

@@ -1,4 +1,4 @@
-// The attention of a reuse method: executes its plans with the kernels.
+// The attention of a reuse method: executes the method's plans with this project's kernels.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace reprise::experiments {
 
-// Bytes of the pool that a method asks for. Throws Error for an unknown method or option.
+// Bytes of the block pool that a method asks for. Throws Error for an unknown method or option.
 [[nodiscard]] double pool_bytes(const MethodChoice& method, const AttentionProblem& problem);
 
 // Drives a method as the engine does, without a model: declares the shared prefix, admits all
@@ -33,9 +33,9 @@ class PlanOperator final : public AttentionOperator {
   [[nodiscard]] double kv_bytes_read() const override { return plan_kv_bytes(*plan_); }
   [[nodiscard]] int64_t kv_peak_bytes() const override { return pool_.peak_bytes(); }
   [[nodiscard]] methods::Exactness exactness() const override { return info_.exactness; }
-  // In f32 (and with f16 keys, which are widened) the error of sums of thousands of terms stays
-  // below 1e-4. With bf16 keys, outputs are rounded to bf16, and with bf16 dot products also
-  // queries and weights.
+  // In f32, and with f16 keys, which are widened to f32, the error of sums of thousands of terms
+  // stays below 1e-4. With bf16 keys, outputs are rounded to bf16. With bf16 dot products, queries
+  // and weights are rounded to bf16, too.
   [[nodiscard]] Rounding rounding() const override {
     if (on_device_) {  // queries and weights are multiplied in the type of the keys
       const double u = epsilon_of(problem_.kv_dtype) / 2;
@@ -53,7 +53,7 @@ class PlanOperator final : public AttentionOperator {
   [[nodiscard]] Fields resolved() const override;
 
  private:
-  // The rows of one sequence in a step.
+  // A range of one sequence's tokens that are rows of a step.
   struct Part {
     int64_t sequence = 0;
     int32_t first_token = 0, rows = 0;
@@ -66,12 +66,14 @@ class PlanOperator final : public AttentionOperator {
   void prefill(reuse::RequestId id, const Part& part, std::span<const int32_t> tokens);
   // Reserves and plans the sequences that were added to step_.
   void begin_step();
-  // Store keys and values, or queries, in the rows that plan_ has for these parts.
+  // store_rows() writes keys and values to the rows that plan_ assigns to `parts`; store_queries()
+  // writes queries.
   void store_rows(std::span<const Part> parts);
   void store_queries(std::span<const Part> parts);
   // Copies the stored rows to the device, if there is one.
   void bring_rows(bool has_queries);
-  // The attention of shared_plan_ or private_plan_, for timings. It lives as long as this operator.
+  // Prepares attention over `plan`, which is shared_plan_ or private_plan_, so that it can be timed
+  // by itself. The result lives as long as this operator.
   kernels::StepAttention& attention_of(const kv::AttentionPlan& plan);
   [[nodiscard]] kernels::QueryView queries() const;
   [[nodiscard]] kernels::AttentionParams params() const;

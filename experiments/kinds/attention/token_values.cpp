@@ -8,7 +8,7 @@
 namespace reprise::experiments {
 namespace {
 
-constexpr uint64_t kPlaces = uint64_t{1} << 16;  // where rows begin; 0.3 MB for 32 heads of 128
+constexpr uint64_t kPlaces = uint64_t{1} << 16;  // row starts; 0.3 MB of table for 32 heads of 128
 enum Stream : uint64_t { kTable, kQuery, kKey, kValue };
 
 std::span<const float> window(std::span<const float> table, size_t place, int64_t size) {

@@ -1,5 +1,5 @@
-// Made-up queries, keys and values that depend only on their token, so that every way to compute
-// attention gets the same values.
+// Made-up queries, keys and values. Each depends only on its token's sequence and position, so that
+// every way to compute attention gets the same values.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 namespace reprise::experiments {
 
 // Numbers are uniform with mean 0 and variance 1, so scores scaled by head_dim^-1/2 have variance 1
-// and softmax gives weight to many keys. A token at t < n_s is the same in all sequences. Rows are
-// windows into one table at random places, which is as fast as copying.
+// and softmax gives weight to many keys. Tokens at positions below n_s, the shared tokens, are the
+// same in all sequences. Each row is a window into one table of random numbers, at a random place,
+// so that making a row costs no more than copying it.
 class TokenValues {
  public:
   explicit TokenValues(const AttentionProblem& problem);
@@ -24,9 +25,9 @@ class TokenValues {
   [[nodiscard]] std::span<const float> cached_key(int64_t sequence, int64_t token) const;
   [[nodiscard]] std::span<const float> cached_value(int64_t sequence, int64_t token) const;
 
-  // Attention [head_dim] of the newest of `keys` tokens of a sequence by its definition, in double
-  // precision, over keys and values rounded to the cache's dtype. It is the naive check of
-  // ExactAttention, which computes all heads at once.
+  // Returns the output [head_dim] of one head's attention for token `keys` - 1 of a sequence, over
+  // `keys` keys and values rounded to the cache's dtype. It is computed naively in double
+  // precision, to check ExactAttention, which computes all heads at once.
   [[nodiscard]] std::vector<double> attention(int64_t sequence, int64_t head, int64_t keys) const;
 
  private:

@@ -14,27 +14,28 @@ namespace reprise::experiments {
 // True if `name` is one of baselines::torch_baselines().
 [[nodiscard]] bool is_torch_baseline(const std::string& name);
 
-// Throws Error where libtorch cannot run the baseline: it is missing, or does not know the
-// context's device or the dtype of keys and values (libtorch 1.13: f16).
+// Throws Error if libtorch is missing or cannot run the baseline, because it does not support the
+// context's device or the dtype of keys and values (libtorch 1.13 does not support f16).
 void check_torch_baseline(const MethodChoice& method, const AttentionProblem& problem,
                           const Context& context);
 
 // The device whose memory libtorch uses for the context.
 [[nodiscard]] DeviceHandle torch_device(const Context& context);
 
-// Private keys and values of every sequence, as a PyTorch user caches them. It is packed for the
-// current number of tokens: views into a longer cache would need no packing, but libtorch's bmm is
-// 10 to 20 times slower on them in bf16. Room for all steps is allocated at once, on huge pages.
-// The torch baselines of a group share one cache, since they read the same.
+// A cache with its own keys and values for every sequence, as a PyTorch user keeps them. It is
+// packed for the current number of tokens. Views into a longer cache would need no packing, but
+// libtorch's bmm is 10 to 20 times slower on such views in bf16. Room for all steps is allocated
+// at once, on huge pages. All torch baselines of a group share one cache.
 class PrivateCache {
  public:
   // Makes an empty cache in the memory of the context's device. `values` must outlive this.
   PrivateCache(const AttentionProblem& problem, const TokenValues& values, const Context& context);
 
-  // Makes the cache hold the first `tokens` tokens of every sequence, rounded to its dtype. Writes
-  // all of these tokens unless the cache holds them already.
+  // Packs the cache with the first `tokens` tokens of every sequence, rounded to the cache's dtype.
+  // Does nothing if the cache is packed for `tokens` tokens already.
   void pack(int64_t tokens);
-  // Writes the newest tokens again. On a GPU it enqueues the copy on the device's stream.
+  // Writes the newest token of every sequence again. On a GPU it enqueues the copy on the device's
+  // stream.
   void store_newest();
 
   // Keys [batch, kv_heads, tokens, head_dim] in the device's memory.
@@ -52,7 +53,7 @@ class PrivateCache {
     int64_t tokens;
   };
   [[nodiscard]] Tokens host_tokens(int64_t sequence);
-  // Stores a token of a sequence as token `at` of `to`.
+  // Stores token `token` of sequence `sequence` as token `at` of `to`.
   void store(int64_t sequence, int64_t token, const Tokens& to, int64_t at) const;
   void bring();         // copies all tokens to the device
   void bring_newest();  // copies the tokens that store_newest() wrote
@@ -62,8 +63,8 @@ class PrivateCache {
   Context context_;
   int64_t packed_tokens_ = 0;
   Buffer keys_, values_;
-  // For a device: one sequence on the host, and the newest tokens on the device: [batch, kv_heads,
-  // head_dim].
+  // Used only with a device: sequence_keys_, sequence_values_ hold one sequence on the host;
+  // newest_keys_, newest_values_ hold the newest tokens on the device, [batch, kv_heads, head_dim].
   AlignedBuffer sequence_keys_, sequence_values_;
   Buffer newest_keys_, newest_values_;
 };
@@ -72,8 +73,8 @@ class PrivateCache {
 // outside.
 class TorchAttentionOperator final : public AttentionOperator {
  public:
-  // Throws as check_torch_baseline(). On a GPU queries are in the dtype of keys and values, as a
-  // model that PyTorch runs there has them; on a CPU in f32, as for our kernels.
+  // Throws as check_torch_baseline(). On a GPU, queries have the dtype of keys and values, as in a
+  // model that PyTorch runs there. On a CPU, queries are in f32, as for this project's kernels.
   TorchAttentionOperator(const MethodChoice& method, const AttentionProblem& problem,
                          const TokenValues& values, std::shared_ptr<PrivateCache> cache,
                          const Context& context);
@@ -85,9 +86,9 @@ class TorchAttentionOperator final : public AttentionOperator {
   void read_output(std::span<float> out) override;
   [[nodiscard]] double kv_bytes_read() const override;
   [[nodiscard]] int64_t kv_peak_bytes() const override { return PrivateCache::bytes(problem_); }
-  // In bf16 and f16 libtorch rounds more than our kernels: scaled queries, scores, weights and
-  // outputs are all stored in the dtype, with a relative error of at most u = 2^-8 (f16: 2^-11)
-  // each.
+  // In bf16 and f16 libtorch rounds more often than this project's kernels. It stores scaled
+  // queries, scores, weights and outputs in the dtype, each with a relative error of at most
+  // u = 2^-8 (f16: 2^-11).
   //
   // Rounding a score s changes its weight by a factor exp(e) with |e| <= u |s|, and rounding the
   // query with |e| <= u |q k|. Scores of TokenValues have variance 1, so of 10^6 scores none
@@ -97,7 +98,7 @@ class TorchAttentionOperator final : public AttentionOperator {
   // another sequence or head change it by about 1.
   [[nodiscard]] Rounding rounding() const override;
   void report(const reuse::MetricSink& sink) const override { (void)sink; }
-  // `kernel` in the settings gives libtorch's version and the kernel that ran.
+  // The field `kernel` gives libtorch's version and the name of the kernel that ran.
   [[nodiscard]] Fields resolved() const override;
 
  private:

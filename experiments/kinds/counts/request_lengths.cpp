@@ -36,7 +36,8 @@ struct RequestLengthsAxes {
   }
 };
 
-// The smallest value that at least `percent` of the ascending values do not exceed.
+// The percentile: the smallest of `values` that at least `percent` % of them do not exceed.
+// `values` must be ascending.
 double percentile_of(const std::vector<double>& values, int64_t percent) {
   const auto count = std::ssize(values);
   const int64_t rank = std::max<int64_t>(1, (percent * count + 99) / 100);

@@ -6,8 +6,8 @@
 
 namespace reprise::experiments {
 
-// Counts the bytes of a segment as the store keeps it, so the results are the same on every
-// machine.
+// Counts the bytes of a segment in the form in which the store keeps it. Nothing is measured, so
+// the results are the same on every machine.
 class TokenMemoryKind : public Kind {
  public:
   explicit TokenMemoryKind(const Context& /*context*/) {}

@@ -178,7 +178,7 @@ void add_times(const Samples& samples, const Group& group, const model::ModelCon
   out.resolved["memory_limit_level"] = limit.level;
 }
 
-// Adds the counts and settings of a method of the registry, not a peer.
+// Adds the counts and settings of a method. Peers have none.
 void add_method(const Samples& samples, const Bench::Lane& lane, const Group& group,
                 const model::Decoder& decoder, Measurement& out) {
   engine::Engine& engine = *lane.engine;
@@ -273,7 +273,7 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Machine& 
   const auto axes = group.axes_as<DecodeAxes>();
   const int64_t batch = axes.batch;
   bench_.use_calibration(machine);
-  const Group own = without_peers(group);  // the first entries of group.methods
+  const Group own = without_peers(group);  // its methods come first in group.methods
   const std::vector<Bench::Lane> lanes = bench_.make_lanes(own, axes, batch, stop);
   const model::Decoder& decoder = bench_.decoder(group);
   const std::vector<std::unique_ptr<Peer>> peers = make_peers(group, stop);

@@ -12,8 +12,9 @@
 
 namespace reprise::experiments {
 
-// A step is the time in which every sequence of the batch gets one token. Steps begin when the last
-// sequence has its first token. Methods, and peers as its series, take turns as in "ttft".
+// A step is the time in which every sequence of the batch gets one token. The first step begins
+// when every sequence has its first token. Methods, and the peers, which are the kind's series,
+// take turns on the same prompts, so that a slow moment of the machine affects all of them.
 class DecodeKind : public Kind {
  public:
   explicit DecodeKind(const Context& context) : bench_(context) {}
@@ -30,9 +31,9 @@ class DecodeKind : public Kind {
   Bench bench_;
 };
 
-// Step times of a batch, computed from the times of all its tokens, in time order. The prefill ends
-// with the first token of the last sequence to get one. Each further run of `batch` tokens is one
-// step; a shorter last run (some sequences have ended) is not a step.
+// Step times of a batch, computed from the times of all its tokens in time order. The prefill ends
+// when every sequence has its first token. After that, each `batch` successive tokens are one step.
+// A shorter rest, left if some sequences have ended, is not a step.
 struct TimedBatch {
   double prefill_ms = 0;
   std::vector<double> step_ms;

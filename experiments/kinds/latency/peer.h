@@ -1,6 +1,6 @@
-// Other runtimes as series of kind "decode". Each is a program of experiments/peers that holds a
-// model of the group's shape and computes the group's batches in turn with our methods; peer.py
-// there describes the protocol.
+// Peers: other runtimes as series of kind "decode". A peer is a program of experiments/peers that
+// holds a model of the group's shape. It computes the group's batches in turn with this program's
+// methods. experiments/peers/peer.py describes the protocol.
 #pragma once
 
 #include <atomic>
@@ -41,19 +41,20 @@ struct PeerBatch {
 // A running peer.
 class Peer {
  public:
-  // Starts the program and waits until its model is ready. Throws Error with the end of its
-  // standard error if the model cannot be made; Interrupted once `stop` is true.
+  // Starts the program and waits until its model is ready. If the model cannot be made, throws
+  // Error with the last lines of the program's standard error. Throws Interrupted once `stop` is
+  // true.
   Peer(const MethodChoice& method, const Group& group, const PeerRoom& room, const Context& context,
        const std::atomic<bool>& stop);
 
   // Returns the times of all generated tokens, in time order, in nanoseconds since the prompts were
   // handed over. The tokens themselves are not reported. Throws as the constructor does.
   std::vector<engine::TokenEvent> run(const PeerBatch& batch, const std::atomic<bool>& stop);
-  // The versions of its libraries, and the precision in which it computes.
+  // The versions of the peer's libraries, and the precision in which it computes.
   [[nodiscard]] const Fields& about() const { return about_; }
 
  private:
-  // Sends a line and returns the program's answer. With an empty line it sends nothing and returns
+  // Sends `line` and returns the program's answer. With an empty `line`, sends nothing and returns
   // the program's next message. Errors name the peer.
   Fields ask(const std::string& line, const std::atomic<bool>& stop);
 

@@ -1,4 +1,5 @@
-// Compiles a schema's file and a prompt's file with a model's tokenizer, for commands and kinds.
+// Compiles a schema's file and a prompt's file with a model's tokenizer. Used by commands and by
+// kinds.
 #pragma once
 
 #include <memory>
@@ -34,8 +35,8 @@ struct CompiledPml {
 // The schema's file in the form that methods take. `tokenizer` must outlive it.
 [[nodiscard]] methods::Markup markup_of(const PmlFiles& files, const Tokenizer& tokenizer);
 
-// Throws Error or ProblemsError for faults in the files, and if the model's folder has no tokenizer
-// or does not determine the chat template.
+// Throws Error or ProblemsError for faults in the files, if the model's folder has no tokenizer,
+// and if the folder does not determine the chat template.
 CompiledPml compile_pml(const PmlFiles& files);
 
 }  // namespace reprise::experiments

@@ -231,7 +231,8 @@ void PmlKind::check(const Group& group) {
 
 MemoryNeed PmlKind::memory_need(const Group& group) {
   const CompiledPml use_case = load_use_case(group);
-  // Each method caches one prompt; methods with modules also hold the states of the schema.
+  // Each method has a cache for one prompt. Methods that import modules also hold the states of the
+  // schema's modules.
   const int64_t new_tokens = group.axes_as<PmlAxes>().new_tokens;
   int64_t tokens = (use_case.prompt->end + new_tokens) * std::ssize(group.methods);
   const methods::Markup markup = markup_of(use_case_files(group), *use_case.tokenizer);

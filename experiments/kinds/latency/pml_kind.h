@@ -7,9 +7,9 @@
 
 namespace reprise::experiments {
 
-// All methods answer the same prompt in turn, repetition by repetition. "baseline" computes all of
-// it, prompt_cache imports its modules. All are greedy and generate new_tokens tokens, which are
-// compared with the first method's.
+// All methods answer the same prompt in turn, repetition by repetition. "baseline" computes the
+// whole prompt; prompt_cache imports the prompt's modules. All methods are greedy and generate
+// new_tokens tokens, which are compared with the first method's tokens.
 class PmlKind : public Kind {
  public:
   explicit PmlKind(const Context& context) : bench_(context) {}

@@ -12,7 +12,7 @@ namespace longbench = workloads::longbench;
 
 bool has_dataset(const TtftAxes& axes) { return axes.dataset != kNoDataset; }
 
-// A data set determines this axis, so the file must not set it as well.
+// Throws Error if the axis `name` is set, for axes that the data set determines.
 void require_unsaid(const TtftAxes& axes, const char* name, int64_t value, int64_t fallback) {
   if (value == fallback) return;
   raise("dataset is {}, which says how long its prompts are, and {} is {}: leave {} out",

@@ -10,8 +10,8 @@ namespace reprise::experiments {
 
 inline constexpr const char* kNoDataset = "none";
 
-// `dataset` sets prompt_tokens and fresh_tokens; fresh_tokens sets shared_tokens to the rest of the
-// prompt. with_lengths() fills them in.
+// `dataset` determines prompt_tokens and fresh_tokens. fresh_tokens determines shared_tokens, which
+// is the rest of the prompt. with_lengths() sets the lengths that are determined in this way.
 struct TtftAxes : RequestAxes {
   int64_t fresh_tokens = 0;  // 0: shared_tokens is given instead
   std::string dataset = kNoDataset;

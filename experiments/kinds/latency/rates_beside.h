@@ -16,12 +16,12 @@ struct Rates {
   double gflop_s = 0, gb_s = 0;
 };
 
-// The machine's rates right after each sample. Rates measured at the start may differ, because of
-// other programs or another clock rate.
+// Measures the machine's rates right after each sample, since rates measured at the start of a run
+// may no longer hold: other programs may run, or the processor's clock rate may have changed.
 class RatesBeside {
  public:
-  // `bytes` is the least number of bytes that a sample reads. If the caches can hold them, nothing
-  // is measured, because reading memory would evict them.
+  // `bytes` is the least number of bytes that a sample reads. If they fit into the caches, nothing
+  // is measured, because measuring the memory's rate would evict them.
   RatesBeside(const Group& group, double bytes, const Context& context, const Machine& machine);
   // Measures after a sample of the group's method `method`.
   void take(size_t method);
@@ -34,8 +34,8 @@ class RatesBeside {
   std::vector<std::vector<Rates>> rates_;  // [methods][samples]
 };
 
-// A prefill computes `tokens` positions of each sequence behind `reused` ones, which all
-// sequences have in common.
+// A prefill that computes `tokens` positions of each of `sequences` sequences. They follow `reused`
+// cached positions, which all sequences have in common.
 struct PrefillWork {
   int64_t sequences = 1, reused = 0, tokens = 0;
 };

@@ -65,8 +65,8 @@ struct Samples {
   Undisturbed taking;
 };
 
-// The rate of the memory within which the route copies, if the record has it. The record of a
-// device has the device's rates.
+// The rate of the memory within which the route copies; 0 if `machine` lacks it. `machine` has the
+// rates of the device if it describes a device, otherwise the rates of the host.
 MemoryLimit limit_of(const std::string& route, double bytes, const Machine& machine) {
   if (route == kHostToDevice || needs_device(route) != machine.device.has_value())
     return {.gb_s = 0, .level = needs_device(route) ? "device" : "dram"};
@@ -81,7 +81,7 @@ Measurement measurement_of(const std::string& route, const Samples& samples,
   out.sample(kLayerMs, samples.layer_ms);
   out.set(kLayerMb, layer_bytes * 1e-6);
   out.derive(kCopiedGbS, kLayerMs, [&](double ms) { return layer_bytes / (ms * 1e6); });
-  // Bytes of the source and of the copy.
+  // The route reads the source and writes the copy, so it moves twice the shape's bytes.
   const MemoryLimit limit = limit_of(route, 2.0 * static_cast<double>(shape.bytes()), machine);
   if (limit.gb_s > 0)
     out.derive(kMemoryLimitRatio, kCopiedGbS, [&](double gb_s) { return 2 * gb_s / limit.gb_s; });

@@ -162,7 +162,7 @@ bool StateRoutes::copies_all(const std::string& route) {
     return is_gathered();
   }
   if (needs_device(route)) {
-    device_target_ = nullptr;  // frees the old one first: memory may not hold two
+    device_target_ = nullptr;  // freed first, since device memory may not have room for two targets
     device_target_ = std::make_unique<kv::DeviceSegment>(runtime_, shape_);
     run(route);
     const kv::SegmentBuffer copied = device_target_->to_host();
@@ -174,7 +174,8 @@ bool StateRoutes::copies_all(const std::string& route) {
   return are_equal(source_.keys, target_.keys) && are_equal(source_.values, target_.values);
 }
 
-// Makes runs of the source. Gathering them takes the same copies as if the modules lay apart.
+// Divides the source's tokens into `count` ranges as modules. To gather them takes the same copies
+// as if each module had memory of its own.
 void StateRoutes::make_modules(int64_t count) {
   REPRISE_CHECK(count >= 1 && count <= shape_.tokens, "{} modules of {} tokens", count,
                 shape_.tokens);

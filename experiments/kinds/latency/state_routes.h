@@ -30,19 +30,19 @@ inline constexpr const char* kDeviceToDevice = "device_to_device";
 // Made-up states of one shape, and everything that the routes need to copy them.
 class StateRoutes {
  public:
-  // Sets up only the routes in `wanted`. `modules` is the number of modules of route gather, at
-  // most the shape's tokens. Routes that need a device use the context's. Throws Error if host
-  // memory, device memory or disk have no room.
+  // Sets up only the routes in `wanted`. `modules` is the number of modules that route "gather"
+  // copies, at most the shape's number of tokens. Routes that need a device use the context's
+  // device. Throws Error if host memory, device memory or disk have no room.
   StateRoutes(const kv::SegmentShape& shape, const std::vector<std::string>& wanted,
               int64_t modules, const Context& context);
 
-  // Untimed work before a route: brings the file into memory, and releases the previous gathered
-  // copy.
+  // Does the untimed work before a route: reads the route's file into memory, and releases the
+  // previous gathered copy.
   void prepare(const std::string& route);
   // Copies keys and values of all layers and returns the time in nanoseconds. On the host the
   // context's threads share the layers; a device's copies are waited for. Call prepare() before.
   int64_t run(const std::string& route);
-  // Runs a route. True if every byte equals the source's.
+  // Runs a route. Returns true if every byte of its copy equals the source's.
   [[nodiscard]] bool copies_all(const std::string& route);
   // True if the source's memory is page-locked, so that the device copies directly from it;
   // otherwise the copy goes through other memory.
@@ -61,7 +61,7 @@ class StateRoutes {
   kv::SegmentBuffer source_, target_;
   HostLock keys_lock_, values_lock_;  // page-lock the memory of source_
   std::unique_ptr<kv::DeviceSegment> device_source_, device_target_;
-  std::vector<prompt_cache::StateRun> modules_;  // runs of source_
+  std::vector<prompt_cache::StateRun> modules_;  // the modules, as ranges of source_
   prompt_cache::CopyBuffer buffer_;
   prompt_cache::CopiedStates gathered_;
   std::shared_ptr<const std::filesystem::path> folder_;  // removed with this

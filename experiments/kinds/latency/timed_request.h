@@ -1,5 +1,5 @@
-// Times one request at a time, token by token, and splits the time into the parts that its method
-// reports. Shared by the kinds "ttft" and "pml".
+// Times one request at a time, token by token, and splits the time to first token into the parts
+// that the method reports. Shared by the kinds "ttft" and "pml".
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ inline const MetricInfo kComputeMs = {
     /*has_percentiles=*/true};
 
 struct TimedRequest {
-  int64_t begin_ns = 0;                    // before it was submitted
+  int64_t begin_ns = 0;                    // time just before the request was submitted
   std::vector<engine::TokenEvent> events;  // at least one
   methods::TurnCounts counts = {};         // the method's counts for this request
 };
@@ -51,9 +51,9 @@ struct RequestSamples {
 // Empty samples for a group's methods, which run on the context's threads.
 [[nodiscard]] std::vector<RequestSamples> samples_for(const Group& group, const Context& context);
 
-// One method's turn: a sample of run(), which returns a TimedRequest. It is taken again if other
-// programs used its core. Before each sample the method begins a turn, which makes its caches as
-// cold as its options say. A warm-up is run and dropped.
+// Takes one method's turn: one sample of run(), which returns a TimedRequest. A sample is taken
+// again if other programs used its core. Before each try, Method::begin_turn() makes the method's
+// caches as cold as its options say. With `is_warmup`, run() is called and its result dropped.
 template <typename Run>
 void take_turn(bool is_warmup, methods::Method& method, RequestSamples& samples, Run&& run) {
   if (is_warmup)
@@ -65,7 +65,7 @@ void take_turn(bool is_warmup, methods::Method& method, RequestSamples& samples,
 // Adds the times as metrics: TTFT with its parts, TPOT and end to end.
 void add_times(const RequestSamples& samples, Measurement& out);
 
-// Adds ttft_speedup: the first method's times over those of `samples`, repetition by repetition.
+// Adds ttft_speedup: in each repetition, the TTFT of the first method divided by that of `samples`.
 void add_speedup(const RequestSamples& first, const RequestSamples& samples, Measurement& out);
 
 }  // namespace reprise::experiments

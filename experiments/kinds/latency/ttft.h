@@ -6,8 +6,8 @@
 
 namespace reprise::experiments {
 
-// Each repetition has a new prompt, and all methods take turns on it (A B A B ...), so that a slow
-// moment of the machine affects all of them.
+// Each repetition has a new prompt, which all methods answer in turn (A B A B ...), so that a slow
+// moment of the machine affects all methods.
 class TtftKind : public Kind {
  public:
   explicit TtftKind(const Context& context) : bench_(context) {}

@@ -65,8 +65,8 @@ std::string require_file(const std::string& path, std::string_view what) {
   return path;
 }
 
-// The prompt file beside a schema's file. The authors' schemas have none, so their prompts are
-// shipped.
+// The prompt's file in the folder of the schema's file. The schemas of Prompt Cache's authors have
+// no such file, so their prompts are shipped.
 std::string prompt_of(const std::string& schema, const std::string& chosen) {
   std::string beside = prompt_beside(schema);
   if (beside.empty())

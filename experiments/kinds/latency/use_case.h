@@ -10,8 +10,9 @@
 namespace reprise::experiments {
 
 // "use_cases": the axis use_case chooses a shipped schema and prompt. If the workload's file is a
-// folder, the schema is read from it, and so is the prompt if the folder has it. "pml": the
-// workload's file NAME.schema.xml, with NAME.prompt.xml beside it.
+// folder, the schema is read from that folder, and so is the prompt if the folder has it.
+// "pml": the workload's file is NAME.schema.xml, and NAME.prompt.xml in the same folder is the
+// prompt.
 [[nodiscard]] std::vector<workloads::WorkloadInfo> use_case_workloads();
 
 // The axes of kind "pml".
@@ -24,16 +25,16 @@ struct PmlAxes : StepAxes {
   void visit(AxisVisitor& visitor);
 };
 
-// The prompt's file that belongs to a schema's file; "" if the name is not a schema's.
+// Returns the name NAME.prompt.xml for a schema's file NAME.schema.xml, and "" for other names.
 [[nodiscard]] std::string prompt_beside(const std::string& schema);
 
 // The files of the group's schema and prompt, and the settings of their layout. Throws Error if
-// workload and axis do not fit together, or a file is missing.
+// the workload and the axis use_case contradict each other, or if a file is missing.
 [[nodiscard]] PmlFiles use_case_files(const Group& group);
 
-// The group's schema and prompt, tokenized by its model's tokenizer or by the one of its axis
-// tokenizer. Throws Error as compile_pml() and use_case_files(), and if there is no tokenizer or it
-// makes tokens beyond the model's vocabulary.
+// Returns the group's schema and prompt as tokens of the tokenizer that the axis `tokenizer` names,
+// by default the model's own. Throws Error as compile_pml() and use_case_files(), if there is no
+// tokenizer, and if it makes tokens beyond the model's vocabulary.
 [[nodiscard]] CompiledPml load_use_case(const Group& group);
 
 }  // namespace reprise::experiments

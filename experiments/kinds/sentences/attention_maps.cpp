@@ -45,9 +45,9 @@ constexpr const char* kPairs = "pairs";
 constexpr const char* kStrangers = "strangers";
 constexpr const char* kUniform = "uniform";
 constexpr size_t kMostPairs = 2000;
-constexpr int64_t kMostShownTokens = 48;  // longest map in a record; a larger one cannot be drawn
+constexpr int64_t kMostShownTokens = 48;  // longest text whose map a figure can show
 
-// A text's map in the layer: [heads, tokens, tokens] f32.
+// A text and its attention map in one layer: [heads, tokens, tokens] f32.
 struct TextMap {
   std::string text;
   std::vector<int32_t> ids;
@@ -152,7 +152,7 @@ SentenceSet pairs_of(const Group& group, const AttentionMapsAxes& axes) {
   return set;
 }
 
-// Each text's map in the layer, computed by itself.
+// The attention map of each text in the layer of the axes. Texts are computed one at a time.
 std::vector<TextMap> maps_of(const Group& group, const AttentionMapsAxes& axes,
                              sentence::Embedder& embedder, const std::atomic<bool>& stop) {
   std::vector<TextMap> maps;

@@ -7,8 +7,9 @@
 
 namespace reprise::experiments {
 
-// The distance of two maps is half the mean L1 distance of their rows: 0 if they are equal, 1 if in
-// each row the maps put their weights on different keys. Only maps of one length are compared.
+// The distance of two maps is half the mean L1 distance of their rows. It is 0 if the maps are
+// equal, and 1 if in each row the two maps put their weights on different keys. Only maps of equal
+// length are compared.
 class AttentionMapsKind : public Kind {
  public:
   explicit AttentionMapsKind(const Context& context) : bench_(context) {}

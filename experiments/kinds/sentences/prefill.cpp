@@ -57,9 +57,10 @@ struct PrefillAxes : PromptAxes {
   }
 };
 
-constexpr int64_t kTrainingItem = int64_t{1} << 32;  // first training item
+constexpr int64_t kTrainingItem = int64_t{1} << 32;  // number of the first training item
 
-// The workload's items by their use. The first queries are stored, later queries are not.
+// Numbers of the workload's items that are queries, stored texts and training texts. The first
+// queries are also stored; later queries are not.
 struct PromptItems {
   explicit PromptItems(const PrefillAxes& axes)
       : queries(axes.asked_texts),

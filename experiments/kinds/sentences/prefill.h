@@ -1,5 +1,5 @@
-// Kind "prefill": times prompts without generation, for each way to run a model's layers. It takes
-// any model shape, with random weights too.
+// Kind "prefill": times prompts without generation, for each way to run a model's layers. The model
+// may have any shape, and trained or random weights.
 #pragma once
 
 #include "experiments/framework/kind.h"
@@ -7,10 +7,10 @@
 
 namespace reprise::experiments {
 
-// A point's methods compute the same prompts in turn, one prompt per step. The hidden states of all
+// A group's methods compute the same prompts in turn, one prompt per step. The hidden states of all
 // tokens are computed, so that the last layer costs as much as any other layer. Axis stored_share
-// sets the share of prompts that hit a store of attention maps, so this kind measures the cost of a
-// hit. Kind "sentences" measures how often real texts hit.
+// sets how many of the prompts hit a store of attention maps. So this kind measures the cost of a
+// hit; kind "sentences" measures how often real texts hit.
 class PrefillKind : public Kind {
  public:
   explicit PrefillKind(const Context& context) : bench_(context) {}

@@ -1,4 +1,4 @@
-// Times one method on the prompts of a point, and counts how often it reused attention maps.
+// Times one method on a group's prompts, and counts how often the method reused attention maps.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace reprise::experiments {
 
-// The metrics that report() sets, including those that methods report themselves. Most are set only
-// if the method does what they measure.
+// The metrics that report() may set, including the metrics that methods report themselves. Most are
+// set only for methods that do what the metric measures.
 [[nodiscard]] std::vector<MetricInfo> prefill_lane_metrics();
 
 // The metrics that report() adds after take_operations().
@@ -30,14 +30,14 @@ class PrefillLane {
   // Makes and prepares the method. Throws Error as make_method() and Method::prepare() do.
   PrefillLane(const MethodChoice& method, const methods::Setup& setup, int64_t repetitions);
 
-  // The prompt in the form that the method wants, for example padded.
+  // Returns the prompt `ids` in the form that the method wants, for example padded.
   [[nodiscard]] std::vector<int32_t> formed(std::vector<int32_t> ids) const;
 
-  // Takes steps [0, steps) by calling run(step, policy) for each.
+  // Takes a turn: calls run(step, policy) for each step of [0, steps).
   using RunStep = std::function<void(int64_t step, model::LayerPolicy* policy)>;
   void take(int64_t steps, bool is_warmup, const RunStep& run);
-  // Takes the same steps once more with attention computed and timed operation by operation. These
-  // turns count for the operations' metrics alone.
+  // Takes the same steps once more, with attention computed and timed operation by operation. The
+  // times of such a turn are used only for operation_metrics().
   void take_operations(int64_t steps, const RunStep& run);
 
   // The prompts of the steps.
@@ -46,8 +46,8 @@ class PrefillLane {
     std::span<const int64_t> tokens;  // [prompts]  number of tokens of each, as the method read it
     bool is_one_a_step = false;
   };
-  // Adds the lane's metrics and the method's. `first` is the lane to compare with: this lane, or
-  // another that took the same steps in as many turns.
+  // Adds the lane's metrics and the method's own metrics to `out`. Speedups are over `first`: this
+  // lane, or another lane that took the same steps in as many turns.
   void report(const PrefillLane& first, const Prompts& prompts, Measurement& out) const;
 
  private:
@@ -70,8 +70,8 @@ class PrefillLane {
   Step take_step(int64_t index, const RunStep& run);
   void report_operations(double per_text, Measurement& out) const;
   void report_hits(const PrefillLane& first, const Prompts& prompts, Measurement& out) const;
-  // Returns a sum for each turn: the member `part` of Step, summed over the turn's steps.
-  // sums_of_hits() leaves out the steps in which the turn `hits` reused no maps.
+  // Returns one sum for each turn: the member `part` of Step, summed over the turn's steps.
+  // sums_of_hits() leaves out steps that reused no maps in turn `hits`.
   [[nodiscard]] std::vector<double> sums(double Step::*part) const;
   [[nodiscard]] std::vector<double> sums_of_hits(double Step::*part, const Turn& hits) const;
 

@@ -5,7 +5,7 @@
 namespace reprise::experiments {
 namespace {
 
-// Number of pairs of a row and a key that it sees.
+// Number of pairs (query, key) in which the query sees the key.
 double seen_pairs(const model::ModelConfig& config, int64_t tokens) {
   const int64_t window = config.sliding_window > 0 ? config.sliding_window : tokens;
   double pairs = 0;
@@ -32,7 +32,7 @@ PrefillProducts prefill_products(const model::ModelConfig& config, int64_t token
   const auto hidden = static_cast<double>(config.hidden), q = static_cast<double>(config.q_dim()),
              kv = static_cast<double>(config.kv_dim());
   const double of_pairs = seen_pairs(config, tokens) * q;
-  // Disentangled scores need one more product for each of their terms.
+  // Disentangled attention adds up to two relative terms to a score, each with one more product.
   double scores = 1;
   if (config.relative.span > 0)
     scores += (config.relative.has_keys ? 1 : 0) + (config.relative.has_queries ? 1 : 0);

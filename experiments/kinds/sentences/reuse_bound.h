@@ -7,8 +7,8 @@
 
 namespace reprise::experiments {
 
-// Multiplications in all layers for a prompt, if each layer computes all tokens. Embedding and head
-// are not counted.
+// Numbers of multiplications in all layers for a prompt, if each layer computes all tokens.
+// Embedding and head are not counted.
 struct PrefillProducts {
   double attention = 0;  // projections of queries, keys, values and outputs; scores; maps by values
   double reused = 0;     // part of `attention` that a hit computes: values, map by values, outputs
@@ -25,8 +25,8 @@ struct PrefillProducts {
   [[nodiscard]] double bound() const { return (attention + rest) / (reused + rest); }
 };
 
-// Multiplications for a text of `tokens`. In a causal model a row sees the tokens up to its own, in
-// an encoder all.
+// Numbers of multiplications for a text of `tokens` tokens. In a causal model each token attends to
+// itself and the tokens before it, in an encoder to all tokens.
 [[nodiscard]] PrefillProducts prefill_products(const model::ModelConfig& config, int64_t tokens);
 
 }  // namespace reprise::experiments

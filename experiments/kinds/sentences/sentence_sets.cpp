@@ -42,8 +42,8 @@ struct Items {
 constexpr const char* kQueries = "queries";
 constexpr const char* kUnused = "unused";
 
-// The shares of all parts. `others` divide the rest after database and training. If the files mark
-// queries, "queries" gets no share.
+// Returns the shares of database, training texts and `others`. The shares of `others` are shares of
+// what database and training leave. If the files mark queries, "queries" gets no share.
 std::vector<sets::SplitShare> shares_of(const SentenceChoice& choice, bool is_published,
                                         std::vector<sets::SplitShare> others) {
   const double rest = 1 - choice.database_share - choice.training_share;
@@ -79,7 +79,8 @@ std::vector<sets::Split> parts_of(const SentenceChoice& choice, const Items& ite
   return parts;
 }
 
-// The list for the texts of a part that is set apart for methods; null for other parts.
+// Returns the list for the texts of the parts "database" and "training", which are set apart for
+// methods; null for other parts.
 std::vector<std::string>* set_apart(SentenceSet& set, const sets::Split& part) {
   if (part.name == "database") return &set.database;
   return part.name == "training" ? &set.training : nullptr;
@@ -146,7 +147,7 @@ SentenceSet load_labelled(const std::string& path, const SentenceChoice& choice)
   return set;
 }
 
-// Each text is a complete prompt, after which the letter of a choice follows.
+// Loads MMLU's questions. Each text is a complete prompt; the next token is the letter of a choice.
 SentenceSet load_mmlu(const std::string& path, const SentenceChoice& choice) {
   SentenceSet set;
   auto items = workloads::questions::load_mmlu_group(path, choice.group, choice.mmlu);
@@ -163,7 +164,8 @@ SentenceSet load_mmlu(const std::string& path, const SentenceChoice& choice) {
   }
   for (const std::string& letter : items.front().choices)
     set.choices.push_back(items.front().lead + letter);
-  // A space is part of the letter's token. A line break is not: the letter follows it.
+  // A space before the letter is part of the letter's token, so it is left out of the text. A line
+  // break is a token of its own.
   const std::string lead = items.front().lead == " " ? "" : items.front().lead;
   std::vector<std::string> texts;
   for (const auto& item : items) texts.push_back(item.text() + lead);
@@ -205,7 +207,7 @@ SentenceScore score_pairs(const SentenceSet& set, std::span<const float> vectors
           cosines, set.scores, {.confidence = kIntervalLevel, .resamples = 2000, .seed = seed})};
 }
 
-// Vectors and labels of the chosen texts, side by side.
+// Copies of the vectors and labels of the texts with the given indices.
 struct Chosen {
   Chosen(const SentenceSet& set, std::span<const float> all, size_t width,
          const std::vector<size_t>& texts) {
@@ -227,7 +229,7 @@ SentenceScore share_of(int64_t right, int64_t asked) {
           .interval = results::wilson_interval(right, asked, kIntervalLevel)};
 }
 
-// Of equal logits the first counts.
+// The answer to a question is the choice with the largest logit, the first of equal ones.
 SentenceScore score_answers(const SentenceSet& set, std::span<const float> logits, size_t width) {
   int64_t right = 0;
   for (size_t text = 0; text < set.answers.size(); ++text) {
@@ -238,7 +240,7 @@ SentenceScore score_answers(const SentenceSet& set, std::span<const float> logit
   return share_of(right, std::ssize(set.answers));
 }
 
-// If the two logits are equal, label 0 counts.
+// The answer is the label with the larger logit; label 0 if both logits are equal.
 SentenceScore score_head(const SentenceSet& set, std::span<const float> logits) {
   int64_t right = 0;
   for (const size_t text : set.queries) {

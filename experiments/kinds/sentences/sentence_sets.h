@@ -1,4 +1,4 @@
-// The texts of kind "sentences", and the scores of their vectors.
+// The texts of kind "sentences", and the scores of the texts' vectors.
 #pragma once
 
 #include <cstdint>
@@ -21,29 +21,29 @@ struct SentenceChoice {
   int64_t items = 0;          // most pairs, texts or questions of a file; 0: all
   std::string group = "all";  // mmlu: a group of subjects
   workloads::questions::MmluOptions mmlu = {};
-  // The split of MMLU from which database and training texts are taken; all questions of mmlu.split
-  // are then asked. With kSplitOfAsked the split mmlu.split is divided among all three.
-  // [AttnCache's released code]
+  // The split of MMLU from which database and training texts are taken; then all questions of
+  // mmlu.split are asked. With kSplitOfAsked, mmlu.split itself is divided into database, training
+  // texts and asked questions. [AttnCache's released code]
   std::string database_split = kSplitOfAsked;
   double database_share = 0;  // share of the items that methods may store
   double training_share = 0;  // share of the items that methods learn from
   uint64_t seed = 1;          // seed of the splits
-  // Contamination: methods store the asked texts themselves (the first text of each pair) instead
-  // of the texts of database_share. [AttnCache's released code for STS]
+  // True contaminates the database: methods store the asked texts themselves (the first text of
+  // each pair) instead of the texts of database_share. [AttnCache's released code for STS]
   bool stores_asked = false;
-  bool edits_texts = false;  // replaces all texts by edited_text()
+  bool edits_texts = false;  // replaces each text by its edited_text()
   // For labelled texts: true if the model scores labels itself, so that no text is spent on a
   // probe.
   bool has_head = false;
 };
 
-// A text as PromptEOL's evaluation, which AttnCache's authors use, puts it into its prompt: with a
-// full stop added unless it ends in . ? " or ', a final question mark turned into a full stop, and
-// double quotes turned into single ones.
+// Edits a text as PromptEOL's evaluation does before it puts the text into its prompt: adds a full
+// stop unless the text ends in . ? " or ', turns a final question mark into a full stop, and double
+// quotes into single quotes. AttnCache's authors use this evaluation.
 [[nodiscard]] std::string edited_text(std::string text);
 
-// Texts, and people's judgement of them: the similarity of the two texts of each pair, a label of
-// each text, or the right choice of each question.
+// Texts with people's judgement: the similarity of the two texts of each pair, a label of each
+// text, or the right choice of each question.
 struct SentenceSet {
   std::vector<std::string> texts;    // [texts]  of pairs: first, second, first, second, ...
   std::vector<double> scores;        // [pairs]  similarity that people gave
@@ -61,9 +61,9 @@ struct SentenceSet {
 };
 
 // Loads the texts; all files of a folder form one set. If the file names mark training files and
-// query files (see published.h), the texts of query files are the queries, and the others are
-// divided into database, training texts and probe. Throws Error as the loaders and split_by_text(),
-// if the shares leave no queries, and if fewer than two pairs are left.
+// query files (see published.h), the texts of query files are the queries, and the other texts are
+// divided into database, training texts and probe. Throws Error as the workloads' loaders and
+// split_by_text() do, if the shares leave no queries, and if fewer than two pairs are left.
 SentenceSet load_sentences(const Workload& workload, const SentenceChoice& choice);
 
 struct SentenceScore {
@@ -73,8 +73,9 @@ struct SentenceScore {
   results::Interval interval;  // 95 % interval of `value`: bootstrap for pairs, else Wilson
 };
 
-// vectors [texts, width] f32: sentence vectors; for questions the logits of the choices, and with a
-// head the logits of the labels. `seed` draws the bootstrap's samples.
+//   vectors   [texts, width] f32: sentence vectors; for questions, the logits of the choices; with
+//             a head, the logits of the labels
+//   seed      draws the bootstrap's samples
 SentenceScore score_sentences(const SentenceSet& set, std::span<const float> vectors, int64_t width,
                               uint64_t seed);
 

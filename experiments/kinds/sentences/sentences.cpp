@@ -184,7 +184,7 @@ struct SentenceLane {
   std::vector<float> vectors;  // [texts, width]
 };
 
-// True if the method pads prompts to a length of its own.
+// True if an option of the method makes it pad prompts to a fixed length.
 bool pads(const MethodChoice& method) {
   const auto length = method.resolved.find("padded_tokens");
   return length != method.resolved.end() && length->second != Value(0);
@@ -217,7 +217,8 @@ class SentenceRun {
     texts_per_step_ = together > 0 ? static_cast<size_t>(together) : tokens_.size();
   }
 
-  // Lets the method store and learn from the texts that are set apart. Reports progress to `tell`.
+  // Lets the method store the database's texts and learn from the training texts. Reports progress
+  // to `tell`.
   void prepare(const Context& context, methods::Keepsakes& kept, const std::atomic<bool>& stop,
                const Tell& tell) {
     reader_->call_before_steps([&stop] {
@@ -260,7 +261,8 @@ class SentenceRun {
     lane.turns.take(static_cast<int64_t>(steps), is_warmup, read);
   }
 
-  // One measurement for each method. Each is scored only once, because scoring may fit a probe.
+  // Returns one measurement for each method. Call it only once, because scoring may fit a probe,
+  // which takes long.
   [[nodiscard]] std::vector<Measurement> measurements() const {
     std::vector<Measurement> all;
     double first_score = 0;

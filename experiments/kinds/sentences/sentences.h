@@ -1,5 +1,5 @@
-// Kind "sentences": the agreement of a model's sentence vectors or likeliest answers with people,
-// and the cost of a text, for each way to run its layers.
+// Kind "sentences": measures, for each way to run a model's layers, how well the model's sentence
+// vectors or likeliest answers agree with people's judgement, and the cost of a text.
 #pragma once
 
 #include <map>
@@ -13,9 +13,9 @@
 
 namespace reprise::experiments {
 
-// A point's methods read all texts of the workload in turn, repetition by repetition, with as many
-// texts in a step as `reprise embed` takes. Texts are tokenized before anything is timed. The
-// vectors of the last repetition are scored; every repetition computes the same vectors.
+// A group's methods take turns: in each repetition every method reads all texts of the workload,
+// with as many texts in a step as `reprise embed` takes. Texts are tokenized before anything is
+// timed. The vectors of the last repetition are scored; every repetition computes the same vectors.
 class SentencesKind : public Kind {
  public:
   explicit SentencesKind(const Context& context) : bench_(context) {}
@@ -28,7 +28,8 @@ class SentencesKind : public Kind {
 
  private:
   Bench bench_;
-  // Results of methods' long preparations with the model kept_of_. Cleared when the model changes.
+  // Results of methods' long preparations with the model that kept_of_ names. Cleared when the
+  // model changes.
   methods::Keepsakes kept_;
   std::string kept_of_;
 };

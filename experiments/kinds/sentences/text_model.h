@@ -1,5 +1,5 @@
-// Models that read texts, for the kinds "sentences" and "attention_maps": a checkpoint's folder, or
-// a sentence-transformers folder around one.
+// Models that read texts, for the kinds "sentences" and "attention_maps". A model is a checkpoint's
+// folder, or a sentence-transformers folder that contains a checkpoint's folder.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace reprise::experiments {
 
 inline constexpr const char* kTextAlone = "{text}";
 
-// The prompt in which each text is given to the model.
+// The words that are put around each text before the model reads it.
 struct TextAxes {
   std::string prompt = kTextAlone;
 
@@ -21,16 +21,17 @@ struct TextAxes {
   }
 };
 
-// The group with the checkpoint's folder in place of a sentence-transformers folder.
+// Returns the group; if its model is a sentence-transformers folder, that is replaced by the
+// checkpoint's folder.
 [[nodiscard]] Group with_model_folder(Group group);
 
-// Returns how texts become vectors: as the model's folder says, with the words of axes.prompt
-// around each text. Throws Error as sentence::settings_of(), and for a prompt without a place for
-// the text.
+// Returns the settings by which texts become vectors: the settings of the model's folder, with the
+// words of axes.prompt around each text. Throws Error as sentence::settings_of(), and for a prompt
+// without a place for the text.
 [[nodiscard]] sentence::EmbedSettings text_settings_of(const Group& group, const TextAxes& axes);
 
-// Throws Error if weights, tokenizer or settings are missing, or the device cannot compute the
-// model.
+// Throws Error if the model's weights, tokenizer or settings are missing, or if the context's
+// device cannot compute the model.
 void check_text_model(const Group& group, const TextAxes& axes, const Context& context);
 
 // Memory of the weights and of one step.

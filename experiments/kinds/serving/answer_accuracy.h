@@ -12,12 +12,13 @@ namespace reprise::experiments {
 
 [[nodiscard]] std::vector<MetricInfo> answer_accuracy_metrics();
 
-// True if the source's requests are questions whose answers it can judge.
+// True if the requests of `source` are questions, and `source` can judge their answers.
 [[nodiscard]] bool has_answers(const workloads::RequestSource& source);
 
 // Sets in `out` the share of the served questions that were answered rightly, with Wilson's
-// interval of 95 %; nothing if none was served. An answer is the text before the model's end token.
-// A request generates all its tokens, but a server that stops at the end token would send no more.
+// interval of 95 %, unless no question was served. Only the text before the model's end token
+// counts as the answer: requests go on to generate all their tokens, although a server that stops
+// at the end token would send no more.
 void add_accuracy(const serving::RequestLog& log, const workloads::RequestSource& source,
                   const Tokenizer& tokenizer, Measurement& out);
 

@@ -73,7 +73,7 @@ struct CompletionClient::State {
     if (!place.api_key.empty()) client.set_bearer_token_auth(place.api_key.c_str());
   }
 
-  // The reason why the answer was not read, or not completely.
+  // Returns the reason why no complete answer was read.
   [[nodiscard]] std::string transport_error(httplib::Error error, double silent_s, double lasted_s,
                                             bool is_cancelled) const {
     if (is_cancelled) return kGivenUp;
@@ -127,8 +127,8 @@ Exchange CompletionClient::complete(const Question& question, const std::atomic<
   if (cancel) return given_up(s.clock.now_s());
   exchange.sent_s = last_s = s.clock.now_s();
   bool is_ok = s.client.send(request, response, error);
-  // A server may close a kept connection while a request is on its way; then nobody has read the
-  // request.
+  // A server may close a kept connection while a request is on its way. Then the server has not
+  // read the request, and it is sent again on a new connection.
   const bool failed_at_once = !is_ok && s.clock.now_s() - exchange.sent_s < kAtOnce_s;
   if (failed_at_once && s.is_kept && exchange.status == 0 && !cancel) {
     s.client.stop();
@@ -136,7 +136,7 @@ Exchange CompletionClient::complete(const Question& question, const std::atomic<
   }
   s.is_kept = is_ok;
   exchange.end_s = s.clock.now_s();
-  const bool is_whole = is_ok || stream.is_done();  // or broke after the complete stream
+  const bool is_whole = is_ok || stream.is_done();  // the connection may break after "[DONE]"
   exchange.answer = stream.take(question.wanted);
   if (exchange.status != 0 && exchange.status != 200)
     exchange.error = fmt::format("status {}: {}", exchange.status, error_text(error_body));

@@ -20,8 +20,9 @@ struct ServerPlace {
   double request_timeout_s = 600;  // from sending a request to its end
 };
 
-// The parts "http://127.0.0.1:8000" and "/v1" of a server's URL; "/v1" is added to a URL without
-// it. Throws Error with the accepted forms for a URL that is not HTTP.
+// The parts of a server's URL, such as origin "http://127.0.0.1:8000" and api "/v1". For a URL
+// without "/v1", `api` gets it added. parse_server_url() throws Error with the accepted forms for a
+// URL that is not HTTP.
 struct ServerUrl {
   std::string origin, api;
 };
@@ -38,8 +39,8 @@ struct Exchange {
   double end_s = 0;    // when the answer's last byte was read, or the exchange failed
   int status = 0;      // HTTP; 0: there was no answer
   CompletionAnswer answer;
-  // The reason why the request did not end as an answer with status 200: "status 503: ...", "Could
-  // not establish connection", "silent for 120 s"; "" if it did.
+  // The reason why there is no complete answer with status 200: "status 503: ...", "Could not
+  // establish connection", "silent for 120 s"; "" if there is one.
   std::string error;
 };
 
@@ -53,15 +54,16 @@ class CompletionClient {
   CompletionClient(const ServerPlace& place, const experiments::serving::Clock& clock);
   ~CompletionClient();
 
-  // Posts a streaming request and reads the stream to its end. Times are of the clock; a token's
-  // time is taken when its bytes arrive, before they are parsed. Gives up between two reads when
-  // `cancel` is set.
+  // Posts a streaming request and reads the stream to its end. Times are those of the constructor's
+  // clock; a token's time is taken when its bytes arrive, before they are parsed. Gives up between
+  // two reads if `cancel` is set.
   Exchange complete(const Question& question, const std::atomic<bool>& cancel);
-  // The body of GET <api>/models; "" if the server has no such list (404). Throws Error naming the
-  // URL if there is no server or no answer with status 200. For 401 and 403 the remedy is
-  // --api-key.
+  // Returns the body of GET <api>/models; "" if the server has no such list (404). Throws Error
+  // naming the URL if there is no server, or for any status other than 200 and 404. The error for
+  // 401 and 403 names the remedy --api-key.
   std::string models();
-  // The body of GET <origin><path>, such as "/metrics"; "" without an answer of status 200.
+  // Returns the body of GET <origin><path>, with a path such as "/metrics"; "" if there is no
+  // answer with status 200.
   std::string page(const std::string& path);
   void close();
   // Makes complete() end soon. Can be called from any thread.

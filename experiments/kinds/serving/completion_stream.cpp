@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kLongestEvent = size_t{16} << 20;
 constexpr size_t kLongestReason = 200;
-constexpr int64_t kMostTokens = int64_t{1} << 20;  // larger counts are invalid
+constexpr int64_t kMostTokens = int64_t{1} << 20;  // a server's larger token counts are invalid
 
 // A count of tokens; -1 if there is none or it is invalid.
 int64_t count_at(const Value& object, const char* key) {
@@ -37,7 +37,7 @@ bool are_ids(const Value& list) {
          std::all_of(list.list().begin(), list.list().end(), is_id);
 }
 
-// The running count of an event, from any kind of server; -1 if it has none.
+// The running count of tokens in an event of vLLM or llama.cpp; -1 if the event has none.
 int64_t running_count(const Value& event) {
   const int64_t of_usage = count_at(field_of(event, "usage"), "completion_tokens");
   return of_usage >= 0 ? of_usage : count_at(field_of(event, "timings"), "predicted_n");
@@ -139,7 +139,8 @@ void CompletionStream::read_choice(const Value& choice, int64_t counted, double 
   if (chunk.tokens != 0 && !opens) chunks_.push_back(chunk);
 }
 
-// The time of each token. An event has as many tokens as it reports; 1 if it reports none.
+// The time of each token. An event has as many tokens as it reports; an event without a reported
+// number has one token.
 std::vector<double> CompletionStream::as_told(const Chunks& chunks) {
   std::vector<double> times;
   for (const Chunk& chunk : chunks)
@@ -177,7 +178,7 @@ int64_t CompletionStream::reasoning_tokens() const {
 
 CompletionAnswer CompletionStream::take(int64_t wanted) {
   if (answer_.fault.empty() && (!line_.empty() || has_data_)) {
-    // Reads a last event that lacks its blank line, as far as it came.
+    // If the last event lacks the blank line at its end, reads as much of it as has come.
     end_line(last_s_);
     end_event(last_s_);
   }

@@ -1,4 +1,4 @@
-// Reads the streamed answer of an OpenAI-compatible server: the tokens and the times they came.
+// Reads the streamed answer of an OpenAI-compatible server: its tokens and the time of each.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,20 @@ struct CompletionAnswer {
   std::string fault;               // fault of the stream, in words; "": none
 };
 
-// Server-sent events of /v1/completions or /v1/chat/completions with "stream". In a chat, reasoning
-// is text too; the event that only opens it with a role is no token. A token's time is that of the
-// bytes that completed its event; all tokens of an event share it. The number of tokens of an event
-// comes from the first of these that the server reports:
+// Reads server-sent events of /v1/completions or /v1/chat/completions with "stream". In a chat,
+// reasoning counts as text; the first event, which only gives a role, has no token. All tokens of
+// an event get the time at which the bytes came that completed the event. The number of tokens of
+// an event comes from the first of these that the server reports:
 //   its token ids (vLLM's return_token_ids)
 //   the growth of a running count: usage.completion_tokens (vLLM's continuous_usage_stats) or
 //   timings.predicted_n (llama.cpp's timings_per_token)
 //   its logprobs
-//   one for each event with text; also one for each event without text (half of a character is a
-//   token without text) if only then the sum equals the total in usage at the end
-// If these numbers do not add up to that total, the total is spread evenly over the events with
-// text, from the first to the last. If an answer has no count and ended because of its length, the
-// number of tokens asked for is spread in the same way.
+//   one token for each event with text. If the sum then falls short of the total in usage at the
+//   end, also one for each event without text, if that makes them equal (half of a character is a
+//   token without text).
+// If the numbers do not add up to the total in usage, the total is spread evenly over the events
+// with text. If an answer has no count at all and ended because of its length, the number of tokens
+// asked for is spread in the same way.
 class CompletionStream {
  public:
   // Takes bytes of the body in order, split anywhere. Times must not decrease.
@@ -69,7 +70,8 @@ class CompletionStream {
   CompletionAnswer answer_;
 };
 
-// "error.message" of an answer that is not a stream, or the beginning of the answer without one.
+// Returns "error.message" of a body that is not a stream. If the body has no such field, returns
+// the beginning of the body.
 [[nodiscard]] std::string error_text(const std::string& body);
 
 }  // namespace reprise::server

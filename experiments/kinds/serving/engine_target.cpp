@@ -119,11 +119,11 @@ void EngineTarget::add_step(const engine::StepReport& step, serving::TargetRepor
 
 void EngineTarget::wait_until(double until_s) const {
   if (virtual_clock_ != nullptr) {
-    // Rounded up beyond the end, so that the clock reaches it.
+    // Rounded up and increased by 1 ns, so that the clock reaches `until_s`.
     const int64_t until_ns = static_cast<int64_t>(std::ceil(until_s / kNanosecond)) + 1;
     return virtual_clock_->advance_to(until_ns);
   }
-  // A sleep may end late, so the last part is spent awake.
+  // A sleep may end late, so the last kAwakeS seconds are spent awake.
   constexpr double kAwakeS = 200e-6;
   for (double left = until_s - clock_.now_s(); left > 0; left = until_s - clock_.now_s())
     if (left > kAwakeS) std::this_thread::sleep_for(std::chrono::duration<double>(left - kAwakeS));

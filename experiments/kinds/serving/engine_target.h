@@ -1,4 +1,5 @@
-// Our own engine as the target of a serving run, stepped in the caller's thread by the run's clock.
+// This project's engine as the target of a serving run. It is stepped in the caller's thread, by
+// the run's clock.
 #pragma once
 
 #include <cstddef>
@@ -20,22 +21,23 @@ namespace reprise::experiments {
 [[nodiscard]] serving::StepEntry step_entry_of(const engine::StepReport& step);
 [[nodiscard]] serving::Outcome outcome_of(engine::FinishReason finish);
 
-// The operations that a trace keeps of each run: about 12 MB of its file.
+// Most operations of one run that a trace keeps. They take about 12 MB of the trace's file.
 inline constexpr size_t kMostTracedOperations = size_t{1} << 17;
 // Converts the operations that began after `start_s`, the start of a run by the steady clock.
 [[nodiscard]] std::vector<serving::KernelEntry> kernel_entries_of(const OperationLog& operations,
                                                                   double start_s);
 
-// Engine and clock must outlive it and show the same time: EngineOptions::clock_ns is the clock's
-// time in nanoseconds.
+// `engine` and `clock` must outlive this object and have the same time: EngineOptions::clock_ns
+// returns the time of `clock` in nanoseconds.
 class EngineTarget final : public serving::Target {
  public:
-  // If there is a `virtual_clock`, which `clock` reads, waiting advances it instead of sleeping.
+  // If `virtual_clock` is not null, `clock` must read it, and advance() moves it forwards instead
+  // of sleeping.
   EngineTarget(engine::Engine& engine, const serving::Clock& clock,
                engine::VirtualClock* virtual_clock = nullptr)
       : engine_(engine), clock_(clock), virtual_clock_(virtual_clock) {}
 
-  // Drops the declared prefixes. Returns false if the method keeps other states.
+  // Drops the declared prefixes. Returns false if the method still keeps states of other tokens.
   bool flush() override;
   void declare_prefix(const workloads::DeclaredPrefix& prefix) override;
   void submit(int64_t id, workloads::ServingRequest request, double intended_s) override;

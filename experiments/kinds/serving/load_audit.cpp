@@ -21,15 +21,17 @@ using workloads::ServingRequest;
 namespace {
 
 constexpr int64_t kLeastPromptTokens = 4 * workloads::kSaltTokens;
-// As in TEST04: a difference of a tenth may come from a machine that has warmed up.
+// Largest ratio of times to first token, new to repeated prompts, that is tolerated. As in TEST04,
+// a difference of a tenth may come from a machine that has warmed up.
 constexpr double kSoonerTolerated = 1.1;
-// Cached answers come at the rate of the network. Computed answers may come faster after a short
-// prefill than after a long one, because a busy system gives less time to a process that has just
-// used much. (llama-server on cores shared with other programs: 1.9 times.)
+// Largest ratio of times of further tokens, new to repeated prompts, that is tolerated. Stored
+// answers come at the rate of the network, far above it. Computed answers may come faster after a
+// short prefill than after a long one, because a busy system gives less time to a process that has
+// just used much (1.9 times faster from llama-server on cores shared with other programs).
 constexpr double kFasterTolerated = 2;
 constexpr double kAlpha = 0.01;
 
-// The first token may be one with which every prompt must begin.
+// Number of first tokens that keep their place: the first may be one that must begin every prompt.
 constexpr size_t kFixed = 1;
 
 class AuditPrompts final : public workloads::RequestSource {

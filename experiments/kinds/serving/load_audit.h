@@ -1,10 +1,11 @@
-// Audits whether a server returns stored answers instead of computing them: does a repeated prompt
-// get its first token sooner, or its further tokens faster, than a new prompt of the same length?
+// Audits whether a server returns stored answers instead of computing them. An audit measures
+// whether a repeated prompt gets its first token sooner, or its further tokens faster, than a new
+// prompt of the same length.
 //
 // MLPerf Inference's TEST04 compares the rates of two runs, one with many samples and one that
 // repeats a single sample. If the samples were sent before the test, a cache of answers makes both
-// fast, and the test passes. Here new and repeated prompts take turns, and the new ones are drawn
-// for the audit alone.
+// runs fast, and the test passes. Here new and repeated prompts take turns, and the new prompts are
+// drawn for the audit alone, so that no server can have seen them.
 #pragma once
 
 #include <atomic>
@@ -23,23 +24,23 @@ namespace reprise::server {
 
 inline constexpr int64_t kAuditPairs = 32;
 
-// Ratio of new prompts' times to repeated prompts' times, with its 99 % interval: the shift of
-// paired logarithms (results/rank_test.h). 0: not known.
+// Ratio of new prompts' times to repeated prompts' times, with its 99 % interval, estimated as the
+// shift of paired logarithms (results/rank_test.h). All 0: not known.
 struct AuditRatio {
   double estimate = 0, low = 0, high = 0;
 };
 
 struct Audit {
-  std::string failure;        // why there are no ratios; "": there are
+  std::string failure;        // the reason why there are no ratios; "": there are ratios
   AuditRatio first_token;     // from sending to the first token
   AuditRatio further_tokens;  // from the first token to the last
 };
 
 // Returns the 2 kAuditPairs + 1 prompts of an audit: the prompt to be repeated, then new and
-// repeated prompts in turn. All are made from the request with the most output tokens among the
-// first requests of `source`; a new prompt has its tokens in an order drawn from `seed`. If `scope`
-// forbids reuse of repeated prompts, each repetition gets kSaltTokens new tokens after its first
-// token, so that a prefix cache cannot find it. Throws Error if the request's prompt is too short.
+// repeated prompts in turn. The repeated prompt is, among the first requests of `source`, that of
+// the request with the most output tokens. A new prompt has the same tokens in an order drawn by
+// `seed`. If `scope` forbids reuse of repeated prompts, each repetition gets kSaltTokens new tokens
+// after its first token, so that a prefix cache cannot find it. Throws Error for a short prompt.
 [[nodiscard]] std::unique_ptr<workloads::RequestSource> audit_prompts(
     const workloads::RequestSource& source, workloads::SaltScope scope, uint64_t seed);
 

@@ -22,8 +22,8 @@ namespace serving = experiments::serving;
 using serving::Outcome;
 using serving::TargetEvent;
 
-// Idle connections are closed after this time, so that a server with one thread per connection gets
-// the thread back.
+// Time after which an idle connection is closed, so that a server with one thread per connection
+// gets the thread back.
 constexpr std::chrono::seconds kIdle{2};
 
 struct Job {
@@ -32,8 +32,8 @@ struct Job {
   bool is_prefix = false;
 };
 
-// Describes the fault if the server's count of prompt tokens differs from the tokens sent (it may
-// add one in front), which means that another prompt was measured; "" if there is none.
+// Returns "" if the server counts as many prompt tokens as were sent, or one more, since it may put
+// a token in front. Otherwise it computed another prompt, and the fault is returned.
 std::string prompt_fault(const Job& job, const CompletionAnswer& answer) {
   const int64_t sent = std::ssize(job.request.prompt);
   if (answer.prompt_tokens < 0 || answer.prompt_tokens == sent || answer.prompt_tokens == sent + 1)
@@ -99,7 +99,7 @@ class ServerTarget final : public serving::Target {
   }
   void advance(double until_s, serving::TargetReport& report) override {
     std::unique_lock lock(mutex_);
-    const bool had_work = under_way_ > 0;  // the end of a prefix gives no event
+    const bool had_work = under_way_ > 0;  // a prefix that ends leaves no event, only less work
     const auto has_news = [&] {
       return !events_.empty() || !prefix_error_.empty() || (had_work && under_way_ == 0);
     };
@@ -137,7 +137,8 @@ class ServerTarget final : public serving::Target {
     const std::lock_guard lock(mutex_);
     ++under_way_;
     if (!idle_.empty()) {
-      // Takes the worker that was busy last, so that unneeded connections become idle and close.
+      // Takes the worker that became idle last, so that connections that are not needed stay idle
+      // long enough to be closed.
       Worker* worker = idle_.back();
       idle_.pop_back();
       worker->job = std::move(job);
@@ -245,7 +246,7 @@ void read_models(const std::string& body, ServerFacts& facts) {
   }
 }
 
-// Servers without a version answer with another page, or none.
+// Returns the version in the answer of GET /version; "" if the answer is another page or empty.
 std::string version_in(const std::string& body) {
   try {
     return body.empty() ? "" : text_of(parse_json(body, "the version"), "version");

@@ -1,7 +1,7 @@
 // An OpenAI-compatible server as the target of a serving run: the client side of `reprise load`.
 //
-// Tokens are reported at the end of their request with the times they came. A declared prefix is
-// sent as a request for one token.
+// All tokens of a request are reported at its end, each with the time at which it came. A declared
+// prefix is sent as a request that asks for one token.
 #pragma once
 
 #include <cstdint>
@@ -38,18 +38,18 @@ struct ServerFacts {
   std::string model;
   std::string owner;    // "owned_by" of the model: "vllm", "sglang", "llamacpp", ...; "": absent
   std::string version;  // answer of GET /version, as vLLM has it; "": absent
-  // True if the server accepts the fields that make it generate all requested tokens and report the
-  // number of tokens of an event: ignore_eos, stream_options, return_token_ids, timings_per_token.
-  // Servers ignore unknown fields; a server that refuses them gets none.
+  // True if the server accepts, or at least ignores, the fields that make it generate all requested
+  // tokens and report the number of tokens of an event: ignore_eos, stream_options,
+  // return_token_ids, timings_per_token. A server that refuses a request with them gets none.
   bool takes_extensions = true;
   bool tells_cached_tokens = false;
   bool tells_tokens = false;  // the server reports how many tokens it generated
 };
 
-// Asks the server for its models and for one token after `prompt`. The server may cache the prompt,
-// so pass a short one; one token is enough. Throws Error naming the URL if there is no server, if
-// it lists no model and `options` names none, if it refuses the prompt (with the server's message),
-// or if its answer has no token.
+// Asks the server for its models and for one token after `prompt`. A prompt of one token is enough,
+// and should be short because the server may cache it. Throws Error naming the URL if there is no
+// server, if the server lists no model and `options` names none, if it refuses the prompt (with the
+// server's message), or if its answer has no token.
 [[nodiscard]] ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& prompt,
                                      const experiments::serving::Clock& clock);
 
@@ -57,9 +57,10 @@ struct ServerFacts {
 [[nodiscard]] Question question_of(const LoadOptions& options, const ServerFacts& facts,
                                    const std::vector<int32_t>& prompt, int64_t output_tokens);
 
-// Sends each running request on its own connection and thread; both are reused and closed when idle
-// for long. A request that fails, or is answered with another length, gets outcome kFailed with the
-// reason. flush() always returns false, because a server cannot be made to forget.
+// Makes a target that sends each running request on its own connection and thread. Connections and
+// threads are reused, and closed when they have been idle for long. A request that fails, or whose
+// answer has another length than asked for, gets outcome kFailed with the reason. flush() always
+// returns false, because a server cannot be made to forget.
 [[nodiscard]] std::unique_ptr<experiments::serving::Target> make_server_target(
     const LoadOptions& options, const ServerFacts& facts, const experiments::serving::Clock& clock);
 

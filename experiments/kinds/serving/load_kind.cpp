@@ -37,8 +37,8 @@ workloads::SaltScope scope_of(const std::string& reuse) {
 }
 
 // Returns a different salt for each point, because a server cannot be made to forget the prompts of
-// the previous point. The salt does not depend on the group's id, which contains the server's name,
-// so that all servers get the same prompts for a nonce.
+// the previous point. The salt does not depend on the group's id, which contains the server's name.
+// So with the same nonce all servers get the same prompts.
 workloads::Salt salt_of_point(const experiments::Group& group, const LoadReuse& reuse) {
   Fields axes;
   for (const auto& [name, value] : group.axes) axes[name] = value.value();
@@ -57,7 +57,8 @@ int64_t tokens_before(const serving::ServingPlan& plan) {
   return tokens;
 }
 
-// The client's own use of the processor. A server on the same machine competes with it for cores.
+// Returns the client's own use of the processor, and adds a reservation if it is high, since a
+// server on the same machine competes with the client for cores.
 Fields client_use(const CoreUse& use, const serving::RequestLog& log, serving::Verdict& verdict) {
   constexpr double kMostBusy = 0.5;
   int64_t tokens = 0;
@@ -197,8 +198,8 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   CountersAround counters{.before = prompt_counters(client.page("/metrics"))};
   const auto target = make_server_target(options, facts, clock);
   const workloads::SaltScope scope = scope_of(reuse_.allowed);
-  // Made before the run, so that an impossible audit does not waste the run. The seed is not the
-  // run's nonce, because a server that has seen all of the audit's prompts before passes the audit.
+  // The prompts are made before the run, so that an impossible audit does not waste the run. Their
+  // seed is random, because a server that has seen all of the audit's prompts would pass the audit.
   const auto audit_source =
       audits ? audit_prompts(*plan.source, scope, std::random_device{}()) : nullptr;
   const CoreUse use_before = core_use_now();

@@ -1,5 +1,5 @@
-// Measures an experiment on a running server, with the workload, arrivals and measurement of our
-// own engine.
+// Measures an experiment on running servers, with the same workload, arrivals and metrics as on
+// this project's own engine.
 #pragma once
 
 #include <functional>
@@ -17,42 +17,42 @@ namespace reprise::server {
 struct NamedServer {
   std::string label;  // its name in tables and figures
   std::string url;
-  std::string model = {};  // "": the first that it lists
+  std::string model = {};  // "": the first model that the server lists
 };
 
-// The names of the kinds of reuse. Each says whose prompts a request may find in the server's
-// cache: "none" (nobody's), "session" (those of earlier turns of its conversation),
-// "prefix_within_run" (those of the run's other requests), "all" (those of earlier runs, too).
+// The values of LoadReuse::allowed. Each says which prompts a request may find in the server's
+// cache: "none" (no prompts), "session" (prompts of earlier turns of its conversation),
+// "prefix_within_run" (prompts of the run's other requests), "all" (prompts of earlier runs, too).
 [[nodiscard]] std::vector<std::string> reuse_names();
 
 struct LoadReuse {
   std::string allowed = "prefix_within_run";  // one of reuse_names()
-  // Runs with equal nonces have equal prompts, point by point; unused with "all".
+  // Runs with equal nonces send equal prompts at each point. Unused if `allowed` is "all".
   uint64_t nonce = 0;
   bool audits = false;  // each server's first run of a point is followed by an audit (load_audit.h)
 };
 
 // Returns the experiment with the servers in place of its methods, because a client cannot choose a
-// server's method. The options url, model, reuse (unless it is the default) and audit distinguish a
-// server's points from others. Throws Error for a label that cannot name a folder, for two equal
+// server's method. A server's points are distinguished by the options url, model, audit and, unless
+// it has its default, reuse. Throws Error for a label that cannot name a folder, for two equal
 // labels, and for an invalid URL.
 [[nodiscard]] experiments::Experiment for_servers(experiments::Experiment experiment,
                                                   const std::vector<NamedServer>& servers,
                                                   const LoadReuse& reuse = {});
 
-// A group's requests are sent "repetitions" times to each server, each time with other salts. The
-// servers get the same requests in turn, a different server first each time. A server's record
-// describes its first run, with the throughput of all its runs. One INVALID run makes the record
-// INVALID. Groups that search a rate run until they have found it, one server after another.
-// Records have the metrics of experiments/serving/metrics.h, the verdict in "answers", and in the
-// resolved settings what the server reports about itself, what an audit found, and the client's own
-// use of the processor: a run that took more than half of its cores' time has a reservation.
+// Sends a group's requests "repetitions" times to each server, each time with new salts. The
+// servers get the same requests in turn, a different server first in each repetition. A server's
+// record describes its first run, with the throughput of all its runs. One INVALID run makes the
+// record INVALID. Groups that search a rate run until the rate is found, one server after another.
+// Records have the metrics of experiments/serving/metrics.h and the verdict in "answers". The
+// resolved settings have the server's facts, the audit and the client's own processor time. If the
+// client took more than half of its cores' time, the run has a reservation.
 class LoadKind final : public experiments::Kind, public experiments::serving::TracedKind {
  public:
   // `plans` must outlive this. The groups' methods name the servers (for_servers()); `options` has
-  // the settings that all of them share. `primes`: prefixes are computed before the first request.
-  // Throws Error if the connections need more file descriptors than the system gives, and for an
-  // unknown reuse.
+  // the settings that all servers share. If `primes`, prefixes are computed before the first
+  // request. Throws Error if the connections need more file descriptors than the system gives, and
+  // for an unknown reuse.allowed.
   LoadKind(experiments::serving::PlansServing& plans, LoadOptions options, bool primes = false,
            LoadReuse reuse = {});
 

@@ -17,7 +17,8 @@ using serving::RequestEntry;
 
 constexpr int64_t kSpareTokens = 2;  // tokens per request beyond those shared
 
-// With the server's own answers in its prompt, a request may find these in the cache too.
+// Returns the bounds on a request's cached tokens. If `has_own_answers`, the prompt has the
+// server's own answers to earlier turns, which may be in the cache, too.
 serving::ReuseBounds bounds_of(const workloads::ServingRequest& request, bool has_own_answers) {
   const int64_t shared = has_own_answers ? std::max(request.shared_tokens, request.session_tokens)
                                          : request.shared_tokens;
@@ -39,7 +40,7 @@ int64_t template_tokens(const workloads::RequestSource& source, const serving::R
 struct Told {
   std::string by = "nobody";
   double cached_tokens = 0;
-  std::string why_not;  // reason if by is "nobody"
+  std::string why_not;  // the reason if `by` is "nobody"
 };
 
 Told told(const serving::Reuse& reuse, const CountersAround& counters, int64_t other_tokens,

@@ -19,19 +19,19 @@ struct CountersAround {
 };
 
 // Makes the run INVALID if the server found more cached tokens than the served requests share with
-// each other. Each request may find two tokens more than it shares, such as one that begins every
-// prompt; a chat may also find the tokens that the server's template added. The cached tokens are
-// those that the answers report, or else the growth of the server's counters. Counters are used
-// only if every request was served and they grew by exactly the run's prompts and the
-// `other_tokens` of warm-up and prefixes. If neither is known, the verdict gets a reservation.
-// Returns the source: "answers", "counters" or "nobody".
+// each other. Each request may find two tokens more, such as a token that begins every prompt, and
+// a chat also the tokens that the server's template adds. The number of cached tokens comes from
+// the answers, or else from the growth of the server's counters. The counters are used only if
+// every request was served and the count of prompt tokens grew by exactly the run's prompts and the
+// `other_tokens` of warm-up and prefixes. If neither source is known, the verdict gets a
+// reservation. Returns the source: "answers", "counters" or "nobody".
 std::string judge_reuse(const workloads::RequestSource& source, const CountersAround& counters,
                         int64_t other_tokens, PromptForm form,
                         experiments::serving::RunResult& result);
 
-// Compares the first and the last quarter of the served requests and returns a sentence for each
-// change: if the median time to first token fell to less than half, and if the share of cached
-// prompt tokens moved by more than 0.2. Empty for fewer than 32 served requests.
+// Compares the last quarter of the served requests with the first quarter. Returns a sentence if
+// the median time to first token fell to less than half, and one if the share of cached prompt
+// tokens moved by more than 0.2. Returns none for fewer than 32 served requests.
 [[nodiscard]] std::vector<std::string> changes_within(const experiments::serving::RequestLog& log);
 
 }  // namespace reprise::server

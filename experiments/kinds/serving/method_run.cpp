@@ -47,7 +47,7 @@ std::unique_ptr<const serving::Clock> clock_of(
   return std::make_unique<serving::SteadyClock>();
 }
 
-// The reuse of a request's prompt that the method promises.
+// Returns bounds on the number of a prompt's tokens that the method promises to reuse.
 serving::ReuseBounds bounds_of(const ServingRequest& request, const reuse::ReusePromise& promise,
                                bool imports_modules, bool is_of_sessions,
                                const std::vector<workloads::DeclaredPrefix>& announced) {
@@ -65,8 +65,9 @@ serving::ReuseBounds bounds_of(const ServingRequest& request, const reuse::Reuse
   return bounds;
 }
 
-// A backlog below a few batches may be only a burst. In a short run, half of its requests suffices
-// instead. Runs shorter than five of the smallest windows are never given up.
+// Returns the rule for giving up a run. The backlog must reach a few batches, since a smaller one
+// may be only a burst. In a short run, a backlog of half the requests suffices. Runs shorter than
+// five of the smallest windows are never given up.
 serving::GrowthRule growth_rule(int64_t requests, int64_t max_batch) {
   constexpr int64_t kLeastWindow = 16;
   const serving::GrowthRule usual;

@@ -16,15 +16,16 @@
 
 namespace reprise::experiments {
 
-// The largest needs of a source's requests.
+// The lengths and numbers that an engine must have room for to serve a source's requests.
 struct Extent {
-  int64_t longest = 0;        // prompt and output
+  int64_t longest = 0;        // most tokens of a request, prompt and output together
   int64_t prefix_tokens = 0;  // tokens of all prefixes together
   int64_t prefixes = 0;
 };
 [[nodiscard]] Extent extent_of(const workloads::RequestSource& source);
 
-// The prefixes that are announced to a method, each in one piece; empty if the axes announce none.
+// The prefixes of `source` that are announced to a method, each as one piece. Empty if the axes do
+// not ask to announce prefixes.
 [[nodiscard]] std::vector<methods::Prefix> announced_prefixes(
     const EngineAxes& axes, const workloads::RequestSource& source);
 

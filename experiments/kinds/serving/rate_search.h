@@ -15,22 +15,23 @@ namespace reprise::experiments {
 
 // True if the axes ask for a search, which begins at rate_rps, instead of one run at that rate.
 [[nodiscard]] bool searches_rate(const SearchAxes& axes);
-// Throws Error for a search without a service level, for arrivals without a single rate, and for
-// several trials of arrivals that are the same in each trial.
+// Throws Error for a search without a service level, for arrivals that do not have one single rate,
+// and for several trials if the arrivals would be the same in each trial.
 void check_rate_search(const ServingAxes& axes);
 
-// A run of the search: the group and its axes with the rate, a seed of arrivals of its own, and
-// enough requests for the least duration. With fewer requests a run at a high rate would be too
-// short to be VALID.
+// One run of the search: the group and its axes, changed to the run's rate, to the run's seed of
+// arrivals, and to enough requests for the least duration. With fewer requests a run at a high rate
+// would be too short to be VALID.
 struct RateTrialGroup {
   Group group;
   ServingAxes axes;
   bool is_longer = false;  // this run has more requests than the group asks for
 };
 
-// Searches as experiments/serving/search.h describes; trial n of a rate draws its arrivals by seed
-// + n. Returns the measurement of the last run at the highest rate that passed, or, if no rate
-// passed, at the lowest rate that was tried. Throws Interrupted when `stop` is set.
+// Searches as experiments/serving/search.h describes. Trial n of a rate draws its arrivals by the
+// group's seed of arrivals + n. Returns the measurement of the last run at the highest rate that
+// passed, or, if no rate passed, at the lowest rate that was tried. Throws Interrupted when `stop`
+// is set.
 [[nodiscard]] Measurement search_rate(
     const Group& group, const std::function<serving::TrialRun(const RateTrialGroup&)>& run,
     const std::atomic<bool>& stop);

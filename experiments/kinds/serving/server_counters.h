@@ -12,8 +12,8 @@ struct PromptCounters {
   double cached_tokens = 0;  // prompt tokens found in the cache
 };
 
-// Reads the Prometheus text of vLLM, SGLang, Dynamo's frontend and `reprise serve`, summed over
-// labels; nullopt for any other.
+// Reads the counters, summed over labels, from the Prometheus text of vLLM, SGLang, Dynamo's
+// frontend or `reprise serve`. Returns nullopt for the text of any other server.
 [[nodiscard]] std::optional<PromptCounters> prompt_counters(std::string_view metrics);
 
 }  // namespace reprise::server

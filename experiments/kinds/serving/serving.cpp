@@ -32,8 +32,8 @@ double throughput_rps(const Measurement& measured) {
   return measured.value(serving::kThroughputRps);
 }
 
-// The tokenizer that turns answers into text; null if requests have no answers to judge, or the
-// model's answers mean nothing.
+// Returns the tokenizer that turns answers into text. Returns null if the requests have no answers
+// to judge, or if the model has random weights, so that its answers mean nothing.
 std::unique_ptr<const Tokenizer> judging_tokenizer(const Group& group,
                                                    const RequestSource& requests) {
   if (group.model.random_weights || !has_answers(requests)) return nullptr;
@@ -51,7 +51,7 @@ void check_methods(const Group& group, bool has_model, Device device) {
 }
 
 // An upper bound on the positions of any request. A method that imports modules places a prompt's
-// own part behind all of them.
+// new tokens behind the positions of all modules.
 int64_t end_of_positions(const Group& group, const RequestSource& requests) {
   int64_t end = extent_of(requests).longest;
   const bool imports =
@@ -66,7 +66,7 @@ int64_t end_of_positions(const Group& group, const RequestSource& requests) {
 serving::ServingPlan plan_of(const Group& group, const ServingAxes& axes,
                              const workloads::Salt& salt,
                              std::shared_ptr<const RequestSource> requests) {
-  Group warmed = group;  // a server may still cache the warm-up prompts of another run
+  Group warmed = group;  // gets new warm-up prompts, since a server may have cached another run's
   if (salt.changes_prompts())
     warmed.seeds.prompts = random_bits(group.seeds.prompts, salt.nonce, 0);
   serving::ServingPlan plan{
@@ -208,8 +208,8 @@ std::vector<Measurement> ServingKind::search_each(const Group& group, const Mach
   return measurements;
 }
 
-// Methods take turns, and each time another one is first. A method's measurement comes from its
-// first turn; only the comparison of rates uses all turns.
+// Methods take turns, and in each repetition another method is first. A method's measurement comes
+// from its first turn; only the comparison of rates uses all turns.
 std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine& machine,
                                                const std::atomic<bool>& stop) {
   const auto axes = group.axes_as<ServingAxes>();

@@ -27,7 +27,7 @@ class ServingKind : public Kind, public serving::PlansServing, public serving::T
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
   std::vector<Measurement> measure(const Group& group, const Machine& machine,
                                    const std::atomic<bool>& stop) override;
-  // Traces contain the first operations of each run on the CPU.
+  // Traces also contain the first kernel operations of each run, if it computes on the CPU.
   void trace_to(serving::TraceWriter& writer) override;
   [[nodiscard]] serving::ServingPlan plan(const Group& group, const workloads::Salt& salt) override;
   [[nodiscard]] std::optional<Measurement> search(

@@ -13,10 +13,10 @@ namespace reprise::experiments {
 
 [[nodiscard]] std::vector<MetricInfo> agreement_metrics();
 
-// A request for which two runs generated different tokens.
+// A request for which two runs, `first` and a later one, generated different tokens.
 struct Parting {
   int64_t request = 0;
-  int64_t token_index = 0;  // the first that differs
+  int64_t token_index = 0;  // index of the first token that differs
   int32_t first_token = 0, token = 0;
 };
 
@@ -24,15 +24,16 @@ struct Parting {
 [[nodiscard]] std::vector<Parting> partings_of(const serving::RequestLog& log,
                                                const serving::RequestLog& first);
 
-// Sets in `out` the share of requests without a parting among the requests that both runs served,
-// if there are any. Returns the partings.
+// Sets in `out` the share of requests without a parting among the requests that both runs served.
+// Sets nothing if there are no such requests. Returns the partings.
 std::vector<Parting> add_agreement(const serving::RequestLog& log, const serving::RequestLog& first,
                                    Measurement& out);
 
-// If add_agreement() set a share, judges for up to `judged_partings` requests of the group's axes
-// whether the two tokens are a near tie. Each judged parting is listed in the answers with its two
-// tokens, the gap between their logits, and the deviation that may explain it. Throws as
-// GroupTies::judge(), which may load a second model; call it after all memory has been measured.
+// If add_agreement() set a share, judges whether the two tokens of a parting are a near tie, for as
+// many partings as the group's axis judged_partings allows. Lists each judged parting in the
+// answers with its two tokens, the gap between their logits, and the deviation that may explain the
+// gap. Throws as GroupTies::judge(). Call it after all memory has been measured, since judge() may
+// load a second model.
 void add_judgement(GroupTies& ties, const Group& group, const workloads::RequestSource& source,
                    const serving::RequestLog& first, std::vector<Parting> partings,
                    Measurement& out);

@@ -1,4 +1,5 @@
-// The axes of kind "serving", and the settings that its parts get from them.
+// The axes of kind "serving", and the settings of source, arrivals, engine and rules that are made
+// from the axes.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,7 @@
 
 namespace reprise::experiments {
 
-// The requests: options of their source that source_fields() lists.
+// The axes that choose the requests: the options of a source that source_fields() lists.
 struct SourceAxes {
   workloads::SourceOptions options;
 
@@ -62,7 +63,7 @@ struct EngineAxes : StepAxes {
   void visit_memory(AxisVisitor& visitor);
 };
 
-// Modelled times of steps, on a clock of their own.
+// The axes of modelled step times, which advance a virtual clock.
 struct StepModelAxes {
   double modelled_step_ms = 0;  // 0: the network computes
   double modelled_row_us = 0;
@@ -71,8 +72,8 @@ struct StepModelAxes {
   void visit(AxisVisitor& visitor);
 };
 
-// Rules for a run: the latency bounds of the service level, the least duration and number of
-// requests, and when it may stop early.
+// Rules for a run: the latency bounds of the service level, the run's least duration and least
+// number of requests, and when the run may stop early.
 struct RuleAxes {
   double slo_ttft_ms = 0, slo_tpot_ms = 0, slo_e2e_ms = 0, slo_normalised_ms = 0;  // 0: no bound
   double slo_share = 0.99;
@@ -116,7 +117,7 @@ struct ServingAxes {
   void visit(AxisVisitor& visitor);
 };
 
-// The sources of requests, as a kind's own workloads.
+// The sources of requests, in the form of KindInfo::own_workloads.
 [[nodiscard]] std::vector<workloads::WorkloadInfo> serving_workloads();
 
 // The group's requests. Throws Error as workloads::make_request_source().

@@ -25,7 +25,7 @@ struct Rates {
 };
 
 Rates rates_of(const Machine& machine, DType dtype) {
-  // An empty set fits into every cache.
+  // memory_limit() of 0 bytes is the limit of the L3 cache.
   return {.flop_s = gflop_limit(machine, dtype) * 1e9,
           .dram_bytes_s = dram_limit(machine) * 1e9,
           .l3_bytes_s = memory_limit(machine, 0).gb_s * 1e9};

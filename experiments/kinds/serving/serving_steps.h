@@ -11,11 +11,11 @@ namespace reprise::experiments {
 
 [[nodiscard]] std::vector<MetricInfo> step_metrics();
 
-// The limit of a step is the time of its matrix products, max(FLOPs / rate, weight bytes / DRAM
-// rate), plus the time of its decode attention, max(FLOPs / rate, time of reads). A read shared by
-// sequences counts once; the first read of a key is at DRAM's rate, repeated reads at L3's.
-// Attention of prompts and weights of experts are left out. The limits of two methods show how much
-// one can win over the other.
+// Adds the times of the steps and their limits, the least times. A step's limit is the time of its
+// matrix products, max(FLOPs / rate, weight bytes / DRAM rate), plus the time of its decode
+// attention, max(FLOPs / rate, time of reads). A read shared by sequences counts once. The first
+// read of a key is at DRAM's rate, repeated reads are at L3's rate. Attention of prompts and
+// weights of experts are left out. The ratio of two methods' limits bounds their speedup.
 void add_step_times(const model::ModelConfig& config, const Group& group, const Machine& machine,
                     const serving::RequestLog& log, Measurement& out);
 

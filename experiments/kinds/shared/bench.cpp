@@ -140,7 +140,7 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, const Ste
   options.limits = limits;
   options.kv_dtype = group.kv_dtype;
   options.step_tokens = static_cast<int32_t>(axes.prefill_chunk);
-  // Decode steps are measured by themselves.
+  // Prompts are computed first, so that decode steps can be measured by themselves.
   options.scheduler = engine::make_scheduler("prefill_first");
   options.clock_ns = now_ns;
   auto cache = methods::join(method.parts(), options);
@@ -231,7 +231,7 @@ void Bench::check(const Group& group, const RequestAxes& axes) {
   const std::string& model = group.model.model;
   Problems problems;
   problems.collect([&] {
-    (void)config(group);  // for a missing model, this is the only error
+    (void)config(group);  // throws if the model is missing, which then is the only error
     problems.collect([&] { check_model(group); });
     problems.collect([&] { check_prompts(group, axes); });
     problems.collect([&] {

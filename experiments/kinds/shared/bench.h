@@ -1,4 +1,5 @@
-// Shared by the kinds: one loaded model at a time, prompts of any workload, and timed requests.
+// What the kinds share: a bench that holds one loaded model at a time, makes the prompts of any
+// workload, and runs timed requests.
 #pragma once
 
 #include <atomic>
@@ -27,19 +28,19 @@ class Bench {
   explicit Bench(const Context& context) : context_(context) {}
 
   [[nodiscard]] const Context& context() const { return context_; }
-  // Throws Error with everything that is wrong with the group and can be known before weights are
-  // loaded: its model and checkpoint, dtypes, methods, workload and prompts.
+  // Throws Error with all faults of the group that can be found before weights are loaded: faults
+  // of its model and checkpoint, dtypes, methods, workload and prompts.
   void check(const Group& group, const RequestAxes& axes);
-  // Throws Error if the group's model cannot be loaded on the context's device, because of its
-  // dtype, its shape or its checkpoint's headers.
+  // Throws Error if the group's model cannot be loaded on the context's device, because of the
+  // model's dtype, its shape or the headers of its checkpoint.
   static void check_loadable(const Group& group, const Context& context);
-  // Checks the model as check() does: that it can be loaded and can generate. Reads the headers of
-  // a checkpoint once, whatever the number of groups.
+  // The part of check() that concerns the model: throws Error unless the model can be loaded and
+  // can generate. Reads the headers of a checkpoint only once, even if many groups use it.
   void check_model(const Group& group);
-  // Uses the machine's calibration from the next decoder and engine on.
+  // Uses the machine's calibration for decoders and engines that are made after this call.
   void use_calibration(const Machine& machine);
-  // Records operations on the CPU in `log`, which must outlive the bench, from the next decoder and
-  // engine on.
+  // Decoders and engines that are made after this call record their operations on the CPU in `log`,
+  // which must outlive the bench.
   void record_operations(OperationLog& log);
   // The model's shape, without its weights.
   [[nodiscard]] static model::ModelConfig config(const Group& group);
@@ -47,40 +48,41 @@ class Bench {
   model::Decoder& decoder(const Group& group);
   // Names the group's model and the way its weights are made and held.
   [[nodiscard]] static std::string held_model(const Group& group);
-  // One method, ready for requests. The method outlives the engine.
+  // One method with its engine, ready for requests.
   struct Lane {
     std::unique_ptr<methods::Method> method = {};
     std::unique_ptr<engine::Engine> engine = {};
     // Time to declare the prefix. Includes preparing the method if the method imports prefixes.
     double prefix_ms = 0;
   };
-  // The group's methods, ready to take turns at requests with the group's prompts: an engine each,
-  // with room for `max_batch` sequences, which knows the group's prefix. Begins the count of peak
-  // memory. Throws Interrupted when `stop` is raised.
+  // Makes an engine for each method of the group, so that the methods can take turns at requests
+  // with the group's prompts. Each engine has room for `max_batch` sequences and knows the group's
+  // declared prefix. Begins the count of peak memory. Throws Interrupted if `stop` is raised.
   std::vector<Lane> make_lanes(const Group& group, const RequestAxes& axes, int64_t max_batch,
                                const std::atomic<bool>& stop);
   // Makes one lane, for a method of the group or another one.
   Lane make_lane(const Group& group, const RequestAxes& axes, const MethodChoice& method,
                  int64_t max_batch);
-  // The engine of a prepared method. It computes prompts first, so that decode steps can be
-  // measured by themselves. `limits` count whole sequences.
+  // The engine of a prepared method. It computes waiting prompts before it takes decode steps, so
+  // that decode steps can be measured by themselves. `limits` count whole sequences.
   std::unique_ptr<engine::Engine> make_engine(const Group& group, const StepAxes& axes,
                                               methods::Method& method,
                                               const reuse::EngineLimits& limits);
-  // The setup of one of the group's methods. What `use` points at must outlive it.
+  // The setup of one of the group's methods. The objects that `use` points at must outlive it.
   methods::Setup setup_of(const Group& group, const StepAxes& axes, const methods::Use& use);
-  // The tokens that every prompt of the group begins with: shared_tokens of them, drawn from the
-  // prompts' seed.
+  // Returns the axes.shared_tokens tokens with which every prompt of the group begins, drawn by the
+  // seed of the prompts.
   std::vector<int32_t> prefix(const Group& group, const PromptAxes& axes);
-  // Prompt of request `request`, prompt_tokens long and the same for every method: the prefix, then
-  // what the workload draws for this request. A workload is made once for a model.
+  // Returns the prompt of request `request`, the same for every method: the prefix, then tokens
+  // that the workload draws for this request, axes.prompt_tokens in all. The workload is kept until
+  // another model, workload or seed is asked for.
   std::vector<int32_t> prompt(const Group& group, const PromptAxes& axes, int64_t request);
   // Declares the group's prefix, if it has any, and returns the time in milliseconds: almost 0 for
   // a method that does not keep declared prefixes.
   double declare_prefix(engine::Engine& engine, const Group& group, const PromptAxes& axes);
 
  private:
-  // `tokens` tokens of the workload's item.
+  // Draws `tokens` tokens of item `item` of the workload.
   std::vector<int32_t> draw(const Group& group, int64_t item, int64_t tokens);
   workloads::Workload& workload(const Group& group);
   // Calls `step` the first time and keeps its error. For an equal `what` throws that error again
@@ -99,10 +101,10 @@ class Bench {
 // trained model can place.
 void check_prompts(const Group& group, const RequestAxes& axes);
 
-// Memory of the model's weights and of the methods' key/value states: a cache of `sequences`
-// sequences, without the shared tokens if the method holds these beside its cache. Sums over the
-// methods if they take turns, otherwise takes the largest. Methods that find shared tokens by
-// themselves need less.
+// Memory of the model's weights and of the methods' key/value states: a cache for `sequences`
+// sequences, in which shared tokens are left out if the method holds them once outside its cache.
+// Sums over the methods if they take turns, otherwise takes the largest. Methods that find shared
+// tokens by themselves need less.
 MemoryNeed memory_of_prompts(const Group& group, const RequestAxes& axes, int64_t sequences,
                              bool take_turns);
 
@@ -110,13 +112,13 @@ MemoryNeed memory_of_prompts(const Group& group, const RequestAxes& axes, int64_
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,
                              int64_t new_tokens);
 
-// Hash and number of the tokens that one method generated, and their agreement with the group's
-// first method, token by token.
+// Returns the hash and the number of the tokens that method `index` generated, and how far they
+// agree, token by token, with the tokens of the group's first method.
 Fields answers_of(const Group& group, size_t index,
                   const std::vector<std::vector<int32_t>>& tokens_of_methods);
 
-// One measurement for each method: measure_one(m), with answers_of() added. samples[m].tokens are
-// the tokens of method m; if they are empty, nothing is added.
+// Returns measure_one(m) for each method m, with answers_of() added unless samples[m].tokens, the
+// tokens that method m generated, are empty.
 template <typename Samples, typename MeasureOne>
 std::vector<Measurement> measurements_of(const Group& group, const std::vector<Samples>& samples,
                                          MeasureOne&& measure_one) {
@@ -130,8 +132,8 @@ std::vector<Measurement> measurements_of(const Group& group, const std::vector<S
   return measurements;
 }
 
-// Returns the counts of the method and its cache as metrics: "reused_tokens" and others, the peak
-// of the cache, and the prompt tokens of all `requests` requests that were submitted.
+// Returns metrics: the method's counts such as "reused_tokens", the peak size of its cache, and the
+// sum of the prompt tokens of all `requests` submitted requests.
 results::Metrics method_metrics(engine::Engine& engine, const PromptAxes& axes, int64_t requests);
 // True if the engine's method computed its prefixes before the engine was made.
 [[nodiscard]] bool imports_prefixes(const engine::Engine& engine);
@@ -141,7 +143,7 @@ void add_report(const methods::Method& method, Measurement& out);
 // Settings as the engine resolved them, with the model's shape.
 Fields resolved_settings(engine::Engine& engine, const model::Decoder& decoder,
                          methods::Exactness exactness);
-// resolved_settings() for a model that may not be loaded.
+// Like resolved_settings() above, but for a model whose weights need not be loaded.
 Fields resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
                          int64_t weight_bytes, methods::Exactness exactness);
 // Peak bytes of the engine's cache, of the program's buffers and of the process.

@@ -10,7 +10,8 @@
 namespace reprise::experiments {
 namespace {
 
-// Number of keys that the queries at [first, first + tokens) see in total.
+// Number of keys that each query at positions [first, first + tokens) sees, summed over the
+// queries.
 double visible_pairs(const model::ModelConfig& config, int64_t first, int64_t tokens) {
   const double n = static_cast<double>(tokens);
   const double all = n * static_cast<double>(first) + n * (n + 1) / 2;
@@ -21,7 +22,7 @@ double visible_pairs(const model::ModelConfig& config, int64_t first, int64_t to
   return pairs;
 }
 
-// Weights that one token passes.
+// Number of weights that are multiplied with one token, counting only the experts it is sent to.
 int64_t active_parameters(const model::ModelConfig& config) {
   const model::ExpertsConfig& experts = config.experts;
   if (experts.count == 0) return config.parameters();

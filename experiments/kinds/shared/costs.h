@@ -15,8 +15,8 @@ namespace reprise::experiments {
 [[nodiscard]] int64_t kv_bytes_per_token(const model::ModelConfig& config, DType kv_dtype);
 
 // Bytes of the weights that a step reads. The embedding table is left out, since a step reads few
-// of its rows (a tied table is also the head and is counted). Only `touched_experts` experts,
-// summed over all layers, are counted (Decoder::touched_experts).
+// of its rows, unless it is tied and so also the head. Of the routed experts of all layers together
+// only `touched_experts` are counted (Decoder::touched_experts).
 [[nodiscard]] int64_t streamed_weight_bytes(const model::ModelConfig& config,
                                             const WeightType& type, int64_t touched_experts);
 
@@ -26,9 +26,9 @@ namespace reprise::experiments {
 [[nodiscard]] double product_flop(const model::ModelConfig& config, int64_t rows,
                                   int64_t logit_rows);
 
-// Floating-point operations of `tokens` positions after `first` cached positions, with logits for
-// the last: 2 per weight and token (counting the experts that a token passes), and 4 * heads *
-// head_dim per layer and visible (query, key) pair.
+// Floating-point operations of a prefill of `tokens` positions behind `first` cached positions,
+// with logits for the last position. Counts 2 per weight and token, with only the experts to which
+// a token is sent, and 4 * heads * head_dim per layer and visible (query, key) pair.
 [[nodiscard]] double prefill_flop(const model::ModelConfig& config, int64_t first, int64_t tokens);
 
 struct DecodeStep {
@@ -38,21 +38,21 @@ struct DecodeStep {
   int64_t touched_experts = 0;  // sum over all layers; 0 if the model has none
 };
 
-// The least bytes that the step must read: the streamed weights once, and each distinct cached
-// token once, at most the sliding window of each sequence. A method that reads shared tokens for
-// every sequence reads more.
+// The least bytes that the step must read: streamed_weight_bytes(), and the keys and values of each
+// distinct cached token once. With a sliding window, only tokens in the window count. A method that
+// reads shared tokens once per sequence reads more.
 [[nodiscard]] double decode_bytes(const model::ModelConfig& config, const WeightType& type,
                                   DType kv_dtype, const DecodeStep& step);
 
 // Floating-point operations of one decode step of `batch` sequences with `context` cached tokens
-// each, including the logits. Sharing does not reduce them.
+// each, including the logits. Tokens that sequences share do not reduce this number.
 [[nodiscard]] double decode_flop(const model::ModelConfig& config, int64_t batch, double context);
 
-// Limits of the machine from a record's machine facts; 0 if they are missing. If a GPU computed,
-// these are the GPU's limits, which are measured for 16-bit products only.
+// Limits of the machine, or of its GPU if `machine` has one, as measured for a record. Return 0 if
+// the limit was not measured: a GPU has no gflop_limit() for f32.
 [[nodiscard]] double gflop_limit(const Machine& machine, DType dtype);  // bf16 has its own
 [[nodiscard]] double dram_limit(const Machine& machine);                // GB/s
-// The read rate of the memory that `bytes` per step come from: the last-level cache if they fit
+// The read rate of the memory that holds the `bytes` of one step: the last-level cache if they fit
 // into it, otherwise DRAM or device memory.
 struct MemoryLimit {
   double gb_s = 0;
@@ -64,11 +64,11 @@ struct MemoryLimit {
 [[nodiscard]] MemoryNeed memory_of_model(const model::ModelConfig& config, const WeightType& type,
                                          DType kv_dtype, int64_t tokens);
 
-// True if the model was trained to place a sequence of this many tokens. Position schemes other
-// than rotary extrapolate.
+// True if the model has positions for a sequence of `sequence_tokens` tokens. There is no limit for
+// ALiBi and for models without positions (ModelConfig::position_limit()).
 [[nodiscard]] bool can_place(const model::ModelConfig& config, int64_t sequence_tokens);
 
-// Throws Error if a sequence of this many tokens is longer than the model was trained to place.
+// Throws Error if can_place() is false.
 void check_positions(const model::ModelConfig& config, int64_t sequence_tokens);
 
 }  // namespace reprise::experiments

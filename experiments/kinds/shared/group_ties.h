@@ -10,16 +10,16 @@
 
 namespace reprise::experiments {
 
-// For a group in a rounded dtype, the model in f32 is loaded beside the bench's model when the
-// first text is judged. A group in f32 needs no second model: D (NearTie) is then the change from
-// computing the text token by token, which adds in another order.
+// For a group in a rounded dtype, the first call of judge() loads the model in f32 in addition to
+// the bench's model. A group in f32 needs no second model: its model computes the text a second
+// time token by token, so that sums are added in another order, and D (NearTie) is the difference.
 class GroupTies {
  public:
-  // All arguments must outlive it. `chunk` is passed to NearTieJudge.
+  // All arguments must outlive this object. `chunk` is passed to NearTieJudge.
   GroupTies(Bench& bench, const Group& group, int32_t chunk);
 
-  // Judges as NearTieJudge::judge(). Throws Error or MemoryError with the purpose if the model in
-  // f32 cannot be loaded.
+  // Judges as NearTieJudge::judge(). Throws Error or MemoryError if the model in f32 cannot be
+  // loaded; the message says what the model is needed for.
   NearTie judge(const std::vector<int32_t>& text, int32_t a, int32_t b);
 
  private:
@@ -33,7 +33,7 @@ class GroupTies {
   std::optional<NearTieJudge> judge_;
 };
 
-// True if keys, values or arithmetic of the group are rounded below f32.
+// True if the group's keys and values or its arithmetic have a dtype narrower than f32.
 [[nodiscard]] bool is_rounded(const Group& group);
 
 }  // namespace reprise::experiments

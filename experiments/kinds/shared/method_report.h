@@ -24,14 +24,14 @@ class MeasurementSink final : public methods::ReportSink {
   Measurement& out_;
 };
 
-// The parts of a method's turns, one sample for each turn.
+// Times of the parts into which a method's turns are divided, one sample of each part per turn.
 class TurnPartSamples {
  public:
   // Adds a turn's parts, each multiplied by `factor`.
   void add(const methods::TurnCounts& counts, double factor = 1);
   // Sets one metric for each part.
   void add_to(Measurement& out) const;
-  // Milliseconds of all parts, for each turn that had any.
+  // Sum of all parts of a turn in milliseconds, for each turn that reported parts.
   [[nodiscard]] const std::vector<double>& sums_ms() const { return sums_ms_; }
 
  private:
@@ -39,8 +39,8 @@ class TurnPartSamples {
   std::vector<double> sums_ms_;
 };
 
-// Appends the metrics that methods may report in this use and, for kinds that take turns, the parts
-// of a turn's time. Each name is added once.
+// Appends to `metrics` the metrics that methods may report in a kind with this use. If
+// `takes_turns`, also appends the metrics for the parts of a turn's time. Each name is added once.
 void add_method_metrics(MethodUse use, bool takes_turns, std::vector<MetricInfo>& metrics);
 
 }  // namespace reprise::experiments

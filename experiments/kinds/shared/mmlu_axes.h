@@ -10,7 +10,8 @@ struct MmluAxes {
   workloads::questions::MmluOptions mmlu;
 
  protected:
-  // Visits split and question_template; a kind has its own text and range for shots.
+  // Visits `split` and `question_template`. Axis `shots` is left to each kind, which gives it a
+  // help text and a range of its own.
   void visit_wording(AxisVisitor& visitor);
 };
 

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Folders of models in `place`, sorted; none if it does not exist.
+// Folders of models in `place`, sorted; none if `place` does not exist.
 std::vector<fs::path> models_in(const fs::path& place) {
   std::vector<fs::path> models;
   std::error_code error;
@@ -27,7 +27,7 @@ std::vector<fs::path> models_in(const fs::path& place) {
   return models;
 }
 
-// The existing file or folder of this name, or the name itself.
+// Returns the first file or folder that exists of those resolve_path() looks for, or else `path`.
 std::string found_path(const std::string& path) {
   std::error_code error;
   if (fs::exists(path, error)) return path;

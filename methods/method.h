@@ -69,12 +69,13 @@ struct MethodInfo {
 // may cache each piece separately.
 using Prefix = std::vector<std::vector<int32_t>>;
 
-// Prompts that are derived from a schema's file, for methods that read its markup.
+// What a method needs to read prompts with markup, which are derived from a schema's file.
 struct Markup {
-  std::string schema;  // the file
+  std::string schema;  // path of the schema file
   std::string model;   // folder or shipped shape; its family and positions determine the layout
   std::string chat_template;  // "": the template of the model's family
-  // True if the model has random weights. These prefer no position, so a schema has any length.
+  // True if the model has random weights. Such weights prefer no position, so a schema may be
+  // longer than the model's number of positions.
   bool has_random_weights = false;
   bool is_lenient = false;               // see pml::read_source()
   const Tokenizer* tokenizer = nullptr;  // not null; outlives the method
@@ -85,8 +86,8 @@ struct Use {
   Device device = Device::kCpu;
   std::span<const Prefix> prefixes;  // prefixes that prompts may begin with
   bool always_has_prefix = false;    // every prompt begins with one of `prefixes`
-  // Texts, none of them empty, that prompts may begin with: each at most once, in any order,
-  // followed by a part of the prompt's own.
+  // Texts, none of them empty, that prompts may begin with: each at most once, in any order. The
+  // prompt's own tokens follow them.
   std::span<const std::vector<int32_t>> modules = {};
   const Markup* markup = nullptr;  // null: all prompts are plain tokens
   bool has_model = true;           // false: steps are modelled, and nothing can be computed
@@ -143,7 +144,7 @@ struct Parts {
   int32_t spared_tokens = 0;
 };
 
-// A part of a turn's time that the method itself took, e.g. for its lookups.
+// Time within a turn that the method itself took, e.g. for its lookups.
 struct TurnPart {
   const MetricInfo* metric;  // in ms; one of MethodInfo::turn_parts
   double ms = 0;
@@ -188,7 +189,7 @@ class Method {
   virtual void prepare(const Setup& /*setup*/) {}
   // Called once for each engine.
   [[nodiscard]] virtual Parts parts() = 0;
-  // Info's exactness, unless this setup makes the method exact.
+  // info().exactness, or kExact if this setup makes an approximate method exact.
   [[nodiscard]] virtual Exactness exactness() const { return info().exactness; }
   // Reads a prompt in the method's markup: all its tokens with their positions, and the markup in
   // which RequestShaper::shape() finds the imports. nullopt: the text is plain. `source` names the
@@ -216,7 +217,7 @@ struct MethodEntry {
   std::function<reuse::OptionList()> list_options;
 };
 
-// The entry of a method that make(info, options) makes.
+// Makes the MethodEntry of a method. `make`(info, options) makes the method itself.
 template <reuse::Options Options, typename Make>
 MethodEntry method_entry(MethodInfo info, Make make) {
   MethodEntry entry{.info = std::move(info)};

@@ -24,6 +24,6 @@ double exponential_gap(GapDraws& draws);
 double gamma_gap(double shape, GapDraws& draws);
 // P(gap > x) = exp(-(x / scale)^shape), scale = 1 / Gamma(1 + 1 / shape); shape >= kLeastShape.
 double weibull_gap(double shape, GapDraws& draws);
-inline constexpr double kLeastShape = 0.01;  // below, Gamma(1 + 1 / shape) overflows
+inline constexpr double kLeastShape = 0.01;  // for a smaller shape, Gamma(1 + 1 / shape) overflows
 
 }  // namespace reprise::workloads

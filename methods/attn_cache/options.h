@@ -58,7 +58,7 @@ struct AttnCacheOptions {
 
   [[nodiscard]] Similarity similarity_kind() const;
   [[nodiscard]] Lengths lengths_kind() const;
-  // The alignment for fitting maps of another length.
+  // The alignment by which maps of another length are fitted.
   [[nodiscard]] Alignment map_alignment() const;
   [[nodiscard]] LabelRule label_rule() const;
   [[nodiscard]] IndexOptions index_options() const;

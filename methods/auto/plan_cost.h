@@ -1,5 +1,5 @@
 // Estimates from the machine's measured limits how long attention over a run of cached tokens
-// takes, and whether reading it once for several sequences pays.
+// takes, and whether it pays to read the run once for several sequences.
 //
 // item_seconds() is the time of one layer's attention on the CPU over `tokens` tokens that `items`
 // work items of `rows` query rows each read. An item takes max(bytes / bandwidth, FLOPs / rate);
@@ -24,8 +24,8 @@ struct PlanCosts {
   reuse::PlanSetting setting;
   MachineLimits machine;
   double l3_bytes = 0;
-  // Rate of bf16 products without AMX tiles, used for few lanes; set if machine.bf16_gflop_s is the
-  // rate with tiles, otherwise 0.
+  // Rate in GFLOP/s of bf16 products without AMX tiles, used for few lanes. Set only if
+  // machine.bf16_gflop_s is the rate with tiles, otherwise 0.
   double dot_gflop_s = 0;
 
   // Seconds of `items` work items of `rows` rows each, all over the same `tokens` tokens.
@@ -40,7 +40,8 @@ struct PlanCosts {
                                   bool is_merged = false) const;
 };
 
-// Costs on this machine. Measures the CPU's limits (some seconds) unless they are known.
+// Returns the costs on this machine. If the CPU's limits are not known yet, measures them, which
+// takes some seconds.
 PlanCosts plan_costs(const reuse::PlanSetting& setting);
 
 }  // namespace reprise::methods

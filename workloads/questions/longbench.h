@@ -18,7 +18,7 @@ struct LongBenchOptions {
   // authors' similarly named files. Empty: the folder of the question files.
   std::filesystem::path templates = {};
   std::string dataset = "all";  // one dataset of a folder, or all of them
-  // Cut a context into its documents, or keep it as one.
+  // True: a context is cut into its documents. False: it is one document.
   bool cuts_documents = true;
 };
 

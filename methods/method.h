@@ -110,8 +110,8 @@ struct Setup {
   std::string model;  // identifies the model, its weights and their format
   uint64_t seed = 1;
   Run run;
-  // Prompts to store, and other prompts to learn from. Measured prompts are not among them, unless
-  // an experiment stores them on purpose.
+  // `database` has prompts to store, `training` other prompts to learn from. Neither has prompts
+  // that will be measured, unless an experiment stores these on purpose.
   std::span<const std::vector<int32_t>> database, training;
   // The engine's decoder, for methods that compute keys and values before the first request, with
   // the engine's KV dtype and step size. Null if nothing is generated or `use` has no model.
@@ -124,7 +124,7 @@ struct Setup {
   std::function<void()> between = {};
   Keepsakes* kept = nullptr;  // null: nothing is kept
 
-  // Prompts to choose layers by: the training prompts, or the database's if there are none.
+  // The prompts by which a method chooses layers: `training`, or `database` if `training` is empty.
   [[nodiscard]] std::span<const std::vector<int32_t>> calibration() const {
     return training.empty() ? database : training;
   }
@@ -140,7 +140,7 @@ struct Parts {
   // Name of the method (MethodInfo::is_cache) whose cache join() makes if `cache` is null; "": the
   // contiguous cache.
   std::string cache_name;
-  // Tokens that every sequence imports, so that the cache needs no room for them.
+  // Number of tokens that every sequence imports, so that the cache needs no room for these tokens.
   int32_t spared_tokens = 0;
 };
 
@@ -163,7 +163,8 @@ struct TurnCounts {
   }
 };
 
-// Takes a method's report: metrics of its info, and resolved settings.
+// Receives a method's report: metrics that MethodInfo::metrics lists, and settings that the method
+// resolved.
 class ReportSink {
  public:
   virtual ~ReportSink() = default;
@@ -191,17 +192,18 @@ class Method {
   [[nodiscard]] virtual Parts parts() = 0;
   // info().exactness, or kExact if this setup makes an approximate method exact.
   [[nodiscard]] virtual Exactness exactness() const { return info().exactness; }
-  // Reads a prompt in the method's markup: all its tokens with their positions, and the markup in
-  // which RequestShaper::shape() finds the imports. nullopt: the text is plain. `source` names the
-  // text in errors. Throws Error for markup that is wrong. May be called by several threads at
-  // once.
+  // Reads a prompt in the method's markup. Returns a request with all tokens of the prompt, their
+  // positions, and the markup in which RequestShaper::shape() finds the imports. Returns nullopt if
+  // the text is plain. `source` names the text in errors. Throws Error for markup that is wrong.
+  // May be called by several threads at once.
   [[nodiscard]] virtual std::optional<engine::Request> read(const std::string& /*text*/,
                                                             const std::string& /*source*/) const {
     return std::nullopt;
   }
   // True if the method looks up each prompt, so that some prompts hit and others miss.
   [[nodiscard]] virtual bool looks_up() const { return false; }
-  // Sets counts() to zero, and makes caches as cold as the options say. Not timed.
+  // Called before each turn, outside of the measured time. Sets counts() to zero, and makes caches
+  // as cold as the options say.
   virtual void begin_turn() {}
   [[nodiscard]] virtual TurnCounts counts() const { return {}; }
   virtual void report(ReportSink& /*sink*/) const {}

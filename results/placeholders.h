@@ -28,7 +28,8 @@ std::string short_model_name(std::string path);
 // c" for words. Models are named by short_model_name(). "-" if there is no value.
 std::string values_text(const Values& values);
 
-// Returns the values of one setting in the records, resolved ones where available.
+// Returns the value of one setting in each record that has it: the resolved value or, without one,
+// the requested value.
 Values values_in(std::span<const Record* const> records, const std::string& setting);
 
 }  // namespace reprise::results

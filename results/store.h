@@ -47,14 +47,16 @@ struct SkippedPoint {
 };
 
 // A group of records (points measured interleaved) is written with one write and is on disk before
-// append() returns. A kill can leave only a torn last group. Its writer cuts it off at the next
-// start and measures the group again; other readers stop before it.
+// append() returns. A kill can leave only the last group of a file torn, that is incomplete. The
+// file's writer cuts a torn group off at its next start and measures the group again. Readers stop
+// before a torn group.
 class RecordStore {
  public:
-  // Makes or opens `dir`. A folder with records of another config hash or identity is an Error that
-  // says what differs; `mix` allows another identity. `fresh` first moves older results to
-  // previous-<time>/. Writer "" must be alone in the folder; named writers share it. Throws Error
-  // also if the folder is locked, not writable or damaged, and for `fresh` in a shared folder.
+  // Makes or opens `dir`. Throws Error saying what differs if the folder has records of another
+  // config hash or another identity; `mix` allows another identity. `fresh` first moves older
+  // results to previous-<time>/. Writer "" must be alone in the folder; named writers share it.
+  // Throws Error also if the folder is locked, not writable or damaged, and for `fresh` in a shared
+  // folder.
   RecordStore(std::filesystem::path dir, const Manifest& manifest, bool fresh,
               std::string writer = "", bool mix = false);
   ~RecordStore();

@@ -7,7 +7,7 @@
 
 namespace reprise::workloads {
 
-// Uniform random numbers of one request in (0, 1); 0 never occurs, so logarithms are finite.
+// The random numbers of one request, uniform in (0, 1). 0 never occurs, so logarithms are finite.
 class GapDraws {
  public:
   GapDraws(uint64_t seed, int64_t item) : seed_(seed), item_(static_cast<uint64_t>(item)) {}

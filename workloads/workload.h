@@ -1,4 +1,5 @@
-// Prompts for an experiment's requests: one item per request.
+// Workloads make the prompts of an experiment's requests. An item is the text of one request, from
+// which prompts of any length are taken.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct WorkloadSource {
   std::function<std::shared_ptr<const Tokenizer>()> tokenizer;
 };
 
-// An item depends only on the source and its number, not on other draws. Several threads may draw
-// at once.
+// An item depends only on the WorkloadSource and the item's number, not on the items asked for
+// before. Several threads may call prompt() at once.
 class Workload {
  public:
   virtual ~Workload() = default;

@@ -34,8 +34,8 @@ struct EncodeReport {
 class ModuleStates {
  public:
   // `whose` has the fingerprints of model and tokenizer (model/checkpoint/fingerprint.h). The
-  // constructor sets its schema (names, tokens and positions as compiled, and the mode) and its
-  // dtype (of the decoder's weights and arithmetic, and of keys and values).
+  // constructor adds the identity's schema, which covers compiled names, tokens, positions and
+  // mode, and its dtype, which covers the decoder's weights and arithmetic and the keys and values.
   ModuleStates(model::Decoder& decoder, kv::SegmentStore& store, const pml::CompiledSchema& schema,
                Mode mode, const kv::StoreIdentity& whose, const EncodeOptions& options);
 

@@ -1,5 +1,5 @@
-// Baseline files: how near benchmarks came to the limits of the machine that recorded them, so that
-// runs on another machine can be compared with them.
+// Baseline files: how near benchmarks came to the limits of the machine on which they were
+// recorded, so that runs on another machine can be compared with the recorded runs.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,8 @@
 
 namespace reprise::checks {
 
-// Raised whenever a reader of old baselines would misunderstand new ones.
+// Version of the baseline files' format, raised whenever a program that reads old files would
+// misunderstand new ones.
 inline constexpr int kBaselineSchema = 1;
 
 // The samples of one benchmark, one per process.
@@ -20,21 +21,21 @@ struct BaselineEntry {
   std::string name;
   Limit limit = Limit::kDramRead;  // the limit that the benchmark came nearest to
   std::vector<double> times_s;
-  std::vector<double> limits;        // GB/s or GFLOP/s, measured beside each sample
+  std::vector<double> limits;        // GB/s or GFLOP/s, measured right before and after each sample
   std::vector<double> limit_shares;  // > 0
 };
 
 struct Baseline {
   std::vector<BaselineEntry> entries;
   Fields machine;     // facts and limits
-  Fields provenance;  // the recording program's
+  Fields provenance;  // provenance of the recording program
   Fields settings;    // {requested, resolved}
 };
 
 Fields baseline_json(const Baseline& baseline);
 
-// Throws Error naming file and key for a file that is no baseline, for another schema version, and
-// for samples that are missing or not above 0.
+// Throws Error naming file and key if the file is no baseline or has another schema version, or if
+// samples are missing or not above 0.
 Baseline read_baseline(const std::filesystem::path& file);
 
 // Writes a temporary file and renames it, so that nobody reads half a file. Throws Error if the

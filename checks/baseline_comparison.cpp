@@ -39,8 +39,8 @@ class BaselineComparison : public Comparison {
   }
 
   [[nodiscard]] int rounds() const override { return static_cast<int>(side_.times_s.size()); }
-  // A smaller share means slower, so this is the shift of the baseline's shares above the
-  // candidate's shares.
+  // A smaller share means slower. So the result is the shift of the baseline's shares above the
+  // candidate's: above 0 means that the candidate is slower.
   [[nodiscard]] results::Shift shift(double alpha) const override {
     return results::unpaired_shift(logarithms(side_.limit_shares), logarithms(entry_.limit_shares),
                                    alpha);

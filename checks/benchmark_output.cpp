@@ -57,7 +57,7 @@ std::vector<Repetition> parse_benchmark_output(std::string_view text, const std:
   std::vector<Repetition> repetitions;
   for (size_t i = 0; i < runs.size(); ++i) {
     JsonObject run(runs[i], what, fmt::format("benchmarks[{}]", i));
-    if (run.string("run_type", "iteration") != "iteration") continue;  // skip means, medians, ...
+    if (run.string("run_type", "iteration") != "iteration") continue;  // skip aggregates
     repetitions.push_back(repetition_of(run, source));
   }
   return repetitions;

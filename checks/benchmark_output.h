@@ -12,10 +12,11 @@ namespace reprise::checks {
 struct Repetition {
   std::string name;   // as --benchmark_list_tests prints it
   std::string label;  // set by SetLabel; "" if not
-  // Time of one iteration: "real_time", which is manual time for benchmarks that take their own.
+  // Time of one iteration: "real_time", which is the manual time for benchmarks that measure their
+  // own time.
   double time_s = 0;
-  // Share of that time in which the benchmark's first thread was on a processor. Well below 1 if
-  // other programs took the processor, unless the benchmark itself waits.
+  // Share of time_s in which the benchmark's first thread was on a processor. A share well below 1
+  // means that other programs took the processor, unless the benchmark itself waits.
   double cpu_share = 1;
   std::optional<double> bytes_per_s, flop_per_s;  // counters "B/s" and "FLOP/s"
   // For GPU benchmarks: the GPU's limits, measured in the same process, from the counters "device

@@ -43,7 +43,7 @@ std::vector<fs::path> programs_in(const fs::path& place) {
   return programs;
 }
 
-// Returns an expression that matches only `name`, both for std::regex and POSIX.
+// Returns a regular expression that matches only `name`, both in std::regex and in POSIX.
 std::string exactly(const std::string& name) {
   std::string expression = "^";
   for (const char c : name) {
@@ -53,7 +53,7 @@ std::string exactly(const std::string& name) {
   return expression + "$";
 }
 
-// posix_spawnp would search PATH for a name without a folder.
+// Returns an absolute path, since posix_spawnp would search PATH for a name without a folder.
 std::string program_of(const fs::path& program) { return fs::absolute(program).string(); }
 
 }  // namespace
@@ -85,7 +85,7 @@ std::vector<Benchmark> filtered(std::vector<Benchmark> benchmarks, const std::st
   std::erase_if(benchmarks, [&](const Benchmark& benchmark) {
     std::vector<tokenizer::Span> spans;
     expression.find_all(visible(benchmark.id()),
-                        spans);  // must be valid UTF-8 whatever a program prints
+                        spans);  // must be valid UTF-8, which a program's output may not be
     return std::none_of(spans.begin(), spans.end(),
                         [](const tokenizer::Span& span) { return span.is_match; });
   });
@@ -127,7 +127,8 @@ RunPlan plan_for(const Benchmark& benchmark, const std::atomic<bool>& stop) {
     const double each_s = std::max(1e-3, (tried_s - one_s) / (kTried - 1));
     plan.repetitions = std::clamp(static_cast<int>((kProcess_s - one_s) / each_s) + 1, 1, kMost);
   }
-  // Few repetitions mean a long set-up, beside which longer repetitions cost little.
+  // If only few repetitions fit, the set-up is long. Longer repetitions then add little to a
+  // process's time.
   if (plan.repetitions < kTried) plan.min_time_s = 0.03;
   return plan;
 }

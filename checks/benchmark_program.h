@@ -24,8 +24,8 @@ std::vector<Benchmark> list_benchmarks(const std::filesystem::path& place,
                                        const std::atomic<bool>& stop);
 
 // Keeps the benchmarks whose id contains a match of the regular expression `filter`; "" keeps all.
-// Throws Error for an expression that is invalid or takes too long, and if none is left, naming one
-// id.
+// Throws Error if the expression is invalid or takes too long. Throws Error, naming one id, if no
+// benchmark is left.
 std::vector<Benchmark> filtered(std::vector<Benchmark> benchmarks, const std::string& filter);
 
 // The minimum time and the number of repetitions that one process measures.
@@ -36,16 +36,17 @@ struct RunPlan {
 
 struct Run {
   Repetition fastest;
-  double wall_s = 0;  // whole process, set-up included
+  double wall_s = 0;  // time of the whole process, set-up included
 };
 
 // Runs the benchmark in a fresh process and keeps its fastest repetition. Other programs only add
 // time, so the fastest of several short repetitions is nearest to the code's own time [Chen and
 // Revels, Robust benchmarking in noisy environments, 2016]. Differences between processes, such as
-// memory layout, average out over a check's many processes.
+// memory layout, average out because a check runs many processes.
 Run run_benchmark(const Benchmark& benchmark, const RunPlan& plan, const std::atomic<bool>& stop);
 
-// Finds, by trying, a plan whose process takes about 0.12 s if set-up allows it.
+// Finds, by trial runs, a plan with which a process takes about 0.12 s, or longer if the
+// benchmark's set-up takes long.
 RunPlan plan_for(const Benchmark& benchmark, const std::atomic<bool>& stop);
 
 }  // namespace reprise::checks

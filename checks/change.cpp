@@ -14,7 +14,8 @@ bool has_logarithms(std::span<const double> samples) {
          std::all_of(samples.begin(), samples.end(), [](double sample) { return sample > 0; });
 }
 
-// Returns at most kMostCompared logarithms.
+// Returns the logarithms of the samples, or of the medians of kMostCompared batches if there are
+// more samples.
 std::vector<double> logarithms_of(std::span<const double> samples) {
   const size_t batches = std::min<size_t>(samples.size(), kMostCompared);
   std::vector<double> logarithms;
@@ -26,7 +27,8 @@ std::vector<double> logarithms_of(std::span<const double> samples) {
   return logarithms;
 }
 
-// Adds pairs of consecutive samples of the same program; no sample is in two pairs.
+// Appends the differences of consecutive samples of the same program. Each sample is in one
+// difference at most.
 void add_pairs(std::span<const double> logarithms, std::vector<double>& differences) {
   for (size_t i = 1; i < logarithms.size(); i += 2)
     differences.push_back(logarithms[i] - logarithms[i - 1]);

@@ -11,13 +11,13 @@
 
 namespace reprise::checks {
 
-// Default margin. Runs of different days or machines differ by more than runs that take turns;
-// `check` uses the same margin against a baseline file.
+// Default margin between two recorded runs. It is larger than between runs that take turns, since
+// runs of different days or machines differ by more. `check` uses it against a baseline file.
 inline constexpr double kRecordedMargin = 0.10;
 
 struct ChangeOptions {
   double margin = kRecordedMargin;  // smallest ratio - 1 that matters
-  // Probability that any of the comparisons is wrong.
+  // Probability that at least one of the comparisons is wrong.
   double false_alarm = 0.01;
   // Number of comparisons that share false_alarm [Bonferroni].
   int64_t comparisons = 1;
@@ -27,14 +27,15 @@ struct Change {
   Verdict verdict = Verdict::kUndecided;
   // Natural logarithm of after / before; infinite if there are too few samples.
   results::Shift shift;
-  double alpha = 0;  // level of the shift's interval
+  double alpha = 0;  // the shift's interval has confidence 1 - alpha
   bool has_too_few_samples = false;
 };
 
 // Compares samples of a cost (time, memory: kSlower means more), in the order they were taken, by
 // the rank-sum test of their logarithms. Noise is estimated from neighbouring samples of each run.
-// More than kMostCompared samples are replaced by the medians of as many batches, since requests of
-// one queue are not independent. Empty if either has no sample or one that is not above 0.
+// If a run has more than kMostCompared samples, they are replaced by the medians of kMostCompared
+// batches, since requests of one queue are not independent. Returns nullopt if either run has no
+// sample, or a sample that is not above 0.
 [[nodiscard]] std::optional<Change> change_of(std::span<const double> before,
                                               std::span<const double> after,
                                               const ChangeOptions& options);

@@ -12,7 +12,7 @@
 namespace reprise::checks {
 namespace {
 
-constexpr int kMostRounds = 150;  // beyond this, exact tests take longer than rounds
+constexpr int kMostRounds = 150;  // with more rounds, the exact tests take longer than the rounds
 
 struct Trial {
   std::unique_ptr<Comparison> comparison;
@@ -91,9 +91,9 @@ class Check {
   }
 
  private:
-  // The family-wise error is divided evenly [Bonferroni], so that all intervals hold at once and
-  // give the verdicts. Holm's method would add power to tests but gives no intervals, and would
-  // hardly help: the quantile grows with the logarithm of the count.
+  // The allowed error is divided evenly among the benchmarks [Bonferroni], so that all intervals
+  // hold at once and can give the verdicts. Holm's method gives no intervals. Its tests would have
+  // little more power, since quantiles grow only with the logarithm of the number of benchmarks.
   void design(Trial& trial) {
     const double alpha = options_.false_alarm / static_cast<double>(trials_.size());
     const double affordable = options_.budget_s / std::max(1e-3, trial.comparison->round_s());

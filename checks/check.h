@@ -1,5 +1,5 @@
-// The whole check: first A/A pairs, then rounds until each benchmark has its verdict or has used up
-// its time.
+// The whole check: first A/A pairs (the same program twice), then rounds until each benchmark has
+// its verdict or has used up its time.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace reprise::checks {
 
-// A benchmark that both sides have.
+// A benchmark that the candidate and the baseline both have.
 struct Subject {
   std::string id;
   Benchmark candidate;
@@ -18,7 +18,7 @@ struct Subject {
 };
 
 // Pairs benchmarks by id; two single programs are paired by benchmark names, whatever the programs
-// are called. Throws Error if no benchmark is in both, naming one of each.
+// are called. Throws Error if the two have no benchmark in common, naming one of each.
 std::vector<Subject> match(const std::vector<Benchmark>& candidates,
                            const std::vector<Benchmark>& baselines);
 std::vector<Subject> match(const std::vector<Benchmark>& candidates, const Baseline& baseline,
@@ -26,11 +26,11 @@ std::vector<Subject> match(const std::vector<Benchmark>& candidates, const Basel
 
 struct CheckOptions {
   double margin = 0.03;  // smallest ratio - 1 of time that matters
-  double budget_s = 20;  // time for rounds, per benchmark
-  // Probability that any interval of the whole check, at any look, is wrong.
+  double budget_s = 20;  // seconds for the rounds of one benchmark
+  // Probability that at least one interval of the whole check, at any look, is wrong.
   double false_alarm = 0.01;
   uint64_t seed = 1;  // for the order of the programs and of the benchmarks
-  // A/A pairs per benchmark. Fewer, but at least 5, if they would take half the budget.
+  // A/A pairs per benchmark. If they would take half of budget_s, fewer are run, but at least 5.
   int calibration_rounds = 10;
 };
 
@@ -42,7 +42,7 @@ struct BenchmarkResult {
   std::string id;
   Verdict verdict = Verdict::kUndecided;
   results::Shift shift;  // log(candidate's time / baseline's) and its interval at level `alpha`
-  double alpha = 0;      // level of the last look
+  double alpha = 0;      // error level of the last look
   double p_value = 1;
   Margins margins;
   Noise noise;

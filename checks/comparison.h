@@ -11,19 +11,21 @@
 
 namespace reprise::checks {
 
-// Results of one side's runs, one number per process.
+// Results of the runs of one side, the candidate or the baseline. One number per process.
 struct Side {
   std::vector<double> times_s;
   std::vector<double> cpu_shares;    // see Repetition; empty for a baseline from a file
   std::vector<double> limit_shares;  // empty if the benchmark has no counter
 };
 
-// Shifts and differences are natural logarithms. They compare candidate / baseline of time, or
-// baseline / candidate of the share of the machine's limit; in both, above 0 means slower.
+// Shifts and differences are natural logarithms of a ratio: candidate / baseline for times,
+// baseline / candidate for shares of the machine's limit. In both cases, above 0 means that the
+// candidate is slower.
 class Comparison {
  public:
   virtual ~Comparison() = default;
-  // Runs the same program twice (an A/A pair) and returns the logarithm of the ratio.
+  // Runs the same program twice (an A/A pair) and returns the logarithm of the ratio of the two
+  // times or shares.
   virtual double run_same() = 0;
   // Called once after the A/A pairs and before the first round.
   virtual void begin_rounds() = 0;
@@ -34,14 +36,15 @@ class Comparison {
   [[nodiscard]] virtual double p_value() const = 0;
   [[nodiscard]] virtual Side baseline() const = 0;
   [[nodiscard]] virtual const Side& candidate() const = 0;
-  // The nearest limit; known once begin_rounds() was called.
+  // The machine's limit that the benchmark comes nearest to; known once begin_rounds() was called.
   [[nodiscard]] virtual std::optional<Limit> limit() const = 0;
   [[nodiscard]] virtual const RunPlan& plan() const = 0;
   // Expected wall time of a round, from the A/A pairs.
   [[nodiscard]] virtual double round_s() const = 0;
 };
 
-// Shared by all comparisons: the machine and the request to stop. Must outlive them.
+// What all comparisons share: the machine and the request to stop. The members must outlive the
+// comparisons.
 struct Bench {
   const MachineProbe& probe;
   const MachineLimits& machine;
@@ -54,7 +57,8 @@ std::unique_ptr<Comparison> compare_programs(const Bench& bench, Benchmark basel
                                              Benchmark candidate, uint64_t seed);
 
 // Compares a program on this machine with a baseline file. The samples of each side are shares of
-// the limit of its own machine, measured before and after each run; the rank-sum test judges them.
+// the limit of the machine on which that side ran. The limit is measured before and after each run.
+// The rank-sum test judges the samples.
 std::unique_ptr<Comparison> compare_with_baseline(const Bench& bench, BaselineEntry baseline,
                                                   Benchmark candidate);
 

@@ -10,7 +10,8 @@
 namespace reprise::checks {
 namespace {
 
-// Two-sided level of the interval from the smallest to the largest of `rounds` differences.
+// Two-sided error level of the widest signed-rank interval, from the smallest to the largest of
+// `rounds` differences.
 double finest_level(int rounds) { return std::exp2(1 - rounds); }
 
 }  // namespace
@@ -30,7 +31,8 @@ std::string_view name_of(Verdict verdict) {
 }
 
 int least_rounds(double alpha) {
-  // The last look keeps at least half of the error, so a finite interval must exist at that level.
+  // The last look spends at least half of alpha, so a finite interval must exist at level alpha /
+  // 2.
   int rounds = 12;
   while (finest_level(rounds) > alpha / 2) ++rounds;
   return rounds;
@@ -47,7 +49,8 @@ std::vector<Look> looks(int most_rounds, double alpha) {
   double spent = 0;
   for (int rounds = 8; rounds < most; rounds += std::max(1, rounds / 5)) {
     const double level = spent_after(rounds) - spent;
-    // The last look keeps at least half, since it decides small shifts.
+    // Skips looks after which less than half of alpha would be left for the last look, which
+    // decides small shifts.
     if (finest_level(rounds) > level || spent_after(rounds) > alpha / 2) continue;
     looks.push_back({rounds, level});
     spent += level;
@@ -60,8 +63,8 @@ Noise noise_of(std::span<const double> differences, const Look& last) {
   std::vector<double> sizes;
   for (const double difference : differences) sizes.push_back(std::abs(difference));
   const double spread = 1.4826 * results::summarize(sizes).median;
-  // For a mean it would be z spread / sqrt(n). The signed-rank test's efficiency is 0.955 for
-  // normal noise and higher for heavier tails.
+  // The half width of a mean's interval is z spread / sqrt(n). The efficiency of the signed-rank
+  // test relative to the mean is 0.955 for normal noise and higher for heavier tails.
   const double z = -results::normal_quantile(last.alpha / 2);
   return {.spread = spread, .resolvable = z * spread / std::sqrt(0.955 * last.rounds)};
 }

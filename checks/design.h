@@ -25,28 +25,28 @@ struct Look {
 
 // Returns the looks of a benchmark with up to `most_rounds` rounds (raised to least_rounds(alpha)),
 // which together err with probability at most `alpha`. After n of N rounds, alpha * (n / N)^2 is
-// spent [Kim and DeMets 1987]. Looks start at the first n >= 8 for which a signed-rank interval
-// exists (2^(1 - n) <= level), and grow by a fifth; each look spends what was added since the look
-// before.
+// spent [Kim and DeMets 1987]. The first look is at the first n >= 8 for which a signed-rank
+// interval exists (2^(1 - n) <= level). From look to look, n grows by a fifth. Each look spends the
+// error that was added since the look before.
 std::vector<Look> looks(int most_rounds, double alpha);
 // Fewest rounds with which the last look, which spends at least half of `alpha`, has a finite
 // signed-rank interval. At least 12, because quartiles of fewer samples mean little.
 int least_rounds(double alpha);
 
-// Noise of a benchmark on this machine, now, from A/A pairs.
+// Current noise of a benchmark on this machine, estimated from A/A pairs.
 struct Noise {
-  // Standard deviation of one log ratio, robust: 1.4826 median |d|.
+  // Robust standard deviation of the log ratio d of one A/A pair: 1.4826 times the median of |d|.
   double spread = 0;
-  // Expected half width of the interval at the last look.
+  // Expected half width of the shift's interval at the last look.
   double resolvable = 0;
 };
 // `differences` are log ratios of a program against itself, so their true centre is 0. At least one
 // (CHECK).
 Noise noise_of(std::span<const double> differences, const Look& last);
 
-// The bounds of a shift that decide the verdict.
+// The bounds with which judge() compares a shift.
 struct Margins {
-  // Smallest effect that matters. "Slower" and "faster" need the whole interval beyond it.
+  // Smallest shift that matters. "Slower" and "faster" need the whole interval beyond it.
   double matters = 0;
   // Largest shift that A/A pairs could show by chance. "Slower" and "faster" also need the estimate
   // beyond it.

@@ -1,4 +1,4 @@
-// Runs a benchmark with the machine's limit measured right before and after.
+// Runs a benchmark, and measures the machine's limit right before and right after the run.
 #pragma once
 
 #include "checks/comparison.h"
@@ -12,7 +12,7 @@ struct Sample {
   // after the run. A GPU's limit is the value that the run itself measured.
   double limit = 0;
   double limit_share = 0;  // share of the limit that the run reached
-  double wall_s = 0;       // run and limit measurements together
+  double wall_s = 0;       // time of the run and the limit measurements together
 };
 
 Sample sample_beside_limit(const Bench& bench, const Benchmark& benchmark, const RunPlan& plan,

@@ -10,13 +10,13 @@ namespace reprise::checks {
 
 // Returns the limit that a repetition comes nearest to by its counters "B/s" and "FLOP/s"; empty if
 // it has neither. FLOPs count against the bf16 limit, or f32 if the label is "f32". Bytes count
-// against DRAM, or against L3 or L2 if the rate exceeds 1.5 times the limit of the next slower
-// level (limits may have been measured in a slow moment). GPU runs count against the GPU's limits
-// from their own counters.
+// against DRAM. They count against L3 or L2 if the rate exceeds 1.5 times the limit of the next
+// slower level; the factor is there because limits may have been measured in a slow moment. GPU
+// runs count against the GPU's limits from their own counters.
 std::optional<Limit> nearest_limit(const Repetition& repetition, const MachineLimits& machine);
 
-// Returns the limit of the GPU on which the repetition ran, GB/s or GFLOP/s, from its counters.
-// Throws Error naming the benchmark if it lacks the counter.
+// Returns the limit, in GB/s or GFLOP/s, of the GPU on which the repetition ran. The limit is in
+// the repetition's counters. Throws Error naming the benchmark if it lacks the counter.
 double device_limit(const Repetition& repetition, Limit limit);
 
 // Returns the share of `limit_value` (GB/s or GFLOP/s) that a repetition reached: 0..1, above 1 if

@@ -14,7 +14,8 @@ namespace reprise::checks {
 
 MachineLock::MachineLock() {
   const std::string path = (temporary_folder() / "reprise_check.lock").string();
-  // Tries without O_CREAT first: in a sticky folder Linux refuses it for another user's file.
+  // Tries without O_CREAT first, since in a sticky folder Linux refuses O_CREAT for another user's
+  // file.
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file_ < 0) file_ = ::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
   if (file_ < 0)

@@ -3,9 +3,10 @@
 
 namespace reprise::checks {
 
-// Holds the lock during its lifetime; the system frees it if the process dies. Throws Error naming
-// the lock's file if another check holds it or it cannot be opened. The file lies in the folder of
-// temporary files (TMPDIR); processes with another TMPDIR are not seen.
+// Holds the lock during its lifetime; the system frees the lock if the process dies. The lock is a
+// file in the folder of temporary files, so processes with another TMPDIR are not seen. The
+// constructor throws Error naming the file if another check holds the lock or if the file cannot be
+// opened.
 class MachineLock {
  public:
   MachineLock();

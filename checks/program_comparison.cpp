@@ -73,7 +73,7 @@ class ProgramComparison : public Comparison {
   uint64_t seed_;
   RunPlan plan_;
   std::vector<double> round_s_;
-  std::optional<Repetition> fastest_;  // fastest of the baseline's A/A runs
+  std::optional<Repetition> fastest_;  // fastest repetition of the baseline's A/A runs
   std::optional<Limit> limit_;
   Side sides_[2];  // baseline, candidate
   std::vector<double> differences_;

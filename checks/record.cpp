@@ -17,7 +17,8 @@ struct Recording {
   BaselineEntry entry;
 };
 
-// Finds the limit from the fastest of several runs, since a disturbed run may show a wrong one.
+// Finds the nearest limit from the fastest of kTried runs, since a disturbed run may come nearest
+// to another limit.
 Recording start(const Benchmark& benchmark, const RecordOptions& options, const Bench& bench) {
   constexpr int kTried = 3;
   const RunPlan plan = plan_for(benchmark, bench.stop);

@@ -6,8 +6,8 @@
 namespace reprise::checks {
 
 struct RecordOptions {
-  double budget_s = 20;  // per benchmark; at least kLeastSamples are taken
-  uint64_t seed = 1;     // for the order within each round
+  double budget_s = 20;  // seconds per benchmark; at least kLeastSamples are taken
+  uint64_t seed = 1;     // for the order of the benchmarks in each round
 };
 inline constexpr int kLeastSamples = 12, kMostSamples = 40;
 

@@ -1,4 +1,4 @@
-// Makes a Method of a cache, for methods that have no other part.
+// Turns a SequenceCache into a Method, for methods that consist of nothing else.
 #pragma once
 
 #include <concepts>
@@ -9,7 +9,8 @@
 
 namespace reprise::methods {
 
-// A method whose only part is a Cache, made by Cache(const Options&) or else by Cache().
+// A method whose only part is a `Cache`. It is made by Cache(const Options&) or, if there is no
+// such constructor, by Cache().
 template <std::derived_from<reuse::SequenceCache> Cache, reuse::Options Options>
 class CacheMethod final : public Method {
  public:
@@ -30,7 +31,7 @@ class CacheMethod final : public Method {
   Options options_;
 };
 
-// The entry of a CacheMethod.
+// Makes the MethodEntry of a CacheMethod.
 template <std::derived_from<reuse::SequenceCache> Cache, reuse::Options Options = reuse::NoOptions>
 MethodEntry cache_method(MethodInfo info) {
   info.is_cache = true;

@@ -69,12 +69,13 @@ struct MethodInfo {
 // may cache each piece separately.
 using Prefix = std::vector<std::vector<int32_t>>;
 
-// Prompts that are derived from a schema's file, for methods that read its markup.
+// What a method needs to read prompts with markup, which are derived from a schema's file.
 struct Markup {
-  std::string schema;  // the file
+  std::string schema;  // path of the schema file
   std::string model;   // folder or shipped shape; its family and positions determine the layout
   std::string chat_template;  // "": the template of the model's family
-  // True if the model has random weights. These prefer no position, so a schema has any length.
+  // True if the model has random weights. Such weights prefer no position, so a schema may be
+  // longer than the model's number of positions.
   bool has_random_weights = false;
   bool is_lenient = false;               // see pml::read_source()
   const Tokenizer* tokenizer = nullptr;  // not null; outlives the method
@@ -85,8 +86,8 @@ struct Use {
   Device device = Device::kCpu;
   std::span<const Prefix> prefixes;  // prefixes that prompts may begin with
   bool always_has_prefix = false;    // every prompt begins with one of `prefixes`
-  // Texts, none of them empty, that prompts may begin with: each at most once, in any order,
-  // followed by a part of the prompt's own.
+  // Texts, none of them empty, that prompts may begin with: each at most once, in any order. The
+  // prompt's own tokens follow them.
   std::span<const std::vector<int32_t>> modules = {};
   const Markup* markup = nullptr;  // null: all prompts are plain tokens
   bool has_model = true;           // false: steps are modelled, and nothing can be computed
@@ -109,8 +110,8 @@ struct Setup {
   std::string model;  // identifies the model, its weights and their format
   uint64_t seed = 1;
   Run run;
-  // Prompts to store, and other prompts to learn from. Measured prompts are not among them, unless
-  // an experiment stores them on purpose.
+  // `database` has prompts to store, `training` other prompts to learn from. Neither has prompts
+  // that will be measured, unless an experiment stores these on purpose.
   std::span<const std::vector<int32_t>> database, training;
   // The engine's decoder, for methods that compute keys and values before the first request, with
   // the engine's KV dtype and step size. Null if nothing is generated or `use` has no model.
@@ -123,7 +124,7 @@ struct Setup {
   std::function<void()> between = {};
   Keepsakes* kept = nullptr;  // null: nothing is kept
 
-  // Prompts to choose layers by: the training prompts, or the database's if there are none.
+  // The prompts by which a method chooses layers: `training`, or `database` if `training` is empty.
   [[nodiscard]] std::span<const std::vector<int32_t>> calibration() const {
     return training.empty() ? database : training;
   }
@@ -139,11 +140,11 @@ struct Parts {
   // Name of the method (MethodInfo::is_cache) whose cache join() makes if `cache` is null; "": the
   // contiguous cache.
   std::string cache_name;
-  // Tokens that every sequence imports, so that the cache needs no room for them.
+  // Number of tokens that every sequence imports, so that the cache needs no room for these tokens.
   int32_t spared_tokens = 0;
 };
 
-// A part of a turn's time that the method itself took, e.g. for its lookups.
+// Time within a turn that the method itself took, e.g. for its lookups.
 struct TurnPart {
   const MetricInfo* metric;  // in ms; one of MethodInfo::turn_parts
   double ms = 0;
@@ -162,7 +163,8 @@ struct TurnCounts {
   }
 };
 
-// Takes a method's report: metrics of its info, and resolved settings.
+// Receives a method's report: metrics that MethodInfo::metrics lists, and settings that the method
+// resolved.
 class ReportSink {
  public:
   virtual ~ReportSink() = default;
@@ -188,19 +190,20 @@ class Method {
   virtual void prepare(const Setup& /*setup*/) {}
   // Called once for each engine.
   [[nodiscard]] virtual Parts parts() = 0;
-  // Info's exactness, unless this setup makes the method exact.
+  // info().exactness, or kExact if this setup makes an approximate method exact.
   [[nodiscard]] virtual Exactness exactness() const { return info().exactness; }
-  // Reads a prompt in the method's markup: all its tokens with their positions, and the markup in
-  // which RequestShaper::shape() finds the imports. nullopt: the text is plain. `source` names the
-  // text in errors. Throws Error for markup that is wrong. May be called by several threads at
-  // once.
+  // Reads a prompt in the method's markup. Returns a request with all tokens of the prompt, their
+  // positions, and the markup in which RequestShaper::shape() finds the imports. Returns nullopt if
+  // the text is plain. `source` names the text in errors. Throws Error for markup that is wrong.
+  // May be called by several threads at once.
   [[nodiscard]] virtual std::optional<engine::Request> read(const std::string& /*text*/,
                                                             const std::string& /*source*/) const {
     return std::nullopt;
   }
   // True if the method looks up each prompt, so that some prompts hit and others miss.
   [[nodiscard]] virtual bool looks_up() const { return false; }
-  // Sets counts() to zero, and makes caches as cold as the options say. Not timed.
+  // Called before each turn, outside of the measured time. Sets counts() to zero, and makes caches
+  // as cold as the options say.
   virtual void begin_turn() {}
   [[nodiscard]] virtual TurnCounts counts() const { return {}; }
   virtual void report(ReportSink& /*sink*/) const {}
@@ -216,7 +219,7 @@ struct MethodEntry {
   std::function<reuse::OptionList()> list_options;
 };
 
-// The entry of a method that make(info, options) makes.
+// Makes the MethodEntry of a method. `make`(info, options) makes the method itself.
 template <reuse::Options Options, typename Make>
 MethodEntry method_entry(MethodInfo info, Make make) {
   MethodEntry entry{.info = std::move(info)};

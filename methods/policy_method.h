@@ -38,7 +38,7 @@ class PolicyMethod final : public Method {
   MadePolicy made_;
 };
 
-// The entry of a PolicyMethod.
+// Makes the MethodEntry of a PolicyMethod.
 template <reuse::Options Options>
 MethodEntry policy_method(MethodInfo info, MakePolicy<Options> make) {
   info.is_policy = true;

@@ -8,7 +8,7 @@
 
 namespace reprise::methods {
 
-// Generated from the folders: one entry for each reprise_method() of the build.
+// Defined in a generated source: one entry for each reprise_method() of the build.
 std::vector<MethodEntry> listed_methods();
 
 const std::vector<MethodEntry>& known_methods() {

@@ -21,7 +21,8 @@ bool holds_one_of(std::string_view text, const std::array<std::string_view, n>& 
   });
 }
 
-// True for values that the machine, the shape or the load determines, not the method.
+// True for the names of values that the machine, the model's shape or the load determines, and not
+// the method.
 bool is_given(std::string_view name) {
   return name.starts_with("beside_") || name.starts_with("offered_") ||
          holds_one_of(name, std::to_array<std::string_view>({"theory", "bound_", "_limit_ms"})) ||

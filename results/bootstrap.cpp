@@ -12,8 +12,9 @@
 namespace reprise::results {
 namespace {
 
-// Returns the means of samples drawn with replacement, ascending. They are summed as differences
-// from the mean, so that equal resamples more often have equal means to the last bit.
+// Returns the means of samples drawn with replacement, ascending. The samples are summed as
+// differences from `mean`. Equal resamples, summed in different orders, then more often have means
+// equal to the last bit.
 std::vector<double> resampled_means(std::span<const double> samples, double mean,
                                     const BootstrapOptions& options) {
   const size_t n = samples.size();
@@ -29,7 +30,7 @@ std::vector<double> resampled_means(std::span<const double> samples, double mean
   return means;
 }
 
-// Returns 0 if all samples are equal.
+// Returns the acceleration of the mean, or 0 if all samples are equal.
 double acceleration_of(std::span<const double> samples, double mean) {
   double squares = 0, cubes = 0;
   for (const double x : samples) {
@@ -39,8 +40,8 @@ double acceleration_of(std::span<const double> samples, double mean) {
   return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0.0;
 }
 
-// Returns the normal quantile of the share of `means` below `mean`. One more draw on either side
-// keeps the share off 0 and 1.
+// Returns the normal quantile of the share of `means` below `mean`. The share is computed with one
+// more draw below and one more above, so that it is never 0 or 1.
 double bias(std::span<const double> means, double mean) {
   const double tolerance = 1e-12 * std::max(std::abs(mean), means.back() - means.front());
   const auto below = static_cast<double>(

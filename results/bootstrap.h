@@ -23,14 +23,16 @@ struct BootstrapOptions {
   uint64_t seed = 1;  // seed of the stream (seed, resample, draw)
 };
 
-// BCa interval of the mean in samples x resamples draws; a point if all samples are equal. Needs
-// finite samples, at least one; at least one resample; 0 < confidence < 1 (CHECK).
+// BCa interval of the mean. Takes time proportional to samples x resamples. The interval is a point
+// if all samples are equal. Needs at least one sample, all finite, at least one resample, and 0 <
+// confidence < 1 (CHECK).
 [[nodiscard]] Interval bootstrap_mean(std::span<const double> samples,
                                       const BootstrapOptions& options = {});
 
-// BCa interval of any statistic. `resampled` are its values on samples drawn with replacement,
-// ascending, at least one; `estimate` is its value on the samples themselves; `acceleration` is the
-// formula above, or bca_acceleration() for a statistic other than a mean.
+// BCa interval of any statistic. `resampled` has the statistic's values on samples drawn with
+// replacement, ascending, at least one. `estimate` is the statistic's value on the samples
+// themselves. `acceleration` is the `a` above for a mean, and bca_acceleration() for any other
+// statistic.
 [[nodiscard]] Interval bca_interval(std::span<const double> resampled, double estimate,
                                     double acceleration, double confidence);
 

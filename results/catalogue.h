@@ -12,15 +12,15 @@ namespace reprise::results {
 struct CatalogueEntry {
   std::string name;         // argument of `reprise data get`
   std::string path;         // as experiments name it; relative to a data folder
-  std::string shape;        // shipped shape with as many parameters; "" if there is none
+  std::string shape;        // shipped shape of the same size; "" if there is none
   int64_t parameters = 0;   // number of parameters of a checkpoint with a shape
-  std::string alternative;  // another command that fetches it; "" if there is none
+  std::string alternative;  // another command that fetches the same data; "" if there is none
 };
 
 std::vector<CatalogueEntry> catalogue();
 
-// The entry that holds the file or folder `name`, as an experiment names it. Models of the data
-// folder's models/ are also known by their own names.
+// The entry that contains the file or folder `name`, as an experiment names it. A model in the data
+// folder's models/ is also found by its name without "models/".
 std::optional<CatalogueEntry> catalogue_entry(const std::string& name);
 
 // "Fetch it: reprise data get NAME", for an error about something that is not there; "" if the

@@ -1,4 +1,4 @@
-// The one source that includes Boost.Math: its headers take 1.5 s of a compilation.
+// The only source that includes Boost.Math, whose headers take 1.5 s to compile.
 #include "results/distributions.h"
 
 #include <boost/math/distributions/binomial.hpp>

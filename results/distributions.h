@@ -1,4 +1,4 @@
-// The binomial and the normal distribution, for bounds and intervals.
+// The binomial and the normal distribution, for bounds and confidence intervals.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 namespace reprise::results {
 
 // P(X <= k) of X ~ Binomial(n, p): the sum of C(n, i) p^i (1 - p)^(n - i) over i <= k, with a
-// relative accuracy of 1e-9 below the mean at n = 10^6. 0 for k < 0, 1 for k >= n.
-// n >= 0, 0 < p < 1 (CHECK).
+// relative accuracy of 1e-9 for k below the mean and n = 10^6. Returns 0 for k < 0 and 1 for k >=
+// n. n >= 0, 0 < p < 1 (CHECK).
 [[nodiscard]] double binomial_cdf(int64_t k, int64_t n, double p);
 
 // The probability that a standard normal variable lies below z.

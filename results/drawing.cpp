@@ -12,7 +12,7 @@
 namespace reprise::results {
 namespace {
 
-// True if the figure shows something of the record.
+// True if the record has a metric that the figure shows.
 bool is_drawn(const Record& record, const Plot& plot) {
   if (plot.family != "stack") return shown_metric(record.metrics, plot.y).has_value();
   return std::any_of(plot.stack.begin(), plot.stack.end(),
@@ -58,13 +58,13 @@ std::string filled_from(const std::vector<const Record*>& records, const std::st
       [&](const std::string& name) { return values_text(values_in(records, name)); });
 }
 
-// Marks the titles of runs at scale smoke, whose sizes only show that everything works.
+// Appends a mark to the title of a run at scale smoke, whose sizes are too small for results.
 std::string marked(std::string title, const Manifest& run) {
   if (run.settings.scale == "smoke" && !title.empty()) title += " (smoke scale)";
   return title;
 }
 
-// The metrics whose samples are drawn one by one.
+// The metrics whose samples a timeline draws one by one.
 std::set<std::string> metrics_over_time(const std::vector<Plot>& plots) {
   std::set<std::string> metrics;
   for (const Plot& plot : plots)

@@ -1,5 +1,5 @@
-// Writes the document that the plot scripts draw. It is checked and complete, so the scripts read
-// no folder and decide nothing.
+// Makes the document that the plot scripts draw. The document is checked and complete, so the
+// scripts read no results folder and decide nothing.
 #pragma once
 
 #include "results/folder.h"
@@ -16,12 +16,12 @@ namespace reprise::results {
 // get "invalid" (the reason) or "reservations" from run_validity(). `papers` is paper_points();
 // `skipped` and `missing` count points. Throws Error for an unknown placeholder or paper.
 [[nodiscard]] Fields figures_document(const ResultsFolder& folder);
-// figures_document() for a caller that already has papers_beside(folder), which it passes.
+// Like figures_document() above, for a caller that already has `papers` = papers_beside(folder).
 [[nodiscard]] Fields figures_document(const ResultsFolder& folder,
                                       const std::vector<PaperPoints>& papers);
 
-// Reads the papers' numbers that the manifest names, and returns those beside the folder's records.
-// Throws Error for an unknown paper.
+// Reads the papers' numbers that the manifest names, and returns the numbers that belong to the
+// folder's records. Throws Error for an unknown paper.
 [[nodiscard]] std::vector<PaperPoints> papers_beside(const ResultsFolder& folder);
 
 }  // namespace reprise::results

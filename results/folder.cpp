@@ -17,8 +17,8 @@ std::string method_label(const PlannedMethod& method) {
   return method.options.empty() ? method.name : method.name + " " + json_text(method.options);
 }
 
-// The places of a sweep: all combinations of the settings' lists except the methods. If the sweep
-// has cases, only the combinations that agree with one of them.
+// The places of a sweep: all combinations of models, dtypes and the axes' values, but not of
+// methods. If the sweep has cases, only the combinations that agree with one of the cases.
 class Places {
  public:
   explicit Places(const PlannedSettings& settings)
@@ -93,7 +93,8 @@ std::string point_key(const Fields& requested, const std::map<std::string, Value
                 value_or(requested, "dtype", ""),
                 value_or(requested, "method", ""),
                 value_or(requested, "method_options", Fields())};
-  // A record older than an axis has the axis' default, the only value of a sweep without that axis.
+  // A record that is older than an axis lacks this setting. It has the axis' default value, which
+  // is the only value in a sweep that does not vary the axis.
   for (const auto& [axis, values] : axes)
     key.push_back(value_or(requested, axis, values.size() == 1 ? values[0] : Value()));
   return json_text(key);

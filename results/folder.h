@@ -1,4 +1,4 @@
-// Reads a results folder as a whole and checks it once, for the table and the figures.
+// Reads and checks a whole results folder, for the table and the figures made from it.
 #pragma once
 
 #include <filesystem>

@@ -40,7 +40,8 @@ class Inflater {
   }
 
  private:
-  // Gives zlib the bytes that are left, as many as its 32-bit count can hold.
+  // Gives zlib the bytes of the file that are left, or as many of them as zlib's 32-bit count can
+  // hold.
   void give(std::string_view bytes) {
     const std::string_view rest = bytes.substr(used_);
     given_ = static_cast<uInt>(std::min<size_t>(rest.size(), std::numeric_limits<uInt>::max()));
@@ -48,7 +49,8 @@ class Inflater {
     stream_.avail_in = given_;
   }
 
-  // Unpacks a piece; true at the end of a member.
+  // Unpacks up to kPiece bytes and appends them to `text`. Returns true at the end of a gzip
+  // member.
   bool inflate_into(std::string& text, size_t max_bytes) {
     constexpr size_t kPiece = size_t{1} << 20;
     const size_t old_size = text.size();
@@ -75,7 +77,7 @@ class Inflater {
 
   std::filesystem::path path_;
   z_stream stream_{};
-  size_t used_ = 0;  // bytes of the file
+  size_t used_ = 0;  // bytes of the file that zlib has read
   uInt given_ = 0;   // bytes given to zlib for the current call
   bool is_starved_ = false;
 };

@@ -14,8 +14,8 @@ namespace reprise::results {
 [[nodiscard]] std::filesystem::path unpacked_name(const std::filesystem::path& path);
 
 // Unpacks `bytes`, the contents of the gzip file `path`; the texts of several members are joined.
-// Never holds more than `max_bytes` of text. Throws Error naming the file and the remedy if it is
-// no gzip file, is damaged or cut short, or its text is larger than `max_bytes`.
+// Stops unpacking once the text exceeds `max_bytes`. Throws Error naming the file and the remedy if
+// the file is no gzip file, is damaged or cut short, or if its text is larger than `max_bytes`.
 [[nodiscard]] std::string unpacked(std::string_view bytes, const std::filesystem::path& path,
                                    size_t max_bytes);
 

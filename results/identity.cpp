@@ -49,7 +49,7 @@ std::string joined(const Path& path, size_t first) {
   return text;
 }
 
-// Names the place of a difference for a reader.
+// Returns the words that name the setting at `path` for a reader.
 std::string subject_of(const Path& path) {
   if (path.size() > 1 && path[0] == "axes") return joined(path, 1);
   if (path.size() > 2 && path[0] == "sources" && path[1] == "models") {
@@ -116,7 +116,8 @@ std::string difference_text(const Fields& now, const Fields& before) {
   std::vector<Difference> found;
   Path path;
   compare(now, before, path, found);
-  // Names the scale before the many axes that depend on it.
+  // Moves differences of axes to the end, so that the scale is named before the many axes that
+  // depend on it.
   std::stable_partition(found.begin(), found.end(), [](const Difference& difference) {
     return difference.path.empty() || difference.path.front() != "axes";
   });

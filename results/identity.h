@@ -21,11 +21,11 @@ namespace reprise::results {
 // differences; "" if there is none.
 [[nodiscard]] std::string difference_text(const Fields& now, const Fields& before);
 
-// Returns a sentence that names what differs between these records (revisions, builds, machines,
-// model files); "" if nothing does.
+// Returns a sentence that names the revisions, builds, machines and model files in which these
+// records differ; "" if they do not differ.
 [[nodiscard]] std::string mixed_note(const std::vector<Record>& records);
 
-// Returns the measured limits by name; those of a GPU as "GPU read_gb_s".
+// Returns the machine's measured limits by name. A GPU's limits have names such as "GPU read_gb_s".
 [[nodiscard]] std::map<std::string, double> measured_limits(const Machine& machine);
 
 }  // namespace reprise::results

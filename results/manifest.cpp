@@ -18,7 +18,8 @@ void require_most(size_t found, size_t most, const std::string& what) {
     throw FieldFault{fmt::format("{} has {} entries, at most {} are allowed", what, found, most)};
 }
 
-// Throws FieldFault unless `name` is known. `what` says what it names: "axis", "plot family".
+// Throws FieldFault unless `known` contains `name`. `what` is the kind of thing named, e.g. "axis"
+// or "plot family".
 void require_one_of(const std::vector<std::string>& known, const std::string& what,
                     const std::string& name, const std::string& where) {
   if (std::find(known.begin(), known.end(), name) == known.end())
@@ -31,7 +32,7 @@ void check_name(const std::string& name, const std::string& where) {
                                  kLongestName, name.size())};
 }
 
-// An axis has at least one value, each a number or a word.
+// Throws FieldFault unless the axis has at least one value and each value is a number or a word.
 void check_axis(const std::string& name, const Values& values) {
   const std::string where = "settings.axes." + name;
   if (values.empty() || values.size() > kMostAxisValues)
@@ -99,8 +100,8 @@ void check_plots(const Manifest& manifest) {
   }
 }
 
-// Some manifests of older programs hold one name of a paper's numbers instead of a list, and units
-// of axes that are null.
+// Converts manifests of older programs, in which "paper_numbers" may be one name instead of a list,
+// and the units of axes may be null.
 Fields modernized(Fields fields) {
   if (Value& names = fields["paper_numbers"]; names.is_text())
     names = names.text().empty() ? Values{} : Values{names.text()};

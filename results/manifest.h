@@ -138,7 +138,7 @@ struct Manifest {
   std::vector<std::string> paper_numbers;         // files of results/papers/
   std::map<std::string, std::string> axis_units;  // "": no unit
   std::vector<Plot> plots;
-  std::string mean_over;  // an axis over whose values tables have means; "": none
+  std::string mean_over;  // axis over whose values tables show means; "": none
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& visitor) {

@@ -15,7 +15,8 @@ std::string others_of(const Record& record, const std::string& axis) {
   return json_text(settings);
 }
 
-// The mean of interval ends is no end of the mean's interval.
+// True for the names of metrics that are ends of intervals. They get no mean, because the mean of
+// interval ends is not an end of the mean's interval.
 bool is_interval_end(const std::string& name) {
   return name.ends_with("_low") || name.ends_with("_high");
 }

@@ -63,7 +63,8 @@ std::string confidence_fault(const std::string& name, const Metric& metric) {
   return "";
 }
 
-// Checks the unit of a metric whose name ends in one.
+// Returns the fault of a unit that contradicts the unit at the end of the metric's name, such as
+// "_ms".
 std::string unit_fault(const std::string& name, const std::string& unit) {
   for (const auto& [ending, wanted] : {std::pair{"_ms", "ms"}, std::pair{"_us", "us"},
                                        std::pair{"_mb", "MB"}, std::pair{"_bytes", "bytes"}})

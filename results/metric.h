@@ -17,9 +17,9 @@ struct Percentile {
   const char* name;
   double share;
 
-  // Fewest samples n of which the largest lies above the true percentile with 95 % confidence:
-  // share^n <= 0.05, which gives 5, 29, 59, 299 and 2995 for kPercentiles. With fewer samples even
-  // the largest may well lie below the true percentile, so none is given.
+  // Smallest number n of samples with share^n <= 0.05: 5, 29, 59, 299 and 2995 for kPercentiles.
+  // The largest of n samples then lies above the true percentile with 95 % confidence. With fewer
+  // samples it may well lie below, so no percentile is given.
   [[nodiscard]] int64_t least_samples() const;
 };
 inline constexpr Percentile kPercentiles[] = {
@@ -44,8 +44,9 @@ struct Spread {
   }
 };
 
-// Samples that other programs disturbed by taking the cores. Of the `of` samples in the metric,
-// `count` were disturbed even after repeating; `retaken` disturbed tries were dropped and repeated.
+// Samples that other programs disturbed by taking the cores. `of` is the number of samples in the
+// metric. `count` of them were disturbed even when repeated. `retaken` is the number of disturbed
+// tries that were dropped and repeated.
 struct Disturbed {
   int64_t count = 0, of = 0;
   std::optional<int64_t> retaken;  // nullopt in older records, which lack it
@@ -66,7 +67,8 @@ struct Metric {
   std::optional<Spread> spread;               // only if the metric has samples
   std::map<std::string, double> percentiles;  // by name; see Percentile::least_samples()
   std::vector<std::string> too_few_for;       // percentiles for which there are too few samples
-  // The probability with which the true value, or percentile, lies in its interval below.
+  // The probability with which the true value lies in `interval`, and each true percentile in its
+  // interval of `intervals`.
   std::optional<double> confidence;
   std::optional<Interval> interval;
   std::map<std::string, Interval> intervals;  // intervals of percentiles, by name

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 fs::path papers_dir() { return data_dir() / "results" / "papers"; }
 
-// Splits a line after removing a final carriage return.
+// Removes a final carriage return and splits the line at commas.
 std::vector<std::string> split(std::string line) {
   if (line.ends_with('\r')) line.pop_back();
   std::vector<std::string> cells;
@@ -30,8 +30,8 @@ std::vector<std::string> split(std::string line) {
   return cells;
 }
 
-// Returns the value that `values` gives for the text, else a number if it reads as one, else the
-// text.
+// Returns the value that `values` has for the text. Without one, returns the text as a number if it
+// is one, else the text itself.
 Value cell_of(const std::string& text, const Fields& values) {
   if (const auto known = values.find(text); known != values.end()) return known->second;
   double number = 0;
@@ -49,7 +49,8 @@ bool has_all(const Value& found, const Value& wanted) {
   });
 }
 
-// The data of a point: the workload's file, or the set below it that the point names.
+// Returns the path of a point's data: the workload's file, or the set in it that the setting "set"
+// names.
 Value file_in(const Fields& settings) {
   const Value& file = field_of(field_of(settings, "workload"), "file");
   const Value& set = field_of(settings, "set");
@@ -80,7 +81,7 @@ bool is_same_data(const std::string& path, const std::string& name) {
          std::equal(wanted.rbegin(), wanted.rend(), parts.rbegin());
 }
 
-// Texts by their names.
+// Reads an object whose values are all texts.
 std::map<std::string, std::string> texts_of(JsonObject object) {
   std::map<std::string, std::string> texts;
   for (const auto& [name, value] : object.fields()) texts[name] = object.string(name);
@@ -180,7 +181,8 @@ void PaperNumbers::read_like(JsonObject like) {
   }
 }
 
-// A file may list every repetition. Of rows with equal settings the first is kept, with medians.
+// Merges rows with equal settings, since a file may list every repetition: keeps the first row,
+// with the medians of all.
 void PaperNumbers::take_medians() {
   std::vector<Row> rows;
   std::map<std::string, std::pair<size_t, std::map<std::string, std::vector<double>>>> seen;
@@ -232,7 +234,7 @@ void PaperNumbers::add_speedups(JsonObject baseline) {
 }
 
 const PaperNumbers::Row* PaperNumbers::find(const Fields& settings) const {
-  // A paper names a model and a data set; a point has their paths.
+  // A paper gives names of models and data sets, a point has paths: converts them to names.
   Fields named = settings;
   if (const Value& model = field_of(settings, "model"); model.is_text())
     named["model"] = short_model_name(model.text());
@@ -287,8 +289,8 @@ bool PaperPoints::has(const std::string& metric) const {
 
 namespace {
 
-// The resolved settings with the method's options as the experiment gives them. Options as given
-// may name a preset; resolved options do not.
+// Returns the resolved settings, but with the method's options as requested, since requested
+// options may name a preset and resolved options do not.
 Fields settings_of(const Record& record) {
   Fields settings = record.settings.resolved;
   const Value& requested = field_of(record.settings.requested, "method_options");

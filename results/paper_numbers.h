@@ -1,4 +1,4 @@
-// Numbers that a paper printed or its authors published, to be shown beside ours.
+// Numbers that a paper printed or its authors published, to be shown beside measured numbers.
 //
 // A file of results/papers:
 //   source    paper and table, as a caption writes it
@@ -75,10 +75,10 @@ class PaperNumbers {
 std::vector<std::string> known_paper_numbers();
 PaperNumbers load_paper_numbers(const std::string& name);
 
-// Loads the files that a run's manifest names under "paper_numbers".
+// Loads the files that a manifest names under "paper_numbers".
 std::vector<PaperNumbers> paper_numbers_of(const Manifest& manifest);
 
-// The numbers of one file for records, by their points.
+// The numbers of one file that belong to records. `points` has the metrics by Record::point.
 struct PaperPoints {
   std::string source, hardware, label;
   std::map<std::string, Metrics> points;

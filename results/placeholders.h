@@ -24,11 +24,12 @@ std::vector<std::string> placeholder_names(std::vector<std::string> axes);
 // Returns the last part of a model's path, the name that readers know.
 std::string short_model_name(std::string path);
 
-// Writes distinct values for a reader: "8", "8 and 32", "8 to 64" (numbers), "a, b and c"; models
-// by short_model_name(); "-" if there is none.
+// Returns a text that names distinct values: "8", "8 and 32", "8 to 64" for more numbers, "a, b and
+// c" for words. Models are named by short_model_name(). "-" if there is no value.
 std::string values_text(const Values& values);
 
-// Returns the values of one setting in the records, resolved ones where available.
+// Returns the value of one setting in each record that has it: the resolved value or, without one,
+// the requested value.
 Values values_in(std::span<const Record* const> records, const std::string& setting);
 
 }  // namespace reprise::results

@@ -23,7 +23,7 @@ Interval wilson_interval(int64_t successes, int64_t trials, double confidence) {
 
 double mcnemar_p(int64_t first_alone, int64_t second_alone) {
   REPRISE_CHECK(first_alone >= 0 && second_alone >= 0, "{} and {}", first_alone, second_alone);
-  // The smaller tail is one half or more, so p is 1 without any rounding.
+  // If the counts differ by at most 1, the smaller tail is at least one half and p is exactly 1.
   if (std::abs(first_alone - second_alone) <= 1) return 1.0;
   const double tail =
       binomial_cdf(std::min(first_alone, second_alone), first_alone + second_alone, 0.5);

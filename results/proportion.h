@@ -20,13 +20,14 @@ struct Interval {
 
 // Wilson's score interval of a probability with `successes` of `trials` seen,
 //   (s + z^2 / 2 -+ z sqrt(s (n - s) / n + z^2 / 4)) / (n + z^2)   [Wilson 1927]
-// It lies within [0, 1] and has a width even if all or none succeeded. 0 <= successes <= trials,
-// trials > 0, 0 < confidence < 1 (CHECK).
+// The interval lies within [0, 1] and is wider than a point even if all or none of the trials
+// succeeded. 0 <= successes <= trials, trials > 0, 0 < confidence < 1 (CHECK).
 [[nodiscard]] Interval wilson_interval(int64_t successes, int64_t trials, double confidence);
 
 // Two-sided p-value of the hypothesis that two ways to answer the same questions are right equally
-// often. Exact: twice the smaller binomial tail of the questions that only one of them answered
-// right, at most 1; 1 if there are none. [McNemar 1947] Neither count may be negative (CHECK).
+// often. Exact: twice the smaller binomial tail of the questions that only one of the two ways
+// answered right, at most 1. Returns 1 if there are no such questions. [McNemar 1947] Neither count
+// may be negative (CHECK).
 [[nodiscard]] double mcnemar_p(int64_t first_alone, int64_t second_alone);
 
 }  // namespace reprise::results

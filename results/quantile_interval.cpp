@@ -31,8 +31,9 @@ std::optional<Interval> quantile_interval(std::span<const double> sorted, double
   REPRISE_CHECK(confidence > 0 && confidence < 1, "confidence {}", confidence);
   const auto n = static_cast<int64_t>(sorted.size());
   const double doubt = (1 - confidence) / 2;
-  // Counted from 1. P(X <= low - 1) <= doubt, and `low` is the least k with P(X <= k) > doubt; the
-  // least k with P(X <= k) >= doubt differs from it only at an equality.
+  // `low` counts from 1 and has to be the least k with P(X <= k) > doubt, so that P(X <= low - 1)
+  // <= doubt. binomial_quantile() returns the least k with P(X <= k) >= doubt, which is one less if
+  // the two are equal.
   int64_t low = binomial_quantile(n, share, doubt);
   if (binomial_cdf(low, n, share) <= doubt) ++low;
   const int64_t high = binomial_quantile(n, share, 1 - doubt) + 1;

@@ -14,8 +14,9 @@
 
 namespace reprise::results {
 
-// Interval of a quantile between two order statistics; empty if there are too few samples for
-// either. `sorted` is ascending; 0 < share < 1, 0 < confidence < 1 (CHECK).
+// Confidence interval of the quantile at `share`. Its two ends are samples; nullopt if there are
+// too few samples for one of the ends. `sorted` is ascending; 0 < share < 1, 0 < confidence < 1
+// (CHECK).
 [[nodiscard]] std::optional<Interval> quantile_interval(std::span<const double> sorted,
                                                         double share, double confidence);
 

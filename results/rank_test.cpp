@@ -37,9 +37,10 @@ std::vector<double> subset_sum_distribution(std::span<const int64_t> weights) {
   return share;
 }
 
-// Returns the probability of each U, the number of pairs (i, j) with y_j > x_i, if x and y have the
-// same distribution. The number of orders f(m, n, u) = f(m - 1, n, u - n) + f(m, n - 1, u), by
-// whether the largest value is an x or a y; here as probabilities.
+// Returns the probability of each value u of U, the number of pairs (i, j) with y_j > x_i, if x and
+// y have the same distribution. The number of orders with U = u is f(m, n, u) = f(m - 1, n, u) +
+// f(m, n - 1, u - m): the largest value is either an x or a y. Here these numbers are
+// probabilities.
 std::vector<double> rank_sum_distribution(size_t m, size_t n) {
   // rows[j] is the distribution for (i, j), while i grows from 0 to m.
   std::vector<std::vector<double>> rows(n + 1, std::vector<double>(m * n + 1, 0.0));
@@ -57,8 +58,8 @@ std::vector<double> rank_sum_distribution(size_t m, size_t n) {
   return rows[n];
 }
 
-// Returns the largest c with P(value < c) <= alpha / 2. The c-th order statistics bound the
-// interval.
+// Returns the largest c with P(value < c) <= alpha / 2. The c-th smallest and the c-th largest
+// value bound the interval.
 int64_t critical_count(const std::vector<double>& distribution, double alpha) {
   double below = 0.0;
   int64_t count = 0;

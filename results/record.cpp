@@ -14,8 +14,8 @@
 namespace reprise::results {
 namespace {
 
-// Returns the fault of a setting that a table could not print: only words, numbers and the method's
-// options are allowed.
+// Returns the fault of settings that a table cannot print. Settings may be words, numbers and the
+// method's options.
 std::string settings_fault(const std::string& kind, const Fields& settings) {
   for (const auto& [key, value] : settings) {
     const std::string what = fmt::format("settings.{}.{}", kind, key);
@@ -92,7 +92,7 @@ std::string samples_fault(const std::string& name, const Metric& metric,
   return "";
 }
 
-// Checks that the fields of a record fit together; each of them was read without a fault.
+// Returns the first fault between fields of a record that each have no fault by themselves.
 std::string fault_between_fields(const Record& record) {
   if (record.schema < kOldestSchemaVersion || record.schema > kSchemaVersion)
     return fmt::format("its schema is not {} to {}", kOldestSchemaVersion, kSchemaVersion);
@@ -118,7 +118,8 @@ double value_of(const Metrics& metrics, const char* name) {
   return metric == nullptr ? 0 : metric->value;
 }
 
-// If neither arithmetic nor memory fills a fiftieth of the time, they do not explain it.
+// Returns a remark if arithmetic and memory traffic at the machine's limits would each take less
+// than kNextToNothing of the time, so that neither explains it.
 std::string idle_remark(const Metrics& metrics) {
   constexpr double kNextToNothing = 0.02;
   const double share =
@@ -142,7 +143,8 @@ std::string disturbed_remark(const Disturbed& mark) {
       retaken, mark.of + retaken, mark.of);
 }
 
-// Adds one remark for all metrics that come from the same samples.
+// Adds remarks about disturbed samples: one for all metrics with equal counts, which come from the
+// same samples.
 void add_disturbed_remarks(const Metrics& metrics, std::vector<std::string>* remarks) {
   std::map<Disturbed, std::vector<std::string>> names;
   for (const auto& [name, metric] : metrics)

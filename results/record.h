@@ -14,8 +14,8 @@
 
 namespace reprise::results {
 
-// Raised whenever a program that knows only older records would misunderstand new ones. Version 2
-// added run entries (results/run_entry.h).
+// Version of the records' format, raised whenever a program that knows only older records would
+// misunderstand new ones. Version 2 added run entries (results/run_entry.h).
 inline constexpr int kSchemaVersion = 2;
 inline constexpr int kOldestSchemaVersion = 1;  // the oldest version that can be read
 
@@ -59,7 +59,8 @@ struct GroupPlace {
   }
 };
 
-// Axes, model, method and options: as requested, and as resolved by the run.
+// The axes, model, method and options of a point: as the experiment requested them, and as the run
+// resolved them.
 struct PointSettings {
   Fields requested, resolved;
 
@@ -103,7 +104,7 @@ struct Record {
   std::map<std::string, int64_t> seeds;  // prompts, weights, sampling; others if they are not 1
   std::map<std::string, std::vector<double>> samples;  // by metric, in the order they were taken
   Metrics metrics;
-  // Results other than times, e.g. tokens_hash; a serving run's verdict and reasons.
+  // Results other than metrics, e.g. tokens_hash, or the verdict and its reasons of a serving run.
   Fields answers;
   std::map<std::string, int64_t> memory;  // bytes
   std::optional<CoreUses> core_use;       // only in kinds that time work
@@ -152,8 +153,9 @@ struct Record {
 // metrics against their samples, and reused <= prompt tokens. Called before a record is written.
 [[nodiscard]] std::string record_fault(const Record& record);
 
-// Returns a sentence if a method that promises the reference's tokens differs by more than rounding
-// explains (metrics "unexplained" and "generations"); "" if it does not, or was not compared.
+// Returns a sentence if some generations of a method that promises the reference's tokens differ
+// from the reference by more than rounding explains (metrics "unexplained" and "generations").
+// Returns "" if none do, or if they were not compared.
 std::string inexact_remark(const Metrics& metrics);
 
 // Returns the remarks that a reader of the metrics needs: inexact_remark(), which metrics are

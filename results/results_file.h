@@ -8,14 +8,16 @@
 
 namespace reprise::results {
 
-// Upper bound on the text of one file, and on all its records once run entries have completed them.
+// Upper bound in bytes on the text of one file, and on the text of all its records after run
+// entries have completed them.
 inline constexpr size_t kMostResultsBytes = size_t{1} << 30;
 
 // Reads the whole file, unpacked if its name ends in ".gz". Throws Error naming it if it is not a
 // regular file or a link to one (reading a pipe would wait forever), cannot be read, is larger than
 // kMostResultsBytes or is damaged.
 [[nodiscard]] std::string read_results_file(const std::filesystem::path& path);
-// Reads a JSON document. Throws Error also if it is not one.
+// Reads a file that is one JSON document. Throws as read_results_file(), and Error if the text is
+// no JSON.
 [[nodiscard]] Value read_results_json(const std::filesystem::path& path);
 
 }  // namespace reprise::results

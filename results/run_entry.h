@@ -33,8 +33,8 @@ class RunEntries {
   // missing or invalid, or if an earlier entry has the same ID and other contents.
   std::string add(const Fields& line, const std::string& where);
   // Returns the record with the keys of its run's entry added and "run" removed. Throws Error
-  // naming `where` if no earlier line is that entry, if both have the same key, and if the records
-  // of the file become too large.
+  // naming `where` if no earlier line is that entry, if record and entry have a key in common, and
+  // if more than `most_added_bytes` would be added in all.
   [[nodiscard]] Fields whole(Fields record, const std::string& where);
 
  private:

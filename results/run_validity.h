@@ -23,7 +23,8 @@ struct RunValidity {
 [[nodiscard]] RunValidity run_validity(const Record& record);
 // run_validity().reservations, for callers that have only the record's `answers`.
 [[nodiscard]] std::vector<std::string> run_reservations(const Fields& answers);
-// Returns "INVALID: " and the reasons, likewise; "" for a valid run.
+// Returns "INVALID: " and the reasons, for callers that have only the record's `answers`; "" for a
+// valid run.
 [[nodiscard]] std::string invalid_remark(const Fields& answers);
 
 }  // namespace reprise::results

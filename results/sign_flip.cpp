@@ -12,14 +12,14 @@ namespace {
 
 constexpr size_t kMostEnumerated = 20;
 
-// Compares with a tolerance for rounding: equal sums that were added in another order count as
-// equally far.
+// True if `sum` is at least as far from 0 as `seen`, with a tolerance for rounding: equal sums that
+// were added in different orders count as equally far.
 bool is_as_far(double sum, double seen, double scale) {
   return std::abs(sum) >= std::abs(seen) - 1e-9 * scale;
 }
 
 // Visits the sign choices in the order of a Gray code, which changes one sign at a time. The first
-// sign is fixed, since a choice and its opposite are equally far.
+// sign stays fixed, since the sums of a choice and of its opposite are equally far from 0.
 double exact_p(const std::vector<double>& d, double seen, double scale) {
   std::vector<double> signed_d = d;
   double sum = seen;

@@ -1,5 +1,5 @@
-// Ranks of resamples need no sorting: the order of each list is known, and the count of each pair
-// says which ranks it takes.
+// Resamples are ranked without sorting: the order of each list is known, and the number of times
+// that each pair was drawn gives its ranks.
 #include "results/spearman.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ class Order {
 
  private:
   std::vector<size_t> places_;
-  std::vector<size_t> ends_;  // ends of runs of equal values in places_
+  std::vector<size_t> ends_;  // where runs of equal values end, as indices in places_
 };
 
 class RankCorrelation {

@@ -23,15 +23,15 @@ Metric metric_of(const Summary& summary, const std::string& unit);
 // Adds the percentiles of kPercentiles that have enough samples, interpolated as in quantile(), and
 // names the remaining percentiles in Metric::too_few_for.
 void add_percentiles(std::span<const double> samples, Metric& metric);
-// True if the quartiles of repeated samples of the same work differ by more than kNoisyShare of the
-// median: a sign that the machine was busy or throttled.
+// is_noisy() is true if the quartiles of repeated samples of the same work differ by more than
+// kNoisyShare of the median: a sign that the machine was busy or throttled.
 inline constexpr double kNoisyShare = 0.25;
 bool is_noisy(const Metric& metric);
 
-// Returns the mark of a metric whose `taken` pieces of work include `disturbed` that lost their
-// cores to other programs even when repeated; `retaken` tries were dropped. nullopt if no kept
-// piece lost its core and fewer than taken / 2 tries were dropped. If more tries were dropped,
-// other programs also shared caches and clock with the kept pieces.
+// Returns the mark of a metric with `taken` pieces of timed work. `disturbed` of them lost their
+// cores to other programs even when repeated; `retaken` tries were dropped. Returns nullopt if
+// `disturbed` is 0 and `retaken` is below taken / 2. If more tries were dropped, other programs
+// also took caches and clock speed from the kept pieces.
 std::optional<Disturbed> disturbed_mark(int64_t disturbed, int64_t taken, int64_t retaken);
 
 }  // namespace reprise::results

@@ -33,7 +33,8 @@ namespace fs = std::filesystem;
         std::strerror(errno));
 }
 
-// A rename or a new file survives a power cut only after its folder was flushed.
+// Flushes a folder to disk. Without this, a renamed or new file in the folder may be lost in a
+// power cut.
 void flush_folder(const fs::path& dir) {
   const int folder = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return;
@@ -65,7 +66,8 @@ Record record_of(const Fields& line, const std::string& where) {
   }
 }
 
-// The group's id is a hash of its points in order, so points that were swapped by hand are found.
+// Throws Error if the points do not have the group's id, a hash of its points in order. This finds
+// points that were swapped by hand.
 void check_points_of_group(std::span<const Record> records, const std::string& where) {
   std::vector<std::string> points;
   for (const Record& record : records) points.push_back(record.point);
@@ -88,7 +90,7 @@ Contents parse_records(const std::string& text, const fs::path& path, RunEntries
   GroupPlace last;
   for (int64_t line = first_line; begin < text.size(); ++line) {
     const size_t end = text.find('\n', begin);
-    if (end == std::string::npos) break;  // torn
+    if (end == std::string::npos) break;  // torn: a line without its line feed
     const std::string where = fmt::format("{} line {}", path.string(), line);
     const bool is_last_line = end + 1 == text.size();
     Value parsed;
@@ -134,8 +136,8 @@ Contents parse_records(const std::string& text, const fs::path& path, RunEntries
   return contents;
 }
 
-// Returns the files "<stem>.<extension>" and "<stem>-<writer>.<extension>" of the folder, packed
-// ones (with ".gz" behind) too, sorted, a sole writer's first.
+// Returns the folder's files "<stem>.<extension>" and "<stem>-<writer>.<extension>", and packed
+// ones with ".gz" appended. They are sorted, with a sole writer's file first.
 std::vector<fs::path> files_of(const fs::path& dir, const std::string& stem,
                                const std::string& extension) {
   std::vector<fs::path> files;
@@ -275,7 +277,8 @@ RecordStore::RecordStore(fs::path dir, const Manifest& manifest, bool fresh, std
   try {
     lock();
     if (fresh) set_aside();
-    // If several start at once, the first writes the manifest with which the others compare.
+    // If several writers start at once, the first of them writes the manifest, and the others
+    // compare theirs with it.
     if (is_shared()) {
       claims_ = open_file(dir_ / "claims", O_RDWR);
       lock_manifest(F_WRLCK);
@@ -295,15 +298,15 @@ RecordStore::~RecordStore() { close_files(); }
 void RecordStore::close_files() {
   for (const int file : {file_, claims_})
     if (file >= 0) ::close(file);
-  for (const int file : locks_) ::close(file);  // releases them
+  for (const int file : locks_) ::close(file);  // closing releases the lock
 }
 
 fs::path RecordStore::own_file(const std::string& stem, const std::string& extension) const {
   return dir_ / (stem + (is_shared() ? "-" + writer_ : "") + "." + extension);
 }
 
-// The folder's lock belongs to a sole writer, or is shared by all named ones, which each also lock
-// a file of their own.
+// A sole writer locks the folder exclusively. Named writers share the folder's lock, and each of
+// them also locks a file of its own.
 void RecordStore::lock() {
   const fs::path path = dir_ / "lock";
   locks_.push_back(open_file(path, O_RDWR));
@@ -365,12 +368,12 @@ Manifest RecordStore::continued(const Manifest& found, const Manifest& planned, 
         "the rest all the same and mark it, or choose another --out.",
         dir_.string(), difference_);
   next.identity =
-      found.identity;  // the first identity is kept, so that others need --mix each time
+      found.identity;  // the first identity stays, so each run with another one needs --mix
   next.is_mixed = true;
   return next;
 }
 
-// Looks at all writers, since another one may be about to write its first record.
+// Looks at the files of all writers, since another writer may be about to write its first record.
 bool RecordStore::has_records() const {
   std::error_code error;
   for (const fs::path& file : files_of(dir_, "records", "jsonl"))
@@ -414,7 +417,7 @@ const Record* RecordStore::find(const std::string& point) const {
   return found == index_.end() ? nullptr : &records_[found->second];
 }
 
-// The first record of a point is kept; two writers may have measured the same group.
+// Keeps only the first record of each point, since two writers may have measured the same group.
 void RecordStore::keep(std::span<const Record> records) {
   for (const Record& record : records)
     if (index_.emplace(record.point, records_.size()).second) records_.push_back(record);
@@ -440,7 +443,7 @@ void RecordStore::release(size_t number) {
 void RecordStore::refresh() {
   for (const fs::path& file : files_of(dir_, "records", "jsonl")) {
     if (file == own_file("records", "jsonl")) continue;
-    if (is_packed(file) && others_.contains(file)) continue;  // nobody adds to it
+    if (is_packed(file) && others_.contains(file)) continue;  // no writer appends to a packed file
     Progress& read = others_[file];
     const std::string text =
         is_packed(file) ? read_results_file(file) : read_tail(file, read.bytes);

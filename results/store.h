@@ -47,14 +47,16 @@ struct SkippedPoint {
 };
 
 // A group of records (points measured interleaved) is written with one write and is on disk before
-// append() returns. A kill can leave only a torn last group. Its writer cuts it off at the next
-// start and measures the group again; other readers stop before it.
+// append() returns. A kill can leave only the last group of a file torn, that is incomplete. The
+// file's writer cuts a torn group off at its next start and measures the group again. Readers stop
+// before a torn group.
 class RecordStore {
  public:
-  // Makes or opens `dir`. A folder with records of another config hash or identity is an Error that
-  // says what differs; `mix` allows another identity. `fresh` first moves older results to
-  // previous-<time>/. Writer "" must be alone in the folder; named writers share it. Throws Error
-  // also if the folder is locked, not writable or damaged, and for `fresh` in a shared folder.
+  // Makes or opens `dir`. Throws Error saying what differs if the folder has records of another
+  // config hash or another identity; `mix` allows another identity. `fresh` first moves older
+  // results to previous-<time>/. Writer "" must be alone in the folder; named writers share it.
+  // Throws Error also if the folder is locked, not writable or damaged, and for `fresh` in a shared
+  // folder.
   RecordStore(std::filesystem::path dir, const Manifest& manifest, bool fresh,
               std::string writer = "", bool mix = false);
   ~RecordStore();
@@ -69,22 +71,23 @@ class RecordStore {
   // Bytes that were cut off this writer's torn last group.
   [[nodiscard]] int64_t dropped_bytes() const { return dropped_bytes_; }
   [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
-  // Describes how this run's identity differs from the folder's first one; "" if it does not.
+  // Describes how this run's identity differs from the identity of the folder's first run; "" if it
+  // does not.
   [[nodiscard]] const std::string& difference() const { return difference_; }
   // Returns this writer's file "<stem>.<extension>" or "<stem>-<writer>.<extension>".
   [[nodiscard]] std::filesystem::path own_file(const std::string& stem,
                                                const std::string& extension) const;
 
-  // Claims group `number` for this process; false if another one has it. A claim ends with
-  // release() or with the process. Call has() afterwards, since the group may have been measured
-  // before. A writer that has the folder alone always succeeds.
+  // Claims group `number` for this process. Returns false if another process has claimed it. A
+  // claim ends with release() or with the process. After claiming, call has(), since the group may
+  // have been measured before. A writer that has the folder alone always succeeds.
   [[nodiscard]] bool claim(size_t number);
   void release(size_t number);
   // Reads the records that other writers have added. claim() does this too.
   void refresh();
 
-  // Writes one whole group. Each record must be valid (record_fault(): CHECK). Throws Error if the
-  // disk refuses; the file is then unchanged.
+  // Writes one whole group. record_fault() of each record must be "" (CHECK). Throws Error if the
+  // write fails; the file is then unchanged.
   void append(std::span<const Record> group);
   // Replaces this writer's list of skipped points.
   void write_skipped(const std::vector<SkippedPoint>& skipped) const;
@@ -101,7 +104,8 @@ class RecordStore {
   void close_files();
   void set_aside();
   void open_manifest(const Manifest& planned, bool mix);
-  // Returns the manifest to write if `found` is already there. Throws Error if they do not agree.
+  // Returns the manifest to write if the folder already has the manifest `found`. Throws Error if
+  // `found` and `planned` do not agree.
   [[nodiscard]] Manifest continued(const Manifest& found, const Manifest& planned, bool mix);
   [[nodiscard]] bool has_records() const;
   void lock_manifest(short type);
@@ -123,7 +127,7 @@ class RecordStore {
   std::unordered_map<std::string, size_t> index_;  // point id -> place in records_
 };
 
-// Reads the whole groups of all writers, each point once, without locks or changes.
+// Reads the whole groups of all writers, each point once. Takes no lock and changes nothing.
 std::vector<Record> read_records(const std::filesystem::path& dir);
 
 // Returns the files of records, a sole writer's first. Throws Error if there is none.

@@ -76,7 +76,7 @@ std::vector<size_t> Table::widths() const {
 
 size_t Table::width() const { return sum_of(widths()); }
 
-// Narrows the widest column first, as far as its words allow.
+// Narrows columns until the table fits, always the widest that its words still allow to narrow.
 std::vector<size_t> Table::widths_within(size_t most) const {
   std::vector<size_t> widths = this->widths(), least = widths;
   for (size_t c = 1; c < widths.size(); ++c) {

@@ -14,9 +14,9 @@ class Table {
   void column(const std::string& heading, Align align = Align::kLeft);
   // Adds a row with one cell per column (CHECK). Cells may hold texts from files: see visible().
   void row(std::vector<std::string> cells);
-  // Returns lines that each end with a line feed, with the heading underlined; "" without rows. If
-  // lines would be wider than `most` columns, the cells of left-aligned columns other than the
-  // first wrap between words; a word that is too long stays whole.
+  // Returns the table as lines that each end with a line feed, the heading underlined; "" if it has
+  // no rows. If lines would be wider than `most` terminal columns, the cells of left-aligned
+  // columns other than the first are wrapped between words. A word that is too long stays whole.
   [[nodiscard]] std::string text(size_t most = SIZE_MAX) const;
   [[nodiscard]] std::string markdown() const;
   // Returns CSV as in RFC 4180, headings first.
@@ -37,12 +37,12 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// Writes three significant digits, without exponents up to a million: 0.00123, 1.23, 12.3, 123,
-// 12345.
+// Returns the number with at least three significant digits: 0.00123, 1.23, 12.3, 123, 12345. Uses
+// an exponent from a million on and below 0.0001.
 std::string short_number(double value);
 
-// Breaks lines between words so that none is longer than `width`, unless a single word is.
-// Continuation lines are indented by two.
+// Breaks lines between words so that no line is longer than `width` characters, unless a single
+// word is longer. Continuation lines are indented by two.
 std::string wrapped(const std::string& text, size_t width);
 
 }  // namespace reprise::results

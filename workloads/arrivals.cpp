@@ -26,7 +26,8 @@ void require_in_flight(const char* process, int64_t most) {
     raise("arrivals \"{}\": most_in_flight is {}, it must be at least 1", process, most);
 }
 
-// Request i arrives when a clock shows the sum of gaps 0 to i. Each gap is drawn independently.
+// Makes a schedule in which request i arrives at time_of(sum of the gaps 0 to i). Each gap is drawn
+// independently.
 template <typename Gap, typename TimeOf>
 ArrivalSchedule summed(int64_t items, uint64_t seed, Gap&& gap, TimeOf&& time_of) {
   REPRISE_CHECK(items >= 0, "items {}", items);
@@ -36,7 +37,7 @@ ArrivalSchedule summed(int64_t items, uint64_t seed, Gap&& gap, TimeOf&& time_of
   for (int64_t item = 0; item < items; ++item) {
     GapDraws draws(seed, item);
     gaps += gap(draws);
-    last_s = std::max(last_s, time_of(gaps));  // rounding must not reverse time
+    last_s = std::max(last_s, time_of(gaps));  // times stay ascending in spite of rounding
     schedule.intended_s.push_back(last_s);
   }
   return schedule;
@@ -48,7 +49,7 @@ class WithOptions : public Arrivals {
   explicit WithOptions(const ArrivalOptions& options) : options_(options) {}
 
  protected:
-  // Gaps are in units of the mean gap.
+  // A schedule of constant rate. `gap` draws gaps with mean 1, in units of the mean gap.
   template <typename Gap>
   [[nodiscard]] ArrivalSchedule steady(int64_t items, Gap&& gap) const {
     return summed(items, options_.seed, gap,
@@ -224,7 +225,8 @@ class Trace final : public WithOptions {
   }
 
  private:
-  // The mean rate is one over the mean gap, so the time before the first request does not count.
+  // The factor by which recorded times are multiplied. A recording's mean rate is one over its mean
+  // gap, so the time before the first request does not count.
   [[nodiscard]] double stretch() const {
     const std::vector<double>& times = options_.recorded_s;
     const double span_s = times.back() - times.front();

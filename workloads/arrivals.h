@@ -10,23 +10,23 @@
 namespace reprise::workloads {
 
 struct ArrivalOptions {
-  // Requests per second: the long-run rate; for a ramp, the rate at its beginning; for bursts, the
-  // rate between them.
+  // Requests per second. Ramp: the rate at the ramp's beginning. Burst: the rate between bursts.
+  // Otherwise the long-run rate.
   double rate_rps = 1;
   // Gamma: coefficient of variation of the gaps, standard deviation / mean.
   double cv = 1;
   // Closed: requests in flight at once.
   int64_t most_in_flight = 1;
   uint64_t seed = 1;        // seed of the gaps: the experiment's Seeds::arrivals
-  double end_rate_rps = 1;  // ramp: rate at its end and afterwards
-  // Ramp: time from rate_rps to end_rate_rps. 0: the expected length of the whole run, which grows
-  // with the number of requests.
+  double end_rate_rps = 1;  // ramp: rate at the ramp's end and afterwards
+  // Ramp: seconds in which the rate goes from rate_rps to end_rate_rps. 0: the ramp takes the
+  // expected length of the whole run, which grows with the number of requests.
   double ramp_s = 0;
   double burst_rate_rps = 1;  // burst: rate within a burst; a run begins with one
   // Burst: length of a burst, and the time between two bursts.
   double burst_s = 1, between_s = 1;
-  // Trace: RequestSource::arrivals_s(), ascending (CHECK). Error if there are more requests than
-  // times.
+  // Trace: RequestSource::arrivals_s(), ascending (CHECK). schedule() throws Error if there are
+  // more requests than times.
   std::vector<double> recorded_s = {};
   // Sessions: RequestSource::waits_for(). most_in_flight is the number of sessions under way.
   std::vector<std::vector<int64_t>> waits_for = {};
@@ -34,10 +34,12 @@ struct ArrivalOptions {
   // Pauses are drawn from an exponential distribution.
   double pause_s = 0;
   // Sessions: recorded pauses, RequestSource::pauses_s(). If most_pause_s > 0, they replace the
-  // drawn pauses, each cut to at most most_pause_s; it is then an error if there are none.
+  // drawn pauses, and each is cut to at most most_pause_s. make_arrivals() throws Error if
+  // most_pause_s > 0 and there are no recorded pauses.
   std::vector<double> recorded_pauses_s = {};
   double most_pause_s = 0;
-  // Trace: times are stretched so that the whole recording has this mean rate. 0: as recorded.
+  // Trace: recorded times are stretched or compressed so that the whole recording has this mean
+  // rate in requests per second. 0: the recorded times are used as they are.
   double recorded_rate_rps = 0;
 };
 
@@ -45,12 +47,12 @@ struct ArrivalSchedule {
   // Seconds from the start of the run to each request, ascending. Latency counts from these times.
   std::vector<double> intended_s;
   // Closed: a request is sent as soon as fewer than this many are in flight, like users who wait
-  // for their answers; that moment is its intended time. 0: open loop.
+  // for their answers. The moment of sending is the request's intended time. 0: open loop.
   int64_t most_in_flight = 0;
   // Sessions: request i is sent pause_s[i] seconds after all answers of the requests waits_for[i]
-  // have come; that moment is its intended time. A request that waits for none begins a session as
-  // soon as fewer than most_in_flight sessions are under way. Other arrival processes leave both
-  // empty.
+  // have come; that moment is the request's intended time. A request that waits for no other begins
+  // a session as soon as fewer than most_in_flight sessions are under way. Other arrival processes
+  // leave waits_for and pause_s empty.
   std::vector<std::vector<int64_t>> waits_for = {};  // [requests]
   std::vector<double> pause_s = {};                  // [requests]
 
@@ -75,8 +77,9 @@ struct ArrivalInfo {
 std::vector<ArrivalInfo> known_arrivals();
 
 // Throws Error for an unknown name, with the nearest, and for invalid options: a rate, cv or burst
-// length that is not finite and positive (0 is allowed at a ramp's beginning and between bursts),
-// less than one request in flight, or a trace without times or with a rate but only one moment.
+// length that is not finite and positive (a ramp may begin at rate 0, and the rate between bursts
+// may be 0), most_in_flight below 1, a trace without times, and a rate for a trace whose times are
+// all equal.
 std::unique_ptr<Arrivals> make_arrivals(const std::string& name, const ArrivalOptions& options);
 
 }  // namespace reprise::workloads

@@ -5,7 +5,7 @@
 
 namespace reprise::workloads {
 
-// Solves from * t + slope * t^2 / 2 = x with the form of the root that does not cancel.
+// Solves from * t + slope * t^2 / 2 = x for t, with the form of the root in which no digits cancel.
 double RampClock::time_s(double x) const {
   const double on_ramp = (from_rps + to_rps) / 2 * ramp_s;
   if (x >= on_ramp) return ramp_s + (x - on_ramp) / to_rps;

@@ -4,8 +4,8 @@
 
 namespace reprise::workloads {
 
-// A rate that goes linearly from `from_rps` to `to_rps` within `ramp_s` and then stays. time_s(x)
-// is the time until which x >= 0 requests are expected.
+// A rate that goes linearly from `from_rps` to `to_rps` within `ramp_s` and then stays at `to_rps`.
+// time_s(x) is the time in seconds by which x requests are expected to have come, x >= 0.
 struct RampClock {
   double from_rps = 0;  // >= 0
   double to_rps = 1;    // > 0

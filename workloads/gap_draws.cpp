@@ -6,14 +6,14 @@
 namespace reprise::workloads {
 namespace {
 
-// Box and Muller's transform.
+// A standard normal variable by Box and Muller's transform.
 double normal(GapDraws& draws) {
   const double radius = std::sqrt(2 * exponential_gap(draws));
   return radius * std::cos(2 * std::numbers::pi * draws.next());
 }
 
-// A gamma variable with mean `shape` and variance `shape`. [Marsaglia and Tsang 2000; for a shape
-// below 1, one of shape + 1 times a power of a uniform number]
+// A gamma variable with mean `shape` and variance `shape`. Drawn as in [Marsaglia and Tsang 2000].
+// For a shape below 1, it is a gamma variable with shape + 1 times a power of a uniform number.
 double gamma(double shape, GapDraws& draws) {
   if (shape < 1) {
     const double boost = std::pow(draws.next(), 1 / shape);

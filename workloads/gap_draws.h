@@ -7,7 +7,7 @@
 
 namespace reprise::workloads {
 
-// Uniform random numbers of one request in (0, 1); 0 never occurs, so logarithms are finite.
+// The random numbers of one request, uniform in (0, 1). 0 never occurs, so logarithms are finite.
 class GapDraws {
  public:
   GapDraws(uint64_t seed, int64_t item) : seed_(seed), item_(static_cast<uint64_t>(item)) {}
@@ -24,6 +24,6 @@ double exponential_gap(GapDraws& draws);
 double gamma_gap(double shape, GapDraws& draws);
 // P(gap > x) = exp(-(x / scale)^shape), scale = 1 / Gamma(1 + 1 / shape); shape >= kLeastShape.
 double weibull_gap(double shape, GapDraws& draws);
-inline constexpr double kLeastShape = 0.01;  // below, Gamma(1 + 1 / shape) overflows
+inline constexpr double kLeastShape = 0.01;  // for a smaller shape, Gamma(1 + 1 / shape) overflows
 
 }  // namespace reprise::workloads

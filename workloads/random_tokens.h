@@ -6,8 +6,8 @@
 
 namespace reprise::workloads {
 
-// An item's tokens: uniform in [0, vocab), drawn as elements (item, 0), (item, 1), ... of the
-// stream `seed`; 0 < vocab < 2^31.
+// The tokens of one item (the prompt of one request): uniform in [0, vocab), drawn as elements
+// (item, 0), (item, 1), ... of the random stream `seed`. 0 < vocab < 2^31.
 class RandomItem {
  public:
   constexpr RandomItem(uint64_t seed, int64_t item, int64_t vocab)

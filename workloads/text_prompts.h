@@ -27,8 +27,8 @@ class TextPrompts final : public Workload {
   TextPrompts(const std::vector<std::string>& texts, const Encode& encode, uint64_t seed);
   static WorkloadInfo info();
 
-  // Returns `tokens` tokens of consecutive texts. The first text is drawn by (seed, item); after
-  // the file's last text comes its first. The last text taken is cut to fit.
+  // Returns `tokens` tokens of consecutive texts. The first of them is drawn by (seed, item); the
+  // file's first text follows its last. The last text taken is cut so that `tokens` tokens result.
   [[nodiscard]] std::vector<int32_t> prompt(int64_t item, int64_t tokens) const override;
   [[nodiscard]] size_t size() const { return prompts_.size(); }
 

@@ -1,4 +1,5 @@
-// Prompts for an experiment's requests: one item per request.
+// Workloads make the prompts of an experiment's requests. An item is the text of one request, from
+// which prompts of any length are taken.
 #pragma once
 
 #include <cstdint>
@@ -24,24 +25,26 @@ struct WorkloadSource {
   std::function<std::shared_ptr<const Tokenizer>()> tokenizer;
 };
 
-// An item depends only on the source and its number, not on other draws. Several threads may draw
-// at once.
+// An item depends only on the WorkloadSource and the item's number, not on the items asked for
+// before. Several threads may call prompt() at once.
 class Workload {
  public:
   virtual ~Workload() = default;
   // Returns item `item` with exactly `tokens` >= 0 tokens; a longer prompt of an item begins with
-  // the shorter one. Requests use items from 0; negative items serve other texts, such as a shared
-  // prefix.
+  // the shorter one. Requests use the items from 0 on; negative item numbers are for other texts,
+  // such as a shared prefix.
   [[nodiscard]] virtual std::vector<int32_t> prompt(int64_t item, int64_t tokens) const = 0;
 };
 
 struct WorkloadInfo {
   std::string name;     // name in experiment files and records
   std::string summary;  // one line for `reprise list`
-  // Reads a file, given by "file" next to the name.
+  // True if the workload reads a file, which an experiment names by "file" next to the workload's
+  // name.
   bool takes_file = false;
   bool file_is_optional = false;  // "file" may be left out
-  // Reads "templates", a folder of prompts into which its texts are put; it may be left out.
+  // True if the workload reads "templates", a folder of prompts into which its texts are put.
+  // "templates" may be left out.
   bool takes_templates = false;
 };
 

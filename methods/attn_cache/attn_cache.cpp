@@ -10,7 +10,7 @@
 namespace reprise::attn_cache {
 namespace {
 
-// Adds the time of its scope to a sum.
+// Adds the time between its construction and destruction to `sum_ns`.
 class Stopwatch {
  public:
   Stopwatch(const std::function<int64_t()>& clock_ns, int64_t& sum_ns)
@@ -78,8 +78,8 @@ void AttnCachePolicy::begin_step(const kv::AttentionPlan& plan) {
   similarities_.assign(prompts_.size(), -std::numeric_limits<double>::infinity());
 }
 
-// If another policy decides a layer before this one is asked, the stored prompts found for the
-// previous group or step must not be used for this layer.
+// If another policy decides a layer before this policy is asked, the stored prompts in found_
+// belong to an earlier group or step and must not be used for this layer.
 void AttnCachePolicy::overruled(int64_t layer) {
   const bool was_asked = asked_ == layer;
   asked_ = kNone;
@@ -128,7 +128,8 @@ void AttnCachePolicy::search(int64_t layer) {
                     std::span(nearest_).subspan(i, together), context_);
 }
 
-// Starts to load the maps of the group's layers, which are stored next to each other.
+// Starts to load the stored maps of all layers of the group; a prompt's layers are next to each
+// other in the file.
 void AttnCachePolicy::begin_loading(int64_t layer) {
   const int64_t end =
       options_.layer_group == 0 ? layers_ : std::min(layers_, layer + options_.layer_group);

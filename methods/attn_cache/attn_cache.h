@@ -1,5 +1,5 @@
-// AttnCache (Song et al., 2025) computes a prompt with the attention maps of a stored prompt if the
-// feature vectors of the two prompts are close.
+// AttnCache (Song et al., 2025) stores the attention maps of prompts. A new prompt reuses the maps
+// of a stored prompt if the feature vectors of the two prompts are close.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,17 @@ struct AttnCacheCounts {
   int64_t hits = 0;  // lookups that found maps to reuse
   // Lookups that found no maps to reuse, by the first reason that applied.
   int64_t empty = 0;        // nothing is stored
-  int64_t other_layer = 0;  // the nearest vector is of another layer
-  int64_t no_length = 0;    // no stored prompt has this number of tokens, and lengths must agree
-  // The nearest prompt has another number of tokens, though some stored prompt has this one.
+  int64_t other_layer = 0;  // the nearest stored vector belongs to another layer
+  int64_t no_length = 0;    // lengths must agree, and no stored prompt is as long as the prompt
+  // Lengths must agree, and the nearest stored prompt has another length than the looked-up prompt,
+  // though another stored prompt has the same length.
   int64_t other_length = 0;
   int64_t below_threshold = 0;
-  // Hits whose maps were not used because another prompt of the step had no hit: on a device, and
-  // in models with relative-position terms in the scores, a layer reuses maps for all prompts or
-  // none.
+  // Hits whose maps were not used because another prompt of the same step had no hit. On a device,
+  // and in models whose scores have relative-position terms, a layer reuses maps for all prompts of
+  // a step or for none.
   int64_t unused_hits = 0;
-  int64_t fitted_hits = 0;    // hits whose maps are of another length and were fitted
+  int64_t fitted_hits = 0;    // hits whose maps were fitted to another length
   int64_t reused_layers = 0;  // (prompt, layer) pairs computed with stored maps
   int64_t loaded_bytes = 0;   // bytes of the stored maps of reused_layers
 };
@@ -44,8 +45,8 @@ struct AttnCacheCounts {
 struct AttnCacheTimes {
   int64_t embedding_ns = 0;  // pooling and projector
   int64_t searching_ns = 0;
-  // Checking and fitting maps. The first check of a map reads it from the disk and computes its
-  // hash.
+  // Checking and fitting stored maps. The first check of a map reads the map from the disk and
+  // hashes it.
   int64_t loading_ns = 0;
 };
 
@@ -53,8 +54,8 @@ struct AttnCacheTimes {
 // maps in place.
 class AttnCachePolicy final : public model::LayerPolicy {
  public:
-  // Throws Error if the database's index lacks the first layer of a group of layers that the
-  // options define.
+  // Throws Error if the database's index has no vectors of some layer at which a group of layers
+  // (AttnCacheOptions::layer_group) begins.
   AttnCachePolicy(std::shared_ptr<Database> database, AttnCacheOptions options,
                   const ModelFacts& model, const Context& context,
                   std::function<int64_t()> clock_ns = {});
@@ -69,8 +70,8 @@ class AttnCachePolicy final : public model::LayerPolicy {
   [[nodiscard]] const std::vector<AttnCacheTimes>& times() const { return times_; }  // [layers]
   // Number of times that each stored prompt was reused, [groups]. Eviction uses these counts.
   [[nodiscard]] const std::vector<int64_t>& uses() const { return uses_; }
-  // The similarity of the nearest stored prompt in the latest lookup, for each prompt of the step.
-  // It is set even if that prompt was not reused; -infinity if no stored prompt fits.
+  // For each prompt of the step, the similarity to its nearest stored prompt in the latest lookup,
+  // even if the stored prompt was not reused. -infinity if no stored prompt fits.
   [[nodiscard]] std::span<const double> similarities() const { return similarities_; }
   // Sets counts and times to zero; uses() stays.
   void reset();
@@ -108,8 +109,8 @@ class AttnCachePolicy final : public model::LayerPolicy {
   int64_t asked_ = kNone;  // the layer that choose() was last called for
   std::vector<StepPrompt> prompts_;
   bool has_partial_ = false;
-  std::vector<int64_t> found_;  // stored prompt for each prompt and this group of layers, or kNone
-  bool reuses_ = false;         // the prompts with a stored prompt reuse its maps
+  std::vector<int64_t> found_;  // [prompts]  stored prompt for this group of layers, or kNone
+  bool reuses_ = false;         // prompts that have a stored prompt in found_ reuse its maps
   std::vector<double> similarities_;
   std::vector<float> features_;
   std::vector<Neighbour> nearest_;

@@ -33,7 +33,7 @@ CalibratedThreshold calibrate_threshold(std::span<const CalibrationPoint> points
             [](const auto& a, const auto& b) { return a.similarity > b.similarity; });
   const auto n = static_cast<double>(sorted.size());
   const auto bound = [&](double sum) { return (sum + most_loss) / (n + 1.0); };
-  // A threshold above all similarities: nothing is reused.
+  // Begins with a threshold above all similarities, at which nothing is reused.
   double threshold = 1.0;
   if (!sorted.empty() && std::isfinite(sorted.front().similarity))
     threshold = std::max(1.0, sorted.front().similarity);
@@ -42,7 +42,7 @@ CalibratedThreshold calibrate_threshold(std::span<const CalibrationPoint> points
   double sum = 0.0;
   for (size_t i = 0; i < sorted.size();) {
     const double similarity = sorted[i].similarity;
-    if (std::isinf(similarity)) break;  // the remaining points have no map to reuse
+    if (std::isinf(similarity)) break;  // no stored prompt fits the remaining points
     size_t end = i;
     for (; end < sorted.size() && sorted[end].similarity == similarity; ++end)
       sum += sorted[end].loss;

@@ -14,19 +14,19 @@ struct CalibrationPoint {
 };
 
 struct CalibratedThreshold {
-  double threshold = 0;     // reuse at this similarity or more; above all points: never
-  double hit_ratio = 0;     // share of points that reuse
-  double mean_loss = 0;     // mean over the points; points without reuse count 0
+  double threshold = 0;     // maps are reused at this similarity or more
+  double hit_ratio = 0;     // share of the points at which maps are reused
+  double mean_loss = 0;     // mean loss of all points; a point without reuse counts as 0
   double bounded_loss = 0;  // (n mean_loss + most_loss) / (n + 1), which is at most `target`
 };
 
-// The lowest threshold t with
+// Returns the lowest threshold t for which
 //   n / (n + 1) * mean_i(loss_i [similarity_i >= t]) + most_loss / (n + 1) <= target.
 // Then the expected loss of the next prompt is at most `target` for any distribution, if the points
 // and the next prompt are exchangeable and the database was fixed before they were drawn (conformal
 // risk control, Angelopoulos et al. 2022, theorem 1). The expectation is also over the points: it
-// does not bound the loss for one given set. Throws Error if there are too few points for the
-// target (n < most_loss / target - 1), and for a loss out of range.
+// does not bound the loss for one given set. Throws Error if n < most_loss / target - 1, which is
+// too few points for `target`, and for a loss outside [0, most_loss].
 CalibratedThreshold calibrate_threshold(std::span<const CalibrationPoint> points, double target,
                                         double most_loss = 1.0);
 

@@ -16,7 +16,7 @@ void make_folder(const std::filesystem::path& folder) {
     raise("cannot make the folder {} of attention maps: {}", folder.string(), error.message());
 }
 
-// The groups of the older database that are kept beside the new prompts.
+// Returns the groups of `older` that are kept when new prompts of `new_bytes` are added.
 std::vector<int64_t> choose_kept(const Database& older, std::span<const int64_t> uses,
                                  const AttnCacheOptions& options, int64_t budget_bytes,
                                  int64_t new_bytes) {
@@ -36,7 +36,7 @@ FeatureSet keep_older(const Database& older, std::span<const int64_t> uses,
   return copy_groups(older, choose_kept(older, uses, options, budget_bytes, new_bytes), writer);
 }
 
-// Checks the budget before anything is computed.
+// Throws Error, before anything is computed, if the new prompts' maps do not fit into the budget.
 void require_room(const std::filesystem::path& folder, const MapStoreWriter& writer,
                   int64_t prompts, int64_t budget_bytes, int64_t new_bytes) {
   if (budget_bytes == 0 || writer.used_bytes() + new_bytes <= budget_bytes) return;
@@ -88,7 +88,8 @@ void Collector::observe_map(int64_t /*layer*/, const kernels::MapView& map) {
   writer_.add_layer(map);
 }
 
-// A skipped layer gets a map of zeros, so that the later layers keep their numbers.
+// Writes a map of zeros for a layer that another policy skipped, so that the maps of later layers
+// keep their layer numbers.
 void Collector::overruled(int64_t /*layer*/) {
   const int64_t heads = writer_.identity().format.heads;
   const std::vector<float> nothing(static_cast<size_t>(heads * tokens_ * tokens_), 0.0f);

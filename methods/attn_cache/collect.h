@@ -17,15 +17,17 @@ namespace reprise::attn_cache {
 // makes the function chooses model, cache and output.
 using RunPrompt = std::function<void(std::span<const int32_t> ids, model::LayerPolicy& policy)>;
 
-// Writes the attention maps of prompts, one prompt after another. All layers compute, by the slow
-// path that gives out maps. If an earlier policy of a chain skips a layer, that map is zero.
+// Writes the attention maps of prompts, one prompt after another. All layers compute on the slow
+// path, which passes their attention maps to observe_map(). If an earlier policy of a chain skips a
+// layer, that layer's map is written as zeros.
 class Collector final : public model::LayerPolicy {
  public:
-  // Takes samples in the layers `sampled`. `writer` must outlive this.
+  // Takes samples in the layers `sampled`. `writer` must outlive the Collector.
   Collector(const ProjectorShape& shape, std::vector<int64_t> sampled, MapStoreWriter& writer);
 
-  // begin() and end() enclose the step of a prompt, and throw as MapStoreWriter does. choose()
-  // throws Error if the step is not this whole prompt alone.
+  // Call begin() before and end() after the step that computes the prompt `ids`. Both throw as
+  // MapStoreWriter does. choose() throws Error unless the step computes the whole prompt and
+  // nothing else.
   void begin(std::span<const int32_t> ids);
   void end();
 
@@ -44,10 +46,11 @@ class Collector final : public model::LayerPolicy {
 };
 
 // Steps one and three of [AttnCache figure 4]: writes the maps of all prompts to `folder` (made if
-// missing) and returns the samples for training and project_all(). The groups of `older` (may be
-// null; must have the same model and map form) are kept: all of them, or with when_full "evict" the
-// most used ones that fit into the budget. `uses` [groups] counts the uses, `kept` gets the kept
-// vectors. Throws Error if the budget is too small, and as the writer does.
+// missing) and returns the samples for training and project_all(). Also keeps groups of `older`,
+// which may be null and must have the same model and map form: all groups or, with
+// options.when_full "evict", the most used ones that fit into the budget. `uses` [groups of
+// `older`] counts how often each group was reused. `kept` receives the vectors of the kept groups.
+// Throws Error if the budget is too small, and as MapStoreWriter does.
 SampleSet collect(const std::filesystem::path& folder, const ModelFacts& model,
                   const AttnCacheOptions& options, std::span<const std::vector<int32_t>> prompts,
                   const RunPrompt& run, const Database* older = nullptr,

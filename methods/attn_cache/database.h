@@ -26,15 +26,15 @@ struct ModelFacts {
   std::string fingerprint;  // core/model/checkpoint/fingerprint.h
   int64_t layers = 0, heads = 0, hidden = 0;
   bool is_causal = true;
-  // Some rows of a step may reuse maps while others compute. False for models with
-  // relative-position terms in the scores.
+  // True if some rows of a step may reuse maps while others compute. False for models whose scores
+  // have relative-position terms.
   bool can_mix = true;
 };
 
 class Database {
  public:
-  // Opens a folder. Throws Error naming the file and the fault: it is missing, damaged or of
-  // another model, or the vectors are of other maps or another projector.
+  // Opens a folder. Throws Error naming the file and the fault: the file is missing, damaged or of
+  // another model, or the vectors come from other maps or from another projector.
   Database(const std::filesystem::path& folder, const ModelFacts& model, const Context& context);
 
   [[nodiscard]] const MapStore& maps() const { return maps_; }
@@ -50,8 +50,8 @@ class Database {
   Projector projector_;
 };
 
-// The projector's inputs x that collecting keeps, for each prompt and each layer in the index. Row
-// i of x [entries, shape.inputs()] f32 belongs to entries[i].
+// The inputs x of the projector that collect() keeps, one row for each prompt and each layer in the
+// index. Row i of x [entries, shape.inputs()] f32 belongs to entries[i].
 struct SampleSet {
   ProjectorShape shape;
   std::vector<float> x;
@@ -59,16 +59,17 @@ struct SampleSet {
 };
 
 // Computes the vectors of all samples, one by one, so that a query equal to a sample gets the same
-// vector bit by bit.
+// vector bit for bit.
 FeatureSet project_all(const SampleSet& samples, Projector& projector);
 
-// Writes index and projector for the committed maps of a folder; `features` has the vectors of
-// their entries. Old files stay until each new file is complete; Database refuses a folder that
-// mixes old and new files. Errors when writing name the file.
+// Writes the files of index and projector for the committed maps of `folder`. `features` has the
+// feature vectors of these maps. An old file stays until its replacement is complete; Database
+// refuses a folder that mixes old and new files. An Error on writing names the file.
 void write_index(const std::filesystem::path& folder, const AttnCacheOptions& options,
                  const FeatureSet& features, const Projector& projector);
 
-// Copies groups of a database (ascending) and their vectors into a new one, with new numbers.
+// Copies the maps of the groups of `from` to `into`, which numbers them anew. `groups` is
+// ascending. Returns the feature vectors of these groups, with the new numbers.
 FeatureSet copy_groups(const Database& from, std::span<const int64_t> groups, MapStoreWriter& into);
 
 }  // namespace reprise::attn_cache

@@ -157,7 +157,7 @@ FeatureIndex FeatureIndex::load(const std::filesystem::path& path) {
   }
   FeatureSet features{
       .dims = object.integer_in("dims", 0, kMostDims), .vectors = {}, .entries = {}};
-  // The checksum detects accidental changes only, so all sizes are checked too.
+  // The checksum detects only accidental changes, not crafted files, so all sizes are checked too.
   const size_t bytes = rest.size() - text_bytes;
   const size_t entry_bytes =
       sizeof(IndexEntry) + static_cast<size_t>(features.dims) * sizeof(float);

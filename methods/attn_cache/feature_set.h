@@ -38,7 +38,7 @@ class FeatureIndex {
     bool by_length = false;
   };
 
-  // Makes the indices. `tokens` has the length of each group.
+  // Makes the indices. `tokens` [groups] has the length in tokens of each group's prompt.
   FeatureIndex(Settings settings, const IndexOptions& options, const FeatureSet& features,
                std::span<const int64_t> tokens);
 

@@ -12,13 +12,15 @@ namespace {
 
 constexpr std::array kAlignments = {Alignment::kBegin, Alignment::kEnd};
 
-// Fills a row of the fitted map that has no stored row: equal weights for the `seen` keys.
+// Fills a row of the fitted map for which no row is stored: equal weights for the first `seen`
+// keys, 0 for the others.
 void weigh_equally(size_t seen, std::span<float> row) {
   std::fill(row.begin(), row.end(), 0.0f);
   std::fill_n(row.begin(), seen, 1.0f / static_cast<float>(seen));
 }
 
-// Moves the stored weights [s] by `shift` into row [tokens], and returns their sum.
+// Copies the stored weights [s] to `row` [tokens], `shift` keys later, and returns the sum of the
+// copied weights.
 float move_row(std::span<const float> stored, int64_t shift, std::span<float> row) {
   std::fill(row.begin(), row.end(), 0.0f);
   const int64_t first = std::max<int64_t>(0, shift);

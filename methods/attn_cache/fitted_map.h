@@ -24,7 +24,8 @@ std::vector<std::string> alignment_names();
 // Writes the weights [keys] of one row of a stored map as f32.
 void read_row(const kernels::MapView& stored, int64_t head, int64_t row, std::span<float> out);
 
-// A stored map [heads, s, s] as a map [heads, tokens, tokens] f32 for a prompt of `tokens` tokens:
+// Fits a stored map [heads, s, s] to a prompt of `tokens` tokens and writes it to `out` [heads,
+// tokens, tokens] f32:
 //   out[h, p, k] = stored[h, p - shift, k - shift] / their sum over k
 // with shift 0 (kBegin) or tokens - s (kEnd). Keys that are not stored get 0. A row that is not
 // stored, or whose weights are all 0, gives equal weights to the keys that it sees, as softmax of

@@ -20,7 +20,8 @@ void encode_bytes(const float* row, int64_t keys, float& scale, uint8_t* out) {
     out[k] = most > 0.0f ? static_cast<uint8_t>(std::lround(row[k] / most * 255.0f)) : uint8_t{0};
 }
 
-// Writes row `at`, counted over the rows of all heads, into the parts of a layer.
+// Writes one row of weights into the bytes of a layer. `at` is the row's number, counted over all
+// heads.
 void encode_row(MapForm form, const MapLayout& layout, const float* weights, int64_t at,
                 std::byte* layer) {
   std::byte* first = layer + layout.begin[0];

@@ -16,7 +16,7 @@ namespace reprise::attn_cache {
 enum class MapForm : uint8_t {
   kF32,
   kBF16,
-  kU8  // bytes, and an f32 scale for each row: 255 stands for its largest weight
+  kU8  // one byte per weight, one f32 scale per row; 255 is the row's largest weight
 };
 
 std::string_view name_of(MapForm form);  // "f32", "bf16", "u8"
@@ -50,9 +50,9 @@ MapLayout layout_of(const MapFormat& format, int64_t tokens);
 // aligned.
 kernels::MapView view_of(const MapFormat& format, int64_t tokens, const std::byte* layer);
 
-// Writes the bytes of a layer [layout_of(...).stride] from its map [heads, tokens, tokens] f32;
-// padding is zero. Throws ShapeError if heads, rows or keys differ, and Error for a weight that is
-// negative or not a number.
+// Encodes one layer's `map` [heads, tokens, tokens] f32 into `out`, which has layout_of(...).stride
+// bytes. Padding bytes are zero. Throws ShapeError if the heads differ from the format's or the
+// rows from the keys, and Error for a weight that is negative or not a number.
 void encode_map(const MapFormat& format, const kernels::MapView& map, std::span<std::byte> out);
 
 }  // namespace reprise::attn_cache

@@ -24,7 +24,7 @@ MapStoreIdentity parse_identity(JsonObject& object) {
   identity.layers = object.integer_in("layers", 1, kMostLayers);
   identity.format.form = parse_map_form(object.string("form"));
   identity.format.heads = object.integer_in("heads", 1, kMostHeads);
-  for (const char* key : {"entries", "sinks"})  // keys of forms that older versions had
+  for (const char* key : {"entries", "sinks"})  // older versions wrote these for other map forms
     (void)object.integer(key, 0);
   validate(identity.format);
   return identity;
@@ -85,7 +85,7 @@ void MapStore::parse_text(std::string_view text) {
   object.reject_unknown();
 }
 
-// Reads `count` bytes from `at` on: the groups, then the hashes.
+// Reads the table's binary part, `count` bytes from offset `at` on: the groups, then the hashes.
 void MapStore::read_groups(size_t at, size_t count, uint64_t table_begin) {
   const auto layers = static_cast<size_t>(identity_.layers);
   const size_t per_group = (kGroupWords + layers) * sizeof(uint64_t);

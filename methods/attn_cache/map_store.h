@@ -63,7 +63,7 @@ class MapStore {
   // The hash of the table. Stores with equal ids hold equal maps.
   [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] int64_t bytes() const { return static_cast<int64_t>(map_.bytes().size()); }
-  // The lengths in tokens that have maps, ascending.
+  // The different lengths of the stored prompts in tokens, ascending.
   [[nodiscard]] std::vector<int64_t> lengths() const;
   // Throws Error naming both models if the store's maps come from another model (by fingerprint,
   // layers or heads).
@@ -75,7 +75,7 @@ class MapStore {
   // The bytes of a map in the file.
   [[nodiscard]] std::span<const std::byte> layer_bytes(int64_t group, int64_t layer) const;
   // Throws Error naming path, group and layer if a map of layers [first, end) differs from what was
-  // written. Reads each map the first time, and returns at once later. Thread-safe.
+  // written. Reads a map at its first check; later checks of the map return at once. Thread-safe.
   void check_layers(int64_t group, int64_t first, int64_t end) const;
   void check_all() const;
   // Asks the system to begin reading maps of neighbouring layers. Returns at once.

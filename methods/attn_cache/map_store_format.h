@@ -13,7 +13,7 @@ inline constexpr std::string_view kMapStoreBegin = "RPRMAP1\n";
 inline constexpr std::string_view kMapStoreEnd = "RPRMAPE\n";
 inline constexpr size_t kMapStoreTail = 3 * sizeof(uint64_t) + kMapStoreEnd.size();
 inline constexpr size_t kGroupWords = 3;            // tokens, prompt_hash, begin
-inline constexpr int64_t kMostMapTokens = 1 << 16;  // so that sizes do not overflow
+inline constexpr int64_t kMostMapTokens = 1 << 16;  // per prompt, so that sizes do not overflow
 
 // The word as 16 hexadecimal digits.
 std::string hex_of(uint64_t word);

@@ -133,7 +133,7 @@ std::vector<int64_t> groups_to_keep(const MapStore& store, std::span<const int64
   for (const int64_t group : order) {
     const auto bytes = static_cast<int64_t>(
         bytes_of_group(store.identity(), store.groups()[static_cast<size_t>(group)].tokens));
-    if (bytes > left) break;  // a less used group must not take its place
+    if (bytes > left) break;  // a less used group that fits must not replace it
     left -= bytes;
     kept.push_back(group);
   }

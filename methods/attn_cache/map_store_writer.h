@@ -27,14 +27,15 @@ class MapStoreWriter {
   [[nodiscard]] int64_t used_bytes() const { return used_bytes_; }
 
   // Begins a group. Call add_layer() for each layer in order, then end_group(), which returns the
-  // group's number. The next begin_group() or commit() drops a group that was not ended. Throws
-  // Error if the budget has no room for the prompt, with both numbers, or for lengths that maps
-  // cannot have.
+  // group's number. The next begin_group() or commit() drops a group that was not ended.
+  // begin_group() throws Error, naming both sizes, if the prompt's maps exceed the budget that is
+  // left, and Error for a length that maps cannot have.
   void begin_group(int64_t tokens, uint64_t prompt_hash);
   void add_layer(const kernels::MapView& map);  // throws as encode_map()
   int64_t end_group();
-  // Copies the checked maps of a group of another store of the same identity (CHECK). Throws as
-  // begin_group(), and if the maps are damaged.
+  // Checks a group's maps in another store, copies them and returns the new group's number. Both
+  // stores must have the same identity (CHECK). Throws as begin_group(), and Error if the maps are
+  // damaged.
   int64_t copy_group(const MapStore& from, int64_t group);
 
   // Completes the file. When this returns, the file is on the disk under its name. Must be the last
@@ -53,14 +54,14 @@ class MapStoreWriter {
   std::vector<MapGroup> groups_;
   std::vector<uint64_t> hashes_;       // [groups, layers]
   MapGroup open_;                      // the current group; 0 tokens: none
-  std::vector<uint64_t> open_hashes_;  // hashes of its layers so far
-  std::vector<std::byte> layer_;       // one map as it is written
+  std::vector<uint64_t> open_hashes_;  // hashes of the current group's layers so far
+  std::vector<std::byte> layer_;       // buffer for the bytes of one layer's map
 };
 
-// Chooses the groups of a store to keep so that new groups of `new_bytes` fit into `budget_bytes`:
-// the most used, and of equally used groups the one with the higher number. Returns them in
-// ascending order. `uses` [groups]. Throws Error with both sizes if the new groups alone do not
-// fit.
+// Chooses the groups of a store that stay when new groups of `new_bytes` have to fit into
+// `budget_bytes` as well. Takes the most used groups first and, of equally used groups, the one
+// with the higher number. `uses` [groups] counts the reuses. Returns group numbers, ascending.
+// Throws Error with both sizes if the new groups alone do not fit.
 std::vector<int64_t> groups_to_keep(const MapStore& store, std::span<const int64_t> uses,
                                     int64_t new_bytes, int64_t budget_bytes);
 

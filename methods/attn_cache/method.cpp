@@ -50,7 +50,7 @@ double share(int64_t part, int64_t of) {
 
 using Prompts = std::vector<std::vector<int32_t>>;
 
-// A trained projector in a file, and the fields that a record has on its training.
+// A trained projector in a file of a temporary folder, and the fields on its training for a record.
 struct Training {
   std::shared_ptr<const std::filesystem::path> folder;
   Fields facts;
@@ -72,7 +72,7 @@ std::shared_ptr<model::LayerPolicy> borrowed(model::LayerPolicy& policy) {
   return {std::shared_ptr<void>(), &policy};
 }
 
-// Cuts a prompt to the length that it counts as padded to.
+// Cuts a prompt to at most `tokens` tokens, the length to which prompts count as padded.
 void cut(std::vector<int32_t>& prompt, int32_t tokens) {
   prompt.resize(std::min(prompt.size(), static_cast<size_t>(tokens)));
 }
@@ -176,8 +176,8 @@ class AttnCacheMethod final : public Method {
   }
 
  private:
-  // Number of texts, in the order they were stored, whose maps fit into memory_mb together; all
-  // texts if it is 0.
+  // Number of stored texts, counted in the order in which they were stored, whose maps together fit
+  // into memory_mb. All texts if memory_mb is 0.
   [[nodiscard]] int64_t groups_in_memory() const {
     const std::vector<attn_cache::MapGroup>& groups = database_->maps().groups();
     if (options_.memory_mb == 0) return std::ssize(groups);
@@ -201,8 +201,8 @@ class AttnCacheMethod final : public Method {
     if (kept == std::ssize(groups)) return 0;
     return static_cast<int64_t>(maps_end() - groups[static_cast<size_t>(kept)].begin);
   }
-  // Drops the maps that do not fit into memory_mb from memory. Returns the bytes that the system
-  // kept in memory nevertheless.
+  // Removes from memory the maps that do not fit into memory_mb. Returns how many bytes of them the
+  // system kept in memory nevertheless.
   [[nodiscard]] int64_t drop_rest() const {
     const int64_t bytes = bytes_on_disk();
     if (bytes == 0) return 0;
@@ -267,7 +267,7 @@ class AttnCacheMethod final : public Method {
     return attn_cache::Projector::load(training.file(), setup.context);
   }
 
-  // A text with everything that a trained projector depends on.
+  // Returns a text with everything that a trained projector depends on, the key in Setup::kept.
   [[nodiscard]] std::string training_key(const Setup& setup, const attn_cache::ModelFacts& facts,
                                          const Prompts& learned) const {
     Fields all = reuse::options_fields(options_);
@@ -312,8 +312,8 @@ class AttnCacheMethod final : public Method {
     return training;
   }
 
-  // Reads a projector that fits the options. The user must make sure that it was trained for this
-  // model.
+  // Reads options_.projector_file; the projector must fit the options. The user must make sure that
+  // the projector was trained for this model.
   [[nodiscard]] attn_cache::Projector read_projector(const attn_cache::ProjectorShape& shape,
                                                      const Context& context) const {
     attn_cache::Projector projector = attn_cache::Projector::load(options_.projector_file, context);
@@ -327,8 +327,8 @@ class AttnCacheMethod final : public Method {
     return projector;
   }
 
-  // Joins the policies of AttnCache and the other method. If the other method skips layers, they
-  // stay skipped on a hit; if it shares maps, it shares them on a miss.
+  // Joins the policies of AttnCache and the other method. Layers that the other method skips stay
+  // skipped on a hit. If the other method shares maps between layers, it does so on a miss.
   [[nodiscard]] std::shared_ptr<model::LayerPolicy> joined(
       std::shared_ptr<model::LayerPolicy> policy) const {
     if (options_.beside.empty()) return policy;
@@ -337,7 +337,7 @@ class AttnCacheMethod final : public Method {
     return std::make_shared<model::PolicyChain>(std::move(both));
   }
 
-  // Sets the threshold by the effect of reuse on prompts that are not stored.
+  // Sets the threshold by measuring the effect of reuse on prompts that are not stored.
   void calibrate(const Setup& setup, const attn_cache::ModelFacts& facts, const Prompts& learned) {
     attn_cache::AttnCacheOptions always = options_;
     always.threshold = std::numeric_limits<double>::lowest();

@@ -17,13 +17,13 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   // "warm": maps used in an earlier turn are mapped and checked already. "cold": each turn maps and
   // checks them again. The file is in the system's page cache in both cases.
   std::string loading = "warm";
-  // MB of maps that stay in memory: the maps of the texts that were stored first. Each turn begins
-  // with all other maps only on the disk: a hybrid store [AttnCache §5.4]. 0: the system's page
+  // Size in MB of the part of a hybrid store that stays in memory [AttnCache §5.4]: the maps of the
+  // texts stored first. Each turn begins with all other maps only on the disk. 0: the system's page
   // cache decides.
   double memory_mb = 0.0;
-  // Beyond the paper. Above 0, training prompts choose the threshold so that the expected loss is
-  // at most this. The loss of a prompt is (1 - cosine of its outputs with and without reuse) / 2;
-  // see calibrate_threshold().
+  // Beyond the paper. If above 0, the threshold is calibrated on training prompts so that the
+  // expected loss of a prompt is at most this value. The loss of a prompt is (1 - cosine of its
+  // outputs with and without reuse) / 2; see calibrate_threshold().
   double loss_bound = 0.0;
   // A layer-policy method that runs beside AttnCache, and its options; "": none. Not in visit().
   std::string beside;
@@ -34,9 +34,10 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   static std::vector<reuse::Preset<AttnCacheMethodOptions>> presets();
 
   [[nodiscard]] bool begins_cold() const;
-  // True if weights are trained.
+  // True if the projector's weights are trained.
   [[nodiscard]] bool trains() const;
-  // True if training or the threshold needs prompts beside the stored ones.
+  // True if training the projector or calibrating the threshold needs prompts other than the stored
+  // ones.
   [[nodiscard]] bool learns() const { return trains() || loss_bound > 0; }
 };
 

@@ -30,9 +30,10 @@ struct AttnCacheOptions {
   // Number of neighbouring layers that one lookup, at the first of them, decides; 0: all layers.
   int32_t layer_group = 0;
   std::string lengths = "fit", alignment = "begin";
-  // Above 0, prompts are cut to this length, and shorter ones count as padded on the left with
-  // masked tokens. Masked padding does not change the other tokens, so it is not computed: the
-  // projector gets zeros for it, labels use LabelRule::padded_tokens, and alignment must be "end".
+  // If above 0, prompts are cut to this many tokens, and shorter prompts count as padded to it on
+  // the left with masked tokens. Masked padding does not change the other tokens, so it is not
+  // computed: the projector gets zeros for it, labels use LabelRule::padded_tokens, and alignment
+  // must be "end".
   int32_t padded_tokens = 0;
 
   // Database.
@@ -58,14 +59,14 @@ struct AttnCacheOptions {
 
   [[nodiscard]] Similarity similarity_kind() const;
   [[nodiscard]] Lengths lengths_kind() const;
-  // The alignment for fitting maps of another length.
+  // The alignment by which maps of another length are fitted.
   [[nodiscard]] Alignment map_alignment() const;
   [[nodiscard]] LabelRule label_rule() const;
   [[nodiscard]] IndexOptions index_options() const;
   [[nodiscard]] MapFormat map_format(int64_t heads) const;
   // The projector's shape for a model's hidden size. pooled_linear sees `padded_tokens` rows.
   [[nodiscard]] ProjectorShape projector_shape(int64_t hidden) const;
-  // The first layer of each group of layers; each of them has a lookup.
+  // Returns the first layer of each group of layers. In these layers prompts are looked up.
   [[nodiscard]] std::vector<int64_t> searched_layers(int64_t layers) const;
   // The layers whose vectors are in the index.
   [[nodiscard]] std::vector<int64_t> layers_in_index(int64_t layers) const;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array kNorms = {MapNorm::kL1, MapNorm::kL2};
 
-// Sums differences of weights by a norm.
+// Sums the differences of weights and returns their norm.
 class Difference {
  public:
   explicit Difference(MapNorm norm) : norm_(norm) {}
@@ -29,7 +29,7 @@ class Difference {
   double sum_ = 0.0;
 };
 
-// The maps of a pair's layers, the longer prompt's first.
+// The two maps of a pair. The longer prompt's map comes first.
 struct MapPair {
   kernels::MapView longer, shorter;
   std::vector<float> longer_row, shorter_row;
@@ -52,7 +52,8 @@ struct MapPair {
     return difference.value();
   }
 
-  // Norm of the difference between a row of the longer map and a padding row.
+  // Norm of the difference between a row of the longer map and a padding row, which gives
+  // `padded_tokens` keys equal weight.
   double of_padded_row(int64_t head, int64_t row, int64_t padded_tokens, MapNorm norm) {
     read_row(longer, head, row, longer_row);
     const float equal = 1.0f / static_cast<float>(padded_tokens);

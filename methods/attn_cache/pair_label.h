@@ -31,8 +31,8 @@ struct LabelRule {
   double map = 0.5;
   double length = 0.2;  // alpha; the released code: 1 for MMLU, 0 for STS; AttnCache-f: 0
   Alignment alignment = Alignment::kBegin;
-  // Above 0, prompts count as padded on the left to this length, with the padding masked. A row of
-  // the padding gives all keys equal weight, so that padding rows of two prompts do not differ.
+  // If above 0, prompts count as padded on the left to this many tokens, with the padding masked. A
+  // padding row gives all keys equal weight, so the padding rows of two prompts do not differ.
   int64_t padded_tokens = 0;
 };
 

@@ -41,7 +41,8 @@ kernels::Weight weight_of(const std::vector<float>& values, int64_t rows, int64_
           context};
 }
 
-// Normalizes values [rows, cols], with one set of statistics per column or one for all.
+// Normalizes values [rows, cols]. `norm` has one set of statistics per column, or a single set for
+// all values.
 void batch_norm(const ProjectorWeights::BatchNorm& norm, std::span<float> values) {
   const size_t cols = norm.weight.size();
   for (size_t i = 0; i < values.size(); ++i) {
@@ -166,7 +167,7 @@ void Projector::project_pooled(std::span<const float> x, std::span<float> featur
       .run(linear2_, *workspace_, context_);
 }
 
-// An x of zeros stays zeros, so that it is similar to no other vector.
+// If x is all zeros, the feature is all zeros too, so that it is similar to no other vector.
 void Projector::scale_raw(std::span<const float> x, std::span<float> features) const {
   const auto inputs = static_cast<size_t>(shape_.inputs());
   for (size_t first = 0; first < x.size(); first += inputs) {

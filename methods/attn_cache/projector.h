@@ -40,8 +40,8 @@ struct ProjectorShape {
   int64_t hidden = 0;       // hidden size of the model
   int64_t pooled_rows = 0;  // kPooledLinear: rows after pooling; otherwise parts of a prompt
   int64_t tokens = 0;       // kPooledLinear: length to which prompts are padded; otherwise 0
-  int64_t width = 128;      // size between the layers; kRaw: 0
-  int64_t features = 128;   // size of the vector
+  int64_t width = 128;      // values between the two layers; kRaw: 0
+  int64_t features = 128;   // size of the feature vector
 
   // Columns of a pooled row.
   [[nodiscard]] int64_t pooled_cols() const {
@@ -76,8 +76,8 @@ struct ProjectorWeights {
 };
 
 // Random weights, which roughly preserve distances between inputs x (Johnson and Lindenstrauss; the
-// activation of kMlp halves the squared distances). Batch normalization changes nothing. kRaw has
-// no weights.
+// activation of kMlp halves the squared distances). Their batch normalization changes nothing. For
+// kRaw there are no weights.
 ProjectorWeights random_weights(const ProjectorShape& shape, uint64_t seed);
 
 // The origin of a projector, which its file and records state.
@@ -99,8 +99,9 @@ class Projector {
   static Projector random(const ProjectorShape& shape, uint64_t seed, std::string model,
                           const Context& context);
 
-  // Read and write a .safetensors file with the tensors above, and shape and origin as metadata.
-  // load() throws Error naming the path and the tensor that is missing or has another shape.
+  // Read and write a .safetensors file with the tensors of ProjectorWeights, and with shape and
+  // origin as metadata. load() throws Error naming the path and the tensor that is missing or has
+  // another shape.
   static Projector load(const std::filesystem::path& path, const Context& context);
   void save(const std::filesystem::path& path) const;
 

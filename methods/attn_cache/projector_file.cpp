@@ -31,8 +31,8 @@ std::vector<NamedTensor<Values>> list_tensors(const ProjectorShape& shape, Weigh
   return tensors;
 }
 
-// Key of the metadata with shape and origin. Its value is JSON inside a string, because
-// safetensors' metadata are strings.
+// Key in the file's metadata for shape and origin. The value is JSON inside a string, because the
+// metadata of safetensors are strings.
 constexpr const char* kProjectorKey = "reprise_projector";
 
 Fields describe(const ProjectorShape& shape, const ProjectorOrigin& origin) {

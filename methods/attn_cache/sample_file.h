@@ -9,9 +9,9 @@ namespace reprise::attn_cache {
 
 inline constexpr const char* kSamplesFile = "samples.safetensors";
 
-// A .safetensors file with x [entries, inputs] f32 and, as metadata, the projector's shape, the
-// entries and the id of their maps. load_samples() throws Error naming the path if the file is
-// invalid, or if the samples are of other maps than `maps`.
+// Write and read a .safetensors file with x [entries, inputs] f32 and, as metadata, the projector's
+// shape, the entries and MapStore::id() of the prompts' maps. load_samples() throws Error naming
+// the path if the file is invalid or has another id than `maps`.
 void save_samples(const std::filesystem::path& path, const SampleSet& samples,
                   const MapStore& maps);
 SampleSet load_samples(const std::filesystem::path& path, const MapStore& maps);

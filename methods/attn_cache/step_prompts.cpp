@@ -20,8 +20,8 @@ bool is_continued(const kv::AttentionPlan& plan, int32_t row) {
          std::equal(first, end, first_before, end_before);
 }
 
-// A chunk is not whole: from the first chunk on, row_lengths holds the length of the whole
-// sequence.
+// A chunk of a prompt is not whole. Already at the first chunk, row_lengths has the length of the
+// whole sequence, so it differs from the chunk's tokens.
 bool is_whole(const kv::AttentionPlan& plan, const StepPrompt& prompt) {
   const auto first = static_cast<size_t>(prompt.first_row);
   return plan.row_positions[first] == 0 && plan.row_lengths[first] == prompt.tokens &&

@@ -21,7 +21,7 @@ const TorchModule& train_module() {
   return loaded;
 }
 
-// The data from which the module's labels are computed.
+// The data from which the labels are computed that the training module asks for.
 struct Labels {
   const SampleSet& samples;
   const MapStore& maps;
@@ -56,7 +56,7 @@ std::string settings_of(const AttnCacheOptions& options, uint64_t seed, int64_t 
                           {"libtorch", REPRISE_TORCH_VERSION}});
 }
 
-// The weights by name, for the module to read and write.
+// The projector's weights by name, for the training module to read and write.
 std::vector<TrainedTensor> tensors_to_train(const std::vector<MutableProjectorTensor>& named) {
   std::vector<TrainedTensor> tensors;
   for (const MutableProjectorTensor& tensor : named)
@@ -71,8 +71,8 @@ struct Losses {
   std::vector<double> network, flat;  // [epochs]
 };
 
-// Runs the module. Keeps only the first line of an exception's message, since a stack trace follows
-// this line.
+// Runs the training module. Of the message of libtorch's exceptions only the first line is kept,
+// since a stack trace follows it.
 Losses run(const TrainingProblem& problem) {
   const auto epochs = static_cast<size_t>(problem.epochs);
   Losses losses{std::vector<double>(epochs), std::vector<double>(epochs)};
@@ -80,7 +80,7 @@ Losses run(const TrainingProblem& problem) {
     reinterpret_cast<TrainProjector>(train_module().symbol)(problem, losses.network.data(),
                                                             losses.flat.data());
   } catch (const Error&) {
-    throw;  // an error of the labels, such as a damaged map
+    throw;  // thrown while labels were computed, e.g. for a damaged map
   } catch (const std::exception& error) {
     const std::string text = error.what();
     raise("training a projector by libtorch {} failed: {}", REPRISE_TORCH_VERSION,
@@ -124,7 +124,7 @@ Standard standard_of(const SampleSet& samples, double label) {
   for (size_t i = 0; i < inputs; ++i) {
     const double deviation = std::sqrt(squares[i] / static_cast<double>(count));
     standard.mean.push_back(static_cast<float>(sums[i]));
-    // An input that never changes carries no information.
+    // An input that is the same in all samples carries no information, so its scale is 0.
     standard.scale.push_back(deviation > 0.0 ? static_cast<float>(label / (length * deviation))
                                              : 0.0f);
   }

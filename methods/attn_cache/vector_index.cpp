@@ -1,4 +1,4 @@
-// The vector index around the search of vector_search.h.
+// VectorIndex: checks options and vectors, and calls the search of vector_search.h.
 #include "methods/attn_cache/vector_index.h"
 
 #include <algorithm>
@@ -90,8 +90,8 @@ void VectorIndex::search(std::span<const float> queries, std::span<Neighbour> ne
                 queries.size(), nearest.size(), dims());
   std::fill(nearest.begin(), nearest.end(), Neighbour{});
   if (state_->entries.empty()) return;
-  // A search allocates a table of visited vectors as long as the database, so several queries share
-  // one search.
+  // Each search allocates a table of visited vectors with one entry per stored vector, so one
+  // search takes kTogether queries.
   constexpr int64_t kTogether = 16;
   const int64_t count = std::ssize(nearest), parts = (count + kTogether - 1) / kTogether;
   parallel_for(context, parts, [&](int64_t part, int) {

@@ -28,8 +28,8 @@ std::string index_absence(IndexKind kind);
 struct IndexOptions {
   IndexKind kind = IndexKind::kHnsw;
   int32_t neighbours = 32;        // kHnsw: links of a vector in the graph
-  int32_t build_candidates = 40;  // kHnsw: candidates when a vector is added
-  int32_t candidates = 64;        // kHnsw: candidates of a lookup
+  int32_t build_candidates = 40;  // kHnsw: candidates compared when a vector is added
+  int32_t candidates = 64;        // kHnsw: candidates compared in a lookup
   int32_t lists = 128;            // kIvfFlat: clusters, at most the number of vectors
   int32_t probes = 1;             // kIvfFlat: clusters that a lookup reads
 };
@@ -47,12 +47,13 @@ struct Neighbour {
   float squared_distance = 0;
 };
 
-// Immutable. FAISS runs on the calling thread alone, so the same vectors give the same index;
-// lookups run in parallel by parallel_for(). Errors of FAISS are thrown as Error with its message.
+// Immutable. FAISS builds the index on one thread, so that the same vectors give the same index.
+// search() runs the lookups in parallel by parallel_for(). An exception of FAISS becomes an Error
+// with the same message.
 class VectorIndex {
  public:
-  // vectors [entries, dims] f32, row-major, are copied. Throws Error for options out of range, for
-  // no dims, and for vectors that are NaN or infinite.
+  // Copies `vectors` [entries, dims] f32, row-major. Throws Error for options or `dims` out of
+  // range, and for a value that is NaN or infinite.
   VectorIndex(const IndexOptions& options, int64_t dims, std::span<const float> vectors,
               std::vector<IndexEntry> entries);
   VectorIndex(VectorIndex&&) noexcept;
@@ -65,8 +66,9 @@ class VectorIndex {
   // The vector of an entry as it was given, [dims].
   [[nodiscard]] std::vector<float> vector(int64_t entry) const;
 
-  // Finds the nearest entry of each of queries [n, dims] f32 by squared L2 distance, approximately
-  // except for kFlat. The context's threads share the queries. Thread-safe.
+  // Writes to `nearest` [n] the entry with the least squared L2 distance from each of `queries` [n,
+  // dims] f32: exactly for kFlat, otherwise approximately. The context's threads share the queries.
+  // Thread-safe.
   void search(std::span<const float> queries, std::span<Neighbour> nearest,
               const Context& context) const;
 

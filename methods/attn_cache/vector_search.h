@@ -15,8 +15,8 @@ class VectorSearch {
   virtual ~VectorSearch() = default;
   [[nodiscard]] virtual int64_t dims() const = 0;
   virtual void read(int64_t entry, std::span<float> vector) const = 0;  // [dims]
-  // Finds the nearest of each of queries [n, dims]: squared L2 distances [n], and labels [n], -1 if
-  // nothing was found.
+  // Finds the vector nearest to each of `queries` [n, dims]. Writes its squared L2 distance to
+  // `distances` [n] and its number to `labels` [n]; the label is -1 if none was found.
   virtual void nearest(std::span<const float> queries, std::span<float> distances,
                        std::span<int64_t> labels) const = 0;
 };

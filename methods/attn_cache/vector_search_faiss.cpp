@@ -43,14 +43,15 @@ std::unique_ptr<faiss::Index> make_index(const IndexOptions& options, int64_t di
   quantizer.release();
   index->own_fields = true;
   index->nprobe = std::min(static_cast<size_t>(options.probes), lists);
-  index->cp.min_points_per_centroid = 1;  // otherwise it warns on standard error below 39
+  index->cp.min_points_per_centroid = 1;  // FAISS else warns on stderr below 39
   return index;
 }
 
 class FaissSearch final : public VectorSearch {
  public:
   explicit FaissSearch(std::unique_ptr<faiss::Index> index) : index_(std::move(index)) {
-    // Clusters keep vectors in their own order. This table gives the place of each vector.
+    // FAISS stores the vectors by cluster. The direct map finds the place of each vector by its
+    // number.
     if (auto* ivf = dynamic_cast<faiss::IndexIVFFlat*>(index_.get()); ivf && ivf->ntotal > 0)
       ivf->make_direct_map();
   }

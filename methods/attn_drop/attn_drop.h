@@ -10,7 +10,7 @@
 namespace reprise::attn_drop {
 
 struct AttnDropOptions {
-  int32_t dropped = 4;  // number of layers; 4 as in an unused decoder layer of AttnCache's code
+  int32_t dropped = 4;  // layers to skip; 4 as in an unused decoder layer of AttnCache's code
 
   void visit(reuse::OptionVisitor& visitor) {
     visitor.integer({"dropped", "layers", "layers that do without their attention"}, {0, 1 << 14},

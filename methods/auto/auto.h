@@ -1,5 +1,6 @@
-// The auto planner: a prefix tree of any depth. A node is read once for all its sequences if that
-// is estimated to cost less on this machine than reading it once per sequence.
+// The auto planner: a prefix tree of any depth. For each node it estimates the cost on this machine
+// of reading the node once for all its sequences, and of reading it once per sequence, and takes
+// the cheaper way.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,8 @@ class Auto final : public reuse::PrefixTreeCache {
  public:
   explicit Auto(const reuse::TreeOptions& options);
   void tune(const reuse::PlanSetting& setting) override;
-  // Auto is batch-invariant on request: sharing_pays() is then always false.
+  // A batch-invariant context makes Auto batch-invariant: PlanCosts::sharing_pays() is then always
+  // false.
   [[nodiscard]] std::string why_not_batch_invariant() const override { return ""; }
 
  private:

@@ -13,32 +13,34 @@ namespace {
 using kernels::cpu::kFewLanes;
 
 // Overhead of a kernel per key and per lane, in units of the time of one lane's products at the
-// FLOP limit. Few lanes pay for horizontal sums, many lanes for interleaving their values. Fitted
-// to kernel times with rows in L2 (Zen 5, bf16, head_dim 128: 5.3, 7.3, 11.3, 19.3 ns a key for 1,
-// 2, 4, 8 lanes; 32, 49, 86 ns for 16, 32, 64).
+// FLOP limit. Kernels for few lanes spend it on horizontal sums, kernels for many lanes on
+// interleaving values. Fitted to kernel times on a Zen 5 (bf16, head_dim 128, rows in L2), in ns
+// per key: 5.3, 7.3, 11.3, 19.3 for 1, 2, 4, 8 lanes and 32, 49, 86 for 16, 32, 64 lanes.
 struct ComputedLanes {
   double each_key, each_lane;
 };
 constexpr ComputedLanes kFewLanesCost = {.each_key = 3.1, .each_lane = 1.87};
 constexpr ComputedLanes kManyLanesCost = {.each_key = 12.0, .each_lane = 1.1};
-// The overhead with AMX tiles and many lanes, in the same unit. With tiles, softmax takes longer
-// than the products. (Kernel times on a Xeon for 128 keys: 64 lanes take 4.0 us at head_dim 64 and
-// 6.0 us at 128; 32 lanes take 4 us at 128.)
+// The overhead with AMX tiles and many lanes, in the unit of ComputedLanes. With tiles, softmax
+// takes longer than the products. (Kernel times on a Xeon for 128 keys: 64 lanes take 4.0 us at
+// head_dim 64 and 6.0 us at 128; 32 lanes take 4 us at 128.)
 constexpr ComputedLanes kTilesCost = {.each_key = 110.0, .each_lane = 5.0};
-// With few lanes, this share of the shorter of memory time and compute time does not overlap with
-// the longer one. With many lanes all of it overlaps.
+// With few lanes, this share of the shorter of the two times, for memory and for computing, does
+// not overlap with the longer time. With many lanes the whole shorter time overlaps.
 constexpr double kFewLanesOpenShare = 0.15;
-// Share of the L3 limit reached when further items read the same tokens.
+// Share of the measured L3 bandwidth that work items reach when they read tokens that an earlier
+// item has read.
 constexpr double kL3Share = 0.58;
-// Cost of merging: one more parallel step, and on one thread, for each (row, head), packing the
-// query and setting up its state a second time, then storing and merging two results. Many lanes
-// take longer to set up.
+// Cost of merging partial results, in seconds. kMergeStepSeconds is for one more parallel step. For
+// each (row, head), one thread packs the query and sets up its state a second time, then stores and
+// merges two results: kFewLanesPartialSeconds, or kManyLanesPartialSeconds since many lanes take
+// longer to set up.
 constexpr double kMergeStepSeconds = 5e-6;
 constexpr double kFewLanesPartialSeconds = 80e-9, kManyLanesPartialSeconds = 330e-9;
-// Shares and merging costs are fitted to times with and without sharing of 75 points: 4, 8 and 32
-// kv heads, batch 2 to 32, 64 to 1024 shared tokens, two runs at 42 and 47 GB/s of DRAM and two at
-// 112 and 114. In 7 of these 300 cases the choice is more than 3 % slower than the alternative, at
-// most 12 %.
+// Shares and merging costs are fitted to measured times with and without sharing at 75 points: 4, 8
+// and 32 kv heads, batch 2 to 32, 64 to 1024 shared tokens. Each point was measured in four runs,
+// at 42, 47, 112 and 114 GB/s of DRAM. In 7 of these 300 cases the choice is more than 3 % slower
+// than the alternative, at most 12 %.
 
 }  // namespace
 

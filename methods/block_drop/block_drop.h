@@ -10,7 +10,7 @@
 namespace reprise::block_drop {
 
 struct BlockDropOptions {
-  int32_t dropped = 4;  // number of layers
+  int32_t dropped = 4;  // number of layers to leave out
 
   void visit(reuse::OptionVisitor& visitor) {
     visitor.integer({"dropped", "layers", "layers that are left out, attention and MLP"},

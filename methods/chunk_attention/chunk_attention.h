@@ -6,9 +6,9 @@
 
 namespace reprise::methods {
 
-// Keeps the prefix tree of [ChunkAttention §3.1] and plans as in [§3.2]: first items over shared
-// chunks with the rows of all sequences that read them, then one item for the chunks that each
-// sequence reads alone.
+// Keeps the prefix tree of [ChunkAttention §3.1] and plans as in [§3.2]: first work items over
+// shared chunks, each with the rows of all sequences that read these chunks, then for each sequence
+// one work item over the chunks that it reads alone.
 class ChunkAttention final : public reuse::PrefixTreeCache {
  public:
   explicit ChunkAttention(const ChunkAttentionOptions& options)

@@ -21,13 +21,14 @@ void ChunkAttentionOptions::visit(reuse::OptionVisitor& visitor) {
 
 std::vector<reuse::Preset<ChunkAttentionOptions>> ChunkAttentionOptions::presets() {
   return {{"compressed", "partial results for each run of chunks with the same readers", {}},
-          // The prefix lookup avoids computing keys and values of the shared tokens again, and each
-          // shared chunk leaves partial results of its own.   [ChunkAttention §3.2, algorithm 1]
+          // The prefix lookup avoids computing the keys and values of shared tokens again, and each
+          // shared chunk is a work item with partial results of its own.   [ChunkAttention §3.2,
+          // algorithm 1]
           {"as_published",
            "the paper: prefill reuses what the tree holds, partial results for each shared chunk",
            {.tree = {.reuse_prefill = true}, .item_per_shared_chunk = true}},
-          // The released code is given the keys and values of whole prompts, and its CPU kernel
-          // reads every chunk chunk-first, even a chunk of one sequence.
+          // The released code gets the keys and values of whole prompts, so prefill reuses nothing.
+          // Its CPU kernel reads every chunk chunk-first, even a chunk of a single sequence.
           {"as_coded",
            "the released CPU kernel: whole prompts are computed, every chunk is read chunk-first",
            {.share_threshold = 0, .item_per_shared_chunk = true, .item_per_private_chunk = true}}};

@@ -8,7 +8,8 @@
 namespace reprise::methods {
 namespace {
 
-// Bounds the time of SAN: comparing the maps of two layers takes longer than computing them.
+// Most prompts that calibration runs. Bounds the time of SAN, which compares the maps of all pairs
+// of layers; a comparison takes longer than computing the two maps.
 constexpr size_t kMostCalibrationPrompts = 64;
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Runs calibration texts with a policy that measures layers, and chooses layers by its results.
+// Runs calibration prompts with a policy that measures layers, and chooses layers by the
+// measurements.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,9 @@ void show_calibration(const MethodInfo& info, const Setup& setup, model::LayerPo
 // as show_calibration().
 std::vector<model::LayerCosine> cosines_of_layers(const MethodInfo& info, const Setup& setup);
 
-// A policy that applies `action` to the `dropped` layers whose cosine `part` is largest. `layers`
-// has one entry per layer of the model. Throws Error if there are fewer than `dropped`.
+// Makes a policy that applies `action` to the `dropped` layers with the largest cosines. `part`
+// chooses which cosine of LayerCosine counts. `layers` has one entry per layer of the model. Throws
+// Error if the model has fewer than `dropped` layers.
 MadePolicy drop_most_similar(std::span<const model::LayerCosine> layers,
                              double model::LayerCosine::*part, int64_t dropped,
                              model::LayerAction action);

@@ -17,8 +17,8 @@ class MapSharing final : public LayerPolicy {
   // Throws Error if they do not ascend from 0 or exceed the model.
   MapSharing(std::vector<int64_t> first_layers, int64_t layers);
 
-  // If another policy decided the first layer of a group (overruled), the next layer takes its
-  // place: it computes, and the layers after it share its map.
+  // If overruled() says that another policy decided the first layer of a group, the group's next
+  // layer takes that layer's place: it computes its map, and the layers after it use this map.
   LayerChoice choose(LayerInput& input) override;
   void overruled(int64_t layer) override;
 
@@ -29,7 +29,7 @@ class MapSharing final : public LayerPolicy {
 
   std::vector<int64_t> first_layers_;
   int64_t layers_;
-  int64_t source_ = -1;  // layer of this group and step that keeps its map; -1: none
+  int64_t source_ = -1;  // layer that keeps its map in the current group and step; -1: none
 };
 
 // Skips the attention, or the whole block, of some layers.

@@ -41,8 +41,8 @@ class LayerSimilarity final : public LayerPolicy {
   std::vector<int32_t> wanted_;
 };
 
-// The `count` layers with the largest cosines, in ascending order; among equal cosines the later
-// layers. Throws Error if there are fewer layers.
+// Returns the `count` layers with the largest cosines, in ascending order of layers. Of layers with
+// equal cosines it takes the later ones. Throws Error if there are fewer than `count` layers.
 std::vector<int64_t> most_similar_layers(std::span<const double> cosines, int64_t count);
 
 }  // namespace reprise::model

@@ -9,12 +9,13 @@
 namespace reprise::prompt_cache {
 namespace {
 
-// Kernels cut a segment into tiles that begin at multiples of kTile in its block (on a GPU at
-// multiples of half of it). Each copy begins at the same offset within a tile as its original, so
+// Kernels cut a segment into tiles that begin at multiples of kTile in its block, or on a GPU at
+// multiples of kTile / 2. Each copy begins at the same offset within a tile as its original, so
 // that both are summed in the same order and give the same bits.
 constexpr int32_t kTile = kernels::cpu::kKeyTile;
 
-// The first token index from `end` on that has the same offset within a tile as `run`.
+// Returns the first token index from `end` on that has the same offset within a tile as the first
+// token of `run`.
 int32_t place_behind(int32_t end, const StateRun& run) {
   const int32_t in_tile = run.first % kTile;
   const int32_t tile = end / kTile * kTile;

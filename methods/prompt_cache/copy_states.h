@@ -1,5 +1,5 @@
-// The variant of Prompt Cache that copies: gathers imported states in one buffer before use, as the
-// paper's buffered concatenation does. [Prompt Cache §4.2]
+// For the variant of Prompt Cache that copies: gathers imported states in one buffer before use, as
+// the paper's buffered concatenation does. [Prompt Cache §4.2]
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class CopyBuffer {
   // Returns a buffer with room for at least `shape` and undefined content. Reuses the last buffer
   // unless it is too small or its states are still in use.
   std::shared_ptr<const kv::SegmentBuffer> take(const kv::SegmentShape& shape);
-  // take() for a buffer in the memory of a device.
+  // Like take() above, for a buffer in the memory of the device of `runtime`.
   std::shared_ptr<const kv::DeviceSegment> take(const std::shared_ptr<DeviceRuntime>& runtime,
                                                 const kv::SegmentShape& shape);
 
@@ -35,8 +35,8 @@ struct CopiedStates {
 };
 
 // Copies the states of `runs`, which must all have the same shape and dtype and `layers` layers
-// each. Attention over the copies gives the same bits. The copy runs on the threads of `context`,
-// or on the device whose memory contains or receives the states.
+// each. Attention over the copies gives the same bits as attention over `runs`. The copy runs on
+// the threads of `context`, or on the device whose memory contains or receives the states.
 CopiedStates copy_states(const std::vector<StateRun>& runs, int64_t layers, const Context& context,
                          CopyBuffer& buffer);
 

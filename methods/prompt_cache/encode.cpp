@@ -37,7 +37,8 @@ PlacedTokens placed_tokens(const pml::CompiledSchema& schema, std::span<const in
 
 namespace {
 
-// Adds work items for the rows of a step that see existing states. The first row is token `first`.
+// Adds work items over the states in `seen` for the rows of a step that see them. The step's first
+// row is token `first` of the tokens to compute.
 void append_seen(std::span<const SeenRun> seen, int32_t first, kv::AttentionPlan& plan) {
   const SharedStates* last = nullptr;
   int32_t cache = 0;

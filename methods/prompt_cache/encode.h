@@ -19,8 +19,8 @@ struct EncodeOptions {
   // For models on a device: the most bytes of its memory that states may keep between prompts.
   // Other states are copied from the host for each prompt.
   int64_t device_bytes = 0;
-  // If the store's folder cannot take states (read-only, full): true keeps them in memory for the
-  // life of the ModuleStates, false makes this an error.
+  // Used if the store's folder cannot take states because it is read-only or full. true: these
+  // states stay in memory as long as the ModuleStates lives. false: this is an error.
   bool keeps_unwritten = false;
 };
 
@@ -37,20 +37,21 @@ int64_t state_bytes(const Encoding& encoding, const model::ModelConfig& config, 
 
 PlacedTokens placed_tokens(const pml::CompiledSchema& schema, std::span<const int32_t> pieces);
 
-// Existing states, visible to the tokens from index `from_token` on.
+// Existing states that the tokens to compute see, from index `from_token` of these tokens on.
 struct SeenRun {
   StateRun run;
   int32_t from_token = 0;
 };
 
-// Computes keys and values of tokens that see `seen`, and each other causally. `policy` is passed
-// to the decoder (see StepInput); the states of layers that it skips are zeros. Throws Error if
-// there is not enough memory, and as Decoder::forward().
+// Computes the keys and values of `placed`. These tokens see the states in `seen`, and see each
+// other causally. `policy` is passed to the decoder (see StepInput); the states of layers that it
+// skips are zeros. Throws Error if there is not enough memory, and as Decoder::forward().
 kv::SegmentBuffer compute_states(model::Decoder& decoder, const PlacedTokens& placed,
                                  const EncodeOptions& options, std::span<const SeenRun> seen = {},
                                  model::LayerPolicy* policy = nullptr);
 
-// compute_states() for plans to read: on a device, the states stay in its memory.
+// Like compute_states(), but returns states that plans can read. If `decoder` runs on a device, the
+// states stay in the device's memory.
 std::shared_ptr<const SharedStates> compute_shared_states(model::Decoder& decoder,
                                                           const PlacedTokens& placed,
                                                           const EncodeOptions& options,

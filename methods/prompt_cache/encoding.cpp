@@ -21,7 +21,7 @@ void sort_by_position(const CompiledSchema& schema, std::vector<int32_t>& pieces
   });
 }
 
-// All pieces of the modules, by position.
+// Returns all pieces of `modules`, sorted by position.
 std::vector<int32_t> pieces_of(const CompiledSchema& schema, const std::vector<int32_t>& modules) {
   std::vector<int32_t> pieces;
   for (const int32_t module : modules) {
@@ -39,7 +39,7 @@ class Builder {
     encoding_.unit_of_scaffold.assign(schema.scaffolds.size(), -1);
   }
 
-  // The schema's own texts are modules without a name, each by itself.
+  // Each of the schema's own texts is a module without a name, computed by itself.
   void isolated() {
     for (const int32_t piece : schema_.modules[0].pieces)
       use(add_alone("module " + schema_.name_of(schema_.pieces[static_cast<size_t>(piece)]),
@@ -76,9 +76,9 @@ class Builder {
   [[nodiscard]] Encoding take() { return std::move(encoding_); }
 
  private:
-  // Adds a pass over the modules that `chosen` leaves present. Keeps modules inside `kept_root`,
-  // except for members of unions inside it, which have their own passes. The first pass, whose root
-  // is 0, keeps all.
+  // Adds a pass over the modules that `chosen` leaves present. Keeps the modules inside
+  // `kept_root`, except for members of unions inside `kept_root`, which have passes of their own.
+  // The first pass, whose kept_root is 0, keeps all.
   void add_joint_pass(const std::vector<int32_t>& chosen, int32_t kept_root) {
     std::vector<int32_t> present, kept;
     list_present(0, chosen, present);
@@ -97,7 +97,7 @@ class Builder {
     }
   }
 
-  // True if a module is `root`, or inside it without a union in between.
+  // True if `module` is `root`, or lies inside `root` without a union in between.
   [[nodiscard]] bool belongs_to(int32_t module, int32_t root) const {
     while (module != root) {
       const CompiledModule& at = schema_.modules[static_cast<size_t>(module)];

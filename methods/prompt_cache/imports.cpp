@@ -13,7 +13,8 @@ namespace {
 
 void read_ahead(const std::vector<std::shared_ptr<const SharedStates>>& states,
                 const std::stop_token& stop) {
-  // Layers that the system reads ahead of the checks; a check reads every byte.
+  // Number of layers that the system reads from the disk ahead of the layer that is checked. A
+  // check reads every byte of a layer.
   constexpr int64_t kLayersAhead = 2;
   const int64_t layers = states.front()->unchecked->shape().layers;
   const auto fetch = [&](int64_t layer) {
@@ -59,7 +60,7 @@ LayerReader::LayerReader(std::vector<std::shared_ptr<const SharedStates>> states
       read_ahead(states, stop);
     });
   } catch (const std::system_error&) {
-    return;  // without a thread, layers are read when the steps need them
+    return;  // no thread could be started: steps read the layers
   }
 }
 

@@ -49,9 +49,9 @@ void bring_whole(const std::vector<StateRun>& runs);
 // plan.
 int32_t add_run(const StateRun& run, int32_t cache, kv::AttentionPlan& plan);
 
-// Reads states in files ahead of their use, layer by layer, in a thread of its own. Stops when it
-// has read all, at a damaged layer (which check_layer() then reports to the user of the states), or
-// when it is destroyed.
+// Reads states in files ahead of their use, layer by layer, in a thread of its own. The thread
+// stops when all is read, at a damaged layer (which check_layer() then reports to the user of the
+// states), or when the LayerReader is destroyed.
 class LayerReader {
  public:
   explicit LayerReader(std::vector<std::shared_ptr<const SharedStates>> states);
@@ -65,9 +65,10 @@ class LayerReader {
 // sharing within a batch is the paper's future work]
 class ModuleImports final : public reuse::PlanContributor {
  public:
-  // From now on the request's tokens from `first_token` on see `runs`. The tokens before it do not
-  // see them, since they may be shared with requests that import nothing. The request must not have
-  // started, and must set Request::shareable_tokens = first_token.
+  // From now on the request's tokens from `first_token` on see `runs`. Earlier tokens of the
+  // request do not see `runs`, since their keys and values may be shared with requests that import
+  // nothing. The request must not have started, and must set Request::shareable_tokens =
+  // first_token.
   void attach(reuse::RequestId id, std::vector<StateRun> runs, int32_t first_token = 0);
   // Called when the request has ended. Releases its states and its id.
   void detach(reuse::RequestId id);
@@ -98,8 +99,8 @@ class ModuleImports final : public reuse::PlanContributor {
   };
   std::unordered_map<reuse::RequestId, Imports> imports_;
   PlanUse use_;
-  // True if the segments and items added last stay valid while their sequences grow by single
-  // tokens.
+  // True if the segments and work items of the latest append() stay valid while their sequences
+  // grow by single tokens.
   bool is_lasting_ = false;
   std::vector<std::shared_ptr<const SharedStates>> pending_;  // pending states of the latest plan
 };

@@ -33,13 +33,13 @@ const MetricInfo kModuleMb = {"module_mb", "MB", "states of all modules held"};
 const MetricInfo kImportedTokens = {"reused_tokens", "tokens",
                                     "prompt tokens whose states were imported"};
 
-// Delimiters of a part that may come before a file's root element, such as a comment.
+// Delimiters of a part that may precede a file's root element, e.g. "<!--" and "-->".
 struct Skipped {
   std::string_view begin, end;
 };
 constexpr Skipped kSkipped[] = {{"<?", "?>"}, {"<!--", "-->"}};
 
-// True if the root element is <prompt>.
+// True if the text's root element is <prompt>.
 bool has_markup(std::string_view text) {
   constexpr std::string_view kRoot = "<prompt", kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
@@ -181,7 +181,8 @@ class PromptCacheMethod final : public Method {
     return pml::compile_schema(pml::parse_schema(source), pml::encoder_of(*markup.tokenizer),
                                layout(markup));
   }
-  // The schema of the markup, the schema of the modules, and one schema for each prefix.
+  // Returns the schema of use.markup, a schema of use.modules, and one schema for each of
+  // use.prefixes.
   [[nodiscard]] std::vector<prompt_cache::SharedSchema> schemas(const Use& use) const {
     std::vector<prompt_cache::SharedSchema> all;
     using prompt_cache::ImportedBy;

@@ -13,7 +13,7 @@
 namespace reprise::prompt_cache {
 namespace {
 
-// True if `prompt` has `tokens` from index `at` on.
+// True if `tokens` occur in `prompt` at index `at`.
 bool has_at(const std::vector<int32_t>& prompt, size_t at, const std::vector<int32_t>& tokens) {
   return prompt.size() >= at + tokens.size() &&
          std::equal(tokens.begin(), tokens.end(), prompt.begin() + static_cast<std::ptrdiff_t>(at));
@@ -133,7 +133,7 @@ void ModuleShaper::shape(engine::Request& request) {
     import(of_markup(), derived->prompt(), /*drops_last=*/false, request);
     return;
   }
-  // If the logits of all tokens are wanted, all tokens are computed.
+  // A request that has positions, or asks for the logits of all its tokens, imports nothing.
   if (!request.positions.empty() || request.logits == engine::LogitsMode::kAll) return;
   Beginning beginning = beginning_of(request.prompt);
   if (beginning.tokens == 0) return;

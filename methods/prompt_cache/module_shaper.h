@@ -39,8 +39,8 @@ struct SharedSchema {
   ImportedBy by = ImportedBy::kMarkup;
 };
 
-// The request of a prompt that is derived from a schema: all its tokens with their positions, and
-// its markup.
+// Makes the request for `prompt`, which is derived from `schema`. The request has all tokens of the
+// prompt, their positions, and the prompt's markup.
 engine::Request derived_request(const pml::CompiledSchema& schema, pml::CompiledPrompt prompt);
 
 // Counts of the imports since the shaper was made.
@@ -72,7 +72,7 @@ class ModuleShaper final : public engine::RequestShaper {
   [[nodiscard]] const std::shared_ptr<ModuleImports>& imports() const { return imports_; }
   // The schema of prompts with markup. There must be one (CHECK).
   [[nodiscard]] const pml::CompiledSchema& schema() const { return *of_markup().schema; }
-  // The passes that the constructor computed, for all schemas.
+  // What the constructor computed for all schemas.
   [[nodiscard]] const EncodeReport& encoded() const { return encoded_; }
   [[nodiscard]] const ModuleUse& use() const { return use_; }
   [[nodiscard]] int64_t module_bytes() const;
@@ -91,7 +91,7 @@ class ModuleShaper final : public engine::RequestShaper {
   };
   // Modules with which a prompt begins, and the number of their tokens.
   struct Beginning {
-    const Known* known = nullptr;  // null: there are none
+    const Known* known = nullptr;  // null: the prompt begins with no module
     std::vector<int32_t> modules;
     size_t tokens = 0;
   };

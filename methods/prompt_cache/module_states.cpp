@@ -56,7 +56,8 @@ std::string hash_of(const pml::CompiledSchema& schema, const Encoding& encoding,
   return facts.hash();
 }
 
-// A note that is stored beside a unit's states and compared when they are found.
+// Returns the note that is stored beside a unit's states and compared when the states are found
+// again.
 std::string note_of(const pml::CompiledSchema& schema, const StateUnit& unit) {
   const PlacedTokens placed = placed_tokens(schema, unit.pieces);
   Facts facts;

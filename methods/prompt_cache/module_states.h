@@ -16,10 +16,10 @@
 
 namespace reprise::prompt_cache {
 
-// The work of an encoding.
+// Counts of what encode() or import() computed.
 struct EncodeReport {
   int32_t passes = 0;    // passes computed; a pass whose units are all in the store is skipped
-  int32_t units = 0;     // units computed by them
+  int32_t units = 0;     // units that these passes computed
   int64_t tokens = 0;    // tokens computed, summed over the passes
   double compute_s = 0;  // time in the decoder
   // The first reason why states are kept in memory instead of the store's folder; "" if there is
@@ -30,20 +30,21 @@ struct EncodeReport {
 };
 
 // The states of one schema in one mode for one model. `schema`, `decoder` and `store` must outlive
-// it.
+// the ModuleStates.
 class ModuleStates {
  public:
   // `whose` has the fingerprints of model and tokenizer (model/checkpoint/fingerprint.h). The
-  // constructor sets its schema (names, tokens and positions as compiled, and the mode) and its
-  // dtype (of the decoder's weights and arithmetic, and of keys and values).
+  // constructor adds the identity's schema, which covers compiled names, tokens, positions and
+  // mode, and its dtype, which covers the decoder's weights and arithmetic and the keys and values.
   ModuleStates(model::Decoder& decoder, kv::SegmentStore& store, const pml::CompiledSchema& schema,
                Mode mode, const kv::StoreIdentity& whose, const EncodeOptions& options);
 
   // Computes the states that the store does not hold, or that are damaged. Throws Error if the
   // store has no room and EncodeOptions::keeps_unwritten is false.
   EncodeReport encode();
-  // Reads all states that are in files. Removes damaged ones, so that the next encode() or import()
-  // computes them, and returns their number. For use after SegmentHandle::check_layer() failed.
+  // Reads all states that are in files. Removes damaged states, so that the next encode() or
+  // import() computes them, and returns the number of units removed. For use after
+  // SegmentHandle::check_layer() failed.
   int32_t drop_damaged();
   // Asks the store to bring the states that a prompt imports into host memory.
   void prefetch(const pml::CompiledPrompt& prompt);
@@ -59,8 +60,8 @@ class ModuleStates {
   [[nodiscard]] kv::SegmentKey key_of(int32_t unit) const;
 
  private:
-  // Returns null if the store does not hold the unit. Erases an entry under the unit's key that is
-  // damaged or holds other tokens.
+  // Finds the states of `unit` in the store; null if the store has none. Erases an entry that has
+  // the unit's key but is damaged or holds other tokens.
   std::shared_ptr<const SharedStates> find(int32_t unit);
   // True if a segment holds the unit's tokens at its positions, in the model's shape and dtype.
   // Kernels address segments by shape and dtype, so every segment is checked before use.

@@ -26,14 +26,13 @@ void PromptCacheOptions::visit(reuse::OptionVisitor& visitor) {
 
 std::vector<reuse::Preset<PromptCacheOptions>> PromptCacheOptions::presets() {
   return {{"in_place", "modules apart, read where they lie", {}},
-          // Modules see only themselves, scaffolds override them, and states are gathered in a
-          // buffer.
-          // [Prompt Cache §3.3, §4.2]
+          // Each module is computed alone, the joint states of scaffolds override those of their
+          // modules, and imported states are gathered in a buffer. [Prompt Cache §3.3, §4.2]
           {"as_published",
            "the paper: modules apart, scaffolds, states gathered in a buffer",
            {.mode = "scaffold", .copies = true}},
-          // The released code computes the schema as one text, cuts the states out of it, and
-          // copies them.
+          // The released code computes the schema as one text, cuts the modules' states out of the
+          // result, and copies them.
           {"as_coded",
            "the released code: one pass over the whole schema, states gathered in a buffer",
            {.mode = "joint", .copies = true, .rules = "as_coded"}}};

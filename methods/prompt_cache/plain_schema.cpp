@@ -8,7 +8,7 @@
 namespace reprise::prompt_cache {
 namespace {
 
-// Appends a module with one text at the schema's end.
+// Appends `module` to the schema, with `tokens` as its only text.
 void add_module(pml::CompiledSchema& schema, pml::CompiledModule module,
                 const std::vector<int32_t>& tokens) {
   module.id = static_cast<int32_t>(schema.modules.size());

@@ -1,5 +1,5 @@
-// Prepares a prompt that is derived from a schema for an engine: finds the states that it imports,
-// and the tokens left to compute. [Prompt Cache §3.4]
+// Prepares, for an engine, a prompt that is derived from a schema: finds the states that the prompt
+// imports, and the tokens that are left to compute. [Prompt Cache §3.4]
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ struct PreparedPrompt {
   PrepareTimes times;
 };
 
-// `decoder` must be the one that `states` was made with. Throws as ModuleStates::import() and
-// repair_states().
+// Prepares `prompt`. `decoder` must be the one that `states` was made with. Throws as
+// ModuleStates::import() and repair_states().
 PreparedPrompt prepare(ModuleStates& states, model::Decoder& decoder,
                        const pml::CompiledPrompt& prompt, const PrepareOptions& options,
                        const Context& context);

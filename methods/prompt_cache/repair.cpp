@@ -28,7 +28,7 @@ class FirstLayers final : public model::LayerPolicy {
   int64_t end_;
 };
 
-// A token in one layer of some states in host memory.
+// The place of a token's keys and values in one layer of states in host memory.
 struct TokenPlace {
   kv::CacheView states;
   int64_t layer = 0, token = 0;
@@ -113,9 +113,9 @@ std::vector<int32_t> largest(const std::vector<double>& values, int32_t count) {
   return order;
 }
 
-// Removes the chosen tokens (ascending indices over all runs) and returns the parts that remain.
-// The chosen tokens after a part see it; its from_token is the index in `chosen` of the first such
-// token.
+// Removes the chosen tokens (ascending indices over all runs) and returns the parts of the runs
+// that remain. A part is seen by the chosen tokens after it: from_token is the index in `chosen` of
+// the first of these tokens.
 std::vector<SeenRun> kept_runs(const std::vector<StateRun>& runs,
                                const std::vector<int32_t>& chosen) {
   std::vector<SeenRun> kept;
@@ -142,7 +142,8 @@ std::vector<SeenRun> kept_runs(const std::vector<StateRun>& runs,
   return kept;
 }
 
-// All runs by position. Chosen tokens at consecutive positions form one run.
+// Returns the kept runs and runs of the chosen tokens, sorted by position. Chosen tokens at
+// consecutive positions form one run.
 std::vector<StateRun> merged(const std::vector<SeenRun>& kept, const PlacedTokens& chosen,
                              const std::shared_ptr<const SharedStates>& states) {
   std::vector<StateRun> runs;

@@ -9,8 +9,8 @@ namespace reprise::methods {
 
 struct RelayAttentionOptions {
   int32_t block_tokens = 64;         // tokens in a block of contexts and prefixes
-  int32_t most_prefixes = 0;         // most prefixes at a time; 0: as many as are declared
-  int32_t prefix_buffer_tokens = 0;  // least memory of a prefix, in tokens
+  int32_t most_prefixes = 0;         // most prefixes declared at a time; 0: no limit
+  int32_t prefix_buffer_tokens = 0;  // each prefix takes at least this much memory, in tokens
 
   void visit(reuse::OptionVisitor& visitor);
   static std::vector<reuse::Preset<RelayAttentionOptions>> presets();

@@ -1,5 +1,5 @@
-// RelayAttention: declared system prompts are computed once and read once per step for all
-// requests.
+// RelayAttention: each declared system prompt is computed once, and read once per step for all
+// requests that begin with it.
 #pragma once
 
 #include <unordered_map>
@@ -10,9 +10,9 @@
 
 namespace reprise::methods {
 
-// A request belongs to the longest declared prefix of its tokens. System attention is one item with
-// all rows of a prefix's requests, context attention is one item per request, and the merge of
-// partial results is the relay fusion.   [RelayAttention §3.3, eq. 7]
+// A request belongs to the longest declared prefix of its tokens. System attention is one work item
+// for each prefix, with the rows of all its requests. Context attention is one work item per
+// request. The merge of partial results is the relay fusion.   [RelayAttention §3.3, eq. 7]
 class RelayAttention final : public reuse::PrefixTreeCache {
  public:
   explicit RelayAttention(const RelayAttentionOptions& options)

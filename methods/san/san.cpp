@@ -14,9 +14,9 @@ namespace {
 // p log2(p / m), or 0 if p is 0.
 double term(double p, double m) { return p > 0.0 ? p * std::log2(p / m) : 0.0; }
 
-// Jensen-Shannon divergence in bits of two rows of weights [keys], each with sum 1. All rows of a
-// head have the sum 1, so the divergence of two heads, each taken as one distribution, is the mean
-// of their rows' divergences.
+// Jensen-Shannon divergence in bits of two rows of weights [keys], each with sum 1. Since all rows
+// have the same sum, the divergence of two heads, each taken as one distribution, is the mean
+// divergence of their rows.
 double jensen_shannon(const float* p, const float* q, int64_t keys) {
   double sum = 0.0;
   for (int64_t k = 0; k < keys; ++k) {

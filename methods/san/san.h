@@ -33,7 +33,7 @@ struct SanOptions {
 };
 
 // Compares the attention maps of all layers, one step (a whole calibration prompt) at a time. All
-// layers compute, by the slow path that gives out maps.
+// layers compute on the slow path, which passes their maps to observe_map().
 class MapDivergence final : public model::LayerPolicy {
  public:
   explicit MapDivergence(int64_t layers, const SanOptions& options = {});
@@ -51,7 +51,7 @@ class MapDivergence final : public model::LayerPolicy {
   std::vector<std::vector<float>> maps_;  // [layers][heads, rows, keys] of the current step
   bool in_nats_, over_heads_;
   std::vector<double> sums_;  // [layers, layers] sums of divergences in bits, a < b
-  int64_t compared_ = 0;      // number of rows or heads compared, summed over the prompts
+  int64_t compared_ = 0;      // rows (or heads) compared for each pair of layers, over all prompts
 };
 
 // Returns the first layer of each block. A block takes in the next layer as long as the mean

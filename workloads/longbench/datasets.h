@@ -1,4 +1,5 @@
-// The 21 datasets of LongBench (Bai et al., 2023, table 1), with how each is asked and scored.
+// The 21 datasets of LongBench (Bai et al., 2023, table 1), and how each of them is asked and
+// scored.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,8 @@ struct Dataset {
   Metric metric;
   int64_t most_answer_tokens;  // limit on generated tokens
   DocumentRule documents;      // rule for cutting a context into documents
-  // True for few-shot sets: only the first line of a prediction is scored, since models go on with
-  // further examples.
+  // True for few-shot sets, where models go on with further examples after their answer: only the
+  // first line of a prediction is scored.
   bool is_first_line_scored = false;
   // False for few-shot and code sets, which are asked without a chat template.
   bool takes_chat_template = true;

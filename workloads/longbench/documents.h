@@ -11,8 +11,8 @@ namespace reprise::workloads::longbench {
 struct DocumentRule {
   enum class Kind {
     kWhole,  // the whole context is one document
-    // At the lines that begin with `label` and 1, 2, ... in turn, followed by a colon or the line's
-    // end: "Passage 1:", "Paragraph 1: ...".
+    // At the line that begins with `label` and the number 1, then at the one with 2, and so on. A
+    // colon or the line's end follows the number: "Passage 1:", "Paragraph 1: ...".
     kNumbered,
     kLabelled,    // at each line that begins with `label`: few-shot examples
     kParagraphs,  // after each run of blank lines

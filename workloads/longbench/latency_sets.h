@@ -1,5 +1,5 @@
-// Lengths of the prompts in Prompt Cache's latency runs, as numbers, since LongBench's texts are
-// not part of this repository. They are estimates. [Prompt Cache §5.2, figures 3 and 4]
+// Estimated lengths of the prompts in Prompt Cache's latency runs. LongBench's texts are not part
+// of this repository. [Prompt Cache §5.2, figures 3 and 4]
 //
 // Sources of question_tokens, the question as the authors cut it after 1,000 characters:
 //   0                     the set has no question (gov_report, multi_news, passage_count)
@@ -42,13 +42,14 @@ struct LatencySet {
 // Throws Error with the nearest name.
 [[nodiscard]] const LatencySet& find_latency_set(std::string_view name);
 
-// Tokens per English word in Llama 2's vocabulary. Measured: 1.41 in QMSum's transcripts, 1.59 and
-// 1.66 in MuSiQue's and HotpotQA's paragraphs; this constant is about the lowest of the three.
+// Tokens per English word in Llama 2's vocabulary. Measured: 1.41 in QMSum's transcripts, 1.59 in
+// MuSiQue's paragraphs, 1.66 in HotpotQA's. The constant is about the lowest of the three.
 inline constexpr double kTokensPerWord = 1.4;
 
 // Returns the tokens of a set's context as the authors' program cuts it to `most_tokens` (3,500 for
-// Llama): a longer context loses its middle, a shorter one is repeated up to twice (see
-// middle_cut_as_coded()). With 3,500 every set has 3,500. most_tokens >= 2.
+// Llama): a longer context loses its middle, and a shorter one is repeated up to twice (see
+// middle_cut_as_coded()). For most_tokens 3,500 the result is 3,500 for every set. most_tokens >=
+// 2.
 [[nodiscard]] int64_t context_tokens(const LatencySet& set, int64_t most_tokens);
 
 }  // namespace reprise::workloads::longbench

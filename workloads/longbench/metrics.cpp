@@ -30,8 +30,8 @@ bool is_chinese_punctuation(char32_t code) {
   });
 }
 
-// Replaces the words a, an and the by spaces. A word ends where \w does, so also before a combining
-// mark.
+// Replaces the words a, an and the by spaces. Words are runs of \w, so a word also ends before a
+// combining mark.
 std::u32string without_articles(std::u32string_view text) {
   std::u32string out;
   for (auto begin = text.begin(); begin != text.end();) {
@@ -127,8 +127,8 @@ double classification(std::string_view prediction, std::string_view answer,
   std::vector<std::string_view> found;
   for (const std::string& name : classes)
     if (prediction.find(name) != std::string_view::npos) found.push_back(name);
-  // The official loop removes elements from the list it iterates over, which skips the element
-  // after each.
+  // The official loop removes elements from the list over which it iterates, so it skips the
+  // element after each removed one.
   for (size_t i = 0; i < found.size(); ++i) {
     const std::string_view name = found[i];
     if (name != answer && answer.find(name) != std::string_view::npos)

@@ -10,8 +10,8 @@
 
 namespace reprise::workloads::longbench {
 
-// F1 over words. A word that one text has m times and the other n times is shared min(m, n) times.
-// 0 if no word is shared.
+// F1 over words. A word that one text has m times and the other n times counts as shared min(m, n)
+// times. Returns 0 if no word is shared.
 double word_f1(std::span<const std::string> prediction, std::span<const std::string> answer);
 
 // F1 over words between spaces, in lower case, without ASCII punctuation and the articles a, an,
@@ -23,15 +23,15 @@ double qa_f1(std::string_view prediction, std::string_view answer);
 // lacks some characters, such as U+300A, which opens a book's title.
 double qa_f1_zh(std::span<const std::string> prediction, std::span<const std::string> answer);
 
-// Returns 1 / (classes that the prediction contains) if the answer is among them, else 0. A class
-// that is part of the answer's own name does not count. As in the official code, the class listed
-// right after one that was struck out is not checked.
+// Returns 1 / n if the prediction contains the names of n classes and the answer is one of them,
+// else 0. A class whose name is part of the answer's name is struck out and does not count. As in
+// the official code, the class listed right after a struck-out class is not checked.
 double classification(std::string_view prediction, std::string_view answer,
                       std::span<const std::string> classes);
 
-// Returns the share of the prediction's numbers that equal the one in the answer's first "Paragraph
-// N" or "段落N". Numbers are compared as text: "07" is not "7". Throws Error for an answer without
-// one.
+// Returns the share of the prediction's numbers that equal N, the number in the answer's first
+// "Paragraph N" (retrieval) or "段落N" (retrieval_zh). Numbers are compared as text: "07" is not
+// "7". Throws Error for an answer without such a number.
 double retrieval(std::string_view prediction, std::string_view answer);
 double retrieval_zh(std::string_view prediction, std::string_view answer);
 

@@ -18,7 +18,8 @@ namespace reprise::workloads::longbench {
 // brace).
 class FieldText {
  public:
-  // Throws Error for any other field or a single brace; `where` names the text.
+  // Throws Error for a field other than these two and for a single brace. `where` names the text in
+  // errors.
   FieldText(std::string_view text, std::string where);
 
   [[nodiscard]] std::string filled(std::string_view context, std::string_view input) const;
@@ -40,12 +41,13 @@ class FieldText {
 struct PromptTemplate {
   FieldText before;    // before the context
   FieldText behind;    // after the context, still cached; empty in official templates
-  FieldText question;  // the rest of the user's turn, which differs between samples
+  FieldText question;  // rest of the user's turn; differs between samples
   // The beginning of the model's turn; empty in official templates.
   std::string cue;
   int64_t most_answer_tokens = 0;
-  // Fill it as the authors' program does: < and > in context and input become parentheses (they
-  // would be markup), and the input ends after 1,000 characters.
+  // True: fill() fills the template as the Prompt Cache authors' program does. < and > in context
+  // and input, which would be markup, become parentheses, and the input ends after 1,000
+  // characters.
   bool is_as_coded = false;
 };
 
@@ -61,8 +63,8 @@ using WantedDatasets = std::set<std::string, std::less<>>;
 PromptTemplates load_official_templates(const std::filesystem::path& folder,
                                         const WantedDatasets& wanted = {});
 
-// Reads dataset_prompt.json and dataset_maxlen.json of `folder` (config of yale-sys/prompt-cache),
-// also under names that begin with "config__". Entries for sets outside LongBench are ignored.
+// Reads dataset_prompt.json and dataset_maxlen.json of `folder` (config of yale-sys/prompt-cache).
+// The files' names may also begin with "config__". Entries for sets outside LongBench are ignored.
 PromptTemplates load_authors_templates(const std::filesystem::path& folder,
                                        const WantedDatasets& wanted = {});
 

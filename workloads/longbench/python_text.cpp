@@ -23,7 +23,7 @@ bool is_cased(char32_t code) {
   const auto kind = category(code);
   if (kind == UTF8PROC_CATEGORY_LU || kind == UTF8PROC_CATEGORY_LL || kind == UTF8PROC_CATEGORY_LT)
     return true;
-  // Circled letters have a case as well.
+  // Circled letters and the ordinal indicators U+00AA and U+00BA are cased as well.
   const auto number = static_cast<utf8proc_int32_t>(code);
   return code == 0xaa || code == 0xba || utf8proc_tolower(number) != number ||
          utf8proc_toupper(number) != number;
@@ -84,7 +84,8 @@ bool is_decimal(char32_t code) { return category(code) == UTF8PROC_CATEGORY_ND; 
 
 bool is_upper(char32_t code) {
   const auto kind = category(code);
-  // Circled letters and Roman numerals have a case and are no letters.
+  // Circled letters and Roman numerals have a case, although their categories are not those of
+  // letters.
   return kind == UTF8PROC_CATEGORY_LU ||
          (kind != UTF8PROC_CATEGORY_LT && simple_lower(code) != code);
 }

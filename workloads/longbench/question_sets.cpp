@@ -13,7 +13,7 @@ std::string passage(size_t number, const std::string& title, const std::string& 
   return fmt::format("Passage {}:\n{}\n{}\n", number, title, text);
 }
 
-// Completes a sample whose documents are known.
+// Fills in the other fields of a sample whose documents are known.
 Sample finished(Sample sample, std::string_view dataset) {
   sample.dataset = dataset;
   sample.language = "en";

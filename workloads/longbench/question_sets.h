@@ -1,5 +1,5 @@
-// Loads HotpotQA, MuSiQue and QMSum as LongBench samples. LongBench's sets of these names were made
-// from them, and their own files hold each document separately.
+// Loads the original files of HotpotQA, MuSiQue and QMSum as LongBench samples. LongBench's sets of
+// these names were made from the original sets, whose files hold each document separately.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +9,9 @@
 
 namespace reprise::workloads::longbench {
 
-// Common to the loaders below: each paragraph becomes a document as LongBench writes it, with
-// "Passage 3:", title and text on a line each. `length` counts words between spaces. Throws Error
-// with the file and the entry's index for a value that is missing or of another type.
+// Common to the loaders below: each paragraph becomes a document in LongBench's form, with the
+// lines "Passage 3:", title and text. `length` counts words between spaces. Throws Error with the
+// file and the entry's index for a value that is missing or of another type.
 
 // Loads HotpotQA with distractors from its own JSON: question, answer, context, supporting_facts.
 std::vector<Sample> load_hotpotqa(const std::filesystem::path& path);

@@ -56,8 +56,9 @@ class Lengths {
   std::vector<int32_t> lengths_;  // [x.size() + 1, y.size() + 1]
 };
 
-// Adds the words of the subsequence that the package finds: it walks backwards and, if two choices
-// are equally long, leaves out a word of y. Returns false if that takes too many calls.
+// Adds the words of the subsequence that the package finds: it walks backwards and, if leaving out
+// a word of x or of y gives equal lengths, leaves out the word of y. Returns false if the walk
+// needs more than `most_calls` calls.
 bool add_common_words(const Sentence& x, const Sentence& y, int64_t most_calls,
                       CommonWords& words) {
   // Each call drops a word of x, of y or of both; the last call finds one of them empty.

@@ -14,15 +14,15 @@
 namespace reprise::workloads::longbench {
 
 struct RougeOptions {
-  // The package walks back through a longest common subsequence by recursion, and LongBench scores
-  // 0 if Python refuses more than 1,000 nested calls. Below LongBench's eval.py 991 calls are left
-  // for the walk. 0: no limit.
+  // Most nested calls for walking back through a longest common subsequence, which the package does
+  // by recursion. Python refuses more than 1,000 nested calls, and LongBench then scores 0. In
+  // LongBench's eval.py 991 of these calls are left for the walk. 0: no limit.
   int64_t most_calls = 991;
 };
 
-// Returns f, from 0 to 1; 0 if a text has no sentence or two sentences need more than `most_calls`.
-// Throws Error for two sentences whose word counts multiply to more than 2^28, which memory would
-// not hold.
+// Returns f, from 0 to 1. Returns 0 if a text has no sentence, or if two sentences need more than
+// `most_calls` calls. Throws Error for two sentences whose word counts multiply to more than 2^28,
+// which memory would not hold.
 double rouge_l(std::string_view prediction, std::string_view answer,
                const RougeOptions& options = {});
 

@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A first line that is not JSON is left for the loaders to report.
+// True if the first line is a JSON object with `key`. False if the line is not JSON, which the
+// loaders then report.
 bool first_line_has(std::string_view text, const char* key) {
   const std::string_view line = text.substr(0, text.find('\n'));
   try {
@@ -42,7 +43,7 @@ std::map<std::string, fs::path> dataset_files(const fs::path& folder) {
   std::map<std::string, fs::path> files;
   std::error_code error;
   for (const Dataset& dataset : datasets())
-    for (const char* suffix : {"_e.jsonl", ".jsonl"})  // the later suffix wins
+    for (const char* suffix : {"_e.jsonl", ".jsonl"})  // NAME.jsonl replaces NAME_e.jsonl
       if (const fs::path file = folder / (std::string(dataset.name) + suffix);
           fs::is_regular_file(file, error))
         files[std::string(dataset.name)] = file;

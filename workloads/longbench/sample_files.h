@@ -11,8 +11,9 @@
 
 namespace reprise::workloads::longbench {
 
-// Loads one file in any of the forms of samples.h and question_sets.h; its first entry decides
-// which. Throws Error as their loaders do, and naming the file if it has no entry.
+// Loads one file in any of the forms of samples.h and question_sets.h; the file's first entry
+// decides which. Throws Error as the loaders of these forms do, and Error naming the file if it has
+// no entry.
 std::vector<Sample> load_any(const std::filesystem::path& file);
 
 // Returns the official files of a folder by dataset: NAME.jsonl, or NAME_e.jsonl (LongBench-E) if

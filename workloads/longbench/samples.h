@@ -16,8 +16,7 @@ struct Sample {
   std::string language;
   // The question, or the beginning of a text to complete; may be empty.
   std::string input;
-  // The documents of the context; concatenated they are the context. One document if it was not
-  // cut.
+  // The documents whose concatenation is the context. A context that was not cut is one document.
   std::vector<std::string> documents;
   std::vector<std::string> answers;  // each is right; at least one
   std::vector<std::string> classes;  // the classes of a classification set, else empty

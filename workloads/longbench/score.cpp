@@ -21,7 +21,7 @@ std::string joined(const Words& words) {
 
 RougeOptions rouge_options(Metric metric, const ScoreOptions& options) {
   if (!options.is_rouge_limited) return {.most_calls = 0};
-  // rouge_zh_score adds one call to Python's stack.
+  // The official rouge_zh_score is one more nested call, so one call less is left for the walk.
   return {.most_calls = RougeOptions{}.most_calls - (metric == Metric::kRougeZh ? 1 : 0)};
 }
 
@@ -62,7 +62,8 @@ double score_text(const Dataset& dataset, const Prediction& prediction, const st
   return 0;
 }
 
-// Sends all texts to jieba at once: prediction, its answers, prediction, ...
+// Scores predictions by words. Sends all texts to jieba at once: each prediction followed by its
+// answers.
 std::vector<double> score_by_words(const Dataset& dataset, std::span<const Prediction> predictions,
                                    const ScoreOptions& options) {
   std::vector<std::string> texts;

@@ -34,9 +34,9 @@ struct ScoreOptions {
   std::string jieba_python;
 };
 
-// Returns a score from 0 to 1 for each prediction, the best over its answers. Throws Error for a
-// prediction that lacks what the metric needs (classes, "Paragraph N" in an answer), with its
-// number from 1, and if jieba is needed and not installed.
+// Returns for each prediction its best score over its answers, from 0 to 1. Throws Error, with the
+// prediction's number counted from 1, if it lacks what the metric needs: classes, or "Paragraph N"
+// in an answer. Throws Error if jieba is needed and not installed.
 std::vector<double> score(const Dataset& dataset, std::span<const Prediction> predictions,
                           const ScoreOptions& options = {});
 

@@ -21,7 +21,8 @@ class Difflib {
  public:
   Difflib(std::u32string_view a, std::u32string_view b) : a_(a), b_(b) {
     for (size_t j = 0; j < b.size(); ++j) places_[b[j]].push_back(j);
-    // From this length on, difflib ignores characters that make up more than 1 % of the text.
+    // In texts of this length or more, difflib begins no block with a character that makes up more
+    // than 1 % of the text.
     constexpr size_t kLong = 200;
     if (b.size() < kLong) return;
     const size_t most = b.size() / 100 + 1;
@@ -45,7 +46,8 @@ class Difflib {
   }
 
  private:
-  // Returns the longest block of the range; among equals the first in a, then in b.
+  // Returns the longest block of the range. Of equally long blocks, returns the first in a, then
+  // the first in b.
   Block longest(const Range& range) {
     Block best{.a = range.first_a, .b = range.first_b};
     std::unordered_map<size_t, size_t> sizes;  // sizes of blocks ending at a[i - 1] and b[j]
@@ -65,7 +67,8 @@ class Difflib {
     return extended(best, range);
   }
 
-  // Frequent characters begin no block but extend one that they touch.
+  // Extends a block by equal neighbouring characters, since frequent characters begin no block but
+  // may extend one.
   [[nodiscard]] Block extended(Block block, const Range& range) const {
     while (block.a > range.first_a && block.b > range.first_b &&
            a_[block.a - 1] == b_[block.b - 1]) {
@@ -96,7 +99,8 @@ size_t longest_common_subsequence(std::u32string_view a, std::u32string_view b) 
   return row[b.size()];
 }
 
-// Uses the packages' operations in their order, since the last bit can decide a rounding.
+// Computes in the same order of operations as the Python packages, since the last bit can decide a
+// rounding.
 double ratio(std::u32string_view a, std::u32string_view b, LineMatcher matcher) {
   const auto characters = static_cast<double>(a.size() + b.size());
   if (matcher == LineMatcher::kDifflib)

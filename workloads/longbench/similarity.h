@@ -10,14 +10,14 @@ namespace reprise::workloads::longbench {
 enum class LineMatcher {
   // 2 M / (characters of both). M is the number of characters in the longest common block and,
   // recursively, in the blocks to its left and right. If the answer has 200 characters or more, no
-  // block begins with a frequent character of it.
+  // block begins with a character that is frequent in the answer.
   kDifflib,
   // 1 - d / (characters of both); d is the number of insertions and deletions between the lines.
   kLevenshtein,
 };
 
-// Returns a whole number of hundredths from 0 to 1; halves round to even. Equal texts give 1, an
-// empty and a non-empty one 0. Characters are code points.
+// Returns the similarity from 0 to 1, rounded to hundredths, halves to even. Equal texts give 1; an
+// empty and a non-empty text give 0. Characters are code points.
 double line_similarity(std::u32string_view prediction, std::u32string_view answer,
                        LineMatcher matcher);
 

@@ -43,7 +43,7 @@ std::optional<Halves> halves_of(const Tokenizer& tokenizer, std::string_view tex
 struct Kept {
   size_t head_end = 0;    // the head equals bytes [0, head_end) of the text
   size_t tail_begin = 0;  // the tail equals bytes [tail_begin, size)
-  size_t extra = 0;       // bytes of the tail before these
+  size_t extra = 0;       // bytes of the decoded tail before tail_begin's byte
 };
 
 Kept kept_of(const Halves& halves, std::string_view text) {

@@ -11,9 +11,9 @@ namespace reprise::workloads::longbench {
 // /usr/bin/python3 that can import jieba. Throws Error with the package to install if none can.
 std::string find_jieba_python();
 
-// Returns the words of each text in order; concatenated they are the text. One Python handles all
-// texts, since it takes a second to start. An empty `python` means find_jieba_python(). Throws
-// Error naming the command if it fails.
+// Returns the words of each text in order; concatenated they are the text. One Python process
+// handles all texts, since Python takes a second to start. An empty `python` means
+// find_jieba_python(). Throws Error naming the Python command if it fails.
 std::vector<std::vector<std::string>> cut_words(const std::vector<std::string>& texts,
                                                 const std::string& python = "");
 

@@ -11,7 +11,7 @@ namespace reprise::workloads::questions {
 
 enum class Truncation : uint8_t {
   // LongBench: a prompt of more than `most_tokens` tokens (special tokens count, the cue does not)
-  // keeps its first and last half. Documents in the middle are lost or cut.
+  // keeps its first and its last most_tokens / 2 tokens. Documents in the middle are lost or cut.
   kOfficial,
   // Prompt Cache's released code (its table 1): preamble and documents become one document of their
   // first and last most_tokens / 2 tokens, even if these overlap, so that a text that fits is
@@ -20,9 +20,10 @@ enum class Truncation : uint8_t {
 };
 inline constexpr const char* kTruncationNames[] = {"official", "as_coded"};
 
-// Returns whether anything changed; most_tokens >= 2 (CHECK). The result is the program's text,
-// decoded; its parts may have a few tokens more or less. Throws Error naming the item if nothing of
-// the documents or the question would remain, and as middle_cut_parts() does.
+// Cuts `item` and returns whether anything changed; most_tokens >= 2 (CHECK). The result is the
+// text that LongBench's or Prompt Cache's program makes. Its parts, tokenized one by one, may have
+// a few tokens more or less. Throws Error naming the item if nothing of the documents or the
+// question would remain, and as middle_cut_parts() does.
 bool cut_middle(Item& item, const Tokenizer& tokenizer, int64_t most_tokens, Truncation truncation);
 
 }  // namespace reprise::workloads::questions

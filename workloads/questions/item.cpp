@@ -19,7 +19,7 @@ std::string first_line(std::string_view text) {
   return std::string(line.substr(first, line.find_last_not_of(kBlank) - first + 1));
 }
 
-// Returns the last number without leading zeros, so that "007" and "7" are equal.
+// Returns the last number in the text without leading zeros, so that "007" and "7" are equal.
 std::string last_number(std::string_view text) {
   size_t end = text.size();
   while (end > 0 && !is_digit(text[end - 1])) --end;

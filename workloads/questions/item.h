@@ -12,15 +12,15 @@ namespace reprise::workloads::questions {
 
 // The condition for a generated text to be right.
 enum class Judgement : uint8_t {
-  // Its first line, without surrounding white space, equals an answer.
+  // The first line of the text, without surrounding white space, equals an answer.
   kFirstLine,
-  // Its last run of digits is the answer's number (LongEval's lines).
+  // The last run of digits in the text is the answer's number (LongEval's lines).
   kLastNumber,
-  // An answer's words occur in it in a row, regardless of case and punctuation.
+  // The words of an answer occur in a row in the text, regardless of case and punctuation.
   kContains,
-  // Its first capital letter, of any script, equals an answer (RelayAttention's MMLU).
+  // The first capital letter of the text, in any script, equals an answer (RelayAttention's MMLU).
   kFirstCapital,
-  // It is scored from 0 to 1 as LongBench scores the dataset named by `task`.
+  // The text is scored from 0 to 1 as LongBench scores the dataset that Item::task names.
   kLongBench
 };
 
@@ -43,7 +43,7 @@ struct Item {
   int64_t most_answer_tokens = 32;
   // Generation stops after the answer's first line.
   bool stops_at_line_break = false;
-  // The beginning of the model's turn; in a chat it follows the user's turn.
+  // The text with which the model's turn begins. In a chat it follows the user's turn.
   std::string cue = {};
   bool takes_chat_template = true;  // false: asked without a chat template
 
@@ -55,7 +55,8 @@ struct Item {
 // lower case, words separated by single spaces. kFirstCapital: the letter, "" for none; throws
 // Error for invalid UTF-8. kLongBench: all of it.
 [[nodiscard]] std::string judged_text(const Item& item, std::string_view generated);
-// For items that are right or wrong. kLongBench items are scored by judge.h instead (CHECK).
+// True if a generated text is right. Not for kLongBench items (CHECK), which have scores instead:
+// see judge.h.
 [[nodiscard]] bool is_right(const Item& item, std::string_view generated);
 
 // True if the choice with the largest log-likelihood is answers[0]; of equal ones the first counts.

@@ -19,7 +19,7 @@
 
 namespace reprise::workloads::questions {
 
-// The tasks a line may name, in the order of their tables.
+// The tasks that a line may name.
 std::span<const std::string_view> item_tasks();
 
 // Throws Error, with file and line, for what the list at the top of this file names. For accepted

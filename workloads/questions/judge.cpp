@@ -8,8 +8,8 @@
 namespace reprise::workloads::questions {
 namespace {
 
-// Scores items of one dataset one by one, so that an error names the item and not a place in a
-// list.
+// Scores the items of one dataset one by one, so that an error names the item instead of an index
+// in a list.
 std::vector<double> scores_of_dataset(const longbench::Dataset& dataset,
                                       std::span<const Item* const> items,
                                       std::span<const longbench::Prediction> predictions) {
@@ -54,8 +54,8 @@ std::vector<double> scores_of(std::span<const Item> items, std::span<const std::
   return scores;
 }
 
-// Scores the answers themselves: whether an item can be scored does not depend on the generated
-// text.
+// Scores each item's first answer as if it were the generated text, since whether an item can be
+// scored does not depend on that text.
 void check_scorable(std::span<const Item> items) {
   std::vector<std::string> answers;
   for (const Item& item : items) answers.push_back(item.answers.front());

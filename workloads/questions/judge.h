@@ -9,9 +9,10 @@
 
 namespace reprise::workloads::questions {
 
-// Returns a score from 0 to 1 for each item: 0 or 1 for answers that are wrong or right, else
-// LongBench's score (longbench/score.h). `generated` holds one whole text per item (CHECK). Throws
-// Error naming an item that lacks what its metric needs, and if jieba is needed and not installed.
+// Returns a score from 0 to 1 for each item: LongBench's score (longbench/score.h) for kLongBench
+// items, otherwise 1 for a right answer and 0 for a wrong one. `generated` has one whole text per
+// item (CHECK). Throws Error naming an item that lacks what its metric needs, and if jieba is
+// needed and not installed.
 [[nodiscard]] std::vector<double> scores_of(std::span<const Item> items,
                                             std::span<const std::string> generated);
 

@@ -44,7 +44,8 @@ std::vector<Sample> samples_at(const fs::path& path, const std::string& dataset)
   return longbench::load_any(path);
 }
 
-// XML also excludes U+FFFE and U+FFFF, but texts do not contain them.
+// Replaces control characters that XML excludes by spaces. XML also excludes U+FFFE and U+FFFF, but
+// the texts do not contain them.
 std::string without_controls(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
@@ -57,7 +58,7 @@ std::string without_controls(std::string text) {
 
 Item item_of(Sample sample, const longbench::PromptTemplate& prompt, bool cuts_documents) {
   const longbench::Dataset& dataset = longbench::find_dataset(sample.dataset);
-  // Sets published with their documents apart are already cut.
+  // A sample with several documents was published with its documents apart and is already cut.
   if (cuts_documents && sample.documents.size() == 1) longbench::recut(sample, dataset.documents);
   if (!cuts_documents) sample.documents = {sample.context()};
   for (std::string& document : sample.documents) document = without_controls(std::move(document));

@@ -1,8 +1,9 @@
 // LongBench (Bai et al., 2023) as question items: its samples in the prompts of a configuration,
-// cut into documents. The preamble is the template's text before the context, the question the text
-// after it, and the cue the beginning of the model's turn, if the template has one. Text that the
-// authors' templates put between context and question belongs to the last document. Control
-// characters, which PML cannot carry, become spaces. Nothing is shortened (see cut_middle()).
+// cut into documents. An item's preamble is the template's text before the context, its question is
+// the template's text after the context, and its cue is the beginning of the model's turn, if the
+// template has it. Text that the Prompt Cache authors' templates put between context and question
+// belongs to the last document. Control characters, which PML cannot carry, become spaces. Nothing
+// is shortened (see cut_middle()).
 #pragma once
 
 #include <filesystem>
@@ -18,7 +19,7 @@ struct LongBenchOptions {
   // authors' similarly named files. Empty: the folder of the question files.
   std::filesystem::path templates = {};
   std::string dataset = "all";  // one dataset of a folder, or all of them
-  // Cut a context into its documents, or keep it as one.
+  // True: a context is cut into its documents. False: it is one document.
   bool cuts_documents = true;
 };
 

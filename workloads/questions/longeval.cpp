@@ -126,7 +126,7 @@ Item read_topics_case(JsonObject& line) {
 std::vector<Item> load_longeval(const std::filesystem::path& path) {
   std::vector<Item> items;
   for_each_line(path, [&](JsonObject& line) {
-    line.allow({"prompt_length", "token_size"});  // -1, or tokens of an unknown model
+    line.allow({"prompt_length", "token_size"});  // not used: -1, or counts by an unknown tokenizer
     items.push_back(line.has("topics") ? read_topics_case(line) : read_lines_case(line));
     items.back().id = fmt::format("{}-{}", items.back().task, items.size());
   });

@@ -1,5 +1,6 @@
 // LongEval's retrieval tasks (LongChat, Li et al. 2023): find a number among many lines, or the
-// first of many conversations' topics. Reads the official files and makes similar items of our own.
+// first of many conversations' topics. Reads LongEval's files, and makes similar items with texts
+// of this program.
 //
 // Official files are JSON Lines; their keys determine the task.
 //   lines    random_idx [name, place], expected_number, num_lines, correct_line, prompt. A document
@@ -31,9 +32,9 @@ struct RetrievalOptions {
   uint64_t seed = 1;  // item i depends only on seed and i
 };
 
-// Makes items with lines in LongEval's format but our own names and instructions. Names are two
-// words and differ within an item; numbers are from 1 to 50,000. Throws Error if there are more
-// lines than names, with the number of names.
+// Makes items with lines in LongEval's format, but with names and instructions of this program.
+// Names are two words and differ within an item; numbers are from 1 to 50,000. Throws Error if
+// there are more lines than names, with the number of names.
 std::vector<Item> make_line_retrieval(const RetrievalOptions& options);
 
 // Makes conversations whose topics differ within an item; the question asks for the first. Throws

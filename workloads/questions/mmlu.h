@@ -29,8 +29,9 @@ struct MmluOptions {
 };
 
 // Loads the questions of one file, named "SUBJECT-1" and so on. Throws Error with file and line for
-// other rows; for a file of another split or name; for too few examples; for an unknown option; and
-// for examples before questions of "dev", which are the examples themselves.
+// rows of another form. Also throws Error for a file whose name has another split or form, for
+// fewer examples than `shots`, for an unknown option value, and for shots > 0 with split "dev",
+// whose rows are the examples themselves.
 std::vector<Item> load_mmlu(const std::filesystem::path& file, const MmluOptions& options = {});
 
 }  // namespace reprise::workloads::questions

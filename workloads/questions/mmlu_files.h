@@ -16,9 +16,10 @@ struct MmluFile {
   std::filesystem::path path;
 };
 
-// The files of a split, sorted by subject; at least one. `place` is one file, a folder of files, or
-// a folder with subfolders "dev", "val" and "test", or one of these subfolders. Throws Error if the
-// split is unknown, if `place` cannot be read or has no file of the split (with the splits it has).
+// Returns the files of a split, at least one, sorted by subject. `place` is one file, a folder of
+// files, a folder with the subfolders "dev", "val" and "test", or one of these subfolders. Throws
+// Error if the split is unknown, if `place` cannot be read, or if it has no file of the split; the
+// message names the splits that it has.
 std::vector<MmluFile> find_mmlu_files(const std::filesystem::path& place, std::string_view split);
 
 // Returns e.g. "anatomy" for "test/anatomy_test.csv" and split "test". Throws Error for other

@@ -20,10 +20,10 @@ std::span<const std::string_view> mmlu_groups();
 // nearest name for an unknown one.
 std::string_view mmlu_group_of(std::string_view subject);
 
-// Calls load_mmlu() for every file of the split (find_mmlu_files()) whose subject is of the group,
-// or of all groups for "all", sorted by subject; the items' task is their group. Throws Error for
-// an unknown group, for a folder without a subject of it, and as load_mmlu(), find_mmlu_files() and
-// mmlu_group_of() do.
+// Calls load_mmlu() for every file of options.split (see find_mmlu_files()) whose subject is in
+// `group`, sorted by subject. "all" stands for all groups. Item::task is the subject's group.
+// Throws Error for an unknown group, for a folder without a subject of the group, and as
+// load_mmlu(), find_mmlu_files() and mmlu_group_of() do.
 std::vector<Item> load_mmlu_group(const std::filesystem::path& folder, std::string_view group,
                                   const MmluOptions& options = {});
 

@@ -76,7 +76,8 @@ void read_table(const fs::path& file, PairSet& set) {
   }
 }
 
-// The scores are in a file of their own, line by line; the last ones may be empty lines.
+// Reads SemEval's files. The scores are in a separate file, line by line. A pair without a score
+// has an empty line there, or none at the file's end.
 void read_official(const fs::path& input, PairSet& set) {
   const fs::path gold = scores_beside(input);
   const std::vector<TableLine> sentences = read_table_lines(input);

@@ -29,13 +29,13 @@ struct PairSet {
   int64_t unscored = 0;  // number of pairs without a score, which are left out
 };
 
-// Loads a file of pairs, of which at least two must be scored. Throws Error with file and line for
-// too few columns, an empty sentence or a score outside 0 to 5, and for an unknown format, with
-// what was found.
+// Loads a file of pairs, at least two of which must have scores. Throws Error with file and line
+// for too few columns, an empty sentence or a score outside 0 to 5. Throws Error for an unknown
+// format, with what was found.
 PairSet load_pairs(const std::filesystem::path& file);
 
-// Returns the file with the scores of a SemEval file: STS.gs.NAME.txt for STS.input.NAME.txt in the
-// same folder. Empty for any other name.
+// Returns the path of the scores of a SemEval file: STS.gs.NAME.txt in the folder of
+// STS.input.NAME.txt. Returns an empty path for a file of any other name.
 std::filesystem::path scores_beside(const std::filesystem::path& file);
 
 // Loads a file, or the files of a folder sorted by name: *.tsv, STS*.input.*.txt, sts-*.csv (the

@@ -1,4 +1,4 @@
-// Splits a data set as its own files do: the files published for testing are the queries.
+// Splits a data set as its publishers did, by files: the test files are the queries.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ enum class FileRole : uint8_t { kAny, kTraining, kDevelopment, kTest };
 FileRole role_of(const std::filesystem::path& file);
 
 // Marks the files that are queries: the test files, or the development files if there are none.
-// Marks none if there is no training file, since then the files do not define parts.
+// Marks none if there is no training file, since the files then do not divide the data set.
 std::vector<bool> asked_files(std::span<const FileRole> files);
 
 // Splits the items that `is_asked` does not mark by split_by_text() with `shares`, and appends a

@@ -19,7 +19,7 @@ uint64_t hash_of(std::string_view text) {
   return hash;
 }
 
-// Union-find: items that belong together find the same first item.
+// Union-find: all items of a cluster find the same item, the cluster's first.
 class Clusters {
  public:
   explicit Clusters(size_t items) : parents_(items) {

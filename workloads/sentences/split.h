@@ -30,10 +30,11 @@ struct Split {
 // equal in this form count as the same text.
 std::string compared_text(std::string_view text);
 
-// Items connected by common texts form a cluster, which stays together. Clusters are taken in an
-// order drawn from (seed, texts) and go to the part that lacks most of its share, so sizes are off
-// by one cluster at most. Throws Error, with the number of clusters, if a part would be empty.
-// There must be at least one share, and no name twice (CHECK).
+// Splits items 0 to items - 1. Items connected by common texts form a cluster, which stays
+// together. Clusters are taken in an order drawn from (seed, texts); each goes to the part that
+// lacks most of its share, so part sizes are off by one cluster at most. Throws Error, with the
+// number of clusters, if a part would be empty. `shares` has at least one entry and no name twice
+// (CHECK).
 std::vector<Split> split_by_text(size_t items, const TextsOf& texts_of,
                                  std::span<const SplitShare> shares, uint64_t seed);
 

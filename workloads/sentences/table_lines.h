@@ -20,12 +20,13 @@ struct TableLine {
 // line if it is not UTF-8.
 std::vector<TableLine> read_table_lines(const std::filesystem::path& path);
 
-// Returns the files of a folder that `is_one` accepts, sorted. Throws Error if it cannot be read.
+// Returns the files of a folder that `is_one` accepts, sorted. Throws Error if the folder cannot be
+// read.
 std::vector<std::filesystem::path> files_of(
     const std::filesystem::path& folder,
     const std::function<bool(const std::filesystem::path& file)>& is_one);
 
-// Returns the file's name with its folder's, e.g. "sts13/headlines.test.tsv".
+// Returns the file's name behind the name of its folder, e.g. "sts13/headlines.test.tsv".
 std::string short_name(const std::filesystem::path& file);
 
 // True if one of the line's columns is `name`.

@@ -13,7 +13,7 @@
 namespace reprise::workloads::serving {
 namespace {
 
-// The text that an agent is asked, and its answer.
+// The text that an agent is asked in one request, and the agent's answer.
 struct AgentTurn {
   std::string asked, answered;
   double pause_s = 0;
@@ -30,7 +30,7 @@ std::string text_or_empty(JsonObject& object, const char* key) {
   return object.has(key) ? object.string(key) : "";
 }
 
-// One message's part of the prompt.
+// Returns the text that a message adds to the prompt.
 std::string asked_by(JsonObject& message, const std::string& role) {
   std::string text;
   if (message.has("system")) text += fmt::format("system: {}\n", message.string("system"));

@@ -1,9 +1,10 @@
-// Conversations of agents with their tools, as texts with recorded pauses.
+// Recorded conversations of agents with their tools: texts, and the pauses between them.
 //
-// A file is JSON Lines of messages {conversation_id, turn, role}, those of a conversation one after
-// another. `user` has content and, in the first, system and tools; `tool` has tool_results of
-// {tool_call_id, content}; `assistant` has content, reasoning_content and tool_calls. delay_seconds
-// is the pause before a message, such as the time a tool took [MLPerf Endpoints, agentic_coding].
+// A file is JSON Lines of messages {conversation_id, turn, role}; the messages of a conversation
+// follow one another. `user` has content and, in a conversation's first message, system and tools;
+// `tool` has tool_results of {tool_call_id, content}; `assistant` has content, reasoning_content
+// and tool_calls. delay_seconds is the pause before a message, such as the time a tool took [MLPerf
+// Endpoints, agentic_coding].
 #pragma once
 
 #include <memory>

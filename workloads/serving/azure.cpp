@@ -12,7 +12,7 @@
 namespace reprise::workloads::serving {
 namespace {
 
-// Reads a text from its front. After the first mismatch it stays failed.
+// Reads a time from the front of a text. After the first mismatch all further reads fail too.
 class TimeReader {
  public:
   explicit TimeReader(std::string_view text) : rest_(text) {}
@@ -48,7 +48,7 @@ int64_t read_fraction_ns(TimeReader& reader) {
   if (!reader.starts_with(".")) return 0;
   reader.expect(".");
   for (int64_t unit = 100'000'000; reader.starts_with("0123456789"); unit /= 10)
-    ns += unit * reader.number(1);  // below nanoseconds the unit is 0
+    ns += unit * reader.number(1);  // digits below a nanosecond count 0
   return ns;
 }
 
@@ -63,7 +63,7 @@ int64_t read_offset_minutes(TimeReader& reader) {
   return sign * (hours * 60 + reader.number(2));
 }
 
-// Returns nanoseconds since 1970. A double of seconds would lose the trace's 100 ns.
+// Returns nanoseconds since 1970. Seconds as a double would lose the trace's resolution of 100 ns.
 std::optional<int64_t> parse_time_ns(std::string_view text) {
   namespace ch = std::chrono;
   TimeReader reader(text);

@@ -10,7 +10,7 @@ namespace reprise::workloads::serving {
 
 // Reads CSV with the heading TIMESTAMP,ContextTokens,GeneratedTokens; times look like 2023-11-16
 // 18:15:46.6805900, with or without an offset. Prompts are made up and share nothing, except a
-// declared prefix of `shared_tokens` additional tokens.
+// declared prefix: `shared_tokens` tokens that are added before each prompt.
 SourceInfo azure_info();
 std::unique_ptr<Entries> make_azure(const SourceOptions& options);
 

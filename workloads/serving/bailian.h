@@ -1,5 +1,5 @@
-// Alibaba's traces of Qwen on Bailian: arrival times, lengths, conversations, and which blocks of
-// prompts are equal.
+// Alibaba's traces of Qwen on Bailian: arrival times, lengths, conversations, and block ids that
+// show which blocks of prompts are equal.
 //
 // Files are JSON Lines of {chat_id, parent_chat_id (-1: none), timestamp (s), input_length,
 // output_length, type, turn, hash_ids} with an id for each block of 16 tokens, hashed by its tokens
@@ -13,8 +13,8 @@
 
 namespace reprise::workloads::serving {
 
-// See BlockTrace. Requests whose parents lead to the same first request are one conversation. A
-// first parent that is missing from the file still links the requests that name it.
+// Prompts are made as in BlockTrace. Requests whose chains of parents lead to the same first
+// request are one conversation, even if that first request is missing from the file.
 SourceInfo bailian_info();
 std::unique_ptr<Entries> make_bailian(const SourceOptions& options);
 

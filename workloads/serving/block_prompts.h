@@ -11,19 +11,19 @@
 
 namespace reprise::workloads::serving {
 
-// Equal ids become equal tokens. Ids may be any numbers from 0 on: if one is beyond 32 bits, all
-// are numbered anew in the order in which they come.
+// Equal ids become equal tokens. An id is any number from 0 on. If one id is beyond 32 bits, all
+// ids are numbered anew in the order in which they first come.
 class BlockPrompts {
  public:
-  // Blocks of `block_tokens` tokens. Lengths are divided by `length_divisor`, and so are the
-  // blocks, so that sharing is kept: a prompt has whole blocks of round(block_tokens / divisor)
-  // tokens and a last one of at least 1. `source` names the request source in messages. Throws
-  // Error if a divided block has no token.
+  // The recorded blocks have `block_tokens` tokens. Lengths and blocks are both divided by
+  // `length_divisor`, so that prompts share as many blocks as recorded: a prompt has whole blocks
+  // of round(block_tokens / length_divisor) tokens and a last block of at least 1 token. `source`
+  // names the request source in messages. Throws Error if a divided block has no token.
   BlockPrompts(const char* source, int64_t block_tokens, double length_divisor);
 
-  // Number of blocks of a prompt, a shorter one at its end included.
+  // Number of blocks of a prompt, including a shorter block at its end.
   [[nodiscard]] int64_t blocks_of(int64_t prompt_tokens) const;
-  // Adds a request with lengths above 0, as recorded, and an id for each block (CHECK).
+  // Adds a request with its recorded lengths, both above 0, and one id for each block (CHECK).
   void add(RequestSource::Lengths recorded, std::span<const int64_t> ids);
   // Ends adding; only then the functions below are valid. Throws Error for more than 2^31 - 1
   // different blocks.
@@ -32,7 +32,7 @@ class BlockPrompts {
   [[nodiscard]] int64_t size() const { return std::ssize(last_tokens_); }
   [[nodiscard]] RequestSource::Lengths lengths(int64_t entry) const;
   void add_parts(int64_t entry, std::vector<PromptPart>& out) const;
-  // The first blocks of a request, `count` of them, as parts.
+  // The first `count` blocks of a request as parts.
   [[nodiscard]] std::vector<PromptPart> first_blocks(int64_t entry, int64_t count) const;
   // Number of blocks with which all requests begin; 0 if there are fewer than two requests.
   [[nodiscard]] int64_t common_blocks() const;
@@ -42,7 +42,7 @@ class BlockPrompts {
   [[nodiscard]] int32_t id(int64_t entry, int64_t block) const {
     return ids_[static_cast<size_t>(first_id_[static_cast<size_t>(entry)] + block)];
   }
-  // Number of blocks, without the last one if it is shorter.
+  // Number of blocks, not counting a shorter last block.
   [[nodiscard]] int64_t full_blocks(int64_t entry) const {
     return lengths(entry).prompt / block_tokens_;
   }
@@ -51,7 +51,7 @@ class BlockPrompts {
   double divisor_;
   int64_t block_tokens_;                 // after division by length_divisor
   std::vector<int64_t> wide_ids_;        // as given, until finish()
-  bool is_wide_ = false;                 // some of them are beyond 32 bits
+  bool is_wide_ = false;                 // some of wide_ids_ are beyond 32 bits
   std::vector<int32_t> ids_;             // block ids of all requests, one after another
   std::vector<int64_t> first_id_ = {0};  // [requests + 1]  in ids_
   std::vector<int32_t> last_tokens_, output_tokens_;  // [requests]  after division

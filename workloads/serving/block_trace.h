@@ -25,9 +25,10 @@ class BlockTrace final : public Entries {
   // See BlockPrompts for the option length_divisor.
   BlockTrace(const BlockFormat& format, const SourceOptions& options);
 
-  // Adds the request of a line, whose time the caller has read: input_length, output_length and
-  // hash_ids. `session`: the request's conversation; -1: its own. Throws Error with the line for
-  // lengths and ids that do not fit together, and for a time that goes back.
+  // Adds the request of a line: reads input_length, output_length and hash_ids; the caller has read
+  // `time_s`. `session` is the request's conversation; -1: a conversation of its own. Throws Error
+  // with the line if lengths and ids do not fit together, or if the time is earlier than that of
+  // the line before.
   void read(JsonObject& line, double time_s, int64_t session = -1);
   // Ends reading. The blocks with which all requests begin become a declared prefix.
   void finish();
@@ -50,8 +51,8 @@ class BlockTrace final : public Entries {
   [[nodiscard]] RequestSource::Dropped left_out() const override { return left_out_; }
 
  private:
-  // The ids of a line's blocks. Throws Error for a count that does not fit `prompt` tokens, and for
-  // an id below 0.
+  // The ids of a line's blocks. Throws Error if their number does not fit a prompt of `prompt`
+  // tokens, and for an id below 0.
   [[nodiscard]] std::vector<int64_t> ids_of(JsonObject& line, int64_t prompt) const;
 
   BlockFormat format_;

@@ -1,4 +1,5 @@
-// Conversations of several turns as requests: each asks with the whole history before it.
+// Turns conversations into requests. The prompt of each request is the whole history before it and
+// the new text of the user.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +40,9 @@ struct ConversationScript {
   bool end_conversation();
 };
 
-// Makes a request of each turn. options.under_way conversations are under way at once; one of them
-// is drawn for each request, and when one ends, the next begins. `source` is the source's name, for
-// messages. Throws Error for a prompt of more than kMostTokens tokens.
+// Makes one request of each turn. options.under_way conversations are under way at once. For each
+// request one of these is drawn, and when a conversation ends, the next one begins. `source` is the
+// source's name, for messages. Throws Error for a prompt of more than kMostTokens tokens.
 std::unique_ptr<Entries> make_conversation_entries(const char* source, ConversationScript script,
                                                    const SourceOptions& options);
 

@@ -1,11 +1,11 @@
 // Conversations of several turns, many at a time. The prompt of turn t is the whole history,
-// answers included, and a new text of the user. Lengths are drawn and tokens made up, or both come
-// from a file of ShareGPT's form (sharegpt.h).
+// answers included, and a new text of the user. Either lengths are drawn and tokens made up, or the
+// texts come from a file of ShareGPT's form (sharegpt.h).
 //
 // In a file people ("human", "user") and models ("gpt", "chatgpt", "bing", "bard", "assistant")
 // take turns. Each text is encoded separately; the tokenizer's opening tokens are only before the
-// first. Model texts before the first question are skipped. A conversation ends at a turn without
-// text or answer, or out of turn.
+// first. Model texts before the first question are skipped. A conversation ends before the first
+// turn that lacks a text or an answer, or in which the wrong speaker has the word.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@
 namespace reprise::workloads::serving {
 
 // Turns of a conversation keep their order; the order's seed draws which conversation continues
-// next. Only the prompts of earlier turns count as shared: a server has generated answers of its
-// own, not those in the history.
+// next. Of the earlier turns, only the prompts count as shared tokens, since a server generates
+// answers other than those in the history.
 SourceInfo conversations_info();
 std::unique_ptr<Entries> make_conversations(const SourceOptions& options);
 

@@ -1,4 +1,5 @@
-// Random choices of a source. Each depends only on its seed, its kind and its number.
+// Random choices of a request source. Each choice depends only on a seed, a kind (Draw) and a
+// number.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,8 @@
 
 namespace reprise::workloads::serving {
 
-// The kinds of draws. Each has its own stream, separate from the stream of the tokens.
+// The kinds of draws. Each kind has a random stream of its own, separate from the stream of the
+// tokens.
 enum class Draw : uint64_t {
   kGroup = 1,
   kFewShot,
@@ -35,7 +37,7 @@ std::vector<uint32_t> permuted(int64_t count, int64_t chosen, uint64_t seed, Dra
 class ZipfChoice {
  public:
   ZipfChoice(int64_t count, double exponent);
-  // Returns 0 to count - 1 for a uniform number.
+  // Returns k - 1, from 0 to count - 1, for a uniform number `unit` in [0, 1).
   [[nodiscard]] int64_t choose(double unit) const;
 
  private:
@@ -61,9 +63,9 @@ bool is_too_long(const SourceOptions& options, int64_t prompt_tokens, int64_t ou
 // Returns a recorded length divided by `divisor`.
 int64_t divided(int64_t tokens, double divisor);
 
-// Calls `take` for numbers below `count`, in the order of the sample's permutation, until it has
-// returned true `options.requests` times (0: for all numbers). It suits entries that are expensive
-// to read.
+// Calls `take` for the numbers below `count`, in an order drawn by the prompts' seed, until `take`
+// has returned true options.requests times; if options.requests is 0, for all numbers. For entries
+// that are expensive to read.
 void sample_entries(int64_t count, const SourceOptions& options,
                     const std::function<bool(int64_t number)>& take);
 

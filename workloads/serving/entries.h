@@ -13,7 +13,8 @@
 
 namespace reprise::workloads::serving {
 
-// Entries in the order of the file or of their numbers. Immutable, so several threads may read.
+// Entries are in the order of the file or, if they are made up, of their numbers. Immutable, so
+// several threads may read.
 class Entries {
  public:
   virtual ~Entries() = default;
@@ -39,16 +40,17 @@ class Entries {
 
   // Number of the entry's conversation: equal for all its turns, different for all other entries.
   [[nodiscard]] virtual int64_t session(int64_t entry) const { return entry; }
-  // Answers of the conversation's turns before the entry, oldest first. Here `request` is the index
-  // of an entry, and `first` counts from the prompt's beginning. Entries of conversations keep
-  // their order.
+  // Answers of the conversation's turns before the entry, oldest first. In these answers `request`
+  // is the index of an entry, and `first` counts tokens from the prompt's beginning. Entries of
+  // conversations keep their order.
   [[nodiscard]] virtual std::vector<EarlierAnswer> earlier_answers(int64_t /*entry*/) const {
     return {};
   }
   [[nodiscard]] virtual bool has_conversations() const { return false; }
   // The earlier entries whose answers the entry waits for, in conversations.
   [[nodiscard]] virtual std::vector<int64_t> waits_for(int64_t /*entry*/) const { return {}; }
-  // [entries]  recorded seconds from the last of these answers to the entry; empty: not recorded.
+  // [entries] recorded seconds from the last answer of waits_for() to the entry; empty: not
+  // recorded.
   [[nodiscard]] virtual std::span<const double> pauses_s() const { return {}; }
 
   // See RequestSource::is_right().

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kFirstSalt = std::numeric_limits<int64_t>::min();
 
 uint64_t stream_seed(const SourceOptions& options) {
-  constexpr uint64_t kSalted = 0x5a17;  // a stream apart from those of the draws
+  constexpr uint64_t kSalted = 0x5a17;  // separates this stream from those of the draws
   if (!options.salt.changes_prompts()) return options.prompts_seed;
   return random_bits(options.prompts_seed, kSalted, options.salt.nonce);
 }
@@ -70,7 +70,8 @@ PromptPart EntrySource::salt(int64_t entry) const {
   return {.item = kFirstSalt + number, .tokens = salt_tokens_};
 }
 
-// Entries with equal times keep the file's order.
+// Keeps the entries of the time window, sorted by time. Entries with equal times keep the file's
+// order.
 void EntrySource::keep_window() {
   const std::span<const double> times = entries_->times_s();
   if (times.empty()) return;
@@ -102,7 +103,7 @@ void EntrySource::choose() {
       chosen_ = std::move(places);
     };
     pick(permuted(size(), wanted, options_.prompts_seed, Draw::kSample));
-    // From here on the sample is the same set, whatever the order.
+    // The sample's set is now fixed; the option "order" only decides its order.
     std::sort(chosen_.begin(), chosen_.end());
     if (options_.order == "shuffled")
       pick(permuted(wanted, wanted, options_.order_seed, Draw::kOrder));

@@ -1,4 +1,4 @@
-// A source of requests that chooses among entries, cuts them and orders them.
+// A source of requests that chooses among Entries, cuts their prompts and outputs, and orders them.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@
 
 namespace reprise::workloads::serving {
 
-// Entries with times: the first `requests` in the time window, by time. Other entries: a sample
-// drawn by the prompts' seed and shuffled by the order's seed, or the first ones if they must keep
-// their order. Entries that are too long are dropped first, or cut. Uses 8 bytes per request beside
-// the entries.
+// Of entries with times, takes the first `requests` in the time window, by time. Of other entries,
+// takes a sample drawn by the prompts' seed and shuffled by the order's seed, or the first ones if
+// they must keep their order. Entries that are too long are dropped before the choice, or cut. Uses
+// 8 bytes per request besides the Entries.
 class EntrySource final : public RequestSource {
  public:
   // `name` is the source's name, for messages. Throws Error if no request remains.
@@ -48,7 +48,8 @@ class EntrySource final : public RequestSource {
   }
   [[nodiscard]] PromptPart salt(int64_t entry) const;
   [[nodiscard]] int64_t entry(int64_t index) const;
-  // Returns the entry's prefix if the cut prompt still begins with it, else -1.
+  // Returns the index of the entry's prefix if the cut prompt still begins with the whole prefix,
+  // else -1.
   [[nodiscard]] int32_t prefix_of(int64_t index) const;
   void add_parts(int64_t index, std::vector<PromptPart>& out) const;
   // Index of the request made from an entry of a conversation; -1: the entry was not chosen.

@@ -1,4 +1,4 @@
-// Requests of one shape, as in the papers' synthetic loads.
+// Requests that all have the same lengths, as in the papers' synthetic loads.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace reprise::workloads::serving {
 
-// Either n_p prompt tokens of which n_s are the same for all, and n_c tokens to generate
-// [ChunkAttention §4.2], or a user's tokens after a system prompt, as in RelayAttention's synthetic
-// loads. Throws Error if both or neither are given, and if the prompt is shorter than its shared
-// part.
+// Two forms. ChunkAttention's requests have n_p prompt tokens, of which n_s are the same for all,
+// and n_c tokens to generate [ChunkAttention §4.2]. RelayAttention's have a user's tokens after a
+// system prompt. Throws Error if the options of both forms or of neither are given, and if a prompt
+// is shorter than its shared part.
 SourceInfo grid_info();
 std::unique_ptr<Entries> make_grid(const SourceOptions& options);
 

@@ -11,7 +11,8 @@ std::string_view text_of(const MappedFile& file) {
 
 }  // namespace
 
-// Looks only at brackets, quotes and commas; the parser checks the rest.
+// Finds the entries of the list. Looks only at brackets, quotes and commas; entry() parses the
+// rest.
 class JsonArrayFile::Scanner {
  public:
   Scanner(const std::string& path, std::string_view text) : path_(path), text_(text) {}

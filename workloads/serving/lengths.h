@@ -9,8 +9,8 @@
 namespace reprise::workloads::serving {
 
 // Reads a CSV of integers, with or without a heading: tokens of a prompt and of an output in two
-// columns. Prompts are made up; a declared prefix of `shared_tokens` additional tokens precedes
-// each.
+// columns. Prompts are made up. A declared prefix, `shared_tokens` additional tokens, precedes each
+// prompt.
 SourceInfo lengths_info();
 std::unique_ptr<Entries> make_lengths(const SourceOptions& options);
 

@@ -68,7 +68,7 @@ class Questions final : public TextEntries {
   }
 
  private:
-  std::vector<std::string> answers_;  // by the places of their questions
+  std::vector<std::string> answers_;  // [questions]  indexed by TextEntries::place()
 };
 
 // Turns questions into tokens and keeps one prefix per subject.
@@ -120,8 +120,8 @@ class Asker {
     return *prefix;
   }
 
-  // The prefix is the tokens that all questions of the subject begin with, within the prefix's
-  // text.
+  // Adds the subject's declared prefix: the leading tokens of preamble and examples that the
+  // prompts of all its questions share.
   void add_subject(size_t subject) {
     std::vector<int32_t> prefix = prefix_of(subject).tokens();
     for (const Asked& asked : asked_[subject]) {

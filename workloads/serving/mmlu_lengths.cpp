@@ -111,7 +111,8 @@ std::vector<int64_t> read_counts(const fs::path& path, int64_t expected) {
   return counts;
 }
 
-// Refuses options that the lists were not counted with, since a record would state them wrongly.
+// Refuses options with other values than those with which the lists were counted, since records
+// would state wrong options.
 void check_what_was_counted(const SourceOptions& options) {
   if (options.shots != 5)
     raise(

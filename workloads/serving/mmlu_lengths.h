@@ -20,13 +20,15 @@ struct SubjectLengths {
   std::vector<int64_t> question_tokens;  // tokens of each test question, in the file's order
 };
 
-// Reads the two lists of rayleizhu/vllm-ra, stat/dataset. `place` is their folder or one of them.
-// The lists name no subjects; their order is that of the authors' program. Throws Error if a list
-// is missing, is no list of token counts or has another length than that order requires.
+// Reads the two lists of rayleizhu/vllm-ra, stat/dataset. `place` is the lists' folder or one of
+// the two lists. The lists name no subjects; they are in the order in which the authors' program
+// takes the subjects. Throws Error if a list is missing, is no list of token counts, or has another
+// length than this order requires.
 std::vector<SubjectLengths> read_mmlu_lengths(const std::filesystem::path& place);
 
 // A subject's examples are a declared prefix of the counted length; a question follows without its
-// begin token. Generates kMmluOutputTokens, or output_tokens. Needs neither MMLU nor a tokenizer.
+// begin token. Generates kMmluOutputTokens, or output_tokens if given. Needs neither MMLU's files
+// nor a tokenizer.
 SourceInfo mmlu_lengths_info();
 std::unique_ptr<Entries> make_mmlu_lengths(const SourceOptions& options);
 

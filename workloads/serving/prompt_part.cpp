@@ -48,7 +48,7 @@ class Walk {
   }
 
   std::span<const PromptPart> parts_;
-  int64_t at_ = 0;  // within the first part
+  int64_t at_ = 0;  // tokens already passed of the first part
 };
 
 }  // namespace

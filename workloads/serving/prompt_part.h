@@ -1,5 +1,5 @@
-// Prompts as runs of tokens that are named instead of stored, so that common prefixes are found
-// without drawing tokens.
+// Prompts as parts that are named instead of stored, so that common prefixes are found without
+// drawing tokens.
 #pragma once
 
 #include <cstdint>

@@ -54,7 +54,7 @@ class Recombined final : public Entries {
   [[nodiscard]] PromptPart part(int64_t document) const {
     return {.item = -1 - document, .tokens = document_tokens_};
   }
-  // Returns the number of the first request with the entry's combination.
+  // Returns the number of the request that first drew the entry's combination.
   [[nodiscard]] uint32_t combination(int64_t entry, double novelty) const {
     if (entry == 0 || draw_unit(seed_, Draw::kNovelty, entry) < novelty)
       return static_cast<uint32_t>(entry);

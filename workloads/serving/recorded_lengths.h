@@ -1,4 +1,5 @@
-// Requests with recorded lengths and perhaps times, in compact columns; their prompts are made up.
+// Requests with recorded lengths and, for some sources, recorded times, in compact columns. Their
+// prompts are made up.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +21,15 @@ class RecordedLengths final : public Entries {
   // Uses two options: `shared_tokens`, the length of a declared prefix that precedes each prompt,
   // and `length_divisor`, by which the recorded lengths are divided.
   explicit RecordedLengths(const SourceOptions& options);
-  // Adds a request; a length of 0 is left out and counted.
+  // Adds a request. A request with a length of 0 is left out and counted in left_out().
   void add(int64_t prompt_tokens, int64_t output_tokens);
   void add(int64_t prompt_tokens, int64_t output_tokens, double time_s);
   void leave_out() { ++left_out_.by_rule; }
   void leave_out_too_long() { ++left_out_.too_long; }
   // Makes times count from `start_s`.
   void begin_at(double start_s);
-  // Lengths of the request made from these recorded lengths: divided, and with the prefix added.
+  // Lengths of the request that is made from these recorded lengths: they are divided, and the
+  // prefix is added to the prompt.
   [[nodiscard]] RequestSource::Lengths asked(int64_t prompt_tokens, int64_t output_tokens) const;
 
   [[nodiscard]] int64_t size() const override { return std::ssize(prompt_tokens_); }
@@ -53,7 +55,8 @@ class RecordedTimes {
  public:
   explicit RecordedTimes(const SourceOptions& options)
       : is_sorted_later_(options.unsorted_times == "sort") {}
-  // Throws Error with the line if the time goes back. `line` must have where().
+  // Throws Error with the line if `time_s` is earlier than the time before. `line` must have
+  // where().
   template <typename Line>
   void next(double time_s, const Line& line) {
     if (times_ > 0 && time_s < last_s_ && !is_sorted_later_)

@@ -1,4 +1,4 @@
-// The requests for a server; prompts and lengths are known before any is sent.
+// The requests for a server. Their prompts and lengths are known before any request is sent.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace reprise::workloads {
 
-// Place of an earlier answer of the conversation within a prompt. A client may put the server's own
-// answer there instead.
+// The place within a prompt of an earlier answer of the same conversation. A client may put the
+// server's own answer there instead of the source's.
 struct EarlierAnswer {
   int64_t request = 0;            // index of the request that it answered
-  int64_t first = 0, tokens = 0;  // the answer's place in the prompt
+  int64_t first = 0, tokens = 0;  // the answer's tokens in the prompt
   bool operator==(const EarlierAnswer&) const = default;
 };
 
@@ -39,9 +39,9 @@ struct DeclaredPrefix {
   std::vector<int32_t> tokens;
 };
 
-// Requests depend only on the source's options, seeds and their number, so every method and server
-// gets the same requests. They are not stored: a million requests take no more memory than their
-// file. Several threads may draw at once.
+// A request depends only on the source's options, its seeds and the request's number, so every
+// method and server gets the same requests. They are not stored: a million requests take no more
+// memory than their file. Several threads may draw at once.
 class RequestSource {
  public:
   virtual ~RequestSource() = default;
@@ -62,8 +62,8 @@ class RequestSource {
   // turn, or the last requests of all agents that work for the conversation. Empty: the source has
   // no conversations.
   [[nodiscard]] virtual std::vector<std::vector<int64_t>> waits_for() const { return {}; }
-  // [requests]  recorded seconds from the last of these answers to the request. Empty: none are
-  // recorded.
+  // [requests] recorded seconds from the last answer of waits_for() to the request. Empty: no
+  // pauses are recorded.
   [[nodiscard]] virtual std::vector<double> pauses_s() const { return {}; }
   // True if a generated text answers request `index` correctly; nullopt if no answers are known.
   [[nodiscard]] virtual std::optional<bool> is_right(int64_t /*index*/,
@@ -75,7 +75,7 @@ class RequestSource {
   [[nodiscard]] virtual std::vector<double> arrivals_s() const { return {}; }
   // Counts of recorded requests that are not sent, or sent only in part.
   struct Dropped {
-    // Dropped by the source's own rule: a length of 0, or ShareGPT's sampling rule.
+    // Requests dropped by the source's own rule: for a length of 0, or by ShareGPT's sampling rule.
     int64_t by_rule = 0;
     int64_t too_long = 0;  // dropped because they exceed the caps
     int64_t cut = 0;       // cut to the caps and sent

@@ -1,4 +1,5 @@
-// Salts: tokens at the beginning of prompts that keep a server from finding what it cached before.
+// Salts: tokens at the beginning of prompts that keep a server from reusing what it cached for
+// other prompts.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@ namespace reprise::workloads {
 // The requests that may find each other's prompts in a cache.
 enum class SaltScope : uint8_t {
   kAnything,  // all requests, also of earlier runs: there are no salts
-  kRun,       // requests of the same run
-  kSession,   // turns of one conversation in the same run
+  kRun,       // only requests of the same run
+  kSession,   // only turns of one conversation in the same run
   kRequest    // no other request
 };
 

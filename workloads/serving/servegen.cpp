@@ -10,7 +10,8 @@
 namespace reprise::workloads::serving {
 namespace {
 
-// Requires an end, since two weeks of one client may hold a hundred million requests.
+// Throws Error unless the options limit the number of requests or the time, since two weeks of one
+// client may have a hundred million requests.
 void require_end(const SourceOptions& options, const ServeGenClient& client) {
   if (options.requests == 0 && options.window_s == 0)
     raise("source \"servegen\" needs requests or window_s: requests are drawn without end");

@@ -10,8 +10,8 @@
 namespace reprise::workloads::serving {
 namespace {
 
-constexpr double kLastWindow_s = 600;  // length of the only window of a file
-constexpr double kMostShape = 1e6;     // gaps are then almost equal
+constexpr double kLastWindow_s = 600;  // length of a file's only window, whose end is not given
+constexpr double kMostShape = 1e6;     // at this gamma or Weibull shape, gaps are almost equal
 
 std::filesystem::path dataset_beside(const std::filesystem::path& trace) {
   constexpr std::string_view kEnd = "-trace.csv";
@@ -109,8 +109,8 @@ ServeGenClient::Arrivals::Arrivals(const ServeGenClient& client, double start_s)
   while (window_ < client_.windows_.size() && client_.windows_[window_].end_s <= start_s) ++window_;
 }
 
-// The gap is drawn with mean 1 and the shape of the window in which it begins. Its unit is expected
-// requests: at rate r, t seconds use up r t of the gap.
+// Draws a gap with mean 1 and the shape of the window in which the gap begins. The gap is in units
+// of expected requests: in a window with rate r, t seconds use up r t of it.
 double ServeGenClient::Arrivals::next_s(GapDraws draws) {
   const std::vector<Window>& windows = client_.windows_;
   const auto leave = [&] { at_s_ = windows[window_++].end_s; };

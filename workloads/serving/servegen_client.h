@@ -24,8 +24,8 @@ class ServeGenClient {
    public:
     // start_s >= 0. `client` must outlive this object.
     Arrivals(const ServeGenClient& client, double start_s);
-    // Returns the time of the next arrival, using `draws` for its gap. A time at or after the end
-    // means that there is none.
+    // Returns the time of the next arrival in seconds, using `draws` for the gap before it. A time
+    // of length_s() or more means that no arrival is left.
     double next_s(GapDraws draws);
 
    private:
@@ -37,7 +37,8 @@ class ServeGenClient {
   struct Lengths {
     LengthHistogram input, output;
   };
-  // Returns the lengths recorded for this arrival time. Throws Error if none were.
+  // Returns the lengths recorded for the window of this arrival time. Throws Error if none were
+  // recorded.
   [[nodiscard]] const Lengths& lengths_at(double time_s) const;
 
  private:

@@ -24,8 +24,8 @@ class PromptReader {
     if (keep) held_.swap(other_);
     return found;
   }
-  // Returns the two tokens at `place` as a number that orders prompts equal before it. The lower
-  // half is 0 if the prompt ends there.
+  // Returns the two tokens at `place` as a number, which orders prompts that are equal before
+  // `place`. The half of a token after the prompt's end is 0.
   uint64_t key(uint32_t request, int64_t place) {
     read(request, other_);
     const auto half = [&](int64_t at) {
@@ -103,8 +103,9 @@ class PromptSorter {
   PromptReader& reader_;
 };
 
-// In a sorted list, neighbours have most in common. Requests leave the list one by one, the last
-// first, so that only earlier requests remain; a request's remaining neighbours give the answer.
+// A list of sorted prompts, in which neighbours have most tokens in common. Requests are removed
+// one by one, the last request first. The others are then earlier requests, so the removed request
+// shares most tokens with one of its two neighbours.
 class SortedPrompts {
  public:
   SortedPrompts(const std::vector<uint32_t>& sorted, PromptReader& reader)

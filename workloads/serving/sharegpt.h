@@ -12,9 +12,10 @@
 
 namespace reprise::workloads::serving {
 
-// Drops, as the authors do, conversations with fewer than two texts, fewer than 4 tokens in either,
-// more than 1024 in the prompt (opening tokens included) or more than 2048 in both. A made-up
-// declared prefix of `shared_tokens` additional tokens replaces the opening tokens.
+// Drops the conversations that the authors drop: those with fewer than two texts, with fewer than 4
+// tokens in the prompt or the output, with more than 1024 tokens in the prompt (opening tokens
+// included), or with more than 2048 in both together. A made-up declared prefix of `shared_tokens`
+// additional tokens replaces the opening tokens.
 SourceInfo sharegpt_info();
 std::unique_ptr<Entries> make_sharegpt(const SourceOptions& options);
 

@@ -71,7 +71,7 @@ struct SourceField {
   std::vector<std::string> words;  // accepted values of a text; empty: any
   std::string_view unit;           // "" if it has none
   std::string_view help;
-  bool came_later = false;  // records made before it existed stay valid (experiments' Axis)
+  bool came_later = false;  // records made before this option existed stay valid
 };
 
 // The fields in the order of the struct.
@@ -84,13 +84,13 @@ struct SourceInfo {
   std::string summary;  // one line for `reprise list`
   FileUse file = FileUse::kNone;
   std::vector<std::string_view> fields;  // the fields it takes
-  bool is_timed = false;                 // its requests have their own times
+  bool is_timed = false;                 // true: the source gives the times of its requests
 
   [[nodiscard]] bool takes(std::string_view field) const;
 };
 
 // Throws Error for a field out of range, for a field that the source does not take (naming sources
-// that do), and for a file that is missing or superfluous. vocab > 0 (CHECK).
+// that take it), and for a file that is missing or superfluous. vocab > 0 (CHECK).
 void check_options(const SourceInfo& info, const SourceOptions& options,
                    std::span<const SourceInfo> all);
 

@@ -1,4 +1,4 @@
-// The option "subjects" of MMLU's sources.
+// Reads the option "subjects" of the request sources that ask MMLU.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Questions after real system prompts.
+// Requests that continue real system prompts with made-up tokens.
 #pragma once
 
 #include <memory>

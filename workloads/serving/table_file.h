@@ -10,7 +10,7 @@
 
 namespace reprise::workloads::serving {
 
-// Error messages name the file, the line and the expected field.
+// One line of a table. Its error messages name the file, the line and the expected field.
 class TableLine {
  public:
   TableLine(const std::string& file, int64_t number, std::string_view line);
@@ -19,9 +19,9 @@ class TableLine {
   [[nodiscard]] size_t size() const { return fields_.size(); }
   // Throws Error if the line has no such field.
   [[nodiscard]] std::string_view text(size_t field, std::string_view name) const;
-  // Throws Error unless it is an integer from 0 to `most`.
+  // Throws Error unless the field is an integer from 0 to `most`.
   [[nodiscard]] int64_t integer(size_t field, std::string_view name, int64_t most) const;
-  // Throws Error unless it is a finite number >= 0.
+  // Throws Error unless the field is a finite number >= 0.
   [[nodiscard]] double real(size_t field, std::string_view name) const;
   // Index of the field `name` in this line, which is a heading. Throws Error naming the nearest
   // field if there is none.

@@ -16,7 +16,8 @@ class TextEntries : public Entries {
   // Adds a prefix of made-up tokens (item -1).
   void add_made_up_prefix(std::string name, int64_t tokens);
   void add_prefix(std::string name, std::vector<int32_t> tokens);
-  // `place` is the position in the file. `prefix` is the index of an added prefix, -1 for none.
+  // `place` is the entry's position in the file. `prefix` is the index of a prefix added before, -1
+  // for none.
   struct Entry {
     int64_t place = 0;
     int32_t prefix = -1;

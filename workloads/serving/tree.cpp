@@ -6,7 +6,8 @@
 namespace reprise::workloads::serving {
 namespace {
 
-// One level of the tree: children of each node above, and tokens per node.
+// One level of the tree. `branches` is the number of children of each node one level above,
+// `tokens` the length of each node of this level.
 struct Level {
   int64_t branches = 1, tokens = 0;
   Draw draw = Draw::kGroup;

@@ -1,4 +1,5 @@
-// Requests below a tree of prefixes: system prompts, sets of examples, documents.
+// Requests whose prompts are paths through a tree of prefixes: system prompts, sets of examples,
+// documents.
 #pragma once
 
 #include <memory>
@@ -8,9 +9,9 @@
 
 namespace reprise::workloads::serving {
 
-// A prompt is a path through a tree: one of `groups` system prompts, one of its `few_shots` sets of
-// examples, one of that set's `documents`, then the user's own tokens. Each level's choice is drawn
-// by itself (Zipf). Only the system prompt is a declared prefix. A level of length 0 adds nothing.
+// A prompt is one of `groups` system prompts, one of its `few_shots` sets of examples, one of that
+// set's `documents`, then the user's own tokens. The choice at each level is drawn independently by
+// Zipf's law. Only the system prompt is a declared prefix. A level of length 0 adds nothing.
 SourceInfo tree_info();
 std::unique_ptr<Entries> make_tree(const SourceOptions& options);
 

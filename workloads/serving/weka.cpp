@@ -24,8 +24,8 @@ class AgentTrace final : public Entries {
   AgentTrace(int64_t block_tokens, const SourceOptions& options)
       : block_tokens_(block_tokens), prompts_(kWeka, block_tokens, options.length_divisor) {}
 
-  // Returns the entry of a recorded request. `ids` are those of all blocks, a partly filled last
-  // block included.
+  // Adds a recorded request and returns its entry. `ids` has the ids of all blocks, including a
+  // partly filled last block.
   int64_t add(RequestSource::Lengths recorded, std::span<const int64_t> ids,
               std::vector<int64_t> waits_for, double pause_s) {
     prompts_.add(recorded, ids);
@@ -129,7 +129,8 @@ class WekaReader {
     return files;
   }
 
-  // Draws which of the conversations are taken, if options.conversations is fewer.
+  // Draws options.conversations of the `count` conversations, or takes all if the option is 0 or
+  // not smaller than `count`.
   void choose(int64_t count) {
     const int64_t wanted = options_.conversations;
     chosen_.assign(static_cast<size_t>(count), wanted == 0 || wanted >= count);
@@ -174,7 +175,7 @@ class WekaReader {
       const std::string type = request.string("type");
       const double time_s = begin_s + read_seconds(request, "t", 0);
       if (type == "subagent") {
-        // The recorded time is that of the subagent's answer.
+        // The recorded time of a subagent's request is the time of the subagent's answer.
         const double lasted_s = read_seconds(request, "duration_ms", 0, 1e-3);
         helpers.push_back(
             read_agent(request, place + ".", std::max(last.end_s, time_s - lasted_s), last));

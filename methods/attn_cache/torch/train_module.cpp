@@ -77,7 +77,7 @@ class Network {
   std::map<std::string, at::Tensor> tensors_, speeds_;
 };
 
-// A permutation of the samples for each epoch.
+// Returns the order of the samples in one epoch, a random permutation.
 std::vector<int64_t> order_of(const TrainingProblem& problem, int64_t epoch) {
   std::vector<int64_t> order(static_cast<size_t>(problem.samples));
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
@@ -112,7 +112,7 @@ BatchLoss loss_of(Network& network, const TrainingProblem& problem, const int64_
   const at::Tensor first = pairs.select(0, 0), second = pairs.select(0, 1);
   const at::Tensor features = network.forward(x);
   const at::Tensor difference = features.index_select(0, first) - features.index_select(0, second);
-  // A small number is added because the slope of the root is infinite at 0.
+  // 1e-12 is added because the derivative of the square root is infinite at 0.
   const at::Tensor distance = (difference * difference).sum(1).add(1e-12).sqrt();
   const at::Tensor wanted = labels.flatten().index_select(0, first * n + second);
   const at::Tensor flat = wanted.mean().expand_as(wanted);

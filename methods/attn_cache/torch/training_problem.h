@@ -28,7 +28,7 @@ struct TrainingProblem {
   // The network's input is (x - mean) * scale, both [inputs]; null: x itself.
   const float* mean = nullptr;
   const float* scale = nullptr;
-  bool is_pooled_linear = false;  // batch norm before each layer; else relu between
+  bool is_pooled_linear = false;  // true: batch norm before each layer; false: relu after the first
   TrainedTensor* tensors = nullptr;
   int64_t tensor_count = 0;
   LabelPairs label = nullptr;

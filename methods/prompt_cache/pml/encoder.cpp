@@ -29,7 +29,7 @@ TextEncoder encoder_of(const Tokenizer& tokenizer) {
   encoder.bos = tokenizer.bos_id();
   encoder.eos = tokenizer.eos_id();
   encoder.opening = tokenizer.encode("", {.add_special = true});
-  // An empty text is encoded as <s> </s> by some tokenizers; </s> does not belong to the opening.
+  // Some tokenizers encode an empty text as <s> </s>. The </s> does not belong to the opening.
   if (encoder.eos && encoder.eos != encoder.bos) std::erase(encoder.opening, *encoder.eos);
   return encoder;
 }

@@ -21,9 +21,9 @@ struct TextEncoder {
   std::vector<int32_t> opening;
 };
 
-// The encoder of a tokenizer, which must outlive it. The placeholder is <unk> or [UNK], or else the
-// first token of a space: a vocabulary of bytes has neither of the former, and the paper argues
-// that white space does not change a prompt's meaning. Throws Error if there is no such token.
+// The encoder of a tokenizer, which must outlive it. The placeholder is <unk> or [UNK] or, if the
+// vocabulary has neither, as one of bytes, the first token of an encoded space: the paper argues
+// that white space does not change a prompt's meaning. Throws Error if none of these exists.
 // [Prompt Cache §3.3]
 TextEncoder encoder_of(const Tokenizer& tokenizer);
 

@@ -122,7 +122,8 @@ class Layout {
     out.begins_with_space = finish_run(module);
     is_beginning_ = false;
     out.first = position_;
-    // Checks the length before the placeholder is allocated, because it comes from the file.
+    // Checks the parameter's length, which comes from the file, before placeholders of that length
+    // are allocated.
     take(parameter.length, parameter.place);
     position_ = out.first;
     std::vector<int32_t> tokens;
@@ -151,7 +152,7 @@ class Layout {
                     .place = module.place,
                     .parent = parent,
                     .group = group,
-                    // The released code reads the attribute and never uses it.
+                    // The released code reads cache= and never uses it.
                     .is_cached = module.is_cached || options_.rules == Rules::kAsCoded});
     out_.modules[static_cast<size_t>(parent)].children.push_back(id);
     children(module.children, id);

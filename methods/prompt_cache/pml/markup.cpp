@@ -48,7 +48,8 @@ std::optional<size_t> first_broken_byte(std::string_view text) {
 
 class Scan {
  public:
-  // `strays`: null, or gets the offset of each "<" that begins no tag, which then is no problem.
+  // If `strays` is not null, it gets the offset of each "<" that begins no tag, and such a "<" is
+  // not reported as a problem.
   Scan(const Source& source, const Limits& limits, Report& report,
        std::vector<size_t>* strays = nullptr)
       : source_(source), text_(source.text()), limits_(limits), report_(report), strays_(strays) {}
@@ -74,7 +75,7 @@ class Scan {
   void problem(size_t offset, std::string_view sentence) {
     report_.add(source_.place_of(offset), sentence);
   }
-  // Reports a problem after which the rest of the text cannot be read.
+  // Reports a problem after which the rest of the text cannot be checked.
   void lost(size_t offset, std::string_view sentence) {
     problem(offset, sentence);
     is_lost_ = true;
@@ -321,7 +322,7 @@ Source read_leniently(const std::filesystem::path& path, std::vector<std::string
   std::vector<size_t> strays;
   try {
     Scan(source, limits, report, &strays).run();
-  } catch (const ProblemsError&) {  // the parser reports all other problems
+  } catch (const ProblemsError&) {  // the parser will report these problems
   }
   std::string text;
   size_t from = 0;

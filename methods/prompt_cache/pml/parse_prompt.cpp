@@ -60,7 +60,7 @@ class PromptReader {
     Reference out{.place = file_.place_of(node), .name = node.name()};
     for (const auto& [name, attribute] : file_.attributes(node))
       out.arguments.push_back({attribute.place, name, attribute.value});
-    // In the order in which they are written, which the released code keeps.
+    // Arguments stay in the order in which they are written, as in the released code.
     std::sort(out.arguments.begin(), out.arguments.end(), [](const Argument& a, const Argument& b) {
       return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
     });

@@ -126,7 +126,7 @@ class Compiler {
 
   void place_between(TextRun::Tokens text, std::optional<int32_t> before, int32_t next) {
     if (text.ids.empty()) return;
-    if (is_coded_) {  // white space there is allowed; the released code drops it
+    if (is_coded_) {  // only white space is allowed; the released code drops it
       if (!text.is_blank)
         report_.add(text.place,
                     "the released code drops text before or between imports; put it "
@@ -150,14 +150,15 @@ class Compiler {
     add({.place = text.place, .first = room.first, .tokens = std::move(text.ids)});
   }
 
-  // The free positions from `first` to the next taken position or the schema's end.
+  // Returns the free positions from `first` up to the next taken position, or up to the schema's
+  // end.
   Extent room_behind(int64_t first) const {
     const auto next =
         std::lower_bound(taken_.begin(), taken_.end(), first,
                          [](const Extent& taken, int64_t at) { return taken.first < at; });
     return {first, next == taken_.end() ? schema_.length : next->first};
   }
-  // The free positions from the last taken position before `end` up to `end`.
+  // Returns the free positions between the last taken position before `end` and `end`.
   Extent room_before(int64_t end) const {
     Extent room = {0, end};
     for (const Extent& taken : taken_)

@@ -54,7 +54,7 @@ class Resolver {
     out_.sequence.emplace_back(TurnMarker{chat.role, Part::kClose, chat.place});
   }
 
-  // Reports a closing half without an opening one. It may close a turn that the schema left open.
+  // Reports a closing tag of a turn that neither the prompt nor the schema has opened.
   void balance(const PromptChat& chat) {
     int32_t& open = open_[static_cast<size_t>(chat.role)];
     if (chat.part == Part::kOpen) ++open;
@@ -74,8 +74,9 @@ class Resolver {
     put_in_front(0, before);
   }
 
-  // The released code takes references from a stack, so the last of several siblings comes first.
-  // Moves its arguments (from `begin` on) before the arguments of its siblings (from `first` on).
+  // The released code takes references from a stack, so the last of several sibling references
+  // comes first. Moves the last sibling's arguments (from index `begin` on) before the arguments of
+  // the other siblings (from index `first` on).
   void put_in_front(size_t first, size_t begin) {
     if (schema_.rules != Rules::kAsCoded) return;
     const auto at = [&](size_t index) {

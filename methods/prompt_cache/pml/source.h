@@ -54,7 +54,7 @@ class Source {
   std::string name_, text_;
   std::filesystem::path folder_;
   std::vector<size_t> line_starts_;
-  std::vector<size_t> characters_;  // number of characters before each kStride bytes, and in all
+  std::vector<size_t> characters_;  // characters before every kStride-th byte, then the total
 };
 
 // The problems of one file, each with its place.

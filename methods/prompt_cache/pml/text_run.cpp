@@ -100,7 +100,7 @@ void TextRun::trim(bool is_beginning, bool& ends_in_space) {
   items_ = std::move(out);
 }
 
-// Trims only the two ends of the run, including the texts of markers.
+// Trims only the two ends of the run. A marker's text at an end is trimmed like any other text.
 void TextRun::trim_as_coded() {
   std::string all;
   for (const Item& item : items_) all += item.kind == Kind::kSpecial ? "\x01" : item.text;

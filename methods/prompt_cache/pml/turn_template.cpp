@@ -16,9 +16,9 @@ Marker joined(Marker first, const Marker& second) {
   return first;
 }
 
-// A model family's turns as pieces that can be used singly. The end of a user's turn also opens the
-// answer, so that a prompt may end with </user>. If the system text is inside the first user's
-// turn, the end of an answer also opens the next user's turn.
+// The markers of a model family's turns, cut so that each tag can be used singly. The end of a
+// user's turn also opens the answer, so that a prompt may end with </user>. If the system text is
+// inside the first user's turn, the end of an answer also opens the next user's turn.
 std::array<Turn, 3> pieces_of(const char* family) {
   const tokenizer::ChatTemplate& chat = tokenizer::chat_template(family);
   const bool is_inside = chat.system_place == tokenizer::SystemPlace::kInFirstUser;

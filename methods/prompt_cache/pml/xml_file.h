@@ -29,11 +29,11 @@ class XmlFile {
   // Place of an element's "<", or of the first character of a text that is not white space.
   [[nodiscard]] Place place_of(pugi::xml_node node) const;
 
-  // Attributes of an element by name. Reports one that comes twice.
+  // Attributes of an element by name. Reports an attribute that comes twice.
   Attributes attributes(pugi::xml_node element);
-  // Attributes of an element by name. Also reports those that are not `known`.
+  // Like attributes() above. Also reports attributes that are not `known`.
   Attributes attributes(pugi::xml_node element, std::initializer_list<const char*> known);
-  // Value of an attribute. Reports one that is missing or empty, and returns "".
+  // Value of an attribute. If the attribute is missing or empty, reports this and returns "".
   std::string required(pugi::xml_node element, const Attributes& attributes, const char* name);
 
   // Text of a text or CDATA node; nothing for other nodes.

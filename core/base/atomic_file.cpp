@@ -22,7 +22,7 @@ constexpr std::string_view kSuffix = ".unfinished";
   raise("{} {} failed: {}", what, path.string(), std::strerror(errno));
 }
 
-// Flushes the folder of `path` to the disk, and with it the rename.
+// Flushes the folder of `path` to the disk, so that the rename is on the disk too.
 void flush_folder_of(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -24,11 +24,11 @@ namespace reprise {
 namespace {
 
 constexpr size_t kMostOutput = size_t{64} << 20;
-constexpr size_t kMostKept = size_t{1} << 16;  // bytes of standard error kept of a dialogue
-// The lowest real-time priorities, so that other real-time programs stay above these.
+constexpr size_t kMostKept = size_t{1} << 16;  // bytes of a dialogue's standard error that are kept
+// The two lowest real-time priorities, so that other real-time programs have higher ones.
 constexpr int kOurPriority = 2, kChildPriority = 1;
 
-// Appends the bytes that can be read now; returns false at the end of the stream.
+// Appends the bytes that can be read now. Returns false at the end of the stream.
 bool read_some(int file, std::string& text) {
   std::array<char, 1 << 16> bytes;
   const ssize_t count = ::read(file, bytes.data(), bytes.size());
@@ -42,7 +42,7 @@ void read_both(const Pipe& out, const Pipe& err, ChildResult& result, const std:
   std::array<pollfd, 2> files = {pollfd{out.read_end(), POLLIN, 0},
                                  pollfd{err.read_end(), POLLIN, 0}};
   while (files[0].fd >= 0 || files[1].fd >= 0) {
-    constexpr int kTick_ms = 50;  // how late an interrupt may be seen
+    constexpr int kTick_ms = 50;  // upper bound on the delay until `stop` is seen
     if (poll(files.data(), files.size(), kTick_ms) < 0 && errno != EINTR)
       raise("cannot wait for {}: {}", name, std::strerror(errno));
     if (stop) throw Interrupted{};
@@ -54,7 +54,7 @@ void read_both(const Pipe& out, const Pipe& err, ChildResult& result, const std:
   }
 }
 
-// The end of a program's standard error, which usually states the reason of a failure.
+// Returns the end of a program's standard error, which usually states why it failed.
 std::string last_words(const std::string& err) {
   constexpr size_t kMost = 400;
   std::string text = err.substr(err.size() > kMost ? err.size() - kMost : 0);
@@ -79,7 +79,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const ChildS
   if (streams.err >= 0) posix_spawn_file_actions_adddup2(&actions, streams.err, 2);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  // Restores SIGPIPE's default, so that a program ends quietly when its reader has gone.
+  // Restores the default action of SIGPIPE, so that the program ends quietly if the reader of its
+  // output has ended.
   sigset_t defaults;
   sigemptyset(&defaults);
   sigaddset(&defaults, SIGPIPE);
@@ -153,7 +154,7 @@ std::string ChildDialogue::ask(const std::string& line, const std::atomic<bool>&
 }
 
 std::string ChildDialogue::next_line(const std::atomic<bool>& stop) {
-  constexpr int kTick_ms = 50;  // how late an interrupt may be seen
+  constexpr int kTick_ms = 50;  // upper bound on the delay until `stop` is seen
   std::array<pollfd, 3> files = {pollfd{ends_->out.read_end(), POLLIN, 0},
                                  pollfd{ends_->err.read_end(), POLLIN, 0},
                                  pollfd{ends_->in.write_end(), POLLOUT, 0}};
@@ -177,7 +178,8 @@ std::string ChildDialogue::next_line(const std::atomic<bool>& stop) {
       const ssize_t count =
           ::send(files[2].fd, unwritten_.data(), unwritten_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (count > 0) unwritten_.erase(0, static_cast<size_t>(count));
-      // If the program has ended, the end of its output explains more than this error.
+      // If the program has ended, the end of its output explains the failure better than this
+      // error.
       if (count < 0 && errno != EAGAIN && errno != EINTR) unwritten_.clear();
     }
   }
@@ -194,7 +196,7 @@ ChildResult run_child(const std::vector<std::string>& command, const std::atomic
   read_both(out, err, result, command[0], stop);
   const ChildEnd end = child.wait();
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (stop) throw Interrupted{};  // Ctrl-C in a terminal reaches the child as well
+  if (stop) throw Interrupted{};  // Ctrl-C in a terminal also reaches the child
   if (end.signal != 0)
     raise("{} crashed: signal {} ({}). {}\nThe command was: {}", command[0], end.signal,
           strsignal(end.signal), last_words(result.err), fmt::join(command, " "));

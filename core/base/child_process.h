@@ -12,9 +12,10 @@
 
 namespace reprise {
 
-// Gives this process and the programs that it starts from now on real-time priority (SCHED_FIFO),
-// above all programs of ordinary priority. The started programs run one step below this process, so
-// that it can still stop them. Throws Error if the system does not allow it.
+// Gives this process real-time priority (SCHED_FIFO), and also the programs that it starts from now
+// on. They then run before all programs of ordinary priority. The started programs get a priority
+// one below that of this process, so that it can still stop them. Throws Error if the system does
+// not allow it.
 void use_realtime_priority();
 
 // Open file descriptors that become a program's standard streams. -1 means /dev/null for `in`, and
@@ -25,11 +26,11 @@ struct ChildStreams {
 
 // How a program ended.
 struct ChildEnd {
-  int status = 0;  // exit status, 0 if a signal ended the program
+  int status = 0;  // exit status; 0 if a signal ended the program
   int signal = 0;  // the signal that ended the program, or 0
 
   [[nodiscard]] bool is_success() const { return status == 0 && signal == 0; }
-  // The exit code as shells count it: the status, or 128 + the signal.
+  // The exit code as a shell reports it: the status, or 128 + the signal.
   [[nodiscard]] int code() const { return signal == 0 ? status : 128 + signal; }
 };
 
@@ -62,17 +63,18 @@ class ChildDialogue {
   // Writes `line` and a newline to the program's standard input, and returns the next line of its
   // standard output. Throws as next_line() does.
   std::string ask(const std::string& line, const std::atomic<bool>& stop);
-  // Returns the next line of the program's standard output without the newline. Throws Error naming
-  // the program if the line exceeds 64 MiB, or if the program ends before it completes the line
-  // (the error then includes the end of its standard error). Throws Interrupted once `stop` is
-  // true.
+  // Returns the next line of the program's standard output, without the newline. Throws Error
+  // naming the program if the line exceeds 64 MiB. Also throws Error if the program ends before it
+  // completes the line; this error includes the end of its standard error. Throws Interrupted once
+  // `stop` is true.
   std::string next_line(const std::atomic<bool>& stop);
 
  private:
   struct Ends;
   std::string name_;
   std::unique_ptr<Ends> ends_;
-  std::string unwritten_, out_, err_;  // input to write; output to return; recent standard error
+  // Input not written yet; output not returned yet; recent standard error.
+  std::string unwritten_, out_, err_;
 };
 
 struct ChildResult {
@@ -80,9 +82,10 @@ struct ChildResult {
   double wall_s = 0;  // from the program's start to its end
 };
 
-// Runs a program to its end, without standard input, and keeps what it prints. Throws Error with
-// the command and the end of its standard error if it cannot be started, fails, is ended by a
-// signal, or prints more than 64 MiB. Once `stop` is true, ends the program and throws Interrupted.
+// Runs a program to its end, without standard input, and returns what it prints. Throws Error, with
+// the command and the end of its standard error, if it cannot be started, fails, is ended by a
+// signal, or prints more than 64 MiB. Once `stop` is true, kills the program and throws
+// Interrupted.
 ChildResult run_child(const std::vector<std::string>& command, const std::atomic<bool>& stop);
 
 }  // namespace reprise

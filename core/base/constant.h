@@ -6,9 +6,9 @@
 
 namespace reprise {
 
-// Calls use(std::integral_constant<int, k>{}), where k is n if n is one of `kFirst`, `kRest`...,
-// else the last of these. Compares n with each in turn; compilers make this a jump table where that
-// is faster.
+// Calls use(std::integral_constant<int, k>{}). k is n if n is one of `kFirst`, `kRest`...;
+// otherwise k is the last of these. Compares n with each in turn; compilers turn this into a jump
+// table if that is faster.
 template <int kFirst, int... kRest, typename Use>
 [[gnu::always_inline]] inline void with_constant(int n, Use&& use) {
   if constexpr (sizeof...(kRest) == 0) {

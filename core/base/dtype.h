@@ -12,17 +12,18 @@ enum class DType : uint8_t { kF32, kBF16, kF16 };
 
 // "f32", "bf16", "f16".
 std::string_view name_of(DType dtype);
-// Accepts the names above and "float32", "bfloat16", "float16", "half"; throws Error otherwise.
+// Accepts the results of name_of() and "float32", "bfloat16", "float16", "half". Throws Error for
+// other names.
 DType parse_dtype(std::string_view name);
 
 constexpr size_t size_of(DType dtype) { return dtype == DType::kF32 ? 4 : 2; }
 
-// The spacing of numbers just above 1: the unit of every derived tolerance.
+// Distance from 1 to the next larger number of `dtype`. All derived tolerances are multiples of it.
 constexpr double epsilon_of(DType dtype) {
   return dtype == DType::kF32 ? 0x1p-23 : dtype == DType::kBF16 ? 0x1p-7 : 0x1p-10;
 }
 
-// The upper half of an f32. Conversion from f32 rounds to nearest even and keeps a NaN a NaN.
+// The upper 16 bits of an f32. Conversion from f32 rounds to nearest even; a NaN stays a NaN.
 struct bf16 {
   uint16_t bits = 0;
 
@@ -69,7 +70,7 @@ inline f16::operator float() const {
   const uint32_t magnitude = bits & 0x7fffu;
   if (magnitude >= 0x7c00u)
     return std::bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
-  if (magnitude < 0x0400u) {  // zero and subnormals: magnitude * 2^-24 exactly
+  if (magnitude < 0x0400u) {  // zero and subnormals: exactly magnitude * 2^-24
     const float value = static_cast<float>(magnitude) * 0x1p-24f;
     return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(value));
   }
@@ -97,8 +98,7 @@ decltype(auto) visit_dtype(DType dtype, Fn&& fn) {
   return fn(float{});
 }
 
-// Element-by-element conversion of `count` values between any two formats; the ranges must not
-// overlap.
+// Converts `count` values one by one between any two formats. The ranges must not overlap.
 void convert(const void* source, DType source_dtype, void* target, DType target_dtype,
              size_t count);
 

@@ -1,4 +1,5 @@
-// Lists the names of an enum's values and finds the value of a name, for options.
+// For options with named values: lists the names of an enum's values, and finds the value of a
+// name.
 #pragma once
 
 #include <string>

@@ -25,7 +25,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
-  constexpr size_t kLongestName = 256;  // names come from files: bound the quadratic table
+  // Upper bound in bytes: names come from files, and the table is quadratic.
+  constexpr size_t kLongestName = 256;
   if (name.size() > kLongestName) return "";
   std::string best;
   size_t best_distance = std::max<size_t>(2, name.size() / 3) + 1;

@@ -1,5 +1,5 @@
-// Errors that a user can act on, checks that catch bugs of this program, and the nearest known name
-// for a misspelt one.
+// Errors that a user can act on, checks that catch bugs of this program, and a search for the known
+// name nearest to a misspelt one.
 #pragma once
 
 #include <fmt/core.h>
@@ -12,14 +12,15 @@
 
 namespace reprise {
 
-// Something outside the program is wrong: a flag, a file, a shape, the machine. The text names the
-// thing, what was found, what is accepted and the next step; `main` prints it as one paragraph.
+// Thrown if something outside the program is wrong: a flag, a file, a shape, the machine. The text
+// names the thing, the value found, the values accepted and the next step. `main` prints it as one
+// paragraph.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Two shapes, or a shape and a file, that do not fit together.
+// Thrown if two shapes, or a shape and a file, do not fit together.
 class ShapeError : public Error {
  public:
   using Error::Error;
@@ -35,12 +36,13 @@ template <typename... Args>
   throw ShapeError(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Smallest number of edits that turn `a` into `b`, where an edit inserts, deletes or replaces one
-// byte or swaps two neighbours (optimal string alignment). Takes quadratic time: meant for names.
+// Returns the smallest number of edits that turn `a` into `b`. An edit inserts, deletes or replaces
+// one byte or swaps two neighbours (optimal string alignment). Takes quadratic time, so it is meant
+// for names.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// The candidate with the least edit distance to `name`; if none is close enough, one that begins
-// with `name`; else "".
+// Returns the candidate with the least edit distance to `name`. If no candidate is close enough,
+// returns one that begins with `name`, or "" if none does.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
 // A message such as `unknown key "arival_rps", did you mean "arrival_rps"? Known: ...`.
@@ -54,8 +56,8 @@ namespace detail {
 
 }  // namespace reprise
 
-// Prints the place and aborts if the condition is false, which only a bug in this program can
-// cause.
+// Prints the source location and aborts if the condition is false. Only a bug in this program can
+// make it false.
 #define REPRISE_CHECK(condition, ...)                                 \
   do {                                                                \
     if (!(condition)) [[unlikely]]                                    \

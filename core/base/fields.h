@@ -1,4 +1,5 @@
-// Structs that show their fields, and two visitors that read and write them.
+// Structs that list their fields for visitors, and two visitors: one reads the fields and one
+// writes them.
 //
 //   struct Spread {
 //     double low = 0, high = 0;
@@ -11,9 +12,9 @@
 //     }
 //   };
 //
-// This one list serves to read, write and check a struct. Reading checks each field's type, that
-// numbers are finite and that a terminal can print the texts. Rules between fields are checked by
-// the struct itself.
+// This one list is used to read, write and check a struct. Reading checks each field's type, that
+// numbers are finite, and that a terminal can print the texts. The struct itself checks rules that
+// relate several fields.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,17 +31,18 @@
 
 namespace reprise {
 
-// Upper bounds for values that are read: bytes of a name, bytes of a text, magnitude of a number.
+// Upper bounds for values that are read: bytes of a name, bytes of any other text, magnitude of a
+// number.
 inline constexpr size_t kLongestName = 1000;
 inline constexpr size_t kLongestText = 10000;
 inline constexpr double kLargestNumber = 1e18;
 
-// True if a text from a file can be printed as it is: at most `most` bytes and no control
-// characters (C0, DEL, C1), which a terminal would obey.
+// True if `text`, which comes from a file, can be printed unchanged: it has at most `most` bytes
+// and no control characters (C0, DEL, C1), which a terminal would obey.
 [[nodiscard]] bool is_plain_text(std::string_view text, size_t most);
 
-// Thrown if a struct cannot be read from its fields. `text` names the field, and says that it is
-// missing, or which value was found and which are accepted.
+// Thrown if a struct cannot be read from its fields. `text` names the field. It says that the field
+// is missing, or which value was found and which values are accepted.
 struct FieldFault {
   std::string text;
 };
@@ -49,44 +51,47 @@ struct FieldFault {
 // files.
 class FieldReader {
  public:
-  // `path` names the fields in faults: "metrics.ttft_ms"; "" for a whole file or line.
+  // `path` is the prefix of field names in faults, such as "metrics.ttft_ms"; "" if `fields` are a
+  // whole file or line.
   FieldReader(const Fields& fields, std::string path) : fields_(fields), path_(std::move(path)) {}
 
-  // Throws FieldFault if the field is missing or unsound.
+  // Throws FieldFault if the field is missing or its value is not accepted.
   template <typename T>
   void required(const char* name, T& field) {
     const Value& found = field_of(fields_, name);
     if (found.is_null()) throw FieldFault{where(name) + " is missing"};
     read(found, where(name), field);
   }
-  // If the field is missing or null, leaves the struct's value unchanged.
+  // If the field is missing or null, leaves `field` unchanged.
   template <typename T>
   void optional(const char* name, T& field) {
     if (const Value& found = field_of(fields_, name); !found.is_null())
       read(found, where(name), field);
   }
-  // Like optional(), for a field that is always written.
+  // Like optional(), for a field that FieldWriter always writes.
   template <typename T>
   void defaulted(const char* name, T& field) {
     optional(name, field);
   }
   // Like required(), for a text of 1 to kLongestName bytes.
   void name(const char* name, std::string& field);
-  // Reads `part`, whose fields are stored flat beside the struct's own, if its field `first` is
-  // present. Otherwise leaves `part` unchanged.
+  // Reads `part`, a struct whose fields are stored in the same object as the enclosing struct's own
+  // fields, if the field named `first` is present. Otherwise leaves `part` unchanged.
   template <typename T>
   void among(const char* first, std::optional<T>& part) {
     if (field_of(fields_, first).is_null()) return;
     T::visit(part.emplace(), *this);
   }
-  // Reads one entry of a map whose entries are stored flat beside the struct's own fields.
+  // Reads one entry of a map whose entries are stored in the same object as the struct's own
+  // fields.
   template <typename T>
   void entry(const char* name, std::map<std::string, T>& entries) {
     if (const Value& found = field_of(fields_, name); !found.is_null())
       read(found, where(name), entries[name]);
   }
-  // Checks a number that follows from other fields. Throws FieldFault if it is missing, or if its
-  // relative difference from `value` exceeds 1e-9: somebody has then edited only the other fields.
+  // Checks a stored number against `value`, which was computed from other fields. Throws FieldFault
+  // if the number is missing. Also throws it if their relative difference exceeds 1e-9, which
+  // happens if somebody edited only the other fields.
   void derived(const char* name, double value);
 
   static void read(const Value& found, const std::string& what, double& field);
@@ -206,7 +211,7 @@ class FieldWriter {
   Fields& fields_;
 };
 
-// Reads a struct from fields; `what` names them in faults. Throws FieldFault.
+// Reads a struct from fields. `what` names the struct in faults. Throws FieldFault.
 template <typename T>
 [[nodiscard]] T read_fields(const Value& value, const std::string& what = "") {
   T read;

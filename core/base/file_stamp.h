@@ -1,4 +1,4 @@
-// Tells whether a file has changed, whatever its modification time was set to.
+// Detects whether a file has changed, even if its modification time was set back.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct FileStamp {
 std::optional<FileStamp> stamp_of(const std::filesystem::path& file);  // nullopt: no such file
 
 // True if the stamp's change time is more than a second ago, so that every later change gives
-// another stamp. File systems keep times in steps of some milliseconds: two changes in quick
+// another stamp. File systems keep times in steps of some milliseconds, so two changes in quick
 // succession may have equal stamps.
 [[nodiscard]] bool is_settled(const FileStamp& stamp);
 

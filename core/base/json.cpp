@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 
 constexpr size_t kMaxDepth = 200;  // values are destroyed and written recursively
 
-// Returns nlohmann's message for a syntax error without the library's name and error number.
+// Returns nlohmann's message for a syntax error, without the library's name and the error number.
 std::string reason_of(const Json::exception& error) {
   const std::string text = error.what();
   const size_t end = text.find("] ");
@@ -51,7 +51,7 @@ class ValueBuilder final : public Json::json_sax_t {
   }
 
  private:
-  // Returns the place of the next value: the root, a new last entry of a list, or a key's field.
+  // Returns where the next value goes: the root, a new last entry of a list, or the field of a key.
   Value& place() {
     if (open_.empty()) return root_;
     return open_.back()->is_list() ? open_.back()->list().emplace_back() : *next_;
@@ -74,11 +74,11 @@ class ValueBuilder final : public Json::json_sax_t {
 
   const std::string& source_;
   Value root_;
-  std::vector<Value*> open_;  // lists and objects that hold the next value, outermost first
+  std::vector<Value*> open_;  // lists and objects that contain the next value, outermost first
   Value* next_ = nullptr;     // the field of the last key
 };
 
-// Writes values in nlohmann's format, without first copying them into nlohmann's type.
+// Writes values in the format of nlohmann's library, without first copying them into its type.
 class Writer {
  public:
   // `indent`: spaces of each level; below 0: all in one line.
@@ -168,7 +168,7 @@ std::string read_file(const std::filesystem::path& path, size_t max_bytes) {
 }
 
 Value parse_json(std::string_view text, const std::string& source) {
-  // nlohmann's parser ends at a NUL byte and would ignore what follows.
+  // nlohmann's parser stops at a NUL byte and would ignore the text after it.
   if (text.find('\0') != std::string_view::npos)
     raise("{} is not valid JSON: it holds a NUL byte", source);
   ValueBuilder builder(source);
@@ -230,7 +230,7 @@ int64_t JsonObject::integer(const std::string& key) {
   const Value& value = at(key);
   if (value.is_int64()) return value.integer();
   if (value.is_integer()) raise("{} is too large: {}", where(key), shown(value));
-  // JSON writers of other languages print whole numbers as 1e9 or 32.0.
+  // JSON writers of other languages may print integers as 1e9 or 32.0.
   if (value.is_real()) {
     const double number = value.number();
     if (std::trunc(number) == number && std::abs(number) < 0x1p53)

@@ -46,7 +46,7 @@ void MappedFile::advise(size_t offset_bytes, size_t count_bytes, int advice) con
   if (count_bytes == 0) return;
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t first = offset_bytes / page * page;
-  // This is advice: if the system ignores it, only memory or time is lost.
+  // madvise() only gives advice: if the system ignores it, only memory or time is lost.
   ::madvise(const_cast<std::byte*>(data_) + first, offset_bytes + count_bytes - first, advice);
 }
 

@@ -7,10 +7,12 @@
 
 namespace reprise {
 
-// Move-only. The file must not shrink while it is mapped: reading beyond its end kills the process.
+// The file must not shrink while it is mapped, since reading beyond its end kills the process.
+// Move-only.
 class MappedFile {
  public:
-  // Throws Error naming the path if it cannot be opened or mapped. An empty file has no bytes.
+  // Throws Error naming the path if the file cannot be opened or mapped. An empty file maps to no
+  // bytes.
   explicit MappedFile(const std::filesystem::path& path);
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&&) = delete;
@@ -18,9 +20,9 @@ class MappedFile {
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_}; }
   // Allows the system to drop the range's pages from memory; a later read brings them back from the
-  // file. Also drops the pages that the range shares with its neighbours.
+  // file. The first and last page are dropped even if other ranges share them.
   void release(size_t offset_bytes, size_t count_bytes) const;
-  // Asks the system to read the range ahead, because it will be used soon. Returns at once.
+  // Asks the system to read the range ahead of its use. Returns at once.
   void fetch(size_t offset_bytes, size_t count_bytes) const;
 
  private:

@@ -5,13 +5,14 @@
 
 namespace reprise {
 
-// The only place for a metric's name, unit and help; the code that measures it refers to this.
+// The only definition of a metric's name, unit and help. The code that measures the metric refers
+// to it.
 struct MetricInfo {
   std::string name;
   std::string unit;
   std::string help;
-  // True if the metric's tail matters. Each percentile of results::kPercentiles for which there are
-  // enough samples is then stored beside the median.
+  // True if the metric's tail matters. Then, besides the median, each percentile of
+  // results::kPercentiles is stored for which there are enough samples.
   bool has_percentiles = false;
   // True if measuring the metric takes extra time. It is then measured only if an experiment names
   // it in "metrics" or in a figure.

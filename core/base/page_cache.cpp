@@ -34,7 +34,7 @@ int64_t drop_from_page_cache(const std::filesystem::path& path, int64_t offset_b
                              int64_t bytes) {
   {
     const OpenFile file(path);
-    ::fsync(file.descriptor);  // the system drops clean pages only
+    ::fsync(file.descriptor);  // since the system drops only pages that are not changed
     ::posix_fadvise(file.descriptor, offset_bytes, bytes, POSIX_FADV_DONTNEED);
   }
   const MappedFile map(path);

@@ -1,4 +1,4 @@
-// Pipes and pairs of sockets whose ends close by themselves.
+// Pipes and socket pairs whose ends are closed by the destructor.
 #pragma once
 
 #include <fcntl.h>
@@ -14,12 +14,13 @@
 
 namespace reprise {
 
-// The destructor closes both ends. Programs that this process starts inherit neither.
+// A pipe or a pair of sockets. The destructor closes both ends. Programs that this process starts
+// do not inherit them.
 class Pipe {
  public:
   enum class Kind : uint8_t {
     kPipe,
-    kSockets  // a send() can suppress SIGPIPE (MSG_NOSIGNAL)
+    kSockets  // a pair of sockets, on which send() can suppress SIGPIPE (MSG_NOSIGNAL)
   };
   // Throws Error if the system has no file descriptors left.
   explicit Pipe(Kind kind = Kind::kPipe) {

@@ -9,7 +9,7 @@
 
 namespace reprise {
 
-// One error that lists several problems.
+// Thrown for several problems at once. The text lists them.
 class ProblemsError : public Error {
  public:
   explicit ProblemsError(std::vector<std::string> problems);
@@ -21,7 +21,7 @@ class ProblemsError : public Error {
 
 class Problems {
  public:
-  // Runs `step` and keeps the Error that it throws, if any.
+  // Runs `step`. If it throws Error, keeps the error's text instead.
   template <typename Step>
   void collect(Step&& step) {
     try {
@@ -32,10 +32,10 @@ class Problems {
       add(error.what());
     }
   }
-  // Keeps each different text once.
+  // Keeps a problem. A text that was added before is not kept again.
   void add(const std::string& problem);
   [[nodiscard]] const std::vector<std::string>& list() const { return list_; }
-  // Does nothing without a problem; throws Error for one, ProblemsError for several.
+  // Returns if no problem was kept. Throws Error for one problem and ProblemsError for several.
   void raise_if_any() const;
 
  private:

@@ -1,12 +1,13 @@
-// The folder to which the running program belongs, from which it finds its own files.
+// The folder that contains the running program, from which it finds its own files.
 #pragma once
 
 #include <filesystem>
 
 namespace reprise {
 
-// The folder that contains bin/NAME of the running program, with symbolic links resolved: a build,
-// or an installation, which may have been moved. Throws Error if /proc does not exist.
+// Returns the folder that contains bin/NAME of the running program, with symbolic links resolved.
+// This is a build folder or an installation, which may have been moved. Throws Error if /proc does
+// not exist.
 std::filesystem::path program_prefix();
 
 }  // namespace reprise

@@ -9,14 +9,14 @@
 namespace reprise {
 namespace {
 
-// The output of one line of Python run by `python`. Throws Error as run_child() does.
+// Returns the output of one line of Python run by `python`. Throws Error as run_child() does.
 std::string answer_of(const std::string& python, const std::string& line) {
   const std::atomic<bool> goes_on = false;
   return run_child({python, "-c", line}, goes_on).out;
 }
 
-// True if `python` imports the library and computes a product: a program that is no Python may also
-// exit with 0.
+// True if `python` imports the library and computes a product. Exit status 0 is not enough, since a
+// program that is not Python may exit with 0.
 bool can_import(const std::string& python, const std::string& library) {
   try {
     return answer_of(python, "import " + library + "; print(7 * 191)").starts_with("1337");

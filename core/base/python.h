@@ -1,4 +1,4 @@
-// Finds a Python interpreter that has a library which the program needs.
+// Finds a Python interpreter that can import a library which the program needs.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@ namespace reprise {
 
 // A Python library, and the package that installs it.
 struct PythonLibrary {
-  std::string name;     // for import: "matplotlib"
-  std::string package;  // Debian package that holds it: "python3-matplotlib"
+  std::string name;     // name to import: "matplotlib"
+  std::string package;  // Debian package that contains it: "python3-matplotlib"
 };
 
-// Returns the interpreter that REPRISE_PYTHON names, if it is set; else the first of `python3` on
-// the PATH and /usr/bin/python3 that can import the library; nullopt if neither can. Throws Error,
-// with the remedy, if REPRISE_PYTHON names a program that cannot import the library.
+// If REPRISE_PYTHON is set, returns the interpreter that it names, or throws Error, with the
+// remedy, if that program cannot import the library. Otherwise returns the first of `python3` on
+// the PATH and /usr/bin/python3 that can import the library, or nullopt if neither can.
 std::optional<std::string> find_python(const PythonLibrary& library);
 
 // Throws Error as find_python() does if REPRISE_PYTHON is set but cannot be used.

@@ -1,4 +1,5 @@
-// Counter-based random numbers: a value depends only on its key, never on earlier draws.
+// Counter-based random numbers: each value depends only on its seed and indices, never on earlier
+// draws.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ constexpr uint64_t mix_bits(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// 64 random bits for element (a, b) of the stream `seed`.
+// Returns 64 random bits for element (a, b) of the stream `seed`.
 constexpr uint64_t random_bits(uint64_t seed, uint64_t a, uint64_t b) {
   return mix_bits(mix_bits(mix_bits(seed) ^ a) ^ b);
 }

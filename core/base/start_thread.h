@@ -9,8 +9,9 @@
 
 namespace reprise {
 
-// Returns a thread that runs `body`. Throws Error if the system refuses, because of its limits on
-// processes or memory. `purpose` completes "no thread ...": "to compute with".
+// Returns a thread that runs `body`. Throws Error if the system refuses because of its limits on
+// processes or memory. `purpose` completes "the system starts no thread ..." in that error: "to
+// compute with".
 template <typename Body>
 [[nodiscard]] std::thread start_thread(const char* purpose, Body&& body) {
   try {

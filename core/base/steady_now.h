@@ -1,4 +1,4 @@
-// The time of the steady clock as a number.
+// The time of the steady clock in nanoseconds.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 
 namespace reprise {
 
-// Nanoseconds since an arbitrary moment; only differences mean something.
+// Nanoseconds since an arbitrary moment; only differences are meaningful.
 inline int64_t steady_now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())

@@ -1,4 +1,4 @@
-// A temporary file, for another program to read.
+// A temporary file that this program writes for another program to read.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace reprise {
 
-// The folder for temporary files: TMPDIR if it is set, else /tmp. Throws Error naming it if it is
-// no folder.
+// Returns the folder for temporary files: TMPDIR if it is set, else /tmp. Throws Error naming the
+// path if it is no folder.
 std::filesystem::path temporary_folder();
 
 // A file in temporary_folder(), readable by this user alone, removed by the destructor. Neither

@@ -1,4 +1,4 @@
-// Makes temporary folders, which are removed after their last use.
+// Makes temporary folders that are removed after their last use.
 #pragma once
 
 #include <filesystem>

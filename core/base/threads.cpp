@@ -14,9 +14,9 @@ namespace {
 
 thread_local bool t_inside_parallel = false;
 
-// How long a waiting thread spins before it sleeps in a futex. Waking a sleeping thread costs 10 us
-// or more in a virtual machine, so waiters spin through the gaps between the calls of one model
-// step, but do not hold a core for longer.
+// How long a waiting thread polls before it sleeps in a futex. Waking a sleeping thread takes 10 us
+// or more in a virtual machine. So waiting threads poll through the gaps between the calls of one
+// model step, but occupy a core no longer than this.
 constexpr std::chrono::microseconds kSpinTime{100};
 
 void relax() {
@@ -27,10 +27,11 @@ void relax() {
 #endif
 }
 
-// Polls until is_over() or the time for it is up; returns is_over().
+// Polls until is_over() is true or kSpinTime has passed. Returns is_over().
 template <typename Predicate>
 bool spin_until(Predicate&& is_over) {
-  constexpr int kPollsPerClock = 32;  // reading the clock takes as long as a few polls
+  // Polls between readings of the clock, which take as long as a few polls.
+  constexpr int kPollsPerClock = 32;
   const auto begin = std::chrono::steady_clock::now();
   do {
     for (int poll = 0; poll < kPollsPerClock; ++poll) {
@@ -66,9 +67,9 @@ struct Call {
 };
 
 // The helper threads of one calling thread. A call ends when its items are done, even if some
-// helpers have not come: a helper that has lost its core to another program delays the call only if
-// it holds an item. (With a barrier, as in OpenMP, each of the hundreds of calls of a model step
-// would wait for such a helper.)
+// helpers have not begun. So a helper that has lost its core to another program delays the call
+// only if it works on an item. (With a barrier, as in OpenMP, each of the hundreds of calls of a
+// model step would wait for such a helper.)
 class Team {
  public:
   Team() = default;
@@ -84,7 +85,7 @@ class Team {
       helpers_.push_back(start_thread("to compute with", [this, worker] { serve(worker); }));
     }
     call_ = &call;
-    gate_.fetch_or(kOpen);  // helpers that missed the previous call may still be counted
+    gate_.fetch_or(kOpen);  // helpers that came too late for the previous call may still be counted
     announce();
     call.work(0);
     gate_.fetch_and(~kOpen);
@@ -125,9 +126,9 @@ class Team {
     sleepers_.fetch_sub(1);
   }
 
-  // Returns false if the call is over; `call_` may then be destroyed. A thread that is inside keeps
-  // it alive. Each helper changes the gate by one atomic addition and never retries, so if all come
-  // at once, entering takes time that grows with their number, not with its square.
+  // Returns false if the call is over; `call_` may then be destroyed. A thread that has entered
+  // keeps `call_` alive. Each helper changes the gate by one atomic addition and never retries. So
+  // if all helpers enter at once, this takes time proportional to their number, not to its square.
   bool enter() {
     if ((gate_.fetch_add(1) & kOpen) != 0) return true;
     leave();
@@ -140,14 +141,19 @@ class Team {
 
   std::vector<std::thread> helpers_;  // helper i is worker i + 1
   Call* call_ = nullptr;              // valid while the gate is open or a helper is inside
-  alignas(64) std::atomic<uint32_t> calls_{0};     // calls so far; helpers wait for it to grow
-  alignas(64) std::atomic<uint32_t> gate_{0};      // helpers inside + kOpen while items are left
-  alignas(64) std::atomic<uint32_t> sleepers_{0};  // helpers in or near the futex
-  std::atomic<bool> caller_sleeps_{false};         // the caller is in or near the futex
+  // Number of calls so far; helpers wait for it to grow.
+  alignas(64) std::atomic<uint32_t> calls_{0};
+  // Number of helpers inside, plus kOpen while items are left.
+  alignas(64) std::atomic<uint32_t> gate_{0};
+  // Number of helpers that sleep in the futex or are about to.
+  alignas(64) std::atomic<uint32_t> sleepers_{0};
+  // True if the caller sleeps in the futex or is about to.
+  std::atomic<bool> caller_sleeps_{false};
   std::atomic<bool> stops_{false};
 };
 
-// The team of the calling thread. Two engines in one process each have a thread and a team.
+// Returns the team of the calling thread. If one process has two engines on two threads, each
+// thread has its own team.
 Team& my_team() {
   thread_local Team team;
   return team;

@@ -10,17 +10,17 @@ namespace reprise {
 #ifdef __linux__
 namespace {
 
-constexpr uint64_t kShortest = 100'000;     // ns; the kernel rounds shorter requests up to it
+constexpr uint64_t kShortest = 100'000;     // ns; the kernel raises shorter requests to this
 constexpr uint32_t kOther = 0, kBatch = 3;  // scheduling policies that share a core fairly
 
-// The kernel's sched_attr; C libraries declare it in different headers.
+// The kernel's struct sched_attr, defined here because C libraries declare it in different headers.
 struct SchedulingAttributes {
   uint32_t size = sizeof(SchedulingAttributes);
   uint32_t policy = 0;
   uint64_t flags = 0;
   int32_t nice = 0;
   uint32_t priority = 0;
-  uint64_t runtime = 0;  // ns; under a fair policy, the slice asked for
+  uint64_t runtime = 0;  // ns; under a fair scheduling policy, the time slice that was asked for
   uint64_t deadline = 0, period = 0;
 };
 

@@ -1,7 +1,8 @@
-// Loads those shared libraries of this project that use libtorch. The program itself is not linked
-// to libtorch: it would load 450 MB at each start, and libtorch contains a oneDNN that exports the
-// same template instances as the program's oneDNN, so each could run the other's code. (Modules are
-// loaded with RTLD_DEEPBIND, so that libtorch finds its own oneDNN first.)
+// Loads the shared libraries (modules) of this project that use libtorch. The program itself is not
+// linked to libtorch, for two reasons. libtorch would load 450 MB at each start. It also contains a
+// oneDNN that exports the same template instances as the program's oneDNN, so each could run the
+// other's code. (Modules are loaded with RTLD_DEEPBIND, so that libtorch finds its own oneDNN
+// first.)
 #pragma once
 
 #include <filesystem>
@@ -9,23 +10,22 @@
 
 namespace reprise {
 
-// A symbol of a loaded module, or the reason why there is none, with the remedy.
+// A symbol of a loaded module. If it could not be loaded: the reason, with the remedy.
 struct TorchModule {
   void* symbol = nullptr;
   std::string absence;  // "" if there is a symbol
 };
 
-// File of the module that has PyTorch's attention. The name comes from its target in CMake.
+// File name of the module that has PyTorch's attention. It comes from the name of the CMake target.
 inline constexpr const char* kTorchAttentionModule = "libreprise_torch.so";
 
-// <prefix>/lib/reprise/FILE of the running program <prefix>/bin/NAME. It need not exist: packages
-// come without the modules.
+// Returns <prefix>/lib/reprise/FILE for the running program <prefix>/bin/NAME. The file need not
+// exist, since packages come without the modules.
 std::filesystem::path torch_module_path(const std::string& file);
 
 // Loads the module `file`, which stays loaded, and looks up `symbol`. `version`: libtorch's version
 // at build time, "" if the build had none. `what` completes the error "built without libtorch,
-// which ...", such as "the baselines of PyTorch need". A module that lacks the symbol fails a
-// CHECK.
+// which ...", such as "the baselines of PyTorch need". CHECKs that the module has the symbol.
 TorchModule load_torch_module(const std::string& version, const std::string& file,
                               const char* symbol, const std::string& what);
 

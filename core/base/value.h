@@ -1,5 +1,5 @@
 // A dynamically typed value, such as a setting of an experiment's point, an answer of a model or a
-// fact about a machine. Files hold it as JSON; core/base/json.h reads and writes it.
+// fact about a machine. Files store values as JSON, which core/base/json.h reads and writes.
 #pragma once
 
 #include <compare>
@@ -64,11 +64,11 @@ class Value {
   [[nodiscard]] bool is_list() const { return std::holds_alternative<Values>(value_); }
   [[nodiscard]] bool is_fields() const { return std::holds_alternative<Fields>(value_); }
 
-  // The value must be of the named type (CHECK).
+  // Access to a value of the function's type. CHECKs that the value has this type.
   [[nodiscard]] bool boolean() const;
   [[nodiscard]] int64_t integer() const;
   [[nodiscard]] double number() const;  // also converts an integer
-  // An integer of at least 0; nullopt for any other value.
+  // Returns the value if it is an integer of at least 0, else nullopt.
   [[nodiscard]] std::optional<uint64_t> whole() const;
   [[nodiscard]] const std::string& text() const;
   [[nodiscard]] const Values& list() const;
@@ -78,7 +78,7 @@ class Value {
 
   // Number of entries of a list or of fields; 0 for any other value.
   [[nodiscard]] size_t size() const;
-  // True if the value has a field of this name, even one that is null.
+  // True if the value has a field of this name, even if the field is null.
   [[nodiscard]] bool contains(const std::string& name) const;
 
   // Numbers are compared by value, whether integer or real: 4 == 4.0.
@@ -95,15 +95,15 @@ class Value {
   std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, Values, Fields> value_;
 };
 
-// The field of this name; null if there is none.
+// Returns the field of this name, or a null Value if there is none.
 [[nodiscard]] const Value& field_of(const Fields& fields, const std::string& name);
-// The field of this name; null if there is none, or if the value is not a Fields.
+// Returns the field of this name, or a null Value if there is none or if `value` is not a Fields.
 [[nodiscard]] const Value& field_of(const Value& value, const std::string& name);
-// The text of a field; `fallback` if the field is missing or not a text.
+// Returns the text of a field, or `fallback` if the field is missing or not a text.
 [[nodiscard]] std::string text_of(const Fields& fields, const std::string& name,
                                   const std::string& fallback = "");
 
-// Copies the fields of `more` into `fields`, replacing fields of the same names.
+// Copies the fields of `more` into `fields`; fields of the same names are replaced.
 void update(Fields& fields, const Fields& more);
 
 }  // namespace reprise

@@ -35,21 +35,21 @@ inline constexpr std::array kWeightFormats = {
 
 // "f32", "bf16", "f16", "int8", "int4", "nf4", "nf4-double".
 std::string_view name_of(WeightFormat format);
-// Accepts these names and those of parse_dtype(). Throws Error for another name and offers the
-// nearest.
+// Accepts the results of name_of() and the names that parse_dtype() accepts. Throws Error for
+// another name and offers the nearest one.
 WeightFormat parse_weight_format(std::string_view name);
 
-// The plain format for values of `dtype`.
+// Returns the plain format for values of `dtype`.
 WeightFormat format_of(DType dtype);
 // True for formats that store codes.
 constexpr bool is_quantized(WeightFormat format) { return format >= WeightFormat::kInt8; }
-// The dtype of the values from which a matrix of this format is filled: its own for plain formats,
-// f32 for codes.
+// Returns the dtype of the values from which a matrix of this format is filled: for a plain format
+// its own dtype, for codes f32.
 DType source_dtype(WeightFormat format);
-// Bits per value in a large matrix, including its share of the scales.
+// Bits per value in a large matrix, including the value's share of the scales' bits.
 double bits_per_weight(WeightFormat format);
 
-// The storage format of a matrix, and the dtype of the inputs that it is multiplied with.
+// The storage format of a matrix, and the dtype of the inputs by which it is multiplied.
 struct WeightType {
   WeightFormat format = WeightFormat::kF32;
   DType input = DType::kF32;
@@ -57,7 +57,7 @@ struct WeightType {
   WeightType() = default;
   WeightType(DType plain)  // NOLINT(google-explicit-constructor): values as they are
       : format(format_of(plain)), input(plain) {}
-  // The inputs have source_dtype(held).
+  // A matrix of format `held`, whose inputs have source_dtype(held).
   WeightType(WeightFormat held)  // NOLINT(google-explicit-constructor): a format is a type
       : format(held), input(source_dtype(held)) {}
   WeightType(WeightFormat held, DType inputs) : format(held), input(inputs) {}

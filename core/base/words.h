@@ -1,4 +1,4 @@
-// Little-endian numbers in binary files.
+// Reads and writes little-endian numbers in binary files.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@ void append_word(std::string& bytes, Word word) {
   bytes.append(reinterpret_cast<const char*>(&word), sizeof word);
 }
 
-// The word at `offset`. The caller has checked that all of its bytes lie within `bytes`.
+// Returns the word at `offset`. The caller must have checked that all of its bytes lie within
+// `bytes`.
 template <typename Word>
 Word word_at(std::span<const std::byte> bytes, size_t offset) {
   static_assert(std::is_trivially_copyable_v<Word>);

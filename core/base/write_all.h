@@ -5,8 +5,8 @@
 
 namespace reprise {
 
-// Repeats write() after partial writes and interrupts. Returns false, with errno set, if the system
-// refuses.
+// Calls write() again after partial writes and interrupts. Returns false, with errno set, if the
+// system refuses.
 bool write_all(int file, std::string_view bytes);
 
 }  // namespace reprise

@@ -157,7 +157,7 @@ StepReport Engine::step() {
   const int64_t begin_ns = steady_now_ns();
   s.computing_ns = s.swapping_ns = 0;
   report.start_ns = s.now();
-  s.cancel_asked();  // requests cancelled in a step that failed
+  s.cancel_asked();  // requests whose cancellation was asked for in a step that then failed
   s.expire(report.start_ns);
   s.admit(report);
   struct Stepping {

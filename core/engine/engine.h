@@ -1,5 +1,5 @@
-// Continuous batching over one decoder and one method: takes requests and returns their tokens with
-// times.
+// Continuous batching with one decoder and one reuse method: takes requests, and returns their
+// tokens with the time of each.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +25,24 @@ namespace reprise::engine {
 struct EngineOptions {
   reuse::EngineLimits limits;
   DType kv_dtype = DType::kF32;
-  int32_t step_tokens = 512;  // prefill budget: tokens per step, shared out by the scheduler
-  // Number of blocks in the pool. 0: as many as the method needs for the limits, so that no
-  // sequence is ever preempted.
+  // Prefill budget of a step in tokens; the scheduler divides it among the sequences.
+  int32_t step_tokens = 512;
+  // Number of blocks in the pool. 0: as many as the method needs for `limits`; then no sequence is
+  // ever preempted.
   int32_t num_blocks = 0;
   // Upper bound on the bytes of all blocks; 0: no bound. With a budget and num_blocks = 0 the pool
-  // has as many blocks as fit, even if the method needs fewer, since it may keep more.
+  // has as many blocks as fit into the budget, even if the method needs fewer, since it may keep
+  // states in the rest.
   int64_t kv_budget_bytes = 0;
-  // If the pool is smaller than the method's need: the share of its blocks that admissions leave
-  // free while sequences run, so that these can grow. A larger share means fewer preemptions.
+  // Share of the pool's blocks that an admission leaves free while sequences run, so that these can
+  // grow. Applies if the pool is smaller than the method's need. A larger share means fewer
+  // preemptions.
   double watermark_ratio = 0.01;
   std::shared_ptr<Scheduler> scheduler = {};  // empty: FirstComeScheduler
-  // Appended to every plan after the method's own items, in this order.
+  // Their segments and work items follow the method's own in every plan, in this order.
   std::vector<std::shared_ptr<reuse::PlanContributor>> contributors = {};
-  // Chooses what each layer computes in every step; empty: all layers compute. It cannot be changed
-  // later, so no step reads keys that an earlier step left out.
+  // Chooses what each layer computes in every step; empty: all layers compute. Fixed for the
+  // engine's life, so no step reads keys that an earlier step left out.
   std::shared_ptr<model::LayerPolicy> policy = {};
   // Changes each submitted request; empty: requests stay as they are.
   std::shared_ptr<RequestShaper> shaper = {};
@@ -53,81 +56,81 @@ struct StepReport {
   int32_t prefill_tokens = 0;  // rows of prompts, and rows recomputed after preemptions
   int32_t decode_tokens = 0;   // rows computed for generated tokens
   int32_t preempted = 0;       // sequences preempted in this step
-  // Tokens of preempted sequences that were copied back instead of computed.
+  // Tokens of preempted sequences whose states were copied back instead of computed again.
   int32_t restored_tokens = 0;
   int32_t batch = 0;    // sequences that hold cache in this step
   int32_t waiting = 0;  // requests left in the queue
   // Blocks in use at the end of the step, including those that the method keeps for later requests.
   int32_t used_blocks = 0;
   int64_t kv_bytes = 0;  // bytes of used_blocks, all layers
-  // Bytes in use before the sequences that end with this step return their blocks.
+  // Bytes in use at the end of the step, before the sequences that it finished return their blocks.
   int64_t peak_kv_bytes = 0;
   // Bytes of keys and values that the step's plan reads, all layers. A block counts once for each
   // work item that reads it.
   int64_t read_bytes = 0;
   // Token reads saved because one work item reads a token for several decoding sequences: the sum
-  // over items of tokens * (decoding sequences - 1).
+  // over work items of tokens * (decoding sequences - 1).
   int64_t shared_tokens = 0;
-  // Repeated token reads: tokens that several work items read for decoding sequences, without the
-  // first read of each.
+  // Repeated token reads: how often a work item for decoding sequences reads a token that an
+  // earlier one of these work items has read.
   int64_t repeated_tokens = 0;
   // Real time that the step spends on scheduling (queue, admission, composition, plan, events) and
-  // on swapping (copying states of preempted sequences), whatever clock the engine uses. Neither
-  // includes computing the model or observing logits.
+  // on swapping (copying states of preempted sequences). Measured by the steady clock, whatever
+  // clock the engine uses. Neither includes computing the model or observing logits.
   int64_t scheduling_ns = 0, swapping_ns = 0;
   std::vector<TokenEvent> events;
 };
 
-// Receives the rows of logits that Request::logits asks for: each row once, those of one request in
-// token order.
+// Receives the rows of logits that Request::logits asks for. Each row comes once; the rows of one
+// request come in token order.
 using LogitsObserver = std::function<void(const LogitsRow&)>;
 
 class Engine {
  public:
   // `decoder` must outlive the engine. Throws Error, with the bytes needed, if the cache does not
-  // fit into memory or the longest sequence of the limits does not fit into the budget. Also throws
-  // Error if the context is batch-invariant but the cache, the policy or a contributor does not
-  // support that.
+  // fit into memory, or if the longest sequence of the limits does not fit into the budget. Also
+  // throws Error if the context is batch-invariant and the cache, the policy or a contributor does
+  // not support that.
   Engine(const Context& context, model::Decoder& decoder,
          std::unique_ptr<reuse::SequenceCache> cache, const EngineOptions& options);
-  // An engine that computes steps with `executor` instead of a decoder. Ignores
-  // EngineOptions::policy. Throws Error as the constructor above.
+  // An engine whose steps `executor` computes instead of a decoder. Ignores EngineOptions::policy.
+  // Throws Error as the constructor above does.
   Engine(const Context& context, std::unique_ptr<StepExecutor> executor,
          std::unique_ptr<reuse::SequenceCache> cache, const EngineOptions& options);
   ~Engine();
 
-  // Queues a request. A request that can never run (empty or too long prompt, an id outside the
-  // vocabulary, ...) is refused by an event of the next step. Throws Error, and does not take the
-  // request, if its id is in use or negative, or if RequestShaper::shape() throws.
+  // Queues a request. If the request can never run (empty or too long prompt, an id outside the
+  // vocabulary, ...), an event of the next step refuses it. Throws Error and does not queue the
+  // request if its id is in use or negative, or if RequestShaper::shape() throws.
   void submit(Request request);
-  // Ends a request wherever it is and returns its cache; the next step reports the end. If an
-  // observer calls it, the request ends at the end of the step. Returns false if there is no such
-  // request.
+  // Ends a waiting or running request and returns its cache; the next step reports the end. If an
+  // observer calls this during a step, the request ends when that step ends. Returns false if there
+  // is no such request.
   bool cancel(RequestId id);
 
   // Announces a prefix with which many requests will start. A method that keeps prefixes
-  // (RelayAttention) computes it in the next steps; other methods, and engines whose shaper imports
-  // prefixes, only record the name. Throws Error for a name in use and for tokens that submit()
-  // would refuse. A prefix that does not fit is refused by an event with a negative request id, and
-  // its names are free again.
+  // (RelayAttention) computes the prefix in the next steps. Other methods, and engines whose shaper
+  // imports prefixes, only record the name. Throws Error for a name in use and for tokens that
+  // submit() would refuse. If the prefix does not fit, an event with a negative request id refuses
+  // it and its names are free again.
   void declare_prefix(const std::string& name, std::vector<int32_t> tokens);
   // Forgets a prefix, ready or not. Running requests that share it keep it until the last of them
   // ends. Throws Error for an unknown name.
   void drop_prefix(const std::string& name);
   [[nodiscard]] std::vector<PrefixInfo> prefixes() const;  // sorted by name
 
-  // Shows logits to `observer` from now on, after all tokens of a step are drawn and before any
-  // sequence advances. If the observer throws, the step changes nothing and a later step shows the
+  // Passes logits to `observer` from now on, after all tokens of a step are drawn and before any
+  // sequence advances. If the observer throws, the step changes nothing and a later step passes the
   // rows again. An empty function, the default, costs nothing.
   void observe_logits(LogitsObserver observer);
-  // Admits requests and runs one step. If blocks are missing, sequences are preempted and later
-  // continue with the same tokens (possibly with other tokens if the model's rotary angles depend
-  // on the length that is computed at once). Throws Error for NaN logits and for the decoder's
-  // errors; the engine is then as before the step and may go on.
+  // Admits requests and runs one step. If blocks are missing, sequences are preempted. They
+  // continue later with the same tokens, except that tokens may differ if the model's rotary angles
+  // depend on the length that is computed at once. Throws Error for NaN logits and for the
+  // decoder's errors; the engine is then as before the step and may go on.
   StepReport step();
-  // True while requests wait or run, or an end has not been reported.
+  // True while requests wait or run, or while the end of a request has not been reported.
   [[nodiscard]] bool has_work() const;
-  // Runs until no request is left; returns every event in order.
+  // Runs steps until no request is left. Returns all events in order.
   std::vector<TokenEvent> run();
 
   [[nodiscard]] const kv::BlockPool& pool() const;

@@ -17,8 +17,8 @@ struct Engine::State {
   Context context;
   std::unique_ptr<StepExecutor> executor;
   std::unique_ptr<reuse::SequenceCache> cache;
-  reuse::PrefixKeeper* prefix_keeper;  // the cache, or null
-  reuse::Relocatable* relocatable;     // the cache, or null
+  reuse::PrefixKeeper* prefix_keeper;  // the prefix keeper of `cache`, or null
+  reuse::Relocatable* relocatable;     // the relocatable interface of `cache`, or null
   EngineOptions options;
   reuse::PoolNeed need;
   int32_t spare_blocks = 0;  // blocks that an admission leaves free while sequences run
@@ -29,9 +29,9 @@ struct Engine::State {
   SwapSpace swap;
   LogitsObserver observer;
   std::vector<TokenEvent> untold;    // end events that the next step will report
-  std::vector<RequestId> to_cancel;  // cancelled during the current step
+  std::vector<RequestId> to_cancel;  // requests cancelled during the current step
   bool is_stepping = false;
-  int64_t computing_ns = 0, swapping_ns = 0;  // real time in the current step
+  int64_t computing_ns = 0, swapping_ns = 0;  // real time spent in the current step
 
   // Buffers of the current step, kept so that they are not allocated again.
   std::vector<RunningSequence> views;  // [running]
@@ -57,9 +57,9 @@ struct Engine::State {
   // `refusal` means that there is no room now.
   reuse::Admission ask_for_cache(const Sequence& head, std::string& refusal);
   void join(Sequence& sequence, const reuse::Admission& admission, StepReport& report);
-  // Returns the number of leading tokens that would be reused if the sequence were admitted now.
+  // Returns how many leading tokens would be reused if `sequence` were admitted now.
   [[nodiscard]] int32_t expected_tokens(const Sequence& sequence) const;
-  // Ends a request outside a step: returns its cache and leaves its event for the next report.
+  // Ends a request between steps: returns its cache, and keeps its end event for the next report.
   void end(Sequence& sequence, FinishReason finish, std::string reason, int64_t now_ns);
   // Tells the shaper, if there is one, that a request has ended. Prefixes are never shaped.
   void tell_shaper(RequestId id) const;
@@ -71,14 +71,15 @@ struct Engine::State {
   void make_room(StepReport& report);
   void preempt(Sequence& sequence);
   void swap_out(const Sequence& sequence);
-  // Copies back the kept states that the method does not have, then drops them. The sequence has
-  // just been admitted.
+  // Copies kept states back for the tokens that the method has not cached, then drops the kept
+  // states. `sequence` has just been admitted.
   void swap_in(Sequence& sequence, StepReport& report);
   void list_rows();
   [[nodiscard]] bool shows_all(const Sequence& sequence) const {
     return observer && sequence.request.logits == LogitsMode::kAll;
   }
-  // Upper bound on the leading tokens that may be reused; the rest must show their logits.
+  // Upper bound on the leading tokens that may be reused. Later tokens are computed, since the
+  // observer must see their logits.
   [[nodiscard]] int32_t most_reused(const Sequence& sequence) const {
     return shows_all(sequence) ? sequence.shown : std::numeric_limits<int32_t>::max();
   }
@@ -91,8 +92,9 @@ struct Engine::State {
   [[nodiscard]] std::vector<bool> decoding_parts() const;  // [batch]
   void show() const;
   void advance(StepReport& report);
-  // Records `rows` computed rows of a sequence. If none is pending afterwards, ends the sequence or
-  // appends `token`. `token` is -1 if none was drawn: rows are pending or max_new_tokens is 0.
+  // Records `rows` computed rows of a sequence. If no row is pending afterwards, ends the sequence
+  // or appends `token`. `token` is -1 if none was drawn, because rows are pending or max_new_tokens
+  // is 0.
   void advance(Sequence& sequence, int32_t rows, int32_t token, StepReport& report);
   void forget_finished();
 

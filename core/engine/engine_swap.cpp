@@ -29,7 +29,8 @@ void Engine::State::preempt(Sequence& sequence) {
   sequences.preempt(sequence);
 }
 
-// Copies only the states that the cache would lose; those that other requests keep there stay.
+// Copies only the states that the cache would lose. States that other requests keep in the cache
+// stay there.
 void Engine::State::swap_out(const Sequence& sequence) {
   const RequestId id = sequence.request.id;
   if (!swap.keeps_any() || relocatable == nullptr) return;

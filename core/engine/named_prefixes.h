@@ -15,19 +15,19 @@ namespace reprise::engine {
 struct PrefixInfo {
   std::string name;
   int64_t tokens = 0;
-  // Bytes of cache kept for the prefix. 0: it has not been computed, or the method keeps none.
+  // Bytes of cache kept for the prefix. 0 if it has not been computed, or if the method keeps none.
   int64_t bytes = 0;
   int32_t users = 0;      // running sequences that share the kept prefix
-  bool is_ready = false;  // nothing is left to compute
+  bool is_ready = false;  // true if no token of the prefix is left to compute
 };
 
-// Names with equal tokens share one prefix.
+// Maps names to prefixes. Names with equal tokens share one prefix.
 class NamedPrefixes {
  public:
   struct Prefix {
     std::vector<int32_t> tokens;
     int32_t names = 0;
-    bool is_kept = false;  // kept by the method under the prefix's id
+    bool is_kept = false;  // true if the method keeps it under the prefix's id
     bool is_ready = false;
   };
 

@@ -1,4 +1,4 @@
-// Moves a context to the device on which data lies.
+// Moves a context to the device of a runtime.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace reprise::engine {
 
-// Returns `context` on the runtime's device, or unchanged if `runtime` is null.
+// Returns `context` with `runtime` and its device. Returns it unchanged if `runtime` is null.
 inline Context on_device(Context context, std::shared_ptr<DeviceRuntime> runtime) {
   if (runtime == nullptr) return context;
   context.device = runtime->device();

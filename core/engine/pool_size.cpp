@@ -8,7 +8,8 @@
 namespace reprise::engine {
 namespace {
 
-// Returns how many blocks the budget holds. Throws Error if one sequence does not fit.
+// Returns how many blocks fit into the budget. Throws Error if one sequence of the limits does not
+// fit.
 int32_t blocks_in_budget(const reuse::SequenceCache& cache, const kv::BlockPoolOptions& pool,
                          const EngineOptions& options) {
   const int64_t block_bytes = kv::block_bytes(pool);

@@ -8,10 +8,11 @@
 
 namespace reprise::engine {
 
-// `need` is the method's need for options.limits. The pool has options.num_blocks blocks if that is
-// set, else as many as fit into options.kv_budget_bytes, else need.num_blocks; a budget also limits
-// num_blocks. Throws Error, with the bytes needed, if the longest sequence of the limits does not
-// fit into the budget together with the declared prefixes.
+// `need` is the method's need for options.limits. The pool has options.num_blocks blocks, but no
+// more than fit into a budget. If num_blocks is 0, it has as many as fit into
+// options.kv_budget_bytes, or without a budget need.num_blocks. Throws Error, with the bytes
+// needed, if the longest sequence of the limits and the declared prefixes do not fit into the
+// budget together.
 [[nodiscard]] kv::BlockPoolOptions pool_options(const reuse::SequenceCache& cache,
                                                 const reuse::PoolNeed& need,
                                                 const StepExecutor& executor,

@@ -11,7 +11,7 @@ namespace reprise::engine {
 
 std::vector<uint64_t> prefix_keys(std::span<const int32_t> tokens,
                                   std::span<const int32_t> positions) {
-  constexpr size_t kUnit = 16;  // tokens; a block or chunk that methods share has 8 or more
+  constexpr size_t kUnit = 16;  // tokens; methods share blocks or chunks of 8 or more tokens
   std::vector<uint64_t> keys;
   uint64_t hash = 0;
   size_t done = 0;

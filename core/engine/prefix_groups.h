@@ -1,5 +1,5 @@
-// Finds waiting requests that share a prefix with running sequences, for scheduling policies that
-// run requests with equal prefixes together.
+// Finds waiting requests that share a prefix with running sequences. Used by scheduling policies
+// that run requests with equal prefixes together.
 #pragma once
 
 #include <compare>
@@ -27,14 +27,15 @@ struct Age {
   friend bool operator==(const Age&, const Age&) = default;
 };
 
-// Hashes of the leading 16, 32, 48, 64, 96, 128, 192, 256, ... tokens. Two sequences whose first k
-// hashes are equal have the same tokens at the same positions up to that length. The hashes end
-// before the first reuse::kPrivateToken, which equals no token. `positions` is [tokens].
+// Hashes of the leading 16, 32, 48, 64, 96, 128, 192, 256, ... tokens with their positions. If the
+// first k hashes of two sequences are equal, their tokens and positions are equal up to the k-th of
+// these lengths. The hashes end before the first reuse::kPrivateToken, which equals no token.
+// `positions` is [tokens].
 [[nodiscard]] std::vector<uint64_t> prefix_keys(std::span<const int32_t> tokens,
                                                 std::span<const int32_t> positions);
 
-// An index of sequences by their prefix_keys(). Each call costs O(keys * log waiting); the number
-// of keys grows with the logarithm of the prompt's length.
+// An index of sequences by their prefix_keys(). Each call costs O(keys * log waiting), where keys
+// is the number of a sequence's keys. It grows with the logarithm of the prompt's length.
 class PrefixGroups {
  public:
   using Keys = std::span<const uint64_t>;
@@ -43,16 +44,17 @@ class PrefixGroups {
   void remove_waiting(Keys keys, const Age& age);
   void add_running(Keys keys);
   void remove_running(Keys keys);
-  // Returns the oldest waiting sequence among those that share the longest prefix with a running
-  // one; of several such prefixes, the one whose group began first. Null if no prefix is shared.
+  // Among the waiting sequences that share a prefix with a running one, finds those with the
+  // longest shared prefix and returns the oldest of them. If several prefixes have this length,
+  // takes the one whose group began first. Returns null if no prefix is shared.
   [[nodiscard]] Sequence* next() const;
   [[nodiscard]] bool empty() const { return groups_.empty(); }
 
  private:
   // The sequences that share one key, that is, the same leading tokens.
   struct Group {
-    int32_t depth = 0;   // number of keys up to this one
-    int64_t number = 0;  // in the order in which groups began
+    int32_t depth = 0;   // index of this key in prefix_keys()
+    int64_t number = 0;  // counts groups in the order in which they began
     int32_t running = 0;
     std::map<Age, Sequence*> waiting;
   };
@@ -66,7 +68,8 @@ class PrefixGroups {
   void change(Keys keys, Change&& change);
 
   std::unordered_map<uint64_t, Group> groups_;
-  std::set<const Group*, DeepestFirst> shared_;  // groups with waiting and running sequences
+  // Groups that have both waiting and running sequences.
+  std::set<const Group*, DeepestFirst> shared_;
   int64_t begun_ = 0;
 };
 

@@ -23,21 +23,21 @@ struct SamplingOptions {
   double top_p = 1.0;        // keep the smallest set of tokens whose probability reaches top_p
   int32_t top_k = 0;         // 0: no limit
   uint64_t seed = 0;         // token n of request r draws from the stream (seed, r, n)
-  // Replaces r in the stream above, for callers whose request ids differ from run to run. Negative:
-  // the request's id is used.
+  // Replaces the r of `seed`'s stream, for callers whose request ids differ from run to run.
+  // Negative: the request's id is used.
   int64_t stream = -1;
-  double min_p = 0.0;  // drop tokens less probable than this share of the most probable one
+  double min_p = 0.0;  // drop tokens whose probability is below min_p * the largest probability
   std::shared_ptr<const TokenRules> rules = {};  // null: logits stay as the model gave them
 
   // True if tokens must be drawn on the host: a device's kernel applies neither rules nor min_p.
   [[nodiscard]] bool needs_host() const { return rules != nullptr || min_p > 0.0; }
 };
 
-// The rows whose logits the engine's observer sees.
+// The rows whose logits the engine passes to its observer.
 enum class LogitsMode : uint8_t {
   kNone,
   kDrawn,  // rows from which a token is drawn
-  // Rows of all tokens. The whole prompt is computed, none of it reused. For scoring.
+  // Rows of all tokens, for scoring. The whole prompt is computed and none of it reused.
   kAll
 };
 
@@ -45,88 +45,92 @@ enum class LogitsMode : uint8_t {
 class PromptMarkup {
  public:
   virtual ~PromptMarkup() = default;
-  // Tokens of the prompt that are computed and kept in the cache, because nothing imports them.
+  // Number of prompt tokens that are computed and kept in the cache, because nothing imports them.
   [[nodiscard]] virtual int64_t computed_tokens() const = 0;
 };
 
 struct Request {
   RequestId id = 0;             // at least 0
   std::vector<int32_t> prompt;  // at least one token
-  // [prompt] explicit positions in any order, or empty for 0, 1, 2, ... Generated tokens continue
-  // at the largest position + 1.
+  // [prompt] explicit positions in any order, or empty for 0, 1, 2, ... The first generated token
+  // gets the largest position + 1.
   std::vector<int32_t> positions;
   int32_t max_new_tokens = 16;  // 0: only the prompt is computed
   SamplingOptions sampling;
-  // Generation ends after one of these tokens, which is reported.
+  // Generation ends after any of these tokens. The token itself is reported.
   std::vector<int32_t> stop_ids;
   LogitsMode logits = LogitsMode::kNone;
-  // Number of leading prompt tokens whose states depend only on the tokens before them. Later
-  // tokens also depend on something else, such as imported modules, so other requests must not
-  // reuse them.
+  // Number of leading prompt tokens whose states depend on the preceding tokens alone. The states
+  // of later tokens also depend on something else, such as imported modules, so other requests must
+  // not reuse them.
   int32_t shareable_tokens = std::numeric_limits<int32_t>::max();
-  // Null for a prompt of plain tokens. Until a RequestShaper has seen the request, `prompt` and
-  // `positions` hold all tokens that the markup stands for, the imported ones too.
+  // Null for a prompt of plain tokens. Before a RequestShaper has seen the request, `prompt` and
+  // `positions` hold all tokens that the markup stands for, including imported ones.
   std::shared_ptr<const PromptMarkup> markup = {};
-  // Number of tokens that a RequestShaper took out of `prompt`, because their states are imported.
+  // Number of tokens that a RequestShaper removed from `prompt` because their states are imported.
   int32_t imported_tokens = 0;
 
-  // Nanoseconds of the engine's clock.
-  int64_t arrival_ns = kNotYet;  // intended arrival; kNotYet: the time of submission
-  int64_t deadline_ns = kNever;  // a request still waiting at this time is given up
-  int32_t priority = 0;          // larger runs sooner
+  // Intended arrival, ns of the engine's clock; kNotYet: the time of submission.
+  int64_t arrival_ns = kNotYet;
+  // A request that still waits at this time (ns, same clock) is given up.
+  int64_t deadline_ns = kNever;
+  int32_t priority = 0;  // a larger priority runs sooner
 };
 
-// The largest position of the prompt, plus 1. The prompt must not be empty.
+// Returns the largest position of the prompt + 1. The prompt must not be empty.
 [[nodiscard]] int64_t prompt_end(const Request& request);
 
 enum class FinishReason : uint8_t {
   kNone,
   kLength,     // max_new_tokens were generated
   kStop,       // one of stop_ids was generated
-  kRefused,    // it cannot be served; TokenEvent::reason says why
+  kRefused,    // the request cannot be served; TokenEvent::reason says why
   kCancelled,  // Engine::cancel() was called
-  kDeadline    // it still waited at its deadline
+  kDeadline    // the request still waited at its deadline
 };
 [[nodiscard]] std::string name_of(FinishReason reason);
 
 // When each stage of a request happened, in nanoseconds of the engine's clock; kNotYet for a stage
-// not reached. Latency counts from `intended`, so that a stalled engine cannot hide its queue.
+// not reached. Latency counts from `intended`, so it includes the time that a request waited
+// because the engine stalled.
 struct RequestTimes {
   int64_t intended = kNotYet;  // Request::arrival_ns
   int64_t submitted = kNotYet;
   int64_t admitted = kNotYet;     // first admission
-  int64_t first_token = kNotYet;  // end of the step that drew it
+  int64_t first_token = kNotYet;  // end of the step that drew the first token
   int64_t done = kNotYet;
 };
 
-// A token of a request, the request's end, or both. Every submitted request ends with one event.
+// A token of a request, the request's end, or both. The last event of every submitted request
+// reports its end.
 struct TokenEvent {
   RequestId request = 0;
   int32_t token = -1;  // -1: none
-  // The token's number, 0 for the first generated one. Without a token: how many were generated.
+  // Number of `token`: 0 for the first generated one. If `token` is -1: how many were generated.
   int32_t index = 0;
-  int64_t time_ns = 0;  // end of the step that made it, by the engine's clock
+  int64_t time_ns = 0;  // end of the step that made the event, by the engine's clock
   FinishReason finish = FinishReason::kNone;
-  // Complete in a request's last event.
+  // Complete in the request's last event.
   RequestTimes times = {};
   // Prompt tokens that already had states when the request was first admitted: leading tokens in
-  // the method's cache, and imported tokens.
+  // the method's cache plus imported tokens.
   int32_t cached_tokens = 0;
-  int32_t preemptions = 0;  // how often it was preempted
+  int32_t preemptions = 0;  // how often the request was preempted
   std::string reason = {};  // set for kRefused
 
   [[nodiscard]] bool has_token() const { return token >= 0; }
 };
 
-// Throws Error with the reason of the first refused request. For callers that need all requests
-// served.
+// Throws Error with the reason of the first refused request, if there is one. For callers that need
+// all requests served.
 void require_served(std::span<const TokenEvent> events);
 
-// One row of logits as the observer sees it.
+// One row of logits, as the observer gets it.
 struct LogitsRow {
   RequestId request = 0;
-  int32_t token = 0;              // index of the row's token in prompt + generated tokens
-  int32_t index = -1;             // number of the token drawn from this row; -1: none
+  int32_t token = 0;  // index of the row's token in prompt + generated tokens
+  // Number of the generated token that is drawn from this row; -1: none.
+  int32_t index = -1;
   std::span<const float> logits;  // [vocab] f32; owned by the engine, valid during the call
 };
 

@@ -51,7 +51,7 @@ void check_tokens(const std::string& subject, const Request& request,
   if (!request.positions.empty() && request.positions.size() != request.prompt.size())
     raise("{} has {} tokens and {} positions: give one for each token, or none", subject,
           request.prompt.size(), request.positions.size());
-  // From 2^24 on, f32 no longer holds every integer (ALiBi distances).
+  // From 2^24 on, f32 does not represent every integer, which ALiBi distances need.
   constexpr int32_t kLastPosition = (1 << 24) - 1;
   for (int32_t position : request.positions)
     if (position < 0 || position > kLastPosition - request.max_new_tokens)

@@ -10,7 +10,7 @@
 namespace reprise::engine {
 
 // Returns the reason why the request cannot be served, with the value found and the values
-// accepted; "" if it can be. The reason begins with `subject`, such as "request 7".
+// accepted; "" if it can be served. The reason begins with `subject`, such as "request 7".
 // `is_of_prefill_alone` comes from model::LayerPolicy.
 [[nodiscard]] std::string refusal_of(const std::string& subject, const Request& request,
                                      const model::ModelConfig& config, int32_t max_sequence_tokens,

@@ -5,20 +5,19 @@
 
 namespace reprise::engine {
 
-// Removes tokens from a request's prompt because it imports their KV states, pads the prompt, or
-// leaves it unchanged. Called from the thread that submits requests and runs steps, never during a
-// step.
+// Removes tokens from a request's prompt whose KV states it imports, pads the prompt, or leaves it
+// unchanged. Called from the thread that submits requests and runs steps, never during a step.
 class RequestShaper {
  public:
   virtual ~RequestShaper() = default;
   // Called by Engine::submit() before the request is checked. Throws Error if the request cannot be
   // served; the shaper then keeps nothing for it.
   virtual void shape(Request& request) = 0;
-  // Called once for each request for which shape() returned, when the request has ended or was
-  // refused. Its id may then be used again.
+  // Called once for each request that shape() accepted, when that request has ended or was refused.
+  // Its id may then be used again.
   virtual void done(RequestId /*id*/) {}
-  // True if the states of declared prefixes are imported, so that a request which begins with a
-  // declared prefix computes at most the prefix's last token.
+  // True if the states of declared prefixes are imported. A request that begins with a declared
+  // prefix then computes at most the prefix's last token.
   [[nodiscard]] virtual bool imports_prefixes() const { return false; }
 };
 

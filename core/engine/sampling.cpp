@@ -20,8 +20,8 @@ int32_t greedy(std::span<const float> logits, RequestId request) {
   return static_cast<int32_t>(best);
 }
 
-// Tokens by descending probability, lowest id first among equals. Sorted only as far as needed: a
-// draw seldom looks beyond the first hundred.
+// Tokens by descending probability; equal ones by ascending id. Sorted only as far as needed, since
+// a draw seldom looks beyond the first hundred.
 class Candidates {
  public:
   Candidates(std::span<const float> logits, double temperature, double top)
@@ -35,13 +35,14 @@ class Candidates {
     tokens_.resize(count);
   }
 
-  // Keeps the tokens whose probability is at least `share` of the most probable one's.
+  // Keeps the tokens whose probability is at least `share` times that of the most probable one.
   void keep_near_the_top(double share) {
     if (share > 0.0) drop_improbable(share);
   }
 
-  // Returns the token on which `unit` in [0, 1) falls within the smallest set that reaches top_p.
-  // The total is summed in unsorted order; its last bit may differ from a sorted sum.
+  // Returns the token in whose interval `unit` in [0, 1) falls, where the tokens of the smallest
+  // set that reaches top_p divide [0, 1) by their probabilities. The total is summed in unsorted
+  // order, so its last bit may differ from a sorted sum.
   int32_t draw(double top_p, double unit) {
     double total = 0.0;
     for (const Token& token : tokens_) total += weight(token);
@@ -49,8 +50,8 @@ class Candidates {
     double kept = total;
     size_t count = tokens_.size();
     if (top_p < 1.0) {
-      // These tokens weigh less than half of what top_p leaves out, so the rest still reaches
-      // top_p.
+      // These tokens together weigh less than half of what top_p leaves out, so the remaining ones
+      // still reach top_p.
       drop_improbable(0.5 * (1.0 - top_p) * total / static_cast<double>(tokens_.size()));
       kept = 0.0;
       count = 0;
@@ -84,7 +85,7 @@ class Candidates {
     return tokens_.begin() + static_cast<std::ptrdiff_t>(i);
   }
 
-  // Removes tokens whose weight is below `least`; the most probable one's is 1.
+  // Removes tokens whose weight is below `least`. The weight of the most probable token is 1.
   void drop_improbable(double least) {
     std::erase_if(tokens_, [&](const Token& token) { return weight(token) < least; });
   }
@@ -102,7 +103,7 @@ class Candidates {
 
   double temperature_, top_;
   std::vector<Token> tokens_;
-  size_t sorted_ = 0;  // leading tokens in their final order
+  size_t sorted_ = 0;  // number of leading tokens that are in their final order
 };
 
 }  // namespace

@@ -21,15 +21,16 @@ class BadLogits : public Error {
   RequestId request_;
 };
 
-// Chooses a token from logits [vocab]. Greedy (temperature 0 or top_k 1) takes the largest logit,
-// and the lowest id among equals. Otherwise p = softmax(logits / temperature); min_p, then top_k,
-// then top_p (a share of what remains) each drop tokens, and one of the rest is drawn by p. The
-// draw depends only on (seed, stream or request id, index), not on the rest of the batch. Does not
-// apply options.rules, see sample_rows(). Throws BadLogits if a logit is NaN.
+// Chooses a token from logits [vocab]. Greedy (temperature 0 or top_k 1) takes the largest logit;
+// of equal ones, the one with the lowest id. Otherwise p = softmax(logits / temperature). Then
+// min_p, top_k and top_p (a share of the remaining probability) drop tokens in this order, and one
+// of the rest is drawn by p. The draw depends only on (seed, stream or request id, index), not on
+// the rest of the batch. Does not apply options.rules, see sample_rows(). Throws BadLogits if a
+// logit is NaN.
 int32_t sample(std::span<const float> logits, const SamplingOptions& options, RequestId request,
                int32_t index);
 
-// Returns the uniform number in [0, 1) from which this token is drawn.
+// Returns the uniform number in [0, 1) that draws token `index` of the request.
 double draw_unit(const SamplingOptions& options, RequestId request, int32_t index);
 
 // One row of sample_rows(), with the arguments of sample().
@@ -38,16 +39,16 @@ struct SampleRow {
   const SamplingOptions* options = nullptr;
   RequestId request = 0;
   int32_t index = 0;  // see sample()
-  // Input of the options' rules: the prompt's tokens, and the tokens generated so far.
+  // Input of SamplingOptions::rules: the prompt's tokens, and the tokens generated so far.
   std::span<const int32_t> prompt = {}, generated = {};
 };
 
-// tokens[i] = sample() of rows[i] after the options' rules, with the rows in parallel. The rules
-// change a copy of the logits.
+// For each i, sets tokens[i] to sample() of rows[i] after applying options.rules to a copy of the
+// logits. Rows run in parallel.
 void sample_rows(std::span<const SampleRow> rows, std::span<int32_t> tokens,
                  const Context& context);
 
-// Throws Error naming the option whose value is out of range.
+// Throws Error naming the option if a value is out of range.
 void validate(const SamplingOptions& options);
 
 }  // namespace reprise::engine

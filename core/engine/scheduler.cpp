@@ -80,7 +80,7 @@ constexpr std::array kKnown = {
             return std::make_shared<PrefixAffineScheduler>(most_wait_ns);
           }}};
 
-// Bounds the wait to a century, which fits into 64 bits of nanoseconds.
+// Limits the wait to a century, so that its nanoseconds fit into 64 bits.
 int64_t ns_of(double most_wait_s) {
   constexpr double kCenturySeconds = 3.2e9;
   if (!(most_wait_s >= 0))

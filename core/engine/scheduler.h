@@ -1,4 +1,4 @@
-// Scheduling policies: they decide which requests join and what each step computes.
+// Scheduling policies: they decide which requests join the batch and what each step computes.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,21 @@ struct WaitingRequest {
   int64_t submission = 0;  // 0, 1, 2, ... in the order of submit()
   int32_t priority = 0;
   int32_t tokens = 0;
-  // Tokens found in the cache when the request was queued. Only set if QueueRules::counts_cached.
+  // Tokens found in the cache when the request was queued. Only set if QueueRules::counts_cached is
+  // true.
   int32_t cached_tokens = 0;
 };
 
 // Extra rules of a policy's queue. They apply among the waiting requests of the highest priority.
 struct QueueRules {
-  // A request that has waited this long since its arrival comes first; among several, the oldest.
+  // A request that has waited this long since its arrival comes first. If several have, the oldest
+  // comes first.
   int64_t most_wait_ns = kNever;
-  // Otherwise comes the oldest request that shares the longest prefix with a running sequence, or
-  // with the sequence that joined last. Prefixes are compared at 16, 32, 48, 64, 96, 128, ...
-  // tokens.
+  // If no request has waited that long: the oldest request that shares the longest prefix with a
+  // running sequence, or with the sequence that joined last, comes first. Prefixes are compared at
+  // 16, 32, 48, 64, 96, 128, ... tokens.
   bool follows_prefixes = false;
-  // Fills in WaitingRequest::cached_tokens, which costs a search of the cache per request.
+  // Fills in WaitingRequest::cached_tokens. This costs one search of the cache per request.
   bool counts_cached = false;
 };
 
@@ -42,9 +44,9 @@ struct RunningSequence {
   int32_t priority = 0;
   int32_t prompt_tokens = 0;
   int32_t computed = 0;      // leading tokens in the cache
-  int32_t pending = 0;       // tokens to compute before the next can be drawn; >= 1
-  bool is_decoding = false;  // has generated a token since its admission
-  // Blocks that hold its tokens, shared ones included. Only set for victim().
+  int32_t pending = 0;       // tokens to compute before the next token can be drawn; >= 1
+  bool is_decoding = false;  // true if it has generated a token since its admission
+  // Blocks that hold its tokens, shared ones included. Only set in calls of victim().
   int32_t blocks = 0;
 };
 
@@ -64,37 +66,37 @@ class Scheduler {
                                           const WaitingRequest& b) const = 0;
   // Asked once, before the first request.
   [[nodiscard]] virtual QueueRules rules() const { return {}; }
-  // True if the head of the queue joins now, provided that the method has room for it. Must be true
-  // if nothing runs.
+  // True if `head`, the head of the queue, joins now, provided that the method has room for it.
+  // Must be true if no sequence runs.
   [[nodiscard]] virtual bool admits(const WaitingRequest& head, const StepView& view) = 0;
-  // Sets the rows of this step for each running sequence, at most its pending tokens. At least one
-  // sequence must get rows.
+  // Sets rows[i], the rows that this step computes for view.running[i], to at most its pending
+  // tokens. At least one sequence must get rows.
   virtual void share(const StepView& view, std::span<int32_t> rows) = 0;
-  // Returns the index of the sequence to preempt in view.running, which has at least two. So that
-  // the engine makes progress, one particular sequence must not be chosen until it ends.
+  // Returns the index in view.running of the sequence to preempt. At least two sequences run. So
+  // that the engine makes progress, the policy must spare one particular sequence until it ends.
   [[nodiscard]] virtual size_t victim(const StepView& view) = 0;
 };
 
-// Highest priority first; among equals first come, first served. The victim is the latest sequence
-// of the lowest priority.
+// Highest priority first; at equal priority first come, first served. The victim is the latest
+// sequence of the lowest priority.
 class FirstComeScheduler : public Scheduler {
  public:
   [[nodiscard]] bool comes_before(const WaitingRequest& a, const WaitingRequest& b) const override;
   [[nodiscard]] bool admits(const WaitingRequest& head, const StepView& view) override;
-  // Mixes prefill and decoding in one step: one row for each decoding sequence, then prompts in the
-  // order of admission with the rest of the prefill budget, at least one row.
+  // Mixes prefill and decoding in one step. Each decoding sequence gets one row. Prompts get the
+  // rest of the prefill budget, at least one row, in the order of admission.
   void share(const StepView& view, std::span<int32_t> rows) override;
   [[nodiscard]] size_t victim(const StepView& view) override;
 };
 
-// Like FirstComeScheduler, but a step holds only prompts while there are any, otherwise only
-// decoding sequences. This measures the latencies of the two phases apart.
+// Like FirstComeScheduler, but a step holds only prompts as long as any are pending, otherwise only
+// decoding sequences. So the latencies of the two phases are measured separately.
 class PrefillFirstScheduler final : public FirstComeScheduler {
  public:
   void share(const StepView& view, std::span<int32_t> rows) override;
 };
 
-// Admits the request with the fewest tokens to compute first, which lowers the mean latency if
+// Admits the request with the fewest tokens to compute first. This lowers the mean latency if
 // prompts differ in length. No request overtakes another that has waited for most_wait_ns.
 class ShortestPromptScheduler final : public FirstComeScheduler {
  public:
@@ -109,8 +111,8 @@ class ShortestPromptScheduler final : public FirstComeScheduler {
 };
 
 // Runs requests that share a prefix at the same time, so that methods more often find the prefix in
-// the cache or read it once for several sequences. Requests without a shared prefix, and those that
-// have waited for most_wait_ns, are served first come, first served.
+// the cache or read it once for several sequences. Requests without a shared prefix, and requests
+// that have waited for most_wait_ns, are served first come, first served.
 class PrefixAffineScheduler final : public FirstComeScheduler {
  public:
   explicit PrefixAffineScheduler(int64_t most_wait_ns) : most_wait_ns_(most_wait_ns) {}
@@ -123,8 +125,8 @@ class PrefixAffineScheduler final : public FirstComeScheduler {
 };
 
 struct SchedulerOptions {
-  // For policies that let requests pass others: a request that has waited this long comes first. 0:
-  // every policy is first come, first served.
+  // For policies that let requests overtake others: a request that has waited this long comes
+  // first. 0: every policy is first come, first served.
   double most_wait_s = 10;
 };
 

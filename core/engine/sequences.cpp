@@ -61,7 +61,7 @@ Sequence& Sequences::add(Request request, int64_t now_ns) {
     std::iota(sequence->positions.begin(), sequence->positions.end(), 0);
   }
   sequence->length = *std::max_element(sequence->positions.begin(), sequence->positions.end()) + 1;
-  // Generated tokens continue after the largest position, so consecutive positions stay
+  // Generated tokens get positions after the largest one, so consecutive positions stay
   // consecutive.
   const std::vector<int32_t>& positions = sequence->positions;
   sequence->is_consecutive =

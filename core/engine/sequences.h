@@ -1,4 +1,4 @@
-// The requests that an engine has, waiting and running.
+// The requests in an engine, both waiting and running.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@
 namespace reprise::engine {
 
 struct Sequence {
-  // The prompt and positions of the request are moved into `tokens` and `positions`.
+  // The request. Its prompt and positions are moved into `tokens` and `positions` below.
   Request request;
   std::vector<int32_t> tokens;     // prompt, then generated tokens
   std::vector<int32_t> positions;  // [tokens]
-  // The tokens that methods compare: `tokens` with those beyond Request::shareable_tokens replaced
-  // by reuse::kPrivateToken. Empty: equal to `tokens`.
+  // The tokens that methods compare: `tokens`, with reuse::kPrivateToken in place of each token
+  // beyond Request::shareable_tokens. Empty if equal to `tokens`.
   std::vector<int32_t> compared;
   int32_t prompt_tokens = 0;
   int32_t length = 0;           // largest position + 1
   int32_t computed = 0;         // leading tokens whose keys and values the next row may read
-  int32_t shown = 0;            // leading tokens whose logits were shown
+  int32_t shown = 0;            // leading tokens whose logits the observer has received
   bool is_consecutive = false;  // positions are consecutive
   bool is_running = false, is_decoding = false;
   int64_t submission = 0;
-  // Set if the scheduler's rules ask for them.
+  // Set if the scheduler's rules need them.
   std::vector<uint64_t> prefix_keys;  // prefix_keys() of the prompt
   int32_t expected_tokens = 0;        // tokens found in the cache when the request was queued
   RequestTimes times;
   int32_t cached_tokens = 0, preemptions = 0;  // see TokenEvent
 
-  // Returns the event of the request's end, at times.done.
+  // Returns the event that reports the request's end, at times.done.
   [[nodiscard]] TokenEvent last_event(FinishReason finish) const;
   [[nodiscard]] int32_t pending() const { return static_cast<int32_t>(tokens.size()) - computed; }
   [[nodiscard]] int32_t generated() const {
@@ -44,18 +44,18 @@ struct Sequence {
   [[nodiscard]] std::span<const int32_t> compared_tokens() const {
     return compared.empty() ? tokens : compared;
   }
-  // Appends a generated token after the largest position.
+  // Appends a generated token at the largest position + 1.
   void append(int32_t token);
   [[nodiscard]] bool is_prefix() const { return request.id < 0; }
   [[nodiscard]] WaitingRequest waiting() const;
   [[nodiscard]] RunningSequence running() const;
 };
 
-// Adding a request and moving it into or out of the queue cost O(log waiting); leaving the batch
-// costs O(running).
+// Waiting and running sequences. Adding a request and moving it into or out of the queue cost O(log
+// waiting); leaving the batch costs O(running).
 class Sequences {
  public:
-  // Returns the number of leading tokens that would be reused if the sequence were admitted now.
+  // Returns how many leading tokens would be reused if the sequence were admitted now.
   using Expect = std::function<int32_t(const Sequence&)>;
 
   // `scheduler` must outlive this object.
@@ -68,7 +68,7 @@ class Sequences {
   Sequence& add(Request request, int64_t now_ns);
   // Moves a sequence from the queue to the end of the batch.
   void start(Sequence& sequence);
-  // Moves a sequence from the batch back to the queue with none of its tokens computed.
+  // Moves a sequence from the batch back to the queue. None of its tokens then counts as computed.
   void preempt(Sequence& sequence);
   // Removes a sequence from the queue or the batch and forgets it.
   void remove(RequestId id);

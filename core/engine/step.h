@@ -1,5 +1,5 @@
-// One step of a method over its pool. The engine uses it with a model; experiments of kind
-// attention use it with kernels alone.
+// One step of a method over its block pool. The engine runs its plan through a model; experiments
+// of kind attention run it through attention kernels alone.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@ namespace reprise::engine {
 
 // Token reads from the cache by the work items of a plan.
 struct PlanReads {
-  int64_t tokens = 0;  // reads by all items: the sum of their tokens
-  // Reads saved because one item reads a token for several of the counted sequences: the sum over
-  // items of tokens * (sequences - 1).
+  int64_t tokens = 0;  // reads by all work items: the sum of the tokens of their segments
+  // Reads saved because one work item reads a token for several of the counted sequences: the sum
+  // over work items of tokens * (counted sequences - 1).
   int64_t spared_tokens = 0;
-  // Tokens of the pool that an earlier item has already read (they may still be in a cache): for
-  // each block, every read but the first.
+  // Token reads from the pool's blocks after the first read of each block, in the order of work
+  // items. Such a token may still be in the processor's cache.
   int64_t repeated_tokens = 0;
 };
 
-// A step is composed (clear, add), arranged, given its cache (reserve) and planned; the caller
-// executes the plan and then calls computed(). A step that was not computed may be arranged,
+// A step is composed (clear, add), arranged, given its cache (reserve) and planned. The caller
+// executes the plan and then calls computed(). If the step was not computed, it may be arranged,
 // reserved and planned again. The method, the pool and all spans of the parts must outlive the
 // step. Its memory is reused from step to step.
 class Step {
  public:
   Step(reuse::SequenceCache& method, kv::BlockPool& pool) : method_(method), pool_(pool) {}
 
-  // Appends to every later plan, after the method.
+  // `contributor` appends to every later plan, after the method.
   void add_contributor(reuse::PlanContributor& contributor) {
     contributors_.push_back(&contributor);
   }
@@ -41,26 +41,27 @@ class Step {
   void add(const reuse::StepSequence& part) { parts_.push_back(part); }
   // Orders the parts by the method's row rank; equal ranks stay in the order of add().
   void arrange();
-  // Returns false if blocks are missing; the caller then composes a smaller step.
+  // Takes cache for the step's rows. Returns false if blocks are missing; the caller then composes
+  // a smaller step.
   [[nodiscard]] bool reserve() { return method_.reserve(batch_, pool_); }
-  // Returns the finished plan, valid until the next call.
+  // Returns the finished plan, valid until the next call of plan().
   const kv::AttentionPlan& plan();
-  // Counts the plan's reads. Spared and repeated reads are those of sequences with counts[i] true.
-  // Takes O(batch + items * log batch + blocks named by the items).
+  // Counts the plan's reads. Spared and repeated reads count only for sequences with counts[i]
+  // true. Takes O(batch + items * log batch + blocks named by the items).
   //   counts  [batch]
   [[nodiscard]] PlanReads reads(const std::vector<bool>& counts);
-  // Tells the method that keys and values of all rows are in the cache.
+  // Records with the method that keys and values of all rows are in the cache.
   void computed() { method_.computed(batch_, pool_); }
 
   [[nodiscard]] reuse::StepBatch batch() const { return batch_; }
-  // [batch]  the number of the add() call from which each part comes
+  // [batch]  order()[i]: number of the add() call that added part i of the batch
   [[nodiscard]] std::span<const int32_t> order() const { return order_; }
   [[nodiscard]] int32_t rows() const { return rows_; }
 
  private:
   [[nodiscard]] int64_t part_of(int32_t row) const;  // index of the part in the batch
-  // Returns the tokens of this item that an earlier item in the step has already read, and marks
-  // its blocks as read. Blocks outside the pool are not counted.
+  // Returns how many tokens of `item` an earlier work item of the step has already read, and marks
+  // the item's blocks as read. Blocks outside the pool are not counted.
   [[nodiscard]] int64_t read_before(const kv::WorkItem& item);
 
   reuse::SequenceCache& method_;
@@ -71,7 +72,7 @@ class Step {
   std::vector<int32_t> order_;
   int32_t rows_ = 0;
   kv::AttentionPlan plan_;
-  // [pool blocks]  value of reads_ when each block was last read.
+  // [pool blocks]  value that reads_ had when the block was last read
   std::vector<uint32_t> last_read_;
   uint32_t reads_ = 0;
 };

@@ -1,4 +1,4 @@
-// The interface that computes the engine's steps, with a network or with a model of the network's
+// The interface that computes the engine's steps: with a network, or with a model of the network's
 // run time.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace reprise::engine {
 
-// A token to draw, and the logits to draw it from.
+// A token to draw, and the row of logits from which it is drawn.
 struct TokenDraw {
   int32_t wanted = 0;  // index in StepWork::logit_rows
   const SamplingOptions* options = nullptr;
@@ -25,7 +25,7 @@ struct TokenDraw {
   std::span<const int32_t> prompt = {}, generated = {};
 };
 
-// One step's work. All references are valid during the call only.
+// The work of one step. All references are valid during the call only.
 struct StepWork {
   std::span<const int32_t> ids;         // [rows]  token of each row
   const kv::AttentionPlan& plan;        // finished; plan.rows() == rows
@@ -36,23 +36,23 @@ struct StepWork {
 class StepExecutor {
  public:
   virtual ~StepExecutor() = default;
-  // The model's config. Requests are checked against it, and it determines the cache's shape.
+  // The model's config. It determines which requests are valid and which shape the cache has.
   [[nodiscard]] virtual const model::ModelConfig& config() const = 0;
   // False if the executor neither reads nor writes keys and values; the engine's cache then has no
   // memory.
   [[nodiscard]] virtual bool uses_cache() const = 0;
   // The device whose memory must hold the cache; null: the CPU.
   [[nodiscard]] virtual std::shared_ptr<DeviceRuntime> runtime() const { return nullptr; }
-  // Computes all rows, then draws tokens [work.draws]. Throws Error if that fails; the engine then
-  // tries the step again or gives it up, and nothing may have changed.
+  // Computes all rows, then draws tokens [work.draws]. Throws Error on failure. Nothing may have
+  // changed then, since the engine tries the step again or gives it up.
   virtual void execute(const StepWork& work, std::span<int32_t> tokens) = 0;
-  // Returns logits [vocab] of the n-th entry of the last execute()'s logit_rows, valid until the
-  // next execute(). Throws Error if the executor has no logits.
+  // Returns the logits [vocab] of the n-th of the last execute()'s logit_rows, valid until the next
+  // execute(). Throws Error if the executor has no logits.
   [[nodiscard]] virtual std::span<const float> logits(int32_t n) const = 0;
 };
 
-// Runs the network. On a device other than the CPU, tokens are drawn there, and logits are copied
-// to the host only when somebody reads them.
+// Runs the network. On a device other than the CPU, tokens are drawn on the device, and logits are
+// copied to the host only when logits() asks for them.
 class DecoderExecutor final : public StepExecutor {
  public:
   // `decoder` must outlive this object. A null `policy` means that all layers compute.
@@ -65,7 +65,7 @@ class DecoderExecutor final : public StepExecutor {
   [[nodiscard]] std::shared_ptr<DeviceRuntime> runtime() const override {
     return decoder_.runtime();
   }
-  // Throws Error also if logits are NaN.
+  // Throws Error if logits are NaN, too.
   void execute(const StepWork& work, std::span<int32_t> tokens) override;
   [[nodiscard]] std::span<const float> logits(int32_t n) const override;
 
@@ -78,7 +78,7 @@ class DecoderExecutor final : public StepExecutor {
   [[noreturn]] void report_bad_logits(const TokenDraw& draw) const;
 
   mutable std::vector<float> logits_;       // [logit_rows, vocab]
-  mutable bool is_copied_ = true;           // logits_ belongs to the latest step
+  mutable bool is_copied_ = true;           // true if logits_ belongs to the latest step
   std::vector<SampleRow> sampled_;          // [draws]
   std::vector<kernels::SampleRule> rules_;  // [draws]
 };

@@ -1,5 +1,5 @@
-// A model of a step's time in place of the network. Scheduler, methods and plans run for real on a
-// simulated clock.
+// A model of a step's time, used in place of the network. Scheduler, methods and plans run for real
+// on a simulated clock.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace reprise::engine {
 
-// A clock that moves only when told to. EngineOptions::clock_ns reads it; the caller of the engine
-// moves it to the next arrival when nothing is left to do.
+// A clock that moves only when a caller moves it. EngineOptions::clock_ns reads it. When no work is
+// left before the next arrival, the engine's caller moves it to that arrival.
 class VirtualClock {
  public:
   [[nodiscard]] int64_t now_ns() const { return now_ns_; }
@@ -22,20 +22,21 @@ class VirtualClock {
   int64_t now_ns_ = 0;
 };
 
-// seconds = step_s + row_s * rows + context_token_s * tokens read by the plan's work items. A work
-// item counts its tokens once even if it reads them for several rows, as attention limited by
-// memory does.
+// Time of a step: step_s + row_s * rows + context_token_s * tokens read by the plan's work items. A
+// work item counts its tokens once even if it reads them for several rows, since memory bandwidth
+// limits attention.
 struct StepTimes {
-  double step_s = 0;           // per step: reading the weights once
-  double row_s = 0;            // per token computed
-  double context_token_s = 0;  // per cached token read, all layers
+  double step_s = 0;           // seconds per step, such as for reading the weights once
+  double row_s = 0;            // seconds per token computed
+  double context_token_s = 0;  // seconds per cached token read, all layers together
 };
 
-// Computes nothing and writes no keys and values. Each step advances the clock; each token is
-// random and depends only on (seed of the request's sampling, request, index). There are no logits.
+// Computes nothing and writes no keys and values. Each step advances the clock. Each token is
+// random and depends only on the seed of the request's sampling, the request and the token's index.
+// There are no logits.
 class StepTimeModel final : public StepExecutor {
  public:
-  // `config` gives the vocabulary and the cache's shape. Throws Error for a time that is negative
+  // `config` gives the vocabulary and the cache's shape. Throws Error if one of `times` is negative
   // or NaN.
   StepTimeModel(model::ModelConfig config, const StepTimes& times,
                 std::shared_ptr<VirtualClock> clock);

@@ -15,7 +15,7 @@
 namespace reprise::engine {
 namespace {
 
-// Creates a folder inside the user's folder that no other engine writes to.
+// Creates, inside the user's folder, a folder to which no other engine writes.
 std::filesystem::path make_own_folder(const std::filesystem::path& folder) {
   if (folder.empty())
     raise("preemption swap_disk needs swap.folder: name one on a disk with room for the states");

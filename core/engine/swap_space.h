@@ -15,24 +15,24 @@
 
 namespace reprise::engine {
 
-// States lie in memory, or in files with checksums in a folder of this object's own, which it
-// removes at the end. Errors never end a step: states that cannot be kept or read are counted and
-// computed again.
+// States lie in memory, or in files with checksums. The files are in a folder of their own, which
+// the destructor removes. Errors never end a step: states that cannot be kept or read are counted
+// and computed again.
 class SwapSpace {
  public:
-  // Throws Error, with the remedy, for a negative budget, and for kSwapDisk without a folder or
-  // with one that cannot be written.
+  // Throws Error, with the remedy, for a negative budget. For kSwapDisk, also throws Error if the
+  // folder is missing in `options` or cannot be written.
   explicit SwapSpace(const SwapOptions& options);
   ~SwapSpace();
   SwapSpace(const SwapSpace&) = delete;
   SwapSpace& operator=(const SwapSpace&) = delete;
 
   [[nodiscard]] bool keeps_any() const { return options_.preemption != Preemption::kRecompute; }
-  // Keeps the states of the sequence's tokens in `runs`, one run after the other. A cache without
-  // memory has no states; then only the counts are kept.
+  // Keeps the states of the sequence's tokens in `runs`, which follow one another. If `cache` has
+  // no memory, there are no states to copy and only the counts are kept.
   void keep(RequestId id, const kv::CacheView& cache, int64_t layers,
             std::span<const kv::TokenRun> runs, const Context& context);
-  // Range of the sequence's tokens that are kept; both 0 if none are.
+  // Range of a sequence's tokens whose states are kept; both are 0 if none are.
   struct Range {
     int32_t first_token = 0, end_token = 0;
   };
@@ -41,9 +41,10 @@ class SwapSpace {
   // cannot be read.
   [[nodiscard]] bool restore(RequestId id, const kv::CacheView& cache,
                              std::span<const kv::TokenRun> runs, const Context& context);
-  // Forgets the sequence's states, if there are any.
+  // Forgets the kept states of sequence `id`, if there are any.
   void drop(RequestId id);
-  // Like drop(), and counts the states as lost because tokens before them must be computed.
+  // Like drop(), but also counts the sequence in SwapStats::lost: its kept states are useless,
+  // because tokens before them must be computed.
   void lose(RequestId id);
 
   [[nodiscard]] const SwapStats& stats() const { return stats_; }
@@ -56,7 +57,7 @@ class SwapSpace {
     std::filesystem::path file;               // if kept in a file
   };
 
-  // Runs `action`. Returns false and counts the failure if it throws.
+  // Runs `action`. If it throws, counts the failure and returns false.
   bool attempt(const std::function<void()>& action);
   void keep_states(RequestId id, Kept& kept, kv::SegmentBuffer states) const;
 

@@ -12,16 +12,16 @@ namespace reprise::engine {
 // Applied in the order of vLLM's sampler: tokens that are withheld or not allowed get the logit
 // -inf, then biases are added, then penalties apply.
 struct TokenRules {
-  std::vector<std::pair<int32_t, float>> bias;  // (token, what is added to its logit)
+  std::vector<std::pair<int32_t, float>> bias;  // (token, number added to the token's logit)
   std::vector<int32_t> allowed;                 // ascending; empty: all tokens
-  // Tokens that are excluded from the first `min_tokens` generated ones.
+  // Tokens that must not be among the first `min_tokens` generated ones.
   std::vector<int32_t> withheld;
   int32_t min_tokens = 0;
-  // For each token of the prompt or the answer: a positive logit is divided by this, any other is
-  // multiplied. 1: no penalty.
+  // For each token that occurs in the prompt or the answer: divides its logit by this if it is
+  // positive, else multiplies it by this. 1: no penalty.
   double repetition_penalty = 1.0;
-  // For each token of the answer: its logit is lowered by frequency_penalty for every time it was
-  // generated, and once by presence_penalty.
+  // For each token that occurs in the answer: lowers its logit by frequency_penalty for every
+  // occurrence, and once by presence_penalty.
   double frequency_penalty = 0.0, presence_penalty = 0.0;
 
   // True if the rules change no logit.

@@ -14,7 +14,7 @@
 
 namespace reprise::engine {
 
-// Adding and removing cost O(log waiting). Keeps only the indices that the policy's rules need.
+// Adding and removing cost O(log waiting). Keeps only the indices that the scheduler's rules need.
 class WaitingQueue {
  public:
   // `scheduler` must outlive the queue.
@@ -23,16 +23,16 @@ class WaitingQueue {
   // The values by which a sequence is ordered must not change while it waits.
   void add(Sequence& sequence);
   void remove(Sequence& sequence);
-  // Adds or removes a running sequence; the prefixes of waiting sequences are compared with its
-  // prefix. The sequence that joined last counts as running, even after its end, until another one
-  // joins, so that its prefix stays preferred if all running sequences end at once.
+  // Adds or removes a running sequence, with whose prefix the prefixes of waiting sequences are
+  // compared. The sequence that joined last counts as running until another one joins, even after
+  // its end. So its prefix stays preferred if all running sequences end at once.
   void add_running(const Sequence& sequence);
   void remove_running(const Sequence& sequence);
 
   [[nodiscard]] bool empty() const { return ordered_.empty(); }
   [[nodiscard]] size_t size() const { return ordered_.size(); }
-  // Returns the sequence that joins next by the scheduler's order and rules. The queue must not be
-  // empty.
+  // Returns the sequence that joins the batch next by the scheduler's order and rules. The queue
+  // must not be empty.
   [[nodiscard]] Sequence& head(int64_t now_ns) const;
   // Returns the ids of sequences whose deadline has passed, the earliest first. O(1) if none has.
   [[nodiscard]] std::vector<RequestId> expired(int64_t now_ns) const;
@@ -42,8 +42,8 @@ class WaitingQueue {
 
   QueueRules rules_;
   std::set<Sequence*, Before> ordered_;
-  std::map<Age, Sequence*> by_age_;  // used if waiting is bounded
-  PrefixGroups groups_;              // used if prefixes are followed
+  std::map<Age, Sequence*> by_age_;  // used if the rules bound the waiting time
+  PrefixGroups groups_;              // used if the rules follow prefixes
   std::vector<uint64_t> last_keys_;  // keys of the sequence that joined last
   std::set<std::pair<int64_t, RequestId>> deadlines_;
 };

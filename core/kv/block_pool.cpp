@@ -8,7 +8,8 @@
 namespace reprise::kv {
 namespace {
 
-// Bytes of the keys; SIZE_MAX, which no allocation grants, if the product overflows.
+// Returns the bytes of the keys. If the product overflows, returns SIZE_MAX, which no allocation
+// grants.
 size_t storage_bytes(const BlockPoolOptions& o) {
   size_t bytes = size_of(o.dtype);
   for (int64_t extent : {o.layers, o.kv_heads, o.head_dim, static_cast<int64_t>(o.block_tokens),

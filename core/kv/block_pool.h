@@ -15,8 +15,8 @@ struct BlockPoolOptions {
   DType dtype = DType::kF32;
   int32_t block_tokens = 16;
   int32_t num_blocks = 0;
-  // If false, blocks are counted and have offsets, but no memory behind them (view() has null
-  // pointers): for plans that are never executed.
+  // If false, blocks are counted and have offsets but no memory, and view() has null pointers. For
+  // plans that are never executed.
   bool has_memory = true;
   std::shared_ptr<DeviceRuntime> runtime = nullptr;  // where the memory lies; null for the CPU
 };
@@ -24,11 +24,12 @@ struct BlockPoolOptions {
 // Bytes of the keys and values of one block, all layers.
 [[nodiscard]] int64_t block_bytes(const BlockPoolOptions& options);
 
-// Keys and values are [blocks, layers, kv_heads, block_tokens, head_dim] each. Memory pages of
-// blocks that were never used are never touched. Not thread-safe: the scheduler thread owns it.
+// Keys and values are [blocks, layers, kv_heads, block_tokens, head_dim] each. A block's memory
+// pages are not touched before its first use. Not thread-safe: the scheduler's thread owns the
+// pool.
 class BlockPool {
  public:
-  // Throws MemoryError with the bytes needed and available if the memory does not fit.
+  // Throws MemoryError, with the bytes needed and available, if the blocks do not fit into memory.
   explicit BlockPool(const BlockPoolOptions& options);
 
   // Takes a free block, which then has one user; returns -1 if none is free.
@@ -46,7 +47,7 @@ class BlockPool {
   [[nodiscard]] int64_t peak_bytes() const { return peak_used_ * block_bytes(); }
 
   [[nodiscard]] CacheView view() const;
-  // Element offset of `token` of `block` in keys and values, layer 0, head 0.
+  // Returns the element offset, in keys and in values, of `token` of `block`, layer 0, head 0.
   [[nodiscard]] int64_t offset_of(int32_t block, int32_t token = 0) const;
 
  private:
@@ -55,7 +56,8 @@ class BlockPool {
   BlockPoolOptions options_;
   Buffer keys_, values_;
   std::vector<int32_t> users_;
-  std::vector<int32_t> free_;  // stack: the most recently freed block is the warmest
+  // stack: the block freed last is taken first, as it is most likely still in the processor's cache
+  std::vector<int32_t> free_;
   int32_t peak_used_ = 0;
 };
 

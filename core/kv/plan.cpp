@@ -90,8 +90,8 @@ void AttentionPlan::finish() {
   for (const int64_t slot : row_slots) REPRISE_CHECK(slot >= kNoSlot, "a row's slot is {}", slot);
   for (size_t row = 0; row < num_rows; ++row) row_begin[row + 1] += row_begin[row];
   row_items.resize(static_cast<size_t>(row_begin[num_rows]));
-  // Items are visited in order, so each row's list is in item order. row_begin serves as the cursor
-  // and is shifted back afterwards.
+  // Items are visited in order, so each row's list of items ascends. row_begin is used as the write
+  // position and shifted back afterwards.
   for (size_t i = 0; i < items.size(); ++i)
     for (int32_t row = items[i].first_row; row < items[i].end_row; ++row)
       row_items[static_cast<size_t>(row_begin[static_cast<size_t>(row)]++)] =

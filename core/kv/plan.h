@@ -32,10 +32,10 @@ struct CacheView {
 };
 
 // A run of cached tokens at consecutive positions, in one or several blocks of one cache. With i =
-// skipped + t, token t is token i % block_tokens of block block_offsets[first_block + i /
-// block_tokens]. A contiguous cache is one block. The first `skipped` tokens of the first block are
-// not part of the segment and may lie outside the cache's memory; the block's offset may therefore
-// be negative.
+// skipped + t, token t of the segment is token i % block_tokens of the block whose offset is
+// block_offsets[first_block + i / block_tokens]. A contiguous cache is one block. The first
+// `skipped` tokens of the first block are not part of the segment. They may lie outside the cache's
+// memory, so the block's offset may be negative.
 struct Segment {
   int32_t cache = 0;  // index in AttentionPlan::caches; block offsets are relative to that cache
   int32_t first_block = 0;
@@ -47,40 +47,41 @@ struct Segment {
 
 enum class Mask : uint8_t {
   kNone,   // each row sees every token of the segment
-  kCausal  // row r sees the first `visible + (r - first_row)` tokens, or all if there are fewer
+  kCausal  // row r sees the first `visible + (r - first_row)` tokens, or all if the segment has
+           // fewer
 };
 
-// One contiguous range of query rows reads one segment.
+// One attention task: a contiguous range of query rows reads one segment.
 struct WorkItem {
   int32_t segment = 0;
   int32_t first_row = 0;
   int32_t end_row = 0;
   Mask mask = Mask::kNone;
-  int32_t visible = 0;  // kCausal: tokens that first_row sees
+  int32_t visible = 0;  // for kCausal: number of the segment's tokens that first_row sees
 };
 
-// The row slot of a row whose key and value are not stored, because the token is in the cache
-// already or nobody will read it.
+// Row slot of a row whose key and value are not stored, either because the token is already in the
+// cache or because no later row reads it.
 inline constexpr int64_t kNoSlot = -1;
 
-// How a row gets one result from the partial results of its items.
+// How the partial results of a row's work items become one result.
 enum class Reduction : uint8_t {
   // Partial results are stored, then merged in the order of their segments' positions.
   kMerge,
   // Each partial result is merged into the row's running result as soon as it is computed, under a
-  // lock; on the CPU only. Items end in any order, so the last bits may differ between two runs
-  // with several threads.
+  // lock. Only on the CPU. Work items end in any order, so with several threads the last bits may
+  // differ from run to run.
   // [ChunkAttention §3.3]
   kDirect
 };
 
-// The reads of one step's query rows. Written once per step, read by the kernels in every layer;
-// covers each (row, key) pair once. The step's own keys and values are written to cache 0, at
-// `row_slots`, before attention reads them.
+// What the query rows of one step read. Written once per step and read by the kernels in every
+// layer. Covers each (row, key) pair once. The step's own keys and values are written to cache 0,
+// at `row_slots`, before attention reads them.
 struct AttentionPlan {
-  // Dtypes and strides may differ between caches; kv_heads, head_dim and device are the same.
+  // All have the same kv_heads, head_dim and device; dtypes and strides may differ.
   std::vector<CacheView> caches;
-  std::vector<int64_t> block_offsets;  // [sum of blocks]  elements, see CacheView
+  std::vector<int64_t> block_offsets;  // [sum of the segments' blocks]  in elements, see CacheView
   std::vector<Segment> segments;
   std::vector<WorkItem> items;
   // [rows]  the query row's position
@@ -90,16 +91,17 @@ struct AttentionPlan {
   // [rows]  element offset of the row's key and value in cache 0, layer 0, head 0; or kNoSlot
   std::vector<int64_t> row_slots;
 
-  // Filled by finish(): row r is covered by the items row_items[row_begin[r] .. row_begin[r + 1]),
-  // in item order.
+  // Filled in by finish(): row r is covered by the work items row_items[row_begin[r] .. row_begin[r
+  // + 1]), which ascend.
   std::vector<int32_t> row_begin;  // [rows + 1]
   std::vector<int32_t> row_items;
 
   Reduction reduction = Reduction::kMerge;
 
-  // Number that the method gives to a plan it built, by which it recognizes its last plan and
-  // advances it instead of building anew; 0: the plan cannot be advanced. The add functions reset
-  // it, because the method does not know the segments and items that others add.
+  // Number that the method gives to a plan that it built; 0: the plan cannot be advanced. By this
+  // number the method recognizes its last plan and advances it instead of building a new one. The
+  // add functions reset it to 0, because the method does not know the segments and items that
+  // contributors add.
   uint64_t revision = 0;
 
   [[nodiscard]] int32_t rows() const { return static_cast<int32_t>(row_positions.size()); }
@@ -113,17 +115,19 @@ struct AttentionPlan {
     return caches[static_cast<size_t>(segment.cache)];
   }
 
-  // Empties all lists; keeps their memory.
+  // Empties all lists; their memory stays allocated.
   void clear();
   // Calls clear() and makes `own`, to which the step's rows are written, cache 0.
   void begin(const CacheView& own);
-  // Appends a cache and returns its index; add_segment() and add_item() return indices too. Throws
-  // Error if the cache is on another device than cache 0.
+  // Appends a cache and returns its index. add_segment() and add_item() also return the index of
+  // what they append. Throws Error if the cache is on another device than cache 0.
   int32_t add_cache(const CacheView& cache);
-  // `blocks` holds the element offsets of the segment's blocks in its cache; fills in first_block.
+  // Appends a segment and sets its first_block. `blocks` holds the element offsets of its blocks in
+  // its cache.
   int32_t add_segment(Segment segment, std::span<const int64_t> blocks);
   int32_t add_item(const WorkItem& item);
-  // Builds the row index. CHECKs that ranges, blocks, row slots and caches are consistent.
+  // Builds row_begin and row_items. CHECKs that ranges, blocks, row slots and caches are
+  // consistent.
   void finish();
 };
 

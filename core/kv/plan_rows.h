@@ -1,4 +1,4 @@
-// The part of an attention plan that a range of its rows needs.
+// Cuts an attention plan to a range of its rows.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace reprise::kv {
 
-// Returns the finished plan of rows [first, end) of `plan`, numbered from 0. It has all caches and
-// segments of `plan`, and the items that cover any of these rows, cut to them. CHECKs the range.
+// Returns a finished plan for rows [first, end) of `plan`, which become rows 0, 1, ... It has all
+// caches and segments of `plan`. It has the work items that cover any of these rows, cut to these
+// rows. CHECKs the range.
 [[nodiscard]] AttentionPlan cut_to_rows(const AttentionPlan& plan, int32_t first, int32_t end);
 
 }  // namespace reprise::kv

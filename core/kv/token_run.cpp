@@ -12,7 +12,8 @@ void copy_tokens(const CacheView& from, int64_t from_offset, const CacheView& to
                 from.head_dim, name_of(from.dtype), to.kv_heads, to.head_dim, name_of(to.dtype));
   const size_t element = size_of(from.dtype);
   const auto bytes = [&](int64_t elements) { return static_cast<size_t>(elements) * element; };
-  // If the heads of all layers are equally far apart, one copy moves them all, a head per row.
+  // If all heads of all layers are equally far apart, one two-dimensional copy moves them all, with
+  // one head per row.
   const auto is_even = [](const CacheView& cache) {
     return cache.layer_stride == cache.kv_heads * cache.head_stride;
   };

@@ -14,13 +14,14 @@ struct TokenRun {
   int32_t tokens = 0;
   // Element offset of the first token's key and value in the cache, layer 0, head 0.
   int64_t offset = 0;
-  // True if the caller knows that the states have been computed.
+  // True if the caller knows that the states of these tokens have been computed.
   bool is_computed = false;
 };
 
-// Copies tokens that lie side by side, all layers and heads, between two caches of one device, in
-// order with the device's other work. Offsets are element offsets of the first token's key and
-// value, layer 0, head 0. Both caches have the same kv_heads, head_dim and dtype (CHECK).
+// Copies `tokens` tokens that lie side by side, all layers and heads, from one cache to another.
+// Both caches are on the same device, and the copy runs in order with that device's other work. The
+// offsets are element offsets of the first token's key and value, layer 0, head 0. Both caches have
+// the same kv_heads, head_dim and dtype (CHECK).
 void copy_tokens(const CacheView& from, int64_t from_offset, const CacheView& to, int64_t to_offset,
                  int32_t tokens, int64_t layers, DeviceRuntime& runtime);
 

@@ -7,8 +7,8 @@
 
 namespace reprise::reuse {
 
-// The plan of a contiguous KV cache. Derived classes say how many tokens the cache keeps between
-// steps.
+// Builds the plan of a contiguous KV cache. A derived class determines how many tokens the cache
+// keeps between steps.
 class BlockPerSequence : public SequenceCache, public Relocatable {
  public:
   [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override;

@@ -1,5 +1,5 @@
-// A method's options: a struct that shows its fields to a visitor. This one list serves for
-// parsing, errors, the help of `reprise list METHOD` and the copy kept in a record.
+// A method's options: a struct that shows its fields to a visitor. Parsing, error messages, the
+// help of `reprise list METHOD` and the copy in a record all use this one list.
 //
 //   struct MyOptions {
 //     int32_t block_tokens = 64;
@@ -27,7 +27,7 @@ namespace reprise::reuse {
 
 struct OptionText {
   const char* name;
-  const char* unit;  // "" if it has none
+  const char* unit;  // "" for a number without unit
   const char* help;
 };
 
@@ -40,7 +40,7 @@ struct RealRange {
   double low = 0, high = 0;
 };
 
-// Each call names one field and the values it accepts.
+// Each function visits one field, with the values that the field accepts.
 class OptionVisitor {
  public:
   virtual ~OptionVisitor() = default;
@@ -49,7 +49,7 @@ class OptionVisitor {
   virtual void boolean(const OptionText& text, bool& value) = 0;
   virtual void word(const OptionText& text, const std::vector<std::string>& accepted,
                     std::string& value) = 0;
-  // Any text; `accepted` describes it for help.
+  // A field that takes any text; `accepted` describes the text for help.
   virtual void text(const OptionText& text, const char* accepted, std::string& value) = 0;
 };
 
@@ -81,13 +81,14 @@ struct OptionList {
 namespace detail {
 
 using Visit = std::function<void(OptionVisitor&)>;
-// Index of the name that the key "preset" gives; 0 without that key.
+// Returns the index in `names` of the preset that the key "preset" in `given` names, or 0 without
+// that key.
 size_t choose_preset(JsonObject& given, std::span<const std::string> names);
-// Overwrites the fields whose keys are given.
+// Overwrites the fields that `visit` shows if `given` has their keys.
 void read_values(JsonObject& given, const Visit& visit);
 Fields written_values(const Visit& visit);
 std::vector<OptionInfo> option_infos(const Visit& visit);
-// {option: value} for the values in `to` that differ from `from`.
+// Returns {option: value} for the values of `to` that differ from those of `from`.
 Fields changes_of(const Fields& from, const Fields& to);
 
 template <typename T>
@@ -110,9 +111,9 @@ concept Options = std::default_initializable<T> && requires(T options, OptionVis
   options.visit(visitor);
 };
 
-// The preset that `given` names, or the defaults, with the other given keys laid over it. Throws
-// Error naming the option, the value found and the values accepted, and the nearest name for an
-// unknown option.
+// Returns the preset that `given` names, or the defaults, with the other keys of `given` applied to
+// it. Throws Error naming the option, the value found and the values accepted. For an unknown
+// option the error offers the nearest name.
 template <Options T>
 T read_options(JsonObject given) {
   T options;
@@ -128,13 +129,13 @@ T read_options(JsonObject given) {
   return options;
 }
 
-// read_options() for options that are given as fields; `source` names them in errors.
+// read_options() for options in a Fields; `source` says in errors where they come from.
 template <Options T>
 T read_options(const Fields& given, const std::string& source) {
   return read_options<T>(JsonObject(given, source));
 }
 
-// Every option with its value, as a record keeps it.
+// Returns every option with its value, in the form that a record stores.
 template <Options T>
 Fields options_fields(T options) {
   return detail::written_values(detail::visit_of(options));

@@ -9,7 +9,7 @@
 namespace reprise::reuse {
 
 struct PagedOptions {
-  int32_t block_tokens = 64;  // as long as a tree chunk (TreeOptions::chunk_tokens)
+  int32_t block_tokens = 64;  // as long as the default of TreeOptions::chunk_tokens
   int32_t version = 1;  // 1: one pass over each sequence; 2: sequences are split into partitions
   int32_t partition_tokens = 512;  // version 2: tokens of a partition, a multiple of block_tokens
 

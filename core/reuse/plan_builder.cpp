@@ -35,7 +35,8 @@ void append_contiguous_reads(const StepSequence& sequence, int64_t block_offset,
     while (end < end_token &&
            positions[static_cast<size_t>(end)] == positions[static_cast<size_t>(end) - 1] + 1)
       ++end;
-    // Rows of tokens from `first` on read the run [first, end); rows inside it read causally.
+    // Rows of tokens from `first` on read the run [first, end). Rows of tokens inside the run read
+    // it causally.
     const int32_t reader = std::max(first, sequence.first_token);
     const bool inside = reader < end - 1;
     plan.items.push_back({.segment = static_cast<int32_t>(plan.segments.size()),

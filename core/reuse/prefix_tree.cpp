@@ -71,8 +71,9 @@ int32_t PrefixTree::computed_of(std::span<const int32_t> chunks) const {
   return computed;
 }
 
-// Equal chunks of several sequences are separate, and the next chunk may follow any of them. So all
-// are followed, and of the longest matches the one with the most computed tokens is taken.
+// Equal chunks of several sequences are stored separately, and the next chunk may follow any of
+// them. So all of them are followed. Of the longest matches, the one with the most computed tokens
+// is taken.
 void PrefixTree::extend_by_chunks(PrefixMatch& match, std::span<const int32_t> tokens,
                                   std::span<const int32_t> positions) const {
   const int32_t start = match.chunks.empty() ? -1 : match.chunks.back();
@@ -156,8 +157,8 @@ uint64_t hash_of(const Chunk& chunk) {
 void PrefixTree::list(int32_t index) {
   if (!matches_chunks(options_.matching)) return;
   Chunk& c = chunk_at(index);
-  // After a private token all chunks are private. They are not listed, so a match never compares a
-  // private token.
+  // All chunks after a private token are private, too. They are not listed, so a match never
+  // compares a private token.
   if (c.tokens.back() == kPrivateToken) return;
   listed_.emplace(hash_of(c), index);
   c.is_listed = true;
@@ -213,8 +214,8 @@ void PrefixTree::free_chunk(int32_t index, kv::BlockPool& pool) {
   free_chunks_.push_back(index);
 }
 
-// Frees an unused chunk and its unused descendants, which no match could find any more. Only pinned
-// chunks have such descendants.
+// Frees an unused chunk and its unused descendants, since no match could find these without it.
+// Only pinned chunks have such descendants.
 void PrefixTree::free_with_descendants(int32_t index, kv::BlockPool& pool) {
   const auto is_behind = [&](int32_t other) {
     while (other >= 0 && other != index) other = chunk(other).parent;
@@ -263,7 +264,8 @@ void PrefixTree::respace() {
     sequences_[static_cast<size_t>(s)].rank = count-- * kRankSpacing;
 }
 
-// Places the entry after `predecessor`, or last if that is -1.
+// Places the entry after `predecessor` in the order of ranks. If `predecessor` is -1, places it
+// last.
 void PrefixTree::place_after(int32_t entry, int32_t predecessor) {
   if (predecessor < 0) predecessor = last_entry_;
   TreeSequence& sequence = sequences_[static_cast<size_t>(entry)];
@@ -312,8 +314,8 @@ bool PrefixTree::insert(SequenceId id, const PrefixMatch& match, std::span<const
   const int32_t needed = chunks_for(num_tokens - match.tokens);
   if (needed > available) return false;
 
-  // Placed after the last user of the deepest matched chunk in use, so that each chunk's users stay
-  // neighbours.
+  // The entry is placed after the last user of the deepest matched chunk that has users. So each
+  // chunk's users stay neighbours.
   int32_t predecessor = -1;
   for (int32_t index : match.chunks)
     if (chunk(index).users > 0) predecessor = chunk(index).last;
@@ -385,14 +387,14 @@ bool PrefixTree::can_be_found(const Chunk& c) const {
 void PrefixTree::leave(int32_t entry, kv::BlockPool& pool) {
   const TreeSequence& sequence = at_entry(entry);
   unplace(entry);
-  // Only a head of the path that can be found as a whole may outlive its users.
+  // Only leading chunks of the path that a match can find may outlive their users.
   size_t kept = 0;
   while (options_.retain && kept < sequence.path.size() && can_be_found(chunk(sequence.path[kept])))
     ++kept;
   for (size_t k = sequence.path.size(); k-- > 0;) {
     const int32_t index = sequence.path[k];
     Chunk& c = chunk_at(index);
-    // A chunk's users are neighbours, so if its last user leaves, the one before becomes the last.
+    // A chunk's users are neighbours. If its last user leaves, the user before becomes the last.
     if (c.last == entry) c.last = sequence.previous;
     if (--c.users > 0) {
       shared_tokens_ -= c.filled();
@@ -428,7 +430,8 @@ void PrefixTree::unpin(SequenceId id, kv::BlockPool& pool) {
   for (size_t k = path.size(); k-- > 0;) {
     Chunk& c = chunk_at(path[k]);
     if (c.users > 0 || c.pins > 0) continue;
-    // Placed after everything that follows it, so that no chunk is evicted before its descendants.
+    // The chunk is placed after all of its descendants in idle_, so that no chunk is evicted before
+    // its descendants.
     if (options_.retain && can_be_found(c))
       c.idle = idle_.insert(idle_.end(), path[k]);
     else

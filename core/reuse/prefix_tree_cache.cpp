@@ -41,7 +41,7 @@ Admission PrefixTreeCache::admit(const NewSequence& sequence, kv::BlockPool& poo
                                 : tree_.match(sequence.tokens, sequence.positions);
   if (options_.reuse_prefill && match.computed < match.tokens) return {};
   const auto tokens = static_cast<int32_t>(sequence.tokens.size());
-  // The states of the last new token are never computed.
+  // The states of the last generated token are never computed, so it needs no room.
   const int32_t most_tokens = tokens + std::max(0, sequence.max_new_tokens - 1);
   if (!tree_.insert(sequence.id, match, sequence.tokens, sequence.positions, most_tokens,
                     sequence.spare_blocks, pool))

@@ -1,5 +1,5 @@
-// Base of methods that keep their sequences in a prefix tree. They differ in the prefixes they
-// match and in the tree nodes they read once for several sequences.
+// Base class of methods that keep their sequences in a prefix tree. The methods differ in which
+// prefixes they match, and in which tree nodes they read once for several sequences.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,15 @@ namespace reprise::reuse {
 struct PrefixTreeCacheOptions {
   PrefixTreeOptions tree;
   // If true, tokens found in the tree are not computed again, and a request waits while another one
-  // computes its prefix. If false, every sequence computes its whole prompt; states that the tree
-  // holds already are not stored again, so only memory and reads are shared.
+  // computes its prefix. If false, every sequence computes its whole prompt, but stores no states
+  // that the tree holds already. So only memory and reads are shared.
   bool reuse_prefill = false;
   TreePlanOptions plan;
 };
 
 class PrefixTreeCache : public SequenceCache, public PrefixKeeper, public Relocatable {
  public:
-  // `shares` may be empty: nothing is read once for several sequences.
+  // If `shares` is empty, no node is read once for several sequences.
   PrefixTreeCache(const PrefixTreeCacheOptions& options, ShareDecision shares);
 
   [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override;
@@ -44,7 +44,8 @@ class PrefixTreeCache : public SequenceCache, public PrefixKeeper, public Reloca
   void restored(RequestId id, int32_t first_token, int32_t end_token) override {
     tree_.mark_computed(id, first_token, end_token);
   }
-  // Null if pinned prefixes are not matched: sequences then find shared chunks by themselves.
+  // Null if the cache does not match pinned prefixes; sequences then find shared chunks without
+  // declared prefixes.
   [[nodiscard]] PrefixKeeper* prefix_keeper() override {
     return matches_pinned(options_.tree.matching) ? this : nullptr;
   }
@@ -70,7 +71,7 @@ class PrefixTreeCache : public SequenceCache, public PrefixKeeper, public Reloca
 
  protected:
   [[nodiscard]] int32_t blocks_for(int32_t tokens) const;
-  // Takes a block for the derived class, which releases it. Frees an unused chunk if necessary.
+  // Takes a block for the derived class, which must release it. Frees an unused chunk if necessary.
   int32_t take_block(kv::BlockPool& pool) { return tree_.take_block(pool); }
 
  private:

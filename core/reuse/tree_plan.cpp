@@ -16,16 +16,17 @@ bool is_full(const kv::Segment& segment) {
   return (segment.skipped + segment.tokens) % segment.block_tokens == 0;
 }
 
-// Number of tokens to skip in a segment that begins with chunk `k` of the path and goes on with the
-// next chunk. Only the last chunk of a pinned prefix is partly filled with others after it; its
-// tokens then count as the last ones of its block.
+// Number of tokens to skip in a segment that begins with chunk `k` of the path and continues with
+// the next chunk. Among chunks with successors, only the last chunk of a pinned prefix may be
+// partly filled. Its tokens then count as the last tokens of its block.
 int32_t skipped_before(const PrefixTree& tree, const TreeSequence& sequence, int32_t k) {
   if (k + 1 != sequence.pinned_chunks) return 0;
   const int32_t skipped = tree.options().chunk_tokens - chunk_on(tree, sequence, k).filled();
-  return skipped % kernels::cpu::kRowGroup == 0 ? skipped : 0;  // else the kernels would copy
+  return skipped % kernels::cpu::kRowGroup == 0 ? skipped : 0;  // otherwise the kernels would copy
 }
 
-// True if a sequence's own segments end with chunks [first_chunk, end_chunk), shared or not.
+// True if a sequence's own segments must end with chunks [first_chunk, end_chunk), whether these
+// are shared or not.
 bool cuts_reading(const PrefixTree& tree, const TreeSequence& sequence, int32_t first_chunk,
                   int32_t end_chunk) {
   const int32_t last = end_chunk - 1;
@@ -33,9 +34,9 @@ bool cuts_reading(const PrefixTree& tree, const TreeSequence& sequence, int32_t 
   return first_chunk < last || skipped_before(tree, sequence, last) == 0;
 }
 
-// Appends as few segments as consecutive positions and partitions allow for the tokens before
-// end_token of the path's chunks [first_chunk, end_chunk). Calls done(segment, first token) for
-// each.
+// Appends segments for those tokens of the path's chunks [first_chunk, end_chunk) that come before
+// end_token: as few segments as consecutive positions and partitions allow. Calls done(segment,
+// first token) for each.
 template <typename Done>
 void append_segments(const PrefixTree& tree, const TreeSequence& sequence, int32_t first_chunk,
                      int32_t end_chunk, int32_t end_token, int32_t partition_tokens,
@@ -149,7 +150,8 @@ void TreePlanner::read_batch(const PrefixTree& tree, StepBatch batch) {
     REPRISE_CHECK(reader.end_token <= reader.sequence->tokens, "token {} of {} in the tree",
                   reader.end_token, reader.sequence->tokens);
     reader.end_chunk = reader.sequence->chunk_of(reader.end_token - 1, chunk_tokens) + 1;
-    // The last chunk counts if the first row's token is its last or comes after it.
+    // The last chunk counts if the token of the first row is the chunk's last token or comes after
+    // it.
     reader.whole = reader.sequence->chunk_of(part.first_token, chunk_tokens);
     if (chunk_on(tree, *reader.sequence, reader.whole).end_token() == part.first_token + 1)
       ++reader.whole;
@@ -160,7 +162,7 @@ void TreePlanner::read_batch(const PrefixTree& tree, StepBatch batch) {
   for (size_t i = 0; i + 1 < readers_.size(); ++i) {
     const std::vector<int32_t>& path = readers_[i].sequence->path;
     const std::vector<int32_t>& next = readers_[i + 1].sequence->path;
-    // Paths of a tree that are equal at one depth are equal above it.
+    // If two paths of a tree are equal at one depth, they are equal at all smaller depths.
     int32_t equal = 0, end = std::min(readers_[i].whole, readers_[i + 1].whole);
     while (equal < end) {
       const int32_t middle = equal + (end - equal) / 2;
@@ -218,8 +220,9 @@ void TreePlanner::write(const PrefixTree& tree, StepBatch batch, const kv::Block
   out.revision = ++revision_;
 }
 
-// Readers [first, end) have the chunks [0, depth) of their paths in common. Offers the further
-// chunks they have in common, then visits the groups into which they part.
+// Readers [first, end) have the first `depth` chunks of their paths in common. Offers the further
+// chunks that all of them have in common, then visits the groups into which they divide after
+// these.
 void TreePlanner::visit(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
                         int32_t first, int32_t end, int32_t depth, kv::AttentionPlan& out) {
   const Reader& reader = readers_[static_cast<size_t>(first)];
@@ -279,8 +282,8 @@ void TreePlanner::append_private(const PrefixTree& tree, const StepSequence& par
                   partition, pool, out, [&](int32_t segment, int32_t first_token) {
                     const int32_t end_token =
                         first_token + out.segments[static_cast<size_t>(segment)].tokens;
-                    // Rows of tokens from `first_token` on read the segment; rows inside it read
-                    // causally.
+                    // Rows of tokens from `first_token` on read the segment. Rows of tokens inside
+                    // the segment read it causally.
                     const int32_t row_token = std::max(first_token, part.first_token);
                     const bool is_inside = row_token < end_token - 1;
                     out.items.push_back({.segment = segment,
@@ -291,7 +294,8 @@ void TreePlanner::append_private(const PrefixTree& tree, const StepSequence& par
                   });
   const Chunk& last = chunk_on(tree, *reader.sequence, run.end_chunk - 1);
   if (!is_decode || run.end_chunk != reader.end_chunk || !last.is_consecutive) return;
-  // Leaves room for coming blocks, so that the plan can be advanced past the end of the chunk.
+  // Leaves room for the offsets of later blocks, so that the plan can be advanced beyond the end of
+  // the chunk.
   reader.tail = static_cast<int32_t>(out.segments.size()) - 1;
   const kv::Segment& tail = out.segments.back();
   const auto used = static_cast<int32_t>(out.block_offsets.size()) - tail.first_block;

@@ -1,7 +1,7 @@
 // Builds attention plans from a prefix tree and the rows of a step. A callback decides which tree
 // nodes are read once for all sequences that share them.
 //
-// In a plan, shared items come first, parents before children, then the items that
+// In a plan, shared work items come first, parents before children. Then come the work items that
 // each sequence reads alone: one item over everything on its path that is not shared, split at
 // gaps, at jumps of its positions and at partitions. Plans are right for any order of the batch;
 // nodes are shared between neighbouring sequences of the batch only.
@@ -30,19 +30,19 @@ struct TreeNode {
   int32_t sequences = 0;
   int32_t rows = 0;        // query rows of these sequences
   bool is_pinned = false;  // part of a pinned prefix
-  // True if its last chunk is partly filled, so that a sequence's own segments end with the node
-  // and begin anew behind it, whether it is shared or not.
+  // True if the node's last chunk is partly filled. A sequence's own segments then end with the
+  // node and begin anew behind it, whether the node is shared or not.
   bool cuts_reading = false;
 };
 
 // True: the node becomes one work item of all its rows (the chunk-first phase of [ChunkAttention
-// §3.2], system attention of [RelayAttention §3.3]). False: each sequence reads its tokens alone.
-// The answer must depend on the node alone: advancing a plan keeps the answer and does not ask
-// again. An empty function shares no node.
+// §3.2], system attention of [RelayAttention §3.3]). False: each sequence reads the node's tokens
+// alone. The result must depend on the node alone, since advancing a plan keeps the result and does
+// not ask again. An empty function shares no node.
 using ShareDecision = std::function<bool(const TreeNode&)>;
 
 struct TreePlanOptions {
-  // Tokens after which a new item begins; 0: items are as long as possible. Multiples of
+  // Tokens after which a new work item begins; 0: work items are as long as possible. Multiples of
   // chunk_tokens; a partly filled chunk counts as a whole one.
   int32_t shared_partition_tokens = 0;
   int32_t private_partition_tokens = 0;
@@ -55,13 +55,14 @@ class TreePlanner {
   TreePlanner(ShareDecision shares, const TreePlanOptions& options)
       : shares_(std::move(shares)), options_(options) {}
 
-  // Brings `plan`, the last one written, to a batch in which each sequence has one more token.
-  // Every token of the batch must be in the tree. If false, write() must build the plan anew,
-  // whatever this call changed in it.
+  // Advances `plan`, the last one written, to a batch in which each sequence has one more token.
+  // Every token of the batch must be in the tree. If it returns false, `plan` may be changed and
+  // write() must build it anew.
   [[nodiscard]] bool advance(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
                              kv::AttentionPlan& plan);
-  // Sets the row slots of the batch's rows, which are in `plan`, and appends segments and items. A
-  // row whose token is cached already, or is written by another row of the step, gets no slot.
+  // Sets the row slots of the batch's rows, which are in `plan` already, and appends segments and
+  // work items. A row gets no slot if its token is cached already or if another row of the step
+  // writes it.
   void write(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
              kv::AttentionPlan& plan);
 
@@ -72,15 +73,16 @@ class TreePlanner {
   // One sequence of the batch.
   struct Reader {
     const TreeSequence* sequence = nullptr;
-    int32_t end_token = 0;    // its rows read tokens before this one
-    int32_t end_chunk = 0;    // end of the path's chunks that hold such tokens
-    int32_t whole = 0;        // leading chunks that all of its rows read as a whole
-    int32_t common = 0;       // leading chunks of `whole` that the next reader has too
-    int32_t next_chunk = 0;   // first chunk of the path that no item reads yet
-    int32_t tail = -1;        // segment that the next token extends, or -1
-    int32_t tail_blocks = 0;  // blocks that the segment has room for
+    int32_t end_token = 0;  // its rows read only tokens before this one
+    // Number of leading chunks of the path that hold tokens before end_token.
+    int32_t end_chunk = 0;
+    int32_t whole = 0;        // leading chunks that all of its rows read from beginning to end
+    int32_t common = 0;       // how many of the `whole` leading chunks the next reader has too
+    int32_t next_chunk = 0;   // first chunk of the path that no work item reads yet
+    int32_t tail = -1;        // segment to which the next token is appended, or -1
+    int32_t tail_blocks = 0;  // number of blocks for which that segment has room
   };
-  // Chunks of a reader's path that it reads alone.
+  // Consecutive chunks of a reader's path that it reads alone.
   struct PrivateRun {
     int32_t reader, first_chunk, end_chunk;
   };
@@ -101,18 +103,19 @@ class TreePlanner {
   TreePlanOptions options_;
   std::vector<Reader> readers_;
   std::vector<PrivateRun> private_;
-  // Leading tokens of a chunk, before `end`, that are computed already or written by rows of plan
-  // number `build`. Claims of earlier plans are void.
+  // In plan number `build`, the tokens of a chunk before `end` are computed already or written by a
+  // row of that plan. Claims of earlier plans are void.
   struct Claim {
     int64_t build = 0;  // value of built_ when the claim was made
     int32_t end = 0;
   };
   std::vector<Claim> claims_;  // [chunks]
 
-  // State of the last plan.
+  // State of the plan written or advanced last.
   uint64_t revision_ = 0, tree_version_ = 0;
-  bool is_decode_ = false;            // every sequence has one row
-  std::vector<int32_t> next_tokens_;  // [sequences]
+  bool is_decode_ = false;  // every sequence has one row
+  // [sequences]  index of the token that each sequence must compute in the next step
+  std::vector<int32_t> next_tokens_;
   int64_t built_ = 0, advanced_ = 0;
 };
 

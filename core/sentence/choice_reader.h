@@ -1,4 +1,4 @@
-// Scores answers of one token each behind a text, such as MMLU's letters, by the decoder's logits.
+// Scores one-token answers to a text, such as MMLU's letters, by the decoder's logits.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@ namespace reprise::sentence {
 
 class ChoiceReader final : public TextReader {
  public:
-  // `choices` are written as they follow a text (" A", " B"); the last token of each is scored.
-  // Texts are read unchanged and never cut, since an answer follows their end. Model and tokenizer
-  // must outlive this object. Throws Error for a model without a head, for a choice without tokens,
-  // and for two choices that end in the same token.
+  // `choices` are written as they follow a text (" A", " B"). The score of a choice is that of its
+  // last token. Texts are read unchanged and never cut, since an answer follows their end. Model
+  // and tokenizer must outlive this object. Throws Error for a model without a head, for a choice
+  // without tokens, and for two choices that end in the same token.
   ChoiceReader(model::Decoder& model, const Tokenizer& tokenizer,
                std::span<const std::string> choices);
 
-  // Number of choices; the outputs are their logits.
+  // Number of choices. The outputs of a text are the choices' logits.
   [[nodiscard]] int64_t width() const override { return static_cast<int64_t>(ids_.size()); }
 
  private:
   void read_step(std::span<const model::EncoderText> texts, model::LayerPolicy* policy,
                  std::span<float> out) override;
 
-  std::vector<int32_t> ids_;   // [choices]  token of each
+  std::vector<int32_t> ids_;   // [choices]  the token by which each choice is scored
   std::vector<float> logits_;  // logits of one step
 };
 

@@ -8,7 +8,8 @@
 
 namespace reprise::sentence {
 
-// <a, b> / (|a| |b|), summed in double; 0 if either vector is 0. The lengths must be equal (CHECK).
+// Returns <a, b> / (|a| |b|), summed in double. Returns 0 if either vector is 0. The lengths must
+// be equal (CHECK).
 inline double cosine(std::span<const float> a, std::span<const float> b) {
   REPRISE_CHECK(a.size() == b.size(), "{} and {} numbers", a.size(), b.size());
   double ab = 0, aa = 0, bb = 0;

@@ -1,4 +1,4 @@
-// Turns texts into sentence vectors, with a tokenizer, a model and a pooling that belong together.
+// Turns texts into sentence vectors. Combines a tokenizer, a model and a pooling.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,15 @@ namespace reprise::sentence {
 struct EmbedSettings {
   TextForm form;
   Pooling pooling;
-  bool takes_prompt = true;  // false: pooling would have to skip a prompt's tokens
+  // false: no prompt may be set, since pooling would have to skip its tokens
+  bool takes_prompt = true;
 };
 
-// Settings for a model's folder. A sentence-transformers folder states them; white space around
-// texts is removed. For other folders, the vector is the mean of an encoder's states or a decoder's
-// last state, not normalized. A text has at most as many tokens as the model has positions. Throws
-// Error as read_sentence_folder() does; `config` is that of the folder's model.
+// Returns the settings for a model's folder. A sentence-transformers folder states its settings;
+// white space around texts is removed. For other folders, the vector is the mean of an encoder's
+// states or the last state of a decoder, not normalized. A text has at most as many tokens as the
+// model has positions. `config` is that of the folder's model. Throws Error as
+// read_sentence_folder() does.
 EmbedSettings settings_of(const std::string& folder, const model::ModelConfig& config);
 
 // Returns the folder of the model itself: `folder`, or the subfolder that its modules.json names.
@@ -33,7 +35,7 @@ class Embedder final : public TextReader {
   Embedder(model::Decoder& model, const Tokenizer& tokenizer, EmbedSettings settings);
 
   [[nodiscard]] const EmbedSettings& settings() const { return settings_; }
-  // Numbers in a vector.
+  // Number of values in a vector.
   [[nodiscard]] int64_t width() const override { return settings_.pooling.width(config().hidden); }
 
  private:

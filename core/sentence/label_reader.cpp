@@ -10,7 +10,7 @@ namespace {
 using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using FloatVector = Eigen::VectorXf;
 
-// logits [labels] f32 of the state h [hidden].
+// Sets logits [labels] f32 to the head's logits for the state h [hidden].
 void apply_head(const model::TaskHead& head, std::span<const float> state,
                 std::span<float> logits) {
   const auto vector = [](std::span<const float> values) {

@@ -1,4 +1,4 @@
-// Scores texts for each label of a fine-tuned encoder.
+// Computes the scores of texts for each label of a fine-tuned encoder.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class LabelReader final : public TextReader {
   LabelReader(model::Decoder& model, const Tokenizer& tokenizer, TextForm form,
               model::TaskHead head);
 
-  // Number of labels; the outputs are their logits.
+  // Number of labels. The outputs of a text are the labels' logits.
   [[nodiscard]] int64_t width() const override { return head_.labels; }
 
  private:

@@ -13,10 +13,10 @@ namespace {
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXd;
 
-// Training vectors, centred and scaled, with a column of ones for the bias.
+// Training vectors, centred and scaled, with an additional column of ones for the bias.
 struct Scaled {
-  Matrix x;     // [items, width + 1]
-  Vector sign;  // [items]  -1 or 1
+  Matrix x;     // [vectors, width + 1]
+  Vector sign;  // [vectors]  -1 or 1
   Vector mean;
   double scale = 1;
 };
@@ -38,7 +38,7 @@ Scaled scaled(const ProbeData& data) {
   return out;
 }
 
-// The loss and its gradient. The bias, the last weight, is not penalized.
+// The loss and its gradient. The bias is the last weight and is not penalized.
 class Loss {
  public:
   Loss(const Matrix& x, const Vector& sign, double penalty)
@@ -46,7 +46,7 @@ class Loss {
 
   double at(const Vector& w, Vector& slope) const {
     const Vector margin = sign_.cwiseProduct(x_ * w);
-    Vector pull(margin.size());  // d loss / d (x w)
+    Vector pull(margin.size());  // derivative of the loss by x w
     double sum = 0;
     for (Eigen::Index i = 0; i < margin.size(); ++i) {
       const double m = margin[i], e = std::exp(-std::abs(m));
@@ -65,7 +65,7 @@ class Loss {
   double penalty_;
 };
 
-// The last steps and the changes of the gradient that they made. [Nocedal 1980]
+// The most recent steps, each with the change of the gradient that it made. [Nocedal 1980]
 class Curvature {
  public:
   void add(const Vector& step, const Vector& turn) {
@@ -73,7 +73,8 @@ class Curvature {
     pairs_.push_back({step, turn});
     if (pairs_.size() > 10) pairs_.pop_front();
   }
-  // The inverse Hessian, as far as the stored pairs approximate it, times -slope.
+  // Returns -slope multiplied by the approximation of the inverse Hessian that follows from the
+  // stored pairs.
   [[nodiscard]] Vector direction(const Vector& slope) const {
     Vector q = -slope;
     std::vector<double> alphas(pairs_.size());
@@ -104,7 +105,8 @@ Vector minimum_of(const Loss& loss, Eigen::Index size, int64_t most_steps) {
   Curvature curvature;
   for (int64_t step = 0; step < most_steps && slope.norm() > enough; ++step) {
     const Vector direction = curvature.direction(slope);
-    // The loss is convex and the direction descends, so halving finds a step that gains enough.
+    // The loss is convex and the direction descends, so halving the step finds one that lowers the
+    // loss enough.
     double length = step == 0 ? 1.0 / std::max(1.0, slope.norm()) : 1.0;
     Vector next = w + length * direction;
     double next_value = loss.at(next, next_slope);
@@ -123,7 +125,7 @@ Vector minimum_of(const Loss& loss, Eigen::Index size, int64_t most_steps) {
   return w;
 }
 
-// Items inside a fold, or all others.
+// Returns the indices of the vectors in a fold, or with `inside` false those of all others.
 std::vector<Eigen::Index> items_of(Eigen::Index items, int64_t folds, int64_t fold, bool inside) {
   std::vector<Eigen::Index> chosen;
   for (Eigen::Index i = 0; i < items; ++i)

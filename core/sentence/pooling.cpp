@@ -32,7 +32,7 @@ void largest(const States& states, float* out) {
     for (int64_t c = 0; c < states.hidden; ++c) out[c] = std::max(out[c], states.row(t)[c]);
 }
 
-// out = sum over t of weight(t) * state_t / divisor.
+// Sets out to the sum over t of weight(t) * state_t / divisor.
 template <typename Weight>
 void sum(const States& states, Weight&& weight, float divisor, float* out) {
   std::fill_n(out, states.hidden, 0.0f);

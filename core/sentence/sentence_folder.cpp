@@ -17,7 +17,7 @@ bool is_there(const fs::path& path) {
 }
 
 struct Module {
-  std::string type;  // without the package's name
+  std::string type;  // without the name of its Python package
   fs::path path;
 };
 
@@ -94,7 +94,7 @@ void read_pooling(const fs::path& folder, SentenceFolder& out) {
   out.pools_prompt = object.boolean("include_prompt", true);
 }
 
-// sentence_bert_config.json was named after other models, too.
+// In some folders, the file sentence_bert_config.json is named after another model.
 void read_transformer(const fs::path& folder, SentenceFolder& out) {
   for (const char* name : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"}) {
     const fs::path path = folder / fmt::format("sentence_{}_config.json", name);

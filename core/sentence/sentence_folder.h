@@ -11,18 +11,19 @@
 namespace reprise::sentence {
 
 struct SentenceFolder {
-  std::filesystem::path model;  // folder of config.json, weights and tokenizer
+  std::filesystem::path model;  // the folder with config.json, weights and tokenizer
   Pooling pooling;
-  // max_seq_length: limit on a text's tokens, special tokens included.
+  // From max_seq_length: limit on the tokens of a text, special tokens included.
   std::optional<int64_t> most_tokens;
-  bool lowers_case = false;  // do_lower_case: lower-case texts before the tokenizer
-  bool pools_prompt = true;  // include_prompt: pooling includes a prompt's tokens
-  std::string prompt;        // put before each text: the default one of its prompts
+  bool lowers_case = false;  // from do_lower_case: texts are lower-cased before the tokenizer
+  bool pools_prompt = true;  // from include_prompt: pooling includes a prompt's tokens
+  std::string prompt;        // put before each text: the default one of the folder's prompts
 };
 
-// Reads modules.json and the files it names; empty if there is no modules.json. Throws Error naming
-// file and key unless the modules are a Transformer, a Pooling and perhaps a Normalize in this
-// order, for a path that leaves the folder, and if no pooling mode is set.
+// Reads modules.json and the files that it names. Returns nullopt if there is no modules.json.
+// Throws Error naming file and key unless the modules are a Transformer, a Pooling and perhaps a
+// Normalize in this order. Also throws Error for a path that leaves the folder, and if no pooling
+// mode is set.
 std::optional<SentenceFolder> read_sentence_folder(const std::filesystem::path& folder);
 
 }  // namespace reprise::sentence

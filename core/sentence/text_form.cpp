@@ -11,11 +11,12 @@ namespace {
 
 constexpr std::string_view kPlace = "{text}";
 
-// Limits on the bytes of a text that are read: tokens of natural languages have 3 to 6 bytes on
-// average. The last tokens before a cut may differ from those of the whole text, so the kept tokens
-// end at least kTokensBeforeCut tokens before the cut.
+// A text that may be cut is read up to kBytesPerToken bytes for each token that fits, plus
+// kMoreBytes. Tokens of natural languages have 3 to 6 bytes on average. The last tokens before a
+// cut may differ from those of the whole text, so the kept tokens end at least kTokensBeforeCut
+// tokens before the cut.
 constexpr int64_t kBytesPerToken = 16, kMoreBytes = int64_t{64} << 10, kTokensBeforeCut = 64;
-// A text that must not be cut is read whole, up to this size.
+// Upper bound on the bytes of a text that must not be cut and is therefore read whole.
 constexpr int64_t kMostWholeBytes = int64_t{16} << 20;
 
 size_t bytes_read(const TextForm& form) {
@@ -63,7 +64,7 @@ Prompt Prompt::parse(std::string_view given, const std::string& where) {
 
 TextTokenizer::TextTokenizer(const Tokenizer& tokenizer, TextForm form)
     : tokenizer_(tokenizer), form_(std::move(form)), most_bytes_(bytes_read(form_)) {
-  // The special tokens around one text are those around every text.
+  // The special tokens around this text are the same as those around every text.
   const std::vector<int32_t> bare = tokenizer.encode("a", {.add_special = false});
   const std::vector<int32_t> whole = tokenizer.encode("a", {.add_special = true});
   const auto at = std::search(whole.begin(), whole.end(), bare.begin(), bare.end());

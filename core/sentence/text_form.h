@@ -11,10 +11,11 @@
 
 namespace reprise::sentence {
 
-// Text put around each text: "before{text}after".
+// Text that surrounds each text: "before{text}after".
 struct Prompt {
   std::string before, after;
-  // Throws Error unless "{text}" occurs exactly once. `where` names the prompt in this error.
+  // Splits `given` at "{text}". Throws Error unless "{text}" occurs exactly once; `where` names the
+  // prompt in this error.
   static Prompt parse(std::string_view given, const std::string& where);
 };
 
@@ -22,14 +23,14 @@ struct TextForm {
   Prompt prompt;
   bool strips_space = false;  // remove white space around the text with its prompt
   bool lowers_case = false;
-  int64_t most_tokens = 0;  // limit, special tokens included; 0: none
-  bool may_cut = true;      // cut a longer text; false: it is an error
+  int64_t most_tokens = 0;  // limit on the tokens, special tokens included; 0: none
+  bool may_cut = true;      // true: a longer text is cut; false: it is an error
 };
 
 struct TextTokens {
   std::vector<int32_t> ids;
-  // Tokens of the whole text, more than ids.size() if it was cut. For a text
-  // longer than TextTokenizer::most_bytes(), only its beginning counts.
+  // Number of tokens of the whole text: more than ids.size() if the text was cut. If the text is
+  // longer than TextTokenizer::most_bytes(), only its first bytes are counted.
   int64_t given = 0;
   [[nodiscard]] bool was_cut() const { return given > static_cast<int64_t>(ids.size()); }
 };
@@ -40,18 +41,18 @@ class TextTokenizer {
   TextTokenizer(const Tokenizer& tokenizer, TextForm form);
 
   // Returns the tokens of a text. A text that is too long keeps its first tokens and the special
-  // tokens around them, as in sentence-transformers. Throws Error for bytes that are not UTF-8, for
-  // an empty or blank text, and for one too long if may_cut is false or a prompt follows it (which
-  // would be lost).
+  // tokens around them, as in sentence-transformers. Throws Error for bytes that are not UTF-8 and
+  // for an empty or blank text. For a text that is too long, throws Error if may_cut is false, or
+  // if a prompt follows the text (since it would be lost).
   [[nodiscard]] TextTokens tokens_of(std::string_view text) const;
-  // Bytes of a text that tokens_of() reads. A longer text must be cut in any case, so its other
-  // bytes are not read; if the first ones give too few tokens (as white space does), that is an
-  // error.
+  // Upper bound on the bytes of a text that tokens_of() reads. A longer text must be cut in any
+  // case, so its other bytes are not read. If the bytes that are read give too few tokens (as white
+  // space does), tokens_of() throws Error.
   [[nodiscard]] size_t most_bytes() const { return most_bytes_; }
 
  private:
-  // The text if it is short enough, otherwise its first most_bytes() or a few less, up to the end
-  // of a character.
+  // Returns the text if it has at most most_bytes() bytes. Otherwise returns its first most_bytes()
+  // bytes, or a few less so that no character is cut.
   [[nodiscard]] std::string_view beginning_of(std::string_view text) const;
   [[nodiscard]] std::string formed(std::string_view text) const;
   [[nodiscard]] int64_t around() const {

@@ -1,5 +1,5 @@
-// Sends texts through a model, many in one step, and gets a row of numbers for each: a vector or
-// the scores of answers or labels. Base of the classes that compute these.
+// Sends texts through a model, many in one step, and gets a row of numbers for each text: a vector,
+// or the scores of answers or labels. Base of the classes that compute these.
 #pragma once
 
 #include <cstdint>
@@ -16,36 +16,37 @@ namespace reprise::sentence {
 
 class TextReader {
  public:
-  // Tokens per step: many enough that reading the weights pays, few enough that a step's values
-  // stay in the caches.
+  // Number of tokens per step: large enough that reading the weights takes a small part of a step's
+  // time, small enough that a step's values stay in the processor's caches.
   static constexpr int64_t kStepTokens = 2048;
 
   virtual ~TextReader() = default;
-  // Numbers per text.
+  // Number of values per text.
   [[nodiscard]] virtual int64_t width() const = 0;
-  // Tokenizes as TextTokenizer does. Throws Error also for a token that the model does not have.
+  // Tokenizes a text as TextTokenizer does. Also throws Error for a token that the model does not
+  // have.
   [[nodiscard]] TextTokens tokens_of(std::string_view text) const;
-  // TextTokenizer::most_bytes().
+  // Returns TextTokenizer::most_bytes().
   [[nodiscard]] size_t most_text_bytes() const { return tokenizer_.most_bytes(); }
   // Tokenizes several texts. An Error names the text by its number, from 1.
   [[nodiscard]] std::vector<TextTokens> tokens_of(std::span<const std::string> texts) const;
-  // Returns the end of the range of texts, from `first` on, that make one step of read(); at least
-  // first + 1.
+  // Returns the end of the range of texts that form one step of read(). The range begins with
+  // `first`; the end is at least first + 1.
   [[nodiscard]] static size_t end_of_step(std::span<const TextTokens> texts, size_t first);
-  // out [texts, width()] f32, in order. Texts of about kStepTokens tokens go through the model
-  // together; a `policy` sees each such step.
+  // Sets out [texts, width()] f32, in the order of the texts. Texts with about kStepTokens tokens
+  // in total go through the model together. `policy` sees each such step.
   void read(std::span<const TextTokens> texts, std::span<float> out,
             model::LayerPolicy* policy = nullptr);
-  // From now on read() calls this before each step of the model. It may throw, which ends read().
+  // From now on, read() calls `call` before each step of the model. If `call` throws, read() ends.
   void call_before_steps(std::function<void()> call) { before_step_ = std::move(call); }
-  // read() for texts that are not tokenized yet.
+  // read() for texts that are not tokenized yet. Returns [texts, width()].
   std::vector<float> read(std::span<const std::string> texts, model::LayerPolicy* policy = nullptr);
 
  protected:
   // Model and tokenizer must outlive this object.
   TextReader(model::Decoder& model, const Tokenizer& tokenizer, TextForm form)
       : model_(model), encoder_(model), tokenizer_(tokenizer, std::move(form)) {}
-  // out [texts, width()] for the texts of one step, none of which is empty.
+  // Sets out [texts, width()] for the texts of one step, none of which is empty.
   virtual void read_step(std::span<const model::EncoderText> texts, model::LayerPolicy* policy,
                          std::span<float> out) = 0;
 

@@ -22,14 +22,15 @@ DeviceSegment::DeviceSegment(std::shared_ptr<DeviceRuntime> runtime,
     : DeviceSegment(std::move(runtime), source->shape()) {
   source_ = std::move(source);
   begun_ = awaited_ = 0;
-  // The side copies begin after the buffers are zeroed and their memory's former users are done.
+  // The side copies begin after the buffers are zeroed and after the work that used their memory
+  // before is done.
   runtime_->begin_side_copies();
 }
 
 DeviceSegment::~DeviceSegment() {
   try {
     finish_copies();
-  } catch (const Error&) {  // another call reports the cause
+  } catch (const Error&) {  // another call will report the cause
   }
 }
 
@@ -45,7 +46,7 @@ void DeviceSegment::begin_layers(int64_t layer) {
   for (; begun_ <= layer; ++begun_) {
     source_->check_layer(begun_);
     const CacheView from = source_->view();
-    // Layers of a mapped file may be further apart than those of a buffer.
+    // In a mapped file, layers may be further apart than in a buffer.
     const auto source = static_cast<size_t>(begun_ * from.layer_stride) * size_of(shape_.dtype);
     const size_t target = static_cast<size_t>(begun_) * bytes;
     runtime_->copy_in_beside(keys_.as<char>() + target,
@@ -67,7 +68,7 @@ void DeviceSegment::drop_source() {
   source_.reset();
 }
 
-// Waits for the copies, before the host's or the device's memory is given back.
+// Waits for the copies, before the memory of the host or the device is freed.
 void DeviceSegment::finish_copies() {
   if (source_ == nullptr || begun_ == 0) return;
   runtime_->await_side_copies();

@@ -11,18 +11,18 @@
 namespace reprise::kv {
 
 // Keys and values are [layers, kv_heads, tokens, head_dim] each. Neither copied nor moved.
-//
-// A segment in host memory is copied layer by layer beside the device's work, so that a layer's
-// computation waits for that layer's copy only. [Prompt Cache §4.2 copies from host memory first]
+// A segment in host memory is copied layer by layer while the device computes, so that the
+// computation of a layer waits only for the copy of that layer. [Prompt Cache §4.2 copies from host
+// memory first]
 class DeviceSegment {
  public:
-  // A segment of zeros, to be written by steps. Throws ShapeError for a bad shape, and MemoryError
+  // A segment of zeros, which steps then fill. Throws ShapeError for a bad shape, and MemoryError
   // if the device has no room.
   DeviceSegment(std::shared_ptr<DeviceRuntime> runtime, const SegmentShape& shape);
-  // A complete copy of the host's states.
+  // A complete copy of `states`.
   DeviceSegment(std::shared_ptr<DeviceRuntime> runtime, const SegmentBuffer& states);
-  // A segment of the host whose layers are still to be copied by begin_layers(). Holds the handle
-  // until drop_source().
+  // A segment whose layers begin_layers() copies from `source` later. Holds the handle until
+  // drop_source().
   DeviceSegment(std::shared_ptr<DeviceRuntime> runtime,
                 std::shared_ptr<const SegmentHandle> source);
   DeviceSegment(const DeviceSegment&) = delete;
@@ -31,20 +31,20 @@ class DeviceSegment {
 
   [[nodiscard]] const SegmentShape& shape() const { return shape_; }
   [[nodiscard]] const std::shared_ptr<DeviceRuntime>& runtime() const { return runtime_; }
-  // The cache that a plan's segment reads: one block at offset 0.
+  // Returns the cache that a plan's segment reads: one block at offset 0.
   [[nodiscard]] CacheView view() const;
 
-  // Checks and begins to copy the layers up to and including `layer` that have not begun. Throws as
-  // SegmentHandle::check_layer() does.
+  // Checks all layers up to and including `layer` whose copy has not begun, and begins to copy
+  // them. Throws as SegmentHandle::check_layer() does.
   void begin_layers(int64_t layer);
-  // Work given from here on begins when the copies begun so far are done.
+  // Device work that is queued after this call waits for the copies begun so far.
   void await_copies();
-  // True if work given from here on finds all layers.
+  // True if device work that is queued after this call finds all layers.
   [[nodiscard]] bool is_whole() const { return awaited_ == shape_.layers; }
-  // Releases the host's segment and waits for the device, if is_whole(); else does nothing.
+  // If is_whole(), waits for the device and releases the host's segment. Otherwise does nothing.
   void drop_source();
 
-  // A copy in the host's memory, made after all work given so far.
+  // Returns a copy in host memory, made after all device work queued so far.
   [[nodiscard]] SegmentBuffer to_host() const;
 
  private:
@@ -54,7 +54,7 @@ class DeviceSegment {
   std::shared_ptr<DeviceRuntime> runtime_;
   Buffer keys_, values_;
   std::shared_ptr<const SegmentHandle> source_;  // null without a source, or after drop_source()
-  // Number of leading layers whose copy has begun, and of those whose copy was awaited.
+  // Number of leading layers whose copy has begun, and number of leading layers that were awaited.
   int64_t begun_ = 0, awaited_ = 0;
 };
 

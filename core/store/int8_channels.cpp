@@ -11,22 +11,22 @@ namespace {
 
 constexpr float kMostQuantum = 127;
 
-// Chosen so that 127 * scale and every element / scale are finite.
+// Returns a scale for which 127 * scale and every element / scale are finite.
 float scale_of(float most) {
   if (most == 0) return 0;
   const float scale = std::max(most / kMostQuantum, std::numeric_limits<float>::min());
   return std::isfinite(scale * kMostQuantum) ? scale : std::nextafter(scale, 0.0f);
 }
 
-// Rounds |x| < 2^22 to the nearest whole number, ties to even: the sum has no bits left for a
-// fraction. Unlike std::nearbyint it needs only baseline instructions, so the loop is vectorized.
+// Rounds |x| < 2^22 to the nearest integer, ties to even: the sum has no bits left for a fraction.
+// Unlike std::nearbyint this needs only baseline instructions, so the loop is vectorized.
 float rounded(float x) {
   constexpr float kNoFraction = 0x1.8p23f;
   return (x + kNoFraction) - kNoFraction;
 }
 
-// Rounds a finite number to the nearest of type T. bf16's own conversion tests for NaN, which would
-// keep the loop from being vectorized.
+// Rounds a finite number to the nearest number of type T. The conversion of struct bf16 tests for
+// NaN, which would keep the loop from being vectorized.
 template <typename T>
 void narrow(float x, T& out) {
   if constexpr (std::is_same_v<T, bf16>) {
@@ -41,7 +41,8 @@ template <typename T>
 bool quantize(const T* __restrict states, int64_t tokens, int64_t head_dim,
               int8_t* __restrict quantized, float* __restrict scales) {
   std::fill_n(scales, head_dim, 0.0f);
-  // Magnitudes compare in the same order as integers, with infinity and NaN above all others.
+  // As integers, the bits of magnitudes have the same order as the magnitudes, with infinity and
+  // NaN above all others.
   for (int64_t t = 0; t < tokens; ++t)
     for (int64_t c = 0; c < head_dim; ++c) {
       const auto state = static_cast<float>(states[t * head_dim + c]);
@@ -53,7 +54,7 @@ bool quantize(const T* __restrict states, int64_t tokens, int64_t head_dim,
   for (int64_t c = 0; c < head_dim; ++c) scales[c] = scale_of(scales[c]);
   for (int64_t t = 0; t < tokens; ++t)
     for (int64_t c = 0; c < head_dim; ++c) {
-      const float scale = scales[c] == 0 ? 1 : scales[c];  // 0 means a channel of zeros
+      const float scale = scales[c] == 0 ? 1 : scales[c];  // a scale of 0 means a channel of zeros
       const float quantum = rounded(static_cast<float>(states[t * head_dim + c]) / scale);
       quantized[t * head_dim + c] = static_cast<int8_t>(static_cast<int32_t>(quantum));
     }

@@ -112,7 +112,8 @@ std::optional<std::vector<SegmentKey>> SegmentBooks::disk_victims(int64_t bytes,
 
 void SegmentBooks::evict_file(const SegmentKey& key) {
   const auto found = entries.find(key);
-  if (found == entries.end() || found->second.file_bytes == 0) return;  // erased meanwhile
+  // The entry was erased meanwhile.
+  if (found == entries.end() || found->second.file_bytes == 0) return;
   disk_order_.evicted(found->second.disk_rank);
   drop_file(key, found->second);
   ++stats.disk_evictions;
@@ -145,7 +146,7 @@ Entry& SegmentBooks::adopt(const SegmentFile& file) {
   const SegmentFileHeader& header = file.header();
   Entry& entry = entries[header.key];
   begin_version(entry);
-  if (entry.host) drop_host(entry);  // its states are of an older file
+  if (entry.host) drop_host(entry);  // the states in memory are those of an older file
   entry.opened.reset();
   entry.verified.reset();
   entry.state_bytes = header.shape.bytes();
@@ -172,7 +173,7 @@ std::vector<std::string> SegmentBooks::synchronize(const StoreListing& listing) 
         raise("{} does not carry its segment's name. Remove it; its states can be computed again.",
               found.path.string());
       adopt(*file);
-      if (old != known.end()) known.erase(old);  // replaced by another process
+      if (old != known.end()) known.erase(old);  // another process has replaced it
     } catch (const Error& error) {
       faults.emplace_back(error.what());
     }

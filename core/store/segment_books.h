@@ -17,11 +17,11 @@
 
 namespace reprise::kv::detail {
 
-// The states of a segment, in memory of their own or in a mapped file. May be read while it is
-// shared.
+// The states of a segment, in their own memory or in a mapped file. Threads that share it may read
+// it at any time.
 struct Resident {
-  // Counts the segment's bytes in `counter` while it lives. Locks them for copies to the device of
-  // `runtime`, unless that is null.
+  // Adds the segment's bytes to `counter` for its lifetime. If `runtime` is not null, locks the
+  // memory for copies to its device.
   Resident(SegmentBuffer segment, std::shared_ptr<std::atomic<int64_t>> counter,
            const std::shared_ptr<DeviceRuntime>& runtime);
   explicit Resident(SegmentFile opened);
@@ -37,18 +37,19 @@ struct Resident {
 
 struct Entry {
   std::shared_ptr<const Resident> host;  // null: not in the host tier
-  // The opened file, while somebody holds it and the segment is not in the host tier.
+  // The opened file, as long as a handle holds it and the segment is not in the host tier.
   std::weak_ptr<const Resident> opened;
   int64_t state_bytes = 0;  // bytes of its keys and values in memory
   int64_t file_bytes = 0;   // 0: not in the disk tier
   double cost_s = 0;
   EvictionRank host_rank, disk_rank;
-  std::optional<FileStamp> verified;  // stamp of the file when all of it was checked
-  uint64_t version = 0;               // changes whenever the states may have changed
-  // When the file's use was last recorded.
+  // Stamp of the file at the time when its whole content was checked.
+  std::optional<FileStamp> verified;
+  uint64_t version = 0;  // changes whenever the states may have changed
+  // When a use of the file was last recorded on disk.
   std::optional<std::chrono::steady_clock::time_point> marked;
 
-  // True if nobody but the store holds the segment.
+  // True if only the store itself holds the segment.
   [[nodiscard]] bool is_free() const {
     return (host == nullptr || host.use_count() == 1) && opened.expired();
   }
@@ -65,29 +66,30 @@ class SegmentBooks {
     return options_.directory / file_name_of(key);
   }
 
-  // The entry of a key, including one that another process has put; null if there is none. Throws
-  // Error if the key's file is damaged.
+  // Returns the entry of a key, including one that another process has put; null if there is none.
+  // Throws Error if the key's file is damaged.
   Entry* find(const SegmentKey& key);
   void count_use(Entry& entry);
-  // Gives the entry a new version: the key's states may have changed.
+  // Gives the entry a new version. Called when the states of its key may have changed.
   void begin_version(Entry& entry) { entry.version = ++versions_; }
-  // Erases the entry if it is in neither tier.
+  // Erases the entry of `key` if it is in neither the host nor the disk tier.
   void erase_if_empty(const SegmentKey& key);
 
-  // True if `bytes` more would fit after evicting segments that nobody holds and that are not in
-  // `keep`.
+  // True if `bytes` more would fit into the host tier after evicting segments that no handle holds
+  // and that are not in `keep`.
   [[nodiscard]] bool can_make_host_room(int64_t bytes, const Keys& keep) const;
-  // Evicts until `bytes` more fit. If that is impossible, evicts nothing and returns false.
+  // Evicts segments from the host tier until `bytes` more fit. If that is impossible, evicts
+  // nothing and returns false.
   bool make_host_room(int64_t bytes, const Keys& keep);
   void enter_host(Entry& entry, std::shared_ptr<const Resident> resident);
   void drop_host(Entry& entry);
 
-  // The segments whose files must be evicted so that `bytes` more fit, lowest rank first. nullopt
-  // if evicting all files that nobody holds would not make enough room.
+  // Returns the segments whose files must be evicted so that `bytes` more fit on disk, lowest rank
+  // first. Returns nullopt if evicting all files that no handle holds would not make enough room.
   [[nodiscard]] std::optional<std::vector<SegmentKey>> disk_victims(int64_t bytes,
                                                                     const SegmentKey& keep) const;
   void evict_file(const SegmentKey& key);
-  // Records a file that was written or found.
+  // Records a file that was written, or found on disk, in the entry.
   void enter_file(Entry& entry, int64_t file_bytes);
   // Records that the entry's file no longer exists.
   void forget_file(Entry& entry);
@@ -104,7 +106,8 @@ class SegmentBooks {
 
  private:
   Entry& adopt(const SegmentFile& file);
-  // The entry with the lowest rank among those for which `may_go` holds, or end().
+  // Returns the entry with the lowest rank among those for which `may_go` is true, or end() if
+  // there is none.
   template <typename MayGo>
   std::map<SegmentKey, Entry>::iterator first_to_go(EvictionRank Entry::*rank, MayGo&& may_go);
 

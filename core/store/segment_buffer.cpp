@@ -7,7 +7,7 @@
 namespace reprise::kv {
 namespace {
 
-// Element offset of token `token` of a segment in its cache, layer 0, head 0.
+// Returns the element offset of token `token` of a segment in its cache, layer 0, head 0.
 int64_t offset_of(const AttentionPlan& plan, const Segment& segment, int32_t token) {
   const int32_t place = segment.skipped + token;
   const auto block = static_cast<size_t>(segment.first_block + place / segment.block_tokens);
@@ -35,7 +35,8 @@ void validate(const SegmentShape& shape) {
 }
 
 CacheView view_of(const SegmentShape& shape, const void* keys, const void* values) {
-  // The const_cast is safe: kernels write to cache 0 of a plan only, which is never a segment's.
+  // The const_cast is safe, since kernels write only to cache 0 of a plan, which is never a
+  // segment's cache.
   return {.keys = const_cast<void*>(keys),
           .values = const_cast<void*>(values),
           .dtype = shape.dtype,

@@ -28,25 +28,26 @@ std::string text_of(const SegmentShape& shape);
 // Throws ShapeError naming the shape if an extent is below 1 or the whole is too large to address.
 void validate(const SegmentShape& shape);
 
-// Returns a view of keys and values that are laid out as in SegmentBuffer. In a plan it is a cache
-// with one block, at offset 0, that holds all tokens.
+// Returns a view of keys and values with the layout of SegmentBuffer. In a plan, the view is a
+// cache with one block, at offset 0, that holds all tokens.
 [[nodiscard]] CacheView view_of(const SegmentShape& shape, const void* keys, const void* values);
 
 // Keys and values are [layers, kv_heads, tokens, head_dim] each. Move-only.
 struct SegmentBuffer {
   SegmentShape shape;
   AlignedBuffer keys, values;
-  // Data of the owner about the states (positions, provenance); stored, never interpreted here.
+  // The owner's data about the states (positions, provenance). Stored but never interpreted here.
   std::string note;
 
   SegmentBuffer() = default;
-  // Zeros. Throws ShapeError for a bad shape, MemoryError if the memory does not fit.
+  // A buffer of zeros. Throws ShapeError for a bad shape, and MemoryError if the memory does not
+  // fit.
   explicit SegmentBuffer(const SegmentShape& shape);
   [[nodiscard]] CacheView view() const { return view_of(shape, keys.data(), values.data()); }
 };
 
-// Copies the tokens of a plan's segment, all heads and the first `layers` layers, out of its cache
-// and converts them to `dtype`. Throws Error if the cache is not on the CPU.
+// Copies the tokens of segment `segment` of a plan out of its cache, all heads and the first
+// `layers` layers, and converts them to `dtype`. Throws Error if the cache is not on the CPU.
 SegmentBuffer gather_segment(const AttentionPlan& plan, int32_t segment, int64_t layers,
                              DType dtype);
 

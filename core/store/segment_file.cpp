@@ -22,7 +22,7 @@ uint64_t hash_of_parts(const std::vector<std::span<const std::byte>>& parts) {
   return hash_of(hashes.data(), hashes.size() * sizeof(uint64_t));
 }
 
-// Bytes of one layer's keys, or values.
+// Bytes of the keys of one layer; the values have as many.
 size_t half_layer_bytes(const SegmentShape& shape) {
   return shape.half_bytes() / static_cast<size_t>(shape.layers);
 }
@@ -35,7 +35,7 @@ const std::byte* layer_of(const AlignedBuffer& half, const SegmentShape& shape, 
   return half.as<std::byte>() + static_cast<size_t>(layer) * half_layer_bytes(shape);
 }
 
-// Quantizes the keys and values of a layer to `to`, arranged by the layout.
+// Quantizes the keys and values of a layer and writes them to `to`, arranged by the layout.
 void quantize_layer(const SegmentBuffer& segment, int64_t layer, const SegmentLayout& layout,
                     std::byte* to) {
   const SegmentShape& shape = segment.shape;
@@ -136,7 +136,7 @@ bool SegmentFile::is_sound(int64_t layer) const {
 void SegmentFile::check_layer(int64_t layer) const {
   REPRISE_CHECK(layer >= 0 && layer < header_.shape.layers, "layer {} of {}", layer,
                 header_.shape.layers);
-  const bool is_one = header_.format == 1;  // one answer for all layers
+  const bool is_one = header_.format == 1;  // in format 1 one check covers all layers
   std::atomic<State>& state = states_[is_one ? 0 : static_cast<size_t>(layer)];
   State known = state.load(std::memory_order_acquire);
   if (known == State::kUnknown) {

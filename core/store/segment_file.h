@@ -40,8 +40,8 @@ namespace reprise::kv {
 // The format that is written, and the newest one that is read.
 inline constexpr int kSegmentFormat = 2;
 
-// A file or folder was written by a newer version of this program. It is not damaged and must not
-// be removed.
+// Thrown if a newer version of this program wrote the file or folder. It is not damaged and must
+// not be removed.
 class NewerFormatError : public Error {
  public:
   using Error::Error;
@@ -53,7 +53,7 @@ enum class SegmentForm : uint8_t {
 };
 
 std::string_view name_of(SegmentForm form);  // "plain", "int8"
-// Throws Error for an unknown name and offers the nearest.
+// Throws Error for an unknown name, with the nearest known one.
 SegmentForm parse_segment_form(std::string_view name);
 
 // The header of either format.
@@ -66,35 +66,37 @@ struct SegmentFileHeader {
   double cost_s = 0;                   // time that computing the states took; 0: unknown
   int64_t created_s = 0;               // since 1970; 0: unknown
   std::vector<uint64_t> layer_hashes;  // [layers]; format 1: {keys' hash, values' hash}
-  uint64_t text_hash = 0;  // hash of the header with its layer hashes: differs if the states differ
+  // Hash of the header text including layer hashes, so it differs if the states differ.
+  uint64_t text_hash = 0;
 };
 
 enum class Verify : uint8_t {
-  kHeader,  // header hash and file size; layers are checked later by check_layer()
-  kAll      // the states' hashes too, which reads the whole file
+  kHeader,  // checks the header's hash and the file's size; check_layer() checks layers later
+  kAll      // also checks the states' hashes, which reads the whole file
 };
 
 // An open segment file. Move-only; the states stay mapped while it lives, even if the file is
 // removed or replaced.
 class SegmentFile {
  public:
-  // Throws Error naming the path and the fault: no segment file, truncated, damaged or
+  // Throws Error naming the path and the fault: not a segment file, truncated, damaged, or
   // (NewerFormatError) of a newer format.
   SegmentFile(std::filesystem::path path, Verify verify);
 
   [[nodiscard]] const SegmentFileHeader& header() const { return header_; }
   [[nodiscard]] int64_t file_bytes() const { return static_cast<int64_t>(map_.bytes().size()); }
 
-  // The states in place. Only for kPlain (CHECK).
+  // Returns a view of the states in the mapped file. Only for kPlain (CHECK).
   [[nodiscard]] CacheView view() const;
   // Throws Error naming the path and layer if the layer's states are damaged. The first call for a
-  // layer reads it, later ones return at once. In format 1, whose hashes cover all layers, the
-  // first call reads the whole file. Thread-safe.
+  // layer reads the layer; later calls return at once. In format 1, whose hashes cover all layers,
+  // the first call for any layer reads the whole file. Thread-safe.
   void check_layer(int64_t layer) const;
   void check_all() const;
-  // Asks the system to read a layer ahead. Returns at once.
+  // Asks the system to read a layer ahead of its use. Returns at once.
   void fetch_layer(int64_t layer) const;
-  // A copy in memory, in the dtype of header().shape. Checks each layer before copying it.
+  // Returns a copy of the states in memory, in the dtype of header().shape. Checks each layer
+  // before copying it.
   [[nodiscard]] SegmentBuffer read() const;
 
  private:
@@ -106,17 +108,18 @@ class SegmentFile {
   std::filesystem::path path_;
   MappedFile map_;
   SegmentFileHeader header_;
-  size_t data_begin_ = 0;                         // file offset of layer 0; format 1: of the keys
+  // File offset of layer 0; in format 1: of the keys.
+  size_t data_begin_ = 0;
   std::unique_ptr<std::atomic<State>[]> states_;  // [layers]
 };
 
-// Data stored with the key and the states.
+// Options of a segment's file, and data stored in its header besides the key.
 struct SegmentFileOptions {
   SegmentForm form = SegmentForm::kPlain;
   double cost_s = 0;
 };
 
-// A segment ready to be written: quantized if asked for, and hashed.
+// The content of a segment's file, ready to be written: hashed, and quantized if the form is kInt8.
 class SegmentImage {
  public:
   // `segment` must outlive the image. Throws Error naming the layer if the form is kInt8 and a
@@ -124,12 +127,12 @@ class SegmentImage {
   SegmentImage(const SegmentKey& key, const SegmentBuffer& segment,
                const SegmentFileOptions& options);
 
-  // The size of the file.
+  // Returns the size of the file in bytes.
   [[nodiscard]] int64_t bytes() const;
-  // Writes the whole file. Throws Error if the disk refuses.
+  // Writes the whole file. Throws Error if the system refuses, such as for a full disk.
   void write(AtomicFile& file) const;
-  // Writes into `segment` the states as they will be read back from the file. It must have the same
-  // shape, and may be the image's own segment.
+  // Writes into `segment` the states that a reader of the file will get. `segment` must have the
+  // shape of the image's segment and may be that segment itself.
   void restore(SegmentBuffer& segment) const;
 
  private:
@@ -137,7 +140,7 @@ class SegmentImage {
 
   const SegmentBuffer& segment_;
   SegmentForm form_;
-  AlignedBuffer packed_;  // kInt8: all layers, as the file has them
+  AlignedBuffer packed_;  // for kInt8: the states of all layers as stored in the file
   std::string text_;
 };
 

@@ -16,7 +16,8 @@ namespace {
 constexpr std::string_view kMagic = "RPRSEG";
 constexpr size_t kMagicBytes = kMagic.size() + 2;
 constexpr size_t kTextBegin = kMagicBytes + 2 * sizeof(uint64_t);
-// Real headers are far shorter; a longer length is damaged.
+// Upper bound on the length of a header in bytes. Real headers are far shorter, so a larger length
+// means damage.
 constexpr uint64_t kMostText = uint64_t{1} << 24;
 
 std::string magic_of(int format) { return fmt::format("{}{}\n", kMagic, format); }
@@ -28,7 +29,8 @@ uint64_t hash_of_text(int format, const std::string& text) {
   return XXH3_64bits(covered.data(), covered.size());
 }
 
-// Keys and notes are arbitrary bytes, but JSON text must be UTF-8.
+// Returns a text as a list of bytes. Keys and notes are arbitrary bytes, but JSON text must be
+// UTF-8.
 Values list_of(const std::string& text) {
   const std::vector<uint8_t> bytes(text.begin(), text.end());
   return {bytes.begin(), bytes.end()};
@@ -101,7 +103,7 @@ SegmentFileHeader parse_header(int format, std::string_view text) {
   return header;
 }
 
-// The size of a file with this header.
+// Returns the size of a file that has this header.
 size_t file_bytes_of(const SegmentFileHeader& header, size_t data_begin) {
   const size_t half = header.shape.half_bytes();
   if (header.format == 1) return data_begin + rounded_up(half, kFilePage) + half;

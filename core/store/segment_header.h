@@ -15,11 +15,11 @@ std::string header_text(const SegmentFileHeader& header);
 
 struct ParsedHeader {
   SegmentFileHeader header;
-  size_t data_begin = 0;  // offset of the states in the file
+  size_t data_begin = 0;  // offset of the states from the file's beginning
 };
 
-// Reads the header of either format from a whole file and checks that the file has the right size.
-// Throws Error naming the path.
+// Reads the header of format 1 or 2 from `file`, the bytes of the whole file, and checks that the
+// file has the size that the header implies. Throws Error naming the path.
 ParsedHeader read_header(const std::filesystem::path& path, std::span<const std::byte> file);
 
 // Throws Error: "PATH is no sound segment file: FAULT. ..."

@@ -1,4 +1,4 @@
-// Offsets of a layer's states in a segment file of format 2.
+// Computes the offsets of a layer's states in a segment file of format 2.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ inline constexpr size_t kFilePage = 4096;
 
 constexpr size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-// A part of a layer: its offset from the layer's beginning, and its size.
+// One array of a layer: its offset from the layer's beginning, and its size, both in bytes.
 struct LayerPart {
   size_t begin = 0, bytes = 0;
 };
@@ -20,10 +20,10 @@ struct LayerPart {
 struct SegmentLayout {
   // kPlain: keys, values. kInt8: scales of keys, scales of values, keys, values.
   std::vector<LayerPart> parts;
-  size_t layer_bytes = 0;   // end of the last part
-  size_t layer_stride = 0;  // distance between layers
+  size_t layer_bytes = 0;   // end of the last part, from the layer's beginning
+  size_t layer_stride = 0;  // distance between the beginnings of two layers
 
-  // Bytes of all layers; the last one is not padded.
+  // Bytes of all layers. The last layer is not padded to layer_stride.
   [[nodiscard]] size_t data_bytes(int64_t layers) const {
     return static_cast<size_t>(layers - 1) * layer_stride + layer_bytes;
   }

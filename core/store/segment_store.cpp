@@ -51,7 +51,7 @@ void SegmentHandle::fetch_layer(int64_t layer) const {
 
 namespace {
 
-// The precision to which a file's last use is recorded.
+// Interval at which a file's last use is recorded.
 constexpr auto kMarkEvery = std::chrono::minutes(1);
 
 bool is_due(const Entry& entry) {
@@ -82,8 +82,8 @@ void make_folder(const fs::path& folder) {
 struct Opened {
   std::optional<SegmentFile> file;
   std::optional<SegmentBuffer> states;  // for a form that is not read in place
-  std::optional<FileStamp> verified;    // set if the whole file was checked
-  bool is_gone = false;                 // no such file, or it holds another key
+  std::optional<FileStamp> verified;    // stamp of the file; set if the whole file was checked
+  bool is_gone = false;                 // true: the file does not exist, or has another key
   std::exception_ptr fault = nullptr;
 };
 
@@ -117,11 +117,11 @@ struct SegmentStore::State {
   const SegmentStoreOptions options;
   std::vector<std::string> damaged;  // written by the constructor only
 
-  std::mutex puts;  // held during a whole put(); locked before `mutex`
+  std::mutex puts;  // held during a whole put(); must be locked before `mutex`
   mutable std::mutex mutex;
   SegmentBooks books;  // guarded by mutex
 
-  std::condition_variable wake;                // wakes the prefetcher and those who wait for it
+  std::condition_variable wake;                // wakes the prefetcher and threads that wait for it
   std::deque<std::vector<SegmentKey>> wanted;  // guarded by mutex
   bool is_under_way = false;                   // guarded by mutex
   bool is_ending = false;                      // guarded by mutex
@@ -133,7 +133,7 @@ struct SegmentStore::State {
   }
 
   // Writes the segment's file in place of an older one, without holding `mutex`. Returns false if
-  // the folder's budget has no room for it.
+  // the file does not fit into the folder's budget.
   bool put_file(const SegmentKey& key, const SegmentImage& image, const SegmentBuffer& segment,
                 double cost_s) {
     const StoreLock one_writer(options.directory);
@@ -153,7 +153,7 @@ struct SegmentStore::State {
     AtomicFile file(books.path_of(key));
     image.write(file);
     file.commit();
-    // Victims are evicted last, so that a failed write costs nothing.
+    // Victims are evicted after the write, so that a failed write evicts nothing.
     const std::lock_guard lock(mutex);
     Entry& entry = books.entries[key];
     entry.state_bytes = segment.shape.bytes();
@@ -167,9 +167,9 @@ struct SegmentStore::State {
     return true;
   }
 
-  // Opens the file of an entry that is not in the host tier; reads it without holding the lock.
-  // Returns null if the entry changed meanwhile or is gone: the caller looks again. If the file is
-  // damaged, forgets it and throws Error.
+  // Opens the file of an entry that is not in the host tier, and reads it without holding the lock.
+  // Returns null if the entry was changed or erased meanwhile; the caller then looks again. If the
+  // file is damaged, forgets it and throws Error.
   std::shared_ptr<const Resident> open_file(const SegmentKey& key, const Keys& keep,
                                             std::unique_lock<std::mutex>& lock) {
     Entry& before = books.entries.at(key);
@@ -190,7 +190,7 @@ struct SegmentStore::State {
       std::rethrow_exception(opened.fault);
     }
     entry.verified = opened.verified;
-    if (auto open = entry.opened.lock()) return open;  // another thread was faster
+    if (auto open = entry.opened.lock()) return open;  // another thread has opened it meanwhile
     std::shared_ptr<const Resident> resident;
     if (opened.states) {
       const bool has_room = books.make_host_room(opened.states->shape.bytes(), keep);
@@ -206,8 +206,8 @@ struct SegmentStore::State {
     return resident;
   }
 
-  // Removes the key's entry with all that it names, or its damaged file. Returns whether there was
-  // one. The lock must be held.
+  // Removes the key's entry with its states and file, or removes its damaged file. Returns true if
+  // there was one. The caller must hold the lock.
   bool erase_known(const SegmentKey& key) {
     Entry* entry = nullptr;
     try {
@@ -225,7 +225,7 @@ struct SegmentStore::State {
     return true;
   }
 
-  // Brings a segment from disk to the host tier; copies without holding the lock.
+  // Brings a segment from disk to the host tier. Copies the states without holding the lock.
   void promote(const SegmentKey& key, const Keys& keep) {
     std::unique_lock lock(mutex);
     const Entry* entry = books.find(key);
@@ -238,7 +238,7 @@ struct SegmentStore::State {
       SegmentBuffer copy = opened->file->read();
       lock.lock();
       const auto found = books.entries.find(key);
-      // If a put() or erase() came meanwhile, the entry is newer than this copy.
+      // If a put() or erase() has come meanwhile, the entry is newer than this copy.
       if (found == books.entries.end() || found->second.host ||
           found->second.opened.lock() != opened)
         return;
@@ -265,7 +265,7 @@ struct SegmentStore::State {
         try {
           promote(key, keep);
         } catch (const std::exception&) {
-          // acquire() will meet the same fault and report it.
+          // acquire() will find the same fault and report it.
         }
         lock.lock();
       }
@@ -299,13 +299,14 @@ void SegmentStore::put(const SegmentKey& key, SegmentBuffer&& segment, double co
   validate(segment.shape);
   if (!(cost_s >= 0) || !std::isfinite(cost_s))
     raise("a segment that took {} s to compute: give a time of 0 or more", cost_s);
-  // One put at a time, so that both tiers end with the same segment. acquire() runs meanwhile.
+  // Only one put() runs at a time, so that both tiers end with the same segment. acquire() may run
+  // meanwhile.
   const std::lock_guard one_put(s.puts);
   bool on_disk = false;
   if (s.books.has_disk()) {
     const SegmentImage image(key, segment, {.form = s.options.form, .cost_s = cost_s});
     on_disk = s.put_file(key, image, segment, cost_s);
-    image.restore(segment);  // so that both tiers give the same states
+    image.restore(segment);  // so that the host tier gives the same states as the file
   }
   const std::lock_guard lock(s.mutex);
   Entry& entry = s.books.entries[key];
@@ -362,7 +363,7 @@ void SegmentStore::prefetch_all(std::vector<SegmentKey> keys) {
     try {
       if (!s.prefetcher.joinable()) s.prefetcher = std::thread([&s] { s.run_prefetcher(); });
     } catch (const std::system_error&) {
-      s.wanted.clear();  // without another thread, segments are read when they are acquired
+      s.wanted.clear();  // if no thread can be started, segments are read when they are acquired
     }
   }
   s.wake.notify_all();
@@ -377,8 +378,8 @@ void SegmentStore::wait_for_prefetches() {
 bool SegmentStore::erase(const SegmentKey& key) {
   State& s = *state_;
   const std::lock_guard lock(s.mutex);
-  // A segment of the host tier may have a file that was damaged and forgotten since, so the second
-  // look finds what the first one leaves.
+  // A segment of the host tier may have a file that was damaged and then forgotten. The second call
+  // removes what the first one leaves.
   const bool was_there = s.erase_known(key);
   return s.erase_known(key) || was_there;
 }

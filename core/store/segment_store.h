@@ -2,15 +2,16 @@
 // and processes that made them.
 //
 // The store has a host tier, a disk tier or both. put() writes to the disk tier, and to the host
-// tier if the budget allows. A full tier evicts segments that nobody holds, in the order of its
+// tier if the budget allows. A full tier evicts segments that no handle holds, in the order of the
 // eviction policy. Without a disk tier, evicted segments are lost.
 //
 // Keys are compared as a whole: a segment of another model, tokenizer, schema or dtype is never
-// returned. After a restart, cost and last use (to the minute) are read from the files.
+// returned. After a restart, the store reads each segment's cost and last use (to the minute) from
+// its file.
 //
-// Thread-safe. Several processes may use one directory: files are written atomically, one process
-// writes at a time, and each finds the others' segments when it asks for their keys or makes room.
-// Errors of the disk name the path and leave the store as it was.
+// Thread-safe. Several processes may use one directory: files are written atomically, and one
+// process writes at a time. A process finds segments of other processes when it asks for their keys
+// or makes room. A disk error names the path and leaves the store as it was.
 #pragma once
 
 #include <cstdint>
@@ -28,25 +29,26 @@
 
 namespace reprise::kv {
 
-// The place of a handle's states.
+// Where the states of a handle lie: in memory or in a mapped file.
 enum class Tier : uint8_t { kHost, kDisk };
 
 struct SegmentStoreOptions {
-  int64_t host_bytes = 0;           // most bytes of segments in memory; 0: no host tier
+  // Upper bound on the bytes of segments in memory; 0: no host tier.
+  int64_t host_bytes = 0;
   std::filesystem::path directory;  // folder of the disk tier, made if missing; "": no disk tier
-  // Most bytes of segments in the folder, whoever wrote them; 0: no limit. A segment being written
-  // comes on top until it has replaced others.
+  // Upper bound on the bytes of segments in the folder, whichever process wrote them; 0: no limit.
+  // While a segment is written, it takes extra bytes until it has replaced others.
   int64_t disk_bytes = 0;
-  // How a file is checked when its segment is first acquired since the file changed. With kHeader a
-  // segment can be used before all of its file is read; its user then calls
+  // How a segment's file is checked when it is first acquired since it changed. With kHeader, a
+  // segment can be used before its whole file is read; its user then calls
   // SegmentHandle::check_layer() for each layer.
   Verify verify = Verify::kAll;
-  Eviction eviction = Eviction::kLru;  // policy of each tier
-  // How files hold states. kInt8 needs a folder; put() and acquire() then give the states as
-  // quantized and restored, in the original dtype, from both tiers.
+  Eviction eviction = Eviction::kLru;  // eviction policy of both tiers
+  // How files hold states. kInt8 needs a folder. With kInt8, put() and acquire() give the states
+  // after quantizing and restoring them, in the original dtype, from both tiers.
   SegmentForm form = SegmentForm::kPlain;
-  // Device to which segments of the host tier are copied; their memory is locked for that
-  // (HostLock). Null if there is none.
+  // The device to which segments of the host tier are copied, or null. Their memory is locked for
+  // these copies (HostLock).
   std::shared_ptr<DeviceRuntime> runtime = {};
 };
 
@@ -63,8 +65,8 @@ namespace detail {
 struct Resident;
 }
 
-// A segment that can be read while the handle lives: eviction, another put(), other processes and
-// the end of the store do not affect it. Move-only.
+// Access to a segment, whose states can be read while the handle lives. Eviction, another put(),
+// other processes and the end of the store do not affect them. Move-only.
 class SegmentHandle {
  public:
   explicit SegmentHandle(std::shared_ptr<const detail::Resident> resident);
@@ -74,61 +76,63 @@ class SegmentHandle {
   SegmentHandle& operator=(const SegmentHandle&) = delete;
   ~SegmentHandle() = default;
 
-  // The cache that a plan reads in place: one block at offset 0. In the disk tier this is the
-  // mapped file, whose pages are read when they are touched.
+  // Returns the cache that a plan reads in place: one block at offset 0. For a segment of the disk
+  // tier this is the mapped file, whose pages are read when they are first touched.
   [[nodiscard]] CacheView view() const;
   [[nodiscard]] const SegmentShape& shape() const;
   [[nodiscard]] const std::string& note() const;
   [[nodiscard]] Tier tier() const;
   // Throws Error naming the file and layer if the layer's states are damaged; then erase() the key
-  // and compute the segment again. The first call for a layer of a mapped file reads it; calls for
-  // segments in memory do nothing. Thread-safe, so one thread may check ahead of another that uses
-  // the layers.
+  // and compute the segment again. For a mapped file, the first call for a layer reads the layer.
+  // For a segment in memory, calls do nothing. Thread-safe, so one thread may check layers ahead of
+  // another that uses them.
   void check_layer(int64_t layer) const;
-  // Asks the system to read a layer of a mapped file ahead. Returns at once. Thread-safe.
+  // Asks the system to read a layer of a mapped file ahead of its use. Returns at once.
+  // Thread-safe.
   void fetch_layer(int64_t layer) const;
 
  private:
   std::shared_ptr<const detail::Resident> resident_;
 };
 
-// The store described at the top of this file. Thread-safe.
 class SegmentStore {
  public:
-  // Finds the files of the directory; leaves damaged ones alone and lists them in damaged(). Throws
-  // Error if the directory cannot be made or read, is of a newer format, or neither tier is given.
+  // Finds the files in the directory. Leaves damaged files alone and lists them in damaged().
+  // Throws Error if the directory cannot be made or read or is of a newer format, or if `options`
+  // give neither tier.
   explicit SegmentStore(const SegmentStoreOptions& options);
   ~SegmentStore();
   SegmentStore(const SegmentStore&) = delete;
   SegmentStore& operator=(const SegmentStore&) = delete;
 
-  // Stores a segment in place of any older one with this key. `cost_s` >= 0 is the time that
-  // computing its states takes; kCostAware eviction uses it. Throws Error if no tier has room, if
-  // the disk refuses, and if kInt8 cannot hold a state (NaN, infinity); `segment` is then
-  // unchanged.
+  // Stores a segment and replaces any older one with this key. `cost_s` >= 0 is the time, in
+  // seconds, that computing its states took; kCostAware eviction uses it. Throws Error if no tier
+  // has room, if the disk refuses, or if kInt8 cannot hold a state (NaN, infinity). `segment` is
+  // then unchanged.
   void put(const SegmentKey& key, SegmentBuffer&& segment, double cost_s = 0);
-  // Returns nullopt for an unknown key. If its file is damaged, forgets the key and throws Error,
-  // so that the segment can be computed and put again. A kInt8 segment is brought to the host tier;
-  // if there is no room, it takes memory beyond the budget while it is held.
+  // Returns nullopt for an unknown key. If the key's file is damaged, forgets the key and throws
+  // Error, so that the segment can be computed and put again. A kInt8 segment is brought to the
+  // host tier. If the tier has no room, the segment takes memory beyond the budget while a handle
+  // holds it.
   [[nodiscard]] std::optional<SegmentHandle> acquire(const SegmentKey& key);
-  // Asks a thread of the store to check all layers of a segment on disk and bring it to the host
-  // tier. Returns at once. Does nothing if there is no room, no such key or a damaged file
-  // (acquire() reports that).
+  // Asks a thread of the store to check all layers of a segment on disk and to bring the segment to
+  // the host tier. Returns at once. Does nothing if the host tier has no room, the key is unknown,
+  // or the file is damaged (acquire() reports that).
   void prefetch(const SegmentKey& key);
-  // prefetch() for several segments, the most wanted first. Making room for one does not evict
-  // another of them.
+  // Like prefetch() for several segments, the most wanted first. Making room for one of them does
+  // not evict another.
   void prefetch_all(std::vector<SegmentKey> keys);
   // Blocks until all prefetches are done.
   void wait_for_prefetches();
-  // Removes the key from both tiers, even if its file is damaged; handles stay readable. Returns
-  // whether there was a segment.
+  // Removes the key from both tiers, even if its file is damaged. Handles of the segment stay
+  // readable. Returns true if there was a segment.
   bool erase(const SegmentKey& key);
 
-  // Throws Error if the key's file, not yet known to the store, has a damaged header.
+  // Throws Error if the store sees the key's file for the first time and its header is damaged.
   [[nodiscard]] bool contains(const SegmentKey& key);
   [[nodiscard]] std::vector<SegmentKey> keys() const;  // sorted
   [[nodiscard]] SegmentStoreStats stats() const;
-  // A sentence for each file of the directory that could not be read when the store was made.
+  // One sentence for each file of the directory that could not be read when the store was made.
   [[nodiscard]] const std::vector<std::string>& damaged() const;
 
  private:

@@ -20,7 +20,7 @@ constexpr const char* kFormatFile = "store.json";
 constexpr const char* kLockFile = "store.lock";
 constexpr std::string_view kExtension = ".segment";
 
-// True for a name that file_name_of() gives.
+// True for a name that file_name_of() can return.
 bool is_segment_name(const fs::path& path) {
   constexpr size_t kDigits = 32;
   const std::string stem = path.stem().string();
@@ -119,7 +119,7 @@ StoreListing list_store(const fs::path& folder) {
 }
 
 void remove_unfinished(const StoreListing& listing) {
-  std::error_code ignored;  // another process may have removed it
+  std::error_code ignored;  // the file may have been removed by another process
   for (const StoreFile& file : listing.unfinished) fs::remove(file.path, ignored);
 }
 
@@ -128,7 +128,7 @@ std::optional<SegmentFile> open_if_there(const fs::path& file) {
     try {
       return SegmentFile(file, Verify::kHeader);
     } catch (const Error&) {
-      if (before == stamp_of(file)) throw;  // otherwise it was replaced or removed meanwhile
+      if (before == stamp_of(file)) throw;  // otherwise the file was replaced or removed meanwhile
     }
   }
   return std::nullopt;

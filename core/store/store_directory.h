@@ -22,16 +22,16 @@ namespace reprise::kv {
 
 // Throws NewerFormatError if a newer version of this program made the folder. Accepts a folder
 // without store.json, since it is empty or of format 1. Also accepts a damaged store.json, since
-// each segment's file contains its own format; the result then describes the damage, otherwise it
-// is "".
+// each segment's file states its own format. Returns a description of that damage, or "".
 std::string check_store_format(const std::filesystem::path& folder);
 // Writes store.json if it is missing or damaged.
 void mark_store_format(const std::filesystem::path& folder);
-// True if the folder is a store's: a writer has been there, even if it was killed early.
+// True if the folder belongs to a store: a writer has used it, even if that writer was killed
+// early.
 [[nodiscard]] bool is_store(const std::filesystem::path& folder);
 
-// Held while segments are written, or removed to make room: one writer at a time among all
-// processes. Readers need no lock. The system frees the lock of a process that dies.
+// A lock that a process holds while it writes segments, or removes them to make room. Only one
+// process at a time holds it. Readers need no lock. If a process dies, the system frees its lock.
 class StoreLock {
  public:
   // Waits for the lock. Throws Error naming the folder if it cannot be locked or written.
@@ -47,7 +47,7 @@ class StoreLock {
 struct StoreFile {
   std::filesystem::path path;
   int64_t bytes = 0;
-  int64_t last_use_ns = 0;  // since 1970
+  int64_t last_use_ns = 0;  // time since 1970
 };
 
 struct StoreListing {
@@ -55,17 +55,17 @@ struct StoreListing {
   std::vector<StoreFile> unfinished;  // least recently used first
 };
 
-// Throws Error if the folder cannot be read. Leaves out files that vanish meanwhile.
+// Throws Error if the folder cannot be read. Leaves out files that disappear during the call.
 StoreListing list_store(const std::filesystem::path& folder);
 
-// Removes the files of writers that died. Needs the lock.
+// Removes unfinished files of writers that died. The caller must hold the lock.
 void remove_unfinished(const StoreListing& listing);
 
-// Opens a segment's file and checks its header, while other processes may replace or remove it.
-// Returns nullopt if there is no file. Throws Error as SegmentFile does.
+// Opens a segment's file and checks its header. Other processes may replace or remove the file
+// during the call. Returns nullopt if there is no file. Throws Error as SegmentFile does.
 std::optional<SegmentFile> open_if_there(const std::filesystem::path& file);
 
-// Records that a segment is used now. Does nothing if the folder is read-only.
+// Records the present time as the segment's last use. Does nothing if the folder is read-only.
 void mark_use(const std::filesystem::path& file);
 
 }  // namespace reprise::kv

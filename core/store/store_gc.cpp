@@ -14,7 +14,7 @@ class Collection {
 
   void remove_unfinished(const StoreFile& file) { remove(file, "its writer has died"); }
 
-  // Called for the least recently used segments first.
+  // Removes or keeps one segment. Called in the order of last use, least recently used first.
   void consider(const StoreFile& file, int64_t excess_bytes) {
     std::optional<SegmentFileHeader> header;
     try {
@@ -38,7 +38,7 @@ class Collection {
   [[nodiscard]] GcReport& report() { return report_; }
 
  private:
-  // Why the segment is removed; "" if it stays.
+  // Returns why the segment is removed, or "" if it stays.
   [[nodiscard]] std::string reason_to_go(const StoreFile& file, const SegmentFileHeader& header,
                                          int64_t excess_bytes) const {
     const StoreIdentity& identity = header.key.identity;

@@ -1,4 +1,5 @@
-// Removes segments and left-over files from a segment store's folder, while others may use it.
+// Removes segments and left-over files from a segment store's folder, while other processes may use
+// it.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,16 @@
 
 namespace reprise::kv {
 
-// Files of writers that died are always removed. Of the segments of `model` and `schema`, those
-// unused for `unused_s` are removed, then the least recently used ones until all segments of the
-// folder take at most `budget_bytes`. Without `unused_s` and `budget_bytes`, all segments of
-// `model` and `schema` are removed, unless both of these are "" too.
+// Unfinished files of dead writers are always removed. Only segments of `model` and `schema` are
+// removed: first those unused for `unused_s` seconds, then the least recently used ones until all
+// segments of the folder take at most `budget_bytes`. If neither `unused_s` nor `budget_bytes` is
+// set, all segments of `model` and `schema` are removed, unless `model` and `schema` are both "".
 struct GcOptions {
   std::optional<int64_t> budget_bytes;
   std::optional<int64_t> unused_s;
-  std::string model, schema;     // "": any
-  bool removes_damaged = false;  // damaged files are removed too; reads every file
-  bool is_dry_run = false;       // only reports what would be removed
+  std::string model, schema;     // "" means any
+  bool removes_damaged = false;  // true: removes damaged files too, for which it reads every file
+  bool is_dry_run = false;       // true: only reports what would be removed
 };
 
 struct GcReport {
@@ -35,8 +36,9 @@ struct GcReport {
 };
 
 // Processes that have mapped a removed file can still read it. Files of a newer format stay. Takes
-// the folder's lock, so waits for writers; a dry run does not, and so also reports files that are
-// being written. Throws Error if the folder is of a newer format or cannot be read or changed.
+// the folder's lock, so it waits for writers. A dry run takes no lock, so it also reports files
+// that are being written. Throws Error if the folder is of a newer format or cannot be read or
+// changed.
 GcReport collect_garbage(const std::filesystem::path& folder, const GcOptions& options,
                          int64_t now_ns);
 

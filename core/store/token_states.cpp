@@ -8,8 +8,8 @@
 namespace reprise::kv {
 namespace {
 
-// Calls copy(byte offset in the cache, byte offset in the buffer, bytes) for each contiguous
-// stretch: a run's tokens of one layer and head.
+// Calls copy(byte offset in the cache, byte offset in the buffer, bytes) for each contiguous piece:
+// the tokens of `run` for one layer and head.
 template <typename Copy>
 void for_each_stretch(const SegmentShape& shape, int32_t first_token, const TokenRun& run,
                       const CacheView& cache, int64_t layer, Copy&& copy) {

@@ -110,7 +110,7 @@ AddedTokens::AddedTokens(const JsonPlace& place, const Vocabulary& vocabulary,
 
 void AddedTokens::add(AddedToken token, const Vocabulary& vocabulary) {
   const auto known = by_content_.find(token.content);
-  // A later entry replaces an earlier one but keeps its id.
+  // A later entry replaces an earlier one of the same content, but keeps its id.
   if (known != by_content_.end()) {
     token.id = tokens_[known->second].id;
     tokens_[known->second] = std::move(token);
@@ -125,7 +125,7 @@ void AddedTokens::add(AddedToken token, const Vocabulary& vocabulary) {
 
 void AddedTokens::split(std::string_view text, bool raw, std::vector<TextPart>& parts) const {
   const TokenMatcher& matcher = raw ? raw_ : normalized_;
-  size_t covered = 0;  // everything before it is in parts
+  size_t covered = 0;  // all text before this is in `parts`
   size_t begin = 0;
   size_t end = 0;
   size_t index = 0;
@@ -148,7 +148,7 @@ void AddedTokens::split(std::string_view text, bool raw, std::vector<TextPart>& 
       end += c.bytes;
     }
     if (token.strips_left) begin = std::max(begin, covered);
-    if (begin >= end) continue;  // the previous token took it all as white space
+    if (begin >= end) continue;  // the previous token took all of this match as white space
     if (covered < begin) parts.push_back({covered, begin, -1});
     parts.push_back({begin, end, token.id});
     covered = end;

@@ -1,4 +1,4 @@
-// Tokens that are found in the text before it is processed further: <s>, <|im_start|>, runs of
+// Tokens that are found in a text before it is processed further: <s>, <|im_start|>, runs of
 // spaces.
 #pragma once
 
@@ -17,15 +17,15 @@ namespace reprise::tokenizer {
 
 struct AddedToken {
   std::string content;
-  // The text that decoding sees: the content, normalized if is_normalized.
+  // The text to which the token decodes: its content, which is normalized if is_normalized.
   std::string decoded;
   int32_t id = 0;
-  bool is_special = false;  // dropped by decoding with skip_special
-  // Found in the normalized text, by its normalized content.
+  bool is_special = false;  // true: decoding with skip_special leaves it out
+  // True: its normalized content is searched in the normalized text.
   bool is_normalized = false;
-  bool strips_left = false;     // takes the white space before it
-  bool strips_right = false;    // takes the white space after it
-  bool is_single_word = false;  // not found inside a word
+  bool strips_left = false;     // a match includes the white space before it
+  bool strips_right = false;    // a match includes the white space after it
+  bool is_single_word = false;  // does not match inside a word
 };
 
 // A part of a text: an added token, or (id < 0) the text between two added tokens.
@@ -34,15 +34,15 @@ struct TextPart {
   int32_t id = -1;
 };
 
-// Finds the longest of a set of strings that starts at a place of a text, with a trie whose first
-// step is a table.
+// Finds the longest string of a set that starts at a place of a text. Uses a trie whose first step
+// is a table.
 class TokenMatcher {
  public:
   TokenMatcher() { root_.fill(-1); }
   void add(std::string_view pattern, size_t token);
   [[nodiscard]] bool empty() const { return nodes_.empty(); }
-  // Finds the leftmost pattern at or after `from`, and the longest if several start there. Returns
-  // false if there is none.
+  // Finds the first place at or after `from` at which a pattern starts, and the longest pattern
+  // there. Returns false if there is none.
   bool find(std::string_view text, size_t from, size_t& begin, size_t& end, size_t& token) const;
 
  private:
@@ -56,13 +56,13 @@ class TokenMatcher {
 
 class AddedTokens {
  public:
-  // Reads the list. A token that the vocabulary has keeps the vocabulary's id; other tokens are
-  // numbered from the vocabulary's end, as Hugging Face's library does. `notes` receives a sentence
-  // for each id that differs from the file's.
+  // Reads the list of added tokens. A token that is in the vocabulary keeps the vocabulary's id.
+  // Other tokens are numbered from the vocabulary's end, as in Hugging Face's library. `notes`
+  // receives a sentence for each id that differs from the id in the file.
   AddedTokens(const JsonPlace& place, const Vocabulary& vocabulary, const Normalizer* normalizer,
               std::vector<std::string>& notes);
 
-  // Appends the parts of `text` in order. With `raw` it finds the tokens that are not normalized,
+  // Appends the parts of `text` in order. If `raw`, finds the tokens that are not normalized,
   // otherwise the normalized ones.
   void split(std::string_view text, bool raw, std::vector<TextPart>& parts) const;
 

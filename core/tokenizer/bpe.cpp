@@ -1,4 +1,4 @@
-// The merge loop of byte-pair encoding, and reading its part of tokenizer.json.
+// The merge loop of byte-pair encoding, and the reader of its options in tokenizer.json.
 #include "core/tokenizer/bpe.h"
 
 #include <algorithm>
@@ -88,8 +88,8 @@ void Bpe::read_merges(const JsonPlace& place) {
   }
 }
 
-// Returns the id of one character, with the prefix or suffix that its place in the piece needs. If
-// the text looked up differs from the character, it is left in `scratch`.
+// Returns the id of one character, after adding the prefix or suffix that its place in the piece
+// requires. If this changes the character's text, the changed text is left in `scratch`.
 std::optional<int32_t> Bpe::find_symbol(std::string_view character, bool is_first, bool is_last,
                                         std::string& scratch) const {
   const bool has_prefix = !is_first && !prefix_.empty();
@@ -117,7 +117,8 @@ void Bpe::start_symbols(std::string_view piece, ModelWorkspace& workspace) const
   auto& symbols = workspace.symbols;
   symbols.clear();
   bool is_unknown_pending =
-      // A run of unknown characters is added at its end, after any bytes.
+      // The unknown token for a run of unknown characters is added at the end of the run, after any
+      // bytes.
       false;
   for (size_t at = 0; at < piece.size();) {
     const size_t bytes = utf8_at(piece, at).bytes;
@@ -143,7 +144,7 @@ void Bpe::start_symbols(std::string_view piece, ModelWorkspace& workspace) const
   }
 }
 
-// Puts the pair that starts at `left` on the heap if it can be merged.
+// If the pair that starts at `left` can be merged, puts it on the heap.
 void Bpe::offer(ModelWorkspace& workspace, int32_t left) const {
   const Symbol& symbol = workspace.symbols[static_cast<size_t>(left)];
   if (symbol.next < 0) return;
@@ -172,7 +173,7 @@ void Bpe::merge_all(ModelWorkspace& workspace) const {
     Symbol& left = symbols[static_cast<size_t>(at)];
     if (left.id < 0 || left.next < 0) continue;
     Symbol& right = symbols[static_cast<size_t>(left.next)];
-    // This entry is stale if one of its two symbols has been merged since.
+    // An entry of the heap is out of date if one of its two symbols has been merged since.
     const auto merge = pairs_.find(left.id, right.id);
     if (merge.rank < 0 || merge.id != top.id) continue;
     left.id = top.id;

@@ -10,9 +10,10 @@
 namespace reprise::tokenizer {
 
 // Starts from characters and merges the neighbours of lowest rank, leftmost first, until no pair
-// has a rank. A heap over a linked list takes O(n log n) for n characters; Llama 2's file makes one
-// piece of a whole prompt. A character that is not in the vocabulary becomes its bytes <0xHH>
-// (byte_fallback), or the unknown token (one per character, or per run with fuse_unk), or nothing.
+// has a rank. Takes O(n log n) for n characters with a heap over a linked list, since Llama 2's
+// file makes one piece of a whole prompt. A character that is not in the vocabulary becomes its
+// bytes <0xHH> (byte_fallback), or the unknown token (one per character, or one per run with
+// fuse_unk), or nothing.
 class Bpe final : public Model {
  public:
   explicit Bpe(const JsonPlace& place);
@@ -32,15 +33,15 @@ class Bpe final : public Model {
 
   Vocabulary vocabulary_;
   PairTable pairs_;
-  std::string prefix_;  // continuing_subword_prefix: before every character but the first
-  std::string suffix_;  // end_of_word_suffix: after the last character
+  std::string prefix_;  // continuing_subword_prefix: put before every character but the first
+  std::string suffix_;  // end_of_word_suffix: put after the last character
   std::optional<int32_t> unknown_id_;
   bool fuse_unknown_ = false;
   bool byte_fallback_ = false;
-  // A piece that is itself a token is not merged from characters.
+  // True: a piece that is itself a token becomes that token without merging its characters.
   bool ignore_merges_ = false;
-  std::array<int32_t, 256> byte_ids_{};  // by byte: id of <0xHH>, -1 if missing
-  // Ids of the characters of one or two UTF-8 bytes, by code point; -1 if missing.
+  std::array<int32_t, 256> byte_ids_{};  // [byte]  id of <0xHH>, -1 if missing
+  // Ids of the characters that have one or two bytes in UTF-8, by code point; -1 if missing.
   std::array<int32_t, 0x800> short_ids_{};
 };
 

@@ -1,4 +1,4 @@
-// The table of the byte-level alphabet, in both directions.
+// The byte-level alphabet as two tables: from byte to character and back.
 #include "core/tokenizer/byte_level.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Recognizes a family's published Jinja template by words in it, without running it.
+// Recognizes a family's published Jinja template by words that occur in it, without running it.
 #include <algorithm>
 
 #include "core/tokenizer/chat_template.h"
@@ -6,7 +6,7 @@
 namespace reprise::tokenizer {
 namespace {
 
-// Words that a family's published template contains, and words by which later templates differ.
+// Words that a family's published template contains, and words that only later templates contain.
 struct Signs {
   const char* name;
   std::vector<std::string_view> has, lacks;
@@ -48,8 +48,8 @@ const std::vector<Signs>& signs() {
   return kTable;
 }
 
-// Removes blanks, which carry no meaning here: "eos_token }}" equals "eos_token}}". Line breaks are
-// published both as characters and as an escape sequence.
+// Removes blanks, which do not matter in a comparison: "eos_token }}" equals "eos_token}}". Line
+// breaks occur in published templates both as characters and as an escape sequence.
 std::string without_blanks(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -69,8 +69,8 @@ bool fits(const Signs& sign, const std::string& jinja) {
          std::none_of(sign.lacks.begin(), sign.lacks.end(), holds);
 }
 
-// Some templates add a system turn if the conversation has none. Returns the text of that turn, ""
-// for a template that adds none, and nothing if the text cannot be read.
+// Some templates add a system turn if the conversation has none. Returns the text of that turn, or
+// "" for a template that adds none. Returns nullopt if the text cannot be read.
 std::optional<std::string> default_system_of(std::string_view jinja) {
   if (without_blanks(jinja).find("!='system'") == std::string::npos) return "";
   constexpr std::string_view kOpen = "<|im_start|>system\\n", kClose = "<|im_end|>";

@@ -59,7 +59,7 @@ ChatTemplate zephyr() {
           .answer = {{"<|assistant|>\n"}}};
 }
 
-// Version 0.1 writes a space after </s>, version 0.2 does not.
+// Version 0.1 of the template writes a space after </s>, version 0.2 does not.
 ChatTemplate mistral(const char* name, const Marker& close) {
   return {.name = name,
           .begin = {kBos},
@@ -80,7 +80,7 @@ ChatTemplate gemma() {
           .strips = true};
 }
 
-// The templates as the models' publishers wrote them.
+// The templates in the form that the models' publishers wrote.
 const std::vector<ChatTemplate>& templates() {
   static const std::vector<ChatTemplate> kTable = {llama_2(),
                                                    llama_3(),
@@ -93,7 +93,7 @@ const std::vector<ChatTemplate>& templates() {
   return kTable;
 }
 
-// The characters that Python's str.strip() removes; Jinja's trim uses it.
+// True for the characters that Python's str.strip() removes, since Jinja's trim uses it.
 bool is_blank(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
          c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
@@ -152,13 +152,14 @@ void check_alternation(const ChatTemplate& chosen, std::span<const ChatMessage> 
           chosen.name, i + 1, turns[i].role);
 }
 
-// Returns a message's text as its turn contains it. `before` is a system text to put first.
+// Returns a message's text in the form that its turn contains. `before` is a system text that is
+// put before it.
 std::string content_of(const ChatTemplate& chosen, const ChatMessage& message,
                        const std::string& before) {
   std::string text = before + message.content;
   if (chosen.strips) text = stripped(text);
-  // The published template also replaces carriage returns, but Jinja has turned those into line
-  // feeds already.
+  // The published template also replaces carriage returns, but Jinja has already turned these into
+  // line feeds.
   if (chosen.joins_paragraphs && message.role != "system") replace_all(text, "\n\n", "\n");
   return text;
 }
@@ -196,7 +197,7 @@ const ChatTemplate& chat_template(std::string_view name) {
 Marker write_chat(const ChatTemplate& chosen, std::span<const ChatMessage> messages) {
   check_roles(chosen, messages);
   const bool has_system = messages[0].role == "system";
-  std::string before;  // the system text that goes into the first user's turn
+  std::string before;  // the system text that is written inside the first turn of the user
   Marker out = chosen.begin;
   if (!has_system && !chosen.default_system.empty()) {
     append(out, chosen.system.open);
@@ -229,7 +230,7 @@ std::string chat_text(const Marker& conversation, const Tokenizer& tokenizer) {
 
 std::vector<int32_t> encode_chat(const Marker& conversation, const Tokenizer& tokenizer) {
   const std::string whole =
-      chat_text(conversation, tokenizer);  // throws Error for a missing special token
+      chat_text(conversation, tokenizer);  // for its Error if a special token is missing
   const auto id_of = [&](const MarkerPart& part) {
     return part.special == Special::kBos ? *tokenizer.bos_id() : *tokenizer.eos_id();
   };

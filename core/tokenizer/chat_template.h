@@ -16,7 +16,7 @@ enum class Special : uint8_t {
   kNone,
   kBos,
   kEos,
-  // The token that the tokenizer itself puts before a text, if any.
+  // The token that the tokenizer itself puts before each text, or nothing.
   kOpening
 };
 
@@ -33,9 +33,9 @@ struct ChatTurn {
 };
 
 enum class SystemPlace : uint8_t {
-  kAnyTurn,  // anywhere, like any other turn
+  kAnyTurn,  // anywhere in a conversation, like any other turn
   kFirst,    // only as the first message
-  // Only as the first message; written inside the user's turn that follows.
+  // Only as the first message; written inside the turn of the user that follows.
   kInFirstUser,
   kRefused
 };
@@ -47,11 +47,11 @@ struct ChatTemplate {
   Marker answer;  // opens the turn that is to be generated
   SystemPlace system_place = SystemPlace::kAnyTurn;
   bool alternates = false;  // user, assistant, user, ...; the user begins
-  // White space at both ends of each message is removed.
+  // True: white space at both ends of each message is removed.
   bool strips = false;
-  // In messages of users and assistants, each "\n\n" becomes "\n".
+  // True: in messages of users and assistants, each "\n\n" becomes "\n".
   bool joins_paragraphs = false;
-  // The system text of a conversation that begins without one; "" for none.
+  // The system text for a conversation that begins without one; "" for none.
   std::string default_system = {};
 };
 
@@ -61,24 +61,23 @@ struct ChatMessage {
 };
 
 [[nodiscard]] std::vector<std::string> chat_template_names();
-// Throws Error naming the nearest family for an unknown name.
+// Returns the family of this name. Throws Error for an unknown name, with the nearest known one.
 const ChatTemplate& chat_template(std::string_view name);
 
-// Returns the family that publishes the template `jinja`; its default system prompt may differ from
+// Returns the family whose published template is `jinja`; the default system prompt may differ from
 // the published one. Returns nullopt for any other template, such as one that writes dates or
 // tools.
 std::optional<ChatTemplate> recognized_chat_template(std::string_view jinja);
 
-// Writes the whole conversation and the opening of the answer. Throws Error for an unknown role,
-// and for an order of messages that the family's own template refuses.
+// Returns the whole conversation and the text that opens the answer. Throws Error for an unknown
+// role, and for an order of messages that the family's published template refuses.
 Marker write_chat(const ChatTemplate& chosen, std::span<const ChatMessage> messages);
 
-// Returns the conversation as one text; special tokens are written as the vocabulary writes them.
+// Returns the conversation as one text, in which special tokens are spelt as in the vocabulary.
 // Throws Error if the tokenizer lacks a special token that is needed.
 std::string chat_text(const Marker& conversation, const Tokenizer& tokenizer);
-// Returns the conversation's tokens. Special tokens that a message spells out are recognized
-// wherever the tokenizer recognizes them in any text (tokenizer.json). Throws Error as chat_text()
-// does.
+// Returns the conversation's tokens. If a message itself spells out a special token, the tokenizer
+// recognizes it as it does in any text (tokenizer.json). Throws Error as chat_text() does.
 std::vector<int32_t> encode_chat(const Marker& conversation, const Tokenizer& tokenizer);
 
 }  // namespace reprise::tokenizer

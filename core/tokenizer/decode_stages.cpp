@@ -1,4 +1,4 @@
-// How each decode stage treats fragments and ends of tokens.
+// Implements what each decode stage does with fragments and ends of tokens.
 #include "core/tokenizer/decode_stages.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace reprise::tokenizer {
 namespace {
 
-// Returns the byte that a token <0xHH> stands for, or -1.
+// Returns the byte for which a token <0xHH> stands, or -1 for another token.
 int byte_token(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return -1;
   int value = 0;
@@ -104,7 +104,8 @@ void StripStage::text(std::string_view fragment) {
       ++held_;
       continue;
     }
-    // More characters are held than may be removed, so the oldest is kept.
+    // Already as many characters are held back as may be removed, so the oldest one stays in the
+    // text.
     if (is_it) {
       next().text(character_);
       continue;

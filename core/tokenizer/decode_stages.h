@@ -1,5 +1,5 @@
-// The stages that decoders are made of. Each class comment says what the stage does to a list of
-// tokens.
+// The stages of which decoders are made. The comment of each class says what the stage does to a
+// list of tokens.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace reprise::tokenizer {
 
-// Base of the stages that need whole tokens: it collects a token's fragments and then calls
+// Base of the stages that need whole tokens. It collects the fragments of a token, then calls
 // token().
 class TokenStage : public DecodeStage {
  public:
@@ -89,8 +89,8 @@ class FuseStage final : public DecodeStage {
   }
 };
 
-// Removes up to `start` times a character from the front of each token and up to `stop` times from
-// its end.
+// Removes up to `start` copies of a character from the front of each token, and up to `stop` copies
+// from its end.
 class StripStage final : public DecodeStage {
  public:
   StripStage(DecodeStage* next_stage, std::string character, size_t start, size_t stop)
@@ -102,8 +102,8 @@ class StripStage final : public DecodeStage {
  private:
   std::string character_;
   size_t start_, stop_;
-  size_t cut_ = 0;  // characters removed from this token's front so far
-  // Number of characters at the token's end that may have to be removed.
+  size_t cut_ = 0;  // characters removed so far from the front of this token
+  // Number of copies of the character at the end of the token so far, which may have to be removed.
   size_t held_ = 0;
   bool is_front_ = true;
 };
@@ -119,7 +119,7 @@ class ReplaceTextStage final : public DecodeStage {
 
  private:
   std::string pattern_, content_;
-  std::string held_;  // may be the beginning of the pattern
+  std::string held_;  // end of the token so far that may be the beginning of the pattern
 };
 
 // Replaces the matches of a regular expression inside each token.
@@ -137,7 +137,7 @@ class ReplaceRegexStage final : public TokenStage {
   std::string content_;
 };
 
-// Replaces the space mark by a space. In the first token the mark is dropped if encoding added it.
+// Replaces the space mark by a space. In the first token, drops the mark if encoding added it.
 class MetaspaceStage final : public DecodeStage {
  public:
   MetaspaceStage(DecodeStage* next_stage, MetaspaceOptions options)
@@ -151,8 +151,8 @@ class MetaspaceStage final : public DecodeStage {
   bool is_first_ = true;
 };
 
-// Joins "##" pieces to the word before them and puts spaces between words. With `cleanup`, removes
-// the spaces before punctuation and contractions.
+// Joins "##" pieces to the word before them and puts spaces between words. With `cleanup`, also
+// removes the spaces before punctuation and contractions.
 class WordPieceStage final : public TokenStage {
  public:
   WordPieceStage(DecodeStage* next_stage, std::string prefix, bool cleanup)

@@ -64,7 +64,7 @@ void Decoder::read(const JsonPlace& place) {
   JsonObject object = place.object();
   object.allow({"type"});
   if (type == "ByteLevel") {
-    // These options only concern encoding.
+    // These options matter only for encoding.
     object.allow({"add_prefix_space", "trim_offsets", "use_regex"});
     factories_.push_back(factory<ByteLevelStage>());
   } else if (type == "ByteFallback") {

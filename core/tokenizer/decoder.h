@@ -1,5 +1,5 @@
-// The decoders of tokenizer.json as stages of a stream: tokens go in, and text comes out as soon as
-// it is certain.
+// The decoders of tokenizer.json, as stages of a stream. Tokens go in, and text comes out as soon
+// as no later token can change it.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,9 @@
 
 namespace reprise::tokenizer {
 
-// A stage receives the text of each token in one or more fragments of whole characters, then
-// end_token(), and after the last token finish(). It passes a list to `next` in the same way.
+// A stage receives, for each token, its text in one or more fragments of whole characters, then
+// end_token(). After the last token it receives finish(). It passes its own list of tokens to
+// `next` in the same way.
 class DecodeStage {
  public:
   explicit DecodeStage(DecodeStage* next) : next_(next) {}
@@ -29,8 +30,8 @@ class DecodeStage {
   DecodeStage* next_;  // null only for the last stage
 };
 
-// Makes the stages of a file's decoder for each text. By default tokens are joined by spaces, which
-// is what a file without a decoder means.
+// Makes, for each text, the stages of a file's decoder. The default joins tokens by spaces, which
+// is the meaning of a file without a decoder.
 class Decoder {
  public:
   Decoder();
@@ -38,8 +39,8 @@ class Decoder {
   // naming a component or option that is not supported.
   explicit Decoder(const JsonPlace& place);
 
-  // One text being decoded. token() takes a whole token and appends to `out` the text that is
-  // certain. All appended parts together are the text.
+  // The decoding of one text. token() takes a whole token and appends to `out` the text that no
+  // later token can change. All appended parts together are the text.
   class Stream {
    public:
     void token(std::string_view text, std::string& out);

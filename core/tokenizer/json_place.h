@@ -1,4 +1,4 @@
-// A value inside a JSON file together with its file and path, so that every error can name both.
+// A value inside a JSON file, with its file and its path in it, so that every error can name both.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace reprise::tokenizer {
 
 struct JsonPlace {
   const Value& value;
-  std::string source;  // the file
-  std::string path;    // "pre_tokenizer.pretokenizers[1]"
+  std::string source;  // name of the file
+  std::string path;    // path of the value: "pre_tokenizer.pretokenizers[1]"
 
   [[nodiscard]] JsonPlace child(const std::string& key) const {
     const std::string child_path = path.empty() ? key : path + "." + key;
@@ -51,7 +51,7 @@ struct JsonPlace {
   }
 };
 
-// Reads a pattern as these files write it: {"String": "..."} or {"Regex": "..."}.
+// Reads a pattern as tokenizer files write it: {"String": "..."} or {"Regex": "..."}.
 class Regex;
 Regex read_pattern(const JsonPlace& place);
 

@@ -45,8 +45,9 @@ JsonTokenizer::JsonTokenizer(const Value& json, const std::string& source,
   read_special_ids(config);
 }
 
-// Truncation and padding are for batches of a fixed shape. A benchmark that silently cut its
-// prompts would measure something else; transformers, too, applies them only if the caller asks.
+// Truncation and padding are meant for batches of a fixed shape. A benchmark that silently cut its
+// prompts would measure something else. transformers, too, applies these settings only if the
+// caller asks.
 void JsonTokenizer::note_ignored(const JsonPlace& root) {
   for (const char* key : {"truncation", "padding"}) {
     if (!is_present(root, key)) continue;
@@ -122,7 +123,7 @@ void JsonTokenizer::add_normalized(std::string_view text, bool is_start, Pieces&
 
 void JsonTokenizer::tokenize(const Pieces& pieces, std::vector<int32_t>& ids) const {
   ModelWorkspace workspace;
-  // If another thread holds the cache, this call works without it; the ids are the same.
+  // If another thread holds the cache, this call does not use the cache. The ids are the same.
   const std::unique_lock lock(cache_mutex_, std::try_to_lock);
   for (const Piece& piece : pieces.list) {
     if (piece.id >= 0) {

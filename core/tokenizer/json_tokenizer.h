@@ -21,7 +21,7 @@ namespace reprise::tokenizer {
 
 class JsonTokenizer final : public Tokenizer {
  public:
-  // `json` is the whole file, `source` its name in errors.
+  // `json` is the whole file; `source` names it in errors.
   JsonTokenizer(const Value& json, const std::string& source, const TokenizerConfig& config = {});
 
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text,
@@ -40,8 +40,8 @@ class JsonTokenizer final : public Tokenizer {
   void note_ignored(const JsonPlace& root);
 
   std::unique_ptr<Model> model_;
-  std::unique_ptr<Normalizer> normalizer_;       // null: none
-  std::unique_ptr<PreTokenizer> pre_tokenizer_;  // null: none
+  std::unique_ptr<Normalizer> normalizer_;       // null: the text is not changed
+  std::unique_ptr<PreTokenizer> pre_tokenizer_;  // null: the text is not cut
   std::unique_ptr<AddedTokens> added_tokens_;
   PostProcessor post_processor_;
   Decoder decoder_;

@@ -1,4 +1,4 @@
-// The choice between the models of a tokenizer.json.
+// Chooses the model that a tokenizer.json describes.
 #include "core/tokenizer/bpe.h"
 #include "core/tokenizer/model.h"
 #include "core/tokenizer/word_piece.h"

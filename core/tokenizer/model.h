@@ -14,7 +14,8 @@ namespace reprise::tokenizer {
 // Scratch memory of one encode call, reused from piece to piece so that encoding does not allocate.
 struct ModelWorkspace {
   struct Symbol {
-    // Neighbours are indices into `symbols`, -1 at the ends. An id of -1 means merged away.
+    // `previous` and `next` are indices in `symbols`, -1 at the ends. An `id` of -1 means that the
+    // symbol was merged into another.
     int32_t id, previous, next;
   };
   struct Merge {
@@ -29,13 +30,15 @@ struct ModelWorkspace {
 class Model {
  public:
   virtual ~Model() = default;
-  // Appends the ids of `piece`, which is not empty. Thread-safe given one workspace per thread.
+  // Appends the ids of `piece`, which is not empty. Thread-safe if each thread has its own
+  // workspace.
   virtual void tokenize(std::string_view piece, ModelWorkspace& workspace,
                         std::vector<int32_t>& ids) const = 0;
   [[nodiscard]] virtual const Vocabulary& vocabulary() const = 0;
 };
 
-// Supports BPE and WordPiece. Older files have no "type"; their keys show which model it is.
+// Makes the model of a file. Supports BPE and WordPiece. Older files have no "type"; their other
+// keys show which model it is.
 std::unique_ptr<Model> make_model(const JsonPlace& place);
 
 }  // namespace reprise::tokenizer

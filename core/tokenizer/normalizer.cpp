@@ -1,4 +1,5 @@
-// The normalizers and their factory. Most normalizers are a single function of the text.
+// The normalizers and the function that makes them. Most normalizers are a single function of the
+// text.
 #include "core/tokenizer/normalizer.h"
 
 #include <functional>
@@ -12,10 +13,11 @@
 namespace reprise::tokenizer {
 namespace {
 
-// A limit, since Replace and Prepend in a row can make a text explode.
+// Upper bound on the bytes of a normalized text, since several Replace and Prepend can multiply its
+// length.
 constexpr size_t kMaxNormalizedBytes = size_t{1} << 31;
 
-// Keeps the characters for which keep(code) holds.
+// Keeps the characters for which keep(code) is true.
 template <typename Keep>
 void filter(NormalizedText& text, Keep&& keep) {
   std::string out;
@@ -32,7 +34,7 @@ void filter(NormalizedText& text, Keep&& keep) {
   text.text = std::move(out);
 }
 
-// Replaces each character by what map(code, out) appends.
+// Replaces each character by the text that map(code, out) appends.
 template <typename Map>
 void map_characters(NormalizedText& text, Map&& map) {
   std::string out;

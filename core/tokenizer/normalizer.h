@@ -10,7 +10,8 @@ namespace reprise::tokenizer {
 
 struct NormalizedText {
   std::string text;
-  // True if `text` starts with the beginning of the input or with characters put before it.
+  // True if `text` starts at the beginning of the input, or with characters that were put before
+  // it.
   bool is_start = false;
 };
 

@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostBytes = size_t{64} << 20;
 
-// Calls fn(line) for each line without its line feed. As in Python, a carriage return before it is
-// removed too.
+// Calls fn(line) for each line without its line feed. As in Python, also removes a carriage return
+// before the line feed.
 template <typename Fn>
 void for_lines(std::string_view text, Fn&& fn) {
   while (!text.empty()) {
@@ -26,13 +26,14 @@ void for_lines(std::string_view text, Fn&& fn) {
   }
 }
 
-// The mask token takes the space before it where tokens are pieces of bytes.
+// Returns an entry for the list of added tokens. `takes_space` is set for the mask token of
+// byte-level files: it includes the space before it.
 Fields added_token(const std::string& text, const Value& id, bool takes_space) {
   return {{"id", id},        {"content", text},     {"single_word", false}, {"lstrip", takes_space},
           {"rstrip", false}, {"normalized", false}, {"special", true}};
 }
 
-// Returns entries for those of `names` that the vocabulary has.
+// Returns an entry for each of `names` that the vocabulary has.
 Values added_tokens(const Fields& vocabulary, std::initializer_list<std::string_view> names,
                     bool mask_takes_space) {
   Values added;

@@ -4,7 +4,8 @@
 //   vocab.txt               WordPiece, one token a line; BERT's normalizer with do_lower_case,
 //                           strip_accents and tokenize_chinese_chars of tokenizer_config.json
 //   vocab.json, merges.txt  byte-level BPE
-// Each text is put between [CLS] and [SEP], else <s> and </s>, if the vocabulary has them.
+// Each text is put between [CLS] and [SEP], or else between <s> and </s>, if the vocabulary has
+// them.
 #pragma once
 
 #include <filesystem>
@@ -15,13 +16,13 @@
 namespace reprise::tokenizer {
 
 struct OlderFiles {
-  std::filesystem::path source;  // the file with the vocabulary, for errors
+  std::filesystem::path source;  // the file that contains the vocabulary; named in errors
   // The equivalent tokenizer.json.
   Value json;
 };
 
-// Reads the older files in `folder`; empty if it has none. Throws Error naming the file if it
-// cannot be read, or if a vocab.txt lacks [UNK], [CLS] or [SEP] or has a token twice.
+// Reads the older files in `folder`. Returns nullopt if it has none. Throws Error naming the file
+// if it cannot be read, or if a vocab.txt lacks [UNK], [CLS] or [SEP] or has a token twice.
 std::optional<OlderFiles> read_older_files(const std::filesystem::path& folder);
 
 }  // namespace reprise::tokenizer

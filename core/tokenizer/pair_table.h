@@ -12,16 +12,16 @@ namespace reprise::tokenizer {
 class PairTable {
  public:
   struct Merge {
-    // Rank -1: the table has no such pair.
+    // A rank of -1 means that the table does not have the pair.
     int32_t rank = -1;
     int32_t id = -1;
   };
 
-  // Allocates room for `pairs` pairs at a load of at most one half.
+  // Allocates room for `pairs` pairs, so that at most half of the slots are used.
   explicit PairTable(size_t pairs)
       : slots_(std::bit_ceil(pairs * 2 + 1)), shift_(64 - std::countr_zero(slots_.size())) {}
 
-  // Inserting a pair again replaces its merge.
+  // Inserts a pair. If the table has the pair already, replaces its merge.
   void insert(int32_t left, int32_t right, Merge merge) {
     Slot& slot = slots_[position(key_of(left, right))];
     slot = {key_of(left, right), merge};
@@ -32,7 +32,7 @@ class PairTable {
 
  private:
   struct Slot {
-    uint64_t key = ~uint64_t{0};  // ids are not negative, so no pair has this key
+    uint64_t key = ~uint64_t{0};  // no pair has this key, since ids are not negative
     Merge merge;
   };
   static uint64_t key_of(int32_t left, int32_t right) {

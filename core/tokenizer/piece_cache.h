@@ -1,4 +1,4 @@
-// A cache of the token ids of short pieces of text, since most words of a text occur again.
+// A cache of the token ids of short pieces of text, useful since most words of a text occur again.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,13 @@
 
 namespace reprise::tokenizer {
 
-// Direct mapped, about 2 MB: a piece whose slot is taken replaces the piece that was there. Not
-// thread-safe.
+// Direct-mapped, about 2 MB: a new piece replaces the piece that was in its slot. Not thread-safe.
 class PieceCache {
  public:
   static constexpr size_t kMaxBytes = 32;
   static constexpr size_t kMaxIds = 6;
 
-  // Appends the ids of `piece` and returns true if the cache has them.
+  // If the cache has `piece`, appends its ids and returns true. Otherwise returns false.
   bool find(std::string_view piece, std::vector<int32_t>& ids) const {
     if (slots_.empty() || piece.size() > kMaxBytes) return false;
     const Slot& slot = slots_[index_of(piece)];
@@ -42,7 +41,7 @@ class PieceCache {
   struct Slot {
     char text[kMaxBytes] = {};
     int32_t ids[kMaxIds] = {};
-    uint8_t bytes = 0;  // 0: empty
+    uint8_t bytes = 0;  // length of the piece in bytes; 0: the slot is empty
     uint8_t count = 0;
   };
   static size_t index_of(std::string_view piece) {

@@ -6,7 +6,8 @@
 namespace reprise::tokenizer {
 namespace {
 
-// Joins neighbours for which join(previous.is_match, this.is_match) holds. No text is lost.
+// Joins neighbouring spans for which join(previous.is_match, this.is_match) is true. No text is
+// lost.
 template <typename Join>
 void fold(std::vector<Span>& spans, Join&& join) {
   size_t kept = 0;

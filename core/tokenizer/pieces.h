@@ -1,4 +1,4 @@
-// The text that the pre-tokenizers work on: one buffer, and the pieces into which it is cut.
+// The text on which the pre-tokenizers work: one buffer, and the pieces into which it is cut.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,17 @@
 
 namespace reprise::tokenizer {
 
-// Says where the matches of a split pattern go.
+// What happens to the matches of a split pattern.
 enum class SplitBehavior : uint8_t {
-  kRemoved,             // dropped
-  kIsolated,            // each a piece of its own
-  kMergedWithPrevious,  // joined to the text before
-  kMergedWithNext,      // joined to the text after
-  kContiguous,          // neighbouring matches form one piece
+  kRemoved,             // matches are dropped
+  kIsolated,            // each match becomes a piece
+  kMergedWithPrevious,  // a match is joined to the text before it
+  kMergedWithNext,      // a match is joined to the text after it
+  kContiguous,          // neighbouring matches form one piece together
 };
 
-// Bytes [begin, end) of the buffer. A piece with an id is an added token and is never cut further.
+// Bytes [begin, end) of the buffer. A piece that has an id is an added token and is never cut
+// further.
 struct Piece {
   size_t begin = 0, end = 0;
   int32_t id = -1;
@@ -36,11 +37,11 @@ struct Pieces {
   }
 };
 
-// Replaces the spans, which cover a text, by the spans to keep. A span in the result whose is_match
-// is set is to be dropped.
+// Replaces `spans`, which cover a text, by the spans of the pieces. A span whose is_match is set in
+// the result must be dropped.
 void apply_behavior(std::vector<Span>& spans, SplitBehavior behavior);
 
-// Cuts every piece that has no id. find(view, spans) appends spans that cover the piece.
+// Cuts every piece that has no id. find(view, spans) appends spans that cover the piece `view`.
 template <typename Find>
 void split_pieces(Pieces& pieces, SplitBehavior behavior, Find&& find) {
   std::vector<Piece> cut;
@@ -62,8 +63,8 @@ void split_pieces(Pieces& pieces, SplitBehavior behavior, Find&& find) {
   pieces.list = std::move(cut);
 }
 
-// Appends one span for each character for which is_delimiter(code) holds, and one for each run of
-// text between them.
+// Appends one span for each character for which is_delimiter(code) is true, and one for each run of
+// other characters.
 template <typename Predicate>
 void find_characters(std::string_view text, std::vector<Span>& spans, Predicate&& is_delimiter) {
   size_t covered = 0;
@@ -80,7 +81,8 @@ void find_characters(std::string_view text, std::vector<Span>& spans, Predicate&
   if (covered < text.size()) spans.push_back({covered, text.size(), false});
 }
 
-// Rewrites the text of every piece that has no id. rewrite(piece, view, out) appends the new text.
+// Rewrites the text of every piece that has no id. rewrite(piece, view, out) appends the new text
+// to `out`.
 template <typename Rewrite>
 void rewrite_pieces(Pieces& pieces, Rewrite&& rewrite) {
   std::string out;

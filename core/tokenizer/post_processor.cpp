@@ -1,4 +1,4 @@
-// Reads post-processors as templates of ids and applies them.
+// Reads post-processors as templates of ids, and applies these.
 #include "core/tokenizer/post_processor.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace reprise::tokenizer {
 namespace {
 
-// A limit on the parts of a template, since nested templates can repeat the text many times over.
+// Upper bound on the parts of a template, since nested templates can repeat the text many times.
 constexpr size_t kMaxTemplate = 64;
 
 int32_t read_id(const JsonPlace& place) {
@@ -57,7 +57,8 @@ void PostProcessor::read(const JsonPlace& place) {
   if (type == "TemplateProcessing") {
     read_template(place, object);
   } else if (type == "ByteLevel") {
-    object.allow({"add_prefix_space", "trim_offsets", "use_regex"});  // they only concern offsets
+    // These matter only for offsets, which are not kept.
+    object.allow({"add_prefix_space", "trim_offsets", "use_regex"});
   } else if (type == "Sequence") {
     object.allow({"processors"});
     const JsonPlace list = place.child("processors");

@@ -9,22 +9,23 @@
 
 namespace reprise::tokenizer {
 
-// Holds templates: lists of ids in which kText stands for the text itself. Processors in a sequence
-// nest, the last one outermost.
+// Holds templates: lists of ids in which kText stands for the text itself. In a sequence of
+// processors, the result of one is the text of the next; the last one is outermost.
 class PostProcessor {
  public:
   static constexpr int32_t kText = -1;
 
-  PostProcessor() = default;  // adds nothing
-  // Supports TemplateProcessing ByteLevel BertProcessing RobertaProcessing Sequence. Throws Error
-  // naming anything else. Templates for pairs are checked but not used, since prompts are single
-  // texts.
+  PostProcessor() = default;  // adds no tokens
+  // Supports TemplateProcessing ByteLevel BertProcessing RobertaProcessing Sequence. For any other
+  // type throws Error naming it. Templates for pairs of texts are checked but not used, since
+  // prompts are single texts.
   explicit PostProcessor(const JsonPlace& place);
 
   [[nodiscard]] std::vector<int32_t> apply(std::vector<int32_t> ids, bool add_special) const;
 
-  // Makes `id` open (close) the text if `wanted`, and removes it otherwise. transformers does this
-  // for Llama's family if tokenizer_config.json has add_bos_token (add_eos_token).
+  // If `wanted`, puts `id` at the beginning (set_last: at the end) of the text, otherwise removes
+  // it from there. For Llama's family, transformers does this if tokenizer_config.json has
+  // add_bos_token (add_eos_token).
   void set_first(int32_t id, bool wanted);
   void set_last(int32_t id, bool wanted);
 

@@ -1,4 +1,5 @@
-// The pre-tokenizers and their factory. Most of them are a single function of the pieces.
+// The pre-tokenizers and the function that makes them. Most of them are a single function of the
+// pieces.
 #include "core/tokenizer/pre_tokenizer.h"
 
 #include <functional>
@@ -106,7 +107,8 @@ std::unique_ptr<PreTokenizer> make_metaspace(const JsonPlace& place, JsonObject&
   });
 }
 
-// Makes pieces of \w+ and [^\w\s]+ and drops white space. \w here includes the zero-width joiners.
+// Makes a piece of each match of \w+ and [^\w\s]+, and drops white space. Here \w includes the
+// zero-width joiners.
 std::unique_ptr<PreTokenizer> make_whitespace() {
   const auto kind = [](char32_t c) {
     return is_word(c) || c == 0x200c || c == 0x200d ? 0 : is_whitespace(c) ? 1 : 2;
@@ -206,7 +208,7 @@ MetaspaceOptions read_metaspace(const JsonPlace& place, JsonObject& object) {
   } else if (scheme != "always") {
     place.child("prepend_scheme").fail("must be always, first or never");
   }
-  // Files written before prepend_scheme existed use this flag instead.
+  // Files from before prepend_scheme existed use this flag instead.
   if (!object.boolean("add_prefix_space", true))
     options.prepend = MetaspaceOptions::Prepend::kNever;
   options.split = object.boolean("split", true);

@@ -19,7 +19,7 @@ class PreTokenizer {
 // supported.
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonPlace& place);
 
-// Options of Metaspace, used by its pre-tokenizer and its decoder.
+// Options of Metaspace, which its pre-tokenizer and its decoder have in common.
 struct MetaspaceOptions {
   enum class Prepend : uint8_t { kAlways, kFirst, kNever };
   std::string replacement;  // one character

@@ -1,4 +1,4 @@
-// PCRE2 behind Regex: compile options, limits, and the search loop.
+// Implements Regex with PCRE2: compile options, limits, and the search loop.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "core/tokenizer/regex.h"
 
@@ -13,8 +13,9 @@ namespace {
 
 constexpr size_t kMaxPatternBytes = 16384;
 constexpr uint32_t kMaxNesting = 100;
-// Limits on the steps and memory of one search. Patterns in use need a few steps per character; a
-// nested repetition that explodes is stopped after about 50 ms.
+// Upper bounds on the steps and memory (in KiB) of one search. The patterns of tokenizers need a
+// few steps per character. A search in which nested repetitions multiply is stopped after about 50
+// ms.
 constexpr uint32_t kMatchLimit = 5'000'000;
 constexpr uint32_t kHeapLimitKib = 65536;
 
@@ -44,7 +45,7 @@ std::string message_of(int code) {
 
 struct Regex::Code {
   std::string where;
-  std::string literal;  // if not empty, its bytes are compared instead
+  std::string literal;  // if not empty, this text is searched for and the pattern is not used
   CodePointer compiled;
   MatchContext limits;
   bool is_jit = false;
@@ -89,7 +90,7 @@ Regex Regex::literal(std::string_view text, std::string where) {
 }
 
 void Regex::find_all(std::string_view text, std::vector<Span>& spans) const {
-  size_t covered = 0;  // everything before it is in spans
+  size_t covered = 0;  // all text before this is in `spans`
   const auto add = [&](size_t begin, size_t end) {
     if (covered < begin) spans.push_back({covered, begin, false});
     spans.push_back({begin, end, true});
@@ -111,7 +112,8 @@ void Regex::find_all(std::string_view text, std::vector<Span>& spans) const {
       if (code_->is_jit)
         result = pcre2_jit_match(code_->compiled.get(), bytes_of(text), text.size(), start, 0,
                                  data.get(), code_->limits.get());
-      // The interpreter keeps its stack on the heap, so it can go on.
+      // The interpreter keeps its stack on the heap, so it can continue where the compiled code
+      // cannot.
       if (result == PCRE2_ERROR_JIT_STACKLIMIT)
         result = pcre2_match(code_->compiled.get(), bytes_of(text), text.size(), start,
                              PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data.get(), code_->limits.get());
@@ -119,7 +121,7 @@ void Regex::find_all(std::string_view text, std::vector<Span>& spans) const {
       if (result < 0)
         raise("{}: the regular expression gave up on a text of {} bytes at byte {}: {}",
               code_->where, text.size(), start, message_of(result));
-      if (found[0] > found[1])  // caused by \K inside a lookahead
+      if (found[0] > found[1])  // possible with \K inside a lookahead
         raise("{}: the regular expression matched backwards (\\K in a lookahead)", code_->where);
       if (found[0] == found[1] && found[1] == last_end) {
         if (start >= text.size()) break;

@@ -14,10 +14,11 @@ struct Span {
   bool is_match = false;
 };
 
-// Compiled with PCRE2 (UTF, Unicode properties), just in time where the machine supports that.
+// A pattern compiled with PCRE2 (UTF, Unicode properties), to machine code if PCRE2 supports the
+// machine.
 class Regex {
  public:
-  // `pattern` is in Oniguruma's syntax. `where` ("file: key ...") is the beginning of every error.
+  // `pattern` is in Oniguruma's syntax. Every error begins with `where` ("file: key ...").
   Regex(std::string_view pattern, std::string where);
   // Returns a pattern that matches exactly `text`, which must not be empty.
   static Regex literal(std::string_view text, std::string where);
@@ -26,8 +27,8 @@ class Regex {
   Regex& operator=(Regex&&) noexcept;
 
   // Appends spans that cover `text` in order: the matches, leftmost first, and the text between
-  // them. An empty match is kept unless it touches the match before it. `text` must be valid UTF-8.
-  // Throws Error if a match needs more than the allowed steps or memory. Thread-safe.
+  // them. An empty match is kept unless it touches the previous match. `text` must be valid UTF-8.
+  // Throws Error if a match needs more than the allowed number of steps or memory. Thread-safe.
   void find_all(std::string_view text, std::vector<Span>& spans) const;
 
  private:

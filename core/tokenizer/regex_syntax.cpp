@@ -1,4 +1,5 @@
-// Rewrites, in one pass over a pattern, everything that PCRE2 would read differently.
+// Rewrites, in one pass over a pattern, everything that PCRE2 would read differently than
+// Oniguruma.
 #include "core/tokenizer/regex_syntax.h"
 
 #include <cctype>
@@ -48,7 +49,7 @@ class Translator {
     }
   }
 
-  // Reads {n}, {n,}, {n,m} or {,m}. Anything else is a literal brace in both dialects.
+  // Reads {n}, {n,}, {n,m} or {,m}. Any other brace is literal in both dialects.
   void interval() {
     size_t end = at_ + 1;
     while (end < in_.size() &&
@@ -65,7 +66,8 @@ class Translator {
   }
 
   void group() {
-    // PCRE2 would read a verb here; in Oniguruma the '*' has nothing to repeat.
+    // PCRE2 would read a verb, such as (*ACCEPT), here. In Oniguruma it is an error, since the '*'
+    // has nothing to repeat.
     if (peek(1) == '*') {
       unsupported("\"(*\"");
     }
@@ -77,7 +79,7 @@ class Translator {
       return;
     }
     copy();
-    // Reads options up to ':' or ')'; m means that a dot matches line breaks.
+    // Reads options up to ':' or ')'. In Ruby's syntax, m means that a dot matches line breaks.
     size_t end = at_;
     while (end < in_.size() &&
            (in_[end] == '-' || std::isalpha(static_cast<unsigned char>(in_[end])) != 0))
@@ -130,7 +132,7 @@ class Translator {
     at_ += 2;
   }
 
-  // Escapes that mean the same inside and outside a set.
+  // Rewrites the escapes that mean the same inside and outside a set.
   void shared_escape() {
     switch (peek(1)) {
       case 'd':
@@ -149,7 +151,7 @@ class Translator {
       case 'Y':
         unsupported("\\y or \\Y");
       case 'Q':
-      // This dialect has no quoting, so \E is a plain letter.
+      // Ruby's syntax has no quoting (\Q...\E), so \E is a plain letter.
       case 'E':
         out_.push_back(peek(1));
         at_ += 2;
@@ -171,7 +173,8 @@ class Translator {
     }
   }
 
-  // Reads a set from its '['. Inner sets (depth > 0) are unions, so their brackets are dropped.
+  // Reads a set, beginning at its '['. An inner set (depth > 0) is united with the outer one, so
+  // its brackets are dropped.
   void set(int depth) {
     if (depth > kMaxNesting) unsupported("sets nested too deep");
     ++at_;
@@ -180,7 +183,7 @@ class Translator {
       if (depth > 0) unsupported("a negated set inside a set");
       copy();
     }
-    if (peek() == ']') {  // a first ']' is literal
+    if (peek() == ']') {  // a ']' that comes first is literal
       out_ += "\\]";
       ++at_;
     }

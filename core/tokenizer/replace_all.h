@@ -6,8 +6,8 @@
 
 namespace reprise::tokenizer {
 
-// Works like Python's str.replace(): left to right, and inserted text is not searched again. `from`
-// must not be empty.
+// Works like Python's str.replace(): from left to right, without searching inserted text again.
+// `from` must not be empty.
 inline void replace_all(std::string& text, std::string_view from, std::string_view to) {
   size_t at = text.find(from);
   if (at == std::string::npos) return;

@@ -28,8 +28,8 @@ SentencePieceTokenizer::SentencePieceTokenizer(const std::string& bytes, const s
       processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
   std::string proto = bytes;
   if (model_.drops_spaces_by_default()) {
-    // Appends a second normalizer_spec (field 3) with remove_extra_whitespaces (field 4) = 0.
-    // Protocol buffers merge it with the first.
+    // Appends a second normalizer_spec (field 3) with remove_extra_whitespaces (field 4) = 0. The
+    // protocol-buffer parser merges it with the first one.
     proto += std::string("\x1a\x02\x20\x00", 4);
     model_.removes_extra_spaces = false;
     notes_.push_back(source +
@@ -78,8 +78,8 @@ std::vector<int32_t> SentencePieceTokenizer::encode(std::string_view text,
   return ids;
 }
 
-// Drops the space mark that encoding put before the text. Bytes are held until their character is
-// complete; a byte that belongs to no character becomes U+FFFD.
+// Drops the space mark that encoding put before the text. Holds bytes back until their character is
+// complete. A byte that belongs to no character becomes U+FFFD.
 class SentencePieceTokenizer::Stream final : public StreamDecoder {
  public:
   Stream(const SentencePieceModel& model, DecodeOptions options)
@@ -120,7 +120,7 @@ class SentencePieceTokenizer::Stream final : public StreamDecoder {
     if (is_front_ && (model_.adds_dummy_prefix || model_.removes_extra_spaces) &&
         text.starts_with(kSpaceMark)) {
       text.remove_prefix(kSpaceMark.size());
-      // A model that removes extra spaces drops all space marks before the first text.
+      // For a model that removes extra spaces, all space marks before the first text are dropped.
       was_mark_dropped_ = !model_.removes_extra_spaces;
     }
     std::string spaced;
@@ -144,7 +144,7 @@ class SentencePieceTokenizer::Stream final : public StreamDecoder {
              (static_cast<unsigned char>(run_[at + have]) & 0xC0u) == 0x80u)
         ++have;
       if (have < wanted && at + have == run_.size() && !is_end)
-        break;  // the next bytes may complete it
+        break;  // the bytes that follow may complete the character
       LossyUtf8 character;
       std::string text;
       character.push(std::string_view(run_).substr(at, have), text);

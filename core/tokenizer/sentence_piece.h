@@ -15,9 +15,9 @@ class SentencePieceProcessor;
 
 namespace reprise::tokenizer {
 
-// Encodes with the library and decodes with a streaming decoder of this project; a test shows that
-// it decodes as the library does. If skip_special is off, control pieces such as </s> decode to
-// their text; "</s>" written in a text is plain text. As in Hugging Face's Llama, BOS is added if
+// Encodes with the SentencePiece library and decodes with this project's streaming decoder. A test
+// checks that both decode alike. If skip_special is off, control pieces such as </s> decode to
+// their text. "</s>" in a text to encode is plain text. As in Hugging Face's Llama, BOS is added if
 // the model has one, and EOS is not; add_bos_token and add_eos_token of tokenizer_config.json
 // override this.
 class SentencePieceTokenizer final : public Tokenizer {

@@ -1,4 +1,4 @@
-// Reads the protocol-buffer wire format and checks the values.
+// Reads a SentencePiece model from the protocol-buffer wire format and checks its values.
 #include "core/tokenizer/sentence_piece_model.h"
 
 #include <bit>
@@ -12,7 +12,8 @@ namespace reprise::tokenizer {
 namespace {
 
 constexpr size_t kMaxPieces = size_t{1} << 22;
-constexpr size_t kMaxReplacementBytes = 256;  // the longest replacement in Unicode has 33
+// Upper bound on the bytes of one replacement. The longest replacement in Unicode has 33.
+constexpr size_t kMaxReplacementBytes = 256;
 
 // A protocol-buffer message in wire format: a sequence of (field number, wire type, value).
 class Wire {
@@ -21,8 +22,8 @@ class Wire {
 
   struct Field {
     uint64_t number = 0;
-    uint64_t integer = 0;   // wire types 0, 1 and 5
-    std::string_view body;  // wire type 2
+    uint64_t integer = 0;   // value of wire types 0, 1 and 5
+    std::string_view body;  // value of wire type 2
     uint64_t type = 0;
   };
 
@@ -153,9 +154,10 @@ void check_pieces(const SentencePieceModel& model, const std::string& source) {
       raise("{} has no byte piece <0x{:02X}>", source, byte);
 }
 
-// A map is four bytes with the trie's size, the trie (a double array of 32-bit units) and strings
-// that end in zero. A unit with bit 31 clear leads from node i over byte b to unit i ^ offset ^ b.
-// If bit 8 is set, unit i ^ offset is a value: the replacement's position in the strings.
+// Checks a character map: four bytes with the trie's size, the trie (a double array of 32-bit
+// units), and strings that end in zero. A unit with bit 31 clear leads from node i over byte b to
+// unit i ^ offset ^ b. If its bit 8 is set, unit i ^ offset is a value: the replacement's position
+// in the strings.
 void check_character_map(const std::string& map, const std::string& source) {
   if (map.empty()) return;
   const auto fail = [&](const char* what) {
@@ -175,7 +177,7 @@ void check_character_map(const std::string& map, const std::string& source) {
   if (strings.back() != '\0') fail("unfinished string");
   for (size_t i = 0; i < units; ++i) {
     const uint32_t unit = unit_at(4 + 4 * i);
-    if (unit >> 31 != 0) continue;  // a value, which leads to no further node
+    if (unit >> 31 != 0) continue;  // the unit is a value, which leads to no further node
     const size_t base = i ^ (size_t{unit >> 10} << ((unit & 0x200u) >> 6));
     if ((base | 0xff) >= units) fail("a node outside the trie");
     if ((unit >> 8 & 1u) == 0) continue;

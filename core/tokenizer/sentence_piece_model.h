@@ -1,5 +1,5 @@
 // Reads and checks a SentencePiece model file before the library loads it, since the library does
-// not check it.
+// not check files.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace reprise::tokenizer {
 
-// The parts of the file that decoding and checking need. The numbers are those of the format's
-// sentencepiece_model.proto.
+// The parts of the file that are needed for decoding and checking. Field numbers are those of the
+// format's sentencepiece_model.proto.
 struct SentencePieceModel {
   enum PieceType : int64_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
   struct Piece {
@@ -28,8 +28,8 @@ struct SentencePieceModel {
   std::string normalizer_name;
   bool adds_dummy_prefix = true, removes_extra_spaces = true;
 
-  // True for a Llama-like model (BPE, byte fallback, identity rules) that removes extra spaces only
-  // because this is the trainer's default. Such a model is loaded so that it keeps extra spaces, as
+  // True for a Llama-like model (BPE, byte fallback, identity rules) whose option to remove extra
+  // spaces is only the trainer's default. Such a model is loaded so that it keeps extra spaces, as
   // llama2.c, llama.cpp and the tokenizer.json made from such a model do.
   [[nodiscard]] bool drops_spaces_by_default() const {
     return model_type == 2 && has_byte_fallback && normalizer_name == "identity" &&
@@ -37,9 +37,9 @@ struct SentencePieceModel {
   }
 };
 
-// Throws Error naming `source` if the bytes are no such model, or if the library would crash on it:
-// bad wire format, unknown types, pieces that are empty, duplicate or not UTF-8, scores that are
-// not finite, missing byte pieces, or a character map that points outside itself.
+// Throws Error naming `source` if the bytes are no SentencePiece model, or if the library would
+// crash on them: bad wire format, unknown types, pieces that are empty, duplicate or not UTF-8,
+// scores that are not finite, missing byte pieces, or a character map that points outside itself.
 SentencePieceModel parse_sentence_piece(std::string_view bytes, const std::string& source);
 
 }  // namespace reprise::tokenizer

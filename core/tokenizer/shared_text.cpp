@@ -8,10 +8,11 @@
 namespace reprise {
 namespace {
 
-// Least number of bytes in the last lines. It exceeds the length of any token: an added space or a
-// cut word may change the lines' first tokens, but later ones are as in the whole text.
+// Lower bound on the bytes of the text's last lines. It exceeds the length of any token. An added
+// space or a cut word may change the first tokens of these lines, but later ones are the same as in
+// the whole text.
 constexpr size_t kTailBytes = 128;
-// Tokens in a row by which the two tokenizations are joined.
+// Number of consecutive equal tokens at which the two lists of tokens are joined.
 constexpr size_t kJoin = 8;
 
 }  // namespace

@@ -29,7 +29,7 @@ std::string StopText::flush() {
   return std::exchange(pending_, "");
 }
 
-// Returns the length of the longest end of the pending text with which a stop text begins.
+// Returns the length of the longest end of pending_ that is the beginning of a stop text.
 size_t StopText::held_back() const {
   size_t most = 0;
   for (const std::string& stop : stops_)

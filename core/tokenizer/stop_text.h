@@ -1,4 +1,4 @@
-// Finds the texts that end a generation in text that arrives in pieces.
+// Searches text that arrives in pieces for the texts that end a generation.
 #pragma once
 
 #include <string>
@@ -7,27 +7,27 @@
 
 namespace reprise::tokenizer {
 
-// Yields the text before the first stop text, however the text was cut into pieces. The stop text
-// that is complete first ends the text; if several are complete at the same byte, the longest does.
-// No part of it is returned.
+// Returns the text before the first stop text, wherever the text was cut into pieces. The stop text
+// that is complete first ends the text; if several are complete at the same byte, the longest
+// counts. No part of the stop text is returned.
 class StopText {
  public:
   // No stop text may be empty.
   explicit StopText(std::vector<std::string> stops);
 
-  // Returns the text that can be shown now because no stop text can begin in it. Returns "" after a
-  // stop text was found.
+  // Appends `text`. Returns the text that can be shown now because no stop text can begin in it.
+  // Returns "" after a stop text was found.
   std::string push(std::string_view text);
-  // Returns the rest of the text if it ends without a stop text.
+  // Ends the text. Returns the part that push() held back, unless a stop text was found.
   std::string flush();
-  // The stop text that was found; "" if none has been yet.
+  // Returns the stop text that was found, or "" if none has been found yet.
   [[nodiscard]] const std::string& found() const { return found_; }
 
  private:
   [[nodiscard]] size_t held_back() const;
 
   std::vector<std::string> stops_;
-  std::string pending_;  // may be the beginning of a stop text
+  std::string pending_;  // end of the text so far that may be the beginning of a stop text
   std::string found_;
 };
 

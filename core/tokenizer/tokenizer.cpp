@@ -1,4 +1,4 @@
-// Finds out which kind of tokenizer a path holds, and loads it.
+// Finds out which kind of tokenizer a path contains, and loads it.
 #include "core/tokenizer/tokenizer.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxFileBytes = size_t{256} << 20;
 
-// True if the first line is that of a rank file: base64, one space, a number.
+// True if the first line is that of a tiktoken-style rank file: base64, one space, a number.
 bool is_rank_file(std::string_view bytes) {
   const std::string_view line = bytes.substr(0, bytes.find('\n'));
   const size_t space = line.find(' ');
@@ -30,8 +30,8 @@ bool is_rank_file(std::string_view bytes) {
          all(line.substr(space + 1), [](int c) { return std::isdigit(c) != 0 || c == '\r'; });
 }
 
-// True for a unigram model's tokenizer.json if the SentencePiece model it was made from lies beside
-// it.
+// True for a unigram model's tokenizer.json if the same folder has the SentencePiece model from
+// which it was made.
 bool is_of_sentence_piece(const Value& json, const std::filesystem::path& spm) {
   std::error_code error;
   return field_of(field_of(json, "model"), "type") == Value("Unigram") &&

@@ -1,4 +1,5 @@
-// Text to token ids and back, for every tokenizer file that the supported checkpoints carry.
+// Converts text to token ids and back, for every kind of tokenizer file in the supported
+// checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,10 @@
 namespace reprise {
 
 struct EncodeOptions {
-  // Adds what the file's post-processor (for tokenizer.model, the Llama convention) puts around a
-  // text: <s>, [CLS] .. [SEP]. This option does not change how special tokens written in the text
-  // are read: a tokenizer.json recognizes them, a tokenizer.model does not.
+  // Adds the tokens that the file's post-processor puts around a text, such as <s> or [CLS] ..
+  // [SEP]; for tokenizer.model, those of the Llama convention. This option does not change how
+  // special tokens that are written in the text are read: a tokenizer.json recognizes them, a
+  // tokenizer.model does not.
   bool add_special = true;
 };
 
@@ -23,8 +25,8 @@ struct DecodeOptions {
   bool skip_special = true;  // leave special tokens such as </s> out of the text
 };
 
-// Decodes ids as they are generated. Each push returns the text that no later id can change, in
-// whole UTF-8 characters. All parts together equal decode() of the list.
+// Decodes ids one by one as they are generated. Each push returns the text that no later id can
+// change, in whole UTF-8 characters. All returned parts together equal decode() of the list of ids.
 class StreamDecoder {
  public:
   virtual ~StreamDecoder() = default;
@@ -40,7 +42,7 @@ class StreamDecoder {
   }
   // Appends the text to `out` instead of returning it.
   virtual void push(int32_t id, std::string& out) = 0;
-  // Ends the text. Bytes of an unfinished character become U+FFFD. Nothing may be pushed
+  // Ends the text. Bytes of an unfinished character become U+FFFD. push() must not be called
   // afterwards.
   virtual void flush(std::string& out) = 0;
 };
@@ -50,23 +52,25 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // Throws Error with the byte offset if `text` is not valid UTF-8. Replacing the bytes silently
-  // would measure a prompt other than the user's.
+  // Throws Error with the byte offset if `text` is not valid UTF-8. Invalid bytes are not silently
+  // replaced, since then the measured prompt would not be the user's.
   [[nodiscard]] virtual std::vector<int32_t> encode(std::string_view text,
                                                     EncodeOptions options = {}) const = 0;
-  // An id without a token decodes to nothing, since models may have padded output layers.
+  // An id without a token decodes to nothing, since a model's output layer may be padded beyond the
+  // vocabulary.
   [[nodiscard]] std::string decode(std::span<const int32_t> ids, DecodeOptions options = {}) const;
   // The stream must not outlive the tokenizer.
   [[nodiscard]] virtual std::unique_ptr<StreamDecoder> stream(DecodeOptions options = {}) const = 0;
 
-  // The token as the vocabulary writes it ("\u0120the", "\u2581the"); "" for an unknown id.
+  // Returns the token as spelt in the vocabulary ("\u0120the", "\u2581the"), or "" for an unknown
+  // id.
   [[nodiscard]] virtual std::string token_text(int32_t id) const = 0;
   [[nodiscard]] virtual std::optional<int32_t> token_id(std::string_view text) const = 0;
   // All ids are in [0, vocab_size()).
   [[nodiscard]] virtual int32_t vocab_size() const = 0;
   [[nodiscard]] std::optional<int32_t> bos_id() const { return bos_id_; }
   [[nodiscard]] std::optional<int32_t> eos_id() const { return eos_id_; }
-  // Remarks for the user on how the file was read, one sentence each; usually none.
+  // Remarks for the user on how the file was read, one sentence each. Usually there are none.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  protected:
@@ -75,9 +79,9 @@ class Tokenizer {
   std::vector<std::string> notes_;
 };
 
-// `path` is one tokenizer file or a checkpoint's folder. In a folder tokenizer.json comes first,
-// then tokenizer.model, DeBERTa's spm.model, and the files of older_files.h. A
-// tokenizer_config.json beside the file names the bos and eos tokens and, for the Llama family,
+// `path` is a tokenizer file or a checkpoint's folder. In a folder, the first of these is used:
+// tokenizer.json, tokenizer.model, DeBERTa's spm.model, the files of older_files.h. If the same
+// folder has a tokenizer_config.json, it names the bos and eos tokens and, for the Llama family,
 // add_bos_token and add_eos_token. Throws Error naming the file, the key and what is not supported.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 

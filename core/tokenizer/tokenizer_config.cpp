@@ -1,4 +1,4 @@
-// Reads the few keys of tokenizer_config.json that are used here.
+// Reads those keys of tokenizer_config.json that this program uses.
 #include "core/tokenizer/tokenizer_config.h"
 
 #include "core/base/json.h"
@@ -20,7 +20,7 @@ std::optional<bool> read_flag(JsonObject& object, const std::string& key) {
   return object.boolean(key, false);
 }
 
-// Reads a template, or the one named "default" in a list of named templates.
+// Reads a template, or, from a list of named templates, the one named "default".
 std::optional<std::string> read_chat_template(JsonObject& object) {
   const std::string key = "chat_template";
   if (!object.has(key)) return std::nullopt;

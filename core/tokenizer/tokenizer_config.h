@@ -10,19 +10,19 @@
 namespace reprise::tokenizer {
 
 struct TokenizerConfig {
-  std::string source;  // the file, "" if there is none
+  std::string source;  // the file that was read; "" if there is none
   std::string tokenizer_class;
   std::optional<std::string> bos_token, eos_token;
   std::optional<bool> add_bos_token, add_eos_token;
   // Tokens that open and close each text of a SentencePiece model. Set by the loader, not by the
   // file.
   std::optional<std::pair<std::string, std::string>> surrounding;
-  // A Jinja template: from chat_template.jinja if that file exists, else from
-  // tokenizer_config.json. If there are several, the one named "default".
+  // A Jinja template, from chat_template.jinja if that file exists, else from
+  // tokenizer_config.json. If there are several templates, the one named "default".
   std::optional<std::string> chat_template;
 
-  // transformers' Llama, CodeLlama and Gemma classes obey the two add flags whatever the
-  // post-processor says.
+  // True for transformers' Llama, CodeLlama and Gemma classes. They obey add_bos_token and
+  // add_eos_token, whatever the post-processor says.
   [[nodiscard]] bool is_llama_family() const {
     return tokenizer_class.starts_with("LlamaTokenizer") ||
            tokenizer_class.starts_with("CodeLlamaTokenizer") ||
@@ -30,8 +30,8 @@ struct TokenizerConfig {
   }
 };
 
-// Reads tokenizer_config.json and chat_template.jinja in `folder`. Settings that neither file has
-// stay unset; other keys are ignored.
+// Reads tokenizer_config.json and chat_template.jinja in `folder`. A setting that neither file has
+// stays unset. Other keys are ignored.
 TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder);
 
 }  // namespace reprise::tokenizer

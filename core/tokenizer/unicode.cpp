@@ -1,4 +1,4 @@
-// Character kinds and normal forms from utf8proc, corrected by unicode_changes.h.
+// Character classes and normal forms from utf8proc, corrected by unicode_changes.h.
 #include "core/tokenizer/unicode.h"
 
 #include <utf8proc.h>
@@ -84,7 +84,7 @@ void append_lower(std::string& out, char32_t code) {
 }
 
 std::string normalized(std::string_view text, NormalForm form) {
-  // ASCII is in every normal form; most prompts stop here.
+  // ASCII text is in every normal form. Most prompts return here.
   if (std::all_of(text.begin(), text.end(),
                   [](char c) { return static_cast<signed char>(c) >= 0; }))
     return std::string(text);

@@ -1,4 +1,4 @@
-// Characters whose class has changed since the Unicode versions that the tokenizers use.
+// Characters whose class has changed since the Unicode versions that tokenizers use.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 namespace reprise::tokenizer {
 
 // Hugging Face's library classifies characters by Unicode 8 (punctuation, nonspacing marks, other)
-// and Unicode 9 (all marks). Vocabularies were trained with these classes, so they are kept: in the
-// ranges below the answer is the opposite of today's.
+// and Unicode 9 (all marks). Vocabularies were trained with these classes, so they are kept. For
+// characters in the ranges below, membership in the class is the opposite of today's.
 struct CodeRange {
   char32_t first, last;
 };

@@ -49,7 +49,7 @@ void append_utf8(std::string& out, char32_t code) {
   }
 }
 
-// kBrokenAgain: the held bytes are ill-formed, and `byte` has not been examined yet.
+// kBrokenAgain: the bytes held so far are ill-formed, and `byte` has not been examined yet.
 LossyUtf8::Step LossyUtf8::step(unsigned char byte) {
   if (wanted_ == 0) {
     held_ = 0;
@@ -57,7 +57,8 @@ LossyUtf8::Step LossyUtf8::step(unsigned char byte) {
     if (byte < 0x80) return Step::kWhole;
     if (byte < 0xC2 || byte > 0xF4) return Step::kBroken;
     wanted_ = byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
-    // Excludes overlong forms, surrogates, and code points above U+10FFFF.
+    // The next byte must lie in a range that excludes overlong forms, surrogates, and code points
+    // above U+10FFFF.
     low_ = byte == 0xE0 ? 0xA0 : byte == 0xF0 ? 0x90 : 0x80;
     high_ = byte == 0xED ? 0x9F : byte == 0xF4 ? 0x8F : 0xBF;
     return Step::kMore;

@@ -6,7 +6,8 @@
 namespace reprise::tokenizer {
 namespace {
 
-constexpr int64_t kMaxId = int64_t{1} << 22;  // the largest vocabularies have about 2^18 tokens
+// Upper bound on ids. The largest vocabularies have about 2^18 tokens.
+constexpr int64_t kMaxId = int64_t{1} << 22;
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The tokens of a model: from text to id and back.
+// The tokens of a model, with a map from text to id and from id to text.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace reprise::tokenizer {
 
 class Vocabulary {
  public:
-  // Reads {"token": id, ...}. Throws Error for ids that are negative, duplicate, or 2^22 and above.
+  // Reads {"token": id, ...}. Throws Error for ids that are negative, duplicate, or at least 2^22.
   explicit Vocabulary(const JsonPlace& place);
   Vocabulary(Vocabulary&&) = default;
   Vocabulary(const Vocabulary&) = delete;  // the keys of ids_ point into tokens_

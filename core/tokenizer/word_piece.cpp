@@ -30,7 +30,7 @@ void WordPiece::tokenize(std::string_view piece, ModelWorkspace& workspace,
   for (size_t start = 0; start < piece.size();) {
     candidate = start == 0 ? "" : prefix_;
     const size_t marked = candidate.size();
-    // No token is longer than this, so no candidate has to be.
+    // No token is longer than this, so longer candidates need not be tried.
     size_t end = std::min(piece.size(), start + vocabulary_.longest_bytes());
     while (end < piece.size() && end > start &&
            (static_cast<unsigned char>(piece[end]) & 0xC0u) == 0x80u)

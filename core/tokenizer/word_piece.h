@@ -1,13 +1,13 @@
-// WordPiece, BERT's model: it takes the longest token that starts the word, then the longest that
-// continues it.
+// WordPiece, BERT's model: it takes the longest token with which the word starts, then repeatedly
+// the longest token with which the rest of the word starts.
 #pragma once
 
 #include "core/tokenizer/model.h"
 
 namespace reprise::tokenizer {
 
-// A word that no tokens cover, or with more than max_input_chars_per_word characters, becomes one
-// unknown token.
+// A word becomes one unknown token if tokens cannot cover it or if it has more than
+// max_input_chars_per_word characters.
 class WordPiece final : public Model {
  public:
   explicit WordPiece(const JsonPlace& place);

@@ -1,5 +1,5 @@
-// A checkpoint folder as a source of canonical tensors. All names and shapes are resolved when it
-// is opened, so reading rows only copies runs.
+// A checkpoint folder as a source of canonical tensors. The constructor resolves all names and
+// shapes, so reading rows only copies runs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace reprise::model {
 namespace {
 
-// Elements [first, first + count) of a canonical tensor, found at stored_first of a stored tensor;
-// 0 if `source` has no file.
+// Elements [first, first + count) of a canonical tensor. They are elements of a stored tensor from
+// stored_first on, or 0 if `source` has no file.
 struct Run {
   int64_t first, count;
   FileTensor source;
@@ -28,7 +28,7 @@ std::string text_of(const std::vector<int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// The names of norm weights and biases in BERT files converted from TensorFlow.
+// Returns the name that a norm weight or bias has in BERT files converted from TensorFlow.
 std::string older_name(const std::string& name) {
   for (const auto& [end, older] : {std::pair{".LayerNorm.weight", ".LayerNorm.gamma"},
                                    std::pair{".LayerNorm.bias", ".LayerNorm.beta"}})
@@ -52,7 +52,7 @@ class Checkpoint final : public WeightSource {
   [[nodiscard]] const std::vector<Run>& runs_of(const TensorSpec& tensor) const;
 
   CheckpointFiles files_;
-  std::string prefix_;          // prefix that the files leave out, or ""
+  std::string prefix_;          // the prefix that names in these files lack, or ""
   std::set<std::string> used_;  // names found in the files
   std::map<Role, std::vector<Run>> runs_;
 };
@@ -98,8 +98,8 @@ FileTensor Checkpoint::find(const StoredTensor& wanted) {
   return tensor;
 }
 
-// A tied model's file may repeat the embedding as its head. A different head would be lost, so it
-// is an error.
+// A file of a tied model may repeat the embedding as its head. A head that differs is an error,
+// since it would be ignored.
 void Checkpoint::accept_tied_head(const ModelConfig& config) {
   if (!files_.tensors().contains("lm_head.weight")) return;
   const FileTensor head = find({.name = "lm_head.weight", .shape = {config.vocab, config.hidden}});

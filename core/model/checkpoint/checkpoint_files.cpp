@@ -10,7 +10,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxIndexBytes = size_t{64} << 20;
 
-// Requires a plain file name: a downloaded index must not make the program open other paths.
+// Throws Error unless `name` is a plain file name, since a downloaded index must not make the
+// program open other paths.
 void check_shard_name(const fs::path& index, const std::string& name) {
   const bool is_plain = name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
   if (!is_plain || name.size() > 255 || !name.ends_with(".safetensors"))
@@ -18,15 +19,15 @@ void check_shard_name(const fs::path& index, const std::string& name) {
           quoted_name(name));
 }
 
-// True for the names that transformers and Meta give weights; others, such as training_args.bin,
-// hold no weights.
+// True for the names that transformers and Meta give to files of weights. Files of other names,
+// such as training_args.bin, hold no weights.
 bool is_pickled_weights(const std::string& name) {
   return (name.starts_with("pytorch_model") && name.ends_with(".bin")) ||
          (name.starts_with("consolidated") && name.ends_with(".pth"));
 }
 
-// The first name of a weight file in PyTorch's own format, "" if there is none. That format is
-// refused because reading it runs what is in it.
+// Returns the first name of a weight file in PyTorch's own format, or "" if there is none. That
+// format is refused, because reading such a file runs code in it.
 std::string pickled_weights_in(const fs::path& dir) {
   std::error_code error;
   std::string first;

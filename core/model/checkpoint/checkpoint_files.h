@@ -1,4 +1,5 @@
-// The safetensors files of a checkpoint folder, single or sharded, as one set of named tensors.
+// The safetensors files of a checkpoint folder (one file or several shards) as one set of named
+// tensors.
 #pragma once
 
 #include <deque>
@@ -10,7 +11,7 @@
 
 namespace reprise::model {
 
-// A tensor and the file that holds it; both live as long as the CheckpointFiles.
+// A tensor and the file that contains it. Both live as long as the CheckpointFiles.
 struct FileTensor {
   const SafetensorsFile* file = nullptr;
   const SafetensorsEntry* entry = nullptr;

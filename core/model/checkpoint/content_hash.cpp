@@ -18,7 +18,7 @@ namespace reprise::model {
 namespace {
 
 constexpr size_t kSampleBytes = 4096;
-constexpr size_t kSamples = 8;  // per tensor
+constexpr size_t kSamples = 8;  // number of pieces hashed per tensor
 
 // Hashes bytes piece by piece and counts them.
 class Hasher {
@@ -41,7 +41,7 @@ class Hasher {
 
 uint64_t hash_of_all(const std::filesystem::path& path) {
   const MappedFile file(path);
-  constexpr size_t kAtOnce = size_t{64} << 20;  // each piece's pages are released once hashed
+  constexpr size_t kAtOnce = size_t{64} << 20;  // bytes hashed before their pages are released
   Hasher hasher;
   for (size_t begin = 0; begin < file.bytes().size(); begin += kAtOnce) {
     const size_t bytes = std::min(kAtOnce, file.bytes().size() - begin);
@@ -112,7 +112,7 @@ void KeptHashes::add(const FileStamp& file, uint64_t hash) {
     AtomicFile written(path_);
     written.write(json_text(Fields{{"whole_files", list}}, 1));
     written.commit();
-  } catch (const Error&) {  // e.g. a read-only folder: the next run reads the weights again
+  } catch (const Error&) {  // e.g. a read-only folder; the next run then reads the weights again
   }
 }
 

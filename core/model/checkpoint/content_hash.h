@@ -1,4 +1,5 @@
-// Hashes the contents of weight files, to tell checkpoints apart whatever their names and times.
+// Hashes the contents of weight files, so that checkpoints are distinguished by content and not by
+// names and times.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,16 @@
 namespace reprise::model {
 
 enum class Coverage : uint8_t {
-  kSamples,  // see content_hash_of()
+  kSamples,  // samples of each tensor, see content_hash_of()
   kWhole     // every byte
 };
 
-// Files of at most this size are always hashed whole: that takes milliseconds.
+// Files of at most this size are always hashed whole, which takes milliseconds.
 inline constexpr int64_t kWholeFileBytes = int64_t{64} << 20;
 
 struct ContentHash {
   uint64_t hash = 0;         // XXH3
-  int64_t hashed_bytes = 0;  // bytes that the hash covers
+  int64_t hashed_bytes = 0;  // number of bytes that were hashed
   int64_t file_bytes = 0;
 };
 
@@ -31,8 +32,8 @@ class KeptHashes {
  public:
   explicit KeptHashes(std::filesystem::path path);
   [[nodiscard]] std::optional<uint64_t> find(const FileStamp& file) const;
-  // Keeps the hash and writes the JSON file, unless the file changed so recently (within 1 s) that
-  // a further change might get the same time.
+  // Adds the hash and writes the JSON file. Does nothing if the file changed within the last
+  // second, since a further change might then get the same time.
   void add(const FileStamp& file, uint64_t hash);
 
  private:
@@ -44,10 +45,10 @@ class KeptHashes {
   std::vector<Entry> entries_;
 };
 
-// Hash of a .safetensors file. For a file above kWholeFileBytes, kSamples covers the header and
-// eight evenly spaced pieces of 4 KiB of each tensor, its first and last among them (a tensor of up
-// to 32 KiB whole). `kept` (null: none) saves reading such a file whole again. Throws Error if the
-// file cannot be read or, with samples, if it is not a valid .safetensors file.
+// Returns the hash of a .safetensors file. For a file above kWholeFileBytes, kSamples covers the
+// header and, of each tensor, eight evenly spaced pieces of 4 KiB, including the first and the last
+// (a tensor of up to 32 KiB whole). `kept` (or null) saves reading a large file whole again. Throws
+// Error if the file cannot be read or, with samples, if it is not a valid .safetensors file.
 ContentHash content_hash_of(const std::filesystem::path& path, Coverage coverage,
                             KeptHashes* kept = nullptr);
 

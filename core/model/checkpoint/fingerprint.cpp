@@ -16,7 +16,8 @@ std::string hash_text(const std::string& bytes) {
   return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
 }
 
-// Appends a named part of the text to hash, with its length so that parts cannot run together.
+// Appends a named part of the text that is hashed. Its length comes first, so that the end of one
+// part cannot be taken for the beginning of the next.
 void append(std::string& facts, std::string_view name, std::string_view value) {
   facts += fmt::format("{} {}\n", name, value.size());
   facts += value;

@@ -2,8 +2,8 @@
 
 #include <bit>
 
-// GCC and Clang compile the function for several instruction sets and choose at run time; other
-// compilers use the portable one.
+// GCC and Clang compile the function for several instruction sets, and the program chooses one at
+// run time. Other compilers use the portable version.
 #if defined(__x86_64__) && defined(__GNUC__)
 #define REPRISE_X86_TARGETS 1
 #endif
@@ -11,14 +11,15 @@
 namespace reprise::model {
 namespace {
 
-// Rounds an odd 17-bit integer times half_step to bf16, in the upper half of the word; the lower
-// half is meaningless. One product and no sum, so compilers cannot fuse operations.
+// Rounds an odd 17-bit integer times half_step to bf16. The result is in the upper half of the
+// word; the lower half is meaningless. There is one product and no sum, so compilers cannot fuse
+// operations.
 [[gnu::always_inline]] inline uint32_t rounded(int32_t odd, float half_step) {
   const uint32_t word = std::bit_cast<uint32_t>(static_cast<float>(odd) * half_step);
   return word + 0x7fffu + ((word >> 16) & 1u);
 }
 
-// The loop that every target below inlines. The hash is a xor-shift-multiply finalizer. Its second
+// The loop that every version below inlines. The hash is a xor-shift-multiply finalizer. Its second
 // round uses the other half of the key, so that streams of different keys are not permutations of
 // each other.
 [[gnu::always_inline]] inline void fill(uint64_t key, uint32_t first_pair, float half_step,

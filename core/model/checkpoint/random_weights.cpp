@@ -12,8 +12,9 @@
 namespace reprise::model {
 namespace {
 
-constexpr int64_t kElementsPerBlock = int64_t{1} << 33;  // one key serves 2^32 pairs
-constexpr int64_t kChunkWords = 1024;                    // 4 KiB: stays in the first-level cache
+constexpr int64_t kElementsPerBlock = int64_t{1} << 33;  // one key is used for 2^32 pairs
+// 4 KiB, which stays in the first-level cache
+constexpr int64_t kChunkWords = 1024;
 constexpr double kBiasDeviation = 0.02;
 
 class RandomWeights final : public WeightSource {
@@ -32,7 +33,8 @@ class RandomWeights final : public WeightSource {
                            static_cast<uint64_t>(role.layer + 1);
     return mix_bits(mix_bits(mix_bits(seed_) ^ place) + static_cast<uint64_t>(block));
   }
-  // The embedding, which has no bias, is 0; then each part's weight and bias have a number each.
+  // Number of a tensor within its layer and expert. The embedding, which has no bias, is 0. Then
+  // each part has one number for its weight and one for its bias.
   static uint64_t number_of(const Role& role) {
     const auto part = static_cast<uint64_t>(role.part);
     return part == 0 ? 0 : 2 * part - 1 + (role.is_bias ? 1 : 0);
@@ -69,7 +71,7 @@ void RandomWeights::read_rows(const TensorSpec& tensor, int64_t first_row, int64
   while (at < end) {
     const int64_t block = at / kElementsPerBlock;
     const int64_t first_pair = at % kElementsPerBlock / 2;
-    const int64_t skipped = at % 2;  // elements of the first word to skip
+    const int64_t skipped = at % 2;  // elements of the first word that are not wanted
     const int64_t block_end = std::min(end, (block + 1) * kElementsPerBlock);
     const int64_t count = std::min(block_end - at, 2 * kChunkWords - skipped);
     const auto used = static_cast<size_t>((skipped + count + 1) / 2);

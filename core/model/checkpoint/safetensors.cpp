@@ -32,19 +32,19 @@ constexpr std::array kDtypes = {
     KnownDtype{"F6_E2M3", 6}, KnownDtype{"F6_E3M2", 6},
 };
 
-// The header length in the first kLengthBytes bytes, which must exist.
+// Returns the header length, which is in the first kLengthBytes bytes. These must exist.
 uint64_t header_bytes_of(std::span<const std::byte> file) {
   uint64_t length = 0;
   std::memcpy(&length, file.data(), kLengthBytes);
   return length;
 }
 
-// The header after its length; all of it must be in `file`.
+// Returns the header, which follows its length. All of it must be in `file`.
 std::string_view header_text_of(std::span<const std::byte> file) {
   return {reinterpret_cast<const char*>(file.data()) + kLengthBytes, header_bytes_of(file)};
 }
 
-// The beginning of an error message: `FILE, tensor "NAME"`.
+// Returns the beginning of an error message: `FILE, tensor "NAME"`.
 std::string where(const std::filesystem::path& path, const std::string& name) {
   return fmt::format("{}, tensor {}", path.string(), quoted_name(name));
 }
@@ -80,7 +80,7 @@ int64_t count_elements(const SafetensorsEntry& entry, const std::string& place) 
   return elements;
 }
 
-// `data_bytes`: bytes of the file after its header.
+// Reads one entry of the header. `data_bytes`: bytes of the file after its header.
 SafetensorsEntry read_entry(const Value& json, const std::string& place, size_t data_bytes) {
   if (!json.contains("dtype") || !json.contains("shape") || !json.contains("data_offsets"))
     raise("{}: needs \"dtype\", \"shape\" and \"data_offsets\"; {}", place, kNextStep);
@@ -110,7 +110,7 @@ SafetensorsEntry read_entry(const Value& json, const std::string& place, size_t 
         "{}: its bytes [{}, {}) are not inside the {} bytes of data: the file is cut short or "
         "damaged; {}",
         place, begin, end, data_bytes, kNextStep);
-  entry.offset_bytes = begin;  // the caller adds the data's offset
+  entry.offset_bytes = begin;  // the caller adds the offset of the data in the file
   entry.size_bytes = end - begin;
   int64_t bits = 0;
   if (__builtin_mul_overflow(entry.elements, int64_t{known->bits}, &bits) || bits % 8 != 0 ||
@@ -128,7 +128,7 @@ void check_metadata(const Value& metadata, const std::filesystem::path& path) {
     raise("{}: \"__metadata__\" must map strings to strings; {}", path.string(), kNextStep);
 }
 
-// Throws Error unless the tensors fill the data without overlap or gap.
+// Throws Error unless the tensors cover the data without overlap or gap.
 void check_coverage(const std::map<std::string, SafetensorsEntry>& entries,
                     const std::filesystem::path& path, size_t data_bytes) {
   std::vector<std::map<std::string, SafetensorsEntry>::const_iterator> order;
@@ -154,7 +154,7 @@ void check_coverage(const std::map<std::string, SafetensorsEntry>& entries,
 }  // namespace
 
 std::string quoted_name(std::string_view name) {
-  // The cut may split a character; its remainder is replaced.
+  // The cut may split a character; what is left of it is replaced.
   return json_text(name.substr(0, 200));
 }
 
@@ -219,7 +219,7 @@ void SafetensorsFile::read(const SafetensorsEntry& entry, int64_t first, int64_t
     convert(source, *entry.dtype, out, dtype, static_cast<size_t>(count));
     return;
   }
-  // Not aligned in the file: converted through a small aligned copy.
+  // The elements are not aligned in the file, so they are converted through a small aligned copy.
   alignas(64) std::array<std::byte, 4096> chunk;
   const int64_t chunk_elements = static_cast<int64_t>(chunk.size() / width);
   for (int64_t done = 0; done < count; done += chunk_elements) {

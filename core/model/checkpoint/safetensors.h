@@ -1,4 +1,4 @@
-// One memory-mapped .safetensors file. Its list of tensors is checked in full when it is opened.
+// One memory-mapped .safetensors file. The constructor checks its list of tensors in full.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,14 @@ struct SafetensorsEntry {
   [[nodiscard]] std::string shape_text() const;  // "[2, 3]"
 };
 
-// A name from a file, made fit for a message: in quotes, escaped, cut at 200 bytes.
+// Returns a name from a file in a form fit for messages: quoted, escaped, cut at 200 bytes.
 std::string quoted_name(std::string_view name);
 
-// The format: 8 bytes little-endian header length N, N bytes of JSON {name: {dtype, shape,
-// data_offsets: [begin, end)}}, then the data. The constructor reads only the header. It throws
-// Error naming file and tensor unless the header is strict JSON of at most 100 MB, every shape fits
-// its bytes, and the tensors cover the data without overlap, gap or remainder.
+// The file format: a header length N (8 bytes, little-endian), N bytes of JSON {name: {dtype,
+// shape, data_offsets: [begin, end)}}, then the data. The constructor reads only the header. It
+// throws Error, naming file and tensor, unless the header is strict JSON of at most 100 MB, every
+// shape matches its number of bytes, and the tensors cover the data without overlap, gap or
+// remainder.
 class SafetensorsFile {
  public:
   static constexpr size_t kMaxHeaderBytes = 100'000'000;
@@ -42,8 +43,8 @@ class SafetensorsFile {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
 
-  // Writes elements [first, first + count) of the entry, converted to `dtype`, to `out`. The entry
-  // must belong to this file, with entry.dtype set. Thread-safe; allocates nothing.
+  // Converts elements [first, first + count) of the entry to `dtype` and writes them to `out`. The
+  // entry must belong to this file and have a dtype. Thread-safe; allocates nothing.
   void read(const SafetensorsEntry& entry, int64_t first, int64_t count, DType dtype,
             void* out) const;
   // The entry's bytes as stored in the file.
@@ -58,9 +59,9 @@ class SafetensorsFile {
   std::map<std::string, SafetensorsEntry> entries_;
 };
 
-// The unparsed JSON header of a file, which distinguishes files of equal size without reading their
-// data. Returns nullopt if the file ends before its header does, or if the header is longer than
-// kMaxHeaderBytes. Throws Error if the file cannot be opened.
+// Returns the unparsed JSON header of a file. It distinguishes files of equal size without reading
+// their data. Returns nullopt if the file ends before its header does, or if the header is longer
+// than kMaxHeaderBytes. Throws Error if the file cannot be opened.
 std::optional<std::string> safetensors_header_of(const std::filesystem::path& path);
 
 }  // namespace reprise::model

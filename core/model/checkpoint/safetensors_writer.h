@@ -1,4 +1,4 @@
-// Writes small .safetensors files, for tensors that this program trains or computes itself.
+// Writes small .safetensors files with tensors that this program trains or computes itself.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace reprise::model {
 struct TensorToWrite {
   std::string name;
   std::vector<int64_t> shape;     // outermost first
-  std::span<const float> values;  // row-major; as many values as the shape says (CHECK)
+  std::span<const float> values;  // row-major; their number must match the shape (CHECK)
 };
 
-// Writes f32 tensors in the given order; names must differ (CHECK). `metadata` is the text of a
-// JSON object of strings, stored under "__metadata__"; "" for none. Written atomically. Throws
-// Error if the folder or the disk refuses.
+// Writes f32 tensors in the given order. Their names must differ (CHECK). `metadata` is a JSON
+// object of strings, as text, which is stored under "__metadata__"; "" for none. The file is
+// written atomically. Throws Error if the system refuses, such as for a full disk.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
                        const std::string& metadata = "");
 
-// The "__metadata__" of such a file as the text of a JSON object; "{}" if there is none. Throws
-// Error as SafetensorsFile does.
+// Returns the "__metadata__" of a .safetensors file as the text of a JSON object, or "{}" if there
+// is none. Throws Error as SafetensorsFile does.
 std::string safetensors_metadata_of(const std::filesystem::path& path);
 
 }  // namespace reprise::model

@@ -14,7 +14,7 @@ struct Piece {
   int64_t outputs;
 };
 
-// True for tensors with one extent in files; a table or matrix with one row has two.
+// True for tensors that have one extent in files. Tables and matrices have two, even with one row.
 bool is_vector(const Role& role) { return role.is_bias || kind_of(role.part) == PartKind::kNorm; }
 
 std::vector<std::string_view> words_of(std::string_view text) {
@@ -27,7 +27,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-// The name with '@' replaced by the expert's number.
+// Returns `name` with '@' replaced by the expert's number.
 std::string numbered(std::string_view name, int64_t expert) {
   std::string text(name);
   if (const size_t at = text.find('@'); at != std::string::npos)
@@ -35,7 +35,8 @@ std::string numbered(std::string_view name, int64_t expert) {
   return text;
 }
 
-// The stored tensors of a part; several only for q, k, v and for gate, up, which have equal size.
+// Returns the stored tensors of a part. There are several only for q, k, v, and for gate and up,
+// which have equal size.
 std::vector<Piece> pieces_of(const ModelConfig& config, const TensorSpec& tensor, Naming naming) {
   const PartRow& row = row_of(tensor.role.part);
   const int64_t outputs = is_vector(tensor.role) ? tensor.cols : tensor.rows;
@@ -51,7 +52,7 @@ std::vector<Piece> pieces_of(const ModelConfig& config, const TensorSpec& tensor
   return pieces;
 }
 
-// Falcon's query_key_value and the first DeBERTa's in_proj store for each KV head its query heads,
+// For each KV head, Falcon's query_key_value and the first DeBERTa's in_proj store its query heads,
 // its key and its value. With one KV head (multi-query) that is [q; k; v]; with one query head per
 // KV head (RW) it is [q k v] per head.
 std::vector<StoredRun> grouped_runs(const ModelConfig& config, int64_t row_elements) {

@@ -1,4 +1,4 @@
-// The stored tensors, with their names, that make up each canonical tensor in each family's files.
+// Maps each canonical tensor to the tensors that store it in files of each family.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ struct StoredTensor {
   std::vector<int64_t> shape;
 };
 
-// Value of StoredRun::stored for elements that no file of the family stores, because they are 0.
+// Value of StoredRun::stored for elements that are 0 and that no file of the family stores.
 inline constexpr size_t kZeros = static_cast<size_t>(-1);
 
-// A run of elements of the canonical tensor that lies in one piece in a stored tensor.
+// A run of elements of a canonical tensor that lie side by side in one stored tensor.
 struct StoredRun {
   int64_t first = 0, count = 0;  // elements of the canonical tensor
   size_t stored = 0;             // index into StoredLayout::tensors, or kZeros
-  int64_t stored_first = 0;      // first element in the stored tensor
+  int64_t stored_first = 0;      // index of the run's first element in the stored tensor
 };
 
 struct StoredLayout {
@@ -30,12 +30,12 @@ struct StoredLayout {
   std::vector<StoredRun> runs;  // sorted by `first`; together they cover the canonical tensor
 };
 
-// Returns how files of the config's family store `tensor`. Names have the family's prefix, except
-// the head's.
+// Returns how files of the config's family store `tensor`. Names include the family's prefix,
+// except the name of the head.
 StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor);
-// True for tensors that some files contain but no computation here needs: rotary frequencies and
-// position numbers, which are recomputed, and an encoder's pooler and task heads, which come after
-// the hidden states.
+// True for tensors that some files contain but that no computation here needs. These are rotary
+// frequencies and position numbers, which are recomputed, and an encoder's pooler and task heads,
+// which come after the hidden states.
 bool is_ignorable(const ModelConfig& config, std::string_view name);
 
 }  // namespace reprise::model

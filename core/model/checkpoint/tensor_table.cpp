@@ -80,7 +80,7 @@ constexpr PartRow kTable[] = {
       "attention.self.query attention.self.key attention.self.value", nullptr, "attention.self.in_proj",
       "attention.self.query_proj attention.self.key_proj attention.self.value_proj"}},
     {Part::kPositionKey, "key projection of positions", Stage::kLayer, PartKind::kMatrix, has_position_key,
-     // The first DeBERTa has no bias here.
+     // The first DeBERTa has no bias for this part.
      [](Config config) { return has_position_key(config) && naming_of(config) != Naming::kDebertaV1; },
      q_dim, hidden,
      {"", "", "", "", "", "", "", "attention.self.pos_proj", "attention.self.pos_key_proj"}},
@@ -135,8 +135,8 @@ std::span<const PartRow> part_table() { return kTable; }
 std::string_view stored_names(const PartRow& row, Naming naming) {
   const char* names = row.names[static_cast<size_t>(naming)];
   if (names != nullptr) return names;
-  // DeBERTa uses BERT's names except for attention's inputs; Mixtral and DeepSeek-MoE use Llama's
-  // except for experts.
+  // DeBERTa uses BERT's names except for attention's inputs. Mixtral and DeepSeek-MoE use Llama's
+  // names except for experts.
   const bool is_deberta = naming == Naming::kDebertaV1 || naming == Naming::kDeberta;
   const char* usual = row.names[static_cast<size_t>(is_deberta ? Naming::kBert : Naming::kLlama)];
   return usual != nullptr ? usual : "";
@@ -151,7 +151,7 @@ const PartRow& row_of(Part part) {
 
 Naming naming_of(const ModelConfig& config) {
   switch (config.family) {
-    case Family::kLlama:  // model types differ in the experts' names
+    case Family::kLlama:  // the model types of this family differ in the experts' names
       if (config.model_type == "deepseek") return Naming::kDeepseek;
       return config.model_type == "mixtral" ? Naming::kMixtral : Naming::kLlama;
     case Family::kFalcon:
@@ -171,7 +171,7 @@ Naming naming_of(const ModelConfig& config) {
 
 std::string_view name_prefix(const ModelConfig& config) {
   const Naming naming = naming_of(config);
-  // BERT and RoBERTa share a naming but not the prefix.
+  // BERT and RoBERTa have the same naming but different prefixes.
   if (naming == Naming::kBert && config.model_type == "roberta") return "roberta.";
   constexpr std::array<std::string_view, kNamings> kPrefixes = {
       "model.", "transformer.", "transformer.", "transformer.", "model.",

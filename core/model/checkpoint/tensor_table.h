@@ -1,4 +1,5 @@
-// The table of a model's tensors: which exist, their shapes, and their names in files.
+// The table of all parts of all models: which models have a part, its shape, and its names in
+// files.
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@
 
 namespace reprise::model {
 
-// The naming schemes of files.
+// The ways in which families name tensors in files.
 enum class Naming : uint8_t {
   kLlama,
   kFalcon,
@@ -27,42 +28,42 @@ enum class Naming : uint8_t {
 };
 inline constexpr size_t kNamings = static_cast<size_t>(Naming::kDeepseek) + 1;
 
-// The place of a part in a forward pass.
+// Where a part is used in a forward pass.
 enum class Stage : uint8_t {
   kBeforeLayers,
   kLayer,        // in every layer
   kDenseLayer,   // in each layer without experts
-  kExpertLayer,  // in each layer with experts, once
-  kExpert,       // in each layer with experts, for each routed expert
+  kExpertLayer,  // once in each layer with experts
+  kExpert,       // in each layer with experts, once for each routed expert
   kAfterLayers
 };
 
 struct PartRow {
   Part part;
-  const char* text;  // name in messages
+  const char* text;  // name of the part in messages
   Stage stage;
   PartKind kind;
   bool (*has_weight)(const ModelConfig&);
   bool (*has_bias)(const ModelConfig&);
   int64_t (*rows)(const ModelConfig&);  // rows of the weight; 1 for a norm
   int64_t (*cols)(const ModelConfig&);
-  // The stored tensors of the part in canonical order, separated by spaces, without prefix, layer
-  // and ".weight". A leading '/' means that the prefix is not added; '@' stands for the expert's
-  // number.
-  std::array<const char*, kNamings> names;  // empty: no model of that naming has the part
+  // Names of the stored tensors of the part, in canonical order, separated by spaces. Prefix, layer
+  // and ".weight" are left out. A leading '/' means that no prefix is added; '@' stands for the
+  // expert's number.
+  std::array<const char*, kNamings> names;  // empty: no model with that naming has the part
 };
 
-// The rows in the order of a forward pass.
+// Returns the table's rows in the order of a forward pass.
 std::span<const PartRow> part_table();
 const PartRow& row_of(Part part);
-// The row's names in that naming, in the form of PartRow::names.
+// Returns the row's names in `naming`, in the form of PartRow::names.
 std::string_view stored_names(const PartRow& row, Naming naming);
 
 Naming naming_of(const ModelConfig& config);
-// "model.", "transformer.", "bert.", "roberta." or "deberta.". Files of a decoder that was saved
-// without its head leave it out.
+// Returns "model.", "transformer.", "bert.", "roberta." or "deberta.". Files of a decoder that was
+// saved without its head leave out this prefix.
 std::string_view name_prefix(const ModelConfig& config);
-// The text before a layer's number: "layers", "h", "blocks", "encoder.layer".
+// Returns the text before a layer's number: "layers", "h", "blocks", "encoder.layer".
 std::string_view layers_name(Naming naming);
 
 }  // namespace reprise::model

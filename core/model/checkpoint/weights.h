@@ -1,4 +1,5 @@
-// The source of a model's weights: one canonical set of tensors for all families and file formats.
+// Where a model's weights come from, as one canonical set of tensors for all families and file
+// formats.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,12 @@ namespace reprise::model {
 
 // The purpose of a canonical tensor. Matrices are row-major [out, in], as Hugging Face stores
 // linear layers; a bias has one row of `out` elements, a norm one row of `hidden`. Random weights
-// depend on this order, so only append. tensor_table.cpp says which model has which part, and its
-// names in files.
+// depend on the order of the enumerators, so new ones must be appended. tensor_table.cpp says which
+// models have a part and what files call it.
 enum class Part : uint8_t {
   kEmbedding,  // [vocab, hidden]
-  kNorm1,      // [1, hidden]  before attention; after it in post-norm blocks
-  kNorm2,      // [1, hidden]  before the MLP; after it in post-norm blocks
+  kNorm1,      // [1, hidden]  norm before attention; in post-norm blocks after it
+  kNorm2,      // [1, hidden]  norm before the MLP; in post-norm blocks after it
   kQkv,        // [(heads + 2 * kv_heads) * head_dim, hidden]  all q heads, then all k, then all v
   kAttentionOut,       // [hidden, heads * head_dim]
   kUp,                 // gated: [2 * intermediate, hidden], all gate rows then all up rows;
@@ -35,18 +36,20 @@ enum class Part : uint8_t {
   kExpertDown,         // [hidden, experts.intermediate]  per expert
   kSharedUp,           // [2 * experts.shared_intermediate, hidden]  gate rows, then up rows
   kSharedDown,         // [hidden, experts.shared_intermediate]
-  kSharedGate,         // [1, hidden]  its sigmoid scales the shared expert
+  kSharedGate,         // [1, hidden]  the sigmoid of its output scales the shared expert
   kRelativePositions,  // [2 * relative.span, hidden]
   kRelativeNorm,       // [1, hidden]  norm of kRelativePositions' rows
-  kPositionKey,        // [heads * head_dim, hidden]  makes pk from those rows, see RelativeConfig
-  kPositionQuery,      // [heads * head_dim, hidden]  makes pq from those rows
-  kConvolution,        // [hidden, hidden * convolution.kernel]  all taps of an input, then the next
+  kPositionKey,        // [heads * head_dim, hidden]  makes pk from kRelativePositions, see
+                       // RelativeConfig
+  kPositionQuery,      // [heads * head_dim, hidden]  makes pq from kRelativePositions
+  kConvolution,        // [hidden, hidden * convolution.kernel]  in a row: all taps of input 0, of
+                       // input 1, ...
   kConvolutionNorm     // [1, hidden]
 };
 inline constexpr size_t kParts = static_cast<size_t>(Part::kConvolutionNorm) + 1;
 
 enum class PartKind : uint8_t {
-  kTable,   // rows are looked up
+  kTable,   // rows are looked up by index
   kMatrix,  // weight of a linear layer
   kNorm     // a vector whose neutral value is 1
 };
@@ -70,18 +73,18 @@ struct TensorSpec {
 // All tensors of a model of this config, in the order of a forward pass.
 std::vector<TensorSpec> canonical_tensors(const ModelConfig& config);
 
-// The storage type of a part in a model whose matrices are of `type`. Only matrices of layers are
-// stored as codes. The embedding and the head [as in bitsandbytes and optimum-quanto], routers and
-// the shared experts' gates stay plain, in the dtype of the inputs.
+// Returns the storage type of a part in a model whose matrices have type `type`. Only matrices of
+// layers are stored as codes. The embedding, the head [as in bitsandbytes and optimum-quanto],
+// routers and the shared experts' gates stay plain, in the dtype of the inputs.
 WeightType held_type(Part part, const WeightType& type);
-// Bytes of all weights of a model whose matrices are of `type`, without padding. Tied weights count
-// once.
+// Bytes of all weights, without padding, of a model whose matrices have type `type`. Tied weights
+// count once.
 int64_t weight_bytes(const ModelConfig& config, const WeightType& type);
 
 class WeightSource {
  public:
   virtual ~WeightSource() = default;
-  // Writes rows [first_row, end_row) of the tensor, converted to `dtype`, row-major to `out`.
+  // Converts rows [first_row, end_row) of the tensor to `dtype` and writes them row-major to `out`.
   // Thread-safe.
   virtual void read_rows(const TensorSpec& tensor, int64_t first_row, int64_t end_row, DType dtype,
                          void* out) const = 0;
@@ -89,22 +92,22 @@ class WeightSource {
   virtual void release(const TensorSpec& tensor) const = 0;
 };
 
-// Corrects `config` if the folder's tensors differ from config.json, which happens only in MPT:
-// transformers builds it without biases and with an MLP of 4 * hidden whatever no_bias and
-// expansion_ratio say, and saves both keys unchanged. The original trainer's files agree with the
+// Corrects `config` if the folder's tensors differ from config.json, which happens only in MPT.
+// transformers builds MPT without biases and with an MLP of 4 * hidden, whatever no_bias and
+// expansion_ratio say, and saves both keys unchanged. Files of the original trainer agree with the
 // keys.
 void adapt_to_checkpoint(const std::filesystem::path& dir, ModelConfig& config);
 
 // Opens a folder with model.safetensors, or with shards and model.safetensors.index.json, and maps
-// it into memory. Throws Error naming file and tensor unless all expected tensors are there with
-// their shapes, and no others.
+// the files into memory. Throws Error naming file and tensor unless the files contain all expected
+// tensors with their shapes, and no other tensors.
 std::unique_ptr<WeightSource> open_checkpoint(const std::filesystem::path& dir,
                                               const ModelConfig& config);
 
 // Seeded weights for timing and tests. Element i (row-major) of a tensor depends only on (seed,
-// role, i), not on threads, row ranges or instruction set. Each value is a bfloat16 number, uniform
-// around 0, and exact in f32 (in f16 too, except for rounding below 2^-17), so a seed gives the
-// same model in every dtype.
+// role, i), not on threads, row ranges or instruction set. Each value is a bfloat16 number from a
+// uniform distribution around 0. It is exact in f32 (and in f16 except for rounding below 2^-17),
+// so a seed gives the same model in every dtype.
 //   matrices           standard deviation 1 / sqrt(cols), largest magnitude sqrt(3 / cols)
 //   tables             standard deviation 1
 //   norm weights       exactly 1

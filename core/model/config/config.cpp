@@ -37,7 +37,8 @@ const Reader& reader_of(const JsonObject& json, const std::string& model_type) {
   raise("{}: {}", json.where("model_type"), unknown_name("model_type", model_type, names));
 }
 
-// A generation_config.json beside config.json may name more end-of-text tokens (Llama 3 Instruct).
+// A generation_config.json in the folder of config.json may name more end-of-text tokens (Llama 3
+// Instruct).
 void merge_generation_config(const std::filesystem::path& path, ModelConfig& config) {
   if (!std::filesystem::exists(path)) return;
   const Value json = parse_json(read_file(path, kMaxConfigBytes), path.string());
@@ -61,7 +62,8 @@ ModelConfig load_shape(const std::string& name) {
   return config;
 }
 
-// The config.json that a folder or a path means; empty for a shipped shape.
+// Returns the config.json of a folder, or `dir_or_name` if it is a file; an empty path for a
+// shipped shape.
 std::filesystem::path config_file(const std::filesystem::path& dir_or_name) {
   std::error_code error;
   if (std::filesystem::is_directory(dir_or_name, error)) return dir_or_name / "config.json";
@@ -80,11 +82,12 @@ int64_t ModelConfig::position_limit() const {
   };
   if (position != PositionScheme::kRotary) return max_positions;
   switch (rotary.scaling) {
-    // Their max_position_embeddings is the length before scaling.
+    // With these scalings, max_position_embeddings is the length before scaling.
     case RopeScaling::kLinear:
     case RopeScaling::kDynamic:
       return stretched(max_positions);
-    // Some files of YaRN state that length there, too (Qwen2.5), others the scaled one.
+    // With YaRN, max_position_embeddings is the length before scaling in some files (Qwen2.5), and
+    // the scaled length in others.
     case RopeScaling::kYarn:
       return std::max(max_positions, stretched(rotary.original_max_positions));
     default:

@@ -1,6 +1,7 @@
-// The architecture of a model, in one vocabulary for all families, read from a Hugging Face
-// config.json. Supported model_types: llama, mistral, mixtral, qwen2_moe, deepseek, falcon (also
-// RefinedWeb and RefinedWebModel), mpt, phi, bert, roberta, deberta, deberta-v2 (also v3).
+// The architecture of a model, read from a Hugging Face config.json and described by the same
+// fields for all families. Supported model_types: llama, mistral, mixtral, qwen2_moe, deepseek,
+// falcon (also RefinedWeb and RefinedWebModel), mpt, phi, bert, roberta, deberta, deberta-v2 (also
+// v3).
 #pragma once
 
 #include <cstdint>
@@ -23,10 +24,10 @@ enum class PositionScheme : uint8_t {
   kRotary,
   kAlibi,
   kLearned,  // a table of vectors that are added to the embeddings
-  kNone      // relative positions only, see RelativeConfig
+  kNone      // no absolute positions; attention may have relative ones, see RelativeConfig
 };
 
-// How attention and MLP are joined in a block.
+// How a block combines attention and MLP.
 enum class BlockStyle : uint8_t {
   kSequential,        // x += attention(norm_1(x)); x += mlp(norm_2(x))
   kParallelOneNorm,   // n = norm_1(x); x += attention(n) + mlp(n)               [Falcon-7B, Phi-2]
@@ -39,25 +40,28 @@ enum class RopeScaling : uint8_t {
   kLinear,   // all frequencies are divided by `factor`
   kDynamic,  // beyond original_max_positions the base grows with the sequence's length
   kLlama3,   // long wavelengths are interpolated, short ones kept
-  kYarn,     // as kLlama3, chosen by the number of turns in the original length [YaRN §3.2]
-  kLongRope  // each frequency has a divisor of its own, another one for long sequences
+  kYarn,     // as kLlama3, but by the number of turns in the original length [YaRN §3.2]
+  kLongRope  // each frequency has its own divisor, and another one for long sequences
 };
 
 struct RotaryConfig {
   double theta = 10000.0;
-  int64_t dims = 0;  // leading dimensions of each head that rotate (even); others pass
+  // Leading dimensions of each head that rotate (even); the others are not rotated.
+  int64_t dims = 0;
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;
-  double low_freq_factor = 1.0, high_freq_factor = 4.0;  // for kLlama3
-  int64_t original_max_positions = 0;  // length before scaling; for all but kNone and kLinear
-  // kYarn: pairs that turn more than beta_fast times in the original length keep their frequency,
-  // those that turn less than beta_slow times are interpolated; a ramp lies between.
+  double low_freq_factor = 1.0, high_freq_factor = 4.0;  // bounds of kLlama3's ramp
+  // Trained length before scaling; set for all kinds except kNone and kLinear.
+  int64_t original_max_positions = 0;
+  // For kYarn. Pairs that turn more than beta_fast times in the original length keep their
+  // frequency. Pairs that turn less than beta_slow times are interpolated. A ramp lies between.
   double beta_fast = 32.0, beta_slow = 1.0;
-  bool has_whole_ramp = true;  // kYarn: the ramp begins and ends at whole pairs
-  // kLongRope: [dims / 2] divisors of the frequencies. `short_divisors` are for sequences of up to
-  // original_max_positions tokens, `long_divisors` for longer ones.
+  bool has_whole_ramp = true;  // for kYarn: the ramp begins and ends at whole pairs
+  // For kLongRope: [dims / 2] divisors of the frequencies. `short_divisors` apply to sequences of
+  // up to original_max_positions tokens, `long_divisors` to longer ones.
   std::vector<double> short_divisors, long_divisors;
-  double attention_factor = 1.0;  // factor of cosines and sines; kYarn and kLongRope have one
+  // Factor of cosines and sines; other than 1 only for kYarn and kLongRope.
+  double attention_factor = 1.0;
 
   // True if a sequence's length changes the frequencies.
   [[nodiscard]] bool depends_on_length() const {
@@ -66,16 +70,16 @@ struct RotaryConfig {
 };
 
 struct AlibiConfig {
-  // Head h has the slope 2^(-bias_max * (h + 1) / heads) if heads is a power of two. MPT's key for
-  // it is used only with "reprise_alibi": "trained", see config_mpt.cpp.
+  // If heads is a power of two, head h has the slope 2^(-bias_max * (h + 1) / heads). MPT's key for
+  // bias_max is used only with "reprise_alibi": "trained", see config_mpt.cpp.
   double bias_max = 8.0;
   // true: (scores + bias) / sqrt(head_dim), as in Falcon. false: scores * scale + bias, as in MPT.
   bool scaled_with_scores = false;
   // True for Falcon, which computes slope * position in bfloat16.
   bool rounded_to_bf16 = false;
-  // How many times the term is added. Falcon was trained with one, as transformers' SDPA attention
-  // computes it; its eager attention (5.x) adds a second through the mask. See `reprise_alibi` in
-  // config_falcon.cpp.
+  // How many times the term is added to the scores. Falcon was trained with one, as transformers'
+  // SDPA attention computes it. The eager attention of transformers 5.x adds a second through the
+  // mask. See `reprise_alibi` in config_falcon.cpp.
   double times = 1.0;
 };
 
@@ -83,15 +87,16 @@ struct AlibiConfig {
 //   s_ij = scale * (<q_i, k_j> + <q_i, pk_x> + <pq_x, k_j>),  x the row of distance i - j
 // pk and pq are projections of the rows of one table, which all layers share.
 struct RelativeConfig {
-  int64_t span = 0;      // the table has 2 * span rows; distance 0 is row `span`; 0: no such term
-  bool has_keys = true;  // has the term with pk, "c2p" in config.json
-  bool has_queries = true;  // has the term with pq, "p2c" in config.json
+  // The table has 2 * span rows, and distance 0 is row `span`; 0: no relative positions.
+  int64_t span = 0;
+  bool has_keys = true;     // true: scores have the term with pk, "c2p" in config.json
+  bool has_queries = true;  // true: scores have the term with pq, "p2c" in config.json
   bool shares_projections =
       false;  // pk and pq are made by the layer's key and query matrices, not by separate ones
-  bool has_norm = false;  // the table's rows are normalized
-  // 0: each distance has a row; distances beyond `span` share the last one. Otherwise distances up
-  // to buckets / 2 have a row each, and longer ones share rows on a scale that is logarithmic up to
-  // max_distance.
+  bool has_norm = false;  // true: the table's rows are normalized
+  // 0: each distance has its own row, and distances beyond `span` share the last row. Otherwise
+  // distances up to buckets / 2 have a row each, and longer distances share rows on a scale that is
+  // logarithmic up to max_distance.
   int64_t buckets = 0;
   int64_t max_distance = 0;
 };
@@ -99,7 +104,7 @@ struct RelativeConfig {
 // The convolution that DeBERTa's second version adds after its first layer, over the tokens i of
 // each text:
 //   y_i = norm(layer(x)_i + act(bias + sum over t of W_t x_(i + t - kernel / 2)))
-// Here x is the input of the first layer, and 0 outside the text.
+// Here x is the input of the first layer. Outside the text, x is 0.
 struct ConvolutionConfig {
   int64_t kernel = 0;  // odd; 0: no convolution
   Activation activation = Activation::kGelu;
@@ -110,10 +115,12 @@ struct ConvolutionConfig {
 //                                       + sigmoid(shared_gate(x)) * shared_expert(x)
 // DeepSeek-MoE's shared experts have no gate; together they are one expert of their summed width.
 struct ExpertsConfig {
-  int64_t count = 0;         // experts of a layer, without the shared one; 0: all layers are dense
+  // Routed experts of a layer, without the shared one; 0: all layers are dense.
+  int64_t count = 0;
   int64_t per_token = 0;     // experts that each token is routed to
   int64_t intermediate = 0;  // width of each expert
-  int64_t shared_intermediate = 0;    // width of the expert that every token passes; 0: none
+  // Width of the shared expert, which every token passes; 0: no shared expert.
+  int64_t shared_intermediate = 0;
   bool shared_gate = true;            // false: the shared expert is added unscaled
   bool norm_top_k = false;            // true: the chosen p are divided by their sum
   int64_t sparse_step = 1;            // layer l has experts if sparse_step divides l + 1,
@@ -142,7 +149,7 @@ struct ModelConfig {
   AlibiConfig alibi;
   RelativeConfig relative;  // in addition to `position`
   ConvolutionConfig convolution;
-  int64_t learned_offset = 0;  // position p reads row p + learned_offset of the table
+  int64_t learned_offset = 0;  // position p reads row p + learned_offset of the position table
   int64_t token_types = 0;     // rows of the token type table; 0: the model has none
   bool embedding_norm = false;
   bool is_causal = true;  // false: an encoder, in which every token sees its whole text
@@ -159,11 +166,11 @@ struct ModelConfig {
   std::vector<int64_t> eos_ids;
   DType stored_dtype = DType::kF32;
 
-  // Upper bound on a sequence's length: max_positions, or more with a rotary scaling that stretches
-  // positions. INT64_MAX if positions have no end (ALiBi, relative positions).
+  // Upper bound on a sequence's length in tokens: max_positions, or more with a rotary scaling that
+  // stretches positions. INT64_MAX if positions are unbounded (ALiBi, relative positions).
   [[nodiscard]] int64_t position_limit() const;
-  // Upper bound on a sequence's length unless the user asks for more: position_limit(), or the
-  // trained length if positions have no end.
+  // Upper bound on a sequence's length in tokens unless the user asks for more: position_limit(),
+  // or the trained length if positions are unbounded.
   [[nodiscard]] int64_t default_tokens() const;
   [[nodiscard]] int64_t q_dim() const { return heads * head_dim; }
   [[nodiscard]] int64_t kv_dim() const { return kv_heads * head_dim; }
@@ -175,14 +182,14 @@ struct ModelConfig {
 
 // Reads a config.json of a model_type listed at the top of this file. Absent keys take Hugging
 // Face's defaults; dimensions have none. Throws Error naming file and key if a value is missing,
-// impossible or unsupported, or a key looks like a misspelling of an absent one. Other unknown keys
-// are taken for metadata.
+// impossible or unsupported, or if a key looks like a misspelling of an absent one. Other unknown
+// keys are taken for metadata.
 ModelConfig parse_config(const Value& json, const std::string& source);
-// `dir_or_name`: a folder with config.json, a config.json, or the name of a shipped shape
-// ("llama-2-7b"); an existing path takes precedence. eos_ids also get those of a
-// generation_config.json beside the file. `name` is set to the folder's or the shape's name.
+// `dir_or_name` is a folder with config.json, a config.json, or the name of a shipped shape
+// ("llama-2-7b"). An existing path takes precedence over a shape. If a generation_config.json lies
+// in the same folder, eos_ids also get its ids. `name` is set to the folder's or the shape's name.
 ModelConfig load_config(const std::filesystem::path& dir_or_name);
-// The JSON of the config that load_config() reads. Throws Error if there is none.
+// Returns the JSON text of the config that load_config() reads. Throws Error if there is none.
 std::string config_text(const std::filesystem::path& dir_or_name);
 // Names of the shipped shapes (models/shapes/), sorted.
 std::vector<std::string> shipped_shapes();

@@ -9,7 +9,7 @@
 namespace reprise::model {
 namespace {
 
-// The words of a list, or of a string separated by '|', in lower case.
+// Returns the words of a list, or of a string separated by '|', in lower case.
 std::vector<std::string> read_words(JsonObject& json, const std::string& key) {
   std::vector<std::string> words;
   if (!json.has(key)) return words;
@@ -39,7 +39,8 @@ void read_terms(JsonObject& json, RelativeConfig& relative) {
   }
 }
 
-// Scores have one content term and one for each kind of position; all are divided by one factor.
+// Returns the factor of all terms of the scores. There is one content term, and one for each kind
+// of position.
 double scale_of(const ModelConfig& config) {
   const int terms = 1 + (config.relative.has_keys ? 1 : 0) + (config.relative.has_queries ? 1 : 0);
   return 1.0 / std::sqrt(static_cast<double>(config.head_dim * terms));
@@ -55,7 +56,7 @@ void read_relative(JsonObject& json, ModelConfig& config) {
     raise("{} is off, which is not supported: a DeBERTa without relative positions is a bert",
           json.where("relative_attention"));
   read_terms(json, config.relative);
-  // An absent key and numbers below 1 mean max_positions.
+  // An absent key or a number below 1 means max_positions.
   const int64_t distance = json.integer_in("max_relative_positions", -1, kMaxPositions, -1);
   config.relative.max_distance = distance >= 1 ? distance : config.max_positions;
   config.relative.span = config.relative.max_distance;

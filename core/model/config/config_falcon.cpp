@@ -1,6 +1,6 @@
-// config.json of Falcon: RW (sequential, ALiBi), 7B (multi-query, one norm), 40B and 180B (grouped,
-// two norms), with today's keys or those of the first release (RefinedWeb, n_head, n_layer,
-// n_head_kv).
+// Reads config.json of Falcon: RW (sequential, ALiBi), 7B (multi-query, one norm), 40B and 180B
+// (grouped, two norms). The keys are today's or those of the first release (RefinedWeb, n_head,
+// n_layer, n_head_kv).
 #include <cmath>
 
 #include "core/base/error.h"
@@ -9,7 +9,8 @@
 namespace reprise::model {
 namespace {
 
-// The value under either spelling; both are accepted if they agree. `fallback` 0: one is required.
+// Returns the value under `key` or `old_key`. If both are present, they must agree. If `fallback`
+// is 0, one of them is required.
 int64_t read_either(JsonObject& json, const std::string& key, const std::string& old_key,
                     int64_t high, int64_t fallback = 0) {
   const bool has_key = json.has(key), has_old = json.has(old_key);
@@ -19,7 +20,7 @@ int64_t read_either(JsonObject& json, const std::string& key, const std::string&
   return fallback > 0 ? read_count(json, key, high, fallback) : read_count(json, key, high);
 }
 
-// The norms of a block, and how attention and MLP are joined.
+// Returns which norms a block has, and how it combines attention and MLP.
 BlockStyle read_block(JsonObject& json, bool is_new) {
   const bool is_parallel = json.boolean("parallel_attn", true);
   const int64_t norms = json.has("num_ln_in_parallel_attn")
@@ -55,7 +56,7 @@ void read_falcon(JsonObject& json, ModelConfig& config) {
   config.layers = read_either(json, "num_hidden_layers", "n_layer", kMaxLayers);
   config.heads = read_either(json, "num_attention_heads", "n_head", kMaxHeads);
   config.head_dim = head_dim_of(config, json, "num_attention_heads");
-  // The first release of 40B was a model_type of its own and lacks the key.
+  // The first release of 40B had its own model_type and lacks this key.
   const bool is_new = json.boolean("new_decoder_architecture", config.model_type == "RefinedWeb");
   config.kv_heads = read_kv_heads(json, config, is_new);
   check_grouping(config, json, "num_kv_heads");
@@ -72,9 +73,10 @@ void read_falcon(JsonObject& json, ModelConfig& config) {
   config.attention_scale = 1.0 / std::sqrt(static_cast<double>(config.head_dim));
   if (json.boolean("alibi", false)) {
     config.position = PositionScheme::kAlibi;
-    // transformers 5 has two versions that disagree: eager attention adds the ALiBi term to the
-    // scores and again through the mask; SDPA adds it once, as the model was trained. Eager is the
-    // default because reference logits are computed with it; a config.json may ask for the other.
+    // transformers 5 has two implementations that disagree. Eager attention adds the ALiBi term to
+    // the scores, and again through the mask. SDPA adds it once, as in the training of the model.
+    // Eager is the default, because reference logits are computed with it. A config.json may choose
+    // the other by this key.
     const std::string convention = read_choice(json, "reprise_alibi", {"eager", "trained"});
     config.alibi = {.bias_max = 8.0,
                     .scaled_with_scores = true,

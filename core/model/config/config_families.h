@@ -5,7 +5,7 @@
 
 namespace reprise::model {
 
-// Each fills all fields except name, model_type and stored_dtype.
+// Each of these functions fills all fields except name, model_type and stored_dtype.
 void read_llama(JsonObject& json, ModelConfig& config);
 void read_mistral(JsonObject& json, ModelConfig& config);
 void read_mixtral(JsonObject& json, ModelConfig& config);
@@ -18,8 +18,8 @@ void read_bert(JsonObject& json, ModelConfig& config);
 void read_roberta(JsonObject& json, ModelConfig& config);
 void read_deberta(JsonObject& json, ModelConfig& config);
 void read_deberta_v2(JsonObject& json, ModelConfig& config);
-// The common part of BERT and its successors: a post-norm encoder with biases everywhere. The
-// family sets positions and token types.
+// Reads what BERT and its successors have in common: a post-norm encoder with biases everywhere.
+// The family's own reader sets positions and token types.
 void read_post_norm_encoder(JsonObject& json, double norm_epsilon, ModelConfig& config);
 
 }  // namespace reprise::model

@@ -1,5 +1,5 @@
-// config.json of Llama 1, 2, 3 and Code Llama; of Mistral, a Llama with a window; and of Mixtral,
-// Qwen2-MoE and DeepSeek-MoE, Llamas with experts.
+// Reads config.json of Llama 1, 2, 3 and Code Llama; of Mistral, a Llama with a window; and of
+// Mixtral, Qwen2-MoE and DeepSeek-MoE, Llamas with experts.
 #include <cmath>
 
 #include "core/base/error.h"
@@ -8,7 +8,7 @@
 namespace reprise::model {
 namespace {
 
-// Newer files state the kind of attention of each layer; here all layers have the same kind.
+// Newer files state the kind of attention of each layer. Files with different kinds are refused.
 void check_layer_types(JsonObject& json, const ModelConfig& config) {
   if (!json.has("layer_types")) return;
   const std::string accepted = config.sliding_window > 0 ? "sliding_attention" : "full_attention";
@@ -32,7 +32,7 @@ void read_common(JsonObject& json, const Defaults& defaults, ModelConfig& config
   config.hidden = read_count(json, "hidden_size", kMaxWidth);
   config.layers = read_count(json, "num_hidden_layers", kMaxLayers);
   config.heads = read_count(json, "num_attention_heads", kMaxHeads);
-  // Absent and null differ: for Mistral an absent key means 8, null means as many as heads.
+  // For Mistral, an absent key means 8 KV heads, and null means as many as query heads.
   const bool is_absent = !json.fields().contains("num_key_value_heads");
   const int64_t kv_default = is_absent && defaults.kv_heads > 0 ? defaults.kv_heads : config.heads;
   config.kv_heads = read_count(json, "num_key_value_heads", kMaxHeads, kv_default);
@@ -66,8 +66,8 @@ void read_common(JsonObject& json, const Defaults& defaults, ModelConfig& config
   read_token_ids(json, defaults.bos_id, defaults.eos_id, config);
 }
 
-// Reads the number of experts and how many a token is routed to. All experts of a layer together
-// may be no wider than a dense MLP.
+// Reads the number of experts and the number to which each token is routed. Throws Error if all
+// experts of a layer together are wider than a dense MLP may be.
 void read_experts(JsonObject& json, const std::string& count_key, int64_t default_count,
                   int64_t default_per_token, ExpertsConfig& experts) {
   experts.count = read_count(json, count_key, kMaxExperts, default_count);
@@ -149,7 +149,7 @@ void read_qwen2_moe(JsonObject& json, ModelConfig& config) {
   experts.sparse_step = read_count(json, "decoder_sparse_step", kMaxLayers, 1);
   read_experts(json, "num_experts", 60, 4, experts);
   read_dense_layers(json, config);
-  // These keys count only with use_sliding_window, which must be off.
+  // These keys matter only with use_sliding_window, which must be off.
   json.allow({"sliding_window", "max_window_layers"});
   require_off(json, "use_sliding_window");
   require_off(json, "attention_bias");
@@ -161,18 +161,19 @@ void read_deepseek(JsonObject& json, ModelConfig& config) {
   read_common(json, {.max_positions = 2048, .kv_heads = 0, .bos_id = 100000, .eos_id = 100001},
               config);
   config.qkv_bias = config.attention_out_bias = json.boolean("attention_bias", false);
-  // Features of its successors; a file that has them would be computed wrongly.
+  // Features of DeepSeek-MoE's successors. A file that has them would be computed wrongly, so they
+  // must be off.
   for (const char* key : {"sliding_window", "mlp_bias", "kv_lora_rank", "topk_group"})
     require_off(json, key);
   check_layer_types(json, config);
-  json.allow({"aux_loss_alpha", "seq_aux"});  // for training
+  json.allow({"aux_loss_alpha", "seq_aux"});  // these matter only for training
   if (!json.has("n_routed_experts")) return;  // every layer is dense
   ExpertsConfig& experts = config.experts;
   experts.intermediate = read_count(json, "moe_intermediate_size", kMaxIntermediate, 1407);
   read_experts(json, "n_routed_experts", 1, 1, experts);
   read_shared_experts(json, experts);
   read_choice(json, "scoring_func", {"softmax"});
-  // A single choice is not divided by its sum.
+  // With one expert per token, its probability is not divided by the sum.
   experts.norm_top_k = json.boolean("norm_topk_prob", false) && experts.per_token > 1;
   const int64_t first = json.integer_in("first_k_dense_replace", 0, config.layers, 0);
   const int64_t frequency = read_count(json, "moe_layer_freq", kMaxLayers, 1);

@@ -7,14 +7,14 @@
 namespace reprise::model {
 namespace {
 
-// `is_trained`: compute as the models were trained, where transformers differs.
+// `is_trained`: follow the models' training in the places where transformers differs from it.
 void read_attention(JsonObject attention, bool is_trained, ModelConfig& config) {
   if (!attention.boolean("alibi", true))
     raise("{} is false: learned positions are not supported, only ALiBi", attention.where("alibi"));
   config.position = PositionScheme::kAlibi;
-  // transformers 5 computes the slopes with 8 whatever the file says (MptModel.forward does not
-  // pass the number on), and reference logits are computed with it. MPT-7B-StoryWriter was trained
-  // with 16.
+  // transformers 5 computes the slopes with bias_max 8, whatever the file says (MptModel.forward
+  // does not pass the number on). Reference logits are computed with it. MPT-7B-StoryWriter was
+  // trained with 16.
   const double bias_max = read_positive(attention, "alibi_bias_max", 8.0);
   config.alibi = {.bias_max = is_trained ? bias_max : 8.0};
   config.clip_qkv = attention.number("clip_qkv", 0.0);  // 0 or null: none

@@ -1,5 +1,5 @@
-// config.json of Phi (1, 1.5, 2): parallel block with one layer norm, biases everywhere, partial
-// rotary.
+// Reads config.json of Phi (1, 1.5, 2): parallel block with one layer norm, biases everywhere,
+// partial rotary.
 #include <cmath>
 
 #include "core/model/config/config_families.h"
@@ -21,7 +21,7 @@ void read_phi(JsonObject& json, ModelConfig& config) {
   config.norm = Norm::kLayer;
   config.norm_bias = true;
   config.norm_epsilon = read_positive(json, "layer_norm_eps", 1e-5);
-  // the same function
+  // All three names mean the same function.
   read_choice(json, "hidden_act", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast"});
   config.activation = Activation::kGeluTanh;
   config.gated_mlp = false;

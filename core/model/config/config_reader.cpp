@@ -46,7 +46,7 @@ constexpr std::array kMetadata = {"_name_or_path",
                                   "use_cache",
                                   "verbose"};
 
-// Features of other architectures, which must be off because they are not implemented here.
+// Features of other architectures, which must be off because this program does not implement them.
 constexpr std::array kSwitches = {"quantization_config",
                                   "compression_config",
                                   "num_experts",
@@ -73,7 +73,7 @@ constexpr std::array kSwitches = {"quantization_config",
                                   "residual_in_fp32",
                                   "parallel_residual",
                                   "use_parallel_residual"};
-// Factors that change nothing at 1.
+// Factors of other architectures. They are accepted at 1, since they then change nothing.
 constexpr std::array kMultipliers = {"embedding_multiplier", "attention_multiplier",
                                      "residual_multiplier", "logits_scaling"};
 
@@ -89,9 +89,10 @@ RopeScaling parse_scaling(const JsonObject& json, const std::string& key, const 
   if (type == "dynamic") return RopeScaling::kDynamic;
   if (type == "llama3") return RopeScaling::kLlama3;
   if (type == "yarn") return RopeScaling::kYarn;
-  if (type == "longrope" || type == "su") return RopeScaling::kLongRope;  // Phi-3's first name
-  // Sections of a head take the positions of a text, of rows and of columns. For text alone the
-  // three positions are equal, so the angles are the same as without sections.
+  // The first files of Phi-3 call this scaling "su".
+  if (type == "longrope" || type == "su") return RopeScaling::kLongRope;
+  // Sections of a head rotate by the position in the text, the row or the column. For text alone
+  // the three positions are equal, so the angles are the same as without sections.
   if (type == "mrope") return RopeScaling::kNone;
   raise(
       "{} is \"{}\", which is not supported: use default, linear, dynamic, llama3, yarn, longrope "
@@ -107,7 +108,7 @@ void read_llama3(JsonObject& scaling, RotaryConfig& rotary) {
           scaling.where("low_freq_factor"), rotary.low_freq_factor, rotary.high_freq_factor);
 }
 
-// [YaRN §3.3, eq. 22; DeepSeek's files weigh it by two further keys]
+// Factor of cosines and sines. [YaRN §3.3, eq. 22; DeepSeek's files weight it by two further keys]
 double yarn_attention_factor(JsonObject& scaling, double factor) {
   const auto grown = [&](double weight) {
     return factor <= 1.0 ? 1.0 : 0.1 * weight * std::log(factor) + 1.0;
@@ -150,7 +151,8 @@ void read_longrope(JsonObject& scaling, RotaryConfig& rotary) {
       is_stretched ? std::sqrt(1.0 + std::log(rotary.factor) / std::log(original)) : 1.0);
 }
 
-// Reads `factor`. Yarn and longrope may leave it out: then it is the ratio of the lengths.
+// Reads `factor`. If yarn or longrope files leave it out, it is the ratio of the scaled length to
+// the original one.
 double read_factor(JsonObject& scaling, const RotaryConfig& rotary, int64_t max_positions) {
   const bool may_lack_it =
       rotary.scaling == RopeScaling::kYarn || rotary.scaling == RopeScaling::kLongRope;
@@ -166,7 +168,7 @@ double read_factor(JsonObject& scaling, const RotaryConfig& rotary, int64_t max_
 // original_max_position_embeddings at the top level of config.json.
 void read_scaling(JsonObject scaling, int64_t max_positions, int64_t original_positions,
                   RotaryConfig& rotary) {
-  // The caller reads the first two; the others mean nothing to some scalings.
+  // The caller reads the first two keys. The others have no meaning for some scalings.
   scaling.allow({"rope_theta", "partial_rotary_factor", "type", "low_freq_factor",
                  "high_freq_factor", "original_max_position_embeddings"});
   std::string type_key = "rope_type";
@@ -306,7 +308,7 @@ void require_off(const JsonObject& json, const std::string& key) {
 }
 
 void reject_unsupported_keys(const JsonObject& json) {
-  const std::vector<std::string> read = json.known();  // keys that the family has read
+  const std::vector<std::string> read = json.known();  // keys that the family's reader has read
   const auto is_read = [&](const std::string& key) {
     return std::find(read.begin(), read.end(), key) != read.end();
   };

@@ -13,7 +13,7 @@
 namespace reprise::model {
 namespace {
 
-// Announces the beginning and end of a part of attention to a policy that splits attention.
+// Calls a policy that splits attention at the beginning and end of a part of attention.
 class PartOf {
  public:
   PartOf(bool splits, const StepInput& step, int64_t layer, AttentionPart part)
@@ -51,7 +51,8 @@ AttentionStep::AttentionStep(Network& network)
     const float factor = static_cast<float>(config.alibi.times) *
                          (config.alibi.scaled_with_scores ? params_.scale : 1.0f);
     params_.alibi.factor = factor;
-    // A rounded term is scaled after rounding; a plain one is scaled through its slope.
+    // An ALiBi term that is rounded is scaled after rounding. Any other is scaled through its
+    // slope.
     if (!config.alibi.rounded_to_bf16)
       for (float& slope : slopes_) slope *= factor;
     params_.alibi.slopes = slopes_;
@@ -255,7 +256,7 @@ void AttentionStep::attend_by_map(int64_t layer, const StepInput& step, const La
     biases = biases_.as<float>();
   }
   grow(map_, config.heads * rows, keys, DType::kF32, network_.context);
-  kept_ = {};  // this layer's map takes the memory
+  kept_ = {};  // the memory of the kept map is used for this layer's map
   {
     const PartOf timed(splits(step), step, layer, AttentionPart::kMap);
     kernels::attention_map(step.plan, layer, queries(), params_, biases, map_.as<float>(),
@@ -286,7 +287,7 @@ void AttentionStep::apply(int64_t layer, const StepInput& step,
                      network_.context);
 }
 
-// Rows of one sequence are neighbours, so runs of equal length are few.
+// Rows of one sequence are neighbours, so the rows form few runs of equal sequence length.
 void AttentionStep::prepare_angles(const kv::AttentionPlan& plan) {
   const RotaryConfig& rotary = network_.config.rotary;
   const int64_t half = rotary.dims / 2;

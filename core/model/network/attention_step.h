@@ -20,12 +20,13 @@ class AttentionStep {
 
   // Prepares what all layers of the step share, such as rotary angles, and forgets kept maps.
   void begin(const StepInput& step);
-  // buffers.attended [rows, q] = attention of buffers.normed, computed as `choice` says. Writes the
-  // step's keys and values to the cache; only the values if no keys are computed.
+  // Sets buffers.attended [rows, q] to the attention of buffers.normed, computed as `choice` says.
+  // Writes the step's keys and values to the cache, or only the values if `choice` computes no
+  // keys.
   void attend(int64_t layer, const StepInput& step, const LayerChoice& choice);
   // Writes the layer's keys and values to the cache and computes no attention.
   void fill_cache(int64_t layer, const StepInput& step, const LayerChoice& choice);
-  // buffers.residual += output projection of the first `rows` attended rows.
+  // Adds the output projection of the first `rows` attended rows to buffers.residual.
   void project_out(int64_t layer, int64_t rows);
   // See StepAttention::append_key().
   void append_key(WorkKey& key) const { step_->append_key(key); }
@@ -33,27 +34,28 @@ class AttentionStep {
  private:
   void project_qkv(int64_t layer, const StepInput& step);
   void project_values(int64_t layer, const StepInput& step);
-  // project_qkv() part by part, for policies that split attention. Queries, keys and values of all
-  // rows then follow one another in buffers.qkv.
+  // Like project_qkv(), but computes queries, keys and values separately, for policies that split
+  // attention. In buffers.qkv the queries of all rows come first, then all keys, then all values.
   void project_apart(int64_t layer, const StepInput& step);
-  // The rotation of `heads` heads of each row. Row 0 of `data` is row `first` of the step.
+  // Returns the rotation of `heads` heads of each row. Row 0 of `data` is row `first` of the step.
   kernels::RotaryCall rotary_of(float* data, int64_t heads, int64_t row_stride, int64_t rows,
                                 int64_t first = 0);
   void rotate(float* data, int64_t heads, int64_t row_stride, int64_t rows, int64_t first = 0);
   [[nodiscard]] bool splits(const StepInput& step) const;
-  // Computes the map as values, for scores with a bias and for maps that are kept or shown.
+  // Computes attention with an explicit attention map, for scores with a bias and for maps that are
+  // kept or shown.
   void attend_by_map(int64_t layer, const StepInput& step, const LayerChoice& choice);
   void show(int64_t layer, const StepInput& step, kernels::MapView map);
   void apply(int64_t layer, const StepInput& step, std::span<const kernels::RowMap> maps);
-  // attend() for a step in which some rows have maps and the others compute. Each run of
+  // attend() for a step in which some rows have maps and the others compute theirs. Each run of
   // neighbouring rows of one kind is computed by itself, so rows with maps save as much as in a
   // step of their own.
   void attend_mixed(int64_t layer, const StepInput& step, std::span<const kernels::RowMap> maps);
-  // The two cases of attend_mixed() for one run of rows: `plan` has the run's rows, which are the
-  // step's rows from `first` on.
+  // The two kinds of runs in attend_mixed(). `plan` has the run's rows only, which are rows
+  // `first`, `first` + 1, ... of the step.
   void compute_rows(int64_t layer, int32_t first, const kv::AttentionPlan& plan);
   void reuse_rows(int64_t layer, const kernels::RowMap& map, const kv::AttentionPlan& plan);
-  // Row `first` of attention's input, and of its output.
+  // Row `first` of buffers.normed, attention's input, and of buffers.attended, its output.
   [[nodiscard]] const void* normed_row(int64_t first) const;
   [[nodiscard]] kernels::OutputView attended_from(int64_t first);
   void prepare_angles(const kv::AttentionPlan& plan);
@@ -70,11 +72,12 @@ class AttentionStep {
   int64_t frequencies_length_ = -1;
   std::unique_ptr<kernels::StepAttention> step_;  // attention by the step's plan, for all layers
   Buffer map_, biases_;                           // [heads, rows, keys] f32
-  kernels::AttentionWorkspace workspace_;         // scratch for compute_rows()
-  std::vector<float> shown_;                      // a map copied from another device
+  kernels::AttentionWorkspace workspace_;         // scratch memory of compute_rows()
+  std::vector<float> shown_;                      // a map copied from a device to the host
   std::unique_ptr<Disentangled> relative_;        // null: scores have no relative positions
-  bool is_apart_ = false;                         // buffers.qkv is laid out by project_apart()
-  kernels::RowMap kept_;  // the last map that a layer of this step kept; no rows: none
+  // True if buffers.qkv has the layout of project_apart()
+  bool is_apart_ = false;
+  kernels::RowMap kept_;  // the last map that a layer of this step kept; without rows if none did
 };
 
 }  // namespace reprise::model

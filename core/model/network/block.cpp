@@ -7,7 +7,7 @@
 
 namespace reprise::model {
 
-// The block's input. Runs the input norm when its result is asked for.
+// Gives a policy the block's input. Runs the input norm when its result is first asked for.
 class Block::Input final : public LayerInput {
  public:
   Input(Network& network, int64_t layer, const StepInput& step)
@@ -15,7 +15,7 @@ class Block::Input final : public LayerInput {
         network_(network),
         is_ready_(network.config.block == BlockStyle::kPostNorm) {}
 
-  // Computes attention's input in buffers.normed.
+  // Computes attention's input in buffers.normed, unless it is there already.
   void norm() {
     if (!is_ready_)
       network_.norm(network_.layer(layer())[Part::kNorm1], network_.buffers.residual.as<float>(),
@@ -41,7 +41,7 @@ class Block::Input final : public LayerInput {
 
   Network& network_;
   bool is_ready_;
-  std::vector<std::byte> hidden_, residual_;  // copies from another device
+  std::vector<std::byte> hidden_, residual_;  // copies of data on another device
 };
 
 void Block::run(int64_t layer, const StepInput& step, const std::span<const int32_t>* kept) {

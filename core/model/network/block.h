@@ -18,17 +18,19 @@ class Block {
 
   // Allocates buffers for steps of `rows` rows.
   void prepare(int64_t rows) { mlp_->prepare(rows); }
-  // Experts used since prepare(), see Mlp::touched_experts().
+  // Number of experts used since prepare(), see Mlp::touched_experts().
   [[nodiscard]] int64_t touched_experts() const { return mlp_->touched_experts(); }
   // Called before the first block of a step.
   void begin(const StepInput& step) { attention_.begin(step); }
-  // Appends what the launches of the current step depend on: see StepAttention and Mlp.
+  // Appends everything that the kernel launches of the current step depend on: see StepAttention
+  // and Mlp.
   void append_key(WorkKey& key) const {
     attention_.append_key(key);
     mlp_->append_key(key);
   }
-  // buffers.residual [rows, hidden] = the block's output. With `kept` (ascending), only those rows
-  // are computed, and they are moved to the front; if it is empty, only the cache is filled.
+  // Sets buffers.residual [rows, hidden] to the block's output. With `kept` (row indices,
+  // ascending), computes only those rows and moves them to the front. If `kept` is empty, only
+  // fills the cache.
   void run(int64_t layer, const StepInput& step, const std::span<const int32_t>* kept);
 
  private:
@@ -38,7 +40,8 @@ class Block {
   void norm_attended(int64_t layer, int64_t rows);
   void add_mlp(int64_t layer, int64_t rows);
   void tell(const StepInput& step, int64_t layer, BlockPoint point, int64_t rows);
-  // For post-norm blocks: normalizes buffers.residual, into itself in f32 and into buffers.normed.
+  // For post-norm blocks: normalizes buffers.residual. Writes the result back in f32, and to
+  // buffers.normed.
   void norm_residual(const LoadedPart& norm, int64_t rows);
 
   Network& network_;

@@ -1,5 +1,5 @@
-// The convolution is computed as a linear layer on rows that hold each input together with those of
-// the tokens around it.
+// The convolution is computed as a linear layer. Each of its input rows contains a token's input
+// and those of the tokens around it.
 #include "core/model/network/convolution.h"
 
 #include <iterator>

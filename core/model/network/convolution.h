@@ -11,7 +11,7 @@ namespace reprise::model {
 
 class Convolution {
  public:
-  // Requires a model with convolution.kernel > 0, whose blocks also leave their output in
+  // Requires a model with convolution.kernel > 0. Its blocks must also leave their output in
   // buffers.normed.
   explicit Convolution(Network& network) : network_(network) {}
 
@@ -25,7 +25,7 @@ class Convolution {
 
  private:
   Network& network_;
-  Buffer taps_;  // [rows, hidden, kernel]  each input with those of the tokens around it
+  Buffer taps_;  // [rows, hidden, kernel]  each input, with the same input of neighbouring tokens
   Buffer sums_;  // [rows, hidden] f32
 };
 

@@ -1,5 +1,5 @@
-// One decoder for all families. The config and the layout of the loaded weights hold their
-// differences.
+// One decoder class for all families. They differ only in the config and in the layout of the
+// loaded weights.
 #include "core/model/network/decoder.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace reprise::model {
 namespace {
 
-// A different number at each call.
+// Returns a different number at each call.
 uint64_t next_serial() {
   static std::atomic<uint64_t> last = 0;
   return ++last;
@@ -54,7 +54,7 @@ class Transformer final : public Decoder {
     embed_.run(step);
     block_.begin(step);
     if (convolution_) convolution_->begin(step);
-    // In the last layer, rows that are not wanted only need their keys and values.
+    // In the last layer, only keys and values are computed for rows that are not wanted.
     const std::span<const int32_t> wanted = wanted_rows(step);
     prepare_logits(step);
     const auto compute = [&] {
@@ -98,7 +98,7 @@ class Transformer final : public Decoder {
                   output.hidden.size());
   }
 
-  // Rows that the last layer computes: those whose logits or hidden states are wanted.
+  // Returns the rows that the last layer computes: those whose logits or hidden states are wanted.
   std::span<const int32_t> wanted_rows(const StepInput& step) {
     if (step.hidden_rows.empty()) return step.logit_rows;
     if (step.logit_rows.empty()) return step.hidden_rows;
@@ -108,7 +108,7 @@ class Transformer final : public Decoder {
     return wanted_;
   }
 
-  // The indices of `rows` in `kept`.
+  // Returns the indices of `rows` in `kept`.
   std::span<const int32_t> places(std::span<const int32_t> kept, std::span<const int32_t> rows) {
     places_.clear();
     for (size_t i = 0; i < kept.size() && places_.size() < rows.size(); ++i)
@@ -126,16 +126,16 @@ class Transformer final : public Decoder {
   }
 
   // True for a decode step on another device that computes the logits of all rows and needs nothing
-  // from the host meanwhile. (A model with experts does: its rows are sorted on the host.)
+  // from the host until then. (A model with experts needs the host, which sorts its rows.)
   [[nodiscard]] bool comes_again(const StepInput& step) const {
     return runtime() != nullptr && step.logit_rows.size() == step.ids.size() &&
            step.hidden_rows.empty() && step.policy == nullptr && step.score_bias == nullptr &&
            network_.config.expert_layers() == 0 && !convolution_;
   }
 
-  // Everything that the step's launches depend on: the decoder, the number of rows, the buffers,
-  // and how attention is divided. The serial number is needed because runtimes outlive decoders,
-  // and a later one may have the same addresses.
+  // Returns everything that the step's kernel launches depend on: the decoder, the number of rows,
+  // the buffers, and how attention is divided. The serial number is needed because runtimes outlive
+  // decoders, and the buffers of a later decoder may have the same addresses.
   [[nodiscard]] WorkKey key_of(const StepInput& step) const {
     WorkKey key = {serial_, step.ids.size()};
     append_address(key, logits_.data());
@@ -144,7 +144,8 @@ class Transformer final : public Decoder {
     return key;
   }
 
-  // On another device, logits and hidden states are computed in its memory and then copied.
+  // On another device, logits and hidden states are computed in the device's memory and then
+  // copied.
   void prepare_logits(const StepInput& step) {
     if (runtime() == nullptr) return;
     grow(logits_, std::ssize(step.logit_rows), network_.config.vocab, DType::kF32,
@@ -188,7 +189,7 @@ class Transformer final : public Decoder {
   Embed embed_;
   Block block_;
   std::optional<Convolution> convolution_;
-  std::vector<int32_t> wanted_, places_;  // of the current step
+  std::vector<int32_t> wanted_, places_;  // rows of the current step
   Buffer logits_, hidden_;                // in the memory of another device
 };
 

@@ -6,7 +6,7 @@
 namespace reprise::model {
 namespace {
 
-// Moves the tensor to the device of the context.
+// Returns the tensor, moved to the device of the context if it has one.
 Tensor placed(Tensor tensor, const Context& context) {
   return context.runtime != nullptr ? tensor.copy_to(context.runtime) : std::move(tensor);
 }
@@ -43,12 +43,12 @@ Tensor read_table(const WeightSource& source, const TensorSpec& spec, DType dtyp
   return placed(std::move(tensor), context);
 }
 
-// A smaller format to suggest when the weights do not fit in `type`, or "".
+// If the weights do not fit in `type`: returns a smaller format to suggest, or "".
 std::string smaller_format(const ModelConfig& config, const WeightType& type, int64_t have,
                            bool is_host) {
   if (type.format == WeightFormat::kF32 && weight_bytes(config, DType::kBF16) <= have)
     return " or --dtype bf16";
-  if (!is_host) return "";  // devices do not multiply codes
+  if (!is_host) return "";  // devices cannot multiply by codes
   for (const WeightFormat format : {WeightFormat::kInt8, WeightFormat::kInt4})
     if (bits_per_weight(format) < bits_per_weight(type.format) &&
         weight_bytes(config, {format, type.input}) <= have)
@@ -102,7 +102,7 @@ DecoderWeights load_weights(const ModelConfig& config, const WeightSource& sourc
   weights.layers.resize(static_cast<size_t>(config.layers));
   for (const TensorSpec& spec : canonical_tensors(config)) {
     const Role& role = spec.role;
-    // A tied matrix serves as embedding and as head.
+    // A tied matrix is used both as embedding and as head.
     const bool is_tied = role.part == Part::kEmbedding && config.tied_embeddings;
     LoadedPart& part = weights.set_of(role)[is_tied ? Part::kHead : role.part];
     if (role.is_bias) {

@@ -25,7 +25,8 @@ class PartSet {
   [[nodiscard]] const LoadedPart& operator[](Part part) const {
     return parts_[static_cast<size_t>(part)];
   }
-  [[nodiscard]] int64_t bytes() const;  // bytes of tables and matrices, including those of experts
+  // Bytes of all tables and matrices, including those of experts.
+  [[nodiscard]] int64_t bytes() const;
 
   std::vector<PartSet> experts;  // [routed experts]  each holds the parts of one expert
 
@@ -39,13 +40,13 @@ struct DecoderWeights {
   std::vector<PartSet> layers;
 
   [[nodiscard]] int64_t bytes() const;
-  // The set that holds the role's part; makes room for its expert.
+  // Returns the set that holds the role's part. If needed, makes room for the role's expert.
   [[nodiscard]] PartSet& set_of(const Role& role);
 };
 
-// Reads and packs all tensors one by one, so that peak memory stays near the packed size: matrices
-// as held_type() says, tables in the dtype of the inputs. Throws MemoryError if the weights will
-// not fit, and Error naming the tensor if one cannot be quantized.
+// Reads and packs all tensors one by one, so that peak memory stays near the packed size. Matrices
+// are stored as held_type() says, tables in the dtype of the inputs. Throws MemoryError if the
+// weights will not fit into memory, and Error naming the tensor if one cannot be quantized.
 DecoderWeights load_weights(const ModelConfig& config, const WeightSource& source,
                             const WeightType& type, const Context& context);
 

@@ -9,7 +9,8 @@
 namespace reprise::model {
 namespace {
 
-// The table's rows as layers use them: normalized if the config says so, in the model's dtype.
+// Returns the table's rows as layers use them: normalized if the config says so, in the model's
+// dtype.
 AlignedBuffer rows_of_table(const Network& network) {
   const PartSet& model = network.weights.model;
   const Tensor& table = model[Part::kRelativePositions].table;
@@ -41,7 +42,7 @@ Disentangled::Disentangled(Network& network)
 void Disentangled::project(const void* table, const PartSet& layer, LayerVectors& vectors) {
   const RelativeConfig& relative = network_.config.relative;
   const bool shares = relative.shares_projections;
-  // The shared matrix holds queries first, then keys.
+  // In the shared matrix, the queries' rows come first, then the keys'.
   if (relative.has_keys)
     vectors.keys = turned(layer[shares ? Part::kQkv : Part::kPositionKey],
                           shares ? network_.config.q_dim() : 0, table);
@@ -49,8 +50,8 @@ void Disentangled::project(const void* table, const PartSet& layer, LayerVectors
     vectors.queries = turned(layer[shares ? Part::kQkv : Part::kPositionQuery], 0, table);
 }
 
-// The table times q_dim rows of the part's matrix, from `first_row` on, transposed: [q_dim,
-// stride].
+// Returns the product of the table and q_dim rows of the part's matrix, from `first_row` on,
+// transposed: [q_dim, stride].
 AlignedBuffer Disentangled::turned(const LoadedPart& part, int64_t first_row, const void* table) {
   const int64_t rows = 2 * network_.config.relative.span, cols = network_.config.q_dim();
   AlignedBuffer projected(static_cast<size_t>(rows * cols) * sizeof(float));

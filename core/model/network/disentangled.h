@@ -1,4 +1,5 @@
-// Attention with relative positions: the position vectors of all layers, and the scores they give.
+// Attention with relative positions: the position vectors of all layers, and the scores that they
+// add.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +12,18 @@
 
 namespace reprise::model {
 
-// The position vectors of a layer, its matrices times the table, depend on weights only, so they
-// are computed once here: 2 * span * hidden f32 numbers for each layer and term. As a ScoreBias,
-// the class serves steps whose maps are kept or shown.
+// The position vectors of a layer are products of its matrices with the table. They depend on
+// weights only, so the constructor computes them: 2 * span * hidden f32 numbers for each layer and
+// term. As a ScoreBias, the class serves steps whose maps are kept or shown.
 class Disentangled final : public ScoreBias {
  public:
   // Requires a model with relative.span > 0.
   explicit Disentangled(Network& network);
 
-  // Called before the first layer of a step. Each row must see its whole text and nothing else
-  // (CHECK).
+  // Called before the first layer of a step. Each row of the step must see its whole text and
+  // nothing else (CHECK).
   void begin(const StepInput& step);
-  // out [rows, heads * head_dim] = the layer's attention.
+  // Sets out [rows, heads * head_dim] to the layer's attention.
   void attend(int64_t layer, const Qkv& qkv, const kernels::OutputView& out);
   void fill(int64_t layer, const StepInput& step, const Qkv& qkv, std::span<float> biases) override;
 
@@ -38,7 +39,7 @@ class Disentangled final : public ScoreBias {
   Network& network_;
   std::vector<LayerVectors> layers_;
   std::vector<kernels::TextRows> texts_;  // the texts of the step
-  std::vector<int32_t> buckets_;          // for distances up to the longest text so far
+  std::vector<int32_t> buckets_;          // bucket of each distance, up to the longest text so far
   kernels::DisentangledWorkspace workspace_;
 };
 

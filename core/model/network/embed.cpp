@@ -37,7 +37,7 @@ void Embed::run(const StepInput& step) {
   }
   const LoadedPart& norm = model[Part::kEmbeddingNorm];
   const int64_t rows = step.plan.rows();
-  if (config.block == BlockStyle::kPostNorm)  // these blocks have no input norm
+  if (config.block == BlockStyle::kPostNorm)  // post-norm blocks have no input norm
     network_.norm(norm, residual, rows, network_.buffers.normed.data(), network_.dtype);
   if (config.embedding_norm) network_.norm(norm, residual, rows, residual, DType::kF32);
 }

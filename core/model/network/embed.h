@@ -1,5 +1,5 @@
-// The input of the first block: token embeddings, plus positions and token types if the model has
-// them.
+// Computes the input of the first block: token embeddings, plus positions and token types if the
+// model has them.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace reprise::model {
 class Embed {
  public:
   explicit Embed(Network& network) : network_(network) {}
-  // Fills buffers.residual [rows, hidden], and buffers.normed for post-norm models. Throws Error
-  // for ids, types and learned positions outside the tables.
+  // Fills buffers.residual [rows, hidden], and for post-norm models also buffers.normed. Throws
+  // Error for ids, token types and learned positions outside their tables.
   void run(const StepInput& step);
 
  private:

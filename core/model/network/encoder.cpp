@@ -7,7 +7,7 @@
 namespace reprise::model {
 namespace {
 
-// Devices multiply 16-bit keys only; f16 rounds less than bf16.
+// Devices multiply only 16-bit keys. f16 rounds less than bf16.
 DType scratch_dtype(const Decoder& model) {
   return model.runtime() != nullptr && model.dtype() == DType::kF32 ? DType::kF16 : model.dtype();
 }
@@ -39,7 +39,7 @@ void Encoder::next_logits(std::span<const EncoderText> texts, LayerPolicy* polic
                  {.logits = logits});
 }
 
-// Builds the step's plan and ids.
+// Builds the plan and the ids of the step that computes `texts`.
 void Encoder::begin(std::span<const EncoderText> texts) {
   plan_.clear();
   ids_.clear();

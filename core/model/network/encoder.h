@@ -1,5 +1,5 @@
-// Computes the last hidden states of several texts at once, without padding and without a lasting
-// cache.
+// Computes the last hidden states of several texts at once, without padding and without a cache
+// that outlasts the call.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct EncoderText {
   std::span<const int32_t> token_types;  // [ids], or empty: all 0
 };
 
-// The tokens whose last hidden states are wanted. The last layer skips the other rows.
+// Which tokens' last hidden states are wanted. The last layer skips the rows of other tokens.
 enum class HiddenOf : uint8_t { kEveryToken, kFirstToken, kLastToken };
 
 struct EncodeStep {
@@ -31,14 +31,14 @@ class Encoder {
   // `model` must outlive the encoder.
   explicit Encoder(Decoder& model) : model_(model) {}
 
-  // hidden [wanted tokens, hidden] f32: the last hidden states, text after text. A text's tokens
-  // have positions 0, 1, ... and see only that text: all of it in an encoder, the tokens up to
-  // their own in a decoder. An empty text has no states. Throws Error for ids, types and lengths
-  // beyond the model's.
+  // Sets hidden [wanted tokens, hidden] f32 to the last hidden states, text after text. A text's
+  // tokens have positions 0, 1, ... and see only that text. In an encoder each token sees the whole
+  // text, in a decoder only the tokens up to its own. An empty text has no states. Throws Error for
+  // ids, token types and lengths beyond the model's.
   void encode(const EncodeStep& step, std::span<float> hidden);
 
-  // logits [texts, vocab] f32 of the token that follows each text. No text may be empty (CHECK).
-  // Throws Error for a model without a head, and as encode() does.
+  // Sets logits [texts, vocab] f32 to those of the token that follows each text. No text may be
+  // empty (CHECK). Throws Error for a model without a head, and as encode() does.
   void next_logits(std::span<const EncoderText> texts, LayerPolicy* policy,
                    std::span<float> logits);
 
@@ -49,7 +49,8 @@ class Encoder {
   void make_room(int64_t tokens);
 
   Decoder& model_;
-  Tensor keys_, values_;  // [kv_heads, tokens, head_dim]; one layer, overwritten by the next
+  // [kv_heads, tokens, head_dim]  of one layer; the next layer overwrites them
+  Tensor keys_, values_;
   kv::AttentionPlan plan_;
   std::vector<int32_t> ids_, token_types_, rows_;
 };

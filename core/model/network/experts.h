@@ -13,35 +13,39 @@
 namespace reprise::model {
 
 // A step's rows are sorted by expert, so that each expert's matrices are read once for all of its
-// rows, and not at all without rows. A row's expert outputs are added in the order of its choices,
-// largest weight first, so the sum does not depend on threads.
+// rows. Matrices of experts without rows are not read. The outputs of a row's experts are added in
+// the order of its choices, largest weight first, so the sum does not depend on the number of
+// threads.
 class Experts {
  public:
   explicit Experts(Network& network) : network_(network), feed_forward_(network) {}
 
   // Allocates buffers for steps of `rows` rows.
   void prepare(int64_t rows);
-  // residual [rows, hidden] f32 += MLP of `layer` (x), with x [rows, hidden] in the network's
-  // dtype.
+  // Adds the MLP of `layer`, applied to x [rows, hidden] in the network's dtype, to residual [rows,
+  // hidden] f32.
   void add(const PartSet& layer, const void* x, int64_t rows, float* residual);
   // Number of experts that had rows in the last add().
   [[nodiscard]] int64_t touched() const { return touched_; }
 
  private:
   void route(const PartSet& layer, const void* x, int64_t rows);
-  // The first `count` values of logits_ in host memory; waits for another device.
+  // Returns the first `count` values of logits_ in host memory. If they are on another device,
+  // waits for it and copies them.
   std::span<const float> logits(int64_t count);
   void add_shared(const PartSet& layer, const void* x, int64_t rows, float* residual);
 
   Network& network_;
   FeedForward feed_forward_;
-  Buffer logits_;                // [rows, experts] f32; later the shared expert's gate [rows]
+  // [rows, experts] f32  router logits; later [rows]  logits of the shared expert's gate
+  Buffer logits_;
   std::vector<float> on_host_;   // logits_ copied from another device
   std::vector<int32_t> chosen_;  // [rows, per_token]
   std::vector<float> weights_;   // [rows, per_token]
   kernels::ExpertGroups groups_;
-  Buffer picked_;  // [pairs, hidden]  rows of x, expert by expert
-  Buffer made_;    // [pairs, hidden] f32  outputs of the experts
+  // [pairs, hidden]  the rows of x for each pair of row and expert, sorted by expert
+  Buffer picked_;
+  Buffer made_;  // [pairs, hidden] f32  output of the expert for each pair
   int64_t touched_ = 0;
 };
 

@@ -12,11 +12,11 @@ class FeedForward {
  public:
   explicit FeedForward(Network& network) : network_(network) {}
 
-  // Allocates buffers for calls of `rows` rows with `width` intermediate values each.
+  // Allocates buffers for calls with `rows` rows and `width` intermediate values per row.
   void prepare(int64_t rows, int64_t width);
-  // out [rows, hidden] f32 = down(act(gate(x)) * up(x)), or down(act(up(x))), as the config says;
-  // out += with `accumulate`. x is [rows, hidden] in the network's dtype; `down` has `width`
-  // inputs. prepare() must have been called with at least these sizes.
+  // Sets out [rows, hidden] to down(act(gate(x)) * up(x)) or down(act(up(x))), as the config says.
+  // With `accumulate`, adds the result to out instead. x is [rows, hidden] in the network's dtype;
+  // `down` has `width` inputs. prepare() must have been called with at least these sizes.
   void run(const LoadedPart& up, const LoadedPart& down, const void* x, int64_t rows, float* out,
            bool accumulate);
   void append_key(WorkKey& key) const {

@@ -55,7 +55,7 @@ void LayerTimes::passed(int64_t layer, BlockPoint point, const TensorView& resid
   LayerTime& time = times_.at(static_cast<size_t>(layer));
   (point == BlockPoint::kAttended ? time.attention_ns : time.feed_forward_ns) += now_ns - last_ns_;
   if (inner_ != nullptr) inner_->passed(layer, point, residual);
-  last_ns_ = clock_ns_();  // the policy's time in passed() is not counted
+  last_ns_ = clock_ns_();  // so that the policy's time in passed() is not counted
 }
 
 void LayerTimes::overruled(int64_t layer) {

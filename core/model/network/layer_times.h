@@ -1,4 +1,4 @@
-// Measures the time of each layer of a step: choosing, attention, feed-forward.
+// Measures the times of each layer of a step: the policy's choice, attention, feed-forward.
 #pragma once
 
 #include <cstdint>
@@ -11,32 +11,34 @@
 
 namespace reprise::model {
 
-// Sums over the steps so far, in nanoseconds. Excludes what runs before the first and after the
-// last layer (embedding, head).
+// Times of a layer, summed over the steps so far, in nanoseconds. Work before the first and after
+// the last layer (embedding, head) is not included.
 struct LayerTime {
-  int64_t choosing_ns = 0;      // the policy, such as AttnCache's retrieval and loading
-  int64_t attention_ns = 0;     // input norm to output projection
+  int64_t choosing_ns = 0;      // the policy's work, such as AttnCache's retrieval and loading
+  int64_t attention_ns = 0;     // from the input norm to the output projection
   int64_t feed_forward_ns = 0;  // the rest of the block
-  // Parts of attention_ns, if LayerTimes splits attention; else 0. The rest of attention_ns is the
-  // norm, writing the cache, applying the map and the output projection; also scores and softmax,
-  // unless a map is computed as values.
+  // Parts of attention_ns if LayerTimes splits attention, else 0. The rest of attention_ns is the
+  // norm, writing the cache, applying the map and the output projection. It also includes scores
+  // and softmax, unless the whole map is stored.
   int64_t queries_ns = 0, keys_ns = 0, values_ns = 0, rotary_ns = 0, map_ns = 0;
 };
 
-// A clock for a model on a device: waits for all of the device's work and returns the steady clock
-// in nanoseconds. With a null runtime, the steady clock.
+// Returns a clock for a model on a device. It waits until the device has done all its work, then
+// returns the time of the steady clock in nanoseconds. With a null runtime it is the steady clock.
 std::function<int64_t()> device_clock(std::shared_ptr<DeviceRuntime> runtime);
 
-// Passes the choices of another policy on and times them and the layers. If the policy asks for a
-// layer's input norm, that is computed once and counts as choosing. [AttnCache table 4]
+// Passes on the choices of another policy, and measures the time of these choices and of the
+// layers. If the policy asks for a layer's input norm, the norm is computed once and counts as
+// choosing. [AttnCache table 4]
 class LayerTimes final : public LayerPolicy {
  public:
-  // `inner` may be null: every layer computes. Both must outlive this object. An empty `clock_ns`
-  // means the steady clock; a model on a device needs device_clock(), because calls there return
-  // before their work is done.
+  // A null `inner` means that every layer computes. `inner`, and what `clock_ns` refers to, must
+  // outlive this object. An empty `clock_ns` means the steady clock. A model on a device needs
+  // device_clock(), because calls on a device return before their work is done.
   LayerTimes(int64_t layers, LayerPolicy* inner, std::function<int64_t()> clock_ns = {});
 
-  // From the next step on, attention is computed and timed in parts, or as a whole (the default).
+  // Sets whether attention is computed and timed in parts from the next step on. By default it is
+  // not.
   void split_attention(bool splits) { splits_ = splits; }
 
   LayerChoice choose(LayerInput& input) override;
@@ -60,9 +62,9 @@ class LayerTimes final : public LayerPolicy {
   LayerPolicy* inner_;
   std::function<int64_t()> clock_ns_;
   std::vector<LayerTime> times_;  // [layers]
-  int64_t last_ns_ = 0;           // beginning of the part of the block being timed
+  int64_t last_ns_ = 0;           // time when the part of the block that is being timed began
   bool splits_ = false;
-  int64_t part_ns_ = 0;  // beginning of the part of attention being timed
+  int64_t part_ns_ = 0;  // time when the part of attention that is being timed began
 };
 
 }  // namespace reprise::model

@@ -1,4 +1,4 @@
-// Loads a decoder from a folder or a shape.
+// Loads a decoder from a folder or a shipped shape.
 #include <filesystem>
 
 #include "core/base/error.h"
@@ -9,7 +9,8 @@
 namespace reprise::model {
 namespace {
 
-// The storage type that the options ask for. A plain format must be that of the products' dtype.
+// Returns the storage type that the options ask for. Throws Error for a plain format other than
+// that of options.dtype.
 WeightType type_of_options(const LoadOptions& options, Device device) {
   const WeightFormat plain = format_of(options.dtype);
   if (options.dtype == DType::kF16 && device == Device::kCpu)
@@ -40,7 +41,7 @@ void require_batch_invariance(const ModelConfig& config, const Context& context)
         config.name);
 }
 
-// The config of a model; throws Error if the device cannot run it.
+// Returns the config of a model. Throws Error if the device cannot run the model.
 ModelConfig config_for(const std::string& dir_or_shape, const Context& context) {
   ModelConfig config = load_config(dir_or_shape);
   kernels::require_head_dim(context, config.head_dim);
@@ -48,7 +49,7 @@ ModelConfig config_for(const std::string& dir_or_shape, const Context& context) 
   return config;
 }
 
-// Opens the source of the weights and adapts `config` to the checkpoint.
+// Opens the source of the weights. Adapts `config` if the checkpoint's tensors differ from it.
 std::unique_ptr<WeightSource> open_source(const std::string& dir_or_shape,
                                           const LoadOptions& options, ModelConfig& config) {
   if (options.random_weights) return random_weights(config, options.seed);

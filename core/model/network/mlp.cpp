@@ -23,7 +23,7 @@ class DenseMlp final : public Mlp {
   FeedForward feed_forward_;
 };
 
-// For models with experts in some or all layers.
+// The MLP of models with experts in some or all layers.
 class SparseMlp final : public Mlp {
  public:
   explicit SparseMlp(Network& network)

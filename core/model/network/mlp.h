@@ -1,4 +1,4 @@
-// The MLP of a block.
+// The interface of a block's MLP.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,19 @@ class Mlp {
   virtual ~Mlp() = default;
   // Allocates buffers for steps of `rows` rows.
   virtual void prepare(int64_t rows) = 0;
-  // residual [rows, hidden] f32 += MLP of `layer` (x), with x [rows, hidden] in the network's
-  // dtype.
+  // Adds the MLP of `layer`, applied to x [rows, hidden] in the network's dtype, to residual [rows,
+  // hidden] f32.
   virtual void add(const PartSet& layer, const void* x, int64_t rows, float* residual) = 0;
-  // Appends the addresses of its buffers. Only dense MLPs are recorded and replayed by a device.
+  // Appends the addresses of the MLP's buffers. Only dense MLPs are recorded and replayed by a
+  // device.
   virtual void append_key(WorkKey& key) const = 0;
-  // Experts whose matrices were read since prepare(), summed over layers; 0 without experts.
+  // Number of experts whose matrices were read since prepare(), summed over layers; 0 without
+  // experts.
   [[nodiscard]] virtual int64_t touched_experts() const { return 0; }
 };
 
-// Dense in every layer, or with experts in the layers that have them by the config.
+// Makes an MLP that is dense in all layers, or has experts in those layers in which the config has
+// them.
 std::unique_ptr<Mlp> make_mlp(Network& network);
 
 }  // namespace reprise::model

@@ -27,7 +27,7 @@ kernels::ActivationKind kernel_of(Activation activation) {
 void Activations::prepare(const ModelConfig& config, DType dtype, int64_t wanted_rows,
                           const Context& context) {
   if (wanted_rows <= rows) return;
-  rows = 0;  // set when all buffers are made: an allocation may throw
+  rows = 0;  // set again when all buffers exist, since an allocation may throw
   const auto make = [&](Buffer& buffer, int64_t cols, DType type) {
     buffer = Buffer(context.runtime, static_cast<size_t>(wanted_rows * cols) * size_of(type));
   };

@@ -42,19 +42,21 @@ struct Network {
   [[nodiscard]] const PartSet& layer(int64_t index) const {
     return weights.layers[static_cast<size_t>(index)];
   }
-  // out [rows, hidden] = norm(x) with the part's weight and bias; the config says which norm.
+  // Sets out [rows, hidden] to norm(x) with the part's weight and bias. The config says which norm
+  // it is.
   void norm(const LoadedPart& part, const float* x, int64_t rows, void* out, DType out_dtype) const;
-  // out [rows, outputs] = x W^T + bias, or out += with `accumulate`.
+  // Sets out [rows, outputs] to x W^T + bias, or adds this to out with `accumulate`.
   void linear(const LoadedPart& part, const void* x, int64_t rows, void* out, DType out_dtype,
               bool accumulate = false);
-  // linear() for outputs [first, end) only: out [rows, end - first] f32.
+  // linear() for outputs [first, end) only. out is [rows, end - first] f32.
   void linear_rows(const LoadedPart& part, int64_t first, int64_t end, const void* x, int64_t rows,
                    float* out);
   // Moves the given rows (ascending) to the front of a buffer of [rows, cols].
   void move_rows(Buffer& buffer, int64_t cols, DType type, std::span<const int32_t> rows) const;
-  // A view of `values` on the CPU. Data of another device is copied to `host`, which grows.
+  // Returns a view of `values` on the CPU. If they are on another device, copies them to `host`,
+  // which grows as needed.
   [[nodiscard]] TensorView on_cpu(const TensorView& values, std::vector<std::byte>& host) const;
-  // Copies from the context's device to the host and waits for it.
+  // Copies from the context's device to the host and waits for the copy.
   void copy_out(const void* from, void* host, size_t bytes) const;
 };
 

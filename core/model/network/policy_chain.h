@@ -1,4 +1,4 @@
-// Combines several layer policies: for each layer, the first choice that is not kCompute decides.
+// Combines several layer policies: for each layer, the first choice other than kCompute applies.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,11 @@
 
 namespace reprise::model {
 
-// Asks its policies in order. The first choice that is not kCompute decides the layer: all other
-// policies get overruled(), and later ones are not asked. If all compute, the map is kept or shown
-// if any policy asks for it, and shown only to the policies that asked. There is only one kept map,
-// so two policies that share maps (methods/layer_policies) cannot be combined.
+// Asks its policies in order. The first choice other than kCompute applies to the layer:
+// overruled() is called on all other policies, and later ones are not asked. If all compute, the
+// map is kept or shown if any policy asks for it, and shown only to the policies that asked. There
+// is only one kept map, so two policies that share maps (methods/layer_policies) cannot be
+// combined.
 class PolicyChain final : public LayerPolicy {
  public:
   // No policy may be null (CHECK).
@@ -27,7 +28,8 @@ class PolicyChain final : public LayerPolicy {
 
  private:
   std::vector<std::shared_ptr<LayerPolicy>> policies_;
-  std::vector<bool> wants_map_;  // [policies]  asked to be shown the current layer's map
+  // [policies]  true if the policy asked to be shown the current layer's map
+  std::vector<bool> wants_map_;
 };
 
 }  // namespace reprise::model

@@ -14,7 +14,7 @@ namespace {
 float llama3_scaled(float frequency, const RotaryConfig& rotary) {
   const auto original = static_cast<double>(rotary.original_max_positions);
   const auto factor = static_cast<float>(rotary.factor);
-  // 1 / frequency comes first, because PyTorch divides a number by a tensor in this way.
+  // 1 / frequency is computed first, because PyTorch divides a number by a tensor in this way.
   const float wavelength = 1.0f / frequency * static_cast<float>(2.0 * std::numbers::pi);
   if (wavelength > static_cast<float>(original / rotary.low_freq_factor)) return frequency / factor;
   if (wavelength < static_cast<float>(original / rotary.high_freq_factor)) return frequency;
@@ -38,8 +38,8 @@ float base_of(const RotaryConfig& rotary, int64_t length) {
   return theta * pow_f32(stretch, dims / (dims - 2.0));
 }
 
-// YaRN mixes a pair's unscaled and its interpolated frequency. The unscaled one has the weight 1 -
-// clamp((pair - low) / (high - low), 0, 1), the other the rest. [YaRN §3.2]
+// YaRN adds a pair's unscaled and interpolated frequency with weights whose sum is 1. The weight of
+// the unscaled one is 1 - clamp((pair - low) / (high - low), 0, 1). [YaRN §3.2]
 class YarnRamp {
  public:
   explicit YarnRamp(const RotaryConfig& rotary)
@@ -60,7 +60,8 @@ class YarnRamp {
   }
 
  private:
-  // The pair, counted from 0 with a fraction, that turns `turns` times in the original length.
+  // Returns which pair, counted from 0 and with a fraction, turns `turns` times in the original
+  // length.
   static double pair_of(const RotaryConfig& rotary, double turns) {
     const auto original = static_cast<double>(rotary.original_max_positions);
     return static_cast<double>(rotary.dims) *
@@ -70,7 +71,7 @@ class YarnRamp {
   double low_, high_;
 };
 
-// `power` is theta^(2 c / dims), `kept` the share of the unscaled frequency.
+// `power` is theta^(2 c / dims). `kept` is the weight of the unscaled frequency.
 float yarn_scaled(float power, const RotaryConfig& rotary, float kept) {
   const float interpolated = 1.0f / (static_cast<float>(rotary.factor) * power);
   return interpolated * (1.0f - kept) + 1.0f / power * kept;
@@ -78,7 +79,7 @@ float yarn_scaled(float power, const RotaryConfig& rotary, float kept) {
 
 }  // namespace
 
-// Rounds to f32 wherever transformers does: an angle is position times frequency, so at position
+// Rounds to f32 wherever transformers does. An angle is position times frequency, so at position
 // 4,000 the last bit of a frequency changes the angle by more than 1e-4.
 std::vector<float> rotary_frequencies(const RotaryConfig& rotary, int64_t length) {
   const float base = base_of(rotary, length);

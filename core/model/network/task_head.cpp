@@ -10,8 +10,9 @@
 namespace reprise::model {
 namespace {
 
-// Names of the two layers, without ".weight" and ".bias". transformers puts both of RoBERTa's into
-// its classifier. In other models the first one is a pooler, which BERT has within the model.
+// Names of the head's two layers, without ".weight" and ".bias". transformers puts both of
+// RoBERTa's layers into its classifier. In other models the first layer is a pooler, which BERT has
+// within the model.
 struct Names {
   std::string dense, out;
 };

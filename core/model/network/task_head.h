@@ -1,4 +1,4 @@
-// The head of a fine-tuned encoder, which gives each text a score for each label.
+// The head of a fine-tuned encoder, which computes one score per label for each text.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace reprise::model {
 
-// logits = W2 f(W1 h + b1) + b2 of the last state h of a text's first token, as the sequence
-// classifiers of transformers compute it: f is tanh for BERT and RoBERTa, and DeBERTa's
-// pooler_hidden_act.
+// logits = W2 f(W1 h + b1) + b2, where h is the last state of a text's first token. f is tanh for
+// BERT and RoBERTa, and pooler_hidden_act for DeBERTa, as in the sequence classifiers of
+// transformers.
 struct TaskHead {
   int64_t hidden = 0, labels = 0;
   bool is_gelu = false;              // f: GELU with erf; else tanh
@@ -20,9 +20,9 @@ struct TaskHead {
   std::vector<float> out, out_bias;  // W2 [labels, hidden], b2 [labels]
 };
 
-// Reads the head in a checkpoint's folder; nullopt if the model is no encoder or has no such head.
-// Throws Error naming the tensor if the head is incomplete or its size does not fit the model. Also
-// throws as CheckpointFiles does.
+// Reads the head in a checkpoint's folder. Returns nullopt if the model is no encoder or has no
+// such head. Throws Error naming the tensor if the head is incomplete or its size does not fit the
+// model. Also throws as CheckpointFiles does.
 std::optional<TaskHead> read_task_head(const std::filesystem::path& folder,
                                        const ModelConfig& config);
 

@@ -9,7 +9,7 @@
 
 namespace reprise::model {
 
-// `dtype` of activations must be the one that the weights were loaded for.
+// `dtype`, the dtype of activations, must be the one for which the weights were loaded.
 std::unique_ptr<Decoder> make_transformer(ModelConfig config, DType dtype, DecoderWeights weights,
                                           const Context& context);
 

@@ -86,8 +86,7 @@ TEST(CudaDraw, ManyTokensAreListedWhenFewAreLeft) {
     if (i % 3 != 0) logits[static_cast<size_t>(kVocab + i)] = 0.5f;
     logits[static_cast<size_t>(2 * kVocab + i)] = 1.0f;
   }
-  for (const auto& [top_k, top_p] :
-       {std::pair{0, 0.95}, {40, 0.9}, {1900, 0.5}})
+  for (const auto& [top_k, top_p] : {std::pair{0, 0.95}, {40, 0.9}, {1900, 0.5}})
     expect_as_on_the_cpu(logits, kVocab,
                          {.temperature = 0.8, .top_p = top_p, .top_k = top_k, .seed = 5});
 }

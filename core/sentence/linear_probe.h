@@ -10,8 +10,8 @@ namespace reprise::sentence {
 
 // Vectors of one width, stored one after the other, and the class of each.
 struct ProbeData {
-  std::span<const float> vectors;   // [labels, width]
-  std::span<const uint8_t> labels;  // [vectors]  0 or 1
+  std::span<const float> vectors;   // [n, width]
+  std::span<const uint8_t> labels;  // [n]  0 or 1, the class of each vector
   int64_t width = 0;
 };
 

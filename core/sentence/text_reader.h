@@ -33,7 +33,8 @@ class TextReader {
   // Returns the end of the range of texts that form one step of read(). The range begins with
   // `first`; the end is at least first + 1.
   [[nodiscard]] static size_t end_of_step(std::span<const TextTokens> texts, size_t first);
-  // Sets out [texts, width()] f32, in the order of the texts. Texts with about kStepTokens tokens
+  // Computes the vectors of texts: writes each text's width() values to its row of `out` [texts,
+  // width()] f32. Texts with about kStepTokens tokens
   // in total go through the model together. `policy` sees each such step.
   void read(std::span<const TextTokens> texts, std::span<float> out,
             model::LayerPolicy* policy = nullptr);
@@ -46,7 +47,8 @@ class TextReader {
   // Model and tokenizer must outlive this object.
   TextReader(model::Decoder& model, const Tokenizer& tokenizer, TextForm form)
       : model_(model), encoder_(model), tokenizer_(tokenizer, std::move(form)) {}
-  // Sets out [texts, width()] for the texts of one step, none of which is empty.
+  // Computes the vectors of the texts of one step, none of which is empty: writes each text's
+  // width() values to its row of `out` [texts, width()].
   virtual void read_step(std::span<const model::EncoderText> texts, model::LayerPolicy* policy,
                          std::span<float> out) = 0;
 

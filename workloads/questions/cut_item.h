@@ -13,9 +13,10 @@ enum class Truncation : uint8_t {
   // LongBench: a prompt of more than `most_tokens` tokens (special tokens count, the cue does not)
   // keeps its first and its last most_tokens / 2 tokens. Documents in the middle are lost or cut.
   kOfficial,
-  // Prompt Cache's released code (its table 1): preamble and documents become one document of their
-  // first and last most_tokens / 2 tokens, even if these overlap, so that a text that fits is
-  // repeated.
+  // Prompt Cache's released code (its table 1): preamble and documents are joined to one text,
+  // whose
+  // first and last most_tokens / 2 tokens become the only document. A text that is short enough is
+  // cut in this way, too, so that parts of it are repeated.
   kAsCoded
 };
 inline constexpr const char* kTruncationNames[] = {"official", "as_coded"};

@@ -33,8 +33,8 @@ struct RetrievalOptions {
 };
 
 // Makes items with lines in LongEval's format, but with names and instructions of this program.
-// Names are two words and differ within an item; numbers are from 1 to 50,000. Throws Error if
-// there are more lines than names, with the number of names.
+// Names are two words and differ within an item; numbers are from 1 to 50,000. If there
+// are more lines than names, throws an Error that states how many names there are.
 std::vector<Item> make_line_retrieval(const RetrievalOptions& options);
 
 // Makes conversations whose topics differ within an item; the question asks for the first. Throws

@@ -133,9 +133,9 @@ __device__ __forceinline__ void compute_tiles(const AttentionCall& call, const A
   }
 }
 
-// Grid: a block for each pair of a task of call.tasks and a kv head. Neighbouring blocks take the
-// kv heads of one task, because the heads of a paged block follow one another in memory. Block:
-// Tile::kThreads. Dynamic shared memory: Tile::kSharedBytes.
+// Grid: one thread block for each task of call.tasks and each kv head. Neighbouring thread blocks
+// take the kv heads of one task, because the heads of a block of the paged cache follow one another
+// in memory. Threads of a thread block: Tile::kThreads. Dynamic shared memory: Tile::kSharedBytes.
 template <class Tile>
 __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   let_next_kernel_begin();

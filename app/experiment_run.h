@@ -1,4 +1,4 @@
-// What the commands that measure an experiment share: their options, and the functions that turn a
+// Options and functions that the commands which measure an experiment share. The functions turn a
 // plan into records, a table and figures.
 #pragma once
 

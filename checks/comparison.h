@@ -43,7 +43,7 @@ class Comparison {
   [[nodiscard]] virtual double round_s() const = 0;
 };
 
-// What all comparisons share: the machine and the request to stop. The members must outlive the
+// The machine and the request to stop, which all comparisons share. The members must outlive the
 // comparisons.
 struct Bench {
   const MachineProbe& probe;

@@ -75,9 +75,9 @@ enum class Reduction : uint8_t {
   kDirect
 };
 
-// What the query rows of one step read. Written once per step and read by the kernels in every
-// layer. Covers each (row, key) pair once. The step's own keys and values are written to cache 0,
-// at `row_slots`, before attention reads them.
+// Lists the keys and values that the query rows of one step read. It is written once per step and
+// read by the kernels in every layer. Covers each (row, key) pair once. The step's own keys and
+// values are written to cache 0, at `row_slots`, before attention reads them.
 struct AttentionPlan {
   // All have the same kv_heads, head_dim and device; dtypes and strides may differ.
   std::vector<CacheView> caches;

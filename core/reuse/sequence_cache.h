@@ -184,8 +184,9 @@ class SequenceCache {
   // Rows of a step are sorted by rank; equal ranks stay in the order of admission. A method whose
   // work items need neighbouring rows gives neighbouring ranks to sequences that share a segment.
   [[nodiscard]] virtual int64_t row_rank(RequestId /*id*/) const { return 0; }
-  // Of the first `tokens` tokens of the sequence, returns how many leading ones the next step need
-  // not compute: all for a method that keeps the KV states, 0 for one that keeps none.
+  // Returns how many of the first `tokens` tokens of the sequence, counted from its beginning, the
+  // next step need not compute: all for a method that keeps the KV states, 0 for one that keeps
+  // none.
   [[nodiscard]] virtual int32_t cached_tokens(RequestId id, int32_t tokens) const = 0;
   // Takes cache for the step's rows. Called before each plan, and again for the same rows if a step
   // failed. If it returns false, blocks are missing; the engine then makes sequences release blocks

@@ -29,7 +29,7 @@
 
 namespace reprise::kv {
 
-// Where the states of a handle lie: in memory or in a mapped file.
+// The place of a handle's states: memory, or a mapped file.
 enum class Tier : uint8_t { kHost, kDisk };
 
 struct SegmentStoreOptions {

@@ -29,11 +29,10 @@ void multiply(const GemmCall& call) {
   const auto *x = static_cast<const In*>(call.x), *w = static_cast<const In*>(call.w);
   const auto* bias = static_cast<const Out*>(call.bias);
   auto* out = static_cast<Out*>(call.out);
-  const int64_t stride = call.out_stride != 0 ? call.out_stride : call.n;
   for (int64_t row = 0; row < call.m; ++row)
     for (int64_t col = 0; col < call.n; ++col) {
       float y = dot(x + row * call.k, w + col * call.k, call.k);
-      Out& to = out[row * stride + col];
+      Out& to = out[row * call.row_stride() + col];
       if (call.accumulate) y += static_cast<float>(to);
       if (bias != nullptr) y += static_cast<float>(bias[col]);
       to = static_cast<Out>(y);
@@ -43,8 +42,7 @@ void multiply(const GemmCall& call) {
 void run_call(const GemmCall& call) {
   check_range(call.x, call.m * call.k, call.dtype, "x");
   check_range(call.w, call.n * call.k, call.dtype, "weights");
-  const int64_t stride = call.out_stride != 0 ? call.out_stride : call.n;
-  const int64_t outputs = (call.m - 1) * stride + call.n;  // with the gaps between rows
+  const int64_t outputs = (call.m - 1) * call.row_stride() + call.n;  // with the gaps between rows
   check_range(call.out, outputs, call.out_dtype, "output");
   if (call.bias != nullptr) check_range(call.bias, call.n, call.out_dtype, "bias");
   const cuda_on_cpu::OpenMemory open;

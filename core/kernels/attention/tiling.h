@@ -7,7 +7,7 @@ namespace reprise::kernels::cpu {
 // Keys are read in tiles of kKeyTile keys. A tile starts at a multiple of kKeyTile, counted from
 // the start of the segment's first block. So a tile consists of whole blocks if the block size
 // divides kKeyTile, and a lane's rounding does not depend on how lanes are divided into tasks.
-// Where an item's keys are divided into parts, a part ends where a tile ends.
+// If the keys of a work item are divided into parts, each part ends at the end of a tile.
 inline constexpr int kKeyTile = 128;
 // Key and value rows are addressed in groups of kRowGroup rows that follow one another in memory.
 // Rows that do not lie in such groups are copied.

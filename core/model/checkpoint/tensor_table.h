@@ -28,7 +28,7 @@ enum class Naming : uint8_t {
 };
 inline constexpr size_t kNamings = static_cast<size_t>(Naming::kDeepseek) + 1;
 
-// Where a part is used in a forward pass.
+// The place in a forward pass where a part of the model is used.
 enum class Stage : uint8_t {
   kBeforeLayers,
   kLayer,        // in every layer

@@ -1,5 +1,5 @@
-// Where a model's weights come from, as one canonical set of tensors for all families and file
-// formats.
+// The sources of a model's weights. A source gives one canonical set of tensors, whatever the
+// family and the file format.
 #pragma once
 
 #include <cstdint>

@@ -131,6 +131,7 @@ CodedMatrix::CodedMatrix(int64_t rows, int64_t cols, WeightFormat format,
   const int64_t group = kernels::group_inputs(format, cols);
   group_steps_ = group == cols ? steps_ : group / kStepInputs;
   groups_ = (steps_ + group_steps_ - 1) / group_steps_;
+  static_assert(kPanelOutputs == kScaleBlockOutputs);
   scale_blocks_ = (groups_ + kScaleBlockGroups - 1) / kScaleBlockGroups;
   const auto num_panels = static_cast<size_t>(panels());
   const size_t scale_bytes =

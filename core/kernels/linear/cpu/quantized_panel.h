@@ -12,8 +12,6 @@ namespace reprise::kernels::cpu {
 // Kernels process inputs in steps of 8. A panel consists of whole units of 4 steps; codes beyond
 // the matrix' inputs are 0.
 inline constexpr int64_t kStepInputs = 8, kUnitSteps = 4;
-// In nf4-double, number of groups of a panel whose scales (4 * 64) share one scale step.
-inline constexpr int64_t kScaleBlockGroups = 4;
 // Prefetch distance, in bytes, in products of many rows: one page. Arithmetic limits such products,
 // so a page ahead is far enough.
 inline constexpr int64_t kFetchBytes = 4096;

@@ -43,7 +43,8 @@ class OutputScales {
     const int64_t groups = w.groups();
     if constexpr (kFormat == WeightFormat::kNf4Double) {
       codes_ = w.scale_codes + row * groups;
-      steps_ = w.scale_steps + row / 64 * ((groups + 3) / 4);
+      steps_ = w.scale_steps +
+               row / kScaleBlockOutputs * ((groups + kScaleBlockGroups - 1) / kScaleBlockGroups);
       mean_ = w.scale_mean;
     } else {
       scales_ = w.scales + row * groups * (kFormat == WeightFormat::kInt4 ? 2 : 1);
@@ -51,7 +52,9 @@ class OutputScales {
   }
   __device__ __forceinline__ float2 scale_and_minimum(int group) const {
     if constexpr (kFormat == WeightFormat::kNf4Double) {
-      return {fmaf(static_cast<float>(codes_[group]), steps_[group / 4], mean_), 0.0f};
+      return {fmaf(static_cast<float>(codes_[group]),
+                   steps_[group / static_cast<int>(kScaleBlockGroups)], mean_),
+              0.0f};
     } else if constexpr (kFormat == WeightFormat::kInt4) {
       return reinterpret_cast<const float2*>(scales_)[group];
     } else {
@@ -369,11 +372,9 @@ void visit_format(WeightFormat format, Fn&& fn) {
 
 template <typename T, WeightFormat kFormat, int kTiles>
 void launch_multiply(const CodedProduct& call, cudaStream_t stream) {
-  const auto parts = [](int64_t count, int64_t size) {
-    return static_cast<unsigned>((count + size - 1) / size);
-  };
   launch({.name = "multiply_codes",
-          .grid = dim3(parts(call.end - call.first, kOutputs), parts(call.m, kTiles * kRows)),
+          .grid =
+              dim3(blocks_for(call.end - call.first, kOutputs), blocks_for(call.m, kTiles * kRows)),
           .block = dim3(kThreads)},
          stream, multiply<T, kFormat, kTiles>, call, constants_of(call.w));
 }

@@ -26,7 +26,8 @@ struct DeviceCodes {
   // [rows][groups]; in int4 [rows][groups][2], scale and minimum; null in nf4-double
   const float* scales = nullptr;
   const int8_t* scale_codes = nullptr;  // [rows][groups], nf4-double: see QuantizedPanel
-  const float* scale_steps = nullptr;   // [rows / 64][groups / 4], both rounded up
+  const float* scale_steps =
+      nullptr;  // [rows / kScaleBlockOutputs][groups / kScaleBlockGroups], rounded up
   float scale_mean = 0.0f;
 
   [[nodiscard]] __host__ __device__ int64_t blocks() const {

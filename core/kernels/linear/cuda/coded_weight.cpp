@@ -13,8 +13,8 @@
 namespace reprise::kernels::cuda {
 namespace {
 
-constexpr int64_t kPanelOutputs = 64, kScaleBlockGroups = 4;  // share a step in nf4-double
-constexpr int64_t kPieceBytes = int64_t{64} << 20;            // codes in the host's memory
+constexpr int64_t kPanelOutputs = kScaleBlockOutputs;  // that a thread fills
+constexpr int64_t kPieceBytes = int64_t{64} << 20;     // codes in the host's memory
 
 constexpr int64_t parts(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
@@ -186,15 +186,18 @@ DeviceCodes CodedWeight::codes() const {
           .scale_mean = scale_mean_};
 }
 
+cudaStream_t CodedWeight::stream() const {
+  return static_cast<reprise::cuda::CudaDevice&>(*runtime_).stream();
+}
+
 void CodedWeight::read_block(int64_t first_row, int64_t end_row, int64_t first_col, int64_t end_col,
                              float* out) const {
-  auto& device = static_cast<reprise::cuda::CudaDevice&>(*runtime_);
-  const Scratch<float> expanded(device, static_cast<size_t>(cols()));
+  const Scratch<float> expanded(*runtime_, static_cast<size_t>(cols()));
   std::vector<float> row(static_cast<size_t>(cols()));
   for (int64_t r = first_row; r < end_row; ++r) {
     expand_codes(
         {.w = codes(), .first = r, .end = r + 1, .out = expanded.data(), .dtype = DType::kF32},
-        device.stream());
+        stream());
     runtime_->copy_out(row.data(), expanded.data(), row.size() * sizeof(float));
     out = std::copy(row.begin() + first_col, row.begin() + end_col, out);
   }
@@ -212,16 +215,14 @@ void CodedWeight::apply(const LinearCall& call, int64_t first, int64_t end, Line
                              .out = call.out,
                              .out_dtype = call.out_dtype,
                              .accumulate = call.accumulate};
-  auto& device = static_cast<reprise::cuda::CudaDevice&>(*runtime_);
   if (call.m <= kCodedRows && multiplies_codes(product))
-    multiply_codes(product, device.stream());
+    multiply_codes(product, stream());
   else
     expand_and_multiply(product, call, context);
 }
 
 void CodedWeight::expand_and_multiply(const CodedProduct& product, const LinearCall& call,
                                       const Context& context) const {
-  auto& device = static_cast<reprise::cuda::CudaDevice&>(*runtime_);
   const DType dtype = input_dtype();
   const int64_t outputs = product.end - product.first;
   const int64_t row_bytes = cols() * static_cast<int64_t>(size_of(dtype));
@@ -240,7 +241,7 @@ void CodedWeight::expand_and_multiply(const CodedProduct& product, const LinearC
                   .end = product.first + at + count,
                   .out = tile_->data(),
                   .dtype = dtype},
-                 device.stream());
+                 stream());
     gemm_.run({.x = call.x,
                .w = tile_->data(),
                .dtype = dtype,

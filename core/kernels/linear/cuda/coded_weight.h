@@ -22,10 +22,10 @@ class ExpandedTile {
   static constexpr int64_t kBytes = int64_t{16} << 20;
 
   explicit ExpandedTile(const std::shared_ptr<DeviceRuntime>& runtime) : memory_(runtime, kBytes) {}
-  [[nodiscard]] void* data() const { return memory_.data(); }
+  [[nodiscard]] void* data() { return memory_.data(); }
 
  private:
-  mutable Buffer memory_;
+  Buffer memory_;
 };
 
 class CodedWeight final : public WeightStore {
@@ -50,6 +50,7 @@ class CodedWeight final : public WeightStore {
  private:
   class Filler;
   [[nodiscard]] DeviceCodes codes() const;
+  [[nodiscard]] cudaStream_t stream() const;
   void expand_and_multiply(const CodedProduct& product, const LinearCall& call,
                            const Context& context) const;
 

@@ -24,6 +24,8 @@ struct GemmCall {
   int64_t out_stride = 0;  // elements from one row of out to the next; 0: n
   DType out_dtype = DType::kF32;
   bool accumulate = false;
+
+  [[nodiscard]] int64_t row_stride() const { return out_stride != 0 ? out_stride : n; }
 };
 
 // Runs matrix products with a library, and keeps the library's handles, chosen algorithms and

@@ -45,8 +45,6 @@ Owned<cublasLtMatrixLayout_t> layout(DType dtype, int64_t rows, int64_t cols, in
   return Owned<cublasLtMatrixLayout_t>(made);
 }
 
-int64_t out_stride(const GemmCall& call) { return call.out_stride != 0 ? call.out_stride : call.n; }
-
 // Returns the largest power of two up to 256 that divides the address `data`. cuBLASLt chooses
 // algorithms by this alignment.
 uint32_t alignment_of(const void* data) {
@@ -98,7 +96,7 @@ class CublasLt final : public Gemm {
     const Key key{call.m,
                   call.n,
                   call.k,
-                  out_stride(call),
+                  call.row_stride(),
                   call.dtype,
                   call.out_dtype,
                   call.bias != nullptr,
@@ -126,7 +124,7 @@ class CublasLt final : public Gemm {
     }
     ready.w = layout(call.dtype, call.k, call.n, call.k);
     ready.x = layout(call.dtype, call.k, call.m, call.k);
-    ready.out = layout(call.out_dtype, call.n, call.m, out_stride(call));
+    ready.out = layout(call.out_dtype, call.n, call.m, call.row_stride());
     ready.algorithm = best_algorithm(call, ready);
     return ready;
   }

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <vector>
 
 #include "core/device/context.h"
 #include "core/kernels/device/cuda/backend.h"
+#include "tests/support/kernels.h"
 #ifdef REPRISE_CUDA_ON_CPU
 #include "tests/cuda_on_cpu/machine.h"
 #endif
@@ -38,6 +40,16 @@ class OnDevice : public ::testing::Test {
     own_bytes_ = device_->memory().used_bytes();
     context_.device = Device::kCuda;
     context_.runtime = device_;
+  }
+  // A tensor of the values, rounded to `dtype`, on the device.
+  Tensor on_device(const std::vector<float>& values, DType dtype) {
+    return tensor_of(values, dtype).copy_to(context_.runtime);
+  }
+  // The values of a tensor on the device.
+  std::vector<float> device_values(const Tensor& tensor) {
+    Tensor host(tensor.dtype(), tensor.shape());
+    device_->copy_out(host.data(), tensor.data(), tensor.bytes());
+    return values_of(host);
   }
 
   std::shared_ptr<cuda::CudaDevice> device_;

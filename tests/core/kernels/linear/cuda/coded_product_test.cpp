@@ -8,6 +8,7 @@
 #include "core/kernels/linear/linear.h"
 #include "core/kernels/linear/reference/linear.h"
 #include "tests/core/kernels/device/cuda/device_context.h"
+#include "tests/core/kernels/linear/linear_checks.h"
 #include "tests/support/coded_weight.h"
 #include "tests/support/kernels.h"
 
@@ -21,6 +22,7 @@ using reprise::testing::kCodeFormats;
 using reprise::testing::kUnitF32;
 using reprise::testing::random_values;
 using reprise::testing::rounding_bound;
+using testing::magnitudes;
 
 constexpr DType kHalves[] = {DType::kBF16, DType::kF16};
 
@@ -30,28 +32,15 @@ struct Call {
   DType out_dtype = DType::kF32;
 };
 
-std::vector<float> magnitudes(std::vector<float> values) {
-  for (float& value : values) value = std::abs(value);
-  return values;
-}
-
 class CudaCodedProduct : public reprise::testing::OnDevice {
  protected:
   // The matrix on the device; `coded` is the same on the CPU.
-  Weight on_device(const Coded& coded, DType input) {
+  Weight weight_of(const Coded& coded, DType input) {
     const auto fill = [&](int64_t first, int64_t end, void* out) {
       std::copy(coded.values.begin() + first * coded.cols, coded.values.begin() + end * coded.cols,
                 static_cast<float*>(out));
     };
     return {coded.rows, coded.cols, {coded.type.format, input}, fill, context_};
-  }
-  Tensor on_device(const std::vector<float>& values, DType dtype) {
-    return reprise::testing::tensor_of(values, dtype).copy_to(context_.runtime);
-  }
-  std::vector<float> values_of(const Tensor& tensor) {
-    Tensor host(tensor.dtype(), tensor.shape());
-    device_->copy_out(host.data(), tensor.data(), tensor.bytes());
-    return reprise::testing::values_of(host);
   }
   std::vector<float> product(const WeightRows& w, const std::vector<float>& x, DType input,
                              const Call& call, const std::vector<float>& bias,
@@ -67,7 +56,7 @@ class CudaCodedProduct : public reprise::testing::OnDevice {
                .out_dtype = call.out_dtype,
                .accumulate = call.accumulate}
         .run(w, workspace, context_);
-    return values_of(out);
+    return device_values(out);
   }
   // Compares outputs [first, end) with the reference. The bound: f32 sums of cols products, two
   // parts of each weight and what is added; weights, or NF4's quantiles, rounded to `input`; a bias
@@ -111,13 +100,13 @@ TEST_F(CudaCodedProduct, CodesAreThoseOfTheCpu) {
     for (const auto& [rows, cols] :
          {std::pair<int64_t, int64_t>{1, 1}, {3, 31}, {17, 70}, {65, 192}, {70, 150}, {130, 384}}) {
       const Coded coded(rows, cols, format, ++seed);
-      EXPECT_EQ(held_by(on_device(coded, DType::kBF16)), coded.held) << coded.text();
+      EXPECT_EQ(held_by(weight_of(coded, DType::kBF16)), coded.held) << coded.text();
     }
 }
 
 TEST_F(CudaCodedProduct, BlocksOfTheWeightsComeBack) {
   const Coded coded(10, 130, WeightFormat::kInt4, 5);
-  const Weight weight = on_device(coded, DType::kBF16);
+  const Weight weight = weight_of(coded, DType::kBF16);
   EXPECT_EQ(weight.device(), Device::kCuda);
   EXPECT_EQ(weight.format(), WeightFormat::kInt4);
   std::vector<float> block(2 * 5);
@@ -134,7 +123,7 @@ TEST_F(CudaCodedProduct, ProductsMatchTheReference) {
     for (const int64_t cols : {4, 31, 64, 68, 96, 128, 132, 160, 192, 288, 1280})
       for (const DType input : kHalves) {
         const Coded coded(18, cols, format, ++seed);
-        const Weight weight = on_device(coded, input);
+        const Weight weight = weight_of(coded, input);
         for (const int64_t m : {1, 7, 8, 9, 17, 33}) check(coded, weight, 0, 18, {.m = m});
       }
 }
@@ -144,7 +133,7 @@ TEST_F(CudaCodedProduct, BiasAccumulationAndOutputDtypeCombine) {
   for (const WeightFormat format : kCodeFormats)
     for (const DType input : kHalves) {
       const Coded coded(35, 136, format, ++seed);
-      const Weight weight = on_device(coded, input);
+      const Weight weight = weight_of(coded, input);
       for (const int64_t m : {2, 130})
         for (const bool has_bias : {false, true}) {
           check(coded, weight, 0, 35, {.m = m, .has_bias = has_bias, .out_dtype = input});
@@ -156,7 +145,7 @@ TEST_F(CudaCodedProduct, BiasAccumulationAndOutputDtypeCombine) {
 TEST_F(CudaCodedProduct, InputsInF32MultiplyExpandedWeights) {
   for (const WeightFormat format : kCodeFormats) {
     const Coded coded(20, 70, format, 7);
-    const Weight weight = on_device(coded, DType::kF32);
+    const Weight weight = weight_of(coded, DType::kF32);
     for (const int64_t m : {1, 9}) check(coded, weight, 0, 20, {.m = m, .has_bias = true});
   }
 }
@@ -165,7 +154,7 @@ TEST_F(CudaCodedProduct, InputsInF32MultiplyExpandedWeights) {
 TEST_F(CudaCodedProduct, SomeRowsAreALayerOfTheirOwn) {
   for (const WeightFormat format : kCodeFormats) {
     const Coded coded(150, 72, format, 8);
-    const Weight weight = on_device(coded, DType::kBF16);
+    const Weight weight = weight_of(coded, DType::kBF16);
     for (const auto& [first, end] :
          {std::pair{0, 150}, {64, 128}, {1, 2}, {63, 65}, {100, 150}, {149, 150}})
       for (const int64_t m : {1, 12, 129})
@@ -202,7 +191,7 @@ TEST_F(CudaCodedProduct, ManyOutputsTakeTheExpandedTilesInTurn) {
 TEST_F(CudaCodedProduct, ARowOfFewDoesNotDependOnTheOthers) {
   for (const WeightFormat format : kCodeFormats) {
     const Coded coded(33, 260, format, 9);
-    const Weight weight = on_device(coded, DType::kBF16);
+    const Weight weight = weight_of(coded, DType::kBF16);
     const std::vector<float> x = random_values(40 * 260, 10, DType::kBF16);
     const std::vector<float> all =
         product(weight, x, DType::kBF16, {.m = 40}, {1.0f}, std::vector<float>(40 * 33));
@@ -220,7 +209,7 @@ TEST_F(CudaCodedProduct, ARowOfFewDoesNotDependOnTheOthers) {
 // recorded.
 TEST_F(CudaCodedProduct, ProductsAreRecordedAndReplayed) {
   const Coded coded(35, 136, WeightFormat::kInt4, 6);
-  const Weight weight = on_device(coded, DType::kBF16);
+  const Weight weight = weight_of(coded, DType::kBF16);
   const Tensor bias = on_device(random_values(35, 1), DType::kF32);
   for (const int64_t m : {3, 130}) {
     const Tensor x = on_device(random_values(m * 136, 2, DType::kBF16), DType::kBF16);
@@ -236,7 +225,7 @@ TEST_F(CudaCodedProduct, ProductsAreRecordedAndReplayed) {
                    .out_dtype = DType::kBF16}
             .run(weight, workspace, context_);
       });
-      outputs.push_back(values_of(out));
+      outputs.push_back(device_values(out));
     }
     EXPECT_EQ(outputs[1], outputs[0]) << m;
     EXPECT_EQ(outputs[2], outputs[0]) << m;
@@ -248,7 +237,7 @@ TEST_F(CudaCodedProduct, NotANumberIsNamed) {
   Coded coded(70, 40, WeightFormat::kNf4, 3);
   coded.values[66 * 40 + 7] = std::numeric_limits<float>::quiet_NaN();
   try {
-    on_device(coded, DType::kBF16);
+    weight_of(coded, DType::kBF16);
     FAIL() << "a NaN has no code";
   } catch (const NotFiniteError& error) {
     EXPECT_NE(std::string(error.what()).find("row 66, column 7"), std::string::npos)
@@ -258,7 +247,7 @@ TEST_F(CudaCodedProduct, NotANumberIsNamed) {
 
 TEST_F(CudaCodedProduct, BytesAreThoseOfCodesAndScales) {
   const Coded coded(64, 256, WeightFormat::kInt4, 4);
-  EXPECT_EQ(on_device(coded, DType::kBF16).bytes(), 64u * (256 / 2 + 2 * 2 * sizeof(float)));
+  EXPECT_EQ(weight_of(coded, DType::kBF16).bytes(), 64u * (256 / 2 + 2 * 2 * sizeof(float)));
 }
 
 }  // namespace

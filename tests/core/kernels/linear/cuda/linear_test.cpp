@@ -36,14 +36,6 @@ class CudaLinear : public reprise::testing::OnDevice {
             },
             context_};
   }
-  Tensor on_device(const std::vector<float>& values, DType dtype) {
-    return reprise::testing::tensor_of(values, dtype).copy_to(context_.runtime);
-  }
-  std::vector<float> values_of(const Tensor& tensor) {
-    Tensor host(tensor.dtype(), tensor.shape());
-    device_->copy_out(host.data(), tensor.data(), tensor.bytes());
-    return reprise::testing::values_of(host);
-  }
   void check(const Case& c);
 };
 
@@ -92,7 +84,7 @@ void CudaLinear::check(const Case& c) {
       .run(weight, workspace, context_);
   const Product want = product(c, x, w, bias, before);
   expect_within(
-      values_of(out), want.y, want.bound,
+      device_values(out), want.y, want.bound,
       fmt::format("{} x {} x {} from {} to {}{}{}", c.m, c.rows, c.cols, name_of(c.dtype),
                   name_of(c.out_dtype), c.has_bias ? ", bias" : "", c.accumulate ? ", added" : ""));
 }
@@ -121,7 +113,7 @@ TEST_F(CudaLinear, SomeRowsAreALayerOfTheirOwn) {
                                                                   context_);
   const std::vector<float> part(w.begin() + 24 * kCols, w.begin() + 40 * kCols);
   const Product want = product({.m = 2, .rows = 16, .cols = kCols}, x, part, {}, {});
-  expect_within(values_of(out), want.y, want.bound, "rows 24 to 40 of 48");
+  expect_within(device_values(out), want.y, want.bound, "rows 24 to 40 of 48");
 }
 
 TEST_F(CudaLinear, BlocksOfTheWeightsComeBack) {
@@ -149,7 +141,7 @@ TEST_F(CudaLinear, ABiasOfAnotherLayerIsAnotherBias) {
                .out = out.data(),
                .out_dtype = DType::kBF16}
         .run(weight, workspace, context_);
-    EXPECT_EQ(values_of(out), std::vector<float>(8, value));
+    EXPECT_EQ(device_values(out), std::vector<float>(8, value));
   }
 }
 

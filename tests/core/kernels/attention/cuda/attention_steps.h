@@ -28,14 +28,17 @@ struct Step {
   Heads heads;
   int32_t rows, shared, own;
   bool is_prefill = false;
-  // False: each sequence reads the shared blocks for itself, as paged attention does that maps the
-  // same blocks several times (ChunkAttention's PagedAttn*). `shared` is a multiple of 16 then.
+  // False: each sequence reads the shared blocks for itself, together with its own, as paged
+  // attention does that maps the same blocks several times (ChunkAttention's PagedAttn*). `shared`
+  // is a multiple of 16 then.
   bool reads_shared_once = true;
 };
 inline constexpr Step kSteps[] = {
     {"prefill of 2048 tokens", kLlama2, 2048, 0, 2048, true},
     {"prefill of 2048 tokens", kLlama3, 2048, 0, 2048, true},
     {"prefill of 256 tokens after 2048 cached ones", kLlama2, 256, 2048, 256, true},
+    {"prefill of 256 tokens after 2048 cached ones, in one item", kLlama2, 256, 2048, 256, true,
+     false},
     {"decode of 32 sequences, nothing shared", kLlama2, 32, 0, 4096},
     {"decode of 32 sequences, half of the prompt shared", kLlama2, 32, 2048, 2048},
     {"decode of 32 sequences, the prompt shared", kLlama2, 32, 4096, 64},
@@ -115,16 +118,22 @@ inline kv::AttentionPlan plan_of(const Step& step, const kv::CacheView& cache) {
   }
   if (!step.reads_shared_once) {
     const std::vector<int64_t> shared = take_blocks(step.shared);
-    for (int32_t row = 0; row < step.rows; ++row) {
+    const auto add_whole_segment = [&] {
       std::vector<int64_t> offsets = shared;
       for (const int64_t offset : take_blocks(step.own)) offsets.push_back(offset);
-      plan.add_item({.segment = plan.add_segment({.block_tokens = kBlockTokens,
-                                                  .tokens = step.shared + step.own,
-                                                  .first_position = 0},
-                                                 offsets),
-                     .first_row = row,
-                     .end_row = row + 1});
-    }
+      return plan.add_segment(
+          {.block_tokens = kBlockTokens, .tokens = step.shared + step.own, .first_position = 0},
+          offsets);
+    };
+    if (step.is_prefill)
+      plan.add_item({.segment = add_whole_segment(),
+                     .first_row = 0,
+                     .end_row = step.rows,
+                     .mask = kv::Mask::kCausal,
+                     .visible = step.shared + 1});
+    else
+      for (int32_t row = 0; row < step.rows; ++row)
+        plan.add_item({.segment = add_whole_segment(), .first_row = row, .end_row = row + 1});
     plan.finish();
     return plan;
   }

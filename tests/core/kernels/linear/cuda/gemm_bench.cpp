@@ -3,6 +3,8 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 
 #include "core/kernels/linear/cuda/coded_weight.h"
@@ -44,21 +46,32 @@ void time_product(benchmark::State& state, const Layer& layer, int64_t m) {
   state.SetLabel("bf16");
 }
 
-// A layer whose weights are codes: any codes take the same time.
+// The layer's weights as codes; any codes take the same time. Kept until another format is asked
+// for, because making them takes longer than a benchmark.
+const CodedWeight& coded_weight(const Layer& layer, WeightFormat format, const Context& context) {
+  static const std::unique_ptr<Gemm> gemm = make_gemm(*bench_device().device);
+  static const auto tile = std::make_shared<ExpandedTile>(bench_device().device);
+  static std::map<WeightFormat, CodedWeight> kept;
+  if (!kept.contains(format)) {
+    kept.clear();
+    const auto fill = [&](int64_t first, int64_t end, void* out) {
+      auto* values = static_cast<float*>(out);
+      for (int64_t i = 0; i < (end - first) * layer.inputs; ++i)
+        values[i] = static_cast<float>((first + i * 7) % 31) - 15.0f;
+    };
+    kept.try_emplace(format, layer.outputs, layer.inputs, WeightType{format, DType::kBF16}, fill,
+                     context, *gemm, tile);
+  }
+  return kept.at(format);
+}
+
+// A layer whose weights are codes.
 void time_coded_product(benchmark::State& state, const Layer& layer, WeightFormat format,
                         int64_t m) {
   const auto& device = bench_device().device;
-  const std::unique_ptr<Gemm> gemm = make_gemm(*device);
   const Context context{
       .threads = 16, .isa = best_isa(), .device = Device::kCuda, .runtime = device};
-  const CodedWeight weight(
-      layer.outputs, layer.inputs, {format, DType::kBF16},
-      [&](int64_t first, int64_t end, void* out) {
-        auto* values = static_cast<float*>(out);
-        for (int64_t i = 0; i < (end - first) * layer.inputs; ++i)
-          values[i] = static_cast<float>((first + i * 7) % 31) - 15.0f;
-      },
-      context, *gemm, std::make_shared<ExpandedTile>(device));
+  const CodedWeight& weight = coded_weight(layer, format, context);
   Buffer x = random_numbers(device, static_cast<size_t>(m * layer.inputs) * 2);
   Buffer out(device, static_cast<size_t>(m * layer.outputs) * 2);
   const LinearCall call{.x = x.data(), .m = m, .out = out.data(), .out_dtype = DType::kBF16};
@@ -84,11 +97,12 @@ int main(int argc, char** argv) {
           [&layer, m](benchmark::State& state) { time_product(state, layer, m); })
           ->UseManualTime()
           ->Unit(benchmark::kMicrosecond);
-  // One layer, from one row to beyond those that are multiplied with the codes themselves.
+  // One layer, from one row to beyond those that are multiplied with the codes themselves: 129 rows
+  // cost hardly more than one row would if its weights were expanded first.
   using reprise::WeightFormat;
   for (const WeightFormat format :
        {WeightFormat::kInt8, WeightFormat::kInt4, WeightFormat::kNf4, WeightFormat::kNf4Double})
-    for (const int64_t m : {1, 8, 32, 128, 129, 2048})
+    for (const int64_t m : {1, 8, 32, 64, 128, 129, 256, 2048})
       benchmark::RegisterBenchmark(
           ("gemm/llama-2-7b/gate_up/" + std::string(name_of(format)) + "/m:" + std::to_string(m))
               .c_str(),

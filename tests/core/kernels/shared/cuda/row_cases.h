@@ -9,7 +9,7 @@
 namespace reprise::kernels::cuda::testing {
 
 inline constexpr int64_t kHidden = 4096, kIntermediate = 11008, kRowHeads = 32, kRowHeadDim = 128,
-                         kVocab = 32000, kMergedParts = 4;
+                         kVocab = 32000, kWideVocab = 128256, kMergedParts = 4;
 
 enum class RowKernel : uint8_t {
   kNorm,
@@ -18,7 +18,8 @@ enum class RowKernel : uint8_t {
   kKvWrite,
   kMerge,
   kEmbedding,
-  kGreedy
+  kGreedy,
+  kDraw
 };
 
 struct RowCase {
@@ -46,6 +47,8 @@ inline double row_bytes(RowKernel kernel) {
       return kHidden * (2 + 4);
     case RowKernel::kGreedy:
       return kVocab * 4;
+    case RowKernel::kDraw:
+      return kWideVocab * 4;
   }
   return 0;
 }
@@ -63,7 +66,9 @@ inline std::vector<RowCase> row_cases() {
     add(RowKernel::kKvWrite, "kv_write", "32 heads of 128, f32 into bf16");
     add(RowKernel::kMerge, "merge", "4 parts of 32 heads of 128 into bf16");
     add(RowKernel::kEmbedding, "embedding", "4096 bf16 of a table into f32");
-    if (rows == 32) add(RowKernel::kGreedy, "greedy", "the largest of 32000 logits");
+    if (rows != 32) continue;
+    add(RowKernel::kGreedy, "greedy", "the largest of 32000 logits");
+    add(RowKernel::kDraw, "draw", "one of 128256 tokens, top_p 0.9");
   }
   return cases;
 }

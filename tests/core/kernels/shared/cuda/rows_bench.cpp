@@ -11,6 +11,7 @@
 #include "core/kernels/kv_write/cuda/kv_write.cuh"
 #include "core/kernels/norm/cuda/norm.cuh"
 #include "core/kernels/rotary/cuda/rotary.cuh"
+#include "core/kernels/sampling/cuda/draw.cuh"
 #include "core/kernels/sampling/cuda/sampling.cuh"
 #include "tests/core/kernels/device/cuda/device_bench.cuh"
 #include "tests/core/kernels/shared/cuda/row_cases.h"
@@ -141,6 +142,23 @@ void prepare_greedy(Prepared& p, const DevicePointer& device, int64_t rows) {
   p.work = [=] { greedy_tokens(call, device->stream()); };
 }
 
+// Logits lie evenly between 0.5 and 1 and between their negatives. At this temperature, some 600 of
+// the tokens have 0.9 of the probability.
+void prepare_draw(Prepared& p, const DevicePointer& device, int64_t rows) {
+  std::vector<SampleRule> rules;
+  for (int64_t row = 0; row < rows; ++row)
+    rules.push_back({.temperature = 0.002,
+                     .top_p = 0.9,
+                     .unit = static_cast<double>(row) / static_cast<double>(rows),
+                     .row = row});
+  const DrawTokens call{.logits = p.take<float>(device, rows * kWideVocab),
+                        .vocab = kWideVocab,
+                        .rules = p.take(device, rules),
+                        .draws = rows,
+                        .tokens = p.take<int32_t>(device, rows)};
+  p.work = [=] { draw_tokens(call, device->stream()); };
+}
+
 void prepare(Prepared& prepared, const DevicePointer& device, const RowCase& row_case) {
   switch (row_case.kernel) {
     case RowKernel::kNorm:
@@ -157,6 +175,8 @@ void prepare(Prepared& prepared, const DevicePointer& device, const RowCase& row
       return prepare_embedding(prepared, device, row_case.rows);
     case RowKernel::kGreedy:
       return prepare_greedy(prepared, device, row_case.rows);
+    case RowKernel::kDraw:
+      return prepare_draw(prepared, device, row_case.rows);
   }
 }
 

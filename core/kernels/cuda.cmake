@@ -16,7 +16,7 @@ reprise_library(reprise_cuda_kernels ALONE
     norm/cuda/norm.cu
     rotary/cuda/rotary.cu
     rows/cuda/rows.cu
-    sampling/cuda/draw.cu sampling/cuda/sampling.cu
+    sampling/cuda/draw.cu
   LINK reprise_kernels reprise_cuda_device CUDA::cublasLt)
 if(CMAKE_CUDA_ARCHITECTURES MATCHES 90a)
   target_compile_definitions(reprise_cuda_kernels PUBLIC REPRISE_CUDA_SM90A)

@@ -134,22 +134,36 @@ struct LaneWords {
   }
 };
 
-// The products of one warp: 16 outputs times 8 * kTiles rows of x, summed over some blocks of
-// inputs. A lane has outputs g and g + 8 of the 16 outputs, and quad t of each 16 inputs. For
-// outputs and rows beyond the last, the last one is computed again and not written.
-template <typename T, WeightFormat kFormat, int kTiles>
+// How a kernel is compiled. A warp has kOuts times 16 outputs and kTiles times 8 rows of x. Groups
+// begin at multiples of kGroupUnits units.
+template <typename T_, WeightFormat kFormat_, int kTiles_, int kOuts_, int kGroupUnits_>
+struct ProductShape {
+  using T = T_;
+  static constexpr WeightFormat kFormat = kFormat_;
+  static constexpr int kTiles = kTiles_, kOuts = kOuts_, kGroupUnits = kGroupUnits_;
+  static constexpr bool kHasGroups = kFormat != WeightFormat::kInt8;
+  static constexpr int kGroupsOfBlock = kUnits / kGroupUnits;
+  static constexpr int kBlockOutputs = kOuts * kOutputs, kBlockRows = kTiles * kRows;
+  static_assert(kUnits % kGroupUnits == 0);
+};
+
+// The products of one warp, summed over some blocks of inputs. A lane has outputs g and g + 8 of
+// each 16 outputs, and quad t of each 16 inputs. For outputs and rows beyond the last, the last one
+// is computed again and not written. Codes and scales are loaded a block ahead.
+template <class Shape>
 class WarpProduct {
  public:
   // `table` is that of code_pair().
-  __device__ __forceinline__ WarpProduct(const CodedProduct& call, const uint32_t* table)
-      : cols_(static_cast<int>(call.w.cols)), table_(table) {
-    const int64_t first = call.first + static_cast<int64_t>(blockIdx.x) * kOutputs + g_;
+  __device__ __forceinline__ WarpProduct(const CodedProduct& call, const Constants& constants,
+                                         const uint32_t* table)
+      : cols_(static_cast<int>(call.w.cols)), constants_(constants), table_(table) {
+    const int64_t first = call.first + static_cast<int64_t>(blockIdx.x) * Shape::kBlockOutputs + g_;
     REPRISE_UNROLL
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < kLaneOutputs; ++i) {
       const int64_t output = min(first + 8 * i, call.end - 1);
       codes_[i] = call.w.codes + output * call.w.blocks() * words_of_block(kFormat) +
                   t_ * LaneWords<kFormat>::kCount;
-      scales_[i] = OutputScales<kFormat>(call.w, output);
+      if constexpr (Shape::kHasGroups) scales_[i] = OutputScales<kFormat>(call.w, output);
     }
     REPRISE_UNROLL
     for (int j = 0; j < kTiles; ++j) {
@@ -158,99 +172,141 @@ class WarpProduct {
     }
   }
 
-  __device__ __forceinline__ void run(const Constants& constants) {
+  __device__ __forceinline__ void run() {
     const int blocks = (cols_ + kInputs - 1) / kInputs,
               first = static_cast<int>(threadIdx.x) / kWarp;
     if (first < blocks) load(first);
     for (int block = first; block < blocks; block += kWarps) {
-      REPRISE_UNROLL
-      for (int i = 0; i < 2; ++i) now_[i] = next_[i];
+      now_ = next_;
       if (block + kWarps < blocks) load(block + kWarps);
-      if ((block + 1) * kInputs <= cols_) {
+      if ((block + 1) * kInputs <= cols_)
+        add_block</*kIsWhole=*/true>(block);
+      else
+        add_block</*kIsWhole=*/false>(block);
+    }
+  }
+
+  // Writes the sums as [kBlockRows][kBlockOutputs].
+  __device__ __forceinline__ void store(float* to) const {
+    REPRISE_UNROLL
+    for (int out = 0; out < kOuts; ++out) {
+      REPRISE_UNROLL
+      for (int j = 0; j < kTiles; ++j) {
         REPRISE_UNROLL
-        for (int u = 0; u < kUnits; ++u) add_unit</*kIsWhole=*/true>(block, u, constants);
-      } else {
-        REPRISE_UNROLL
-        for (int u = 0; u < kUnits; ++u)
-          if (block * kInputs + u * kUnit < cols_)
-            add_unit</*kIsWhole=*/false>(block, u, constants);
+        for (int k = 0; k < 4; ++k)
+          to[(j * kRows + 2 * t_ + k % 2) * Shape::kBlockOutputs + out * kOutputs + g_ +
+             8 * (k / 2)] = sums_[out][j][k];
       }
     }
   }
 
-  // Writes the sums as [8 * kTiles rows][16 outputs].
-  __device__ __forceinline__ void store(float* to) const {
-    REPRISE_UNROLL
-    for (int j = 0; j < kTiles; ++j) {
-      REPRISE_UNROLL
-      for (int k = 0; k < 4; ++k)
-        to[(j * kRows + 2 * t_ + k % 2) * kOutputs + g_ + 8 * (k / 2)] = sums_[j][k];
-    }
-  }
-
  private:
+  using T = typename Shape::T;
+  static constexpr WeightFormat kFormat = Shape::kFormat;
+  static constexpr int kTiles = Shape::kTiles, kOuts = Shape::kOuts;
   static constexpr int kInputs = kBlockInputs, kUnit = kUnitInputs;
+  static constexpr int kLaneOutputs = 2 * kOuts;
+  using Sums = float[kOuts][kTiles][4];
+
+  // Of one block of inputs.
+  struct Loaded {
+    LaneWords<kFormat> words[kLaneOutputs];
+    float2 scales[kLaneOutputs][Shape::kHasGroups ? Shape::kGroupsOfBlock : 1];
+  };
 
   __device__ __forceinline__ void load(int block) {
     REPRISE_UNROLL
-    for (int i = 0; i < 2; ++i)
-      next_[i].load(codes_[i] + block * static_cast<int>(words_of_block(kFormat)));
+    for (int i = 0; i < kLaneOutputs; ++i) {
+      next_.words[i].load(codes_[i] + block * static_cast<int>(words_of_block(kFormat)));
+      if constexpr (Shape::kHasGroups) {
+        REPRISE_UNROLL
+        for (int group = 0; group < Shape::kGroupsOfBlock; ++group) {
+          const int unit = block * kUnits + group * Shape::kGroupUnits;
+          if (unit * kUnit < cols_)
+            next_.scales[i][group] = scales_[i].scale_and_minimum(group_of(unit, constants_));
+        }
+      }
+    }
   }
 
-  // Adds the products with unit u of a block. Unless kIsWhole, takes x as zero for inputs beyond
-  // the matrix'; a whole block has no such inputs.
+  // Adds the products with a block. Unless kIsWhole, takes x as zero for inputs beyond the matrix';
+  // a whole block has no such inputs.
   template <bool kIsWhole>
-  __device__ __forceinline__ void add_unit(int block, int u, const Constants& constants) {
-    float of_codes[kTiles][4] = {}, of_ones[kTiles][4] = {};
+  __device__ __forceinline__ void add_block(int block) {
+    REPRISE_UNROLL
+    for (int group = 0; group < Shape::kGroupsOfBlock; ++group) {
+      Sums of_codes = {};
+      float of_ones[kTiles][4] = {};
+      REPRISE_UNROLL
+      for (int in_group = 0; in_group < Shape::kGroupUnits; ++in_group) {
+        const int u = group * Shape::kGroupUnits + in_group;
+        if (kIsWhole || block * kInputs + u * kUnit < cols_)
+          add_unit<kIsWhole>(block, u, Shape::kHasGroups ? of_codes : sums_, of_ones);
+      }
+      if constexpr (Shape::kHasGroups)
+        if (kIsWhole || block * kInputs + group * Shape::kGroupUnits * kUnit < cols_)
+          add_scaled(of_codes, of_ones, group);
+    }
+  }
+
+  template <bool kIsWhole>
+  __device__ __forceinline__ void add_unit(int block, int u, Sums& of_codes,
+                                           float (&of_ones)[kTiles][4]) {
     REPRISE_UNROLL
     for (int half = 0; half < kHalves; ++half) {
-      uint32_t a[4];
-      REPRISE_UNROLL
-      for (int i = 0; i < 4; ++i) a[i] = now_[i % 2].template pair<T>(u, half, i / 2, table_);
       const int input = block * kInputs + u * kUnit + half * (kUnit / 2);  // lane 0's first input
+      uint32_t b[kTiles][2];
       REPRISE_UNROLL
       for (int j = 0; j < kTiles; ++j) {
         uint2 x = {0, 0};
         if (kIsWhole || input + static_cast<int>(t_ * kQuadInputs) < cols_)
           x = *reinterpret_cast<const uint2*>(x_[j] + input);
-        const uint32_t b[2] = {x.x, x.y};
-        multiply_add<T>(kFormat == WeightFormat::kInt8 ? sums_[j] : of_codes[j], a, b);
+        b[j][0] = x.x;
+        b[j][1] = x.y;
         if constexpr (kFormat == WeightFormat::kInt4) {
           const uint32_t one = pack_pair<T>(1.0f, 1.0f), ones[4] = {one, one, one, one};
-          multiply_add<T>(of_ones[j], ones, b);
+          multiply_add<T>(of_ones[j], ones, b[j]);
         }
       }
+      REPRISE_UNROLL
+      for (int out = 0; out < kOuts; ++out) {
+        uint32_t a[4];
+        REPRISE_UNROLL
+        for (int i = 0; i < 4; ++i)
+          a[i] = now_.words[2 * out + i % 2].template pair<T>(u, half, i / 2, table_);
+        REPRISE_UNROLL
+        for (int j = 0; j < kTiles; ++j) multiply_add<T>(of_codes[out][j], a, b[j]);
+      }
     }
-    if constexpr (kFormat != WeightFormat::kInt8)
-      add_scaled(of_codes, of_ones, group_of(block * kUnits + u, constants));
   }
 
   // Adds s * (codes x) + a * (ones x) to the sums, with the scales s and minimums a of a group.
-  __device__ __forceinline__ void add_scaled(const float (&of_codes)[kTiles][4],
+  __device__ __forceinline__ void add_scaled(const Sums& of_codes,
                                              const float (&of_ones)[kTiles][4], int group) {
     REPRISE_UNROLL
-    for (int i = 0; i < 2; ++i) {
-      const float2 of_group = scales_[i].scale_and_minimum(group);
+    for (int i = 0; i < kLaneOutputs; ++i) {
+      const float2 of_group = now_.scales[i][group];
       REPRISE_UNROLL
       for (int j = 0; j < kTiles; ++j) {
         REPRISE_UNROLL
-        for (int k = 2 * i; k < 2 * i + 2; ++k) {
-          sums_[j][k] = fmaf(of_group.x, of_codes[j][k], sums_[j][k]);
-          if constexpr (kFormat == WeightFormat::kInt4)
-            sums_[j][k] = fmaf(of_group.y, of_ones[j][k], sums_[j][k]);
+        for (int k = i % 2 * 2; k < i % 2 * 2 + 2; ++k) {
+          float& sum = sums_[i / 2][j][k];
+          sum = fmaf(of_group.x, of_codes[i / 2][j][k], sum);
+          if constexpr (kFormat == WeightFormat::kInt4) sum = fmaf(of_group.y, of_ones[j][k], sum);
         }
       }
     }
   }
 
   int cols_;
+  const Constants& constants_;
   const uint32_t* table_;
   const unsigned g_ = threadIdx.x % kWarp / 4, t_ = threadIdx.x % 4;
-  const uint32_t* codes_[2];  // the lane's words of block 0
-  OutputScales<kFormat> scales_[2];
+  const uint32_t* codes_[kLaneOutputs];  // the lane's words of block 0
+  OutputScales<kFormat> scales_[kLaneOutputs];
   const T* x_[kTiles];  // at the lane's first quad
-  LaneWords<kFormat> now_[2], next_[2];
-  float sums_[kTiles][4] = {};
+  Loaded now_, next_;
+  Sums sums_ = {};
 };
 
 template <typename T>
@@ -266,33 +322,35 @@ __device__ __forceinline__ void write_output(const CodedProduct& call, int64_t r
   *out = call.accumulate ? *out + sum : sum;
 }
 
-// Grid: x for 16 outputs each, y for 8 * kTiles rows of x each. Block: 8 warps; warp w multiplies
-// blocks of inputs w, w + 8, ... of all 16 outputs, and the thread block adds up the warps' sums.
-// Reads the codes once for all rows of a thread block. With 8 rows, its machine code for sm_90a has
-// 5 (int4), 6 (int8) or 7 (nf4) instructions for each weight. In int4 and int8 these take about as
-// long as an H100 needs to read the codes from memory, in nf4 somewhat longer.
-template <typename T, WeightFormat kFormat, int kTiles>
+// Grid: x for kBlockOutputs outputs each, y for kBlockRows rows of x each. Block: 8 warps; warp w
+// multiplies blocks of inputs w, w + 8, ... of all these outputs, and the thread block adds up the
+// warps' sums. Reads the codes once for all rows of a thread block, and x once for all its outputs;
+// with many rows, most of the bytes are those of x, from L2.
+template <class Shape>
 __global__ void __launch_bounds__(kThreads)
     multiply(const CodedProduct call, const __grid_constant__ Constants constants) {
-  constexpr int kSums = kTiles * kRows * kOutputs;
+  using T = typename Shape::T;
+  constexpr int kSums = Shape::kBlockRows * Shape::kBlockOutputs;
   using Sums = float[kWarps][kSums];
   REPRISE_SHARED(Sums, sums);
   REPRISE_SHARED(uint32_t[16], table);
-  if constexpr (is_nf4<kFormat>) {
+  if constexpr (is_nf4<Shape::kFormat>) {
     if (threadIdx.x < 16) table[threadIdx.x] = pack_pair<T>(constants.nf4[threadIdx.x], 0.0f);
     __syncthreads();
   }
-  WarpProduct<T, kFormat, kTiles> product(call, table);
-  product.run(constants);
+  WarpProduct<Shape> product(call, constants, table);
+  product.run();
   product.store(sums[threadIdx.x / kWarp]);
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < kSums; i += kThreads) {
-    const int64_t output = static_cast<int64_t>(blockIdx.x) * kOutputs + i % kOutputs;
-    const int64_t row = static_cast<int64_t>(blockIdx.y) * kTiles * kRows + i / kOutputs;
+    const int64_t output =
+        static_cast<int64_t>(blockIdx.x) * Shape::kBlockOutputs + i % Shape::kBlockOutputs;
+    const int64_t row =
+        static_cast<int64_t>(blockIdx.y) * Shape::kBlockRows + i / Shape::kBlockOutputs;
     if (call.first + output >= call.end || row >= call.m) continue;
     float sum = 0.0f;
     for (int warp = 0; warp < kWarps; ++warp) sum += sums[warp][i];
-    if constexpr (kFormat == WeightFormat::kInt8) sum *= call.w.scales[call.first + output];
+    if constexpr (!Shape::kHasGroups) sum *= call.w.scales[call.first + output];
     write_output<T>(call, row, output, sum);
   }
 }
@@ -370,24 +428,37 @@ void visit_format(WeightFormat format, Fn&& fn) {
   }
 }
 
-template <typename T, WeightFormat kFormat, int kTiles>
+template <class Shape>
 void launch_multiply(const CodedProduct& call, cudaStream_t stream) {
   launch({.name = "multiply_codes",
-          .grid =
-              dim3(blocks_for(call.end - call.first, kOutputs), blocks_for(call.m, kTiles * kRows)),
+          .grid = dim3(blocks_for(call.end - call.first, Shape::kBlockOutputs),
+                       blocks_for(call.m, Shape::kBlockRows)),
           .block = dim3(kThreads)},
-         stream, multiply<T, kFormat, kTiles>, call, constants_of(call.w));
+         stream, multiply<Shape>, call, constants_of(call.w));
+}
+
+template <typename T, WeightFormat kFormat, int kGroupUnits>
+void multiply_in(const CodedProduct& call, cudaStream_t stream) {
+  // With many rows, twice the outputs halve the reads of x, but take more registers. An H100 was
+  // faster with them in int8 and int4, and slower in NF4. Groups of single units would not fit.
+  constexpr int kMostOuts = is_nf4<kFormat> || kGroupUnits == 1 ? 1 : 2;
+  if (call.m <= kRows)
+    launch_multiply<ProductShape<T, kFormat, 1, 1, kGroupUnits>>(call, stream);
+  else if (call.m <= 2 * kRows)
+    launch_multiply<ProductShape<T, kFormat, 2, 1, kGroupUnits>>(call, stream);
+  else
+    launch_multiply<ProductShape<T, kFormat, 4, kMostOuts, kGroupUnits>>(call, stream);
 }
 
 template <typename T>
 void multiply_as(const CodedProduct& call, cudaStream_t stream) {
   visit_format(call.w.format, [&](auto format) {
-    if (call.m <= kRows)
-      launch_multiply<T, format(), 1>(call, stream);
-    else if (call.m <= 2 * kRows)
-      launch_multiply<T, format(), 2>(call, stream);
-    else
-      launch_multiply<T, format(), 4>(call, stream);
+    if constexpr (format() == WeightFormat::kInt4) {
+      // Its groups may have any number of units. Groups of whole blocks have a kernel of their own.
+      const bool is_whole = call.w.groups() == 1 || call.w.group_inputs % kBlockInputs == 0;
+      if (!is_whole) return multiply_in<T, format(), 1>(call, stream);
+    }
+    multiply_in<T, format(), is_nf4<format()> ? 2 : kUnits>(call, stream);
   });
 }
 

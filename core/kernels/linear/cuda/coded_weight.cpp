@@ -215,7 +215,7 @@ void CodedWeight::apply(const LinearCall& call, int64_t first, int64_t end, Line
                              .out = call.out,
                              .out_dtype = call.out_dtype,
                              .accumulate = call.accumulate};
-  if (call.m <= kCodedRows && multiplies_codes(product))
+  if (call.m <= coded_rows(format()) && multiplies_codes(product))
     multiply_codes(product, stream());
   else
     expand_and_multiply(product, call, context);

@@ -1,10 +1,9 @@
 // Sampling with temperature, top-k and top-p: one block per draw.
 //
 // Tokens are ordered by a 64-bit key: the logit's bits, mapped so that they ascend, followed by the
-// complement of the id. The CPU sorts tokens; here three searches find a key instead: that of the
-// last of the top_k tokens, that of the last token that top_p needs, and that of the drawn token. A
-// search determines four bits of the key at a time, from the number and the probability mass of the
-// tokens in each of 16 bins.
+// complement of the id. The CPU sorts all tokens; here the block sorts the 2048 with the largest
+// keys or somewhat fewer, which nearly always include the drawn one. If they do not, it sorts the
+// next tokens, and so on.
 #include "core/kernels/sampling/cuda/draw.cuh"
 
 #include <algorithm>
@@ -16,294 +15,361 @@
 namespace reprise::kernels::cuda {
 namespace {
 
-constexpr int kMostThreads = 256;
+constexpr int kMostThreads = 1024;
 constexpr int kMostWarps = kMostThreads / kWarp;
-constexpr int kDigitBits = 4;
+constexpr int kIdBits = 32, kKeyBits = 64;
+constexpr int kDigitBits = 11;
 constexpr int kBins = 1 << kDigitBits;
-constexpr int kIdBits = 32;
-constexpr int kMostListed = 1024;
+constexpr int kHighestDigit = kKeyBits - kDigitBits;  // its shift
+// Tokens of a batch: at most kMostListed, at least kFewListed unless fewer are left.
+constexpr int kMostListed = 2048, kFewListed = kMostListed / 4;
+constexpr uint64_t kAboveAll = ~uint64_t{0};  // larger than the key of any logit but NaN
 
-// The tokens of one row. A token's weight is proportional to its probability.
+__device__ __forceinline__ int32_t id_of(uint64_t key) {
+  return static_cast<int32_t>(~static_cast<unsigned>(key));
+}
+__device__ __forceinline__ uint64_t key_of(int32_t id, float logit) {
+  const unsigned bits = __float_as_uint(logit + 0.0f);  // -0 is 0
+  const unsigned ascending = bits ^ ((bits >> 31) != 0 ? 0xffffffffu : 0x80000000u);
+  return static_cast<uint64_t>(ascending) << kIdBits | ~static_cast<unsigned>(id);
+}
+
+// The tokens of one row. A token's weight is proportional to its probability; the best token's is
+// 1.
 struct Row {
   const float* logits;
   int32_t vocab;
   double top, temperature;
 
-  __device__ uint64_t key(int32_t id) const {
-    const unsigned bits = __float_as_uint(logits[id] + 0.0f);  // -0 is 0
-    const unsigned ascending = bits ^ ((bits >> 31) != 0 ? 0xffffffffu : 0x80000000u);
-    return static_cast<uint64_t>(ascending) << kIdBits | ~static_cast<unsigned>(id);
+  [[nodiscard]] __device__ __forceinline__ double weight(float logit) const {
+    return exp((static_cast<double>(logit) - top) / temperature);
   }
-  __device__ double weight(int32_t id) const {
-    return exp((static_cast<double>(logits[id]) - top) / temperature);
+  [[nodiscard]] __device__ __forceinline__ double weight_of(uint64_t key) const {
+    return weight(logits[id_of(key)]);
   }
-};
-
-__device__ __forceinline__ int32_t id_of(uint64_t key) {
-  return static_cast<int32_t>(~static_cast<unsigned>(key));
-}
-
-struct Bins {
-  double masses[kBins];
-  int32_t counts[kBins];
-};
-
-// A search for the largest key such that at least `count` tokens have this key or a larger one, or
-// such that these tokens have a total weight of at least `mass` (more than `mass` if `beyond`).
-// Tokens whose key is below `least` are ignored.
-struct Search {
-  uint64_t least = 0;
-  int32_t count = 0;  // 0: search by mass, and ignore tokens without weight
-  double mass = 0.0;
-  bool beyond = false;
-
-  __device__ bool is_reached(int32_t with_count, double with_mass) const {
-    if (count > 0) return with_count >= count;
-    return beyond ? with_mass > mass : with_mass >= mass;
+  // Calls use(id, logit) for the thread's tokens, in ascending order. Loads several at a time.
+  template <typename Use>
+  __device__ __forceinline__ void for_own(Use&& use) const {
+    constexpr int kAtOnce = 8;
+    const auto step = static_cast<int32_t>(blockDim.x);
+    for (auto first = static_cast<int32_t>(threadIdx.x); first < vocab; first += kAtOnce * step) {
+      float of[kAtOnce];
+      REPRISE_UNROLL
+      for (int i = 0; i < kAtOnce; ++i) of[i] = logits[min(first + i * step, vocab - 1)];
+      REPRISE_UNROLL
+      for (int i = 0; i < kAtOnce; ++i)
+        if (first + i * step < vocab) use(first + i * step, of[i]);
+    }
   }
 };
 
-struct Found {
-  uint64_t key = 0;
-  double mass = 0.0;  // mass of the tokens whose key is at least `key`
-};
+// ---- Results of all threads of the block ----
 
+// Returns the thread's value combined with those of the lanes before it, in their order.
 template <typename T>
-__device__ __forceinline__ T sum_of_warp(T value) {
-  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2)
-    value += __shfl_xor_sync(kAllLanes, value, lanes);
+__device__ __forceinline__ T up_to_lane(T value) {
+  const unsigned lane = threadIdx.x % kWarp;
+  for (unsigned lanes = 1; lanes < kWarp; lanes *= 2) {
+    const T below = __shfl_up_sync(kAllLanes, value, lanes);
+    if (lane >= lanes) value += below;
+  }
   return value;
 }
 
-// The tokens that a search still looks at: all of a row, or those of a list in shared memory.
-struct Candidates {
-  const int32_t* listed = nullptr;
-  int32_t count = 0;
-
-  __device__ int32_t id(int32_t index) const { return listed != nullptr ? listed[index] : index; }
+template <typename T>
+struct UpToThread {
+  T before{};  // the sum of the threads before this one
+  T all{};     // the sum of all threads
 };
 
-// The digits of the key that a search has found: tokens without them are ignored.
-struct Prefix {
-  uint64_t key = 0, mask = 0;
-};
-
-// Returns whether the search counts a token with this key, and sets the weight that it adds.
-__device__ __forceinline__ bool is_counted(const Row& row, const Search& search,
-                                           const Prefix& prefix, int32_t id, uint64_t key,
-                                           double& weight) {
-  if ((key & prefix.mask) != prefix.key || key < search.least) return false;
-  weight = search.count > 0 ? 0.0 : row.weight(id);
-  return search.count > 0 || weight != 0.0;
-}
-
-// The thread's candidates with the prefix, binned by the digit at `shift`.
-__device__ __forceinline__ void fill_bins(const Row& row, const Search& search,
-                                          const Candidates& candidates, const Prefix& prefix,
-                                          int shift, Bins& bins) {
-  for (int b = 0; b < kBins; ++b) {
-    bins.masses[b] = 0.0;
-    bins.counts[b] = 0;
-  }
-  for (int32_t index = static_cast<int32_t>(threadIdx.x); index < candidates.count;
-       index += static_cast<int32_t>(blockDim.x)) {
-    const int32_t id = candidates.id(index);
-    const uint64_t key = row.key(id);
-    double weight = 0.0;
-    if (!is_counted(row, search, prefix, id, key, weight)) continue;
-    const int digit = static_cast<int>(key >> shift) & (kBins - 1);
-    REPRISE_UNROLL
-    for (int b = 0; b < kBins; ++b) {  // a variable index would put the bins into local memory
-      bins.masses[b] += b == digit ? weight : 0.0;
-      bins.counts[b] += b == digit ? 1 : 0;
-    }
-  }
-}
-
-// Returns to every thread the bins summed over all threads of the block, in a fixed order. The
-// first barrier makes all threads finish reading the previous call's result before this call
-// overwrites it.
-__device__ __forceinline__ const Bins& sum_bins(const Bins& of_thread) {
-  REPRISE_SHARED(Bins[kMostWarps], of_warps);
-  REPRISE_SHARED(Bins, all);
+// Sums the values of all threads, always in the same order. Before the next call for the same type,
+// the threads must have synchronized.
+template <typename T>
+__device__ UpToThread<T> up_to_thread(T value) {
+  REPRISE_SHARED(T[kMostWarps], of_warps);
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  REPRISE_UNROLL
-  for (int b = 0; b < kBins; ++b) {
-    const double mass = sum_of_warp(of_thread.masses[b]);
-    const int32_t count = sum_of_warp(of_thread.counts[b]);
-    if (lane == 0) of_warps[warp].masses[b] = mass;
-    if (lane == 0) of_warps[warp].counts[b] = count;
-  }
+  const T own = up_to_lane(value);
+  const T before_in_warp = __shfl_up_sync(kAllLanes, own, 1);
+  if (lane == kWarp - 1) of_warps[warp] = own;
   __syncthreads();
-  if (threadIdx.x < kBins) {
-    double mass = 0.0;
-    int32_t count = 0;
-    for (int w = 0; w < static_cast<int>(blockDim.x) / kWarp; ++w) {
-      mass += of_warps[w].masses[threadIdx.x];
-      count += of_warps[w].counts[threadIdx.x];
-    }
-    all.masses[threadIdx.x] = mass;
-    all.counts[threadIdx.x] = count;
+  UpToThread<T> sums;
+  for (unsigned w = 0; w < blockDim.x / kWarp; ++w) {
+    if (w == warp) sums.before = sums.all;
+    sums.all += of_warps[w];
   }
-  __syncthreads();
-  return all;
+  if (lane > 0) sums.before += before_in_warp;
+  return sums;
 }
 
-// Lists the `count` tokens of the row that the search counts behind the prefix, so that its further
-// digits read no whole rows. The order is always the same, and with it the sums of masses.
-__device__ Candidates list_candidates(const Row& row, const Search& search, const Prefix& prefix,
-                                      int32_t count) {
-  REPRISE_SHARED(int32_t[kMostListed], listed);
-  REPRISE_SHARED(int32_t[kMostWarps], of_warps);
-  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  const auto for_own = [&](auto&& fn) {
-    for (int32_t id = static_cast<int32_t>(threadIdx.x); id < row.vocab;
-         id += static_cast<int32_t>(blockDim.x)) {
-      double weight = 0.0;
-      if (is_counted(row, search, prefix, id, row.key(id), weight)) fn(id);
-    }
-  };
-  int32_t own = 0;
-  for_own([&](int32_t) { ++own; });
-  int32_t place = own;  // tokens of the lanes up to this one
-  for (unsigned lanes = 1; lanes < kWarp; lanes *= 2) {
-    const int32_t below = __shfl_up_sync(kAllLanes, place, lanes);
-    if (lane >= lanes) place += below;
-  }
-  if (lane == kWarp - 1) of_warps[warp] = place;
-  __syncthreads();
-  place -= own;
-  for (unsigned w = 0; w < warp; ++w) place += of_warps[w];
-  for_own([&](int32_t id) { listed[place++] = id; });
-  __syncthreads();
-  return {.listed = listed, .count = count};
-}
-
-// Mass and number of the tokens with larger keys than some key.
-struct Above {
-  double mass = 0.0;
-  int32_t count = 0;
-};
-
-// A digit of the key. before: the tokens whose digits are larger. with: the same tokens and those
-// with this digit.
-struct Step {
-  int digit = 0;
-  Above before, with;
-};
-
-// Chooses the digit of the bin in which the search's target is reached. If no bin reaches it, which
-// rounding of sums can cause, chooses the lowest non-empty bin.
-__device__ Step choose(const Search& search, const Bins& bins, Above above) {
-  Step step{.before = above, .with = above};
-  for (int b = kBins - 1; b >= 0; --b) {
-    if (bins.counts[b] == 0) continue;
-    const Above with{.mass = above.mass + bins.masses[b], .count = above.count + bins.counts[b]};
-    step = {.digit = b, .before = above, .with = with};
-    if (search.is_reached(with.count, with.mass)) return step;
-    above = with;
-  }
-  return step;
-}
-
-__device__ Found find(const Row& row, const Search& search) {
-  int id_shift = 0;  // shift of the highest digit in which ids differ
-  while (((row.vocab - 1) >> id_shift) >= kBins) id_shift += kDigitBits;
-  Found found;
-  Candidates candidates{.count = row.vocab};
-  int32_t count = 0;
-  uint64_t mask = 0;
-  for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
-    if (shift < kIdBits && shift > id_shift) {
-      found.key |= uint64_t{kBins - 1} << shift;  // the complement of an id below 2^shift
-    } else {
-      Bins mine;
-      fill_bins(row, search, candidates, {.key = found.key, .mask = mask}, shift, mine);
-      const Bins& bins = sum_bins(mine);
-      const Step step = choose(search, bins, {.mass = found.mass, .count = count});
-      // At the last digit the bin has only the token that was searched for, and the sums include
-      // this token.
-      const Above& kept = shift > 0 ? step.before : step.with;
-      found.mass = kept.mass;
-      count = kept.count;
-      found.key |= static_cast<uint64_t>(step.digit) << shift;
-      const int32_t left = bins.counts[step.digit];
-      if (shift > 0 && candidates.count > kMostListed && left <= kMostListed) {
-        const Prefix prefix{.key = found.key, .mask = mask | uint64_t{kBins - 1} << shift};
-        candidates = list_candidates(row, search, prefix, left);
-      }
-    }
-    mask |= uint64_t{kBins - 1} << shift;
-  }
-  return found;
-}
-
-// Returns the sum of the weights of tokens whose key is at least `least`.
-__device__ double mass_from(const Row& row, uint64_t least) {
-  Bins mine;
-  fill_bins(row, {.least = least}, {.count = row.vocab}, {}, 64 - kDigitBits, mine);
-  const Bins& bins = sum_bins(mine);
-  double mass = 0.0;
-  for (int b = kBins - 1; b >= 0; --b) mass += bins.masses[b];
-  return mass;
-}
-
-// Returns the largest key of the row. Returns 0, which is no token's key, if a logit is NaN.
-__device__ uint64_t best_key(const Row& row) {
-  REPRISE_SHARED(uint64_t[kMostWarps], bests);
-  REPRISE_SHARED(int32_t[kMostWarps], nans);
-  uint64_t best = 0;
-  int has_nan = 0;
-  for (int32_t id = static_cast<int32_t>(threadIdx.x); id < row.vocab;
-       id += static_cast<int32_t>(blockDim.x)) {
-    const uint64_t key = row.key(id);
-    if (row.logits[id] != row.logits[id]) has_nan = 1;
-    if (key > best) best = key;
-  }
+// Returns the largest of all threads' values.
+__device__ uint64_t largest_of(uint64_t value) {
+  REPRISE_SHARED(uint64_t[kMostWarps], of_warps);
   for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {
-    const uint64_t other = __shfl_xor_sync(kAllLanes, best, lanes);
-    if (other > best) best = other;
+    const uint64_t other = __shfl_xor_sync(kAllLanes, value, lanes);
+    if (other > value) value = other;
   }
-  has_nan = __any_sync(kAllLanes, has_nan);
-  if (threadIdx.x % kWarp == 0) bests[threadIdx.x / kWarp] = best;
-  if (threadIdx.x % kWarp == 0) nans[threadIdx.x / kWarp] = has_nan;
+  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = value;
   __syncthreads();
-  for (int w = 0; w < static_cast<int>(blockDim.x) / kWarp; ++w) {
-    if (bests[w] > best) best = bests[w];
-    if (nans[w] != 0) has_nan = 1;
-  }
-  return has_nan != 0 ? 0 : best;
+  for (unsigned w = 0; w < blockDim.x / kWarp; ++w)
+    if (of_warps[w] > value) value = of_warps[w];
+  return value;
 }
 
-__device__ uint64_t draw_key(Row row, const SampleRule& rule, uint64_t best) {
-  row.top = static_cast<double>(row.logits[id_of(best)]);
-  uint64_t least = 0;
-  if (0 < rule.top_k && rule.top_k < row.vocab) least = find(row, {.count = rule.top_k}).key;
-  double kept = mass_from(row, least);
-  if (!(kept < INFINITY)) return best;  // infinite logits
+// ---- Batches of sorted tokens ----
+
+// Shared memory of a block.
+struct Room {
+  unsigned bins[kBins];
+  uint64_t keys[kMostListed];
+  double sums[kMostListed];
+  unsigned listed;
+  int found;  // kMostListed - the least index found; 0: none
+};
+
+// Some tokens, by descending keys, which follow one another in the order of all tokens.
+struct Batch {
+  uint64_t least = kAboveAll;  // its tokens have keys from here on
+  int32_t first = 0;           // number of tokens before them
+  int32_t count = 0;
+  double mass_before = 0.0, mass = 0.0;  // weight of the tokens before them, and with them
+};
+
+class Batches {
+ public:
+  __device__ Batches(const Row& row, Room& room) : row_(row), room_(room) {}
+
+  __device__ void clear_bins() {
+    for (unsigned b = threadIdx.x; b < kBins; b += blockDim.x) room_.bins[b] = 0;
+    __syncthreads();
+  }
+  __device__ __forceinline__ void count(uint64_t key, int shift) {
+    atomicAdd(&room_.bins[static_cast<unsigned>(key >> shift) & (kBins - 1)], 1u);
+  }
+
+  // Goes to the first batch. room.bins has counted the highest digits of all keys. Returns the mass
+  // of all tokens if `sums_all`.
+  __device__ double begin(bool sums_all) {
+    now_ = {};
+    return list(least_of_next(/*has_bins=*/true), sums_all);
+  }
+  __device__ void rewind() {
+    if (now_.first == 0) return;
+    now_ = {};
+    list(least_of_next(/*has_bins=*/false), /*sums_all=*/false);
+  }
+  __device__ void advance() { list(least_of_next(/*has_bins=*/false), /*sums_all=*/false); }
+
+  [[nodiscard]] __device__ const Batch& now() const { return now_; }
+  // Token i of the batch, and the mass up to it.
+  [[nodiscard]] __device__ uint64_t key(int32_t i) const { return room_.keys[i]; }
+  [[nodiscard]] __device__ double mass(int32_t i) const { return room_.sums[i]; }
+  [[nodiscard]] __device__ bool is_last() const {
+    return now_.first + now_.count == row_.vocab || row_.weight_of(key(now_.count - 1)) == 0.0;
+  }
+
+  // Returns the batch's first token of which is_reached(the mass up to it) is true, or -1 if there
+  // is none.
+  template <typename IsReached>
+  __device__ int32_t first_that(IsReached&& is_reached) {
+    __syncthreads();  // the previous result has been read
+    if (threadIdx.x == 0) room_.found = 0;
+    __syncthreads();
+    // Rounding may let the masses fall somewhere, so there may be several such places.
+    for (auto i = static_cast<int32_t>(threadIdx.x); i < now_.count;
+         i += static_cast<int32_t>(blockDim.x))
+      if (is_reached(mass(i)) && (i == 0 || !is_reached(mass(i - 1))))
+        atomicMax(&room_.found, kMostListed - i);
+    __syncthreads();
+    return room_.found == 0 ? -1 : kMostListed - room_.found;
+  }
+
+ private:
+  // Returns the least key of the batch that follows the current one. Counts tokens by the digits of
+  // their keys, the highest digit first, and looks at the next digit only if the tokens with larger
+  // digits are too few. At the fifth digit, at most 512 tokens are in a bin, which are not too
+  // many.
+  __device__ uint64_t least_of_next(bool has_bins) {
+    const uint64_t before = now_.least;
+    uint64_t prefix = 0, mask = 0;
+    int32_t taken = 0;
+    for (int shift = kHighestDigit;; shift -= kDigitBits) {
+      if (!has_bins || mask != 0) {
+        clear_bins();
+        row_.for_own([&](int32_t id, float logit) {
+          const uint64_t key = key_of(id, logit);
+          if (key < before && (key & mask) == prefix) count(key, shift);
+        });
+        __syncthreads();
+      }
+      const int bin = first_bin_beyond(taken);
+      if (bin < 0) return prefix;
+      if (taken >= kFewListed) return prefix + (static_cast<uint64_t>(bin + 1) << shift);
+      prefix |= static_cast<uint64_t>(bin) << shift;
+      mask |= uint64_t{kBins - 1} << shift;
+    }
+  }
+
+  // Adds the bins to `taken`, from the highest on, as long as at most kMostListed tokens are taken.
+  // Returns the first bin that is not added, or -1.
+  __device__ int first_bin_beyond(int32_t& taken) {
+    REPRISE_SHARED(int32_t[2], result);
+    if (threadIdx.x == 0) result[0] = -1;
+    const int per_thread =
+        (kBins + static_cast<int>(blockDim.x) - 1) / static_cast<int>(blockDim.x);
+    const int last = kBins - 1 - static_cast<int>(threadIdx.x) * per_thread;
+    int32_t own = 0;
+    for (int b = last; b > last - per_thread && b >= 0; --b)
+      own += static_cast<int32_t>(room_.bins[b]);
+    const UpToThread<int32_t> sums = up_to_thread(own);
+    int32_t so_far = taken + sums.before;
+    for (int b = last; b > last - per_thread && b >= 0; --b) {
+      const auto in_bin = static_cast<int32_t>(room_.bins[b]);
+      if (so_far <= kMostListed && so_far + in_bin > kMostListed) {
+        result[0] = b;
+        result[1] = so_far;
+      }
+      so_far += in_bin;
+    }
+    __syncthreads();
+    taken = result[0] < 0 ? taken + sums.all : result[1];
+    return result[0];
+  }
+
+  // Makes the tokens with keys from `least` on that follow the current batch the current batch.
+  // Returns the mass of all tokens if `sums_all`.
+  __device__ double list(uint64_t least, bool sums_all) {
+    const uint64_t before = now_.least;
+    if (threadIdx.x == 0) room_.listed = 0;
+    __syncthreads();
+    double all = 0.0;
+    row_.for_own([&](int32_t id, float logit) {
+      const uint64_t key = key_of(id, logit);
+      if (least <= key && key < before) room_.keys[atomicAdd(&room_.listed, 1u)] = key;
+      if (sums_all) all += row_.weight(logit);
+    });
+    if (sums_all) all = up_to_thread(all).all;
+    __syncthreads();
+    now_ = {.least = least,
+            .first = now_.first + now_.count,
+            .count = static_cast<int32_t>(room_.listed),
+            .mass_before = now_.mass,
+            .mass = now_.mass};
+    sort();
+    sum_masses();
+    return all;
+  }
+
+  // Bitonic sort of the listed keys, descending; keys of 0 are added up to a power of two.
+  __device__ void sort() {
+    unsigned size = 1;
+    while (size < static_cast<unsigned>(now_.count)) size *= 2;
+    for (unsigned i = static_cast<unsigned>(now_.count) + threadIdx.x; i < size; i += blockDim.x)
+      room_.keys[i] = 0;
+    for (unsigned run = 2; run <= size; run *= 2)
+      for (unsigned distance = run / 2; distance > 0; distance /= 2) {
+        __syncthreads();
+        for (unsigned i = threadIdx.x; i < size / 2; i += blockDim.x) {
+          const unsigned low = 2 * i - (i & (distance - 1)), high = low + distance;
+          const uint64_t a = room_.keys[low], b = room_.keys[high];
+          if ((a < b) != ((low & run) == 0)) continue;
+          room_.keys[low] = b;
+          room_.keys[high] = a;
+        }
+      }
+    __syncthreads();
+  }
+
+  __device__ void sum_masses() {
+    const int per_thread =
+        (now_.count + static_cast<int>(blockDim.x) - 1) / static_cast<int>(blockDim.x);
+    const int first = static_cast<int>(threadIdx.x) * per_thread,
+              end = min(first + per_thread, now_.count);
+    double own = 0.0;
+    for (int i = first; i < end; ++i) {
+      own += row_.weight_of(room_.keys[i]);
+      room_.sums[i] = own;
+    }
+    const UpToThread<double> sums = up_to_thread(own);
+    for (int i = first; i < end; ++i) room_.sums[i] += now_.mass_before + sums.before;
+    __syncthreads();
+    now_.mass = room_.sums[now_.count - 1];
+  }
+
+  const Row& row_;
+  Room& room_;
+  Batch now_;
+};
+
+// ---- Draws ----
+
+struct Found {
+  uint64_t key = 0;
+  double mass = 0.0;  // of the tokens up to this one
+};
+
+// Returns the first token of which is_reached(the mass up to it) is true. If there is none, which
+// rounding of sums can cause, returns the last token whose weight
+// counts.
+template <typename IsReached>
+__device__ Found find(Batches& batches, IsReached&& is_reached) {
+  batches.rewind();
+  Found last;
+  for (;; batches.advance()) {
+    const int32_t i = batches.first_that(is_reached);
+    if (i >= 0) return {batches.key(i), batches.mass(i)};
+    const double most = batches.now().mass;
+    if (most > batches.now().mass_before)
+      last = {batches.key(batches.first_that([=](double mass) { return mass >= most; })), most};
+    if (batches.is_last()) return last;
+  }
+}
+
+// Returns the mass of the `count` tokens with the largest keys.
+__device__ double mass_of_first(Batches& batches, int32_t count) {
+  while (batches.now().first + batches.now().count < count) batches.advance();
+  return batches.mass(count - 1 - batches.now().first);
+}
+
+__device__ uint64_t draw_key(const Row& row, const SampleRule& rule, Batches& batches) {
+  const bool is_cut = 0 < rule.top_k && rule.top_k < row.vocab;
+  double kept = batches.begin(/*sums_all=*/!is_cut);
+  if (is_cut) kept = mass_of_first(batches, rule.top_k);
   if (rule.top_p < 1.0) {
-    const Found cut = find(row, {.least = least, .mass = rule.top_p * kept});
-    least = cut.key;
-    kept = cut.mass;
+    const double wanted = rule.top_p * kept;
+    kept = find(batches, [=](double mass) { return mass >= wanted; }).mass;
   }
-  return find(row, {.least = least, .mass = rule.unit * kept, .beyond = true}).key;
+  const double wanted = rule.unit * kept;
+  return find(batches, [=](double mass) { return mass > wanted; }).key;
 }
 
-// Grid: one block for each draw. Block: one thread per token, up to 256. Shared memory: 6 KiB.
-// Reads a row of 4 vocab bytes once; unless it is greedy, reads it again from L2 for the first
-// digits of three keys, until 1024 tokens or fewer are left and listed. With normally distributed
-// logits and 128k tokens these are 2 to 4 digits of about 13, and two more readings make the list.
-// An exponential in double is computed for each token that is left.
+// Grid: one block for each draw. Block: one thread per token, up to 1024. Shared memory: 41 KiB.
+// Reads a row of 4 vocab bytes once; unless it is greedy, reads it again from L2 for each batch of
+// sorted tokens, and computes an exponential in double for each token if there is no top_k. The
+// exponentials take the most time.
 __global__ void __launch_bounds__(kMostThreads, 1) draw_rows(const DrawTokens call) {
+  REPRISE_SHARED(Room, room);
   const SampleRule rule = call.rules[blockIdx.x];
-  const Row row{.logits = call.logits + rule.row * call.vocab,
-                .vocab = call.vocab,
-                .top = 0.0,
-                .temperature = rule.temperature};
-  const uint64_t best = best_key(row);
+  Row row{.logits = call.logits + rule.row * call.vocab,
+          .vocab = call.vocab,
+          .top = 0.0,
+          .temperature = rule.temperature};
+  Batches batches(row, room);
   const bool is_greedy = rule.temperature == 0.0 || rule.top_k == 1;
-  const uint64_t key = best == 0 || is_greedy ? best : draw_key(row, rule, best);
-  if (threadIdx.x == 0) call.tokens[blockIdx.x] = best == 0 ? SampleCall::kNotANumber : id_of(key);
+  if (!is_greedy) batches.clear_bins();
+  uint64_t best = 0;
+  row.for_own([&](int32_t id, float logit) {
+    const uint64_t key = logit == logit ? key_of(id, logit) : kAboveAll;
+    if (key > best) best = key;
+    if (!is_greedy) batches.count(key, kHighestDigit);
+  });
+  best = largest_of(best);
+  uint64_t key = best;
+  if (!is_greedy && best != kAboveAll) {
+    row.top = static_cast<double>(row.logits[id_of(best)]);
+    if (fabs(row.top) < INFINITY) key = draw_key(row, rule, batches);
+  }
+  if (threadIdx.x == 0)
+    call.tokens[blockIdx.x] = best == kAboveAll ? SampleCall::kNotANumber : id_of(key);
 }
 
 }  // namespace

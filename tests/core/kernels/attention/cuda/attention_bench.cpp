@@ -77,15 +77,15 @@ int main(int argc, char** argv) {
   using namespace reprise::kernels::cuda::testing;
   for (const Step& step : kSteps) add("attention", step);
   for (const Step& step : table3_steps()) add("table3", step);
-  // Every tile for each step, and where prompts are shared or one is long every number of parts,
-  // show which of them pay, and whether choose_tiles() knows it.
+  // Every tile for each step, and in decode every number of parts, show which of them pay, and
+  // whether choose_tiles() knows it.
   for (size_t i = 0; i < kTileShapes.size(); ++i)
     for (const Step& step : kSteps) {
       if (!kTileShapes[i].has_head_dim(step.heads.head_dim)) continue;
       const std::string tile = "tile/" + text_of(kTileShapes[i]);
       const auto shape = static_cast<int32_t>(i);
       add(tile, step, {.shape = shape});
-      if (step.is_prefill || (step.shared == 0 && step.rows > 1)) continue;
+      if (step.is_prefill) continue;
       for (const int32_t parts : {1, 2, 4, 8, 12, 16, 24, 32})
         add(tile + "/parts:" + std::to_string(parts), step, {.shape = shape, .parts = parts});
     }

@@ -77,18 +77,18 @@ TEST(CudaDraw, TokensAreThoseOfTheCpuForAnyRule) {
   }
 }
 
-// More tokens than a search lists: it lists them behind the first digits, or behind all digits of
-// the logit if more are equal.
-TEST(CudaDraw, ManyTokensAreListedWhenFewAreLeft) {
-  constexpr int64_t kVocab = 2100;
+// More tokens than a batch has: of different logits, of equal ones among others, and all equal.
+TEST(CudaDraw, TokensBehindTheFirstBatchAreFound) {
+  constexpr int64_t kVocab = 5000;
   std::vector<float> logits = random_values(3 * kVocab, 8, DType::kF32, 3.0f);
   for (int64_t i = 0; i < kVocab; ++i) {
     if (i % 3 != 0) logits[static_cast<size_t>(kVocab + i)] = 0.5f;
     logits[static_cast<size_t>(2 * kVocab + i)] = 1.0f;
   }
-  for (const auto& [top_k, top_p] : {std::pair{0, 0.95}, {40, 0.9}, {1900, 0.5}})
-    expect_as_on_the_cpu(logits, kVocab,
-                         {.temperature = 0.8, .top_p = top_p, .top_k = top_k, .seed = 5});
+  for (const SamplingOptions& options :
+       {SamplingOptions{.temperature = 0.8}, SamplingOptions{.temperature = 50.0, .top_p = 0.95},
+        SamplingOptions{.temperature = 0.8, .top_p = 0.5, .top_k = 4100}})
+    expect_as_on_the_cpu(logits, kVocab, options);
 }
 
 // Equal logits go by their ids, 0 and -0 are equal; a top_k or top_p may end among them.

@@ -12,7 +12,6 @@
 #include "core/kernels/norm/cuda/norm.cuh"
 #include "core/kernels/rotary/cuda/rotary.cuh"
 #include "core/kernels/sampling/cuda/draw.cuh"
-#include "core/kernels/sampling/cuda/sampling.cuh"
 #include "tests/core/kernels/device/cuda/device_bench.cuh"
 #include "tests/core/kernels/shared/cuda/row_cases.h"
 
@@ -134,25 +133,16 @@ void prepare_embedding(Prepared& p, const DevicePointer& device, int64_t rows) {
   p.work = [=] { embedding(call, device->stream()); };
 }
 
-void prepare_greedy(Prepared& p, const DevicePointer& device, int64_t rows) {
-  const GreedyTokens call{.logits = p.take<float>(device, rows * kVocab),
-                          .rows = rows,
-                          .vocab = kVocab,
-                          .tokens = p.take<int32_t>(device, rows)};
-  p.work = [=] { greedy_tokens(call, device->stream()); };
-}
-
-// Logits lie evenly between 0.5 and 1 and between their negatives. At this temperature, some 600 of
-// the tokens have 0.9 of the probability.
-void prepare_draw(Prepared& p, const DevicePointer& device, int64_t rows) {
+void prepare_draw(Prepared& p, const DevicePointer& device, int64_t rows, int64_t vocab,
+                  const SampleRule& rule) {
   std::vector<SampleRule> rules;
-  for (int64_t row = 0; row < rows; ++row)
-    rules.push_back({.temperature = 0.002,
-                     .top_p = 0.9,
-                     .unit = static_cast<double>(row) / static_cast<double>(rows),
-                     .row = row});
-  const DrawTokens call{.logits = p.take<float>(device, rows * kWideVocab),
-                        .vocab = kWideVocab,
+  for (int64_t row = 0; row < rows; ++row) {
+    rules.push_back(rule);
+    rules.back().row = row;
+    rules.back().unit = static_cast<double>(row) / static_cast<double>(rows);
+  }
+  const DrawTokens call{.logits = p.take<float>(device, rows * vocab),
+                        .vocab = static_cast<int32_t>(vocab),
                         .rules = p.take(device, rules),
                         .draws = rows,
                         .tokens = p.take<int32_t>(device, rows)};
@@ -174,9 +164,12 @@ void prepare(Prepared& prepared, const DevicePointer& device, const RowCase& row
     case RowKernel::kEmbedding:
       return prepare_embedding(prepared, device, row_case.rows);
     case RowKernel::kGreedy:
-      return prepare_greedy(prepared, device, row_case.rows);
+      return prepare_draw(prepared, device, row_case.rows, kVocab, {});
     case RowKernel::kDraw:
-      return prepare_draw(prepared, device, row_case.rows);
+      // Logits lie evenly between 0.5 and 1 and between their negatives. At this temperature, some
+      // 600 of the tokens have 0.9 of the probability.
+      return prepare_draw(prepared, device, row_case.rows, kWideVocab,
+                          {.temperature = 0.002, .top_p = 0.9});
   }
 }
 

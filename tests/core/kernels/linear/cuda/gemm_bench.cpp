@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
   using reprise::WeightFormat;
   for (const WeightFormat format :
        {WeightFormat::kInt8, WeightFormat::kInt4, WeightFormat::kNf4, WeightFormat::kNf4Double})
-    for (const int64_t m : {1, 8, 32, 64, 128, 129, 256, 2048})
+    for (const int64_t m : {1, 8, 16, 32, 64, 128, 129, 256, 2048})
       benchmark::RegisterBenchmark(
           ("gemm/llama-2-7b/gate_up/" + std::string(name_of(format)) + "/m:" + std::to_string(m))
               .c_str(),

@@ -44,8 +44,8 @@ class CodedWeight final : public WeightStore {
 
   // Most input rows that are multiplied with codes decoded as they are read. Each pass over the
   // codes multiplies 32 rows. On an H100 with the gate and up projections of Llama-2-7B, four
-  // passes took 0.85 (int8) and 0.96 (int4) of the time of expanded weights; with NF4, two passes
-  // took 0.66 of it, and four passes 1.2.
+  // passes took 0.83 (int8) and 0.95 (int4) of the time that expanded weights take; two passes with
+  // NF4 took 0.65 of it, so a third pass makes both ways equal.
   static constexpr int64_t coded_rows(WeightFormat format) {
     return format == WeightFormat::kInt8 || format == WeightFormat::kInt4 ? 128 : 96;
   }

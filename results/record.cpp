@@ -126,9 +126,9 @@ std::string idle_remark(const Metrics& metrics) {
       std::max(value_of(metrics, "compute_limit_ratio"), value_of(metrics, "memory_limit_ratio"));
   if (share <= 0 || share >= kNextToNothing) return "";
   return fmt::format(
-      "compute_limit_ratio is {:.3f}: neither arithmetic nor memory took the time, but something "
-      "beside them",
-      value_of(metrics, "compute_limit_ratio"));
+      "compute_limit_ratio is {:.3f} and memory_limit_ratio {:.3f}: neither arithmetic nor memory "
+      "took the time, but something beside them",
+      value_of(metrics, "compute_limit_ratio"), value_of(metrics, "memory_limit_ratio"));
 }
 
 std::string disturbed_remark(const Disturbed& mark) {

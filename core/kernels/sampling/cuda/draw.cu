@@ -34,8 +34,8 @@ __device__ __forceinline__ uint64_t key_of(int32_t id, float logit) {
   return static_cast<uint64_t>(ascending) << kIdBits | ~static_cast<unsigned>(id);
 }
 
-// The tokens of one row. A token's weight is proportional to its probability; the best token's is
-// 1.
+// The tokens of one row. A token's weight is proportional to its probability. The best token has
+// weight 1.
 struct Row {
   const float* logits;
   int32_t vocab;
@@ -308,8 +308,7 @@ struct Found {
 };
 
 // Returns the first token of which is_reached(the mass up to it) is true. If there is none, which
-// rounding of sums can cause, returns the last token whose weight
-// counts.
+// rounding of sums can cause, returns the last token that still increases the sum.
 template <typename IsReached>
 __device__ Found find(Batches& batches, IsReached&& is_reached) {
   batches.rewind();

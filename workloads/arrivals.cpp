@@ -126,13 +126,13 @@ class Sessions final : public WithOptions {
     require_not_below_zero("sessions", "most_pause_s", options.most_pause_s);
     if (options.waits_for.empty())
       raise(
-          "arrivals \"sessions\": the source has no conversations; take another process, or a "
-          "source that has them (\"conversations\", \"weka\", \"agentic_coding\")");
+          "arrivals \"sessions\": this workload has no conversations; set other arrivals, or take "
+          "a workload that has them (\"conversations\", \"weka\", \"agentic_coding\")");
     if (takes_recorded_pauses() && options.recorded_pauses_s.empty())
       raise(
-          "arrivals \"sessions\": most_pause_s is of recorded pauses, and the source has none; "
-          "take "
-          "pause_s, or a source that has them (\"weka\", \"agentic_coding\")");
+          "arrivals \"sessions\": most_pause_s limits recorded pauses, but this workload has no "
+          "recorded pauses; set pause_s, or take a workload that has them (\"weka\", "
+          "\"agentic_coding\")");
   }
   [[nodiscard]] ArrivalSchedule schedule(int64_t items) const override {
     REPRISE_CHECK(items == std::ssize(options_.waits_for), "{} requests, {} may wait for others",
@@ -205,8 +205,8 @@ class Trace final : public WithOptions {
     const std::vector<double>& times = options_.recorded_s;
     if (times.empty())
       raise(
-          "arrivals \"trace\": the source was recorded without times; take another process, or a "
-          "source that has them (\"azure\", \"mooncake\", \"servegen\")");
+          "arrivals \"trace\": this workload was recorded without times; set other arrivals, or "
+          "take a workload that has them (\"azure\", \"mooncake\", \"servegen\")");
     REPRISE_CHECK(std::is_sorted(times.begin(), times.end()) && times.front() >= 0 &&
                       std::isfinite(times.back()),
                   "recorded times do not ascend");
@@ -216,8 +216,10 @@ class Trace final : public WithOptions {
   [[nodiscard]] ArrivalSchedule schedule(int64_t items) const override {
     REPRISE_CHECK(items >= 0, "items {}", items);
     if (items > std::ssize(options_.recorded_s))
-      raise("arrivals \"trace\": {} requests, but times of {} were recorded; ask for fewer", items,
-            options_.recorded_s.size());
+      raise(
+          "arrivals \"trace\": {} requests are asked for, but times of {} were recorded; "
+          "set fewer",
+          items, options_.recorded_s.size());
     ArrivalSchedule schedule;
     schedule.intended_s.assign(options_.recorded_s.begin(), options_.recorded_s.begin() + items);
     for (double& time_s : schedule.intended_s) time_s *= stretch_;
@@ -232,8 +234,9 @@ class Trace final : public WithOptions {
     const double span_s = times.back() - times.front();
     if (span_s <= 0)
       raise(
-          "arrivals \"trace\": all requests were recorded at one moment, which no stretching gives "
-          "a rate of {} per second; leave recorded_rate_rps at 0",
+          "arrivals \"trace\": all requests were recorded at the same moment, so their times "
+          "cannot "
+          "be stretched to a rate of {} per second; leave recorded_rate_rps at 0",
           options_.recorded_rate_rps);
     return static_cast<double>(times.size() - 1) / span_s / options_.recorded_rate_rps;
   }

@@ -25,8 +25,8 @@ struct PlanCosts {
   reuse::PlanSetting setting;
   MachineLimits machine;
   double l3_bytes = 0;
-  // Rate in GFLOP/s of bf16 products without AMX tiles, used for few lanes. Set only if
-  // machine.bf16_gflop_s is the rate with tiles, otherwise 0.
+  // Rate in GFLOP/s of bf16 products without AMX tiles, used for few lanes. 0 unless the machine
+  // has AMX; then machine.bf16_gflop_s is the rate with tiles.
   double dot_gflop_s = 0;
 
   // Seconds of `items` work items of `rows` rows each, all over the same `tokens` tokens.

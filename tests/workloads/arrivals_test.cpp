@@ -213,7 +213,7 @@ TEST(Arrivals, RefuseWhatCannotBe) {
               std::string::npos);
   }
   EXPECT_NE(message("trace", {}).find("\"mooncake\""), std::string::npos);
-  EXPECT_NE(message("trace", {.recorded_s = {3, 3}, .recorded_rate_rps = 1}).find("one moment"),
+  EXPECT_NE(message("trace", {.recorded_s = {3, 3}, .recorded_rate_rps = 1}).find("the same moment"),
             std::string::npos);
   EXPECT_NE(message("closed", {.most_in_flight = 0}).find("at least 1"), std::string::npos);
   EXPECT_NE(message("sessions", {}).find("has no conversations"), std::string::npos);
@@ -239,7 +239,7 @@ TEST(Arrivals, PausesOfSessionsHaveTheStatedMean) {
 
 TEST(Arrivals, RecordedPausesAreCutToTheLongestThatIsKept) {
   ArrivalOptions options{.waits_for = {{}, {0}, {1}}, .pause_s = 7, .most_pause_s = 60};
-  EXPECT_NE(message("sessions", options).find("most_pause_s is of recorded pauses"),
+  EXPECT_NE(message("sessions", options).find("most_pause_s limits recorded pauses"),
             std::string::npos);
   options.recorded_pauses_s = {0, 3.5, 90};
   EXPECT_EQ(make_arrivals("sessions", options)->schedule(3).pause_s,

@@ -315,8 +315,9 @@ void reject_unsupported_keys(const JsonObject& json) {
   for (const char* key : kSwitches)
     if (!is_read(key)) require_off(json, key);
   for (const char* key : kMultipliers)
-    if (!is_read(key) && json.has(key) && field_of(json.fields(), key) != Value(1.0))
-      require_off(json, key);
+    if (const Value one(1.0); !is_read(key) && json.has(key) && field_of(json.fields(), key) != one)
+      raise("{} is {}, which is not supported: it must be 1 or absent", json.where(key),
+            shown(field_of(json.fields(), key)));
   const std::vector<std::string> known = json.known();
   for (const auto& [key, value] : json.fields()) {
     if (key.size() > 64 || std::find(known.begin(), known.end(), key) != known.end() ||

@@ -88,12 +88,12 @@ class Compiler {
       if (!is_trained_ || can_place(config_, tokens)) return prompt;
       // Texts that are tokenized separately may have more tokens together than as one text, so more
       // is cut.
-      most -= tokens - config_.max_positions;
+      most -= tokens - config_.position_limit();
     }
     raise(
         "question {}: model {} places at most {} tokens, of which an answer takes {}: too few are "
         "left to ask it. Set most_answer_tokens to less",
-        item.id, config_.name, config_.max_positions, item.most_answer_tokens);
+        item.id, config_.name, config_.position_limit(), item.most_answer_tokens);
   }
 
  private:
@@ -106,7 +106,7 @@ class Compiler {
   [[nodiscard]] int64_t room_for(const Item& item) const {
     const int64_t wanted = most_tokens_ + item.most_answer_tokens;
     if (!is_trained_ || can_place(config_, wanted)) return most_tokens_;
-    return config_.max_positions - item.most_answer_tokens;
+    return config_.position_limit() - item.most_answer_tokens;
   }
 
   [[nodiscard]] ItemPrompt placed(const Item& item, ItemPrompt prompt) const {
@@ -116,7 +116,7 @@ class Compiler {
           "model {} places at most {} tokens, and question {} with its answer takes {}: ask about "
           "fewer documents, or fewer examples, or have the middle of long prompts taken out "
           "(most_prompt_tokens)",
-          config_.name, config_.max_positions, item.id, tokens);
+          config_.name, config_.position_limit(), item.id, tokens);
     return prompt;
   }
 

@@ -429,6 +429,7 @@ TEST(Config, UnsupportedAndImpossibleValuesNameTheKey) {
       {"llama", {{"model_type", nullptr}}, "model_type"},
       {"mistral", {{"sliding_window", 0}}, "sliding_window"},
       {"mistral", {{"attention_bias", true}}, "attention_bias"},
+      {"llama", {{"logits_scaling", 0}}, "\"logits_scaling\" is 0"},
       {"mixtral", {{"num_local_experts", 0}}, "num_local_experts"},
       {"mixtral", {{"num_local_experts", 1 << 20}}, "num_local_experts"},
       {"mixtral", {{"num_experts_per_tok", 9}}, "num_local_experts is 8"},

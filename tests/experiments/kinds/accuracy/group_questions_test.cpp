@@ -30,12 +30,14 @@ class GroupQuestionsTest : public KindOnTinyModel {
                      {"workload", workload.is_null() ? items : workload},
                      {"settings", settings}});
   }
-  // The questions for a model with this number of positions.
-  GroupQuestions ask(const Json& settings, int64_t positions = 2048,
-                     const Json& workload = nullptr) const {
+  // The questions for a model with this number of positions, which a scaling stretches.
+  GroupQuestions ask(const Json& settings, int64_t positions = 2048, const Json& workload = nullptr,
+                     double stretched = 1.0) const {
     const Group one = group(settings, workload);
     model::ModelConfig config = Bench::config(one);
     config.max_positions = positions;
+    if (stretched > 1.0) config.rotary.scaling = model::RopeScaling::kLinear;
+    config.rotary.factor = stretched;
     return questions_of(one, config, load_tokenizer(resolve_model(one.model.model)));
   }
   static Json lines(int64_t documents) { return {{"items", 2}, {"documents", documents}}; }
@@ -80,6 +82,9 @@ TEST_F(GroupQuestionsTest, AreCutToWhatTheModelPlaces) {
     EXPECT_EQ(cut.cut, 2);
     EXPECT_LE(cut.longest(), positions);
     EXPECT_GT(cut.longest(), positions - 40) << "little more is lost than must be";
+    const GroupQuestions stretched = ask(settings, positions, made_up_, 2.0);
+    EXPECT_LE(stretched.longest(), 2 * positions);
+    EXPECT_GT(stretched.longest(), 2 * positions - 40);
   }
   settings["most_answer_tokens"] = 149;
   expect_error([&] { (void)ask(settings, 150, made_up_); },

@@ -213,8 +213,9 @@ TEST(Arrivals, RefuseWhatCannotBe) {
               std::string::npos);
   }
   EXPECT_NE(message("trace", {}).find("\"mooncake\""), std::string::npos);
-  EXPECT_NE(message("trace", {.recorded_s = {3, 3}, .recorded_rate_rps = 1}).find("the same moment"),
-            std::string::npos);
+  EXPECT_NE(
+      message("trace", {.recorded_s = {3, 3}, .recorded_rate_rps = 1}).find("the same moment"),
+      std::string::npos);
   EXPECT_NE(message("closed", {.most_in_flight = 0}).find("at least 1"), std::string::npos);
   EXPECT_NE(message("sessions", {}).find("has no conversations"), std::string::npos);
   EXPECT_NE(message("sessions", {.most_in_flight = 0, .waits_for = {{}}}).find("at least 1"),

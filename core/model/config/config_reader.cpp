@@ -301,10 +301,13 @@ DType read_stored_dtype(JsonObject& json) {
         name.substr(0, 100));
 }
 
+[[noreturn]] void refuse(const JsonObject& json, const std::string& key, const char* accepted) {
+  raise("{} is {}, which is not supported: it must be {} or absent", json.where(key),
+        shown(field_of(json.fields(), key)), accepted);
+}
+
 void require_off(const JsonObject& json, const std::string& key) {
-  if (json.has(key) && !is_off(field_of(json.fields(), key)))
-    raise("{} is {}, which is not supported: it must be off or absent", json.where(key),
-          shown(field_of(json.fields(), key)));
+  if (json.has(key) && !is_off(field_of(json.fields(), key))) refuse(json, key, "off");
 }
 
 void reject_unsupported_keys(const JsonObject& json) {
@@ -315,9 +318,8 @@ void reject_unsupported_keys(const JsonObject& json) {
   for (const char* key : kSwitches)
     if (!is_read(key)) require_off(json, key);
   for (const char* key : kMultipliers)
-    if (const Value one(1.0); !is_read(key) && json.has(key) && field_of(json.fields(), key) != one)
-      raise("{} is {}, which is not supported: it must be 1 or absent", json.where(key),
-            shown(field_of(json.fields(), key)));
+    if (!is_read(key) && json.has(key) && field_of(json.fields(), key) != Value(1.0))
+      refuse(json, key, "1");
   const std::vector<std::string> known = json.known();
   for (const auto& [key, value] : json.fields()) {
     if (key.size() > 64 || std::find(known.begin(), known.end(), key) != known.end() ||

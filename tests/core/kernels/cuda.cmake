@@ -29,7 +29,8 @@ foreach(test activation/cuda/activation attention/cuda/merge kv_write/cuda/kv_wr
 endforeach()
 reprise_cuda_test(rows BOTH_ORDERS SOURCES clip/cuda/clip_test.cpp rows/cuda/rows_test.cpp ON_CPU reprise_row_kernels_on_cpu
                   ON_DEVICE reprise_cuda_kernels LINK reprise_reference)
-reprise_cuda_test(embedding BOTH_ORDERS SOURCES embedding/cuda/embedding_test.cpp ON_CPU reprise_row_kernels_on_cpu ON_DEVICE reprise_cuda_kernels LINK reprise_reference)
+reprise_cuda_test(embedding BOTH_ORDERS SOURCES embedding/cuda/embedding_test.cpp ON_CPU reprise_row_kernels_on_cpu
+                  ON_DEVICE reprise_cuda_kernels LINK reprise_reference)
 reprise_cuda_test(draw BOTH_ORDERS SOURCES sampling/cuda/draw_test.cpp ON_CPU reprise_row_kernels_on_cpu
                   ON_DEVICE reprise_cuda_kernels LINK reprise_engine)
 reprise_cuda_test(probe_kernels SOURCES device/cuda/probe_kernels_test.cpp ON_CPU reprise_probe_kernels_on_cpu

@@ -143,12 +143,13 @@ struct ProductShape {
   static constexpr int kTiles = kTiles_, kOuts = kOuts_, kGroupUnits = kGroupUnits_;
   static constexpr bool kHasGroups = kFormat != WeightFormat::kInt8;
   static constexpr int kGroupsOfBlock = kUnits / kGroupUnits;
-  // Blocks of an SM, which limit the registers: with fewer registers, fewer loads are in flight.
-  // Those that were fastest on an H100.
-  static constexpr int kLeastBlocks = kHasGroups && kGroupUnits == 1 ? 1
-                                      : kTiles == 1                  ? 3
-                                      : kOuts == 2 && kHasGroups     ? 1
-                                                                     : 2;
+  // The number of blocks of an SM for which the compiler limits the registers. With fewer
+  // registers, fewer loads are in flight. An H100 was fastest with these numbers.
+  static constexpr int least_blocks() {
+    if (kHasGroups && kGroupUnits == 1) return 1;
+    if (kTiles == 1) return 3;
+    return kHasGroups && kOuts == 2 ? 1 : 2;
+  }
   static constexpr int kBlockOutputs = kOuts * kOutputs, kBlockRows = kTiles * kRows;
   static_assert(kUnits % kGroupUnits == 0);
 };
@@ -214,7 +215,7 @@ class WarpProduct {
   static constexpr int kLaneOutputs = 2 * kOuts;
   using Sums = float[kOuts][kTiles][4];
 
-  // Of one block of inputs.
+  // What a lane loads of one block of inputs.
   struct Loaded {
     LaneWords<kFormat> words[kLaneOutputs];
     float2 scales[kLaneOutputs][Shape::kHasGroups ? Shape::kGroupsOfBlock : 1];
@@ -335,7 +336,7 @@ __device__ __forceinline__ void write_output(const CodedProduct& call, int64_t r
 // for the previous kernel would keep its own blocks from starting (on an H100 a decode step of
 // Llama-2-7B in int4 took 1.07 to 1.17 times as long).
 template <class Shape>
-__global__ void __launch_bounds__(kThreads, Shape::kLeastBlocks)
+__global__ void __launch_bounds__(kThreads, Shape::least_blocks())
     multiply(const CodedProduct call, const __grid_constant__ Constants constants) {
   using T = typename Shape::T;
   constexpr int kSums = Shape::kBlockRows * Shape::kBlockOutputs;

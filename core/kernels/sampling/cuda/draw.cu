@@ -252,8 +252,7 @@ class Batches {
     now_ = {.least = least,
             .first = now_.first + now_.count,
             .count = static_cast<int32_t>(room_.listed),
-            .mass_before = now_.mass,
-            .mass = now_.mass};
+            .mass_before = now_.mass};
     sort();
     sum_masses();
     return all;

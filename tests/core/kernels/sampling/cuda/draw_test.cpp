@@ -128,6 +128,28 @@ TEST(CudaDraw, InfiniteLogitsAreTaken) {
   expect_as_on_the_cpu(std::vector<float>(20, -kInf), 20, {.temperature = 1.0});
 }
 
+// At temperature 0; of equal logits the lowest id is taken.
+TEST(CudaDraw, GreedyDrawsFindTheLargestWhereverItStands) {
+  constexpr int64_t kVocab = 70;
+  const auto greedy = [](const std::vector<float>& logits) {
+    return drawn(logits, kVocab, {{}}).front();
+  };
+  EXPECT_EQ(greedy(std::vector<float>(kVocab, -kInf)), 0);
+  for (const int32_t at : {0, 31, 32, 69}) {
+    const auto place = static_cast<size_t>(at);
+    std::vector<float> logits(kVocab, -kInf);
+    logits[place] = -3.0f;
+    EXPECT_EQ(greedy(logits), at);
+    logits.assign(kVocab, 1.0f);
+    EXPECT_EQ(greedy(logits), 0);
+    logits[place] = kInf;
+    EXPECT_EQ(greedy(logits), at);
+    logits[place] = kNan;
+    logits[7] = kInf;
+    EXPECT_EQ(greedy(logits), SampleCall::kNotANumber);
+  }
+}
+
 TEST(CudaDraw, ANanIsFoundWhereverItStands) {
   for (const size_t at : {size_t{0}, size_t{150}, size_t{299}}) {
     std::vector<float> logits = random_values(300, 1);

@@ -53,7 +53,8 @@ std::vector<bool> asked_files(std::span<const FileRole> files) {
 
 std::vector<Split> split_as_published(size_t items, const TextsOf& texts_of,
                                       const std::vector<bool>& is_asked,
-                                      std::span<const SplitShare> shares, uint64_t seed) {
+                                      std::span<const SplitShare> shares,
+                                      std::optional<uint64_t> seed) {
   REPRISE_CHECK(is_asked.size() == items, "{} marks for {} items", is_asked.size(), items);
   Split queries{.name = "queries"};
   std::unordered_set<std::string> asked;
@@ -70,8 +71,9 @@ std::vector<Split> split_as_published(size_t items, const TextsOf& texts_of,
     });
     if (is_free && !is_asked[item]) others.push_back(item);
   }
-  std::vector<Split> splits = split_by_text(
-      others.size(), [&](size_t index) { return texts_of(others[index]); }, shares, seed);
+  const TextsOf others_texts = [&](size_t index) { return texts_of(others[index]); };
+  std::vector<Split> splits = seed ? split_by_text(others.size(), others_texts, shares, *seed)
+                                   : split_in_order(others.size(), others_texts, shares);
   for (Split& split : splits)
     for (size_t& item : split.items) item = others[item];
   queries.description = fmt::format(

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,11 +21,12 @@ FileRole role_of(const std::filesystem::path& file);
 // Marks none if there is no training file, since the files then do not divide the data set.
 std::vector<bool> asked_files(std::span<const FileRole> files);
 
-// Splits the items that `is_asked` does not mark by split_by_text() with `shares`, and appends a
-// part "queries" with the marked ones. Unmarked items that have a text in common with a query are
-// left out. `is_asked` has one entry per item (CHECK).
+// Splits the items that `is_asked` does not mark with `shares`: by split_by_text(), or by
+// split_in_order() without a seed. Appends a part "queries" with the marked items. Unmarked items
+// that have a text in common with a query are left out. `is_asked` has one entry per item (CHECK).
 std::vector<Split> split_as_published(size_t items, const TextsOf& texts_of,
                                       const std::vector<bool>& is_asked,
-                                      std::span<const SplitShare> shares, uint64_t seed);
+                                      std::span<const SplitShare> shares,
+                                      std::optional<uint64_t> seed);
 
 }  // namespace reprise::workloads::sentences

@@ -1,6 +1,7 @@
 #include "workloads/sentences/split.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -43,7 +44,7 @@ struct Cluster {
   std::vector<size_t> items;
 };
 
-// Returns the clusters in the order drawn by the seed.
+// Returns the clusters in the order of their first items. Cluster::order is drawn by the seed.
 std::vector<Cluster> clusters_of(size_t items, const TextsOf& texts_of, uint64_t seed) {
   Clusters joined(items);
   std::unordered_map<std::string, size_t> seen;
@@ -67,14 +68,32 @@ std::vector<Cluster> clusters_of(size_t items, const TextsOf& texts_of, uint64_t
     cluster.order = random_bits(seed, least, 0);
     clusters.push_back(std::move(cluster));
   }
-  std::stable_sort(clusters.begin(), clusters.end(),
-                   [](const Cluster& a, const Cluster& b) { return a.order < b.order; });
   return clusters;
 }
 
+// Returns an empty part for each share.
+std::vector<Split> empty_parts(std::span<const SplitShare> shares) {
+  std::vector<Split> splits;
+  std::set<std::string> names;
+  for (const SplitShare& share : shares) {
+    REPRISE_CHECK(share.share > 0 && names.insert(share.name).second, "share {} of \"{}\"",
+                  share.share, share.name);
+    splits.push_back({.name = share.name});
+  }
+  REPRISE_CHECK(!splits.empty());
+  return splits;
+}
+
+double total_of(std::span<const SplitShare> shares) {
+  double total = 0;
+  for (const SplitShare& share : shares) total += share.share;
+  return total;
+}
+
 // Returns the part that lacks most of its share of `items`.
-size_t neediest(const std::vector<Split>& splits, std::span<const SplitShare> shares, double total,
+size_t neediest(const std::vector<Split>& splits, std::span<const SplitShare> shares,
                 size_t items) {
+  const double total = total_of(shares);
   size_t best = 0;
   double most = 0;
   for (size_t i = 0; i < splits.size(); ++i) {
@@ -86,6 +105,24 @@ size_t neediest(const std::vector<Split>& splits, std::span<const SplitShare> sh
     }
   }
   return best;
+}
+
+void give(Split& split, const Cluster& cluster) {
+  split.items.insert(split.items.end(), cluster.items.begin(), cluster.items.end());
+}
+
+// Sorts and describes the parts. Throws Error if one is empty.
+void finish(std::vector<Split>& splits, size_t items, size_t clusters, const std::string& order) {
+  for (Split& split : splits) {
+    if (split.items.empty())
+      raise(
+          "{} items are {} clusters without a text in common, too few for {} parts: part \"{}\" "
+          "would be empty",
+          items, clusters, splits.size(), split.name);
+    std::sort(split.items.begin(), split.items.end());
+    split.description = fmt::format("{}: {} of {} items, no text of another part, {}", split.name,
+                                    split.items.size(), items, order);
+  }
 }
 
 }  // namespace
@@ -105,31 +142,29 @@ std::string compared_text(std::string_view text) {
 
 std::vector<Split> split_by_text(size_t items, const TextsOf& texts_of,
                                  std::span<const SplitShare> shares, uint64_t seed) {
-  std::vector<Split> splits;
-  std::set<std::string> names;
-  double total = 0;
-  for (const SplitShare& share : shares) {
-    REPRISE_CHECK(share.share > 0 && names.insert(share.name).second, "share {} of \"{}\"",
-                  share.share, share.name);
-    total += share.share;
-    splits.push_back({.name = share.name});
-  }
-  REPRISE_CHECK(!splits.empty());
-  const std::vector<Cluster> clusters = clusters_of(items, texts_of, seed);
+  std::vector<Split> splits = empty_parts(shares);
+  std::vector<Cluster> clusters = clusters_of(items, texts_of, seed);
+  std::stable_sort(clusters.begin(), clusters.end(),
+                   [](const Cluster& a, const Cluster& b) { return a.order < b.order; });
+  for (const Cluster& cluster : clusters) give(splits[neediest(splits, shares, items)], cluster);
+  finish(splits, items, clusters.size(), fmt::format("seed {}", seed));
+  return splits;
+}
+
+std::vector<Split> split_in_order(size_t items, const TextsOf& texts_of,
+                                  std::span<const SplitShare> shares) {
+  std::vector<Split> splits = empty_parts(shares);
+  const std::vector<Cluster> clusters = clusters_of(items, texts_of, /*seed=*/0);
+  size_t part = 0, given = 0;
+  double share = shares[0].share;  // of this part and those before it
   for (const Cluster& cluster : clusters) {
-    auto& part = splits[neediest(splits, shares, total, items)].items;
-    part.insert(part.end(), cluster.items.begin(), cluster.items.end());
+    const double wanted = share / total_of(shares) * static_cast<double>(items);
+    if (part + 1 < splits.size() && given >= static_cast<size_t>(std::llround(wanted)))
+      share += shares[++part].share;
+    give(splits[part], cluster);
+    given += cluster.items.size();
   }
-  for (Split& split : splits) {
-    if (split.items.empty())
-      raise(
-          "{} items are {} clusters without a text in common, too few for {} parts: part \"{}\" "
-          "would be empty",
-          items, clusters.size(), splits.size(), split.name);
-    std::sort(split.items.begin(), split.items.end());
-    split.description = fmt::format("{}: {} of {} items, no text of another part, seed {}",
-                                    split.name, split.items.size(), items, seed);
-  }
+  finish(splits, items, clusters.size(), "in the order of the data set");
   return splits;
 }
 

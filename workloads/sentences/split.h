@@ -38,4 +38,9 @@ std::string compared_text(std::string_view text);
 std::vector<Split> split_by_text(size_t items, const TextsOf& texts_of,
                                  std::span<const SplitShare> shares, uint64_t seed);
 
+// Like split_by_text(), but nothing is drawn: clusters are taken in the order of their first items.
+// They fill the first part up to its share, rounded to whole items, then the next part.
+std::vector<Split> split_in_order(size_t items, const TextsOf& texts_of,
+                                  std::span<const SplitShare> shares);
+
 }  // namespace reprise::workloads::sentences

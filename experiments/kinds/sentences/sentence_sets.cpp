@@ -37,6 +37,7 @@ struct Items {
   size_t count = 0;
   sets::TextsOf texts_of;
   std::vector<bool> is_asked = {};  // empty: the files do not mark queries
+  bool in_order = false;            // database and training take the first items that are not asked
 };
 
 constexpr const char* kQueries = "queries";
@@ -71,8 +72,9 @@ std::vector<sets::Split> parts_of(const SentenceChoice& choice, const Items& ite
   const bool is_published =
       std::find(items.is_asked.begin(), items.is_asked.end(), true) != items.is_asked.end();
   const auto shares = shares_of(choice, is_published, others);
-  auto parts = is_published ? sets::split_as_published(items.count, items.texts_of, items.is_asked,
-                                                       shares, choice.seed)
+  auto parts = is_published ? sets::split_as_published(
+                                  items.count, items.texts_of, items.is_asked, shares,
+                                  items.in_order ? std::nullopt : std::optional(choice.seed))
                             : sets::split_by_text(items.count, items.texts_of, shares, choice.seed);
   std::erase_if(parts, [](const sets::Split& part) { return part.name == kUnused; });
   for (const sets::Split& part : parts) set.splits.push_back(part.description);
@@ -172,7 +174,8 @@ SentenceSet load_mmlu(const std::string& path, const SentenceChoice& choice) {
   const Items all{
       .count = texts.size(),
       .texts_of = [&](size_t item) { return std::vector<std::string_view>{texts[item]}; },
-      .is_asked = std::move(is_asked)};
+      .is_asked = std::move(is_asked),
+      .in_order = true};  // as in the released code, which stores the first prompts
   for (const sets::Split& part : parts_of(choice, all, {{kQueries, 1}}, set)) {
     std::vector<std::string>* apart = set_apart(set, part);
     for (const size_t item : part.items) {

@@ -20,13 +20,18 @@ using Items = std::vector<std::vector<std::string>>;
 
 const std::vector<SplitShare> kThree = {{"database", 3}, {"training", 1}, {"queries", 1}};
 
+TextsOf texts_of(const Items& items) {
+  return [&](size_t item) {
+    return std::vector<std::string_view>(items[item].begin(), items[item].end());
+  };
+}
+
 std::vector<Split> split(const Items& items, std::span<const SplitShare> shares, uint64_t seed) {
-  return split_by_text(
-      items.size(),
-      [&](size_t item) {
-        return std::vector<std::string_view>(items[item].begin(), items[item].end());
-      },
-      shares, seed);
+  return split_by_text(items.size(), texts_of(items), shares, seed);
+}
+
+std::vector<Split> in_order(const Items& items, std::span<const SplitShare> shares) {
+  return split_in_order(items.size(), texts_of(items), shares);
 }
 
 // Pairs of `texts` texts, many of them in several.
@@ -102,6 +107,36 @@ TEST(SplitByText, TheSeedDrawsAndTheOrderOfItemsDoesNot) {
   EXPECT_NE(texts_in(split(items, kThree, 2)[2]), first);
   std::reverse(items.begin(), items.end());
   EXPECT_EQ(texts_in(split(items, kThree, 1)[2]), first);
+}
+
+// As the released code of AttnCache stores prompts: the first ones, the next ones are learned from.
+TEST(SplitInOrder, EachPartFollowsTheOneBeforeIt) {
+  Items items;
+  for (int i = 0; i < 200; ++i) items.push_back({"text " + std::to_string(i)});
+  const auto parts = in_order(
+      items, std::vector<SplitShare>{{"database", 0.495}, {"training", 0.45}, {"rest", 0.055}});
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[0].items.front(), 0u);
+  EXPECT_EQ(parts[0].items.back(), 98u);
+  EXPECT_EQ(parts[1].items.front(), 99u);
+  EXPECT_EQ(parts[1].items.back(), 188u);
+  EXPECT_EQ(parts[2].items.size(), 11u);
+  EXPECT_EQ(parts[0].description,
+            "database: 99 of 200 items, no text of another part, in the order of the data set");
+}
+
+// Item 3 has the text of item 0, so it is in the first part.
+TEST(SplitInOrder, TextsThatReadTheSameStayTogether) {
+  const Items items = {{"a"}, {"b"}, {"c"}, {" A "}, {"d"}};
+  const auto parts = in_order(items, std::vector<SplitShare>{{"x", 2}, {"y", 2}, {"z", 1}});
+  EXPECT_EQ(parts[0].items, (std::vector<size_t>{0, 3}));
+  EXPECT_EQ(parts[1].items, (std::vector<size_t>{1, 2}));
+  EXPECT_EQ(parts[2].items, (std::vector<size_t>{4}));
+  expect_error(
+      [] {
+        (void)in_order({{"a"}, {"A"}}, std::vector<SplitShare>{{"x", 1}, {"y", 1}});
+      },
+      {"part \"y\" would be empty"});
 }
 
 TEST(SplitByText, TooFewClustersAreAnErrorThatCountsThem) {

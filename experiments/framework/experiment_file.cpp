@@ -190,15 +190,52 @@ class Parser {
     return values;
   }
 
-  // Returns the axes of one case. `where` is its place in the file.
+  // Returns the axes of one case, and the name of its model if it has one. `where` is its place in
+  // the file.
   AxisValues read_case(const Value& entry, const std::string& where) const {
     JsonObject object(entry, source_, where);
     AxisValues values;
+    if (experiment_.kind.takes_model && object.has(kModelOfCase))
+      values.emplace(kModelOfCase, object.string(kModelOfCase));
     for (const Axis& axis : experiment_.kind.axes)
       if (object.has(axis.name))
         values.emplace(axis.name, axis.read(object.at(axis.name), object.where(axis.name)));
     object.reject_unknown();
     return values;
+  }
+
+  // Returns the model of a case that names one: the model of this name, or else of this name
+  // without folders; null if there is none.
+  [[nodiscard]] const ModelChoice* model_of_case(const std::string& name) const {
+    const auto find = [&](auto&& is_named) {
+      const auto found =
+          std::find_if(experiment_.models.begin(), experiment_.models.end(), is_named);
+      return found == experiment_.models.end() ? nullptr : &*found;
+    };
+    const ModelChoice* same = find([&](const ModelChoice& model) { return model.model == name; });
+    return same != nullptr ? same : find([&](const ModelChoice& model) {
+      return results::short_model_name(model.model) == results::short_model_name(name);
+    });
+  }
+
+  // Gives cases that name a model the model's name in `models`, and leaves out those of other
+  // models. Throws Error if a model has no case.
+  void keep_cases_of_models() {
+    std::vector<AxisValues> kept;
+    for (AxisValues& one : experiment_.cases) {
+      if (const auto named = one.find(kModelOfCase); named != one.end()) {
+        const ModelChoice* model = model_of_case(named->second.word());
+        if (model == nullptr) continue;
+        named->second = model->model;
+      }
+      kept.push_back(std::move(one));
+    }
+    for (const ModelChoice& model : experiment_.models)
+      if (std::none_of(kept.begin(), kept.end(),
+                       [&](const AxisValues& one) { return is_case_of(one, model); }))
+        raise("{}: no case is of model {}; add one, or set \"cases\" to null", source_,
+              shown(Value(model.model)));
+    experiment_.cases = std::move(kept);
   }
 
   void read_cases() {
@@ -212,7 +249,7 @@ class Parser {
     for (size_t i = 0; i < list.size(); ++i) {
       const std::string where = fmt::format("cases.{}", i);
       AxisValues values = read_case(list[i], where);
-      if (values.empty()) raise("{}: {} sets no axis", source_, where);
+      if (values.size() == values.count(kModelOfCase)) raise("{}: {} sets no axis", source_, where);
       if (i > 0 && names(values) != names(experiment_.cases[0]))
         raise("{}: {} sets {}, but the first case {}: all cases set the same axes", source_, where,
               fmt::join(names(values), ", "), fmt::join(names(experiment_.cases[0]), ", "));
@@ -221,6 +258,7 @@ class Parser {
         raise("{}: {} is there twice", source_, where);
       experiment_.cases.push_back(std::move(values));
     }
+    keep_cases_of_models();
   }
 
   // The distinct values that the cases give an axis, in the order of the cases.
@@ -317,6 +355,11 @@ Values values_planned(const Experiment& experiment, const std::string& setting) 
 }
 
 }  // namespace
+
+bool is_case_of(const AxisValues& one_case, const ModelChoice& model) {
+  const auto named = one_case.find(kModelOfCase);
+  return named == one_case.end() || named->second.word() == model.model;
+}
 
 std::string filled(const std::string& text, const Experiment& experiment) {
   return results::fill_placeholders(

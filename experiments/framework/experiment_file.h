@@ -49,6 +49,12 @@ struct Vocabulary {
   std::vector<workloads::WorkloadInfo> workloads;
 };
 
+// Key of a case's model.
+inline constexpr const char* kModelOfCase = "model";
+
+// Returns whether a case of an experiment holds for a model: if it names this one, or none.
+[[nodiscard]] bool is_case_of(const AxisValues& one_case, const ModelChoice& model);
+
 struct Experiment {
   std::string name;    // name of the results folder: letters, digits, '_', '-'
   std::string paper;   // the paper that the experiment is from; "": none
@@ -68,7 +74,8 @@ struct Experiment {
   Workload workload;
   std::vector<std::vector<AxisValue>> axis_values;  // values per axis of the kind, none empty
   // Values of the axes that change together; one case without axes if there are none. For these
-  // axes, axis_values has the distinct values of all cases.
+  // axes, axis_values has the distinct values of all cases. Cases may also name a model, under
+  // kModelOfCase, and are then measured with this model only.
   std::vector<AxisValues> cases = {{}};
   // Columns of the table, metrics or percentiles; default: all metrics.
   std::vector<std::string> metrics;

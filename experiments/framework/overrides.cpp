@@ -127,18 +127,25 @@ void apply_set(Value& experiment, const std::string& assignment) {
     raise("--set \"{}\" is not valid UTF-8", assignment);
   const std::vector<std::string> path = path_elements(assignment.substr(0, equals), assignment);
   Value* place = &experiment;
+  Fields* parent = nullptr;
   for (const std::string& name : path) {
+    parent = nullptr;
     if (place->is_null()) *place = Fields();
     if (place->is_list()) {
       place = &list_element(place->list(), name, assignment);
     } else if (place->is_fields()) {
-      place = &place->fields()[name];
+      parent = &place->fields();
+      place = &(*parent)[name];
     } else {
       raise("--set \"{}\": what stands before \"{}\" is {}, not an object", assignment, name,
             shown(*place));
     }
   }
   const std::string text = assignment.substr(equals + 1);
+  if (text == "null" && parent != nullptr) {
+    parent->erase(path.back());
+    return;
+  }
   if (place->is_list() || is_list_key(path)) {
     *place = list_of(text, assignment);
   } else {

@@ -26,9 +26,9 @@ Value with_scale(const Value& file, const std::string& scale, const std::string&
 bool has_stand_in(const Value& file, const std::string& scale);
 
 // Applies "a.b=value". The value is JSON if it parses as JSON, else text; for a list, a JSON list
-// or entries separated by commas. A number in the path is an index into a list. Throws Error for
-// text without '=', an empty path element or entry, or a path through something other than an
-// object or list.
+// or entries separated by commas. null removes the key. A number in the path is an index into a
+// list. Throws Error for text without '=', an empty path element or entry, or a path through
+// something other than an object or list.
 void apply_set(Value& experiment, const std::string& assignment);
 
 }  // namespace reprise::experiments

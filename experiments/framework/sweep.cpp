@@ -209,8 +209,9 @@ std::vector<Group> expand(const Experiment& experiment, const RunSettings& setti
   for (const ModelChoice& model : experiment.models)
     for (const DType dtype : experiment.dtypes)
       for (const AxisValues& one_case : experiment.cases)
-        add_groups({.model = model, .dtype = dtype}, axis_values_in(one_case, experiment),
-                   experiment, settings, groups);
+        if (is_case_of(one_case, model))
+          add_groups({.model = model, .dtype = dtype}, axis_values_in(one_case, experiment),
+                     experiment, settings, groups);
   return groups;
 }
 

@@ -311,6 +311,11 @@ TEST(ExperimentFile, CasesSetTheSameAxesAndNothingElseSetsThese) {
   EXPECT_NE(message(Json::array({one("shared_tokens", -1)})).find("cases.0.shared_tokens"),
             std::string::npos);
   EXPECT_NE(message(Json::array({7})).find("cases.0"), std::string::npos);
+  EXPECT_NE(message(Json::array({Json{{"model", "models/a"}}})).find("cases.0 sets no axis"),
+            std::string::npos);
+  EXPECT_NE(message(Json::array({Json{{"model", "models/b"}, {"shared_tokens", 8}}}))
+                .find("no case is of model \"models/a\""),
+            std::string::npos);
 }
 
 TEST(ExperimentFile, TextWorkloadNeedsItsFile) {

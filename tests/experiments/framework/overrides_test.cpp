@@ -107,6 +107,13 @@ TEST(Set, CommasSeparateTheEntriesOfAList) {
   EXPECT_NE(parse_message(sample_file(), {"title=\xff"}).find("UTF-8"), std::string::npos);
 }
 
+TEST(Set, NullRemovesAKey) {
+  const Json file = {{"cases", {1, 2}}, {"a", {{"b", 1}, {"c", 2}}}};
+  EXPECT_EQ(after_set(file, "cases=null"), (Json{{"a", {{"b", 1}, {"c", 2}}}}));
+  EXPECT_EQ(after_set(file, "a.b=null"), (Json{{"cases", {1, 2}}, {"a", {{"c", 2}}}}));
+  EXPECT_EQ(after_set(file, "new=null"), file);
+}
+
 TEST(Set, AppliesAfterTheScale) {
   const auto experiment =
       parse_sample(sample_file(), "smoke", {"sweep.prompt_tokens=[4,5]", "dtypes=bf16"});

@@ -78,6 +78,36 @@ TEST(Sweep, AxesOfACaseChangeTogetherAndOthersAreCombinedWithThem) {
   EXPECT_EQ(read.settings.cases, made.settings.cases);
 }
 
+TEST(Sweep, ACaseThatNamesAModelHoldsForThisModelOnly) {
+  Json file = sample_file();
+  file.erase("scales");
+  file["settings"] = Json::object();
+  file["models"] = {"models/a", "models/b"};
+  file["cases"] = {{{"model", "b"}, {"prompt_tokens", 32}},
+                   {{"model", "models/a"}, {"prompt_tokens", 8}},
+                   {{"model", "models/b"}, {"prompt_tokens", 16}}};
+  file["sweep"] = {{"new_tokens", {1, 2}}};
+  const auto places = [](const std::vector<Group>& groups) {
+    std::vector<std::string> found;
+    for (const Group& group : groups)
+      if (group.dtype == DType::kF32 && group.axes.at("new_tokens") == AxisValue(1))
+        found.push_back(group.model.model + " " + group.axes.at("prompt_tokens").text());
+    return found;
+  };
+  const Experiment both = parse_sample(file);
+  const auto groups = expand(both, settings());
+  EXPECT_EQ(places(groups), (std::vector<std::string>{"models/a 8", "models/b 32", "models/b 16"}));
+  const results::Manifest made = manifest(both, settings(), groups);
+  EXPECT_EQ(made.points, std::ssize(ids_of(groups)));
+  EXPECT_EQ(made.settings.cases[0], (Fields{{"model", "models/b"}, {"prompt_tokens", 32}}));
+  EXPECT_EQ(made.settings.cases[1], (Fields{{"model", "models/a"}, {"prompt_tokens", 8}}));
+  // A case of a model that is not measured is left out.
+  file["models"] = {"elsewhere/a"};
+  const Experiment one = parse_sample(file);
+  EXPECT_EQ(places(expand(one, settings())), (std::vector<std::string>{"elsewhere/a 8"}));
+  EXPECT_EQ(one.axis_values[0], (std::vector<AxisValue>{8}));
+}
+
 TEST(Sweep, IdsDependOnSettingsNotOnPlaceInTheFile) {
   const auto all = ids_of(expand(parse_sample(sample_file()), settings()));
   EXPECT_EQ(all, ids_of(expand(parse_sample(sample_file()), settings())));

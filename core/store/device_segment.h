@@ -12,7 +12,7 @@ namespace reprise::kv {
 
 // Keys and values are [layers, kv_heads, tokens, head_dim] each. Neither copied nor moved.
 // A segment in host memory is copied layer by layer while the device computes, so that the
-// computation of a layer waits only for the copy of that layer. [Prompt Cache §4.2 copies from host
+// computation of a layer waits only for the copy of that layer. [Prompt Cache §4.1 copies from host
 // memory first]
 class DeviceSegment {
  public:

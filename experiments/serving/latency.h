@@ -12,7 +12,7 @@ namespace reprise::experiments::serving {
 //   ttft        t_1 - t_0
 //   e2e         t_n - t_0
 //   tpot        (t_n - t_1) / (n - 1); 0 if n = 1
-//   normalised  e2e / n   [vLLM §6.1; RelayAttention §5.3; ChunkAttention §4.3]
+//   normalised  e2e / n   [vLLM §6.1; RelayAttention §4.3; ChunkAttention §4.2]
 struct Latency {
   double ttft_s = 0, e2e_s = 0, tpot_s = 0, normalised_s = 0;
 };

@@ -30,7 +30,8 @@ std::vector<reuse::Preset<ChunkAttentionOptions>> ChunkAttentionOptions::presets
           // The released code gets the keys and values of whole prompts, so prefill reuses nothing.
           // Its CPU kernel reads every chunk chunk-first, even a chunk of a single sequence.
           {"as_coded",
-           "the released CPU kernel: whole prompts are computed, every chunk is read chunk-first",
+           "the released CPU kernel: whole prompts are computed, every chunk is read chunk-first "
+           "(direct_reduction adds its way to merge)",
            {.share_threshold = 0, .item_per_shared_chunk = true, .item_per_private_chunk = true}}};
 }
 

@@ -15,9 +15,9 @@ void RelayAttentionOptions::visit(reuse::OptionVisitor& visitor) {
 std::vector<reuse::Preset<RelayAttentionOptions>> RelayAttentionOptions::presets() {
   return {{"several_prefixes", "as many prefixes as are declared, each in blocks of its own", {}},
           // The released code uses vLLM's blocks of 16 tokens and one prefix per engine, in a
-          // buffer of the model's maximal length (4096 for Llama 2).
+          // buffer of the model's maximal length. Options do not know the model: 4096 is Llama 2's.
           {"as_coded",
-           "the released code: one prefix, in a buffer of the model's longest length",
+           "the released code: one prefix, in a buffer of 4096 tokens, Llama 2's longest length",
            {.block_tokens = 16, .most_prefixes = 1, .prefix_buffer_tokens = 4096}}};
 }
 

@@ -18,7 +18,7 @@ RelayAttentionOptions read_relay(const Json& json) {
   return reuse::read_options<RelayAttentionOptions>(fields_of(json), "options");
 }
 
-TEST(RelayAttention, AsCodedIsOnePrefixInABufferOfTheLongestLength) {
+TEST(RelayAttention, AsCodedIsOnePrefixInABufferOfLlama2sLongestLength) {
   EXPECT_EQ(read_relay(Json::object()).most_prefixes, 0);
   EXPECT_EQ(read_relay({{"preset", "as_coded"}}).most_prefixes, 1);
   EXPECT_EQ(read_relay({{"preset", "as_coded"}}).prefix_buffer_tokens, 4096);

@@ -76,6 +76,9 @@ class Baseline final : public methods::Method {
 struct UseCaseLane {
   std::unique_ptr<methods::Method> method = {};
   engine::Request request = {};
+  // The prompt's tokens that each request computes, and those whose states are imported. They
+  // depend on the method, which may lay the prompt out by other rules than UseCaseRun does.
+  int64_t computed_tokens = 0, imported_tokens = 0;
   bool imports = false;
   double prefix_ms = 0;  // time to encode the modules
   std::unique_ptr<engine::Engine> engine = {};
@@ -94,13 +97,11 @@ class UseCaseRun {
 
   UseCaseLane make_lane(const MethodChoice& method) {
     UseCaseLane lane;
-    int64_t computed = prompt().new_tokens;
     if (method.name == kBaseline) {
       lane.method = std::make_unique<Baseline>();
       const cache::PreparedPrompt whole{
           .fresh = cache::whole_prompt(case_.schema, prompt(), positions_of(method))};
       cache::place(whole, lane.request);
-      computed += prompt().cached_tokens;
     } else {
       lane.method = methods::make_method(method.name, method.options);
       const PmlFiles files = use_case_files(group_);
@@ -115,11 +116,15 @@ class UseCaseRun {
       lane.request = std::move(*request);
       lane.imports = true;
     }
+    const auto all_tokens = std::ssize(lane.request.prompt);
+    lane.computed_tokens =
+        lane.request.markup ? lane.request.markup->computed_tokens() : all_tokens;
+    lane.imported_tokens = all_tokens - lane.computed_tokens;
     lane.request.max_new_tokens = static_cast<int32_t>(axes_.new_tokens);
     lane.request.sampling.seed = group_.seeds.sampling;
     lane.engine = bench_.make_engine(
         group_, axes_, *lane.method,
-        {.max_sequence_tokens = static_cast<int32_t>(computed + axes_.new_tokens)});
+        {.max_sequence_tokens = static_cast<int32_t>(lane.computed_tokens + axes_.new_tokens)});
     return lane;
   }
 
@@ -173,17 +178,15 @@ Fields resolved_of(const UseCaseLane& lane, const UseCaseRun& run, const model::
 
 Measurement measurement_of(const RequestSamples& samples, const UseCaseLane& lane,
                            const UseCaseRun& run, const model::Decoder& decoder) {
-  const pml::CompiledPrompt& prompt = run.prompt();
-  const bool imports = lane.imports;
   Measurement out;
   samples.taking.add_to(out);
   add_times(samples, out);
   add_report(*lane.method, out);
-  if (imports) out.set(kPrefixMs, lane.prefix_ms);
-  out.set(kImportedTokens, imports ? static_cast<double>(prompt.cached_tokens) : 0);
-  out.set(kComputedTokens,
-          static_cast<double>(prompt.new_tokens + (imports ? 0 : prompt.cached_tokens)));
-  out.set(kPositions, static_cast<double>(prompt.end));
+  if (lane.imports) out.set(kPrefixMs, lane.prefix_ms);
+  out.set(kImportedTokens, static_cast<double>(lane.imported_tokens));
+  out.set(kComputedTokens, static_cast<double>(lane.computed_tokens));
+  out.set(kPositions,
+          static_cast<double>(lane.imports ? engine::prompt_end(lane.request) : run.prompt().end));
   update(out.resolved, resolved_of(lane, run, decoder));
   out.memory = memory_of(*lane.engine);
   return out;

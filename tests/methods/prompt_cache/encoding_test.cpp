@@ -3,12 +3,29 @@
 
 #include <gtest/gtest.h>
 
+#include "methods/prompt_cache/options.h"
 #include "tests/methods/prompt_cache/pml/pml_testing.h"
 
 namespace reprise::prompt_cache {
 namespace {
 
 using Lines = std::vector<std::string>;
+
+TEST(PromptCacheOptions, PresetsAreThePapersAndTheReleasedCodes) {
+  const auto preset = [](const char* name) {
+    return reuse::read_options<PromptCacheOptions>({{"preset", name}}, "options");
+  };
+  const PromptCacheOptions in_place = preset("in_place"), published = preset("as_published"),
+                           coded = preset("as_coded");
+  EXPECT_EQ(in_place.mode, "isolated");
+  EXPECT_FALSE(in_place.copies);
+  EXPECT_EQ(published.mode, "scaffold");
+  EXPECT_TRUE(published.copies);
+  EXPECT_EQ(published.rules, "pml");
+  EXPECT_EQ(coded.mode, "joint");
+  EXPECT_TRUE(coded.copies);
+  EXPECT_EQ(coded.rules, "as_coded");
+}
 
 constexpr const char* kNested =
     R"(<schema name="s">1 2

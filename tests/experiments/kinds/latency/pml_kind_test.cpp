@@ -114,6 +114,24 @@ TEST_F(PmlKindTest, WhatIsImportedNeedNotBeComputedAndThePartsAreTheWhole) {
   }
 }
 
+// The released code's rules turn white space at the ends of texts into one space, so the prompt has
+// other tokens than by PML's rules.
+TEST_F(PmlKindTest, TokensAreCountedByTheRulesOfTheMethod) {
+  const std::string schema =
+      write("spaced", "<module name=\"one\">\n\n   Once upon a time   \n\n</module>",
+            "<one/>\n\n\n     One day    \n\n");
+  const auto measured = measure(
+      group_of_file(schema, {"baseline"},
+                    {"prompt_cache", with_options("prompt_cache", {{"preset", "as_coded"}})}));
+  ASSERT_EQ(measured.size(), 3u);
+  const auto whole = [](const Measured& one) {
+    return value_of(one, "imported_tokens") + value_of(one, "computed_tokens");
+  };
+  EXPECT_EQ(whole(measured[1]), value_of(measured[0], "computed_tokens"));
+  EXPECT_NE(whole(measured[2]), whole(measured[1]));
+  EXPECT_EQ(value_of(measured[2], "prompt_positions"), whole(measured[2]));
+}
+
 TEST_F(PmlKindTest, DivergenceIsCountedFromTheFirstMethodsText) {
   const auto measured = measure(group_of_file(
       write("gap", kOne + kTwo, "<one/> She"),

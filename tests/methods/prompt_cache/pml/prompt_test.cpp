@@ -299,12 +299,15 @@ TEST(PmlPromptAsCoded, ArgumentsComeFirstAndTextOnlyBehindTheImports) {
   EXPECT_EQ(prompt.new_runs[0].kind, NewKind::kArgument);
   EXPECT_EQ(text_of(prompt.new_runs[1].tokens), " Why? ");
   EXPECT_EQ(prompt.new_runs[1].first, schema.length);
-  EXPECT_EQ(
-      problems_of([&] {
-        compile_prompt(prompt_of("<prompt schema=\"s\"><a/>\nand <b/></prompt>"), schema, encoder);
-      }),
-      (Lines{"p.xml:2:1: the released code drops text before or between imports; put it behind "
-             "the last one, or lay the prompt out by PML's own rules"}));
+  for (const char* misplaced : {"<a/>\nand <b/>", "\nWell, <a/> why?"})
+    EXPECT_EQ(problems_of([&] {
+                compile_prompt(
+                    prompt_of("<prompt schema=\"s\">" + std::string(misplaced) + "</prompt>"),
+                    schema, encoder);
+              }),
+              (Lines{"p.xml:2:1: the released code drops text before or between imports; put it "
+                     "behind the last one, or lay the prompt out by PML's own rules"}))
+        << misplaced;
 }
 
 // The released code takes references from a stack.

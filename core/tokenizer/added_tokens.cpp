@@ -47,7 +47,8 @@ void TokenMatcher::add(std::string_view pattern, size_t token) {
     nodes_[static_cast<size_t>(node)].next.emplace_back(c, added);
     node = added;
   }
-  nodes_[static_cast<size_t>(node)].token = static_cast<int64_t>(token);
+  int64_t& of_node = nodes_[static_cast<size_t>(node)].token;
+  if (of_node < 0) of_node = static_cast<int64_t>(token);
 }
 
 bool TokenMatcher::find(std::string_view text, size_t from, size_t& begin, size_t& end,
@@ -89,23 +90,28 @@ AddedTokens::AddedTokens(const JsonPlace& place, const Vocabulary& vocabulary,
                       "that the file states",
                       place.source, content, id, stated_id));
   }
-  for (size_t i = 0; i < tokens_.size(); ++i) {
-    AddedToken& token = tokens_[i];
-    token.decoded = token.content;
-    if (!token.is_normalized) {
-      raw_.add(token.content, i);
-      continue;
-    }
-    NormalizedText text{token.content, true};
-    if (normalizer != nullptr) normalizer->apply(text);
-    if (text.text.empty())
-      raise(
-          "{}: the normalizer leaves nothing of the added token \"{}\"; set its \"normalized\" to "
-          "false",
-          place.where(), token.content);
-    normalized_.add(text.text, i);
-    token.decoded = std::move(text.text);
+  // Several tokens may have the same normalized text. HF looks for special tokens before others.
+  for (const bool special : {true, false})
+    for (size_t i = 0; i < tokens_.size(); ++i)
+      if (tokens_[i].is_special == special) match(i, place.where(), normalizer);
+}
+
+void AddedTokens::match(size_t index, const std::string& where, const Normalizer* normalizer) {
+  AddedToken& token = tokens_[index];
+  token.decoded = token.content;
+  if (!token.is_normalized) {
+    raw_.add(token.content, index);
+    return;
   }
+  NormalizedText text{token.content, true};
+  if (normalizer != nullptr) normalizer->apply(text);
+  if (text.text.empty())
+    raise(
+        "{}: the normalizer leaves nothing of the added token \"{}\"; set its \"normalized\" to "
+        "false",
+        where, token.content);
+  normalized_.add(text.text, index);
+  token.decoded = std::move(text.text);
 }
 
 void AddedTokens::add(AddedToken token, const Vocabulary& vocabulary) {

@@ -39,6 +39,7 @@ struct TextPart {
 class TokenMatcher {
  public:
   TokenMatcher() { root_.fill(-1); }
+  // If the pattern was added before, its first token stays.
   void add(std::string_view pattern, size_t token);
   [[nodiscard]] bool empty() const { return nodes_.empty(); }
   // Finds the first place at or after `from` at which a pattern starts, and the longest pattern
@@ -72,6 +73,8 @@ class AddedTokens {
 
  private:
   void add(AddedToken token, const Vocabulary& vocabulary);
+  // Makes the token of this index findable. `where` is the list's place in the file.
+  void match(size_t index, const std::string& where, const Normalizer* normalizer);
 
   std::vector<AddedToken> tokens_;
   std::unordered_map<std::string, size_t> by_content_;

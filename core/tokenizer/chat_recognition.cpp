@@ -1,5 +1,6 @@
 // Recognizes a family's published Jinja template by words that occur in it, without running it.
 #include <algorithm>
+#include <cstdint>
 
 #include "core/tokenizer/chat_template.h"
 
@@ -21,16 +22,17 @@ const std::vector<Signs>& signs() {
       {"llama-3",
        {"'<|start_header_id|>' + message['role'] + '<|end_header_id|>", "<|eot_id|>", "| trim",
         "bos_token"},
-       {"Cutting Knowledge"}},
+       {"Cutting Knowledge", "<|start_header_id|>system"}},
       {"chatml",
-       {"'<|im_start|>' + message['role'] + '", "message['content'] + '<|im_end|>' + '\\n'"},
+       {"'<|im_start|>' + message['role'] + '\\n", "message['content'] + '<|im_end|>' + '\\n'"},
        {"bos_token", "eos_token", "strip", "trim", "set system_message"}},
       {"falcon-instruct",
        {"User: ' + message['content'].strip().replace(", "Assistant:", "system_message.strip()",
         "raise_exception"},
        {"bos_token", "eos_token"}},
       {"zephyr",
-       {"'<|user|>\\n' + message['content'] + eos_token }}", "<|system|>", "'<|assistant|>' }}"},
+       {"'<|user|>\\n' + message['content'] + eos_token }}\n", "<|system|>",
+        "'<|assistant|>' }}\n"},
        {"bos_token", "strip", "trim"}},
       {"mistral",
        {"bos_token", "'[INST] ' + message['content'] + ' [/INST]'",
@@ -48,41 +50,77 @@ const std::vector<Signs>& signs() {
   return kTable;
 }
 
-// Removes blanks, which do not matter in a comparison: "eos_token }}" equals "eos_token}}". Line
-// breaks occur in published templates both as characters and as an escape sequence.
-std::string without_blanks(std::string_view text) {
+// Where a piece of a Jinja template begins.
+enum class Place : uint8_t { kText, kTag, kQuote };
+
+// Writes a template in the one form in which it is compared. Inside a tag ({{ }} or {% %}), blanks
+// do not matter: "eos_token }}" equals "eos_token}}". In quotes, where everything matters, a line
+// break occurs both as a character and as an escape sequence. In the text between tags, Jinja drops
+// the line break behind a {% %} and the blanks at the start of a line.
+std::string comparable(std::string_view text, Place place) {
   std::string out;
+  char quote = '\'';
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text.substr(i).starts_with("\\n"))
-      ++i;
-    else if (text[i] != ' ' && text[i] != '\n')
-      out += text[i];
+    const std::string_view rest = text.substr(i);
+    const char c = text[i];
+    if (place == Place::kQuote) {
+      if (rest.starts_with("\\n")) {
+        out += '\n';
+        ++i;
+        continue;
+      }
+      if (c == quote) place = Place::kTag;
+      out += c;
+    } else if (place == Place::kTag) {
+      if (c == ' ' || c == '\n') continue;
+      out += c;
+      if (c == '\'' || c == '"') {
+        quote = c;
+        place = Place::kQuote;
+      } else if (rest.starts_with("%}") || rest.starts_with("}}")) {
+        out += '}';
+        place = Place::kText;
+        const bool drops_line_break = c == '%' && text.substr(i + 2).starts_with('\n');
+        i += drops_line_break ? 2 : 1;
+      }
+    } else {
+      const bool is_at_start = out.empty() || out.back() == '\n' || out.ends_with("%}");
+      if (c == ' ' && is_at_start) continue;
+      out += c;
+      if (rest.starts_with("{%") || rest.starts_with("{{")) {
+        out += text[++i];
+        place = Place::kTag;
+      }
+    }
   }
   return out;
 }
 
+// Returns whether a template in comparable() form has the word, which may begin in a tag or in
+// quotes.
+bool has_word(const std::string& jinja, std::string_view word) {
+  return jinja.find(comparable(word, Place::kTag)) != jinja.npos ||
+         jinja.find(comparable(word, Place::kQuote)) != jinja.npos;
+}
+
 bool fits(const Signs& sign, const std::string& jinja) {
-  const auto holds = [&](std::string_view word) {
-    return jinja.find(without_blanks(word)) != jinja.npos;
-  };
+  const auto holds = [&](std::string_view word) { return has_word(jinja, word); };
   return std::all_of(sign.has.begin(), sign.has.end(), holds) &&
          std::none_of(sign.lacks.begin(), sign.lacks.end(), holds);
 }
 
-// Some templates add a system turn if the conversation has none. Returns the text of that turn, or
-// "" for a template that adds none. Returns nullopt if the text cannot be read.
+// Some templates add a system turn if the conversation has none. Returns the text of that turn in a
+// template in comparable() form, or "" for a template that adds none. Returns nullopt if the
+// template decides in another way than by `!= 'system'`, or if the text cannot be read.
 std::optional<std::string> default_system_of(std::string_view jinja) {
-  if (without_blanks(jinja).find("!='system'") == std::string::npos) return "";
-  constexpr std::string_view kOpen = "<|im_start|>system\\n", kClose = "<|im_end|>";
-  std::string_view open = kOpen;
-  size_t at = jinja.find(open);
-  if (at == jinja.npos) {
-    open = "<|im_start|>system\n";
-    at = jinja.find(open);
-  }
-  if (at == jinja.npos) return std::nullopt;
-  const size_t begin = at + open.size(), end = jinja.find(kClose, begin);
-  if (end == jinja.npos) return std::nullopt;
+  constexpr std::string_view kOpen = "<|im_start|>system", kClose = "<|im_end|>";
+  const bool has_condition = jinja.find("!='system'") != jinja.npos;
+  const size_t at = jinja.find(kOpen);
+  if ((at != jinja.npos) != has_condition) return std::nullopt;
+  if (!has_condition) return "";
+  const size_t begin = at + kOpen.size() + 1, end = jinja.find(kClose, begin);
+  if (end == jinja.npos || jinja[begin - 1] != '\n' || jinja.find(kOpen, begin) != jinja.npos)
+    return std::nullopt;
   const std::string_view text = jinja.substr(begin, end - begin);
   if (text.find_first_of("'\"\\{}") != text.npos) return std::nullopt;
   return std::string(text);
@@ -91,13 +129,13 @@ std::optional<std::string> default_system_of(std::string_view jinja) {
 }  // namespace
 
 std::optional<ChatTemplate> recognized_chat_template(std::string_view jinja) {
-  const std::string text = without_blanks(jinja);
+  const std::string text = comparable(jinja, Place::kText);
   if (text.find("tools") != text.npos) return std::nullopt;
   for (const Signs& sign : signs()) {
     if (!fits(sign, text)) continue;
     ChatTemplate found = chat_template(sign.name);
     if (found.name == "chatml") {
-      const std::optional<std::string> system = default_system_of(jinja);
+      const std::optional<std::string> system = default_system_of(text);
       if (!system) return std::nullopt;
       found.default_system = *system;
     }

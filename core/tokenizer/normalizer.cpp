@@ -71,6 +71,13 @@ std::unique_ptr<Normalizer> form(NormalForm normal_form) {
       [normal_form](NormalizedText& text) { text.text = normalized(text.text, normal_form); });
 }
 
+// Returns whether HF no longer regards what follows a replaced span as the start of the text: if
+// the span `is_removed` and all before it, or if the text begins with several replaced characters.
+bool moves_start(std::string_view text, const Span& span, bool is_removed) {
+  if (span.begin == span.end) return false;
+  return is_removed || (span.begin == 0 && span.end > utf8_at(text, 0).bytes);
+}
+
 std::unique_ptr<Normalizer> make_replace(const JsonPlace& place) {
   auto pattern = std::make_shared<const Regex>(read_pattern(place.child("pattern")));
   const std::string content = place.child("content").string();
@@ -79,7 +86,7 @@ std::unique_ptr<Normalizer> make_replace(const JsonPlace& place) {
     pattern->find_all(text.text, spans);
     std::string out;
     for (const Span& span : spans) {
-      if (span.is_match && content.empty() && out.empty() && span.begin < span.end)
+      if (span.is_match && moves_start(text.text, span, content.empty() && out.empty()))
         text.is_start = false;
       out += span.is_match ? content : text.text.substr(span.begin, span.end - span.begin);
       if (out.size() > kMaxNormalizedBytes) raise("{}: the text grows beyond 2 GiB", where);

@@ -1,8 +1,13 @@
 // Rewrites, in one pass over a pattern, everything that PCRE2 would read differently than
 // Oniguruma.
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include "core/tokenizer/regex_syntax.h"
 
+#include <pcre2.h>
+
+#include <algorithm>
 #include <cctype>
+#include <iterator>
 
 #include "core/base/error.h"
 
@@ -15,7 +20,29 @@ constexpr std::string_view kNotSpaces =
     R"(\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
 constexpr std::string_view kWord =
     R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
+// Outside of sets, Oniguruma counts six more characters of Latin-1 as word characters.
+constexpr std::string_view kLatin1Numbers = R"(\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
 constexpr int kMaxNesting = 100;
+
+// POSIX classes that Oniguruma defines by other properties than PCRE2.
+struct PosixClass {
+  std::string_view name, items;
+};
+constexpr PosixClass kPosixClasses[] = {
+    {"alpha", R"(\p{Alphabetic})"}, {"alnum", R"(\p{Alphabetic}\p{Nd})"},
+    {"blank", R"(\x{9}\p{Zs})"},    {"lower", R"(\p{Lowercase})"},
+    {"punct", R"(\p{P}\p{S})"},     {"space", kSpaces},
+    {"upper", R"(\p{Uppercase})"},  {"word", kWord}};
+
+// Returns whether this version of PCRE2 accepts the pattern.
+bool compiles(const std::string& pattern) {
+  int code = 0;
+  size_t at = 0;
+  pcre2_code* compiled = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                                       PCRE2_UTF | PCRE2_UCP, &code, &at, nullptr);
+  pcre2_code_free(compiled);
+  return compiled != nullptr;
+}
 
 class Translator {
  public:
@@ -93,6 +120,8 @@ class Translator {
     }
   }
 
+  static std::string bare_word() { return fmt::format("{}{}", kWord, kLatin1Numbers); }
+
   void append_set(std::string_view items, bool negated) {
     out_ += negated ? "[^" : "[";
     out_ += items;
@@ -108,10 +137,10 @@ class Translator {
         append_set(kSpaces, true);
         break;
       case 'w':
-        append_set(kWord, false);
+        append_set(bare_word(), false);
         break;
       case 'W':
-        append_set(kWord, true);
+        append_set(bare_word(), true);
         break;
       case 'h':
         out_ += "[0-9A-Fa-f]";
@@ -121,7 +150,7 @@ class Translator {
         break;
       case 'b':
       case 'B': {
-        const std::string word = fmt::format("[{}]", kWord);
+        const std::string word = fmt::format("[{}]", bare_word());
         out_ += peek(1) == 'b' ? fmt::format("(?:(?<={0})(?!{0})|(?<!{0})(?={0}))", word)
                                : fmt::format("(?:(?<={0})(?={0})|(?<!{0})(?!{0}))", word);
         break;
@@ -150,6 +179,9 @@ class Translator {
       case 'y':
       case 'Y':
         unsupported("\\y or \\Y");
+      case 'p':
+      case 'P':
+        return property();
       case 'Q':
       // Ruby's syntax has no quoting (\Q...\E), so \E is a plain letter.
       case 'E':
@@ -171,6 +203,38 @@ class Translator {
         copy();
         copy();
     }
+  }
+
+  // Reads \p{NAME}. If NAME is a script, Oniguruma means characters of this script, and PCRE2 from
+  // 10.40 on also those that other scripts share with it, unless it reads \p{sc:NAME}.
+  void property() {
+    const size_t end = in_.find('}', at_);
+    if (peek(2) != '{' || end == std::string_view::npos)
+      unsupported("\\p without a name in braces");
+    std::string_view name = in_.substr(at_ + 3, end - at_ - 3);
+    const bool is_negated = name.starts_with('^');
+    if (is_negated) name.remove_prefix(1);
+    const bool is_script = compiles(fmt::format("\\p{{sc:{}}}", name));
+    out_ +=
+        fmt::format("\\{}{{{}{}{}}}", peek(1), is_negated ? "^" : "", is_script ? "sc:" : "", name);
+    at_ = end + 1;
+  }
+
+  // Reads a POSIX class such as [:alpha:], which ends at `end`.
+  void posix_class(size_t end) {
+    std::string_view name = in_.substr(at_ + 2, end - at_ - 2);
+    const bool is_negated = name.starts_with('^');
+    if (is_negated) name.remove_prefix(1);
+    const auto* const known = std::find_if(std::begin(kPosixClasses), std::end(kPosixClasses),
+                                           [&](const PosixClass& one) { return one.name == name; });
+    if (known == std::end(kPosixClasses)) {
+      out_ += in_.substr(at_, end + 2 - at_);
+    } else if (is_negated || !compiles(fmt::format("[{}]", known->items))) {
+      unsupported(fmt::format("the class {}", in_.substr(at_, end + 2 - at_)));
+    } else {
+      out_ += known->items;
+    }
+    at_ = end + 2;
   }
 
   // Reads a set, beginning at its '['. An inner set (depth > 0) is united with the outer one, so
@@ -199,8 +263,7 @@ class Translator {
       if (c == '[' && peek(1) == ':') {
         const size_t end = in_.find(":]", at_ + 2);
         if (end != std::string_view::npos) {
-          out_ += in_.substr(at_, end + 2 - at_);
-          at_ = end + 2;
+          posix_class(end);
           continue;
         }
       }

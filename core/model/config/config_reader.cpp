@@ -158,16 +158,18 @@ double read_factor(JsonObject& scaling, const RotaryConfig& rotary, int64_t max_
       rotary.scaling == RopeScaling::kYarn || rotary.scaling == RopeScaling::kLongRope;
   const double ratio =
       static_cast<double>(max_positions) / static_cast<double>(rotary.original_max_positions);
+  // Only LongRope's attention depends on the factor, and takes one below 1 as 1.
+  const double least = rotary.scaling == RopeScaling::kLongRope ? 1.0 : 0.0;
   const double factor =
-      may_lack_it ? scaling.number("factor", std::max(1.0, ratio)) : scaling.number("factor");
+      may_lack_it ? scaling.number("factor", std::max(least, ratio)) : scaling.number("factor");
   if (factor < 1.0) raise("{} is {}, it must be 1 or more", scaling.where("factor"), factor);
   return factor;
 }
 
 // Reads one dictionary of rope_scaling or rope_parameters. `original_positions` is
 // original_max_position_embeddings at the top level of config.json.
-void read_scaling(JsonObject scaling, int64_t max_positions, int64_t original_positions,
-                  RotaryConfig& rotary) {
+void read_scaling(JsonObject scaling, int64_t max_positions,
+                  std::optional<int64_t> original_positions, RotaryConfig& rotary) {
   // The caller reads the first two keys. The others have no meaning for some scalings.
   scaling.allow({"rope_theta", "partial_rotary_factor", "type", "low_freq_factor",
                  "high_freq_factor", "original_max_position_embeddings"});
@@ -179,7 +181,16 @@ void read_scaling(JsonObject scaling, int64_t max_positions, int64_t original_po
     rotary.original_max_positions = max_positions;
   else
     rotary.original_max_positions =
-        read_count(scaling, "original_max_position_embeddings", kMaxPositions, original_positions);
+        read_count(scaling, "original_max_position_embeddings", kMaxPositions,
+                   original_positions.value_or(max_positions));
+  // Versions of transformers differ in which of the two they take.
+  const bool uses_original = rotary.scaling == RopeScaling::kLlama3 ||
+                             rotary.scaling == RopeScaling::kYarn ||
+                             rotary.scaling == RopeScaling::kLongRope;
+  if (uses_original && original_positions && *original_positions != rotary.original_max_positions)
+    raise("{} is {}, and the one outside of it {}: keep one",
+          scaling.where("original_max_position_embeddings"), rotary.original_max_positions,
+          *original_positions);
   if (rotary.scaling != RopeScaling::kNone || scaling.has("factor")) {
     const double factor = read_factor(scaling, rotary, max_positions);
     if (rotary.scaling != RopeScaling::kNone) rotary.factor = factor;
@@ -261,8 +272,9 @@ RotaryConfig read_rotary(JsonObject& json, const ModelConfig& config, double rot
   if (rotary.dims < 2 || rotary.dims % 2 != 0)
     raise("{} is {}: of {} dimensions of a head an even number, at least 2, must rotate",
           json.where("partial_rotary_factor"), factor, config.head_dim);
-  const int64_t original = read_count(json, "original_max_position_embeddings", kMaxPositions,
-                                      config.max_positions);  // Phi-3 has it outside rope_scaling
+  std::optional<int64_t> original;  // Phi-3 has it outside rope_scaling
+  if (json.has("original_max_position_embeddings"))
+    original = read_count(json, "original_max_position_embeddings", kMaxPositions);
   if (scaling) read_scaling(std::move(*scaling), config.max_positions, original, rotary);
   return rotary;
 }

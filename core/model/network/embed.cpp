@@ -46,8 +46,18 @@ void Embed::add_positions(const StepInput& step) {
   const ModelConfig& config = network_.config;
   require_within(step.plan.row_positions, config.max_positions, "position", config.name);
   indices_.clear();
-  for (const int32_t position : step.plan.row_positions)
-    indices_.push_back(position + static_cast<int32_t>(config.learned_offset));
+  // In RoBERTa, whose rows begin behind the padding token's, a padding token inside a text has that
+  // token's row, and does not count as a position. An encoder's texts are whole and in order.
+  const auto offset = static_cast<int32_t>(config.learned_offset);
+  const int32_t padding = offset - 1;  // -1: none
+  int32_t skipped = 0;
+  for (size_t row = 0; row < step.ids.size(); ++row) {
+    const int32_t position = step.plan.row_positions[row];
+    if (position == 0) skipped = 0;
+    const bool is_padding = step.ids[row] == padding;
+    indices_.push_back(is_padding ? padding : position - skipped + offset);
+    if (is_padding) ++skipped;
+  }
   add(Part::kPositions, indices_);
 }
 

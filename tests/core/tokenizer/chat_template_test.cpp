@@ -123,6 +123,37 @@ TEST(ChatTemplate, IsRecognizedByItsWords) {
   ASSERT_TRUE(with_default.has_value());
   EXPECT_EQ(with_default->default_system, "Be kind.");
   EXPECT_EQ(name_of("{% if messages[0]['role'] != 'system' %}{{ date }}" + chatml), "");
+  EXPECT_EQ(name_of("{% if not messages[0]['role'] == 'system' %}"
+                    "{{ '<|im_start|>system\\nBe kind.<|im_end|>\\n' }}{% endif %}" +
+                    chatml),
+            "");
+  const std::string other_blank =
+      "{{'<|im_start|>' + message['role'] + ' ' + message['content'] + '<|im_end|>' + '\\n'}}";
+  EXPECT_EQ(name_of(other_blank), "");
+}
+
+// Blanks and line breaks in quotes and between tags are part of a prompt, so a template with others
+// is of no known family.
+TEST(ChatTemplate, IsNotRecognizedIfItsBlanksDiffer) {
+  const auto name_of = [](const std::string& jinja) {
+    const std::optional<ChatTemplate> found = recognized_chat_template(jinja);
+    return found ? found->name : "";
+  };
+  const auto mistral = [](const std::string& open, const std::string& close) {
+    return "{{ bos_token }}{{ raise_exception('no') }}{{ '" + open + "' + message['content'] + '" +
+           close + "' }}{{ message['content'] + eos_token}}";
+  };
+  EXPECT_EQ(name_of(mistral("[INST] ", " [/INST]")), "mistral");
+  EXPECT_EQ(name_of(mistral("[INST]", "[/INST]")), "");
+  EXPECT_EQ(name_of(mistral("[INST]\\n", "\\n[/INST]")), "");
+  const auto zephyr = [](const std::string& after) {
+    return "{% if message['role'] == 'user' %}\n{{ '<|user|>\\n' + message['content'] + eos_token "
+           "}}" +
+           after + "{{ '<|system|>\\n' + message['content'] + eos_token }}" + after +
+           "{{ '<|assistant|>' }}" + after + "{% endif %}";
+  };
+  EXPECT_EQ(name_of(zephyr("\n")), "zephyr");
+  EXPECT_EQ(name_of(zephyr("")), "");
 }
 
 // The published templates themselves, where there is a folder of them: FAMILY.jinja each.

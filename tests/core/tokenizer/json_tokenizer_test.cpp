@@ -118,6 +118,18 @@ TEST(JsonTokenizer, NormalizedTokensAreFoundInNormalizedText) {
   EXPECT_EQ(tokens(json, "aZz"), (Texts{"a", "z", "z"}));
 }
 
+TEST(JsonTokenizer, OfTokensThatNormalizeToOneTextTheFirstSpecialOneIsFound) {
+  Json json = with_added("ZZ", {{"normalized", true}, {"special", false}});
+  json["normalizer"] = {{"type", "Lowercase"}};
+  Json second = json["added_tokens"].back();
+  second["content"] = "zz";
+  second["id"] = second["id"].get<int>() + 1;
+  json["added_tokens"].push_back(second);
+  EXPECT_EQ(tokens(json, "zZ"), (Texts{"ZZ"}));
+  json["added_tokens"].back()["special"] = true;
+  EXPECT_EQ(tokens(json, "zZ"), (Texts{"zz"}));
+}
+
 TEST(JsonTokenizer, SkipSpecialLeavesOtherAddedTokens) {
   const JsonTokenizer tokenizer = make_tokenizer(with_added("<x>", Json::object()));
   const Ids ids = tokenizer.encode("a<x><|end|>b");

@@ -43,6 +43,21 @@ TEST(Normalizer, ReplacePrependStrip) {
   EXPECT_EQ(normalize(R"({"type": "Strip", "strip_left": true, "strip_right": true})", " \n"), "");
 }
 
+// Metaspace's "first" puts its mark at the text's start only. HF's library regards a replacement of
+// several characters there as no start, but one of a single character as a start.
+TEST(Normalizer, ReplacedCharactersMayMoveTheStart) {
+  const auto is_start_after = [](const std::string& content, const std::string& text) {
+    const Json json = {{"type", "Replace"}, {"pattern", {{"Regex", "q+"}}}, {"content", content}};
+    NormalizedText normal{text, true};
+    make_normalizer({json, "test.json", "normalizer"})->apply(normal);
+    return normal.is_start;
+  };
+  EXPECT_FALSE(is_start_after("x", "qq"));
+  EXPECT_TRUE(is_start_after("x", "q"));
+  EXPECT_TRUE(is_start_after("x", "aqq"));
+  EXPECT_FALSE(is_start_after("", "q"));
+}
+
 TEST(Normalizer, Bert) {
   const std::string uncased = R"({"type": "BertNormalizer", "clean_text": true,
       "handle_chinese_chars": true, "strip_accents": null, "lowercase": true})";

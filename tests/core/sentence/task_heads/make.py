@@ -18,6 +18,7 @@ V2 = {"position_buckets": 8, "norm_rel_ebd": "layer_norm", "share_att_key": True
 MODELS = {"bert": ("Bert", {}), "roberta": ("Roberta", {"type_vocab_size": 1}), "deberta-v1": ("Deberta", RELATIVE),
           "deberta-v3": ("DebertaV2", {**RELATIVE, **V2})}
 LENGTHS = (1, 4, 9, 17)
+WITH_PADDING = [5, 6, 1, 7, 1, 1, 8]  # RoBERTa's positions leave out its padding token, 1
 
 
 def make(folder, name, settings):
@@ -29,8 +30,10 @@ def make(folder, name, settings):
     model.save_pretrained(folder)
     model = model.double()
     texts = []
-    for length in LENGTHS:
-        ids = [2 + (5 * i + 3 * length) % 18 for i in range(length)]
+    all_ids = [[2 + (5 * i + 3 * length) % 18 for i in range(length)] for length in LENGTHS]
+    if name == "Roberta":
+        all_ids.append(WITH_PADDING)
+    for ids in all_ids:
         with torch.no_grad():
             texts.append({"ids": ids, "logits": model(torch.tensor([ids])).logits[0].tolist()})
     (folder / "logits.json").write_text(json.dumps(texts))

@@ -63,14 +63,11 @@ void LogprobList::add_prompt(std::span<const int32_t> prompt, const Echo& echo,
   entries_.push_back({{{.token = prompt[0], .logprob = NAN}}, 0});
   for (size_t i = 1; i < prompt.size(); ++i)
     entries_.push_back({std::move(logprobs[i - 1]), echo.offsets[i]});
-  offset_ = static_cast<int64_t>(tokenizer::utf8_length(echo.text));
+  echoed_ = static_cast<int64_t>(tokenizer::utf8_length(echo.text));
 }
 
-void LogprobList::add(const Piece& piece) {
-  if (piece.logprobs.empty()) return;
-  entries_.push_back({piece.logprobs, offset_});
-  if (!is_chat_)
-    offset_ += static_cast<int64_t>(tokenizer::utf8_length(texts_.text_of(piece.token)));
+void LogprobList::add(const Piece& piece, int64_t characters) {
+  if (!piece.logprobs.empty()) entries_.push_back({piece.logprobs, echoed_ + characters});
 }
 
 Value LogprobList::take() {

@@ -36,7 +36,9 @@ class LogprobList {
   // first token has no log probability.
   void add_prompt(std::span<const int32_t> prompt, const Echo& echo,
                   std::vector<std::vector<TokenLogprob>> logprobs);
-  void add(const Piece& piece);
+  // Adds the log probabilities of a generated token. `characters` is the number of characters that
+  // were generated before it.
+  void add(const Piece& piece, int64_t characters);
   // The entries added since the last call, in the form of the endpoint; null if there are none.
   Value take();
 
@@ -50,7 +52,7 @@ class LogprobList {
 
   const TokenTexts& texts_;
   bool is_chat_;
-  int64_t offset_ = 0;  // characters of all tokens so far
+  int64_t echoed_ = 0;  // characters of the echoed prompt
   std::vector<Entry> entries_;
 };
 

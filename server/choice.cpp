@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/tokenizer/utf8.h"
 
 namespace reprise::server {
 
@@ -23,7 +24,11 @@ std::string Choice::push(const Piece& piece) {
   if (piece.token >= 0) {
     ++tokens_;
     // The token that ends a text is not part of it, even if it is no special token.
-    if (piece.finish != FinishReason::kStop) text = stop_.push(decoder_->push(piece.token));
+    if (piece.finish != FinishReason::kStop) {
+      const std::string decoded = decoder_->push(piece.token);
+      characters_ += static_cast<int64_t>(tokenizer::utf8_length(decoded));
+      text = stop_.push(decoded);
+    }
   }
   if (piece.finish != FinishReason::kNone && !was_cut()) {
     text += stop_.push(decoder_->flush());

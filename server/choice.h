@@ -29,12 +29,14 @@ class Choice {
   [[nodiscard]] bool was_cut() const { return !stop_.found().empty(); }
   [[nodiscard]] const std::string& finish_reason() const { return finish_reason_; }  // "": none yet
   [[nodiscard]] int64_t tokens() const { return tokens_; }  // without tokens after a stop text
+  // Characters of the text so far, those held back included.
+  [[nodiscard]] int64_t characters() const { return characters_; }
 
  private:
   std::unique_ptr<StreamDecoder> decoder_;
   tokenizer::StopText stop_;
   std::string finish_reason_;
-  int64_t tokens_ = 0;
+  int64_t tokens_ = 0, characters_ = 0;
 };
 
 }  // namespace reprise::server

@@ -114,13 +114,14 @@ std::string GenerationAnswer::take(const Piece& piece) {
   if (part.choice.has_ended()) return "";  // the piece came after a stop text
   if (piece.error_status != 0) throw ApiError(piece.error_status, piece.error);
   if (request_.returns_token_ids && piece.token >= 0) part.token_ids.push_back(piece.token);
+  const int64_t characters = part.choice.characters();
   std::string text = part.choice.push(piece);
   if (request_.echoes && request_.alternatives >= 0 &&
       !std::exchange(part.took_prompt_logprobs, true)) {
     const size_t prompt = prompt_of(index);
     part.logprobs.add_prompt(request_.prompts[prompt], echoes_[prompt], piece.prompt_logprobs);
   }
-  part.logprobs.add(piece);
+  part.logprobs.add(piece, characters);
   if (part.choice.was_cut()) ticket_.stop(index);  // the last piece still has cached_tokens
   return text;
 }

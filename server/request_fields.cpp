@@ -81,6 +81,9 @@ void read_rules(JsonObject& object, const ServedModel& model, GenerationRequest&
   if (!object.has("allowed_token_ids")) return;
   rules.allowed = read_ids(object.at("allowed_token_ids"), "allowed_token_ids",
                            static_cast<size_t>(model.vocab), model);
+  if (rules.allowed.empty())
+    refuse(400, "allowed_token_ids",
+           "the list of allowed tokens is empty: name one, or leave it out");
   std::sort(rules.allowed.begin(), rules.allowed.end());
   const auto repeated = std::unique(rules.allowed.begin(), rules.allowed.end());
   rules.allowed.erase(repeated, rules.allowed.end());

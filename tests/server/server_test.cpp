@@ -255,6 +255,23 @@ TEST_F(ServerTest, TellsHowManyTokensWereCached) {
   EXPECT_LE(found, shared + 1);
 }
 
+// The text loses the space before its first word, the list of tokens keeps it.
+TEST_F(ServerTest, OffsetsAreThoseOfTheTextAlsoIfItsFirstSpaceIsDropped) {
+  Json body = greedy("", 5);
+  body["prompt"] = {server_.tokenizer().bos_id().value()};
+  body["logprobs"] = 0;
+  const Json choice = server_.complete(body).json()["choices"][0];
+  const Json& list = choice["logprobs"];
+  const std::string text = choice["text"], first = list["tokens"][0];
+  EXPECT_EQ(first.front(), ' ');
+  EXPECT_NE(text.front(), ' ');
+  EXPECT_EQ(list["text_offset"][0], 0);
+  for (size_t i = 1; i < 5; ++i) {
+    const std::string token = list["tokens"][i];
+    EXPECT_EQ(text.substr(list["text_offset"][i].get<size_t>(), token.size()), token);
+  }
+}
+
 TEST_F(ServerTest, LogprobsHaveTheFormOfTheEndpoint) {
   Json body = greedy("Section 1: How to bind a torn book\nYou need:", 5);
   body["logprobs"] = 2;

@@ -83,11 +83,9 @@ void append_lower(std::string& out, char32_t code) {
   }
 }
 
-std::string normalized(std::string_view text, NormalForm form) {
-  // ASCII text is in every normal form. Most prompts return here.
-  if (std::all_of(text.begin(), text.end(),
-                  [](char c) { return static_cast<signed char>(c) >= 0; }))
-    return std::string(text);
+namespace {
+
+std::string normalized_today(std::string_view text, NormalForm form) {
   int options = UTF8PROC_STABLE;
   options |=
       form == NormalForm::kNFC || form == NormalForm::kNFKC ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE;
@@ -99,6 +97,27 @@ std::string normalized(std::string_view text, NormalForm form) {
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(result, &std::free);
   if (bytes < 0) raise("Unicode normalization failed: {}", utf8proc_errmsg(bytes));
   return {reinterpret_cast<const char*>(result), static_cast<size_t>(bytes)};
+}
+
+}  // namespace
+
+std::string normalized(std::string_view text, NormalForm form) {
+  // ASCII text is in every normal form. Most prompts return here.
+  if (std::all_of(text.begin(), text.end(),
+                  [](char c) { return static_cast<signed char>(c) >= 0; }))
+    return std::string(text);
+  std::string out;
+  size_t begin = 0;  // text before this is in `out`
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Char c = utf8_at(text, at);
+    if (contains(kNormalizationChanged, c.code)) {
+      out += normalized_today(text.substr(begin, at - begin), form);
+      out += text.substr(at, c.bytes);
+      begin = at + c.bytes;
+    }
+    at += c.bytes;
+  }
+  return out + normalized_today(text.substr(begin), form);
 }
 
 }  // namespace reprise::tokenizer

@@ -21,6 +21,13 @@ TEST(Normalizer, UnicodeForms) {
   EXPECT_EQ(normalize(R"({"type": "NFKD"})", "\u00e9\ufb01"), "e\u0301fi");
 }
 
+// What is expected comes from HF's library, whose normal forms are those of Unicode 9.
+TEST(Normalizer, CharactersThatAreNewerThanTheLibrarysUnicodeAreCopied) {
+  EXPECT_EQ(normalize(R"({"type": "NFKC"})", "\u32ff\ufb01"), "\u32fffi");
+  EXPECT_EQ(normalize(R"({"type": "NFD"})", "a\u0301\u1ac0\u0316"), "a\u0301\u1ac0\u0316");
+  EXPECT_EQ(normalize(R"({"type": "NFD"})", "a\u0301\u0316"), "a\u0316\u0301");
+}
+
 TEST(Normalizer, LowercaseIsFullButWithoutContext) {
   EXPECT_EQ(normalize(R"({"type": "Lowercase"})", "A\u0130\u03a3"), "ai\u0307\u03c3");
 }

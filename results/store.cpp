@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <optional>
 #include <set>
 
 #include "core/base/atomic_file.h"
@@ -52,7 +54,62 @@ struct Contents {
 
 constexpr int64_t kMostGroupRecords = 10000;
 
-Record record_of(const Fields& line, const std::string& where) {
+// Where a reader of records is in a group. `last` is the place of the record before `line`, if the
+// group `continues` with this line.
+struct Progress {
+  int64_t line = 0;
+  bool continues = false;
+  GroupPlace last = {};
+
+  [[nodiscard]] int64_t first_line() const { return continues ? line - last.index - 1 : line; }
+};
+
+// Says which lines to delete. They are a whole group, because part of a group is no sound file.
+std::string remedy(int64_t first, int64_t last) {
+  const std::string lines =
+      first == last ? fmt::format("line {}", first) : fmt::format("lines {} to {}", first, last);
+  return fmt::format(
+      "Delete {} and run again, which measures what they held; or run with --fresh to set the old "
+      "results aside.",
+      lines);
+}
+
+// Returns the place in its group of the record in the line at the beginning of `text`.
+std::optional<GroupPlace> place_of_next(std::string_view text) {
+  try {
+    const Value line = parse_json(text.substr(0, text.find('\n')), "");
+    return read_fields<GroupPlace>(field_of(line, "group"));
+  } catch (const Error&) {
+    return std::nullopt;
+  } catch (const FieldFault&) {
+    return std::nullopt;
+  }
+}
+
+// The remedy for a line that is no record. `rest` is the text behind it.
+std::string remedy_for_line(const Progress& at, std::string_view rest) {
+  if (at.continues) return remedy(at.first_line(), at.first_line() + at.last.of - 1);
+  const std::optional<GroupPlace> next = place_of_next(rest);
+  const bool is_first_of_group = next && next->index == 1 && next->of <= kMostGroupRecords;
+  return remedy(at.line, is_first_of_group ? at.line + next->of - 1 : at.line);
+}
+
+// Throws Error if a record of place `found` cannot follow the records before it.
+void check_follows(const Progress& at, const GroupPlace& found, const std::string& where) {
+  if (found.index == (at.continues ? at.last.index + 1 : 0) &&
+      (!at.continues || found.id == at.last.id))
+    return;
+  const bool is_of_last = found.id == at.last.id;
+  if (is_of_last && found.index <= at.last.index)
+    raise("{} has a record of group {} once more. {}", where, found.id, remedy(at.line, at.line));
+  // Records are missing in the group before this line, in the group of this line, or in both.
+  const int64_t last = found.index == 0 ? at.line - 1 : at.line + found.of - found.index - 1;
+  raise("{} does not follow the line before it: a record of group {} is missing. {}", where,
+        at.continues ? at.last.id : found.id, remedy(at.first_line(), last));
+}
+
+Record record_of(const Fields& line, const std::string& where,
+                 const std::function<std::string()>& delete_lines) {
   try {
     Record record = read_record(line);
     const GroupPlace& group = record.group;
@@ -61,8 +118,7 @@ Record record_of(const Fields& line, const std::string& where) {
                                    group.index, group.of, kMostGroupRecords)};
     return record;
   } catch (const FieldFault& fault) {
-    raise("{} is not a record of this program: {}. Delete that line, or run with --fresh.", where,
-          fault.text);
+    raise("{} is not a record of this program: {}. {}", where, fault.text, delete_lines());
   }
 }
 
@@ -87,43 +143,37 @@ Contents parse_records(const std::string& text, const fs::path& path, RunEntries
   std::set<std::string> pending_runs;
   size_t whole_records = 0;
   size_t begin = 0;
-  GroupPlace last;
+  Progress at;
   for (int64_t line = first_line; begin < text.size(); ++line) {
     const size_t end = text.find('\n', begin);
     if (end == std::string::npos) break;  // torn: a line without its line feed
     const std::string where = fmt::format("{} line {}", path.string(), line);
+    at.line = line;
+    at.continues = whole_records != contents.records.size();
+    const auto delete_lines = [&] {
+      return remedy_for_line(at, std::string_view(text).substr(end + 1));
+    };
     const bool is_last_line = end + 1 == text.size();
     Value parsed;
     try {
       parsed = parse_json(std::string_view(text).substr(begin, end - begin), where);
     } catch (const Error& error) {
       if (is_last_line) break;  // a write torn by a power cut
-      raise("{}. Delete that line, or run with --fresh to set the old results aside.",
-            error.what());
+      raise("{}. {}", error.what(), delete_lines());
     }
     if (!parsed.is_fields())
-      raise(
-          "{} is not a record of this program: it is no JSON object. Delete that line, or run "
-          "with --fresh.",
-          where);
+      raise("{} is not a record of this program: it is no JSON object. {}", where, delete_lines());
     if (RunEntries::is_entry(parsed.fields())) {
       pending_runs.insert(runs.add(parsed.fields(), where));
       begin = end + 1;
       continue;
     }
-    Record record = record_of(runs.whole(std::move(parsed.fields()), where), where);
+    Record record = record_of(runs.whole(std::move(parsed.fields()), where), where, delete_lines);
     const GroupPlace place = record.group;
-    const bool continues = whole_records != contents.records.size();
-    const int64_t expected = continues ? last.index + 1 : 0;
-    if (place.index != expected || (continues && place.id != last.id))
-      raise(
-          "{} does not follow the line before it: a record of group {} is missing. Run with "
-          "--fresh "
-          "to set the old results aside.",
-          where, continues ? last.id : place.id);
+    check_follows(at, place, where);
     contents.records.push_back(std::move(record));
     begin = end + 1;
-    last = place;
+    at.last = place;
     if (place.index + 1 == place.of) {
       check_points_of_group(std::span(contents.records).last(static_cast<size_t>(place.of)), where);
       whole_records = contents.records.size();

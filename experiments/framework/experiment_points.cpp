@@ -26,6 +26,7 @@ class PointsReader {
       if (file_.has(key)) read_list(key, problems);
     problems.raise_if_any();
     if (experiment_.methods.empty()) raise_empty(file_, file_.has(usual) ? usual : "series");
+    require_different_labels();
   }
 
  private:
@@ -142,6 +143,24 @@ class PointsReader {
     require_different(seen, text, file_.where(key));
     seen.insert(text);
     experiment_.methods.push_back(std::move(choice));
+  }
+
+  // Throws Error if a label is that of another point, or another point's name: figures would draw
+  // both as one line. Points of one name without labels are told apart by their options.
+  void require_different_labels() const {
+    std::set<std::string> labels, names;
+    for (const MethodChoice& choice : experiment_.methods) {
+      if (choice.label.empty()) {
+        names.insert(choice.name);
+      } else if (!labels.insert(choice.label).second) {
+        raise("{}: two points have the label {}: give each another one", source_,
+              shown(choice.label));
+      }
+    }
+    for (const std::string& label : labels)
+      if (names.contains(label))
+        raise("{}: the label {} is the name of another point: choose another one", source_,
+              shown(label));
   }
 
   JsonObject& file_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <regex>
 #include <set>
 
 #include "core/base/error.h"
@@ -246,6 +247,58 @@ TEST_F(StoreTest, DamageBeforeTheTailIsAnErrorThatNamesTheLineAndChangesNothing)
   EXPECT_NE(message(manifest()).find("line 3"), std::string::npos) << message(manifest());
   EXPECT_NE(message(manifest()).find("--fresh"), std::string::npos);
   EXPECT_EQ(fs::file_size(dir_ / "records.jsonl"), size);
+}
+
+std::vector<std::string> text_lines(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Whatever happens to one line, the lines that the message names can be deleted, and nothing else
+// is lost.
+TEST_F(StoreTest, AfterTheNamedLinesAreDeletedTheOtherGroupsAreThere) {
+  const std::vector<std::pair<std::string, int>> groups = {
+      {"g0", 1}, {"g1", 3}, {"g2", 2}, {"g3", 1}, {"g4", 2}};
+  {
+    TestStore store(dir_, manifest(), false);
+    for (const auto& [id, size] : groups) store.append(group(id, size));
+  }
+  const fs::path file = dir_ / "records.jsonl";
+  const std::vector<std::string> sound = text_lines(file);
+  ASSERT_EQ(sound.size(), 10u);  // the first one is a run entry
+  const auto write = [&](const std::vector<std::string>& lines) {
+    std::ofstream out(file, std::ios::binary);
+    for (const std::string& line : lines) out << line << "\n";
+  };
+  int refused = 0;
+  for (size_t line = 1; line < sound.size(); ++line)
+    for (const std::string damage : {"cut", "gone", "twice"}) {
+      SCOPED_TRACE(damage + " " + std::to_string(line + 1));
+      std::vector<std::string> lines = sound;
+      const auto at = lines.begin() + static_cast<std::ptrdiff_t>(line);
+      if (damage == "cut")
+        at->resize(at->size() / 2);
+      else if (damage == "gone")
+        lines.erase(at);
+      else
+        lines.insert(at, std::string(*at));
+      write(lines);
+      const std::string text = message(manifest());
+      if (text.empty()) continue;  // at the end, or a whole group
+      ++refused;
+      const std::regex named("Delete lines? ([0-9]+)(?: to ([0-9]+))?");
+      std::smatch found;
+      ASSERT_TRUE(std::regex_search(text, found, named)) << text;
+      const auto first = std::stol(found[1]), last = found[2].matched ? std::stol(found[2]) : first;
+      lines = text_lines(file);
+      lines.erase(lines.begin() + first - 1, lines.begin() + last);
+      write(lines);
+      EXPECT_EQ(message(manifest()), "");
+      EXPECT_GE(text_lines(file).size(), sound.size() - 3);
+    }
+  EXPECT_GE(refused, 20);
 }
 
 TEST_F(StoreTest, ForeignJsonIsAnError) {

@@ -130,6 +130,7 @@ std::unique_ptr<Entries> make_azure(const SourceOptions& options) {
       require_heading(line);
       return;
     }
+    line.require_at_most(3);
     const int64_t time_ns = read_time_ns(line);
     if (!first_ns) first_ns = time_ns;
     const double time_s = static_cast<double>(time_ns - *first_ns) * 1e-9;

@@ -11,6 +11,7 @@ constexpr const char* kOutput = "Response tokens";
 
 struct Places {
   size_t time = 0, prompt = 0, output = 0;
+  size_t fields = 0;  // of the heading
 };
 
 }  // namespace
@@ -32,9 +33,11 @@ std::unique_ptr<Entries> make_burstgpt(const SourceOptions& options) {
     if (line.number() == 1) {
       places = {.time = line.column(kTime),
                 .prompt = line.column(kPrompt),
-                .output = line.column(kOutput)};
+                .output = line.column(kOutput),
+                .fields = line.size()};
       return;
     }
+    line.require_at_most(places.fields);
     const double time_s = line.real(places.time, kTime);
     times.next(time_s, line);
     entries->add(line.integer(places.prompt, kPrompt, kMostTokens),

@@ -1,5 +1,7 @@
 #include "workloads/serving/entry_source.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -257,11 +259,22 @@ std::vector<double> EntrySource::arrivals_s() const {
 
 void EntrySource::raise_empty() const {
   const Dropped left_out = entries_->left_out();
-  raise(
-      "source \"{}\": no request is left of {}: {} by its rule and {} as too long are dropped, the "
-      "rest is outside the window; widen window_s or the caps, or set too_long to \"cut\"",
-      name_, entries_->size() + left_out.by_rule + left_out.too_long, dropped_.by_rule,
-      dropped_.too_long);
+  const std::string where = options_.file.empty()
+                                ? fmt::format("source \"{}\"", name_)
+                                : fmt::format("source \"{}\", {}", name_, options_.file.string());
+  const int64_t all = entries_->size() + left_out.by_rule + left_out.too_long;
+  if (all == 0)
+    raise("{}: no request is left of 0: there is none{}", where,
+          options_.window_s > 0 ? " within window_s" : "");
+  std::vector<std::string> reasons;
+  if (dropped_.by_rule > 0)
+    reasons.push_back(fmt::format("{} are dropped by the source's rule", dropped_.by_rule));
+  if (dropped_.too_long > 0)
+    reasons.push_back(fmt::format("{} are too long (widen the caps, or set too_long to \"cut\")",
+                                  dropped_.too_long));
+  if (const int64_t outside = all - dropped_.by_rule - dropped_.too_long; outside > 0)
+    reasons.push_back(fmt::format("{} are outside the window (widen window_s)", outside));
+  raise("{}: no request is left of {}: {}", where, all, fmt::join(reasons, ", "));
 }
 
 }  // namespace reprise::workloads::serving

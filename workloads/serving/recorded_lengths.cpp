@@ -22,7 +22,12 @@ Places find_columns(const TableLine& heading, const LengthColumns& columns) {
   const auto place_of = [&](const std::string& name, size_t fallback) {
     return name.empty() ? fallback : heading.column(name);
   };
-  return {.prompt = place_of(columns.prompt, 0), .output = place_of(columns.output, 1)};
+  const Places places = {.prompt = place_of(columns.prompt, 0),
+                         .output = place_of(columns.output, 1)};
+  if (places.prompt == places.output)
+    raise("{}: prompts and outputs would have their lengths from the same column, {}",
+          heading.where(), places.prompt + 1);
+  return places;
 }
 
 }  // namespace
@@ -79,8 +84,10 @@ void RecordedTimes::raise_goes_back(const std::string& where, double by_s) {
 void for_each_length_pair(const std::filesystem::path& path, const LengthColumns& columns,
                           const std::function<void(int64_t prompt, int64_t output)>& read) {
   std::optional<Places> places;
+  size_t fields = 0;  // of the first line
   for_each_table_line(path, [&](const TableLine& line) {
     if (!places) {
+      fields = line.size();
       const bool is_heading = line.size() >= 2 && is_name(line.text(0, "the prompt's length")) &&
                               is_name(line.text(1, "the output's length"));
       const bool has_names = !columns.prompt.empty() || !columns.output.empty();
@@ -90,6 +97,7 @@ void for_each_length_pair(const std::filesystem::path& path, const LengthColumns
       places = is_heading ? find_columns(line, columns) : Places{};
       if (is_heading) return;
     }
+    line.require_at_most(fields);
     read(line.integer(places->prompt, "the prompt's length", kMostTokens),
          line.integer(places->output, "the output's length", kMostTokens));
   });

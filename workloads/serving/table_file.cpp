@@ -12,6 +12,7 @@ namespace reprise::workloads::serving {
 namespace {
 
 constexpr size_t kLongestShown = 80;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // Parses the whole text as a number.
 template <typename T>
@@ -38,7 +39,14 @@ size_t TableLine::column(const std::string& name) const {
   const std::vector<std::string> names(fields_.begin(), fields_.end());
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) raise("{}: {}", where(), unknown_name("column", name, names));
+  if (std::find(found + 1, names.end(), name) != names.end())
+    raise("{}: two columns have the name {}: rename one", where(), shown(Value(name)));
   return static_cast<size_t>(found - names.begin());
+}
+
+void TableLine::require_at_most(size_t fields) const {
+  if (size() > fields)
+    raise("{}: the line has {} fields, the first line {}", where(), size(), fields);
 }
 
 std::string_view TableLine::text(size_t field, std::string_view name) const {
@@ -71,12 +79,15 @@ void for_each_table_line(const std::filesystem::path& path,
   const std::string file = path.string(), text = read_file(path);
   if (text.empty()) raise("{} is empty; a line for each request is expected", file);
   int64_t number = 0;
-  for (size_t begin = 0; begin < text.size();) {
+  for (size_t begin = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+       begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string_view line = std::string_view(text).substr(begin, end - begin);
     if (line.ends_with('\r')) line.remove_suffix(1);
     ++number;
     if (line.empty()) raise("{}:{}: the line is empty; remove it", file, number);
+    if (line.find('\r') != std::string_view::npos)
+      raise("{}:{}: the line holds a carriage return; end lines with a line feed", file, number);
     read(TableLine(file, number, line));
     begin = end + 1;
   }

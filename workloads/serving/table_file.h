@@ -24,8 +24,10 @@ class TableLine {
   // Throws Error unless the field is a finite number >= 0.
   [[nodiscard]] double real(size_t field, std::string_view name) const;
   // Index of the field `name` in this line, which is a heading. Throws Error naming the nearest
-  // field if there is none.
+  // field if there is none, and if there are two.
   [[nodiscard]] size_t column(const std::string& name) const;
+  // Throws Error if the line has more fields than that, such as a number with a comma inside.
+  void require_at_most(size_t fields) const;
   [[nodiscard]] std::string where() const;  // "FILE:LINE"
 
  private:
@@ -34,8 +36,8 @@ class TableLine {
   std::vector<std::string_view> fields_;
 };
 
-// Lines end with LF or CRLF; the last line end is optional. Throws Error for a file that cannot be
-// read or is empty, and for an empty line.
+// Lines end with LF or CRLF; the last line end is optional, and so is a byte order mark. Throws
+// Error for a file that cannot be read or is empty, and for an empty line.
 void for_each_table_line(const std::filesystem::path& path,
                          const std::function<void(const TableLine& line)>& read);
 

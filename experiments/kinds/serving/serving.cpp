@@ -50,6 +50,16 @@ void check_methods(const Group& group, bool has_model, Device device) {
   problems.raise_if_any();
 }
 
+// Throws Error if the budget cannot hold the keys and values of the longest request. Whole blocks
+// and prefixes may need more, which the engine checks.
+void check_kv_budget(const Group& group, const EngineAxes& axes, int64_t longest) {
+  const int64_t budget = kv_budget_bytes(axes);
+  const int64_t needed = longest * kv_bytes_per_token(Bench::config(group), group.kv_dtype);
+  if (budget > 0 && budget < needed)
+    raise("kv_budget_mb is {}, and the longest request, of {} tokens, needs {:.6g} MB",
+          axes.kv_budget_mb, longest, static_cast<double>(needed) * 1e-6);
+}
+
 // An upper bound on the positions of any request. A method that imports modules places a prompt's
 // new tokens behind the positions of all modules.
 int64_t end_of_positions(const Group& group, const RequestSource& requests) {
@@ -106,6 +116,7 @@ void ServingKind::check(const Group& group) {
   problems.collect([&] { check_step_times(axes.steps); });
   problems.collect([&] { check_rate_search(axes); });
   problems.collect([&] { check_methods(group, has_model, bench_.context().device); });
+  problems.collect([&] { check_kv_budget(group, axes.engine, extent_of(*source(group)).longest); });
   problems.collect([&] {
     const RequestSource& requests = *source(group);
     if (schedule_of(group, axes.arrivals, requests).is_of_sessions() && axes.judged_partings > 0)

@@ -1,5 +1,6 @@
 #include "experiments/kinds/serving/serving_axes.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -254,7 +255,16 @@ workloads::ArrivalSchedule schedule_of(const Group& group, const ArrivalAxes& ax
 
 bool declares_prefixes(const EngineAxes& axes) { return axes.prefixes == kDeclared; }
 
-int64_t kv_budget_bytes(const EngineAxes& axes) { return std::llround(axes.kv_budget_mb * 1e6); }
+namespace {
+
+// At least one byte if there is a budget, since 0 means none.
+int64_t budget_bytes(double mb) {
+  return mb > 0 ? std::max<int64_t>(1, std::llround(mb * 1e6)) : 0;
+}
+
+}  // namespace
+
+int64_t kv_budget_bytes(const EngineAxes& axes) { return budget_bytes(axes.kv_budget_mb); }
 
 engine::EngineOptions engine_options_of(const EngineAxes& axes, DType kv_dtype) {
   engine::EngineOptions options;
@@ -264,7 +274,7 @@ engine::EngineOptions engine_options_of(const EngineAxes& axes, DType kv_dtype) 
   options.kv_budget_bytes = kv_budget_bytes(axes);
   options.scheduler = engine::make_scheduler(axes.scheduler, {.most_wait_s = axes.most_wait_s});
   options.swap.preemption = engine::parse_preemption(axes.preemption);
-  options.swap.most_bytes = std::llround(axes.swap_budget_mb * 1e6);
+  options.swap.most_bytes = budget_bytes(axes.swap_budget_mb);
   options.clock_ns = now_ns;
   return options;
 }

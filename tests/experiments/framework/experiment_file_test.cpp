@@ -283,6 +283,22 @@ TEST(ExperimentFile, AxisCannotBeSetAndSwept) {
   expect_refused("/settings/prompt_tokens", 8, "keep one of them");
 }
 
+TEST(ExperimentFile, LabelsTellPointsApart) {
+  const auto message = [](const char* first, const char* second) {
+    Json file = sample_file();
+    file.erase("scales");
+    file["methods"] = {{{"name", "recompute"}, {"label", first}},
+                       {{"name", "contiguous"}, {"label", second}}};
+    return parse_message(file);
+  };
+  EXPECT_EQ(message("a", "b"), "");
+  EXPECT_EQ(message("contiguous", "b"), "");  // its own name is not shown
+  EXPECT_EQ(message("", ""), "");
+  EXPECT_NE(message("a", "a").find("two points have the label \"a\""), std::string::npos);
+  EXPECT_NE(message("contiguous", "").find("the label \"contiguous\" is the name of another"),
+            std::string::npos);
+}
+
 TEST(ExperimentFile, CasesSetTheSameAxesAndNothingElseSetsThese) {
   const auto message = [](const Json& cases) {
     Json file = sample_file();

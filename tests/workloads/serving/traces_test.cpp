@@ -37,6 +37,12 @@ TEST(Azure, ReadsTimesAndLengths) {
   expect_times(*source, {0, 0, 4.314579, 14.31941, 15.81941});
 }
 
+TEST(Azure, AByteOrderMarkIsNoPartOfTheHeading) {
+  const TempDir dir;
+  const auto file = dir.write("azure.csv", "\xEF\xBB\xBF" + std::string(kAzure));
+  EXPECT_EQ(lengths_of(*make_sample("azure", {.file = file})).size(), 5u);
+}
+
 TEST(Azure, TakesAWindowAndTheFirstOfIt) {
   const TempDir dir;
   const auto file = dir.write("azure.csv", kAzure);
@@ -123,6 +129,8 @@ TEST(Azure, NamesFileAndLineOfWhatIsWrong) {
   refused(heading + good + "2023-11-16 18:15:47.1,5,nan\n", {"t.csv:3", "GeneratedTokens", "nan"});
   refused(heading + good + "2023-11-16 18:15:47.1,5.5,4\n", {"t.csv:3", "5.5", "whole number"});
   refused(heading + good + "2023-11-16 18:15:47.1,5\n", {"t.csv:3", "ends before GeneratedTokens"});
+  refused(heading + "2023-11-16 18:15:46.68,4,808,10\n", {"t.csv:2", "4 fields", "first line 3"});
+  refused(heading + good.substr(0, good.size() - 1) + "\r" + good, {"t.csv:2", "carriage return"});
   refused(heading + good + "2023-11-16 18:15:4", {"t.csv:3", "TIMESTAMP", "18:15:4\""});
   refused(heading + good + "\n" + good, {"t.csv:3", "line is empty"});
   refused(heading + "2023-02-30 18:15:46,1,1\n", {"t.csv:2", "2023-02-30"});

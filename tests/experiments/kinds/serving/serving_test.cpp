@@ -194,6 +194,10 @@ TEST_F(Serving, SessionsGoOnWithTheMethodsOwnAnswers) {
   Json judged = changes;
   judged["settings"]["judged_partings"] = 2;
   EXPECT_NE(refusal(judged).find("leave it at 0"), std::string::npos);
+  // A budget below half a byte is no unlimited one.
+  for (const double budget : {1e-3, 1e-7})
+    EXPECT_NE(refusal({{"settings", {{"kv_budget_mb", budget}}}}).find("kv_budget_mb is"),
+              std::string::npos);
   EXPECT_NE(refusal({{"settings", {{"arrivals", "sessions"}}}}).find("has no conversations"),
             std::string::npos);
 }

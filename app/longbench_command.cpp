@@ -65,7 +65,7 @@ void write_summary(const ScoredFile& file, const std::vector<double>& scores, bo
                      longbench::mean_percent(scores));
   if (has_lengths)
     for (const std::vector<double>& group : longbench::by_length(file.predictions, scores))
-      out << fmt::format("  {:>6}", longbench::mean_percent(group));
+      out << fmt::format("  {:>6}", longbench::group_percent(group));
   out << '\n';
 }
 

@@ -210,7 +210,7 @@ class Trace final : public WithOptions {
     REPRISE_CHECK(std::is_sorted(times.begin(), times.end()) && times.front() >= 0 &&
                       std::isfinite(times.back()),
                   "recorded times do not ascend");
-    require_not_below_zero("trace", "recorded_rate_rps", options.recorded_rate_rps);
+    require_not_below_zero("trace", "rate_rps", options.recorded_rate_rps);
     if (options.recorded_rate_rps > 0) stretch_ = stretch();
   }
   [[nodiscard]] ArrivalSchedule schedule(int64_t items) const override {
@@ -236,7 +236,7 @@ class Trace final : public WithOptions {
       raise(
           "arrivals \"trace\": all requests were recorded at the same moment, so their times "
           "cannot "
-          "be stretched to a rate of {} per second; leave recorded_rate_rps at 0",
+          "be stretched to a rate of {} per second; set rate_rps to 0, which keeps them",
           options_.recorded_rate_rps);
     return static_cast<double>(times.size() - 1) / span_s / options_.recorded_rate_rps;
   }

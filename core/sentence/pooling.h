@@ -12,7 +12,7 @@
 
 namespace reprise::sentence {
 
-// If several modes are used, their vectors are concatenated in this order.
+// If several modes are used, their vectors are concatenated.
 enum class PoolingMode : uint8_t {
   kCls,             // the first token's state
   kMax,             // the largest value of each dimension
@@ -28,7 +28,7 @@ std::string_view name_of(PoolingMode mode);
 PoolingMode parse_pooling(std::string_view name, const std::string& where);
 
 struct Pooling {
-  std::vector<PoolingMode> modes = {PoolingMode::kMean};  // at least one, ascending, no duplicates
+  std::vector<PoolingMode> modes = {PoolingMode::kMean};  // at least one; a mode may be repeated
   bool normalizes = false;  // divide the result by its length (at least 1e-12)
 
   // Number of values in a text's vector.

@@ -11,6 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int64_t kMostTokens = int64_t{1} << 31;
+
 bool is_there(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
@@ -59,7 +61,8 @@ void check_order(const std::vector<Module>& modules, const fs::path& folder) {
   }
 }
 
-// Reads the pooling modes: one flag per mode, or, in newer files, names under one key.
+// Reads the pooling modes: in newer files, names under one key, in the order of the vectors; else
+// one flag per mode.
 std::vector<PoolingMode> read_modes(JsonObject& json) {
   constexpr std::array kFlags = {
       std::pair{PoolingMode::kCls, "pooling_mode_cls_token"},
@@ -69,16 +72,15 @@ std::vector<PoolingMode> read_modes(JsonObject& json) {
       std::pair{PoolingMode::kWeightedMean, "pooling_mode_weightedmean_tokens"},
       std::pair{PoolingMode::kLast, "pooling_mode_lasttoken"}};
   std::vector<PoolingMode> modes;
-  for (const auto& [mode, key] : kFlags)
-    if (json.boolean(key, false)) modes.push_back(mode);
-  if (modes.empty() && json.has("pooling_mode")) {
+  if (json.has("pooling_mode")) {
     const Value& given = json.at("pooling_mode");
     for (const Value& name : given.is_list() ? given.list() : Values{given}) {
       if (!name.is_text()) raise("{} must name modes", json.where("pooling_mode"));
       modes.push_back(parse_pooling(name.text(), json.where("pooling_mode")));
     }
-    std::sort(modes.begin(), modes.end());
-    modes.erase(std::unique(modes.begin(), modes.end()), modes.end());
+  } else {
+    for (const auto& [mode, key] : kFlags)
+      if (json.boolean(key, false)) modes.push_back(mode);
   }
   if (modes.empty())
     raise("{} and its like are all off: one of them must be on",
@@ -102,10 +104,22 @@ void read_transformer(const fs::path& folder, SentenceFolder& out) {
     const Value json = read_json(path);
     JsonObject object(json, path.string());
     if (object.has("max_seq_length"))
-      out.most_tokens = object.integer_in("max_seq_length", 1, int64_t{1} << 31);
+      out.most_tokens = object.integer_in("max_seq_length", 1, kMostTokens);
     out.lowers_case = object.boolean("do_lower_case", false);
     return;
   }
+}
+
+// Returns the length to which the folder's tokenizer cuts texts, which holds if the model's
+// settings name none. Files without a limit say 1e30.
+std::optional<int64_t> tokenizer_limit(const fs::path& folder) {
+  const fs::path path = folder / "tokenizer_config.json";
+  if (!is_there(path)) return std::nullopt;
+  const Value json = read_json(path);
+  const Value& limit = field_of(json, "model_max_length");
+  if (!limit.is_int64() || limit.integer() < 1 || limit.integer() > kMostTokens)
+    return std::nullopt;
+  return limit.integer();
 }
 
 void read_prompts(const fs::path& folder, SentenceFolder& out) {
@@ -126,6 +140,7 @@ std::optional<SentenceFolder> read_sentence_folder(const fs::path& folder) {
   check_order(modules, folder);
   SentenceFolder out{.model = modules[0].path};
   read_transformer(modules[0].path, out);
+  if (!out.most_tokens) out.most_tokens = tokenizer_limit(modules[0].path);
   read_prompts(folder, out);
   read_pooling(modules[1].path, out);
   out.pooling.normalizes = modules.size() > 2;

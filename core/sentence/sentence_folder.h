@@ -13,7 +13,8 @@ namespace reprise::sentence {
 struct SentenceFolder {
   std::filesystem::path model;  // the folder with config.json, weights and tokenizer
   Pooling pooling;
-  // From max_seq_length: limit on the tokens of a text, special tokens included.
+  // Limit on the tokens of a text, special tokens included: max_seq_length, or else
+  // model_max_length in tokenizer_config.json.
   std::optional<int64_t> most_tokens;
   bool lowers_case = false;  // from do_lower_case: texts are lower-cased before the tokenizer
   bool pools_prompt = true;  // from include_prompt: pooling includes a prompt's tokens

@@ -71,6 +71,7 @@ std::string comparable(std::string_view text, Place place) {
       }
       if (c == quote) place = Place::kTag;
       out += c;
+      if (c == '\\' && i + 1 < text.size()) out += text[++i];  // an escaped quote ends nothing
     } else if (place == Place::kTag) {
       if (c == ' ' || c == '\n') continue;
       out += c;

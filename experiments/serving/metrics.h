@@ -43,8 +43,9 @@ inline const MetricInfo kQueueMs = {
     "queue_ms", "ms", "from the intended arrival until it joined the batch, of engines that tell",
     /*has_percentiles=*/true};
 
-// Rates divide by duration_s, the time from the start of the run to the last token.
-inline const MetricInfo kDurationS = {"duration_s", "s", "from the start to the last token"};
+// Rates divide by duration_s.
+inline const MetricInfo kDurationS = {"duration_s", "s",
+                                      "from the start to the end of the last answer"};
 inline const MetricInfo kOfferedRps = {"offered_rps", "1/s",
                                        "requests over the time of the last arrival (open loop)"};
 inline const MetricInfo kThroughputRps = {"throughput_rps", "1/s", "requests served"};

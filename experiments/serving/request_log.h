@@ -21,9 +21,11 @@ struct RequestEntry {
   // all tokens between the first and the last.
   int64_t unkept_tokens = 0;
   double done_s = -1;
-  int64_t prompt_tokens = 0;   // as the server counts them, if it reports them
-  int64_t wanted_tokens = 0;   // tokens to generate
-  int64_t cached_tokens = -1;  // prompt tokens that were not computed; -1: not reported
+  int64_t prompt_tokens = 0;  // as the server counts them, if it reports them
+  int64_t wanted_tokens = 0;  // tokens to generate
+  // Prompt tokens that were not computed; -1: not reported. kUsageWithoutCached until
+  // settle_cached_tokens() has seen all answers of the run.
+  int64_t cached_tokens = -1;
   int64_t preemptions = 0;
   std::vector<size_t> preempted_before = {};  // index of the first token after each preemption
   int64_t reasoning_tokens = 0;               // generated tokens that the server calls reasoning

@@ -1,6 +1,16 @@
 #include "experiments/serving/reuse.h"
 
+#include <algorithm>
+
 namespace reprise::experiments::serving {
+
+void settle_cached_tokens(RequestLog& log) {
+  const bool reports =
+      std::any_of(log.requests.begin(), log.requests.end(),
+                  [](const RequestEntry& entry) { return entry.cached_tokens >= 0; });
+  for (RequestEntry& entry : log.requests)
+    if (entry.cached_tokens == kUsageWithoutCached) entry.cached_tokens = reports ? 0 : -1;
+}
 
 Reuse reuse_of(const RequestLog& log, const workloads::RequestSource& source,
                const ReuseOf& bounds) {

@@ -14,7 +14,7 @@
 namespace reprise::experiments::serving {
 
 struct ValidityRules {
-  double least_duration_s = 60;  // from the start of the run to the last token
+  double least_duration_s = 60;  // from the start of the run to the end of the last answer
   int64_t least_requests = 100;  // requests that ended, served or not
   // At most most_late_share of the requests may be sent more than most_late_s late, since otherwise
   // the requested rate was not offered. An engine that is stepped in this process takes requests

@@ -23,7 +23,10 @@ bool is_cased(char32_t code) {
   const auto kind = category(code);
   if (kind == UTF8PROC_CATEGORY_LU || kind == UTF8PROC_CATEGORY_LL || kind == UTF8PROC_CATEGORY_LT)
     return true;
-  // Circled letters and the ordinal indicators U+00AA and U+00BA are cased as well.
+  // Circled and squared letters and the ordinal indicators U+00AA and U+00BA are cased as well.
+  if ((code >= 0x1f130 && code <= 0x1f149) || (code >= 0x1f150 && code <= 0x1f169) ||
+      (code >= 0x1f170 && code <= 0x1f189))
+    return true;
   const auto number = static_cast<utf8proc_int32_t>(code);
   return code == 0xaa || code == 0xba || utf8proc_tolower(number) != number ||
          utf8proc_toupper(number) != number;

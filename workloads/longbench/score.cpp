@@ -130,6 +130,34 @@ std::string mean_percent(std::span<const double> scores) {
   return fmt::format("{:.2f}", 100 * total / static_cast<double>(scores.size()));
 }
 
+namespace {
+
+// The sum in the order of numpy's np.sum, which the official program uses.
+double numpy_sum(std::span<const double> values) {
+  constexpr size_t kLanes = 8, kBlock = 128;
+  if (values.size() > kBlock) {
+    const size_t half = values.size() / 2 / kLanes * kLanes;
+    return numpy_sum(values.first(half)) + numpy_sum(values.subspan(half));
+  }
+  double total = 0;
+  size_t i = 0;
+  if (values.size() >= kLanes) {
+    std::array<double, kLanes> r = {};
+    for (; i + kLanes <= values.size(); i += kLanes)
+      for (size_t lane = 0; lane < kLanes; ++lane) r[lane] += values[i + lane];
+    total = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+  }
+  for (; i < values.size(); ++i) total += values[i];
+  return total;
+}
+
+}  // namespace
+
+std::string group_percent(std::span<const double> scores) {
+  if (scores.empty()) return "-";
+  return fmt::format("{:.2f}", 100 * (numpy_sum(scores) / static_cast<double>(scores.size())));
+}
+
 std::array<std::vector<double>, 3> by_length(std::span<const Prediction> predictions,
                                              std::span<const double> scores) {
   REPRISE_CHECK(predictions.size() == scores.size(), "{} {}", predictions.size(), scores.size());

@@ -43,6 +43,10 @@ std::vector<double> score(const Dataset& dataset, std::span<const Prediction> pr
 // Returns the mean in percent with two digits, as in the official result files; "-" without scores.
 std::string mean_percent(std::span<const double> scores);
 
+// The same for a group of LongBench-E, whose official program divides before it multiplies, and
+// sums as numpy does; so the last digit may differ from that of mean_percent().
+std::string group_percent(std::span<const double> scores);
+
 // Splits the scores into LongBench-E's groups by length: below 4,000, below 8,000, and longer.
 // Throws Error if a prediction has no length.
 std::array<std::vector<double>, 3> by_length(std::span<const Prediction> predictions,

@@ -1,7 +1,6 @@
 #include "experiments/kinds/serving/completion_stream.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <iterator>
 #include <limits>
 
@@ -33,8 +32,7 @@ bool are_ids(const Value& list) {
     return id.is_int64() && id.integer() >= 0 &&
            id.integer() <= std::numeric_limits<int32_t>::max();
   };
-  return list.is_list() && list.size() > 0 &&
-         std::all_of(list.list().begin(), list.list().end(), is_id);
+  return list.is_list() && std::all_of(list.list().begin(), list.list().end(), is_id);
 }
 
 // The running count of tokens in an event of vLLM or llama.cpp; -1 if the event has none.
@@ -113,15 +111,17 @@ void CompletionStream::read(const Value& event, double time_s) {
 }
 
 void CompletionStream::read_choice(const Value& choice, int64_t counted, double time_s) {
-  if (const std::string reason = text_at(choice, "finish_reason"); !reason.empty())
-    answer_.finish_reason = reason;
+  const std::string reason = text_at(choice, "finish_reason");
+  if (!reason.empty()) answer_.finish_reason = reason;
   const Value& delta = field_of(choice, "delta");  // in a chat
-  const bool has_answer = !text_at(choice, "text").empty() || !text_at(delta, "content").empty();
+  const bool has_answer = !text_at(choice, "text").empty() || !text_at(delta, "content").empty() ||
+                          field_of(delta, "tool_calls").size() > 0;
   const bool has_reasoning =
       !text_at(delta, "reasoning_content").empty() || !text_at(delta, "reasoning").empty();
   Chunk chunk{.time_s = time_s,
               .has_text = has_answer || has_reasoning,
-              .is_reasoning = has_reasoning && !has_answer};
+              .is_reasoning = has_reasoning && !has_answer,
+              .ends = !reason.empty()};
   const Value& ids = field_of(choice, "token_ids");
   const Value& logprobs = field_of(choice, "logprobs");
   const Value& tokens = field_of(logprobs, delta.is_null() ? "tokens" : "content");
@@ -129,7 +129,7 @@ void CompletionStream::read_choice(const Value& choice, int64_t counted, double 
     chunk.tokens = std::ssize(ids.list());
     for (const Value& id : ids.list())
       answer_.token_ids.push_back(static_cast<int32_t>(id.integer()));
-  } else if (counted >= 0) {
+  } else if (is_running(counted, chunk)) {
     chunk.tokens = std::max<int64_t>(counted - counted_, 0);
   } else if (tokens.is_list() && tokens.size() > 0) {
     chunk.tokens = std::ssize(tokens.list());
@@ -137,6 +137,17 @@ void CompletionStream::read_choice(const Value& choice, int64_t counted, double 
   counted_ = std::max(counted_, counted);
   const bool opens = chunk.tokens < 0 && !chunk.has_text && !text_at(delta, "role").empty();
   if (chunk.tokens != 0 && !opens) chunks_.push_back(chunk);
+}
+
+// Returns whether the count of an event is one of a series that began with the answer's first
+// token. Many servers count only in the last event, or say 0 until then.
+bool CompletionStream::is_running(int64_t counted, const Chunk& chunk) const {
+  if (counted < 0) return false;
+  if (counted_ > 0) return true;
+  if (counted == 0) return !chunk.has_text;
+  if (chunk.ends && !chunk.has_text) return false;
+  return std::none_of(chunks_.begin(), chunks_.end(),
+                      [](const Chunk& earlier) { return earlier.has_text; });
 }
 
 // The time of each token. An event has as many tokens as it reports; an event without a reported
@@ -150,13 +161,19 @@ std::vector<double> CompletionStream::as_told(const Chunks& chunks) {
 }
 
 std::vector<double> CompletionStream::token_times() const {
-  Chunks shown;
-  std::copy_if(chunks_.begin(), chunks_.end(), std::back_inserter(shown),
-               [](const Chunk& chunk) { return chunk.tokens > 0 || chunk.has_text; });
-  for (const Chunks* chunks : std::initializer_list<const Chunks*>{&shown, &chunks_})
+  const auto that = [&](auto&& is_one) {
+    Chunks found;
+    std::copy_if(chunks_.begin(), chunks_.end(), std::back_inserter(found), is_one);
+    return found;
+  };
+  const auto is_shown = [](const Chunk& chunk) { return chunk.tokens > 0 || chunk.has_text; };
+  const Chunks shown = that(is_shown);
+  if (shown.empty() && !answer_.tells_tokens) return {};  // nothing says that a token was generated
+  const Chunks before_end = that([&](const Chunk& one) { return is_shown(one) || !one.ends; });
+  for (const Chunks* chunks : {&shown, &before_end, &chunks_})
     if (std::vector<double> times = as_told(*chunks); total_ < 0 || std::ssize(times) == total_)
       return times;
-  return spread(shown.empty() ? chunks_ : shown);
+  return spread(shown);
 }
 
 std::vector<double> CompletionStream::spread(const Chunks& chunks) const {

@@ -27,14 +27,14 @@ struct CompletionAnswer {
 // an event comes from the first of these that the server reports:
 //   its token ids (vLLM's return_token_ids)
 //   the growth of a running count: usage.completion_tokens (vLLM's continuous_usage_stats) or
-//   timings.predicted_n (llama.cpp's timings_per_token)
+//   timings.predicted_n (llama.cpp's timings_per_token), if it begins with the first token
 //   its logprobs
-//   one token for each event with text. If the sum then falls short of the total in usage at the
-//   end, also one for each event without text, if that makes them equal (half of a character is a
-//   token without text).
+//   one token for each event with text (or with calls of tools). If the sum then falls short of the
+//   total in usage at the end, also one for each event without text, if that makes them equal: half
+//   of a character, or the token that ends a text.
 // If the numbers do not add up to the total in usage, the total is spread evenly over the events
 // with text. If an answer has no count at all and ended because of its length, the number of tokens
-// asked for is spread in the same way.
+// asked for is spread in the same way. An answer without text has only tokens that its events tell.
 class CompletionStream {
  public:
   // Takes bytes of the body in order, split anywhere. Times must not decrease.
@@ -49,12 +49,14 @@ class CompletionStream {
     int64_t tokens = -1;  // -1: not reported
     bool has_text = false;
     bool is_reasoning = false;
+    bool ends = false;  // has the reason for which the answer ends
   };
   using Chunks = std::vector<Chunk>;
   void end_line(double time_s);
   void end_event(double time_s);
   void read(const Value& event, double time_s);
   void read_choice(const Value& choice, int64_t counted, double time_s);
+  [[nodiscard]] bool is_running(int64_t counted, const Chunk& chunk) const;
   [[nodiscard]] static std::vector<double> as_told(const Chunks& chunks);
   [[nodiscard]] std::vector<double> token_times() const;
   [[nodiscard]] std::vector<double> spread(const Chunks& chunks) const;

@@ -71,7 +71,10 @@ std::vector<TargetEvent> events_of(const Job& job, Exchange exchange, PromptForm
   end.reasoning_tokens = std::min<int64_t>(answer.reasoning_tokens, wanted);
   const int64_t prompt =
       answer.prompt_tokens >= 0 ? answer.prompt_tokens : std::ssize(job.request.prompt);
-  if (answer.cached_tokens >= 0) end.cached_tokens = std::min(answer.cached_tokens, prompt);
+  if (answer.cached_tokens >= 0)
+    end.cached_tokens = std::min(answer.cached_tokens, prompt);
+  else if (answer.prompt_tokens >= 0)
+    end.cached_tokens = serving::kUsageWithoutCached;
   events.push_back(std::move(end));
   return events;
 }

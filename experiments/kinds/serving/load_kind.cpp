@@ -206,6 +206,7 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   serving::RunResult result =
       serving::run(*target, *plan.source, plan.schedule, plan.options, clock);
   const CoreUse use = core_use_now() - use_before;
+  serving::settle_cached_tokens(result.log);
   trace(experiments::label_of(server), result.log);
   std::string told_by = "nobody";
   if (scope != workloads::SaltScope::kAnything) {

@@ -100,7 +100,12 @@ Measurement search_rate(const Group& group,
   Measurement out =
       found.highest_rps > 0 ? runs.at(found.highest_rps) : std::move(runs.begin()->second);
   // The highest rate passed, even if each of its trials alone has too few requests to decide.
-  if (found.highest_rps > 0) serving::add_verdict({.slo = serving::SloOutcome::kMet}, out);
+  // Its own counts stay.
+  if (found.highest_rps > 0) {
+    for (auto& [name, value] : serving::Verdict{.slo = serving::SloOutcome::kMet}.fields())
+      if (name == "verdict" || name == "reasons" || name == "slo") out.answers[name] = value;
+    out.set(serving::kIsValid, 1);
+  }
   add_search(found, out);
   return out;
 }

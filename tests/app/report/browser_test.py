@@ -35,7 +35,7 @@ INK = "getComputedStyle(document.querySelector('.plot svg text')).fill"
 class Pages(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        cls.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         cls.browser = browser.Browser(browser.find_browser(), os.path.join(cls.folder.name, "profile"))
         run = reprise.run_quickstart(os.path.join(cls.folder.name, "run of größe"))
         cls.quickstart = os.path.join(cls.folder.name, "quickstart page.html")

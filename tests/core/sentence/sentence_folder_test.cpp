@@ -41,10 +41,27 @@ TEST(SentenceFolder, NewerFilesNameTheModeAndOthersMayBeAbsent) {
   const auto found = read_sentence_folder(dir.path());
   ASSERT_TRUE(found);
   EXPECT_EQ(found->model, dir.path() / "0_Transformer");
-  EXPECT_EQ(found->pooling.modes, (std::vector{PoolingMode::kCls, PoolingMode::kLast}));
+  EXPECT_EQ(found->pooling.modes, (std::vector{PoolingMode::kLast, PoolingMode::kCls}));
   EXPECT_FALSE(found->pooling.normalizes);
   EXPECT_FALSE(found->most_tokens);
   EXPECT_EQ(found->prompt, "query: ");
+}
+
+// sentence-transformers reads the old flags only if no modes are named, and the tokenizer's limit
+// only if the model's settings have none.
+TEST(SentenceFolder, NamedModesAndTheModelsLimitComeFirst) {
+  const TempDir dir;
+  write_sentence_files(dir);
+  dir.write("1_Pooling/config.json",
+            R"({"pooling_mode": ["cls", "cls"], "pooling_mode_mean_tokens": true})");
+  dir.write("tokenizer_config.json", R"({"model_max_length": 9})");
+  EXPECT_EQ(read_sentence_folder(dir.path())->pooling.modes,
+            (std::vector{PoolingMode::kCls, PoolingMode::kCls}));
+  EXPECT_EQ(read_sentence_folder(dir.path())->most_tokens, 12);
+  dir.write("sentence_bert_config.json", R"({"max_seq_length": null})");
+  EXPECT_EQ(read_sentence_folder(dir.path())->most_tokens, 9);
+  dir.write("tokenizer_config.json", R"({"model_max_length": 1000000000000000019884624838656})");
+  EXPECT_FALSE(read_sentence_folder(dir.path())->most_tokens);
 }
 
 TEST(SentenceFolder, WhatIsNotSupportedIsNamed) {

@@ -113,6 +113,7 @@ TEST(ChatTemplate, IsRecognizedByItsWords) {
   EXPECT_EQ(
       name_of("{{ '<|im_start|>'+message['role']+'\n'+message['content']+'<|im_end|>'+'\n' }}"),
       "chatml");
+  EXPECT_EQ(name_of("{{ raise_exception('it\\'s') }}" + chatml), "chatml");
   EXPECT_EQ(name_of("{% if tools %}" + chatml), "");
   EXPECT_EQ(name_of("{{ bos_token }}" + chatml), "");
   EXPECT_EQ(name_of(""), "");

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "experiments/serving/reuse.h"
 #include "results/record.h"
 #include "tests/experiments/serving/sample_log.h"
 #include "tests/results/sample_record.h"
@@ -140,6 +141,21 @@ TEST(ServingMetrics, SpreadOfRequestsIsNoRemark) {
         served_entry(i, static_cast<double>(i), 0.1 * static_cast<double>(i + 1), 0.25, 3));
   const Measurement measured = measure(log, {});
   EXPECT_TRUE(results::remarks_on(measured.metrics).empty());
+}
+
+// vLLM leaves the number of cached tokens out where it is 0.
+TEST(ServingMetrics, CachedTokensThatOtherAnswersReportAreZeroWhereUsageHasNone) {
+  RequestLog log = served_log(3);
+  for (RequestEntry& entry : log.requests) entry.cached_tokens = kUsageWithoutCached;
+  log.requests[2].cached_tokens = -1;  // without any usage
+  RequestLog silent = log;
+  settle_cached_tokens(silent);
+  for (const RequestEntry& entry : silent.requests) EXPECT_EQ(entry.cached_tokens, -1);
+  log.requests[1].cached_tokens = 1;
+  settle_cached_tokens(log);
+  EXPECT_EQ(log.requests[0].cached_tokens, 0);
+  EXPECT_EQ(log.requests[1].cached_tokens, 1);
+  EXPECT_EQ(log.requests[2].cached_tokens, -1);
 }
 
 TEST(ServingMetrics, MakeASoundRecordAndAreListedOnce) {

@@ -24,6 +24,7 @@ TEST(Lower, IsThatOfWholeWords) {
 TEST(Lower, SigmaThatEndsAWordIsAnotherLetter) {
   EXPECT_EQ(lower(U"\u039f\u0394\u039f\u03a3"), U"\u03bf\u03b4\u03bf\u03c2");
   EXPECT_EQ(lower(U"\u03a3\u0391"), U"\u03c3\u03b1");              // begins a word
+  EXPECT_EQ(lower(U"\U0001f130\u03a3"), U"\U0001f130\u03c2");      // a letter in a square
   EXPECT_EQ(lower(U"\u03a3"), U"\u03c3");                          // is all of it
   EXPECT_EQ(lower(U"\u0391\u03a3 B"), U"\u03b1\u03c2 b");          // a space ends it
   EXPECT_EQ(lower(U"\u0391\u03a3'B"), U"\u03b1\u03c3'b");          // an apostrophe does not

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/named_python.h"
 #include "workloads/longbench/words.h"
@@ -68,6 +70,14 @@ TEST(MeanPercent, HasTwoDigits) {
   EXPECT_EQ(mean_percent(Scores{1, 0.5, 0}), "50.00");
   EXPECT_EQ(mean_percent(Scores{1, 0, 0}), "33.33");
   EXPECT_EQ(mean_percent(Scores{}), "-");
+  // 11.5 of 80: the official scorer() prints 14.38, scorer_e() 14.37.
+  Scores scores(80, 0);
+  std::fill_n(scores.begin(), 11, 1);
+  scores.back() = 0.5;
+  EXPECT_EQ(mean_percent(scores), "14.38");
+  EXPECT_EQ(group_percent(scores), "14.37");
+  EXPECT_EQ(group_percent(Scores(300, 0.1)), "10.00");
+  EXPECT_EQ(group_percent(Scores{}), "-");
 }
 
 TEST(ByLength, PutsScoresIntoThreeGroups) {

@@ -126,6 +126,45 @@ TEST(CompletionStream, TokensThatNoEventTellsOfAreSpread) {
             2u);
 }
 
+std::string event(const std::string& choice, const std::string& more = "") {
+  return "data: {\"choices\":[{" + choice + "}]" + more + "}\n\n";
+}
+std::string usage(int tokens) {
+  return fmt::format(",\"usage\":{{\"completion_tokens\":{}}}", tokens);
+}
+const std::string kEnd = "\"text\":\"\",\"finish_reason\":\"length\"";
+
+// A server that generates nothing must not seem fast, whatever its usage says.
+TEST(CompletionStream, AnAnswerWithoutTextHasNoTokensThatNoEventTells) {
+  EXPECT_TRUE(read({event(kEnd)}, 64).token_s.empty());
+  EXPECT_TRUE(read({event(kEnd)}, 1).token_s.empty());
+  EXPECT_TRUE(read({event(R"("delta":{"role":"assistant","content":""})"),
+                    event(R"("delta":{},"finish_reason":"length")")},
+                   64)
+                  .token_s.empty());
+  EXPECT_TRUE(read({event(kEnd), "data: {\"choices\":[]" + usage(64) + "}\n\n"}).token_s.empty());
+  EXPECT_TRUE(read({event(kEnd, usage(64))}).token_s.empty());
+  // The token that ends a text has none of its own.
+  EXPECT_EQ(read({event(kEnd, usage(1))}).token_s, Times{0});
+}
+
+// The event that ends an answer may come late, with the total or an empty list of ids.
+TEST(CompletionStream, TheEndOfAnAnswerIsNoToken) {
+  const std::string a = event("\"text\":\"a\"");
+  EXPECT_EQ(read({a, a, a, event(kEnd, usage(3))}).token_s, (Times{0, 1, 2}));
+  EXPECT_EQ(read({a, event("\"text\":\"\""), a, event(kEnd, usage(3))}).token_s, (Times{0, 1, 2}));
+  EXPECT_EQ(read({a, a, event(kEnd, usage(3))}).token_s, (Times{0, 1, 2}));
+  const std::string id = event(R"("text":"a","token_ids":[7])");
+  EXPECT_EQ(read({id, id, event(kEnd + ",\"token_ids\":[]", usage(2))}).token_s, (Times{0, 1}));
+}
+
+TEST(CompletionStream, ACountOfZeroBeforeTheEndIsNone) {
+  const std::string a = event("\"text\":\"a\"", usage(0));
+  EXPECT_EQ(read({a, a, a, event(kEnd, usage(3))}).token_s, (Times{0, 1, 2}));
+  EXPECT_EQ(read({a, a, event("\"text\":\"b\",\"finish_reason\":\"stop\"", usage(3))}).token_s,
+            (Times{0, 1, 2}));
+}
+
 TEST(CompletionStream, RunningCountsOfLlamaCppAreRead) {
   const auto event = [](const char* text, int count) {
     return fmt::format(

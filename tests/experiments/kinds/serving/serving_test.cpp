@@ -350,6 +350,8 @@ TEST_F(Serving, FindsTheHighestRateOfAServiceLevel) {
   EXPECT_LE(value_of(run, "ttft_ms"), 20);
   EXPECT_GE(value_of(run, "search_runs"), 6);
   EXPECT_EQ(run.answers.at("search").at(0).at("rate_rps"), 3.0);
+  EXPECT_EQ(run.answers.at("slo"), "met");
+  EXPECT_GE(run.answers.at("over_slo_allowed"), 0);  // the measured run's, not "too few ended"
   EXPECT_EQ(value_of(run, "is_valid"), 1);
 }
 

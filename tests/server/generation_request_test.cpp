@@ -180,7 +180,8 @@ TEST_F(GenerationRequestTest, RulesForTokensAreReadAndCheckedByName) {
        {"5", "[5]", R"({"a": 1})", R"({"-1": 1})", R"({"2048": 1})", R"({"": 1})", R"({"5": 101})",
         R"({"5": "1"})", R"({"99999999999": 1})", R"({"+5": 1})"})
     with("logit_bias", value);
-  for (const char* value : {"5", "[]", "[2048]", "[-1]", "[\"a\"]"}) with("allowed_token_ids", value);
+  for (const char* value : {"5", "[]", "[2048]", "[-1]", "[\"a\"]"})
+    with("allowed_token_ids", value);
 }
 
 TEST_F(GenerationRequestTest, WhatIsUnknownIsPassedOverAndTold) {

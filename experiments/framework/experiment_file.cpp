@@ -219,23 +219,38 @@ class Parser {
   }
 
   // Gives cases that name a model the model's name in `models`, and leaves out those of other
-  // models. Throws Error if a model has no case.
-  void keep_cases_of_models() {
+  // models. A model without a case gets one with the values in `settings`. Throws Error if one of
+  // these is not there.
+  void keep_cases_of_models(JsonObject& settings) {
+    const AxisValues first = experiment_.cases[0];
+    if (!first.contains(kModelOfCase)) return;
     std::vector<AxisValues> kept;
-    for (AxisValues& one : experiment_.cases) {
-      if (const auto named = one.find(kModelOfCase); named != one.end()) {
-        const ModelChoice* model = model_of_case(named->second.word());
-        if (model == nullptr) continue;
-        named->second = model->model;
+    for (AxisValues& one : experiment_.cases)
+      if (const ModelChoice* model = model_of_case(one.at(kModelOfCase).word())) {
+        one.at(kModelOfCase) = model->model;
+        kept.push_back(std::move(one));
       }
-      kept.push_back(std::move(one));
+    const bool has_none = kept.empty();
+    for (const ModelChoice& model : experiment_.models) {
+      const bool has_case = std::any_of(
+          kept.begin(), kept.end(), [&](const AxisValues& one) { return is_case_of(one, model); });
+      if (!has_case) kept.push_back(case_of_settings(model, first, settings));
     }
-    for (const ModelChoice& model : experiment_.models)
-      if (std::none_of(kept.begin(), kept.end(),
-                       [&](const AxisValues& one) { return is_case_of(one, model); }))
-        raise("{}: no case is of model {}; add one, or set \"cases\" to null", source_,
-              shown(Value(model.model)));
-    experiment_.cases = std::move(kept);
+    experiment_.cases = has_none ? std::vector<AxisValues>{{}} : std::move(kept);
+  }
+
+  // Returns the values in `settings` of the axes that cases like `like` set, as the model's case.
+  AxisValues case_of_settings(const ModelChoice& model, const AxisValues& like,
+                              JsonObject& settings) const {
+    AxisValues values = {{kModelOfCase, model.model}};
+    for (const Axis& axis : experiment_.kind.axes) {
+      if (!like.contains(axis.name)) continue;
+      if (!settings.has(axis.name))
+        raise("{}: no case is of model {}; add one, or {}, which holds for models without a case",
+              source_, shown(Value(model.model)), settings.where(axis.name));
+      values.emplace(axis.name, axis.read(settings.at(axis.name), settings.where(axis.name)));
+    }
+    return values;
   }
 
   void read_cases() {
@@ -258,7 +273,6 @@ class Parser {
         raise("{}: {} is there twice", source_, where);
       experiment_.cases.push_back(std::move(values));
     }
-    keep_cases_of_models();
   }
 
   // The distinct values that the cases give an axis, in the order of the cases.
@@ -276,11 +290,16 @@ class Parser {
         file_.has("settings") ? file_.object("settings") : JsonObject(none, source_, "settings");
     JsonObject sweep =
         file_.has("sweep") ? file_.object("sweep") : JsonObject(none, source_, "sweep");
-    if (file_.has("cases")) read_cases();
+    if (file_.has("cases")) {
+      read_cases();
+      keep_cases_of_models(settings);
+    }
+    const bool are_of_models = experiment_.cases[0].contains(kModelOfCase);
     for (const Axis& axis : experiment_.kind.axes) {
       const bool is_in_cases = experiment_.cases[0].contains(axis.name);
+      if (is_in_cases && are_of_models) settings.allow({axis.name.c_str()});
       for (JsonObject* other : {&settings, &sweep})
-        if (is_in_cases && other->has(axis.name))
+        if (is_in_cases && other->has(axis.name) && !(are_of_models && other == &settings))
           raise("{} is in \"cases\" too; keep one of them", other->where(axis.name));
       experiment_.axis_values.push_back(is_in_cases ? values_in_cases(axis)
                                                     : read_axis(axis, settings, sweep));

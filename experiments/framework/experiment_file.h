@@ -75,7 +75,8 @@ struct Experiment {
   std::vector<std::vector<AxisValue>> axis_values;  // values per axis of the kind, none empty
   // Values of the axes that change together; one case without axes if there are none. For these
   // axes, axis_values has the distinct values of all cases. Cases may also name a model, under
-  // kModelOfCase, and are then measured with this model only.
+  // kModelOfCase, and are then measured with this model only; models without a case have the values
+  // in "settings".
   std::vector<AxisValues> cases = {{}};
   // Columns of the table, metrics or percentiles; default: all metrics.
   std::vector<std::string> metrics;

@@ -330,7 +330,7 @@ TEST(ExperimentFile, CasesSetTheSameAxesAndNothingElseSetsThese) {
   EXPECT_NE(message(Json::array({Json{{"model", "models/a"}}})).find("cases.0 sets no axis"),
             std::string::npos);
   EXPECT_NE(message(Json::array({Json{{"model", "models/b"}, {"shared_tokens", 8}}}))
-                .find("no case is of model \"models/a\""),
+                .find("no case is of model \"models/a\"; add one, or"),
             std::string::npos);
 }
 

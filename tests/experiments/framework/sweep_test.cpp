@@ -106,6 +106,15 @@ TEST(Sweep, ACaseThatNamesAModelHoldsForThisModelOnly) {
   const Experiment one = parse_sample(file);
   EXPECT_EQ(places(expand(one, settings())), (std::vector<std::string>{"elsewhere/a 8"}));
   EXPECT_EQ(one.axis_values[0], (std::vector<AxisValue>{8}));
+  // Models without a case have the value in the settings.
+  file["models"] = {"models/a", "models/c"};
+  file["settings"]["prompt_tokens"] = 64;
+  EXPECT_EQ(places(expand(parse_sample(file), settings())),
+            (std::vector<std::string>{"models/a 8", "models/c 64"}));
+  file["models"] = {"models/c"};
+  const Experiment none = parse_sample(file);
+  EXPECT_EQ(places(expand(none, settings())), (std::vector<std::string>{"models/c 64"}));
+  EXPECT_EQ(none.cases, (std::vector<AxisValues>{{}}));
 }
 
 TEST(Sweep, IdsDependOnSettingsNotOnPlaceInTheFile) {

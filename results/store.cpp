@@ -54,8 +54,8 @@ struct Contents {
 
 constexpr int64_t kMostGroupRecords = 10000;
 
-// Where a reader of records is in a group. `last` is the place of the record before `line`, if the
-// group `continues` with this line.
+// The progress of reading a file of records: the current line, and whether it continues the group
+// of the record before it, whose place is `last`.
 struct Progress {
   int64_t line = 0;
   bool continues = false;

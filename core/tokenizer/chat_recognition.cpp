@@ -50,13 +50,15 @@ const std::vector<Signs>& signs() {
   return kTable;
 }
 
-// Where a piece of a Jinja template begins.
+// The part of a Jinja template in which a character stands: text between tags, a tag ({{ }} or
+// {% %}), or a string in quotes within a tag.
 enum class Place : uint8_t { kText, kTag, kQuote };
 
-// Writes a template in the one form in which it is compared. Inside a tag ({{ }} or {% %}), blanks
-// do not matter: "eos_token }}" equals "eos_token}}". In quotes, where everything matters, a line
-// break occurs both as a character and as an escape sequence. In the text between tags, Jinja drops
-// the line break behind a {% %} and the blanks at the start of a line.
+// Writes a template, or a piece that begins in `place`, in the form in which both are compared.
+// Inside a tag ({{ }} or {% %}), blanks do not matter: "eos_token }}" equals "eos_token}}". In
+// quotes, where everything matters, a line break occurs both as a character and as an escape
+// sequence. In the text between tags, Jinja drops the line break behind a {% %} and the blanks at
+// the start of a line.
 std::string comparable(std::string_view text, Place place) {
   std::string out;
   char quote = '\'';

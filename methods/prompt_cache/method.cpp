@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/error.h"
 #include "core/tokenizer/tokenizer.h"
 #include "methods/prompt_cache/module_shaper.h"
@@ -41,8 +42,8 @@ constexpr Skipped kSkipped[] = {{"<?", "?>"}, {"<!--", "-->"}};
 
 // True if the text's root element is <prompt>.
 bool has_markup(std::string_view text) {
-  constexpr std::string_view kRoot = "<prompt", kByteOrderMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  constexpr std::string_view kRoot = "<prompt";
+  text = without_byte_order_mark(text);
   for (bool goes_on = true; goes_on;) {
     text.remove_prefix(std::min(text.find_first_not_of(pml::kBlank), text.size()));
     goes_on = false;

@@ -43,8 +43,8 @@ std::vector<double> score(const Dataset& dataset, std::span<const Prediction> pr
 // Returns the mean in percent with two digits, as in the official result files; "-" without scores.
 std::string mean_percent(std::span<const double> scores);
 
-// The same for a group of LongBench-E, whose official program divides before it multiplies, and
-// sums as numpy does; so the last digit may differ from that of mean_percent().
+// Returns the mean of a group of LongBench-E in the form of mean_percent(). The official program
+// for groups divides before it multiplies and sums as numpy does, so the last digit may differ.
 std::string group_percent(std::span<const double> scores);
 
 // Splits the scores into LongBench-E's groups by length: below 4,000, below 8,000, and longer.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 
@@ -12,7 +13,7 @@ class CsvReader {
  public:
   explicit CsvReader(const std::filesystem::path& path)
       : path_(path.string()), text_(read_file(path)) {
-    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
+    if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
   }
 
   std::vector<CsvRow> read() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/tokenizer/utf8.h"
@@ -24,8 +25,7 @@ std::vector<std::string> columns_of(std::string_view line) {
 
 std::vector<TableLine> read_table_lines(const std::filesystem::path& path) {
   const std::string text = read_file(path);
-  std::string_view rest = text;
-  if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
+  std::string_view rest = without_byte_order_mark(text);
   std::vector<TableLine> lines;
   for (int64_t number = 1; !rest.empty(); ++number) {
     const size_t end = rest.find('\n');

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/visible.h"
@@ -12,7 +13,6 @@ namespace reprise::workloads::serving {
 namespace {
 
 constexpr size_t kLongestShown = 80;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // Parses the whole text as a number.
 template <typename T>

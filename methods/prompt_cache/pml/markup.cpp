@@ -8,6 +8,8 @@
 #include <charconv>
 #include <optional>
 
+#include "core/base/byte_order_mark.h"
+
 namespace reprise::pml {
 namespace {
 
@@ -60,7 +62,7 @@ class Scan {
                                    static_cast<unsigned char>(text_[*broken])));
       return;
     }
-    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
+    if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
     begin_ = at_;
     while (!is_lost_ && at_ < text_.size()) step();
     if (!is_lost_) end();

@@ -21,7 +21,7 @@ TEST(Normalizer, UnicodeForms) {
   EXPECT_EQ(normalize(R"({"type": "NFKD"})", "\u00e9\ufb01"), "e\u0301fi");
 }
 
-// What is expected comes from HF's library, whose normal forms are those of Unicode 9.
+// HF's library computed the expected texts. Its normal forms are those of Unicode 9.
 TEST(Normalizer, CharactersThatAreNewerThanTheLibrarysUnicodeAreCopied) {
   EXPECT_EQ(normalize(R"({"type": "NFKC"})", "\u32ff\ufb01"), "\u32fffi");
   EXPECT_EQ(normalize(R"({"type": "NFD"})", "a\u0301\u1ac0\u0316"), "a\u0301\u1ac0\u0316");

@@ -5,13 +5,12 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/tokenizer/tokenizer_config.h"
 
 namespace reprise::sentence {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int64_t kMostTokens = int64_t{1} << 31;
 
 bool is_there(const fs::path& path) {
   std::error_code error;
@@ -104,22 +103,10 @@ void read_transformer(const fs::path& folder, SentenceFolder& out) {
     const Value json = read_json(path);
     JsonObject object(json, path.string());
     if (object.has("max_seq_length"))
-      out.most_tokens = object.integer_in("max_seq_length", 1, kMostTokens);
+      out.most_tokens = object.integer_in("max_seq_length", 1, int64_t{1} << 31);
     out.lowers_case = object.boolean("do_lower_case", false);
     return;
   }
-}
-
-// Returns the length to which the folder's tokenizer cuts texts, which holds if the model's
-// settings name none. Files without a limit say 1e30.
-std::optional<int64_t> tokenizer_limit(const fs::path& folder) {
-  const fs::path path = folder / "tokenizer_config.json";
-  if (!is_there(path)) return std::nullopt;
-  const Value json = read_json(path);
-  const Value& limit = field_of(json, "model_max_length");
-  if (!limit.is_int64() || limit.integer() < 1 || limit.integer() > kMostTokens)
-    return std::nullopt;
-  return limit.integer();
 }
 
 void read_prompts(const fs::path& folder, SentenceFolder& out) {
@@ -140,7 +127,8 @@ std::optional<SentenceFolder> read_sentence_folder(const fs::path& folder) {
   check_order(modules, folder);
   SentenceFolder out{.model = modules[0].path};
   read_transformer(modules[0].path, out);
-  if (!out.most_tokens) out.most_tokens = tokenizer_limit(modules[0].path);
+  if (!out.most_tokens)
+    out.most_tokens = tokenizer::read_tokenizer_config(modules[0].path).most_tokens;
   read_prompts(folder, out);
   read_pooling(modules[1].path, out);
   out.pooling.normalizes = modules.size() > 2;

@@ -20,6 +20,12 @@ std::optional<bool> read_flag(JsonObject& object, const std::string& key) {
   return object.boolean(key, false);
 }
 
+std::optional<int64_t> read_limit(const Value& limit) {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  if (!limit.is_int64() || limit.integer() < 1 || limit.integer() > kMost) return std::nullopt;
+  return limit.integer();
+}
+
 // Reads a template, or, from a list of named templates, the one named "default".
 std::optional<std::string> read_chat_template(JsonObject& object) {
   const std::string key = "chat_template";
@@ -49,6 +55,7 @@ TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
   config.eos_token = read_token(object, "eos_token");
   config.add_bos_token = read_flag(object, "add_bos_token");
   config.add_eos_token = read_flag(object, "add_eos_token");
+  config.most_tokens = read_limit(field_of(json, "model_max_length"));
   if (!config.chat_template) config.chat_template = read_chat_template(object);
   return config;
 }

@@ -71,7 +71,10 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, DecodeOptions option
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::exists(path, error))
-    raise("no tokenizer at {}: neither a folder nor a file", path.string());
+    raise(
+        "no tokenizer at {}: neither a folder nor a file. Name a checkpoint's folder; a shape of "
+        "`reprise list models` has no tokenizer",
+        path.string());
   if (!std::filesystem::is_directory(path, error)) return load_file(path);
   for (const char* name : {"tokenizer.json", "tokenizer.model", "spm.model"})
     if (std::filesystem::exists(path / name, error)) return load_file(path / name);

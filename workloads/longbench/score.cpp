@@ -1,6 +1,7 @@
 #include "workloads/longbench/score.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/error.h"
 #include "workloads/json_lines.h"
@@ -155,7 +156,9 @@ double numpy_sum(std::span<const double> values) {
 
 std::string group_percent(std::span<const double> scores) {
   if (scores.empty()) return "-";
-  return fmt::format("{:.2f}", 100 * (numpy_sum(scores) / static_cast<double>(scores.size())));
+  // numpy rounds the product with 100, not the decimal number.
+  const double percent = 100 * (numpy_sum(scores) / static_cast<double>(scores.size()));
+  return fmt::format("{:.2f}", std::nearbyint(percent * 100) / 100);
 }
 
 std::array<std::vector<double>, 3> by_length(std::span<const Prediction> predictions,

@@ -38,8 +38,19 @@ std::optional<Halves> halves_of(const Tokenizer& tokenizer, std::string_view tex
                 .tail = tokenizer.decode(all.last(most / 2))};
 }
 
-// The bytes of a text that its halves keep unchanged. Any other bytes of the halves are U+FFFD,
-// which the tokenizer decodes from parts of a character that was cut.
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
+
+bool is_inside_character(std::string_view text, size_t at) {
+  return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+}
+
+bool is_all_replacement(std::string_view text) {
+  while (text.starts_with(kReplacement)) text.remove_prefix(kReplacement.size());
+  return text.empty();
+}
+
+// The bytes of a text that its halves keep unchanged. All other bytes of the halves are U+FFFD, one
+// for each byte token of a character that was cut, and of neighbours that consist of byte tokens.
 struct Kept {
   size_t head_end = 0;    // the head equals bytes [0, head_end) of the text
   size_t tail_begin = 0;  // the tail equals bytes [tail_begin, size)
@@ -51,19 +62,21 @@ Kept kept_of(const Halves& halves, std::string_view text) {
   const std::string& tail = halves.tail;
   const auto head_end = std::mismatch(head.begin(), head.end(), text.begin(), text.end()).first;
   const auto tail_end = std::mismatch(tail.rbegin(), tail.rend(), text.rbegin(), text.rend()).first;
-  const Kept kept{.head_end = static_cast<size_t>(head_end - head.begin()),
-                  .tail_begin = text.size() - static_cast<size_t>(tail_end - tail.rbegin()),
-                  .extra = static_cast<size_t>(tail.rend() - tail_end)};
-  // A cut character has at most four bytes, each possibly a token of its own, and U+FFFD takes
-  // three bytes.
-  constexpr size_t kMostReplaced = 4 * 3;
-  if (head.size() - kept.head_end > kMostReplaced || kept.extra > kMostReplaced ||
-      kept.head_end > kept.tail_begin)
+  Kept kept{.head_end = static_cast<size_t>(head_end - head.begin()),
+            .tail_begin = text.size() - static_cast<size_t>(tail_end - tail.rbegin()),
+            .extra = static_cast<size_t>(tail.rend() - tail_end)};
+  // U+FFFD may share its first or last bytes with the text's character.
+  while (is_inside_character(head, kept.head_end)) --kept.head_end;
+  for (; is_inside_character(tail, kept.extra); ++kept.extra) ++kept.tail_begin;
+  const bool is_head = is_all_replacement(std::string_view(head).substr(kept.head_end));
+  const bool is_tail = is_all_replacement(std::string_view(tail).substr(0, kept.extra));
+  if (!is_head || !is_tail || kept.head_end > kept.tail_begin)
     raise(
-        "the tokenizer does not give back the text that it is given, so that its parts cannot be "
-        "told apart once its middle is out: \"{}\" became \"{}\". Ask without cutting, or with "
-        "the documents as one (truncation as_coded)",
-        text.substr(0, 40), head.substr(0, 40));
+        "the tokenizer does not give back the text that it is given (byte {} of {} differs), so "
+        "that its parts cannot be told apart once its middle is out. It changes texts, or the text "
+        "has a special token in it, such as </s>. Ask without cutting, or with the documents as "
+        "one (truncation as_coded)",
+        is_head ? kept.tail_begin : kept.head_end, text.size());
   return kept;
 }
 
@@ -120,11 +133,14 @@ std::vector<std::string> middle_cut_parts(const Tokenizer& tokenizer,
   if (!halves) return {parts.begin(), parts.end()};
   const Kept kept = kept_of(*halves, text);
   // Finds the part in which the head ends and the one in which the tail begins. Parts between them
-  // are lost.
-  const auto last_head =
-      static_cast<size_t>(std::lower_bound(ends.begin(), ends.end(), kept.head_end) - ends.begin());
+  // are lost. A half with U+FFFD ends in the part of the character that was cut.
+  const size_t is_head_cut = halves->head.size() > kept.head_end ? 1 : 0;
+  const size_t is_tail_cut = kept.extra > 0 ? 1 : 0;
+  const auto last_head = static_cast<size_t>(
+      std::lower_bound(ends.begin(), ends.end(), kept.head_end + is_head_cut) - ends.begin());
   const auto first_tail = static_cast<size_t>(
-      std::upper_bound(begins.begin(), begins.end(), kept.tail_begin) - begins.begin() - 1);
+      std::upper_bound(begins.begin(), begins.end(), kept.tail_begin - is_tail_cut) -
+      begins.begin() - 1);
   std::vector<std::string> cut;
   for (size_t i = 0; i < parts.size(); ++i) {
     std::string part = i < last_head || i > first_tail ? parts[i] : "";

@@ -34,7 +34,7 @@ std::string middle_cut_text(const Tokenizer& tokenizer, std::string_view text, i
 // Cuts the concatenation of `parts` as middle_cut_text() does, and returns what remains of each
 // part. The first and the last part stay even if nothing of them remains; other parts that lose
 // everything are dropped. A U+FFFD from a cut character goes to that character's part. Throws Error
-// if the tokenizer normalizes text.
+// if the tokenizer normalizes text, or if a special token occurs in what remains of the text.
 std::vector<std::string> middle_cut_parts(const Tokenizer& tokenizer,
                                           std::span<const std::string> parts, int64_t most_tokens);
 

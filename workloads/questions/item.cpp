@@ -104,7 +104,8 @@ bool is_right_choice(const Item& item, std::span<const double> log_likelihoods) 
   REPRISE_CHECK(!item.choices.empty() && log_likelihoods.size() == item.choices.size(),
                 "{} likelihoods of {} choices", log_likelihoods.size(), item.choices.size());
   const auto best = std::max_element(log_likelihoods.begin(), log_likelihoods.end());
-  return item.choices[static_cast<size_t>(best - log_likelihoods.begin())] == item.answers.front();
+  const std::string& chosen = item.choices[static_cast<size_t>(best - log_likelihoods.begin())];
+  return std::find(item.answers.begin(), item.answers.end(), chosen) != item.answers.end();
 }
 
 std::vector<std::string> modules_of(const Item& item, Grouping grouping) {

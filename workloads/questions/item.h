@@ -59,7 +59,8 @@ struct Item {
 // see judge.h.
 [[nodiscard]] bool is_right(const Item& item, std::string_view generated);
 
-// True if the choice with the largest log-likelihood is answers[0]; of equal ones the first counts.
+// True if the choice with the largest log-likelihood is one of the answers; of equally likely
+// choices the first counts.
 // There must be one number per choice (CHECK).
 [[nodiscard]] bool is_right_choice(const Item& item, std::span<const double> log_likelihoods);
 

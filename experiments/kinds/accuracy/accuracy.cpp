@@ -1,6 +1,7 @@
 #include "experiments/kinds/accuracy/accuracy.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "core/base/error.h"
 #include "core/base/problems.h"
@@ -86,18 +87,32 @@ class Interview {
   [[nodiscard]] const Item& item() const { return questions_.items[index_]; }
   [[nodiscard]] const ItemPrompt& question() const { return questions_.prompts[index_]; }
 
+  // LongBench's program for datasets that stop at a line break: the first token is neither that nor
+  // an end of text. Returns null for other datasets.
+  [[nodiscard]] std::shared_ptr<const engine::TokenRules> first_token_rules() const {
+    if (!item().stops_at_line_break) return nullptr;
+    const std::vector<int64_t>& ends = decoder_.config().eos_ids;
+    engine::TokenRules rules;
+    rules.withheld = {ends.begin(), ends.end()};
+    rules.min_tokens = 1;
+    const std::vector<int32_t> line_break = questions_.tokenizer->encode("\n");
+    if (!line_break.empty()) rules.withheld.push_back(line_break.back());
+    return std::make_shared<const engine::TokenRules>(std::move(rules));
+  }
+
   // Generates an answer. Stops after the first line if only that line is the answer. No answer is
   // empty in datasets that stop at a line break, so leading line breaks do not end the answer.
   Generated generate(const cache::PreparedPrompt& prompt) {
     const bool is_line = item().judgement == workloads::questions::Judgement::kFirstLine;
     const auto stream = questions_.tokenizer->stream();
     std::string text;
-    return runner_.generate(prompt, item().most_answer_tokens, [&](int32_t token) {
+    const auto is_last = [&](int32_t token) {
       stream->push(token, text);
       if (is_line) return text.find('\n') != std::string::npos;
       return item().stops_at_line_break &&
              text.find('\n', text.find_first_not_of('\n')) != std::string::npos;
-    });
+    };
+    return runner_.generate(prompt, item().most_answer_tokens, first_token_rules(), is_last);
   }
 
   ItemOutcome answer(const cache::PreparedPrompt& prompt) {

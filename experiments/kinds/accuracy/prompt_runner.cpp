@@ -1,6 +1,7 @@
 #include "experiments/kinds/accuracy/prompt_runner.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/reuse/block_per_sequence.h"
@@ -50,8 +51,10 @@ engine::Request PromptRunner::request(const prompt_cache::PreparedPrompt& prompt
 }
 
 Generated PromptRunner::generate(const prompt_cache::PreparedPrompt& prompt, int64_t most,
+                                 std::shared_ptr<const engine::TokenRules> rules,
                                  const std::function<bool(int32_t)>& is_last) {
   engine::Request request = this->request(prompt, most);
+  request.sampling.rules = std::move(rules);
   request.stop_ids = stop_ids_;
   const engine::RequestId id = request.id;
   const Attached attached(*imports_, id, prompt);

@@ -32,8 +32,9 @@ class PromptRunner {
   PromptRunner(const Context& context, model::Decoder& decoder, const RunnerOptions& options);
 
   // Generates greedily until there are `most` tokens, a stop id, or a token for which `is_last` is
-  // true. The last token is included.
+  // true. The last token is included. `rules` may be null.
   Generated generate(const prompt_cache::PreparedPrompt& prompt, int64_t most,
+                     std::shared_ptr<const engine::TokenRules> rules,
                      const std::function<bool(int32_t token)>& is_last);
 
   // Returns logits [tokens, vocab] if the prompt is continued with `tokens`: row i has the logits

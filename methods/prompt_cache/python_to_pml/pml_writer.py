@@ -50,6 +50,13 @@ def verbatim(space):
     return "&#13;".join(f"<![CDATA[{part}]]>" for part in space.split("\r")) if space else ""
 
 
+def takes_space(before):
+    """Tells whether PML puts the end of the text `before` a parameter, one space, into the parameter's argument."""
+    text = before if isinstance(before, str) else ""
+    middle = text.rstrip(" \t\n\r")
+    return middle != "" and text[len(middle):] == " "
+
+
 def written_text(text, is_first, is_before_param):
     """Returns the PML of a text. PML makes one space of white space before a text, except before the schema's first, and
     drops what stands behind a text, except one space before an argument; what differs from that goes into CDATA."""

@@ -3,7 +3,7 @@ import ast
 import dataclasses
 import operator
 
-from pml_writer import checked_text, escaped, written_tail
+from pml_writer import checked_text, escaped, takes_space, written_tail
 from prompt_program import Module, Param, ProgramError, Turn, Union, nearest, unparsed
 from schema_builder import check_arguments
 
@@ -21,9 +21,15 @@ class Symbol:
     text: str
 
 
-COMPARISONS = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Is: operator.eq, ast.IsNot: operator.ne,
+def is_same(a, b):
+    """What `is` says of literals: 1 is not True, though they are equal."""
+    return type(a) is type(b) and a == b
+
+
+COMPARISONS = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Is: is_same, ast.IsNot: lambda a, b: not is_same(a, b),
                ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
                ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b}
+COLLECTIONS = {ast.Tuple: tuple, ast.List: list, ast.Set: set}
 
 
 def value_of(node, values):
@@ -39,8 +45,8 @@ def value_of(node, values):
             return not value_of(node.operand, values)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             return -value_of(node.operand, values)
-        if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-            return [value_of(part, values) for part in node.elts]
+        if type(node) in COLLECTIONS:
+            return COLLECTIONS[type(node)](value_of(part, values) for part in node.elts)
         if isinstance(node, ast.BoolOp):
             return bool_value(node, values)
         if isinstance(node, ast.Compare) and all(type(op) in COMPARISONS for op in node.ops):
@@ -113,12 +119,16 @@ def reference(module, values):
 
 
 def texts_of(body, values):
-    """Returns the parameters of a module with their texts."""
+    """Returns the parameters of a module with their texts. PML puts the space in front of a parameter into its argument,
+    unless that is empty or begins with a space; such an argument gets the space here."""
+    before = None
     for node in body:
         if isinstance(node, Turn):
             yield from texts_of(node.body, values)
         elif isinstance(node, Param):
-            yield node.name, text_of(values[node.name], node.name)
+            text = text_of(values[node.name], node.name)
+            yield node.name, " " + text if takes_space(before) and (not text or text[0] == " ") else text
+        before = node
 
 
 def text_of(later, name):
@@ -128,7 +138,10 @@ def text_of(later, name):
     if not isinstance(value, (str, int, float)):
         raise ProgramError(later.node, f'"{name}" is text in the prompt, and {unparsed(later.node)} is none; give a string '
                                        "or a number")
-    return checked_text(later.node, str(value))
+    try:
+        return checked_text(later.node, str(value))
+    except ValueError:    # from str()
+        raise ProgramError(later.node, f'"{name}" is a number with too many digits; give it as a string') from None
 
 
 def attribute(text):
@@ -161,7 +174,7 @@ def prompt_of(call, function, body, tail):
     values = arguments_of(call, function, {})
     imported = references(body, values)
     text = "" if tail.text is None else text_of(values[tail.text.node.id], tail.text.node.id)
-    if not text and '="' not in imported:
+    if not text and '="' not in imported.replace('=" "', ""):    # where arguments are empty, there is only that space
         raise ProgramError(call, "the prompt has no text of its own, which a model needs in order to answer: "
                            + (f'"{tail.text.node.id}" is empty' if tail.text is not None else
                               f"end {function.node.name}() with a parameter as its last statement, such as question, and "

@@ -57,13 +57,13 @@ def root_of(functions, wanted, where):
     return roots[0]
 
 
-def place(where, lines, node):
-    """Returns FILE:LINE:COLUMN; columns count characters from 1."""
-    if getattr(node, "is_of_call", False):
-        return f"--call:{node.lineno}:{node.col_offset + 1}"
+def place(path, source, call, node):
+    """Returns FILE:LINE:COLUMN, or --call:LINE:COLUMN for a node of the call; columns count characters from 1."""
+    where, text = ("--call", call.strip().encode("utf-8")) if getattr(node, "is_of_call", False) else (path, source)
     line, offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-    text = lines[line - 1] if line <= len(lines) else b""
-    return f"{where}:{line}:{len(text[:offset].decode('utf-8', 'replace')) + 1}"
+    lines = text.splitlines()
+    before = lines[line - 1][:offset] if line <= len(lines) else b""
+    return f"{where}:{line}:{len(before.decode('utf-8', 'replace')) + 1}"
 
 
 def source_of(path):
@@ -112,8 +112,7 @@ def compiled(source, path, wanted=None, call=None):
         except ProgramError as error:
             problems.append(error)
     if problems:
-        lines = source.splitlines()
-        told = {f"{place(path, lines, problem.node)}: {problem}": problem for problem in problems}
+        told = {f"{place(path, source, call, problem.node)}: {problem}": problem for problem in problems}
         raise SystemExit("\n".join(told))
     return text
 

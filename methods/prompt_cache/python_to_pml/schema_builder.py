@@ -101,7 +101,7 @@ class Builder:
                 found.append(checked_text(node, part.value))
             else:
                 found.append(self.parameter(part, node, function, used))
-        return found
+        return found or [""]
 
     def parameter(self, part, node, function, used):
         shown = "{" + unparsed(part.value) + "}"
@@ -163,9 +163,11 @@ class Builder:
         if self.role is not None:
             raise ProgramError(node, f"the turn {role} begins inside the turn {self.role}; turns follow each other, put it "
                                      "behind")
-        self.role = role
+        self.role, problems = role, len(self.problems)
         body = self.body(node.body, function, used, scope)
         self.role = None
+        if not body and len(self.problems) == problems:
+            raise ProgramError(node, f"the turn {role} holds nothing, which PML refuses; give it text, or leave it out")
         return Turn(role, body)
 
     def module(self, statements, function, name):
@@ -220,7 +222,10 @@ def check_arguments(node, called):
     if len(node.args) > positional:
         raise ProgramError(node, f"{name}() takes {positional} arguments by position, and is given {len(node.args)}")
     given = called.parameters[:len(node.args)]
+    by_place = [argument.arg for argument in called.node.args.posonlyargs]
     for keyword in node.keywords:
+        if keyword.arg in by_place:
+            raise ProgramError(keyword, f'{name}() takes "{keyword.arg}" by position only; give it without its name')
         if keyword.arg not in called.parameters:
             raise ProgramError(keyword, f'{name}() has no parameter "{keyword.arg}"'
                                         f"{nearest(keyword.arg, called.parameters)}")

@@ -135,7 +135,9 @@ class Calls(unittest.TestCase):
         for test, call, is_chosen in (("x", "1", True), ("x", "''", False), ("not x", "0", True), ("x == 'a'", "'a'", True),
                                       ("x != 'a'", "'a'", False), ("x is None", "None", True), ("x in ('a', 'b')", "'b'", True),
                                       ("1 < x <= 3", "3", True), ("1 < x <= 3", "4", False), ("x and x > 2", "0", False),
-                                      ("x == -1 or x == Day.SUN", "Day.SUN", True), ("x == Day.SUN", "Day.MON", False)):
+                                      ("x == -1 or x == Day.SUN", "Day.SUN", True), ("x == Day.SUN", "Day.MON", False),
+                                      ("x is True", "1", False), ("x is True", "True", True), ("x is not False", "0", True),
+                                      ("x == (1,)", "[1]", False), ("x == [1]", "[1]", True), ("x == {1, 2}", "{2, 1}", True)):
             with self.subTest(f"{test} of {call}"):
                 prompt = self.pml(f"@prompt\ndef a(x, q):\n    if {test}:\n        'yes'\n    q\n", "--call", f"a({call}, 'q')")
                 self.assertEqual(prompt.count("/>"), int(is_chosen), prompt)
@@ -153,6 +155,11 @@ class Calls(unittest.TestCase):
                    '<prompt schema="a"><plan days="one"><sea-or-COAST/></plan>'
                    '<plan-2 days="a &amp; &quot;b&quot;&#10;"><otherwise/></plan-2>two</prompt>')
 
+    def test_the_space_in_front_of_an_argument_stays(self):
+        for argument, given in (("3", "3"), (" 3", "  3"), ("", " ")):
+            prompt = self.pml(PLAN + '@prompt\ndef a(q):\n    plan(' + repr(argument) + ')\n    q\n', "--call", "a('?')")
+            self.assertIn(f'<plan days="{given}">', prompt)
+
     def test_nothing_is_run(self):
         target = os.path.join(self.folder, "was_run")
         self.refused(TRIP, "--call:1:8: ", "never run", "--call", f"travel(open({target!r}, 'w'), 'sea', 1, 'q')")
@@ -169,6 +176,8 @@ class Calls(unittest.TestCase):
                 ("travel(1, 2, 3, 4, 5)", "--call:1:1: ", "takes 4 arguments"),
                 ("travel(None, 'sea', 1, 'q')", "--call:1:8: ", "give a string or a number"),
                 ("travel(x, 'sea', 1, 'q')", "--call:1:8: ", "make it a parameter"),
+                ("travel('\u00e9', x, 1, 'q')", "--call:1:13: ", "make it a parameter"),
+                (f"travel(0x{'f' * 5000}, 'sea', 1, 'q')", "--call:1:8: ", "too many digits"),
                 ("travel('', 'sea', 1, '')", "--call:1:1: ", '"question" is empty')):
             with self.subTest(call):
                 self.refused(TRIP, place, part, "--call", call)
@@ -184,6 +193,13 @@ class Calls(unittest.TestCase):
         self.refused("@prompt\ndef a():\n    with usr:\n        'x'\n", f"{self.path}:3:5: ", 'did you mean "user"?')
         self.refused("@prompt\ndef a():\n    with user:\n        b()\n@prompt\ndef b():\n    with assistant:\n        'x'\n",
                      f"{self.path}:7:5: ", "turns follow each other")
+
+        self.refused("@prompt\ndef a(q):\n    with system:\n        ''\n    q\n", f"{self.path}:3:5: ", "holds nothing")
+
+    def test_positional_parameters(self):
+        source = "@prompt\ndef a(x, /, q):\n    if x:\n        'y'\n    q\n"
+        self.calls(source, "a(1, q='?')", '<prompt schema="a"><x/>?</prompt>')
+        self.refused(source, "--call:1:", '"x" by position only', "--call", "a(x=1, q='?')")
 
     def test_own_text_stands_last(self):
         self.refused("@prompt\ndef a(q):\n    q\n    'x'\n", f"{self.path}:3:5: ", "make it the last statement")

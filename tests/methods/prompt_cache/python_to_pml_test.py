@@ -52,6 +52,10 @@ class PythonToPml(unittest.TestCase):
         self.becomes('@prompt\ndef a():\n    "one"\n    "two " "and"\n    pass\n    ...\n    "three"\n',
                      '<schema name="a">one\ntwo and\nthree</schema>')
 
+    def test_an_empty_f_string_is_an_empty_line(self):
+        for empty in ('""', 'f""'):
+            self.assertEqual(self.pml(f"@prompt\ndef a():\n    'a'\n    {empty}\n    'b'\n"), '<schema name="a">a\n\nb</schema>')
+
     def test_text_is_escaped_and_otherwise_as_it_is(self):
         source = '@prompt\ndef a():\n    """ <b> & "c" \'d\'\n  \\r\\t]]> \u6bb5 """\n'
         self.becomes(source, '<schema name="a"><![CDATA[ ]]>&lt;b&gt; &amp; "c" \'d\'\n  &#13;\t]]&gt; \u6bb5<![CDATA[ ]]></schema>')

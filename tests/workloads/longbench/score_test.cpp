@@ -77,6 +77,7 @@ TEST(MeanPercent, HasTwoDigits) {
   EXPECT_EQ(mean_percent(scores), "14.38");
   EXPECT_EQ(group_percent(scores), "14.37");
   EXPECT_EQ(group_percent(Scores(300, 0.1)), "10.00");
+  EXPECT_EQ(group_percent(Scores{0.27765}), "27.76");  // rint(2776.5) / 100
   EXPECT_EQ(group_percent(Scores{}), "-");
 }
 

@@ -103,6 +103,30 @@ TEST(MiddleCutParts, GiveTheTextThatTheOfficialProgramWrites) {
   }
 }
 
+// A character that is not in the vocabulary is a run of byte tokens. Where the cut breaks a run,
+// each of its tokens that remain becomes one U+FFFD, those of whole neighbours too.
+TEST(MiddleCutParts, GiveTheOfficialTextWhereACutBreaksManyByteTokens) {
+  const auto tokenizer = tokenizer::make_tokenizer(tokenizer::llama_json());
+  const Texts parts = {"ab", "a \u9c57\u9c57\uff0c\u4f7d\u9c57\uff1b c", "\uff0c\u9c57 a"};
+  const std::string text = parts[0] + parts[1] + parts[2];
+  const auto tokens = static_cast<int64_t>(tokenizer.encode(text).size());
+  for (int64_t most = 2; most <= tokens; ++most) {
+    std::string together;
+    for (const std::string& part : middle_cut_parts(tokenizer, parts, most)) together += part;
+    EXPECT_EQ(together, middle_cut_text(tokenizer, text, most)) << most;
+  }
+}
+
+TEST(MiddleCutParts, GiveTheReplacementToTheCharactersOwnPart) {
+  const auto tokenizer =
+      tokenizer::make_tokenizer(tokenizer::byte_level_json());  // a byte, a token
+  const std::string replaced = "\ufffd";
+  EXPECT_EQ(middle_cut_parts(tokenizer, Texts{"ab", "\u9c57cdef", "gh"}, 6),
+            (Texts{"ab", replaced + "f", "gh"}));
+  EXPECT_EQ(middle_cut_parts(tokenizer, Texts{"ab", "cdef\u9c57", "gh"}, 6),
+            (Texts{"ab", "c" + replaced, "gh"}));
+}
+
 TEST(MiddleCutParts, TogetherAreTheCutOfAll) {
   const auto tokenizer = tokenizer::make_tokenizer(tokenizer::byte_level_json());
   std::mt19937_64 random(11);

@@ -68,6 +68,9 @@ TEST(Choice, IsTheLikeliestAndOfEqualOnesTheFirst) {
   EXPECT_FALSE(is_right_choice(item, std::vector<double>{-3, -1, -0.5}));
   EXPECT_FALSE(is_right_choice(item, std::vector<double>{-1, -1, -1}));
   EXPECT_TRUE(is_right_choice(item, std::vector<double>{-2, -1, -1}));
+  const Item either{.answers = {"B", "C"}, .choices = {"A", "B", "C"}};
+  EXPECT_TRUE(is_right_choice(either, std::vector<double>{-3, -2, -1}));
+  EXPECT_FALSE(is_right_choice(either, std::vector<double>{-1, -2, -3}));
 }
 
 TEST(Modules, TogetherAreTheDocuments) {

@@ -1,5 +1,6 @@
 #include "core/kernels/attention/fetch_calibration.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -11,8 +12,12 @@
 namespace reprise::kernels {
 namespace {
 
-constexpr int32_t kSequences = 8, kBlockTokens = 64, kBlocks = 16;  // kBlocks: of each sequence
+constexpr int32_t kSequences = 8, kBlockTokens = 64;
 constexpr int64_t kKvHeads = 8, kHeadDim = 128;
+
+// Keys and values that each thread reads of a layer. Reading them takes hundreds of microseconds,
+// so starting the threads hardly counts, and all trials together take tenths of a second.
+constexpr int64_t kBytesOfThread = 4 << 20;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -36,33 +41,36 @@ std::vector<FetchSetting> all_settings() {
   return all;
 }
 
-int64_t layer_bytes(DType dtype) {
-  return int64_t{2} * kSequences * kBlocks * kBlockTokens * kKvHeads * kHeadDim *
+// Bytes of one layer where each sequence has one block.
+int64_t block_row_bytes(DType dtype) {
+  return int64_t{2} * kSequences * kBlockTokens * kKvHeads * kHeadDim *
          static_cast<int64_t>(size_of(dtype));
 }
 
 // A decode step whose layers' attention is run one by one.
 class Step {
  public:
-  Step(DType dtype, int64_t layers)
-      : pool_({.layers = layers,
+  // blocks: of each sequence
+  Step(DType dtype, int64_t layers, int32_t blocks)
+      : layer_bytes_(blocks * block_row_bytes(dtype)),
+        pool_({.layers = layers,
                .kv_heads = kKvHeads,
                .head_dim = kHeadDim,
                .dtype = dtype,
                .block_tokens = kBlockTokens,
-               .num_blocks = kSequences * kBlocks}),
+               .num_blocks = kSequences * blocks}),
         q_(static_cast<size_t>(kSequences * kKvHeads * kHeadDim), 0.01f),
         out_(q_.size()) {
     plan_.begin(pool_.view());
     fill(pool_.view());
     for (int32_t sequence = 0; sequence < kSequences; ++sequence) {
-      std::vector<int64_t> blocks;
-      for (int32_t block = 0; block < kBlocks; ++block)
-        blocks.push_back(pool_.offset_of(pool_.take()));
+      std::vector<int64_t> offsets;
+      for (int32_t block = 0; block < blocks; ++block)
+        offsets.push_back(pool_.offset_of(pool_.take()));
       const int32_t segment = plan_.add_segment(
-          {.block_tokens = kBlockTokens, .tokens = kBlocks * kBlockTokens}, blocks);
-      plan_.row_positions.push_back(kBlocks * kBlockTokens);
-      plan_.row_lengths.push_back(kBlocks * kBlockTokens + 1);
+          {.block_tokens = kBlockTokens, .tokens = blocks * kBlockTokens}, offsets);
+      plan_.row_positions.push_back(blocks * kBlockTokens);
+      plan_.row_lengths.push_back(blocks * kBlockTokens + 1);
       plan_.row_slots.push_back(kv::kNoSlot);
       plan_.add_item({.segment = segment, .first_row = sequence, .end_row = sequence + 1});
     }
@@ -75,7 +83,7 @@ class Step {
     const QueryView q{.data = q_.data(), .row_stride = kKvHeads * kHeadDim, .heads = kKvHeads};
     const auto start = std::chrono::steady_clock::now();
     attention(plan_, layer, q, {.scale = 0.1f}, {.data = out_.data()}, workspace_, context);
-    return 1e-9 * static_cast<double>(layer_bytes(pool_.options().dtype)) / seconds_since(start);
+    return 1e-9 * static_cast<double>(layer_bytes_) / seconds_since(start);
   }
 
  private:
@@ -86,6 +94,7 @@ class Step {
     std::memset(cache.values, 0x3c, bytes);
   }
 
+  int64_t layer_bytes_;
   kv::BlockPool pool_;
   kv::AttentionPlan plan_;
   std::vector<float> q_, out_;
@@ -102,10 +111,13 @@ Context with(Context context, DType dtype, const FetchSetting& setting) {
 Calibration<FetchSetting> calibrate_fetch(DType kv_dtype, const Context& context) {
   if (const auto given = given_fetch())
     return {.chosen = *given, .trials = {}, .reason = "REPRISE_FETCH says so"};
-  const int64_t layers = bytes_beyond_caches(context.threads) / layer_bytes(kv_dtype);
+  const int64_t most = bytes_beyond_caches(context.threads), row = block_row_bytes(kv_dtype);
+  const auto blocks = static_cast<int32_t>(
+      std::max<int64_t>(1, std::min(kBytesOfThread * context.threads, most / 8) / row));
+  const int64_t layers = most / (blocks * row);
   if (layers < 2)
     return {.chosen = {}, .trials = {}, .reason = "the default: too little memory to measure"};
-  Step step(kv_dtype, layers);
+  Step step(kv_dtype, layers, blocks);
   int64_t layer = 0;
   return hold_contest(all_settings(), [&](const FetchSetting& setting) {
     layer = (layer + 1) % layers;

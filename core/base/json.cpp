@@ -233,8 +233,10 @@ int64_t JsonObject::integer(const std::string& key) {
   // JSON writers of other languages may print integers as 1e9 or 32.0.
   if (value.is_real()) {
     const double number = value.number();
-    if (std::trunc(number) == number && std::abs(number) < 0x1p53)
+    if (std::trunc(number) == number) {
+      if (std::abs(number) >= 0x1p53) raise("{} is too large: {}", where(key), shown(value));
       return static_cast<int64_t>(number);
+    }
   }
   raise("{} must be a whole number, found {}", where(key), shown(value));
 }

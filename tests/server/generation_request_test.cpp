@@ -104,6 +104,8 @@ TEST_F(GenerationRequestTest, ValuesThatMakeNoSenseAreRefusedByName) {
   for (const char* value : {"0", "-1", "1.1", "[]"}) with("top_p", value);
   for (const char* value : {"0", "9", "-1", "2.5", "\"2\""}) with("n", value);
   for (const char* value : {"1.5", "\"a\"", "18446744073709551615"}) with("seed", value);
+  expect_refused(R"({"prompt": "a", "seed": 18446744073709551616})",
+                 "400 seed: the request: key \"seed\" is too large: ");
   for (const char* value : {"\"\"", "5", "[5]", "[\"\"]", "[\"a\",\"b\",\"c\",\"d\",\"e\"]", "{}"})
     with("stop", value);
   for (const char* value : {"21", "-1", "true"}) with("logprobs", value);

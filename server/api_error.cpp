@@ -17,8 +17,13 @@ Value text_or_null(const std::string& text) { return text.empty() ? Value() : Va
 
 }  // namespace
 
-ApiError::ApiError(int status, const std::string& message, std::string param, std::string code)
-    : Error(message), status_(status), param_(std::move(param)), code_(std::move(code)) {}
+ApiError::ApiError(int status, const std::string& message, std::string param, std::string code,
+                   std::string allow)
+    : Error(message),
+      status_(status),
+      param_(std::move(param)),
+      code_(std::move(code)),
+      allow_(std::move(allow)) {}
 
 std::string ApiError::json() const {
   const Fields error = {{"message", what()},

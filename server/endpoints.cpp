@@ -49,9 +49,10 @@ void check_method(const HttpHead& head) {
                     head.path.substr(0, 200), kCompletions, kChat, kEmbeddings, kTokenize,
                     kDetokenize, kModels),
         "", "not_found");
-  if (head.method != method && !(head.method == "HEAD" && std::string(method) == "GET"))
+  const bool is_get = std::string(method) == "GET";
+  if (head.method != method && !(head.method == "HEAD" && is_get))
     throw ApiError(405, fmt::format("{} takes {}, not {}", head.path, method, head.method), "",
-                   "method_not_allowed");
+                   "method_not_allowed", is_get ? "GET, HEAD" : method);
 }
 
 // Throws ApiError for the path of embeddings if the model generates text, and for the paths of

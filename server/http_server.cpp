@@ -130,6 +130,7 @@ void require_one_host(const Request& request) {
 HttpAnswer error_answer(const ApiError& error) {
   HttpAnswer answer{.status = error.status(), .body = error.json()};
   if (error.status() == 429 || error.status() == 503) answer.headers = {{"Retry-After", "1"}};
+  if (error.status() == 405) answer.headers = {{"Allow", error.allow()}};
   return answer;
 }
 
@@ -284,10 +285,13 @@ class Front {
     std::string& received = connection.received;
     error_code fault;
     size_t size = 0;
-    while ((size = head_bytes(received)) == 0 && !fault)
+    // RFC 9112 §2.2: a server ignores an empty line before the request's line.
+    const auto start = [&] { return received.starts_with("\r\n") ? size_t{2} : size_t{0}; };
+    while ((size = head_bytes(std::string_view(received).substr(start()))) == 0 && !fault)
       fault = received.size() > limits_.most_header_bytes ? http::error::header_limit
                                                           : connection.receive(until);
     if (fault) throw refusal(fault);
+    received.erase(0, start());
     parser.header_limit(static_cast<uint32_t>(limits_.most_header_bytes));
     // admit_body() checks the length, after the handler has seen the head.
     parser.body_limit(std::numeric_limits<uint64_t>::max());

@@ -141,6 +141,14 @@ TEST_F(HttpServerTest, ARequestWithoutABodyMaySaySo) {
   EXPECT_EQ(client.answer().status, 200);
 }
 
+// RFC 9112 §2.2: older clients send a line end behind a body.
+TEST_F(HttpServerTest, AnEmptyLineBeforeARequestIsPassedOver) {
+  RawClient client(port());
+  client.send("\r\n" + post_text("/a", "abc") + "\r\n" + get_text("/b"));
+  EXPECT_EQ(client.answer().body, "POST abc");
+  EXPECT_EQ(client.answer().body, "GET ");
+}
+
 TEST_F(HttpServerTest, NothingBehindChunksIsReadAsARequest) {
   RawClient client(port());
   client.send("POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n" +

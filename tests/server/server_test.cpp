@@ -329,8 +329,12 @@ TEST_F(ServerTest, ErrorsSayWhatIsWrongInTheApisForm) {
   EXPECT_EQ(server_.complete({{"prompt", "a"}, {"model", "gpt"}}).status, 404);
   EXPECT_EQ(server_.complete({{"prompt", "a"}, {"max_tokens", 600}}).status, 400);
   EXPECT_EQ(get(server_.port(), "/v1/nothing").status, 404);
-  EXPECT_EQ(get(server_.port(), "/v1/completions").status, 405);
-  EXPECT_EQ(post(server_.port(), "/health", {}).status, 405);
+  const RawAnswer only_post = get(server_.port(), "/v1/completions");
+  EXPECT_EQ(only_post.status, 405);
+  EXPECT_NE(only_post.head.find("\r\nAllow: POST\r\n"), std::string::npos) << only_post.head;
+  const RawAnswer only_get = post(server_.port(), "/health", {});
+  EXPECT_EQ(only_get.status, 405);
+  EXPECT_NE(only_get.head.find("\r\nAllow: GET, HEAD\r\n"), std::string::npos) << only_get.head;
   EXPECT_EQ(get(server_.port(), fmt::format("/{}", std::string(600, 'a'))).status, 404);
   RawClient form(server_.port());
   form.send(

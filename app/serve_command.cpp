@@ -40,6 +40,21 @@ int64_t bytes_needed(const reuse::PoolNeed& need, const ChosenModel& chosen) {
                                             .block_tokens = need.block_tokens});
 }
 
+// Throws Error if a KV budget of `bytes` does not hold one sequence.
+void check_budget(int64_t bytes, const reuse::SequenceCache& cache, reuse::EngineLimits limits,
+                  const ChosenModel& chosen) {
+  limits.max_batch = 1;
+  const int64_t least = bytes_needed(cache.pool_need(limits), chosen);
+  if (bytes == 0 || bytes >= least) return;
+  raise(
+      "{} for keys and values (--kv-budget) is too little: one sequence of {} tokens "
+      "(--max-tokens){} takes {} B. Give a --kv-budget of that much at least, or a smaller "
+      "--max-tokens",
+      bytes_text(bytes), limits.max_sequence_tokens,
+      limits.prefix_tokens > 0 ? fmt::format(" and {} of prefixes", limits.prefix_tokens) : "",
+      least);
+}
+
 // The KV budget in bytes; 0: as much as the method needs.
 int64_t kv_budget_of(const ServeOptions& options, int64_t needed_bytes) {
   if (!options.kv_budget.empty()) {
@@ -107,14 +122,16 @@ engine::EngineOptions engine_options(const ServeOptions& options, const ChosenMo
 }
 
 // Computes all prefixes before the first request is served.
-void compute_prefixes(engine::Engine& engine, const std::vector<NamedPrefix>& prefixes) {
+void compute_prefixes(engine::Engine& engine, const std::vector<NamedPrefix>& prefixes,
+                      bool are_imported) {
   for (const NamedPrefix& prefix : prefixes) {
     engine.declare_prefix(prefix.name, prefix.tokens);
     engine::require_served(engine.run());
   }
   for (const engine::PrefixInfo& info : engine.prefixes())
-    note("{}: {} tokens, {} of keys and values kept\n", info.name, info.tokens,
-         bytes_text(info.bytes));
+    note("{}: {} tokens, {}\n", info.name, info.tokens,
+         are_imported ? "imported by requests that begin with them"
+                      : bytes_text(info.bytes) + " of keys and values kept");
 }
 
 // Lines about the model and its engine.
@@ -183,9 +200,10 @@ void generate(ServeOptions options, const CommonOptions& common) {
   engine::EngineOptions made = engine_options(options, chosen, model.max_sequence_tokens, prefixes);
   auto cache = methods::join(method->parts(), made);
   made.kv_budget_bytes = kv_budget_of(options, bytes_needed(cache->pool_need(made.limits), chosen));
+  check_budget(made.kv_budget_bytes, *cache, made.limits, chosen);
   made.swap = swap;
   engine::Engine engine(context, *decoder, std::move(cache), made);
-  compute_prefixes(engine, prefixes);
+  compute_prefixes(engine, prefixes, made.shaper != nullptr && made.shaper->imports_prefixes());
   note("{}\n", weight_memory_text(*decoder));
   run_server(options, model, facts_of(model, options, chosen, engine),
              [&] { return std::make_unique<server::Server>(engine, model, serving); });

@@ -156,6 +156,10 @@ TEST_F(ServeCommand, APrefixOfAFileIsComputedOnce) {
                                      Json{{"role", "user"}, {"content", "Hello"}}});
   EXPECT_GT(cached("/v1/chat/completions", {{"messages", messages}, {"max_tokens", 2}}), 20);
   EXPECT_EQ(running.end(SIGINT), 0);
+  std::filesystem::create_directories(dir_ / "importing");
+  Running importing(dir_ / "importing",
+                    {"--method", "prompt_cache", "--prefix-file", (dir_ / "prefix").string()});
+  EXPECT_NE(importing.err().find("imported by requests"), std::string::npos) << importing.err();
 }
 
 // The cache has room for two of three long answers, so one waits on the disk. The answers must not
@@ -382,7 +386,7 @@ TEST_F(ServeCommand, WhatMakesNoSenseIsRefused) {
   expect_refused({"serve", "--model", "quickstart", "--preemption", "swap_host", "--swap-dir", "."},
                  {"--swap-dir", "swap_disk"});
   expect_refused({"serve", "--model", "quickstart", "--kv-budget", "1kB"},
-                 {"kv_budget_bytes is 1000"});
+                 {"1000 B for keys and values (--kv-budget)", "2048 tokens (--max-tokens)"});
   expect_refused({"serve", "--model", "quickstart", "--kv-budget", "0"}, {"--kv-budget is 0"});
   expect_refused({"serve", "--model", "quickstart", "--kv-budget", "2 Gb/s"},
                  {"--kv-budget", "no number of bytes"});

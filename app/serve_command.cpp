@@ -186,6 +186,7 @@ void generate(ServeOptions options, const CommonOptions& common) {
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(chosen.place);
   server::ServedModel model = served_model_of(options, chosen, *tokenizer);
   model.max_sequence_tokens = sequence_tokens(options, chosen.config);
+  model.most_choices = std::min(model.most_choices, serving.service.most_requests);
   const std::vector<NamedPrefix> prefixes = prefixes_of(options, model, chosen.config);
   context = calibrated(std::move(context), common);
   if (trace && context.device == Device::kCpu) context.operations = &trace->operations();

@@ -52,8 +52,7 @@ void read_prompts(JsonObject& object, const ServedModel& model, GenerationReques
     return;
   }
   if (std::ssize(list) > model.most_choices)
-    refuse(400, "prompt", "{} prompts, at most {} are taken at once", list.size(),
-           model.most_choices);
+    refuse(400, "prompt", "{} prompts: {}", list.size(), choices_limit(model));
   for (const Value& item : list) {
     if (item.is_text() != first.is_text() || !(item.is_text() || item.is_list()))
       refuse(400, "prompt", "{}", kAccepted);

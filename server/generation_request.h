@@ -16,6 +16,9 @@
 
 namespace reprise::server {
 
+// Most choices of one request, whatever the server's limits: prompts times n.
+inline constexpr int32_t kMostChoices = 128;
+
 // The facts about a model that reading requests needs.
 struct ServedModel {
   std::string name;  // the name that requests give
@@ -28,7 +31,8 @@ struct ServedModel {
   std::vector<int32_t> eos_ids;       // tokens that end a completion
   std::vector<int32_t> chat_eos_ids;  // tokens that end an answer of a chat
   int64_t longest_token_bytes = 1;    // bytes of the longest token's text
-  int32_t most_choices = 128;         // most choices of one request: prompts times n
+  // Most choices of one request: kMostChoices, or fewer if the server holds fewer requests.
+  int32_t most_choices = kMostChoices;
   // Reads a prompt's text if it is in the method's markup; returns nullopt for plain text. Throws
   // Error for wrong markup. Called by several threads. Empty: all texts are plain.
   std::function<std::optional<engine::Request>(const std::string& text)> read_markup = {};

@@ -239,7 +239,9 @@ void read_common(JsonObject& object, const ServedModel& model, GenerationRequest
   read_rules(object, model, request);
   read_stream(object, request);
   refuse_unsupported(object);
-  request.n = read_integer(object, "n", 1, model.most_choices, 1);
+  request.n = read_integer(object, "n", 1, INT32_MAX, 1);
+  if (request.n > model.most_choices)
+    refuse(400, "n", "n is {}: {}", request.n, choices_limit(model));
   request.ignore_eos = read_flag(object, "ignore_eos");
   request.returns_token_ids = read_flag(object, "return_token_ids");
   // These fields are accepted and have no effect.
@@ -247,11 +249,18 @@ void read_common(JsonObject& object, const ServedModel& model, GenerationRequest
                 "function_call", "parallel_tool_calls", "prompt_cache_key"});
 }
 
-void tell_unknown(const JsonObject& object, const ServedModel& model) {
+std::string choices_limit(const ServedModel& model) {
+  return fmt::format(
+      "at most {} choices are made at once, the lower of {} and the server's --max-requests",
+      model.most_choices, kMostChoices);
+}
+
+void tell_unknown(const JsonObject& object, const ServedModel& model, const std::string& within) {
   if (!model.on_unknown_field) return;
   const std::vector<std::string> known = object.known();
   for (const auto& [name, value] : object.fields())
-    if (std::find(known.begin(), known.end(), name) == known.end()) model.on_unknown_field(name);
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      model.on_unknown_field(within + name);
 }
 
 void check_text_length(size_t bytes, const ServedModel& model, const std::string& field_name) {
@@ -267,9 +276,8 @@ void check_text_length(size_t bytes, const ServedModel& model, const std::string
 void check_lengths(const GenerationRequest& request, const ServedModel& model,
                    const std::string& prompt_field) {
   if (std::ssize(request.prompts) * request.n > model.most_choices)
-    refuse(400, "n", "{} prompts with n = {} are {} choices, at most {} are made at once",
-           request.prompts.size(), request.n, std::ssize(request.prompts) * request.n,
-           model.most_choices);
+    refuse(400, "n", "{} prompts with n = {} are {} choices: {}", request.prompts.size(), request.n,
+           std::ssize(request.prompts) * request.n, choices_limit(model));
   if (request.rules.min_tokens > request.max_tokens)
     refuse(400, "min_tokens", "min_tokens is {}, more than the {} tokens that the answer may have",
            request.rules.min_tokens, request.max_tokens);

@@ -45,8 +45,12 @@ void check_text_length(size_t bytes, const ServedModel& model, const std::string
 
 // Reads all fields that completions and chats share, except the prompt.
 void read_common(JsonObject& object, const ServedModel& model, GenerationRequest& request);
-// Calls model.on_unknown_field for each field of `object` that no function has read.
-void tell_unknown(const JsonObject& object, const ServedModel& model);
+// Calls model.on_unknown_field for each field of `object` that no function has read. `within` is
+// written before the field's name, such as "messages." for a field of a message.
+void tell_unknown(const JsonObject& object, const ServedModel& model,
+                  const std::string& within = "");
+// The part of an error that says how many choices a request may have, and why.
+std::string choices_limit(const ServedModel& model);
 // Throws ApiError if a prompt and request.max_tokens together exceed the model's
 // max_sequence_tokens. The error has these numbers.
 void check_lengths(const GenerationRequest& request, const ServedModel& model,

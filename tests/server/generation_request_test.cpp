@@ -63,8 +63,13 @@ TEST_F(GenerationRequestTest, PromptsThatAreNoneAreRefused) {
                  "400 prompt: entry 2 of the prompt's tokens is 2048: give ids from 0 to 2047");
   for (const char* id : {"-1", "1.5", "9223372036854775807", "18446744073709551615", "1e3", "true"})
     expect_refused(fmt::format(R"({{"prompt": [1, {}]}})", id), "400 prompt: entry 2 of the");
-  expect_refused(R"({"prompt": [[1],[1],[1],[1],[1],[1],[1],[1],[1]]})", "400 prompt: 9 prompts");
-  expect_refused(R"({"prompt": [[1],[1],[1]], "n": 3})", "400 n: 3 prompts with n = 3 are 9");
+  expect_refused(R"({"prompt": [[1],[1],[1],[1],[1],[1],[1],[1],[1]]})",
+                 "400 prompt: 9 prompts: at most");
+  const char* limit =
+      "at most 8 choices are made at once, the lower of 128 and the server's --max-requests";
+  EXPECT_EQ(refusal(R"({"prompt": [[1],[1],[1]], "n": 3})"),
+            fmt::format("400 n: 3 prompts with n = 3 are 9 choices: {}", limit));
+  EXPECT_EQ(refusal(R"({"prompt": "a", "n": 9})"), fmt::format("400 n: n is 9: {}", limit));
 }
 
 TEST_F(GenerationRequestTest, FieldsAreRead) {

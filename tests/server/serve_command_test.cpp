@@ -139,6 +139,18 @@ TEST_F(ServeCommand, PromptsImportModulesOfASchema) {
   EXPECT_EQ(running.end(SIGTERM), 0);
 }
 
+// A request that can never fit is not told to come back.
+TEST_F(ServeCommand, MoreChoicesThanRequestsAreRefusedForGood) {
+  Running running(dir_, {"--max-requests", "8"});
+  Json body = greedy(2, false);
+  body["n"] = 9;
+  const RawAnswer refused = server::post(running.port(), "/v1/completions", body);
+  EXPECT_EQ(refused.status, 400) << refused.body;
+  EXPECT_NE(refused.error().find("n is 9: at most 8"), std::string::npos) << refused.error();
+  body["n"] = 8;
+  EXPECT_EQ(server::post(running.port(), "/v1/completions", body).status, 200);
+}
+
 TEST_F(ServeCommand, APrefixOfAFileIsComputedOnce) {
   const std::string prefix(300, 'a');
   std::ofstream(dir_ / "prefix") << prefix;
@@ -155,6 +167,7 @@ TEST_F(ServeCommand, APrefixOfAFileIsComputedOnce) {
   const Json messages = Json::array({Json{{"role", "system"}, {"content", prefix}},
                                      Json{{"role", "user"}, {"content", "Hello"}}});
   EXPECT_GT(cached("/v1/chat/completions", {{"messages", messages}, {"max_tokens", 2}}), 20);
+  EXPECT_NE(running.err().find("of keys and values kept"), std::string::npos) << running.err();
   EXPECT_EQ(running.end(SIGINT), 0);
   std::filesystem::create_directories(dir_ / "importing");
   Running importing(dir_ / "importing",

@@ -113,7 +113,7 @@ void read_stop_ids(JsonObject& object, const ServedModel& model, GenerationReque
     request.stop_ids = read_ids(object.at("stop_token_ids"), "stop_token_ids", kMostIds, model);
 }
 
-void read_stream(JsonObject& object, GenerationRequest& request) {
+void read_stream(JsonObject& object, const ServedModel& model, GenerationRequest& request) {
   request.is_stream = read_flag(object, "stream");
   if (!object.has("stream_options")) return;
   if (!request.is_stream)
@@ -122,6 +122,7 @@ void read_stream(JsonObject& object, GenerationRequest& request) {
   field("stream_options", [&] {
     JsonObject options = object.object("stream_options");
     request.includes_usage = options.boolean("include_usage", false);
+    tell_unknown(options, model, "stream_options.");
   });
 }
 
@@ -237,7 +238,7 @@ void read_common(JsonObject& object, const ServedModel& model, GenerationRequest
   read_stops(object, request);
   read_stop_ids(object, model, request);
   read_rules(object, model, request);
-  read_stream(object, request);
+  read_stream(object, model, request);
   refuse_unsupported(object);
   request.n = read_integer(object, "n", 1, INT32_MAX, 1);
   if (request.n > model.most_choices)

@@ -194,6 +194,17 @@ TEST_F(GenerationRequestTest, RulesForTokensAreReadAndCheckedByName) {
 TEST_F(GenerationRequestTest, WhatIsUnknownIsPassedOverAndTold) {
   (void)completion(R"({"prompt": "a", "colour": "red", "shape": 0})");
   EXPECT_EQ(unknown_, (std::vector<std::string>{"colour", "shape"}));
+  unknown_.clear();
+  (void)read_chat(
+      R"({"messages": [{"role": "user", "name": "Ann",
+                        "content": [{"type": "text", "text": "a", "cache_control": {}}]},
+                       {"role": "assistant", "content": "b", "refusal": null, "tool_calls": []},
+                       {"role": "user", "content": "c"}],
+          "stream": true, "stream_options": {"continuous_usage_stats": true}})",
+      model_);
+  EXPECT_EQ(unknown_,
+            (std::vector<std::string>{"stream_options.continuous_usage_stats", "messages.name",
+                                      "messages.content.cache_control"}));
 }
 
 TEST_F(GenerationRequestTest, BodiesThatAreNoObjectsAreRefused) {
@@ -307,6 +318,12 @@ TEST_F(GenerationRequestTest, ChatsThatAreNoneAreRefused) {
         "[{\"role\": \"tool\", \"content\": \"a\"}]",
         "[{\"role\": \"assistant\", \"content\": \"a\"}]"})
     expect_chat_refused(fmt::format(R"({{"messages": {}}})", messages), "400 messages: ");
+  for (const char* call : {R"("tool_calls": [{"id": "x"}])", R"("function_call": {"name": "f"})"})
+    expect_chat_refused(fmt::format(R"({{"messages": [{{"role": "user", "content": "a"}},
+                                      {{"role": "assistant", "content": null, {}}}]}})",
+                                    call),
+                        fmt::format("400 {0}: {0} is not supported",
+                                    call[1] == 't' ? "tool_calls" : "function_call"));
   expect_chat_refused("{}", "400 messages: the request: key \"messages\" is missing");
   expect_chat_refused(R"({"messages": [{"role": "user", "content": "a"}], "top_logprobs": 2})",
                       "400 top_logprobs: ");

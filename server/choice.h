@@ -16,9 +16,10 @@ namespace reprise::server {
 class Choice {
  public:
   // The choice's text continues the text of `prompt`, so its first word keeps the space before it.
-  // `tokenizer` must outlive this object.
+  // Stop texts that are complete within the first `min_tokens` tokens do not end the choice, as in
+  // vLLM. `tokenizer` must outlive this object.
   Choice(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
-         const std::vector<std::string>& stops);
+         const std::vector<std::string>& stops, int32_t min_tokens);
 
   // Takes a piece and returns the text that can be shown now. Incomplete characters are held back,
   // and so is text that may be the beginning of a stop text. Must not be called once has_ended().
@@ -31,11 +32,15 @@ class Choice {
   [[nodiscard]] int64_t tokens() const { return tokens_; }  // without tokens after a stop text
   // Characters of the text so far, those held back included.
   [[nodiscard]] int64_t characters() const { return characters_; }
+  // The text that the last token completed: its own, behind any U+FFFD for the bytes of earlier
+  // tokens.
+  [[nodiscard]] const std::string& last_text() const { return last_text_; }
 
  private:
   std::unique_ptr<StreamDecoder> decoder_;
   tokenizer::StopText stop_;
-  std::string finish_reason_;
+  int32_t min_tokens_;
+  std::string finish_reason_, last_text_;
   int64_t tokens_ = 0, characters_ = 0;
 };
 

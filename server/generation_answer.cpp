@@ -29,12 +29,10 @@ AnswerHead head_of(const GenerationRequest& request, const ServedModel& model) {
 // given seed always gives the same answer.
 std::vector<engine::Request> requests_of(GenerationRequest& asked, const ServedModel& model) {
   if (!asked.has_seed) asked.sampling.seed = fresh_bits();
-  std::vector<int32_t> stop_ids = asked.stop_ids;
-  if (!asked.ignore_eos) {
-    const std::vector<int32_t>& ends = asked.is_chat ? model.chat_eos_ids : model.eos_ids;
-    stop_ids.insert(stop_ids.end(), ends.begin(), ends.end());
-  }
-  asked.rules.withheld = stop_ids;
+  const std::vector<int32_t>& ends = asked.is_chat ? model.chat_eos_ids : model.eos_ids;
+  std::vector<int32_t> all_ends = asked.stop_ids;
+  all_ends.insert(all_ends.end(), ends.begin(), ends.end());
+  asked.rules.withheld = all_ends;  // with ignore_eos too, as in vLLM
   field("allowed_token_ids", [&] { asked.rules.validate(model.vocab); });
   if (!asked.rules.empty())
     asked.sampling.rules = std::make_shared<const engine::TokenRules>(asked.rules);
@@ -49,7 +47,7 @@ std::vector<engine::Request> requests_of(GenerationRequest& asked, const ServedM
       request.max_new_tokens = asked.max_tokens;
       request.sampling = asked.sampling;
       request.sampling.stream = std::ssize(requests);
-      request.stop_ids = stop_ids;
+      request.stop_ids = asked.ignore_eos ? asked.stop_ids : all_ends;
       if (asked.echoes && asked.alternatives >= 0) request.logits = engine::LogitsMode::kAll;
       requests.push_back(std::move(request));
     }
@@ -81,7 +79,7 @@ GenerationAnswer::GenerationAnswer(Service& service, const ServedModel& model,
   for (const std::vector<int32_t>& prompt : request_.prompts) {
     prompt_tokens_ += std::ssize(prompt);
     for (int32_t i = 0; i < request_.n; ++i)
-      parts_.push_back({Choice(model.tokenizer, prompt, request_.stops),
+      parts_.push_back({Choice(model.tokenizer, prompt, request_.stops, request_.rules.min_tokens),
                         LogprobList(texts, request_.is_chat), ""});
   }
   left_ = parts_.size();

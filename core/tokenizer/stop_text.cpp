@@ -11,12 +11,12 @@ StopText::StopText(std::vector<std::string> stops) : stops_(std::move(stops)) {
   for (const std::string& stop : stops_) REPRISE_CHECK(!stop.empty());
 }
 
-std::string StopText::push(std::string_view text) {
+std::string StopText::push(std::string_view text, bool may_end) {
   std::string shown;
   for (size_t i = 0; i < text.size() && found_.empty(); ++i) {
     pending_ += text[i];
     for (const std::string& stop : stops_)
-      if (pending_.ends_with(stop) && stop.size() > found_.size()) found_ = stop;
+      if (may_end && pending_.ends_with(stop) && stop.size() > found_.size()) found_ = stop;
     const size_t kept = found_.empty() ? held_back() : found_.size();
     shown.append(pending_, 0, pending_.size() - kept);
     pending_.erase(0, pending_.size() - kept);

@@ -16,8 +16,9 @@ class StopText {
   explicit StopText(std::vector<std::string> stops);
 
   // Appends `text`. Returns the text that can be shown now because no stop text can begin in it.
-  // Returns "" after a stop text was found.
-  std::string push(std::string_view text);
+  // Returns "" after a stop text was found. With `may_end` false, a stop text that is complete
+  // within `text` is ordinary text; a later text may still complete one that begins in `text`.
+  std::string push(std::string_view text, bool may_end = true);
   // Ends the text. Returns the part that push() held back, unless a stop text was found.
   std::string flush();
   // Returns the stop text that was found, or "" if none has been found yet.

@@ -109,6 +109,42 @@ TEST_F(ServerTest, RulesForTokensChangeTheAnswer) {
   EXPECT_EQ(server_.complete(body).status, 400);
 }
 
+TEST_F(ServerTest, MinTokensWithholdTheEndTokenAlsoIfItEndsNothing) {
+  const int32_t eos = server_.tokenizer().eos_id().value();
+  Json body = greedy(kPrompt, 8);
+  ASSERT_TRUE(body["ignore_eos"]);
+  body["return_token_ids"] = true;
+  body["logit_bias"] = {{std::to_string(eos), 100}};
+  body["min_tokens"] = 5;
+  const auto ids =
+      server_.complete(body).json()["choices"][0]["token_ids"].get<std::vector<int32_t>>();
+  ASSERT_EQ(ids.size(), 8u);
+  for (size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(ids[i] == eos, i >= 5) << i;
+}
+
+// As in vLLM, a stop text counts if it is complete behind the first min_tokens tokens.
+TEST_F(ServerTest, MinTokensHoldBackStopTexts) {
+  Json body = greedy(kPrompt, 12);
+  body["logprobs"] = 0;
+  // Otherwise min_tokens would change the tokens too.
+  body["logit_bias"] = {{std::to_string(server_.tokenizer().eos_id().value()), -100}};
+  const Json plain = server_.complete(body).json()["choices"][0];
+  const std::string whole = plain["text"];
+  ASSERT_EQ(tokenizer::utf8_length(whole), whole.size());
+  for (size_t begin = 0; begin + 3 <= whole.size(); begin += 4)
+    for (const size_t least : {1u, 5u, 11u, 12u}) {
+      const std::string stop = whole.substr(begin, 3);
+      body["stop"] = stop;
+      body["min_tokens"] = least;
+      const size_t held =
+          least < 12 ? plain["logprobs"]["text_offset"][least].get<size_t>() : whole.size();
+      const size_t found = whole.find(stop, held - std::min(held, stop.size() - 1));
+      const Json choice = server_.complete(body).json()["choices"][0];
+      EXPECT_EQ(choice["text"], whole.substr(0, found)) << stop << " after " << least;
+      EXPECT_EQ(choice["finish_reason"], found == whole.npos ? "length" : "stop");
+    }
+}
+
 TEST_F(ServerTest, TokenizesAndBack) {
   const std::vector<int32_t> ids = server_.tokenizer().encode(kPrompt);
   const RawAnswer answer = post(server_.port(), "/tokenize", {{"prompt", kPrompt}});
@@ -270,6 +306,17 @@ TEST_F(ServerTest, OffsetsAreThoseOfTheTextAlsoIfItsFirstSpaceIsDropped) {
     const std::string token = list["tokens"][i];
     EXPECT_EQ(text.substr(list["text_offset"][i].get<size_t>(), token.size()), token);
   }
+}
+
+// The prompt has a text, however many tokens without one stand between it and the answer.
+TEST_F(ServerTest, AnAnswerKeepsItsSpaceBehindManySpecialTokens) {
+  std::vector<int32_t> ids = server_.tokenizer().encode("Once");
+  ids.insert(ids.end(), 70, server_.tokenizer().bos_id().value());
+  Json body = greedy("", 1);
+  body["prompt"] = ids;
+  body["allowed_token_ids"] = server_.tokenizer().encode("the", {.add_special = false});
+  ASSERT_EQ(body["allowed_token_ids"].size(), 1u);
+  EXPECT_EQ(server_.complete(body).json()["choices"][0]["text"], " the");
 }
 
 TEST_F(ServerTest, LogprobsHaveTheFormOfTheEndpoint) {

@@ -53,5 +53,13 @@ TEST(StopText, ShowsWhatCanBeNoStopAtOnce) {
   EXPECT_EQ(stop.flush(), "");
 }
 
+TEST(StopText, TextThatMayNotEndIsSearchedForBeginningsOnly) {
+  StopText stop({"stop"});
+  EXPECT_EQ(stop.push("a stop, st", false), "a stop, ");
+  EXPECT_EQ(stop.found(), "");
+  EXPECT_EQ(stop.push("op"), "");
+  EXPECT_EQ(stop.found(), "stop");
+}
+
 }  // namespace
 }  // namespace reprise::tokenizer

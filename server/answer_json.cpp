@@ -1,6 +1,5 @@
 #include "server/answer_json.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -66,8 +65,10 @@ void LogprobList::add_prompt(std::span<const int32_t> prompt, const Echo& echo,
   echoed_ = static_cast<int64_t>(tokenizer::utf8_length(echo.text));
 }
 
-void LogprobList::add(const Piece& piece, int64_t characters) {
-  if (!piece.logprobs.empty()) entries_.push_back({piece.logprobs, echoed_ + characters});
+void LogprobList::add(const Piece& piece, int64_t characters, const std::string& text) {
+  if (piece.logprobs.empty()) return;
+  const int64_t earlier = texts_.earlier_characters(piece.token, text);
+  entries_.push_back({piece.logprobs, echoed_ + characters + earlier});
 }
 
 Value LogprobList::take() {
@@ -95,7 +96,10 @@ Fields LogprobList::chat_form() const {
 Fields LogprobList::completion_form() const {
   Values tokens, logprobs, offsets, tops;
   for (const auto& [entry, offset] : entries_) {
-    tokens.emplace_back(texts_.text_of(entry[0].token));
+    Fields top;
+    const auto taken = [&](const std::string& key) { return top.contains(key); };
+    const std::string drawn = texts_.key_of(entry[0].token, taken);
+    tokens.emplace_back(drawn);
     offsets.emplace_back(offset);
     if (std::isnan(entry[0].logprob)) {  // a prompt's first token
       logprobs.emplace_back(nullptr);
@@ -103,14 +107,10 @@ Fields LogprobList::completion_form() const {
       continue;
     }
     logprobs.emplace_back(entry[0].logprob);
-    Fields top;
-    const auto taken = [&](const std::string& key) { return top.contains(key); };
-    const auto add = [&](const TokenLogprob& one) {
-      top.emplace(texts_.key_of(one.token, taken), one.logprob);
-    };
-    for (size_t i = 1; i < entry.size(); ++i) add(entry[i]);
-    const auto is_drawn = [&](const TokenLogprob& one) { return one.token == entry[0].token; };
-    if (std::none_of(entry.begin() + 1, entry.end(), is_drawn)) add(entry[0]);
+    top.emplace(drawn, entry[0].logprob);
+    for (size_t i = 1; i < entry.size(); ++i)
+      if (entry[i].token != entry[0].token)
+        top.emplace(texts_.key_of(entry[i].token, taken), entry[i].logprob);
     tops.emplace_back(std::move(top));
   }
   Fields list;

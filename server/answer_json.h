@@ -37,8 +37,8 @@ class LogprobList {
   void add_prompt(std::span<const int32_t> prompt, const Echo& echo,
                   std::vector<std::vector<TokenLogprob>> logprobs);
   // Adds the log probabilities of a generated token. `characters` is the number of characters that
-  // were generated before it.
-  void add(const Piece& piece, int64_t characters);
+  // were generated before it, and `text` the text that the decoder returned for it.
+  void add(const Piece& piece, int64_t characters, const std::string& text);
   // The entries added since the last call, in the form of the endpoint; null if there are none.
   Value take();
 

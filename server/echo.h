@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/tokenizer/tokenizer.h"
+#include "server/token_texts.h"
 
 namespace reprise::server {
 
@@ -15,8 +16,10 @@ struct Echo {
   std::vector<int64_t> offsets;  // [tokens]  characters of `text` before the token's text
 };
 
-// Returns the text that `prompt` decodes to, without special tokens. If the last character is
-// incomplete, it is left out, because the answer's first tokens may complete it.
-Echo echo_of(const Tokenizer& tokenizer, std::span<const int32_t> prompt);
+// Returns `given`, the text from which `prompt` was encoded, with the offsets of the tokens in it.
+// If `given` is "", returns the text that `prompt` decodes to, without special tokens. If its last
+// character is incomplete, it is left out, because the answer's first tokens may complete it.
+Echo echo_of(const Tokenizer& tokenizer, const TokenTexts& texts, std::span<const int32_t> prompt,
+             const std::string& given);
 
 }  // namespace reprise::server

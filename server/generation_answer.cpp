@@ -55,12 +55,15 @@ std::vector<engine::Request> requests_of(GenerationRequest& asked, const ServedM
 }
 
 // A prompt given as text is echoed unchanged, even if its tokens decode to another text.
-std::vector<Echo> echoes_of(const GenerationRequest& request, const Tokenizer& tokenizer) {
+std::vector<Echo> echoes_of(const GenerationRequest& request, const Tokenizer& tokenizer,
+                            const TokenTexts& texts) {
   std::vector<Echo> echoes;
   if (!request.echoes) return echoes;
-  for (const std::vector<int32_t>& prompt : request.prompts)
-    echoes.push_back(echo_of(tokenizer, prompt));
-  for (const auto& [prompt, text] : request.texts) echoes[prompt].text = text;
+  for (size_t i = 0; i < request.prompts.size(); ++i) {
+    const auto given = request.texts.find(i);
+    echoes.push_back(echo_of(tokenizer, texts, request.prompts[i],
+                             given == request.texts.end() ? "" : given->second));
+  }
   return echoes;
 }
 
@@ -74,7 +77,7 @@ GenerationAnswer::GenerationAnswer(Service& service, const ServedModel& model,
     : request_(std::move(request)),
       head_(head_of(request_, model)),
       until_(until),
-      echoes_(echoes_of(request_, model.tokenizer)),
+      echoes_(echoes_of(request_, model.tokenizer, texts)),
       ticket_(service.submit(requests_of(request_, model), request_.alternatives)) {
   for (const std::vector<int32_t>& prompt : request_.prompts) {
     prompt_tokens_ += std::ssize(prompt);
@@ -119,7 +122,7 @@ std::string GenerationAnswer::take(const Piece& piece) {
     const size_t prompt = prompt_of(index);
     part.logprobs.add_prompt(request_.prompts[prompt], echoes_[prompt], piece.prompt_logprobs);
   }
-  part.logprobs.add(piece, characters);
+  part.logprobs.add(piece, characters, part.choice.last_text());
   if (part.choice.was_cut()) ticket_.stop(index);  // the last piece still has cached_tokens
   return text;
 }

@@ -38,6 +38,13 @@ std::string TokenTexts::bytes_of(int32_t token) const {
   return bytes;
 }
 
+int64_t TokenTexts::earlier_characters(int32_t token, const std::string& text) const {
+  if (!text.starts_with(tokenizer::kReplacement)) return 0;
+  const std::string own = text_of(token);
+  if (own.find(tokenizer::kReplacement) != own.npos || !text.ends_with(own)) return 0;
+  return static_cast<int64_t>(tokenizer::utf8_length(text) - tokenizer::utf8_length(own));
+}
+
 std::string TokenTexts::key_of(int32_t token,
                                const std::function<bool(const std::string&)>& taken) const {
   std::string key = text_of(token);

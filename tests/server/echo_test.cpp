@@ -1,6 +1,7 @@
 // Completions that echo their prompt, over a real socket, with the shipped model.
 #include <gtest/gtest.h>
 
+#include "server/echo.h"
 #include "server/server.h"
 #include "server/token_texts.h"
 #include "tests/server/served_quickstart.h"
@@ -140,6 +141,32 @@ TEST_F(ServerTest, EchoTellsLogprobsOfThePrompt) {
   Json one = {{"prompt", {5}}, {"max_tokens", 0}, {"echo", true}, {"logprobs", 0}};
   const Json list = server_.complete(one).json()["choices"][0]["logprobs"];
   EXPECT_EQ(list["tokens"].size(), 1u) << list;
+}
+
+// The bytes of an incomplete character become U+FFFD when the next token shows that they stay so.
+TEST_F(ServerTest, OffsetsAreBehindTheReplacementOfABrokenCharacter) {
+  const int32_t part = server_.tokenizer().token_id("<0xE2>").value();
+  const int32_t word = server_.tokenizer().encode("the", {.add_special = false})[0];
+  Json body = greedy("", 3);
+  body["prompt"] = {server_.tokenizer().bos_id().value(), word, part, word, part};
+  body["allowed_token_ids"] = {word};
+  body["echo"] = true;
+  body["logprobs"] = 0;
+  const Json choice = server_.complete(body).json()["choices"][0];
+  EXPECT_EQ(choice["text"], "the\xEF\xBF\xBD the\xEF\xBF\xBD the the the");
+  EXPECT_EQ(choice["logprobs"]["text_offset"], Json({0, 0, 3, 4, 8, 9, 13, 17}));
+}
+
+// A tokenizer.json reads special tokens that are written in a text, a tokenizer.model does not.
+TEST_F(ServerTest, OffsetsCountTheSpecialTokensThatAreWrittenInThePrompt) {
+  const auto offsets = [](const Tokenizer& tokenizer, const std::string& text) {
+    return echo_of(tokenizer, TokenTexts(tokenizer), tokenizer.encode(text), text).offsets;
+  };
+  using Offsets = std::vector<int64_t>;
+  const auto json = load_tokenizer(REPRISE_SOURCE_DIR "/models/recall/llama");
+  EXPECT_EQ(offsets(*json, "a</s>b cat"), (Offsets{0, 0, 1, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(offsets(*json, "<s>a"), (Offsets{0, 0, 3}));
+  EXPECT_EQ(offsets(server_.tokenizer(), "<s>a"), (Offsets{0, 0, 0, 1, 2, 3}));
 }
 
 }  // namespace

@@ -366,6 +366,9 @@ TEST_F(ServerTest, PartsOfCharactersTellTheirBytesAndEqualTextsTheirIds) {
   body["logit_bias"] = {{std::to_string(part), 100}, {std::to_string(part + 1), 90}};
   const Json drawn = server_.complete(body).json()["choices"][0]["logprobs"];
   EXPECT_TRUE(drawn["top_logprobs"][0].contains("bytes:\\xe2")) << drawn;
+  const std::string token = drawn["tokens"][0];
+  EXPECT_TRUE(token.starts_with("bytes:\\xe")) << token;
+  EXPECT_EQ(drawn["top_logprobs"][0][token], drawn["token_logprobs"][0]) << drawn;
 }
 
 TEST_F(ServerTest, ErrorsSayWhatIsWrongInTheApisForm) {

@@ -6,6 +6,14 @@
 #include "core/base/error.h"
 
 namespace reprise::engine {
+namespace {
+
+// False for the last token of a prompt, and for a sequence whose tokens are computed again.
+bool decodes_one_token(const RunningSequence& sequence) {
+  return sequence.is_decoding && sequence.pending == 1;
+}
+
+}  // namespace
 
 bool FirstComeScheduler::comes_before(const WaitingRequest& a, const WaitingRequest& b) const {
   if (a.priority != b.priority) return a.priority > b.priority;
@@ -18,13 +26,10 @@ bool FirstComeScheduler::admits(const WaitingRequest& /*head*/, const StepView& 
 }
 
 void FirstComeScheduler::share(const StepView& view, std::span<int32_t> rows) {
-  const auto decodes = [](const RunningSequence& sequence) {
-    return sequence.is_decoding && sequence.pending == 1;
-  };
-  const auto count = std::count_if(view.running.begin(), view.running.end(), decodes);
+  const auto count = std::count_if(view.running.begin(), view.running.end(), decodes_one_token);
   int32_t budget = std::max(1, view.step_tokens - static_cast<int32_t>(count));
   for (size_t i = 0; i < view.running.size(); ++i) {
-    const bool is_prompt = !decodes(view.running[i]);
+    const bool is_prompt = !decodes_one_token(view.running[i]);
     rows[i] = is_prompt ? std::min(budget, view.running[i].pending) : 1;
     if (is_prompt) budget -= rows[i];
   }
@@ -38,12 +43,12 @@ size_t FirstComeScheduler::victim(const StepView& view) {
 }
 
 void PrefillFirstScheduler::share(const StepView& view, std::span<int32_t> rows) {
-  const bool any_prefill = std::any_of(view.running.begin(), view.running.end(),
-                                       [](const auto& sequence) { return sequence.pending > 1; });
+  const bool any_prefill =
+      !std::all_of(view.running.begin(), view.running.end(), decodes_one_token);
   int32_t budget = view.step_tokens;
   for (size_t i = 0; i < view.running.size(); ++i) {
     const RunningSequence& sequence = view.running[i];
-    const bool waits = any_prefill && sequence.pending == 1 && sequence.is_decoding;
+    const bool waits = any_prefill && decodes_one_token(sequence);
     rows[i] = waits ? 0 : any_prefill ? std::min(budget, sequence.pending) : 1;
     budget -= rows[i];
   }

@@ -51,6 +51,8 @@ TEST(PrefillFirstScheduler, StepsArePromptsOrDecodes) {
       shared(scheduler, {running(1, 1, true), running(2, 9, false), running(3, 9, false)}, 12),
       (Rows{0, 9, 3}));
   EXPECT_EQ(shared(scheduler, {running(1, 1, true), running(2, 1, true)}, 1), (Rows{1, 1}));
+  EXPECT_EQ(shared(scheduler, {running(1, 1, true), running(2, 1, false)}, 12), (Rows{0, 1}))
+      << "the last token of a prompt";
 }
 
 TEST(FirstComeScheduler, QueuesByPriorityArrivalAndSubmission) {
@@ -110,6 +112,38 @@ TEST_F(Scheduled, SequencesDecodeWhileAPromptIsComputed) {
   }
   EXPECT_EQ(mixed, 5) << "30 tokens, 7 at once";
   EXPECT_EQ(ends_of(events).at(2).finish, FinishReason::kLength);
+}
+
+// The last step of the prompts has one token: the rest of three prompts of 11 tokens in steps of 8,
+// or the token that is computed although the whole prompt is in the cache.
+TEST_F(Scheduled, PrefillFirstNeverMixesAPromptsLastTokenWithDecoding) {
+  for (const bool is_cached : {false, true}) {
+    Engine engine(context_, decoder_,
+                  methods::make_cache(
+                      "chunk_attention",
+                      {{"chunk_tokens", 16}, {"reuse_prefill", is_cached}, {"retain", is_cached}}),
+                  {.limits = {.max_batch = 4, .max_sequence_tokens = 200},
+                   .step_tokens = 8,
+                   .scheduler = make_scheduler("prefill_first")});
+    const auto submit = [&](RequestId id) {
+      engine.submit(
+          {.id = id,
+           .prompt = counting_from(is_cached ? 1 : static_cast<int32_t>(id), is_cached ? 33 : 11),
+           .max_new_tokens = 4});
+    };
+    submit(1);
+    if (is_cached) (void)engine.run();
+    for (RequestId id : {2, 3}) submit(id);
+    int32_t prefill_tokens = 0;
+    while (engine.has_work()) {
+      const StepReport report = engine.step();
+      EXPECT_FALSE(report.prefill_tokens > 0 && report.decode_tokens > 0)
+          << report.prefill_tokens << " and " << report.decode_tokens;
+      prefill_tokens += report.prefill_tokens;
+      if (is_cached && prefill_tokens == 2) submit(4);  // joins sequences that decode
+    }
+    EXPECT_EQ(prefill_tokens, is_cached ? 3 : 33);
+  }
 }
 
 TEST_F(Scheduled, PreemptedSequencesGoOnWhereTheyWere) {

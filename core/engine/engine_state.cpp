@@ -314,8 +314,11 @@ void Engine::State::advance(Sequence& sequence, int32_t rows, int32_t token, Ste
     report.events.back().token = token;
     return;
   }
-  report.events.push_back(
-      {.request = request.id, .token = token, .index = index, .time_ns = report.end_ns});
+  report.events.push_back({.request = request.id,
+                           .token = token,
+                           .index = index,
+                           .time_ns = report.end_ns,
+                           .preemptions = sequence.preemptions});
   sequence.append(token);
   sequence.is_decoding = true;
   sequence.computed = cache->cached_tokens(request.id, sequence.computed);

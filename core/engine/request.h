@@ -115,7 +115,7 @@ struct TokenEvent {
   // Prompt tokens that already had states when the request was first admitted: leading tokens in
   // the method's cache plus imported tokens.
   int32_t cached_tokens = 0;
-  int32_t preemptions = 0;  // how often the request was preempted
+  int32_t preemptions = 0;  // how often the request was preempted so far
   std::string reason = {};  // set for kRefused
 
   [[nodiscard]] bool has_token() const { return token >= 0; }

@@ -174,6 +174,24 @@ TEST_F(Scheduled, PreemptedSequencesGoOnWhereTheyWere) {
   }
 }
 
+// Request 3 joined last, so it is the one that is preempted. It joins again when request 1 has
+// ended.
+TEST_F(Scheduled, EachTokenTellsHowOftenItsRequestWasPreemptedBefore) {
+  Engine engine = make(8);
+  for (RequestId id : {1, 2, 3})
+    engine.submit({.id = id,
+                   .prompt = counting_from(static_cast<int32_t>(id), 20),
+                   .max_new_tokens = id == 1 ? 20 : 100});
+  int32_t preempted = 0;
+  while (engine.has_work()) {
+    const StepReport report = engine.step();
+    preempted += report.preempted;
+    for (const TokenEvent& event : report.events)
+      EXPECT_EQ(event.preemptions, event.request == 3 ? preempted : 0) << event.request;
+  }
+  EXPECT_GE(preempted, 2);
+}
+
 TEST_F(Scheduled, WhoDoesNotFitAloneEndsWithTheReasonAndTheOthersAreServed) {
   Engine engine = make(3);
   engine.submit({.id = 1, .prompt = counting_from(1, 20), .max_new_tokens = 100});

@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/base/problems.h"
 #include "experiments/kinds/serving/engine_target.h"
@@ -256,16 +259,29 @@ TEST_F(Serving, TracesHavePreemptionsAndKernels) {
   const Json events = Json::parse(std::ifstream(path))["traceEvents"];
   std::filesystem::remove(path);
   std::map<std::string, int64_t> spans;
+  std::vector<std::pair<double, double>> preempting_steps, preempted;  // begin, end [us]
   double kernels_us = 0, steps_us = 0;
   for (const Json& event : events) {
     if (event["ph"] != "X") continue;
     ++spans[event["name"]];
     EXPECT_GE(event["ts"].get<double>(), 0) << event;
+    const double begin_us = event["ts"], end_us = begin_us + event["dur"].get<double>();
+    if (event["name"] == "preempted") preempted.emplace_back(begin_us, end_us);
+    if (event["cat"] == "step" && event["args"]["preempted"] > 0)
+      preempting_steps.emplace_back(begin_us, end_us);
     if (event["cat"] == "kernel") kernels_us += event["dur"].get<double>();
     if (event["cat"] == "step") steps_us += event["dur"].get<double>();
   }
   EXPECT_GT(spans["preempted"], 0);
   EXPECT_LE(spans["preempted"], value_of(runs[0], "preemptions"));
+  constexpr double kRounding_us = 0.01;
+  for (const auto& [begin_us, end_us] : preempted)
+    EXPECT_TRUE(std::any_of(preempting_steps.begin(), preempting_steps.end(),
+                            [begin = begin_us, end = end_us](const auto& step) {
+                              return step.first >= begin - kRounding_us &&
+                                     step.second <= end + kRounding_us;
+                            }))
+        << begin_us << " to " << end_us;
   EXPECT_EQ(spans["prefill"], 24);
   for (const char* kernel : {"embedding", "norm", "rotary", "matrix product", "KV write",
                              "attention", "activation", "sampling"})

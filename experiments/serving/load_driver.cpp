@@ -44,6 +44,8 @@ class Driver {
     }
     end_the_rest();
     result_.looks = width_.looks();
+    if (!options_.keeps_gaps)  // later turns had these tokens in their prompts
+      for (RequestEntry& entry : result_.log.requests) entry.tokens.clear();
     std::erase_if(result_.log.requests, [](const RequestEntry& entry) { return entry.sent_s < 0; });
     return std::move(result_);
   }
@@ -147,7 +149,7 @@ class Driver {
       entry.preempted_before.push_back(entry.token_s.size());
     entry.preemptions = std::max(entry.preemptions, event.preemptions);
     take_tokens(entry, event.tokens, event.time_s - start_s_);
-    if (options_.keeps_gaps)
+    if (options_.keeps_gaps || schedule_.is_of_sessions())
       entry.tokens.insert(entry.tokens.end(), event.token_ids.begin(), event.token_ids.end());
     if (event.is_end) end(entry, event);
   }

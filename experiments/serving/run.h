@@ -35,7 +35,7 @@ struct RunOptions {
   // what the method promises to reuse. Empty: not checked. A run that was given up is not checked.
   ReuseOf reuse;
   const std::atomic<bool>* stop = nullptr;  // set by the user's interrupt
-  // False: of each request only the times of the first and last token are kept, and no token ids.
+  // False: of each request only the times of the first and last token are logged, and no token ids.
   // Then a million requests take a few hundred MB, and the metric itl_ms is left out.
   bool keeps_gaps = true;
 };

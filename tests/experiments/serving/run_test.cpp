@@ -137,6 +137,17 @@ TEST(ServingRun, ATurnWaitsForTheAnswerBeforeItAndHasItInItsPrompt) {
   EXPECT_EQ(result.invented_answers, 0);
 }
 
+TEST(ServingRun, WithoutTheGapsATurnHasTheAnswerInItsPromptToo) {
+  FakeClock clock;
+  SimulatedServer server(clock, {.lanes = 2});
+  RunOptions options = few_rules();
+  options.keeps_gaps = false;
+  const RunResult result = run(server, TwoConversations(), sessions(2), options, clock);
+  EXPECT_EQ(server.tokens[5], (std::vector<int32_t>{10, 7, 7, 11, 7, 7, 12}));
+  EXPECT_EQ(result.invented_answers, 0);
+  for (const RequestEntry& entry : result.log.requests) EXPECT_TRUE(entry.tokens.empty());
+}
+
 TEST(ServingRun, AConversationBeginsWhenOneEnds) {
   FakeClock clock;
   SimulatedServer server(clock, {.lanes = 2});

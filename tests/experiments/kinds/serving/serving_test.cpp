@@ -194,6 +194,12 @@ TEST_F(Serving, SessionsGoOnWithTheMethodsOwnAnswers) {
   }
   EXPECT_EQ(value_of(runs[1], "equal_requests_ratio"), 1);
   EXPECT_GT(value_of(runs[1], "reused_tokens"), 0);
+  Json modelled = changes;
+  modelled["settings"]["modelled_step_ms"] = 1.0;
+  for (const Measured& run : measured(modelled)) {
+    EXPECT_EQ(run.answers["own_answers"], 6 * (1 + 2 + 3));
+    EXPECT_EQ(run.answers["invented_answers"], 0);
+  }
   Json judged = changes;
   judged["settings"]["judged_partings"] = 2;
   EXPECT_NE(refusal(judged).find("leave it at 0"), std::string::npos);

@@ -41,6 +41,10 @@ void add_events(const RequestLog& log, Samples& samples) {
 
 Samples samples_of(const RequestLog& log) {
   Samples samples;
+  // Gaps of some requests alone would be those of the shortest answers.
+  const bool has_all_gaps =
+      std::all_of(log.requests.begin(), log.requests.end(),
+                  [](const RequestEntry& entry) { return entry.unkept_tokens == 0; });
   for (const RequestEntry& entry : log.requests) {
     if (entry.outcome != Outcome::kServed) continue;
     const Latency latency = latency_of(entry);
@@ -48,7 +52,7 @@ Samples samples_of(const RequestLog& log) {
     samples.e2e_ms.push_back(1e3 * latency.e2e_s);
     samples.normalised_s.push_back(latency.normalised_s);
     if (entry.generated() > 1) samples.tpot_ms.push_back(1e3 * latency.tpot_s);
-    for (size_t i = 1; entry.unkept_tokens == 0 && i < entry.token_s.size(); ++i)
+    for (size_t i = 1; has_all_gaps && i < entry.token_s.size(); ++i)
       samples.itl_ms.push_back(1e3 * (entry.token_s[i] - entry.token_s[i - 1]));
     if (entry.admitted_s >= 0)
       samples.queue_ms.push_back(1e3 * std::max(0.0, entry.admitted_s - entry.intended_s));

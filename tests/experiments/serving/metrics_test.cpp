@@ -51,6 +51,18 @@ TEST(ServingMetrics, EventsOfSeveralTokensHaveGapsOfTheirOwn) {
   EXPECT_FALSE(measure(log, {}).metrics.contains("event_gap_ms"));
 }
 
+// In runs that keep only the first and the last time, an answer of two tokens still has its gap.
+TEST(ServingMetrics, GapsOfTheShortestAnswersAloneAreNoMetric) {
+  RequestLog log;
+  for (int64_t i = 0; i < 3; ++i)  // one to three tokens
+    log.requests.push_back(served_entry(i, static_cast<double>(i), 0.5, 0.25, i + 1));
+  EXPECT_TRUE(measure(log, {}).metrics.contains("itl_ms"));
+  RequestEntry& longest = log.requests.back();
+  longest.token_s.erase(longest.token_s.begin() + 1);
+  longest.unkept_tokens = 1;
+  EXPECT_FALSE(measure(log, {}).metrics.contains("itl_ms"));
+}
+
 TEST(ServingMetrics, WhatNobodyToldIsLeftOut) {
   const Measurement measured = measure(served_log(10), {.is_open_loop = false});
   for (const MetricInfo& metric : {kQueueMs, kOfferedRps, kGoodputRps, kGoodputShare, kReusedTokens,

@@ -198,12 +198,10 @@ Measurement MethodRun::measurement(const serving::RunResult& result, const Machi
   const int64_t held_bytes = decoder_ != nullptr ? method_->held_bytes() : 0;
   if (out.metrics.contains(serving::kPeakKvMb.name))
     out.set(kPeakStatesMb, out.value(serving::kPeakKvMb) + static_cast<double>(held_bytes) * 1e-6);
-  // The machine's limits say nothing about modelled steps.
-  add_step_times(config_, group_, decoder_ != nullptr ? machine : Machine(), result.log, out);
+  add_step_times(config_, group_, decoder_ != nullptr ? &machine : nullptr, result.log, out);
   if (decoder_ == nullptr) {
     out.set(kReplayS, run_s_);
-    out.set(kReplayUs,
-            run_s_ * 1e6 / static_cast<double>(std::max<size_t>(1, result.log.requests.size())));
+    out.set(kReplayUs, run_s_ * 1e6 / std::max(1.0, out.value(serving::kRequests)));
   }
   if (decoder_ != nullptr) {
     Measurement reported;

@@ -61,9 +61,9 @@ std::vector<MetricInfo> step_metrics() {
   return {kStepsS, kStepsLimitS, kStepsDramLimitS, kStepsLimitRatio, kSchedulingRatio};
 }
 
-void add_step_times(const model::ModelConfig& config, const Group& group, const Machine& machine,
+void add_step_times(const model::ModelConfig& config, const Group& group, const Machine* machine,
                     const serving::RequestLog& log, Measurement& out) {
-  const Rates rates = rates_of(machine, group.dtype);
+  const Rates rates = machine != nullptr ? rates_of(*machine, group.dtype) : Rates{};
   const bool has_limits = rates.flop_s > 0 && rates.dram_bytes_s > 0;
   double steps_s = 0, scheduling_s = 0, limit_s = 0, dram_limit_s = 0;
   for (const serving::StepEntry& step : log.steps) {
@@ -76,7 +76,7 @@ void add_step_times(const model::ModelConfig& config, const Group& group, const 
   }
   if (steps_s <= 0) return;
   out.set(kStepsS, steps_s);
-  out.set(kSchedulingRatio, scheduling_s / steps_s);
+  if (machine != nullptr) out.set(kSchedulingRatio, scheduling_s / steps_s);
   if (!has_limits) return;
   out.set(kStepsLimitS, limit_s);
   out.set(kStepsDramLimitS, dram_limit_s);

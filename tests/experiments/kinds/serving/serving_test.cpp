@@ -334,6 +334,8 @@ TEST_F(Serving, ModelledStepsTakeWhatTheModelSays) {
   EXPECT_NEAR(value_of(run, "tpot_ms"), 2 + 0.4, 1e-6);
   EXPECT_NEAR(value_of(run, "e2e_ms"), 18 + 4 * 2.4, 1e-6);
   EXPECT_GT(value_of(run, "replay_s"), 0);
+  EXPECT_GT(value_of(run, "steps_s"), 0);
+  EXPECT_FALSE(run.metrics.contains("scheduling_ratio")) << "scheduling takes real time";
   EXPECT_EQ(run.memory.at("kv_peak_bytes").get<int64_t>() > 0, true);
 }
 
@@ -433,6 +435,8 @@ TEST_F(Serving, AQueueThatOnlyGrowsEndsAShortRunToo) {
   EXPECT_EQ(value_of(run, "is_valid"), 0);
   EXPECT_NE(run.answers.at("reasons").at(0).get<std::string>().find("only grew"),
             std::string::npos);
+  EXPECT_NEAR(value_of(run, "replay_request_us") * value_of(run, "ended_requests"),
+              value_of(run, "replay_s") * 1e6, 1e-3);
 }
 
 TEST_F(Serving, ARunThatIsTooShortIsInvalid) {

@@ -78,12 +78,13 @@ serving::GrowthRule growth_rule(int64_t requests, int64_t max_batch) {
 
 }  // namespace
 
-Extent extent_of(const RequestSource& source) {
+Extent extent_of(const EngineAxes& axes, const RequestSource& source) {
   Extent extent;
   for (int64_t i = 0; i < source.size(); ++i) {
     const RequestSource::Lengths lengths = source.lengths(i);
     extent.longest = std::max(extent.longest, lengths.prompt + lengths.output);
   }
+  if (!declares_prefixes(axes)) return extent;
   for (const workloads::DeclaredPrefix& prefix : source.prefixes()) {
     extent.prefix_tokens += std::ssize(prefix.tokens);
     ++extent.prefixes;
@@ -132,7 +133,7 @@ MethodRun::MethodRun(const Group& group, const ServingAxes& axes, const MethodCh
       target_(*engine_, *clock_, virtual_clock_.get()) {}
 
 std::unique_ptr<engine::Engine> MethodRun::make_engine(Bench& bench) {
-  const Extent extent = extent_of(source_);
+  const Extent extent = extent_of(axes_.engine, source_);
   engine::EngineOptions options = engine_options_of(axes_.engine, group_.kv_dtype);
   options.swap.folder = *swap_folder_;
   options.limits.max_sequence_tokens = static_cast<int32_t>(extent.longest);

@@ -19,10 +19,10 @@ namespace reprise::experiments {
 // The lengths and numbers that an engine must have room for to serve a source's requests.
 struct Extent {
   int64_t longest = 0;        // most tokens of a request, prompt and output together
-  int64_t prefix_tokens = 0;  // tokens of all prefixes together
-  int64_t prefixes = 0;
+  int64_t prefix_tokens = 0;  // tokens of all declared prefixes together
+  int64_t prefixes = 0;       // 0 if the axes do not ask to declare prefixes
 };
-[[nodiscard]] Extent extent_of(const workloads::RequestSource& source);
+[[nodiscard]] Extent extent_of(const EngineAxes& axes, const workloads::RequestSource& source);
 
 // The prefixes of `source` that are announced to a method, each as one piece. Empty if the axes do
 // not ask to announce prefixes.

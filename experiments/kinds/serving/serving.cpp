@@ -62,8 +62,9 @@ void check_kv_budget(const Group& group, const EngineAxes& axes, int64_t longest
 
 // An upper bound on the positions of any request. A method that imports modules places a prompt's
 // new tokens behind the positions of all modules.
-int64_t end_of_positions(const Group& group, const RequestSource& requests) {
-  int64_t end = extent_of(requests).longest;
+int64_t end_of_positions(const Group& group, const EngineAxes& axes,
+                         const RequestSource& requests) {
+  int64_t end = extent_of(axes, requests).longest;
   const bool imports =
       std::any_of(group.methods.begin(), group.methods.end(), [](const MethodChoice& method) {
         return methods::method_named(method.name).info.reads_markup;
@@ -116,7 +117,8 @@ void ServingKind::check(const Group& group) {
   problems.collect([&] { check_step_times(axes.steps); });
   problems.collect([&] { check_rate_search(axes); });
   problems.collect([&] { check_methods(group, has_model, bench_.context().device); });
-  problems.collect([&] { check_kv_budget(group, axes.engine, extent_of(*source(group)).longest); });
+  problems.collect(
+      [&] { check_kv_budget(group, axes.engine, extent_of(axes.engine, *source(group)).longest); });
   problems.collect([&] {
     const RequestSource& requests = *source(group);
     if (schedule_of(group, axes.arrivals, requests).is_of_sessions() && axes.judged_partings > 0)
@@ -125,7 +127,7 @@ void ServingKind::check(const Group& group) {
           "are not kept: leave it at 0",
           axes.judged_partings);
     if (!group.model.random_weights)
-      check_positions(Bench::config(group), end_of_positions(group, requests));
+      check_positions(Bench::config(group), end_of_positions(group, axes.engine, requests));
   });
   problems.raise_if_any();
 }
@@ -133,7 +135,7 @@ void ServingKind::check(const Group& group) {
 MemoryNeed ServingKind::memory_need(const Group& group) {
   const auto axes = group.axes_as<ServingAxes>();
   if (step_times_of(axes.steps)) return {};
-  const Extent extent = extent_of(*source(group));
+  const Extent extent = extent_of(axes.engine, *source(group));
   const model::ModelConfig config = Bench::config(group);
   int64_t tokens = axes.engine.max_batch * extent.longest + extent.prefix_tokens;
   if (const int64_t budget = kv_budget_bytes(axes.engine); budget > 0)

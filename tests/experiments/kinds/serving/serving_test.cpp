@@ -421,6 +421,16 @@ TEST_F(Serving, HiddenPrefixesAreFoundAndNotDeclared) {
   EXPECT_EQ(value_of(runs[4], "reused_tokens"), 0);
 }
 
+// Three blocks of 64 tokens hold the longest request, and no declared prefix beside it.
+TEST_F(Serving, HiddenPrefixesNeedNoRoom) {
+  Json changes = {
+      {"methods", {{{"name", "paged_shared"}, {"options", {{"declared", true}}}}}},
+      {"settings", {{"user_tokens", 60}, {"user_tokens_most", nullptr}, {"kv_budget_mb", 0.1}}}};
+  EXPECT_THROW((void)measured(changes), Error);
+  changes["settings"]["prefixes"] = "hidden";
+  EXPECT_EQ(value_of(measured(changes).at(0), "errors"), 0);
+}
+
 // Far more requests than it serves: it ends before all were sent.
 TEST_F(Serving, AQueueThatOnlyGrowsEndsAShortRunToo) {
   const Json changes = {{"methods", {"paged"}},

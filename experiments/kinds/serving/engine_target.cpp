@@ -1,5 +1,6 @@
 #include "experiments/kinds/serving/engine_target.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -111,9 +112,10 @@ void EngineTarget::add_event(const engine::TokenEvent& event, serving::TargetRep
 void EngineTarget::add_step(const engine::StepReport& step, serving::TargetReport& report) {
   if (step.batch == 0) return;  // the report has only ends of requests
   serving::StepEntry entry = step_entry_of(step);
-  // Every token except the first was sampled from a row that saw all tokens before it.
+  // Every token except the first was sampled from a row that saw the tokens before it.
   for (const engine::TokenEvent& event : step.events)
-    if (event.has_token() && event.index > 0) entry.context_tokens += lengths_.at(event.request);
+    if (event.has_token() && event.index > 0)
+      entry.context_tokens += std::min(most_context_, lengths_.at(event.request));
   report.steps.push_back(entry);
 }
 

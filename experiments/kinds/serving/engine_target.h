@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -11,6 +13,7 @@
 #include "core/device/operation_log.h"
 #include "core/engine/engine.h"
 #include "core/engine/step_time_model.h"
+#include "core/model/config/config.h"
 #include "experiments/serving/clock.h"
 #include "experiments/serving/target.h"
 
@@ -31,11 +34,15 @@ inline constexpr size_t kMostTracedOperations = size_t{1} << 17;
 // returns the time of `clock` in nanoseconds.
 class EngineTarget final : public serving::Target {
  public:
-  // If `virtual_clock` is not null, `clock` must read it, and advance() moves it forwards instead
-  // of sleeping.
-  EngineTarget(engine::Engine& engine, const serving::Clock& clock,
-               engine::VirtualClock* virtual_clock = nullptr)
-      : engine_(engine), clock_(clock), virtual_clock_(virtual_clock) {}
+  // `config` is the engine's model. If `virtual_clock` is not null, `clock` must read it, and
+  // advance() moves it forwards instead of sleeping.
+  EngineTarget(engine::Engine& engine, const model::ModelConfig& config,
+               const serving::Clock& clock, engine::VirtualClock* virtual_clock = nullptr)
+      : engine_(engine),
+        most_context_(config.sliding_window > 0 ? config.sliding_window
+                                                : std::numeric_limits<int64_t>::max()),
+        clock_(clock),
+        virtual_clock_(virtual_clock) {}
 
   // Drops the declared prefixes. Returns false if the method still keeps states of other tokens.
   bool flush() override;
@@ -52,6 +59,7 @@ class EngineTarget final : public serving::Target {
   void wait_until(double until_s) const;
 
   engine::Engine& engine_;
+  int64_t most_context_;  // keys that a row can see
   const serving::Clock& clock_;
   engine::VirtualClock* virtual_clock_;
   std::vector<std::string> prefixes_;

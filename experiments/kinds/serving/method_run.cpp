@@ -130,7 +130,7 @@ MethodRun::MethodRun(const Group& group, const ServingAxes& axes, const MethodCh
       decoder_(virtual_clock_ != nullptr ? nullptr : &bench.decoder(group)),
       swap_folder_(make_temporary_folder("swapped")),
       engine_(make_engine(bench)),
-      target_(*engine_, *clock_, virtual_clock_.get()) {}
+      target_(*engine_, config_, *clock_, virtual_clock_.get()) {}
 
 std::unique_ptr<engine::Engine> MethodRun::make_engine(Bench& bench) {
   const Extent extent = extent_of(axes_.engine, source_);

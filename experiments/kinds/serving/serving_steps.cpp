@@ -46,10 +46,11 @@ double products_s(const serving::StepEntry& step, const model::ModelConfig& conf
 double attention_s(const serving::StepEntry& step, const model::ModelConfig& config, DType kv_dtype,
                    const Rates& rates, double again_bytes_s) {
   const auto token_bytes = static_cast<double>(kv_bytes_per_token(config, kv_dtype));
-  const auto once = static_cast<double>(
-      std::max<int64_t>(0, step.context_tokens - step.shared_tokens - step.repeated_tokens));
-  const double reads = token_bytes * (once / rates.dram_bytes_s +
-                                      static_cast<double>(step.repeated_tokens) / again_bytes_s);
+  // Shared and repeated reads also count tokens that are outside a sliding window.
+  const int64_t read = std::max<int64_t>(0, step.context_tokens - step.shared_tokens);
+  const int64_t again = std::min(read, step.repeated_tokens);
+  const double reads = token_bytes * (static_cast<double>(read - again) / rates.dram_bytes_s +
+                                      static_cast<double>(again) / again_bytes_s);
   const double flop = 4.0 * static_cast<double>(config.layers * config.q_dim()) *
                       static_cast<double>(step.context_tokens);
   return std::max(flop / rates.flop_s, reads);

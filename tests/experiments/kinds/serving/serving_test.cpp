@@ -319,6 +319,30 @@ TEST_F(Serving, AnOpenLoopCountsFromTheIntendedArrival) {
       << "each has a prompt and blocks of its own";
 }
 
+// One prefill step, and five decode steps that see the last 32 tokens. The machine's arithmetic
+// takes no time, so the limit is that of the reads.
+TEST_F(Serving, LimitsOfStepsStopGrowingAtTheSlidingWindow) {
+  const Json machine = {{"limits", {{"f32_gflop_s", 1e15}, {"dram_read_gb_s", 1e5}}}};
+  const auto limit_s = [&](int64_t prompt_tokens) {
+    const Group given = group(unshared(
+        prompt_tokens,
+        {{"output_tokens", 6}, {"most_in_flight", 1}, {"max_batch", 1}, {"prefill_chunk", 256}}));
+    ServingKind kind(context_);
+    const std::vector<Measured> runs =
+        measured_json(kind.measure(given, machine_of_json(machine), stop_));
+    return value_of(runs.at(0), "steps_limit_s");
+  };
+  EXPECT_GT(limit_s(128), 1.001 * limit_s(64)) << "without a window";
+  std::ifstream file(dir_ / "config.json");
+  Json config = Json::parse(file);
+  config["architectures"] = {"MistralForCausalLM"};
+  config["model_type"] = "mistral";
+  config["sliding_window"] = 32;
+  std::ofstream(dir_ / "config.json") << config;
+  EXPECT_LT(limit_s(16), limit_s(64) / 1.001);
+  EXPECT_DOUBLE_EQ(limit_s(128), limit_s(64));
+}
+
 // Four requests of 40 tokens at once, none shared, and 5 tokens to generate: every time follows.
 TEST_F(Serving, ModelledStepsTakeWhatTheModelSays) {
   const Json changes = unshared(40, {{"output_tokens", 5},

@@ -73,6 +73,8 @@ const RequestLengthsKind::Lengths& RequestLengthsKind::lengths(const Group& grou
   std::string what = source_key(group, axes);
   if (what == counted_of_) return lengths_;
   Lengths counted;
+  for (const char* series : {kPrompts, kOwn, kOutputs, kShared, kPrefixes})
+    counted.try_emplace(series);
   const auto source = request_source_of(group, axes, Bench::config(group).vocab);
   const std::vector<workloads::DeclaredPrefix> prefixes = source->prefixes();
   for (int64_t i = 0; i < source->size(); ++i) {

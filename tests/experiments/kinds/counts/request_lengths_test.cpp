@@ -40,5 +40,16 @@ TEST_F(RequestLengths, OfMmluAreThoseOfThePapersTable) {
   EXPECT_EQ(value_of(measured[1], "count"), 14042);
 }
 
+TEST_F(RequestLengths, OfAWorkloadWithoutDeclaredPrefixesCountNone) {
+  const Group group =
+      group_of({{"kind", "request_lengths"},
+                {"series", {"prefixes", "prompts"}},
+                {"workload", "grid"},
+                {"settings", {{"user_tokens", 8}, {"output_tokens", 2}, {"requests", 3}}}});
+  const auto measured = RequestLengthsKind(context_).measure(group, Machine(), stop_);
+  EXPECT_EQ(value_of(measured[0], "count"), 0);
+  EXPECT_EQ(value_of(measured[1], "count"), 3);
+}
+
 }  // namespace
 }  // namespace reprise::experiments

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -143,6 +144,22 @@ TEST_F(KindsTest, DecodeCountsTheExpertsThatAStepReads) {
         decode_bytes(Bench::config(one), DType::kF32, DType::kF32,
                      {.batch = batch, .context = 13, .touched_experts = std::llround(touched)}));
   }
+  const std::vector<MetricInfo> known = DecodeKind::info().metrics;
+  for (const std::string name : {"touched_experts", "streamed_bytes_per_step"})
+    EXPECT_EQ(std::count_if(known.begin(), known.end(),
+                            [&](const MetricInfo& metric) { return metric.name == name; }),
+              1)
+        << name;
+}
+
+// Two prompts of 33 tokens in steps of 13: the last token takes a step of its own.
+TEST_F(KindsTest, DecodeStepsHoldTheWholeBatchWhateverTheLastStepOfThePrompts) {
+  const Group one = group(
+      "decode", {{"batch", 2}, {"prompt_tokens", 33}, {"new_tokens", 6}, {"prefill_chunk", 13}},
+      {"contiguous"});
+  DecodeKind kind(context_);
+  const std::vector<Measured> measured = measured_json(kind.measure(one, Machine(), stop_));
+  EXPECT_EQ(measured[0].samples["step_ms"].size(), 15u) << "five steps of three repetitions";
 }
 
 TEST_F(KindsTest, PromptBeyondTheModelIsRefusedBeforeMeasuring) {

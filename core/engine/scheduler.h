@@ -28,9 +28,10 @@ struct QueueRules {
   // A request that has waited this long since its arrival comes first. If several have, the oldest
   // comes first.
   int64_t most_wait_ns = kNever;
-  // If no request has waited that long: the oldest request that shares the longest prefix with a
-  // running sequence, or with the sequence that joined last, comes first. Prefixes are compared at
-  // 16, 32, 48, 64, 96, 128, ... tokens.
+  // If no request has waited that long: a request that shares the longest prefix with a running
+  // sequence, or with the sequence that joined last, comes first (PrefixGroups::next()), unless it
+  // has a lower priority than another. Prefixes are compared at 16, 32, 48, 64, 96, 128, ...
+  // tokens.
   bool follows_prefixes = false;
   // Fills in WaitingRequest::cached_tokens. This costs one search of the cache per request.
   bool counts_cached = false;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -29,23 +28,16 @@ LayerChoice LayerSimilarity::choose(LayerInput& input) {
   const TensorView residual = input.residual();
   const auto* values = residual.as<const float>();
   input_.assign(values, values + residual.elements());
-  const StepInput& step = input.step();
-  wanted_.clear();
-  std::set_union(step.hidden_rows.begin(), step.hidden_rows.end(), step.logit_rows.begin(),
-                 step.logit_rows.end(), std::back_inserter(wanted_));
   return {};
 }
 
 void LayerSimilarity::passed(int64_t layer, BlockPoint point, const TensorView& residual) {
   const int64_t rows = residual.shape[0], cols = residual.shape[1];
-  const bool has_all = residual.elements() == std::ssize(input_);
-  REPRISE_CHECK(has_all || rows == std::ssize(wanted_), "{} rows of layer {}, {} wanted", rows,
-                layer, wanted_.size());
+  REPRISE_CHECK(residual.elements() == std::ssize(input_), "{} values of layer {}, {} went in",
+                residual.elements(), layer, input_.size());
   double sum = 0.0;
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t before = has_all ? row : wanted_[static_cast<size_t>(row)];
-    sum += cosine_of(input_.data() + before * cols, residual.as<const float>() + row * cols, cols);
-  }
+  for (int64_t row = 0; row < rows; ++row)
+    sum += cosine_of(input_.data() + row * cols, residual.as<const float>() + row * cols, cols);
   Sums& sums = sums_.at(static_cast<size_t>(layer));
   const bool is_block = point == BlockPoint::kDone;
   (is_block ? sums.block : sums.attention) += sum;
@@ -56,10 +48,8 @@ std::vector<LayerCosine> LayerSimilarity::layers() const {
   std::vector<LayerCosine> cosines;
   for (const Sums& sums : sums_) {
     if (sums.attention_rows == 0 || sums.block_rows == 0)
-      raise(
-          "what layer {} changes was not measured: run calibration prompts first, and ask for "
-          "hidden states or logits of each",
-          cosines.size());
+      raise("what layer {} changes was not measured: run calibration prompts first",
+            cosines.size());
     cosines.push_back({.attention = sums.attention / static_cast<double>(sums.attention_rows),
                        .block = sums.block / static_cast<double>(sums.block_rows)});
   }

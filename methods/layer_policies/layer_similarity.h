@@ -9,8 +9,7 @@
 
 namespace reprise::model {
 
-// Mean cosines of one layer over the rows of all steps so far. In the last layer, only rows whose
-// output was requested count.
+// Mean cosines of one layer over all rows of all steps so far.
 struct LayerCosine {
   double attention = 1;  // cosine of the block's input x and x + attention(norm(x))
   double block = 1;      // cosine of the block's input and output
@@ -35,10 +34,7 @@ class LayerSimilarity final : public LayerPolicy {
     int64_t attention_rows = 0, block_rows = 0;
   };
   std::vector<Sums> sums_;
-  // Input [rows, hidden] of the layer being computed, and, in the last layer, the rows whose output
-  // is requested.
-  std::vector<float> input_;
-  std::vector<int32_t> wanted_;
+  std::vector<float> input_;  // [rows, hidden]  of the layer being computed
 };
 
 // Returns the `count` layers with the largest cosines, in ascending order of layers. Of layers with

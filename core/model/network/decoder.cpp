@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -98,8 +99,14 @@ class Transformer final : public Decoder {
                   output.hidden.size());
   }
 
-  // Returns the rows that the last layer computes: those whose logits or hidden states are wanted.
+  // Returns the rows that the last layer computes: those whose logits or hidden states are wanted,
+  // or all rows if the policy reads the residual stream.
   std::span<const int32_t> wanted_rows(const StepInput& step) {
+    if (step.policy != nullptr && step.policy->reads_residual()) {
+      wanted_.resize(step.ids.size());
+      std::iota(wanted_.begin(), wanted_.end(), 0);
+      return wanted_;
+    }
     if (step.hidden_rows.empty()) return step.logit_rows;
     if (step.logit_rows.empty()) return step.hidden_rows;
     wanted_.clear();

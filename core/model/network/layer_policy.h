@@ -81,8 +81,9 @@ class LayerPolicy {
   virtual void observe_map(int64_t /*layer*/, const kernels::MapView& /*map*/) {}
   // passed() is called when a layer reaches a point of its block. A layer that skips its attention,
   // and the last layer of a step that only fills the cache, reach kDone only. `residual` [rows,
-  // hidden] f32 is the state of the residual stream; in the last layer it has the wanted rows only.
-  // It is on the CPU if reads_residual(), else on the model's device.
+  // hidden] f32 is the state of the residual stream. If reads_residual(), it is on the CPU and has
+  // all rows of the step. Otherwise it is on the model's device, and in the last layer it has the
+  // wanted rows only.
   [[nodiscard]] virtual bool reads_residual() const { return false; }
   virtual void passed(int64_t /*layer*/, BlockPoint /*point*/, const TensorView& /*residual*/) {}
   // True if attention computes queries, keys and values in three products instead of one, and calls

@@ -6,7 +6,9 @@ namespace {
 
 MadePolicy make(const MethodInfo& info, const attn_drop::AttnDropOptions& options,
                 const Setup& setup) {
-  return attn_drop::make_attn_drop(options, cosines_of_layers(info, setup));
+  MadePolicy made = attn_drop::make_attn_drop(options, cosines_of_layers(info, setup));
+  made.chosen["calibration_texts"] = calibration_texts(setup);
+  return made;
 }
 
 }  // namespace

@@ -6,7 +6,9 @@ namespace {
 
 MadePolicy make(const MethodInfo& info, const block_drop::BlockDropOptions& options,
                 const Setup& setup) {
-  return block_drop::make_block_drop(options, cosines_of_layers(info, setup));
+  MadePolicy made = block_drop::make_block_drop(options, cosines_of_layers(info, setup));
+  made.chosen["calibration_texts"] = calibration_texts(setup);
+  return made;
 }
 
 }  // namespace

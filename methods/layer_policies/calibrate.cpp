@@ -10,9 +10,13 @@ namespace {
 
 // Most prompts that calibration runs. Bounds the time of SAN, which compares the maps of all pairs
 // of layers; a comparison takes longer than computing the two maps.
-constexpr size_t kMostCalibrationPrompts = 64;
+constexpr int64_t kMostCalibrationPrompts = 64;
 
 }  // namespace
+
+int64_t calibration_texts(const Setup& setup) {
+  return std::min(std::ssize(setup.calibration()), kMostCalibrationPrompts);
+}
 
 void show_calibration(const MethodInfo& info, const Setup& setup, model::LayerPolicy& looking) {
   const auto prompts = setup.calibration();
@@ -24,7 +28,7 @@ void show_calibration(const MethodInfo& info, const Setup& setup, model::LayerPo
         "--training or --stored of `reprise embed`)",
         info.name);
   for (const std::vector<int32_t>& ids :
-       prompts.first(std::min(prompts.size(), kMostCalibrationPrompts)))
+       prompts.first(static_cast<size_t>(calibration_texts(setup))))
     (void)setup.run(ids, &looking);
 }
 

@@ -11,8 +11,12 @@
 
 namespace reprise::methods {
 
-// Runs up to 64 of the setup's calibration prompts with the measuring policy `looking`. Throws
-// Error, naming the method and the settings that provide prompts, if the setup has no such prompts.
+// Returns how many of the setup's calibration prompts, the first ones, show_calibration() runs: at
+// most 64.
+[[nodiscard]] int64_t calibration_texts(const Setup& setup);
+
+// Runs calibration prompts with the measuring policy `looking`. Throws Error, naming the method and
+// the settings that provide prompts, if the setup has no such prompts.
 void show_calibration(const MethodInfo& info, const Setup& setup, model::LayerPolicy& looking);
 
 // Runs LayerSimilarity on the calibration prompts and returns its cosines, [layers]. Throws Error

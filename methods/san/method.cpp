@@ -11,7 +11,7 @@ MadePolicy make(const MethodInfo& info, const san::SanOptions& options, const Se
   show_calibration(info, setup, divergence);
   const std::vector<int64_t> blocks = san::choose_blocks(divergence, options);
   return {.policy = san::make_san(blocks, setup.config.layers),
-          .chosen = {{"first_layers", blocks}}};
+          .chosen = {{"first_layers", blocks}, {"calibration_texts", calibration_texts(setup)}}};
 }
 
 }  // namespace

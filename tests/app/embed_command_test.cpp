@@ -273,7 +273,25 @@ TEST_F(EmbedCommand, MethodsThatChooseLayersSayWhichOnes) {
                       "--training", (bert_.path() / "texts.txt").string()});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("dropped_layers: ["), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("calibration_texts: 3"), std::string::npos) << outcome.err;
   EXPECT_NE(parsed(outcome.out), vectors("a b\n"));
+}
+
+TEST_F(EmbedCommand, ThePoolingDoesNotChooseTheDroppedLayers) {
+  bert_.write("texts.txt", "Once upon a time\nThe cat sat on a mat\nLily ate a red apple\n");
+  const auto dropped = [&](const char* method, const char* pooling) {
+    const Outcome outcome = reprise({"embed", "--model", "quickstart", "--method", method,
+                                     "--method-options", R"({"dropped": 1})", "--pooling", pooling,
+                                     "--training", (bert_.path() / "texts.txt").string()},
+                                    "The dog\n");
+    const size_t at = outcome.err.find("dropped_layers: [");
+    EXPECT_NE(at, std::string::npos) << outcome.err;
+    return at == std::string::npos ? "" : outcome.err.substr(at, outcome.err.find('\n', at) - at);
+  };
+  for (const char* method : {"attn_drop", "block_drop"}) {
+    const std::string of_mean = dropped(method, "mean");
+    for (const char* pooling : {"cls", "last"}) EXPECT_EQ(dropped(method, pooling), of_mean);
+  }
 }
 
 TEST_F(EmbedCommand, WhatAMethodLacksIsNamed) {

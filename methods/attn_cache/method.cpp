@@ -337,7 +337,9 @@ class AttnCacheMethod final : public Method {
     return std::make_shared<model::PolicyChain>(std::move(both));
   }
 
-  // Sets the threshold by measuring the effect of reuse on prompts that are not stored.
+  // Sets the threshold by measuring the effect of reuse on prompts that are not stored. A prompt
+  // that misses is computed by the other method, if there is one, so this is what reuse is compared
+  // with.
   void calibrate(const Setup& setup, const attn_cache::ModelFacts& facts, const Prompts& learned) {
     attn_cache::AttnCacheOptions always = options_;
     always.threshold = std::numeric_limits<double>::lowest();
@@ -346,9 +348,9 @@ class AttnCacheMethod final : public Method {
     const auto with_reuse = joined(reusing);
     std::vector<attn_cache::CalibrationPoint> points;
     for (const std::vector<int32_t>& ids : learned) {
-      const std::vector<float> full = setup.run(ids, nullptr);
+      const std::vector<float> without_reuse = setup.run(ids, beside_policy_.get());
       const std::vector<float> reused = setup.run(ids, with_reuse.get());
-      const double cosine = sentence::cosine(full, reused);
+      const double cosine = sentence::cosine(without_reuse, reused);
       points.push_back({.similarity = reusing->similarities()[0],
                         .loss = std::clamp(0.5 * (1.0 - cosine), 0.0, 1.0)});
     }

@@ -74,8 +74,8 @@ void AttnCacheMethodOptions::visit(reuse::OptionVisitor& visitor) {
                {0.0, 1e9}, memory_mb);
   visitor.real({"loss_bound", "",
                 "beyond the paper: training texts choose the threshold so that half of 1 less the "
-                "cosine of outputs with and without reuse is at most this on average, 0: they do "
-                "not"},
+                "cosine of outputs with and without reuse (with beside: those of the other method "
+                "alone) is at most this on average, 0: they do not"},
                {0.0, 1.0}, loss_bound);
 }
 

@@ -23,7 +23,8 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   double memory_mb = 0.0;
   // Beyond the paper. If above 0, the threshold is calibrated on training prompts so that the
   // expected loss of a prompt is at most this value. The loss of a prompt is (1 - cosine of its
-  // outputs with and without reuse) / 2; see calibrate_threshold().
+  // outputs with and without reuse) / 2; see calibrate_threshold(). With `beside`, outputs without
+  // reuse are those of the other method alone.
   double loss_bound = 0.0;
   // A layer-policy method that runs beside AttnCache, and its options; "": none. Not in visit().
   std::string beside;

@@ -294,6 +294,26 @@ TEST_F(EmbedCommand, ThePoolingDoesNotChooseTheDroppedLayers) {
   }
 }
 
+// The stored maps are those of the model without the dropped layers. So texts that find their own
+// maps lose nothing, however much the dropped layers change.
+TEST_F(EmbedCommand, ALossIsBoundedAgainstTheOtherMethodAlone) {
+  std::string input;
+  for (const char* who : {"cat", "dog", "bird"})
+    for (const char* what : {"sat", "ran", "ate", "slept"})
+      input += fmt::format("The {} {}\n", who, what);
+  bert_.write("texts.txt", input);
+  const std::string texts = (bert_.path() / "texts.txt").string();
+  std::vector<std::string> words = {"embed", "--model", "quickstart", "--training", texts};
+  for (const std::string& word : attn_cache_words(
+           R"({"preset": "raw", "map_form": "f32", "loss_bound": 0.08,
+               "beside": {"method": "block_drop", "dropped": 2}})",
+           texts))
+    words.push_back(word);
+  const Outcome outcome = reprise(words, input);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("12 of 12 texts hit"), std::string::npos) << outcome.err;
+}
+
 TEST_F(EmbedCommand, WhatAMethodLacksIsNamed) {
   const std::string raw = R"({"preset": "raw"})";
   (void)refused("a\n", {"--method", "paged"},

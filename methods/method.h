@@ -91,6 +91,8 @@ struct Use {
   std::span<const std::vector<int32_t>> modules = {};
   const Markup* markup = nullptr;  // null: all prompts are plain tokens
   bool has_model = true;           // false: steps are modelled, and nothing can be computed
+  // True if nothing is generated and a step may compute several whole prompts.
+  bool batches_prompts = false;
 };
 
 // Results of long preparations, kept so that a sweep, which prepares the same method at each point,

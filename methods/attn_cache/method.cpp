@@ -89,9 +89,20 @@ class Cutting final : public engine::RequestShaper {
 class AttnCacheMethod final : public Method {
  public:
   AttnCacheMethod(MethodInfo info, AttnCacheMethodOptions options)
-      : info_(std::move(info)), options_(std::move(options)) {}
+      : info_(std::move(info)), options_(std::move(options)) {
+    if (!options_.beside.empty()) beside_ = make_method(options_.beside, options_.beside_options);
+  }
   [[nodiscard]] const MethodInfo& info() const override { return info_; }
   [[nodiscard]] std::string missing() const override { return attn_cache_absence(options_); }
+
+  void check(const Use& use) const override {
+    if (use.batches_prompts && beside_ != nullptr && !skips_layers_beside())
+      raise(
+          "attn_cache beside \"{}\" computes one text per step: in a layer where one text of a "
+          "step hits, texts that miss would be computed in full instead of sharing maps. Give "
+          "texts_per_step 1",
+          options_.beside);
+  }
 
   void prepare(const Setup& setup) override {
     if (setup.database.empty())
@@ -103,8 +114,7 @@ class AttnCacheMethod final : public Method {
           "attn_cache has no texts to learn from: give some (training_share of kind \"sentences\", "
           "training_texts of kind \"prefill\", --training of `reprise embed`), or take a projector "
           "that is not trained (preset \"raw\", projector_from) and no loss_bound");
-    if (!options_.beside.empty()) {
-      beside_ = make_method(options_.beside, options_.beside_options);
+    if (beside_ != nullptr) {
       beside_->prepare(setup);
       beside_policy_ = beside_->parts().policy;
     }
@@ -331,7 +341,7 @@ class AttnCacheMethod final : public Method {
   // skipped on a hit. If the other method shares maps between layers, it does so on a miss.
   [[nodiscard]] std::shared_ptr<model::LayerPolicy> joined(
       std::shared_ptr<model::LayerPolicy> policy) const {
-    if (options_.beside.empty()) return policy;
+    if (beside_ == nullptr) return policy;
     std::vector<std::shared_ptr<model::LayerPolicy>> both = {std::move(policy), beside_policy_};
     if (skips_layers_beside()) std::swap(both[0], both[1]);
     return std::make_shared<model::PolicyChain>(std::move(both));

@@ -386,7 +386,8 @@ void SentencesKind::check(const Group& group) {
   for (const MethodChoice& method : group.methods)
     problems.collect([&] {
       const MethodChoice chosen = placed(method, axes);
-      (void)methods::make_method(chosen.name, chosen.options);
+      methods::make_method(chosen.name, chosen.options)
+          ->check({.device = bench_.context().device, .batches_prompts = axes.texts_per_step != 1});
     });
   problems.collect([&] {
     if (axes.edits != kAsGiven && group.workload.name == "mmlu")

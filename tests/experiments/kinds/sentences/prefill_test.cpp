@@ -365,6 +365,23 @@ TEST_F(ReusedSentences, LayerByLayerAndBesideRivals) {
   EXPECT_LE(value_of(measured[2], "hit_rate"), 0.5);
 }
 
+// A layer in which one text of the step reuses its map cannot share another map for the others.
+TEST_F(ReusedSentences, BesideMethodsThatShareMapsAStepHasOneText) {
+  const auto check = [&](const char* rival, int texts_per_step) {
+    Json beside = raw_;
+    beside["beside"] = {{"method", rival}};
+    SentencesKind kind(context_);
+    kind.check(
+        group(Json::array({method("attn_cache", beside)}), {{"texts_per_step", texts_per_step}}));
+  };
+  for (const char* rival : {"lazy_former", "san"}) {
+    for (const int texts_per_step : {0, 7})
+      expect_error([&] { check(rival, texts_per_step); }, {rival, "texts_per_step 1"});
+    check(rival, 1);
+  }
+  check("attn_drop", 0);
+}
+
 TEST_F(ReusedSentences, ABoundOfTheLossChoosesTheThreshold) {
   Json strict = raw_, loose = raw_;
   strict["loss_bound"] = 0.04;  // 30 texts and more that learn can bound it

@@ -98,6 +98,9 @@ SentenceSet load_pairs(const std::string& path, const SentenceChoice& choice) {
   }};
   for (size_t f = 0; f < files.size(); ++f) {
     keep_first(files[f].pairs, choice.items);
+    if (choice.edits_texts)
+      for (sets::SentencePair& pair : files[f].pairs)
+        for (std::string* text : {&pair.first, &pair.second}) *text = edited_text(std::move(*text));
     pairs.insert(pairs.end(), files[f].pairs.begin(), files[f].pairs.end());
     items.is_asked.resize(pairs.size(), asked[f]);
     set.unscored += files[f].unscored;
@@ -126,6 +129,8 @@ SentenceSet load_labelled(const std::string& path, const SentenceChoice& choice)
       .texts_of = [&](size_t item) { return std::vector<std::string_view>{texts[item].text}; }};
   for (size_t f = 0; f < files.size(); ++f) {
     keep_first(files[f].texts, choice.items);
+    if (choice.edits_texts)
+      for (sets::LabelledText& item : files[f].texts) item.text = edited_text(std::move(item.text));
     texts.insert(texts.end(), files[f].texts.begin(), files[f].texts.end());
     items.is_asked.resize(texts.size(), asked[f]);
   }
@@ -190,7 +195,7 @@ SentenceSet load_mmlu(const std::string& path, const SentenceChoice& choice) {
   return set;
 }
 
-SentenceSet load_as_given(const Workload& workload, const SentenceChoice& choice) {
+SentenceSet load_parts(const Workload& workload, const SentenceChoice& choice) {
   const std::string path = resolve_path(workload.file);
   if (workload.name == "sentence_pairs") return load_pairs(path, choice);
   if (workload.name == "sentiment") return load_labelled(path, choice);
@@ -286,10 +291,7 @@ std::string edited_text(std::string text) {
 }
 
 SentenceSet load_sentences(const Workload& workload, const SentenceChoice& choice) {
-  SentenceSet set = load_as_given(workload, choice);
-  if (choice.edits_texts)
-    for (std::vector<std::string>* texts : {&set.texts, &set.database, &set.training})
-      for (std::string& text : *texts) text = edited_text(std::move(text));
+  SentenceSet set = load_parts(workload, choice);
   if (!choice.stores_asked) return set;
   const size_t apart = set.scores.empty() ? 1 : 2;
   set.database.clear();

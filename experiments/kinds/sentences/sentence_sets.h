@@ -31,7 +31,9 @@ struct SentenceChoice {
   // True contaminates the database: methods store the asked texts themselves (the first text of
   // each pair) instead of the texts of database_share. [AttnCache's released code for STS]
   bool stores_asked = false;
-  bool edits_texts = false;  // replaces each text by its edited_text()
+  // Replaces each sentence by its edited_text() before the items are divided, so that no edited
+  // text occurs in two parts. mmlu's questions are not edited.
+  bool edits_texts = false;
   // For labelled texts: true if the model scores labels itself, so that no text is spent on a
   // probe.
   bool has_head = false;

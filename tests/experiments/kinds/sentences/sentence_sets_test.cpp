@@ -84,6 +84,30 @@ TEST(LoadSentences, TextsAreEditedAsPromptEolDoes) {
     for (const std::string& text : *texts) EXPECT_EQ(text.back(), '.') << text;
 }
 
+// "Dog 3" and "Dog 3." are the same text after the edit, so their items go to the same part.
+TEST(LoadSentences, EditedTextsAreInOnePartAlone) {
+  const TempDir dir;
+  std::string pairs, labelled;
+  for (int i = 0; i < 60; ++i) {
+    const std::string text = "Dog " + std::to_string(i / 2) + (i % 2 == 0 ? "" : ".");
+    pairs += "3\t" + text + "\tother " + std::to_string(i) + "\n";
+    labelled += text + "\t" + std::to_string(i / 2 % 2) + "\n";
+  }
+  const SentenceChoice choice{
+      .database_share = 0.3, .training_share = 0.3, .edits_texts = true, .has_head = true};
+  for (const Workload& workload :
+       {Workload{"sentence_pairs", dir.write("pairs.tsv", pairs).string()},
+        Workload{"sentiment", dir.write("labelled.txt", labelled).string()}}) {
+    const SentenceSet set = load_sentences(workload, choice);
+    const std::set<std::string> asked(set.texts.begin(), set.texts.end()),
+        stored(set.database.begin(), set.database.end());
+    EXPECT_FALSE(asked.empty() || stored.empty());
+    for (const std::string& text : set.database) EXPECT_FALSE(asked.contains(text)) << text;
+    for (const std::string& text : set.training)
+      EXPECT_FALSE(asked.contains(text) || stored.contains(text)) << text;
+  }
+}
+
 TEST(LoadSentences, WhatMethodsLearnFromIsNeitherStoredNorAsked) {
   const TempDir dir;
   const std::string file = dir.write("a.tsv", pair_lines(100)).string();

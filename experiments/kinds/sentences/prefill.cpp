@@ -20,7 +20,8 @@ namespace {
 
 const MetricInfo kMaxDifference = {
     "max_difference", "value",
-    "largest difference of this method's hidden states and the first method's; 0: the same bits"};
+    "of the first prompt: largest difference of this method's hidden states and the first "
+    "method's; 0: the same bits"};
 
 const MetricInfo kParameters = {"parameters", "parameters", "weights of the model"};
 const MetricInfo kWeightMb = {"weight_mb", "MB", "of the weights as they are held in memory"};

@@ -42,7 +42,7 @@ void require_room(const std::filesystem::path& folder, const MapStoreWriter& wri
   if (budget_bytes == 0 || writer.used_bytes() + new_bytes <= budget_bytes) return;
   raise(
       "{} has no room for the maps of {} prompts: {} bytes, and {} of its budget of {} are taken. "
-      "Give it more (budget_mib), store fewer weights (map_form), or let it evict (when_full).",
+      "Give it more (budget_mib), smaller weights (map_form), or fewer prompts.",
       folder.string(), prompts, new_bytes, writer.used_bytes(), budget_bytes);
 }
 

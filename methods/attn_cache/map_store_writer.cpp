@@ -45,7 +45,7 @@ void MapStoreWriter::begin_group(int64_t tokens, uint64_t prompt_hash) {
   if (budget_bytes_ > 0 && bytes > budget_bytes_ - used_bytes_)
     raise(
         "{} has no room for the maps of a prompt of {} tokens: {} bytes, and {} of its budget of "
-        "{} are taken. Give it more, store smaller weights (bf16, u8), or let it evict.",
+        "{} are taken. Give it more, smaller weights (bf16, u8), or fewer prompts.",
         path_.string(), tokens, bytes, used_bytes_, budget_bytes_);
   pad_to_page();
   open_ = {.tokens = tokens, .prompt_hash = prompt_hash, .begin = file_.bytes_written()};

@@ -282,7 +282,7 @@ class AttnCacheMethod final : public Method {
                                          const Prompts& learned) const {
     Fields all = reuse::options_fields(options_);
     for (const char* other : {"threshold", "lengths", "index", "indexed_layers", "loading",
-                              "memory_mb", "loss_bound", "layer_group"})
+                              "budget_mib", "memory_mb", "loss_bound", "layer_group"})
       all.erase(other);
     Values prompts;
     for (const std::vector<int32_t>& ids : learned)
@@ -308,6 +308,7 @@ class AttnCacheMethod final : public Method {
     // Trains on the states and maps of all layers, even those without lookups. [AttnCache §5.4]
     attn_cache::AttnCacheOptions of_all_layers = options_;
     of_all_layers.indexed_layers = "all";
+    of_all_layers.budget_mib = 0;  // limits stored maps; the maps for training are temporary
     const attn_cache::SampleSet samples =
         attn_cache::collect(*folder, facts, of_all_layers, learned, runner(setup));
     attn_cache::TrainedProjector trained =

@@ -49,7 +49,9 @@ void visit_database(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
   visitor.real({"budget_mib", "MiB", "most that stored maps may take, 0: as much as there is"},
                {0.0, 1e9}, o.budget_mib);
   visitor.word(
-      {"when_full", "", "a new prompt is an error, or takes the place of little used ones"},
+      {"when_full", "",
+       "a new prompt is an error; or, only in programs that call collect(), takes the place of "
+       "little used ones"},
       {"refuse", "evict"}, o.when_full);
 }
 

@@ -100,7 +100,7 @@ TEST(Collecting, ABudgetRefusesBeforeAnythingIsComputedOrEvicts) {
       [&] {
         (void)collect(fixture.folder.path(), fixture.facts, options, some_prompts(4, 64), count);
       },
-      {"4 prompts", "budget_mib", "when_full"});
+      {"4 prompts", "budget_mib", "map_form", "fewer prompts"});
   EXPECT_EQ(computed, 0);
   const auto old_prompts = some_prompts(3, 64);
   const auto older = fixture.build(options, old_prompts);

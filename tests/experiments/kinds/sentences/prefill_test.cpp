@@ -226,6 +226,8 @@ TEST_F(Prefill, WhatCannotBeIsRefused) {
           {"layer_group"});
   refused(Json::array({method("attn_cache", {{"preset", "raw"}, {"loss_bound", 0.1}})}), {},
           {"training_texts"});
+  refused(Json::array({method("attn_cache", {{"budget_mib", 1.0}, {"when_full", "evict"}})}), {},
+          {"when_full", "no older maps", "budget_mib"});
   refused(Json::array({method("attn_cache", {{"preset", "raw"}, {"treshold", 1}})}), {},
           {"threshold"});
   refused(Json::array({method("attn_cache", {{"projector_file", "absent.safetensors"}})}), {},
@@ -412,6 +414,16 @@ TEST_F(ReusedSentences, ASweepTrainsOnceForTheSameTexts) {
   EXPECT_GT(second["hits"].get<int>(), first["hits"].get<int>());
   EXPECT_EQ(at(fresh, -1.0, 0.5)["projector_fingerprint"], first["projector_fingerprint"]);
   EXPECT_NE(at(kind, 2.0, 3.0)["projector_fingerprint"], first["projector_fingerprint"]);
+}
+
+// A budget of stored maps does not limit the texts that training takes.
+TEST_F(ReusedSentences, TheBudgetIsOfStoredMapsAlone) {
+  if (!attn_cache::training_absence().empty()) GTEST_SKIP() << attn_cache::training_absence();
+  const auto measured =
+      measure({"compute", method("attn_cache", {{"epochs", 1}, {"budget_mib", 0.02}})},
+              {{"database_share", 0.1}, {"training_share", 0.6}});
+  const Json& resolved = measured[1].resolved["attn_cache"];
+  EXPECT_GE(resolved["learning_texts"], 2 * value_of(measured[1], "stored_texts"));
 }
 
 // A decoder's questions, whose lengths differ and whose maps are fitted.

@@ -11,14 +11,13 @@
 #include "core/base/json.h"
 #include "core/base/mapped_file.h"
 #include "core/base/words.h"
+#include "methods/attn_cache/projector.h"
 
 namespace reprise::attn_cache {
 namespace {
 
 constexpr std::string_view kMagic = "RPRVEC2\n";
 constexpr size_t kTextBegin = kMagic.size() + 2 * sizeof(uint64_t);
-
-constexpr int64_t kMostDims = 1 << 16;
 
 Fields fields_of(const IndexOptions& options) {
   return {{"kind", std::string(name_of(options.kind))},
@@ -156,7 +155,7 @@ FeatureIndex FeatureIndex::load(const std::filesystem::path& path) {
     tokens.push_back(length.integer());
   }
   FeatureSet features{
-      .dims = object.integer_in("dims", 0, kMostDims), .vectors = {}, .entries = {}};
+      .dims = object.integer_in("dims", 0, kMostFeatures), .vectors = {}, .entries = {}};
   // The checksum detects only accidental changes, not crafted files, so all sizes are checked too.
   const size_t bytes = rest.size() - text_bytes;
   const size_t entry_bytes =

@@ -82,6 +82,11 @@ ProjectorShape raw_shape(int64_t hidden, int64_t pooled_rows) {
   if (hidden < 1 || pooled_rows < 1)
     raise("a raw projector of {} hidden values and {} pooled rows: both are 1 or more", hidden,
           pooled_rows);
+  if (pooled_rows > kMostFeatures / hidden)
+    raise(
+        "a raw projector of {} pooled rows of {} hidden values has {} features, and {} at most are "
+        "stored: give fewer pooled_rows",
+        pooled_rows, hidden, pooled_rows * hidden, kMostFeatures);
   return {.kind = ProjectorKind::kRaw,
           .hidden = hidden,
           .pooled_rows = pooled_rows,

@@ -35,6 +35,9 @@ std::string_view name_of(ProjectorKind kind);  // "mlp", "pooled_linear", "raw"
 // Throws Error with the nearest name.
 ProjectorKind parse_projector_kind(std::string_view name);
 
+// Most features of a stored vector.
+inline constexpr int64_t kMostFeatures = 1 << 16;
+
 struct ProjectorShape {
   ProjectorKind kind = ProjectorKind::kMlp;
   int64_t hidden = 0;       // hidden size of the model
@@ -55,6 +58,7 @@ struct ProjectorShape {
 ProjectorShape mlp_shape(int64_t hidden, int64_t pooled_rows, int64_t width, int64_t features);
 // Throws Error for prompts or states too small to pool.
 ProjectorShape pooled_linear_shape(int64_t hidden, int64_t tokens, int64_t width, int64_t features);
+// Throws Error if the features would be more than kMostFeatures.
 ProjectorShape raw_shape(int64_t hidden, int64_t pooled_rows);
 
 // Pools a prompt's hidden states [tokens, hidden], f32 or bf16, into x [inputs] f32. Throws

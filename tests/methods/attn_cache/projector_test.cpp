@@ -86,6 +86,8 @@ TEST(RawProjector, SimilarityIsTheCosineOfPooledStates) {
   EXPECT_EQ(again.shape(), shape);
   EXPECT_EQ(again.fingerprint(), projector.fingerprint());
   expect_error([] { (void)raw_shape(3, 0); }, {"3 hidden values", "0 pooled rows"});
+  EXPECT_EQ(raw_shape(64, 1024).features, 65536);
+  expect_error([] { (void)raw_shape(64, 1025); }, {"1025 pooled rows", "65600", "65536 at most"});
 }
 
 // The projector f by its definition, in double precision.

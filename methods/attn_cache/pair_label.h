@@ -32,7 +32,8 @@ struct LabelRule {
   double length = 0.2;  // alpha; the released code: 1 for MMLU, 0 for STS; AttnCache-f: 0
   Alignment alignment = Alignment::kBegin;
   // If above 0, prompts count as padded on the left to this many tokens, with the padding masked. A
-  // padding row gives all keys equal weight, so the padding rows of two prompts do not differ.
+  // padding row gives all keys equal weight, so the padding rows of two prompts do not differ. This
+  // is so in a decoder; in an encoder, padding rows would attend to the prompt's tokens.
   int64_t padded_tokens = 0;
 };
 

@@ -9,7 +9,11 @@
 #include "core/model/config/shapes.h"
 #include "experiments/kinds/latency/use_case.h"
 #include "experiments/kinds/shared/bench.h"
+#include "methods/prompt_cache/pml/markup.h"
+#include "methods/prompt_cache/pml/src_file.h"
+#include "methods/prompt_cache/pml/xml_file.h"
 #include "results/hash.h"
+#include "workloads/questions/mmlu_files.h"
 #include "workloads/sentences/pairs.h"
 #include "workloads/sentences/published.h"
 
@@ -64,7 +68,8 @@ Fields model_sources(const ModelChoice& choice) {
   std::error_code error;
   Fields sources;
   for (const char* name :
-       {"config.json", "tokenizer.json", "tokenizer.model", "vocab.txt", "spm.model", "vocab.json",
+       {"config.json", "generation_config.json", "tokenizer.json", "tokenizer.model",
+        "tokenizer_config.json", "chat_template.jinja", "vocab.txt", "spm.model", "vocab.json",
         "merges.txt", "modules.json", "1_Pooling/config.json", "sentence_bert_config.json",
         "config_sentence_transformers.json"})
     if (fs::is_regular_file(path / name, error)) sources[name] = hash_of_file(path / name);
@@ -85,9 +90,11 @@ Value file_source(const fs::path& path) {
   return Fields{{"bytes", facts.st_size}, {"modified", facts.st_mtime}};
 }
 
-// True if the file's name is that of a data file, and not of a readme.
-bool is_data(const fs::path& file) {
+// True if the file's name is that of a data file of the workload, and not of a readme.
+bool is_data(const fs::path& file, const std::string& workload) {
   const std::string name = file.filename(), end = file.extension();
+  if (workload == "system_prompts") return end == ".txt" || end == ".md";
+  if (workload == "mmlu_lengths") return name.starts_with("mmlu_") && end == ".json";
   for (const char* known : {".json", ".jsonl", ".tsv", ".csv"})
     if (end == known) return true;
   return name.starts_with("STS") || name.ends_with("_labelled.txt") ||
@@ -96,32 +103,74 @@ bool is_data(const fs::path& file) {
 
 // The data files of a folder and of its subfolders "test", "val" and "dev", where MMLU has its
 // files.
-Fields folder_sources(const fs::path& folder) {
+Fields folder_sources(const fs::path& folder, const std::string& workload) {
   Fields files;
   std::error_code error;
   for (const char* below : {"", "test", "val", "dev"})
     for (const auto& entry : fs::directory_iterator(folder / below, error))
-      if (entry.is_regular_file(error) && is_data(entry.path()))
+      if (entry.is_regular_file(error) && is_data(entry.path(), workload))
         files[(below / entry.path().filename()).string()] = file_source(entry.path());
   return files;
+}
+
+// The texts that a schema's file names by src=.
+Fields texts_of_schema(const fs::path& schema) {
+  Fields texts;
+  try {
+    std::vector<std::string> notes;
+    const pml::Source source = pml::read_leniently(schema, notes);
+    pml::Report report(source.name());
+    const pml::XmlFile file(source, {}, report);
+    size_t budget_bytes = pml::Limits().src_bytes;
+    for (const pugi::xpath_node& found : file.root().select_nodes("//@src")) {
+      const std::string name = found.attribute().value();
+      texts[name] =
+          results::hash_text(results::hash_bytes(pml::read_src(source, name, budget_bytes)));
+    }
+  } catch (const Error&) {  // loading it says why
+    texts.clear();
+  }
+  return texts;
+}
+
+// The place of the workload's file. It is the folder around the file if the workload reads other
+// files there: the other of MMLU's two lists of lengths, or MMLU's other splits.
+fs::path place_of_workload(const Workload& workload) {
+  fs::path place = place_of_file(workload.file);
+  if (!place.has_filename()) place = place.parent_path();
+  std::error_code error;
+  const bool is_folder = fs::is_directory(place, error);
+  const std::vector<std::string> splits = workloads::questions::mmlu_splits();
+  const bool is_split = std::find(splits.begin(), splits.end(), place.filename()) != splits.end();
+  const bool is_part = (workload.name == "mmlu" && is_folder && is_split) ||
+                       (workload.name == "mmlu_lengths" && !is_folder);
+  return is_part ? fs::absolute(place).parent_path() : place;
 }
 
 Fields workload_sources(const Workload& workload) {
   Fields sources;
   std::error_code error;
-  const fs::path file = place_of_file(workload.file);
+  const fs::path file = place_of_workload(workload);
   if (fs::is_regular_file(file, error))
     sources = {{"file", workload.file}, {"hash", hash_of_file(file)}};
   else if (fs::is_directory(file, error))
-    sources = {{"file", workload.file}, {"files", folder_sources(file)}};
+    sources = {{"file", workload.file}, {"files", folder_sources(file, workload.name)}};
   if (const fs::path scores = workloads::sentences::scores_beside(file);
       fs::is_regular_file(scores, error))
     sources["scores_hash"] = hash_of_file(scores);
   if (const fs::path prompt = place_of_file(prompt_beside(workload.file));
       fs::is_regular_file(prompt, error))
     sources["prompt_hash"] = hash_of_file(prompt);
+  if (workload.file.ends_with(kSchemaEnding))
+    if (Fields texts = texts_of_schema(file); !texts.empty()) sources["texts"] = std::move(texts);
+  if (const std::string name = file.stem();
+      workload.name == "mmlu" && !fs::is_directory(file, error))
+    if (const fs::path examples =
+            workloads::questions::mmlu_examples_of(file, name.substr(0, name.rfind('_')));
+        fs::is_regular_file(examples, error))
+      sources["examples_hash"] = hash_of_file(examples);
   if (!workload.templates.empty())
-    sources["templates"] = folder_sources(place_of_file(workload.templates));
+    sources["templates"] = folder_sources(place_of_file(workload.templates), "");
   return sources;
 }
 
@@ -136,8 +185,21 @@ std::vector<std::string> sets_of(const Experiment& experiment) {
   return sets;
 }
 
+// Names of the schemas in the workload's folder that are values of the axis use_case; empty if the
+// schemas are the shipped ones.
+std::vector<std::string> schemas_of(const Experiment& experiment) {
+  std::vector<std::string> schemas;
+  if (experiment.workload.name != "use_cases" || experiment.workload.file.empty()) return schemas;
+  for (size_t a = 0; a < experiment.axis_values.size(); ++a)
+    if (experiment.kind.axes[a].name == "use_case")
+      for (const AxisValue& value : experiment.axis_values[a])
+        schemas.push_back(value.text() + std::string(kSchemaEnding));
+  return schemas;
+}
+
 Fields workload_sources(const Experiment& experiment) {
-  const std::vector<std::string> sets = sets_of(experiment);
+  std::vector<std::string> sets = sets_of(experiment);
+  if (sets.empty()) sets = schemas_of(experiment);
   if (sets.empty()) return workload_sources(experiment.workload);
   Fields sources = {{"file", experiment.workload.file}};
   Fields of_sets;
@@ -175,8 +237,12 @@ std::vector<std::string> data_of(const Experiment& experiment) {
 Fields sources_of(const Experiment& experiment) {
   Fields sources;
   Fields models;
-  for (const ModelChoice& choice : experiment.models)
-    if (!choice.model.empty()) models[choice.model] = model_sources(choice);
+  for (const ModelChoice& choice : experiment.models) {
+    if (choice.model.empty()) continue;
+    // The same model with random weights must not take the place of its fingerprint with weights.
+    Value& known = models[choice.model];
+    if (known.is_null() || !choice.random_weights) known = model_sources(choice);
+  }
   if (!models.empty()) sources["models"] = std::move(models);
   if (!experiment.workload.file.empty())
     if (Fields workload = workload_sources(experiment); !workload.empty())

@@ -20,7 +20,7 @@ constexpr const char* kOfFile = "of_file";
 constexpr const char* kOwnTokenizer = "own";
 constexpr const char* kLenient = "lenient";
 constexpr const char* kQuickstart = "quickstart";
-constexpr std::string_view kSchemaEnding = ".schema.xml", kPromptEnding = ".prompt.xml";
+constexpr std::string_view kPromptEnding = ".prompt.xml";
 
 Words use_case_names() {
   return {{kOfFile, "code", "personal", "travel", "game", "education", "trip"}};

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/latency/pml_files.h"
 
 namespace reprise::experiments {
+
+inline constexpr std::string_view kSchemaEnding = ".schema.xml";  // of a schema's file
 
 // "use_cases": the axis use_case chooses a shipped schema and prompt. If the workload's file is a
 // folder, the schema is read from that folder, and so is the prompt if the folder has it.

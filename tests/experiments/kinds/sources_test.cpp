@@ -38,6 +38,20 @@ class SourcesTest : public ::testing::Test {
   [[nodiscard]] static Json sources_of_file(const Json& file) {
     return json_of(sources_of(parse_experiment(file, "t.json", "desk", {}, known_vocabulary())));
   }
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((dir_ / name).parent_path());
+    std::ofstream(dir_ / name) << text;
+  }
+  // An experiment of `kind` with random weights whose workload `name` has the file `place`.
+  [[nodiscard]] Json file_of(const std::string& kind, const std::string& series,
+                             const std::string& name, const std::string& place) const {
+    return {{"name", "t"},
+            {"title", "t"},
+            {"kind", kind},
+            {"series", {series}},
+            {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
+            {"workload", {{"name", name}, {"file", (dir_ / place).string()}}}};
+  }
   // How the sources of the file now differ from those before.
   [[nodiscard]] static std::string difference(const Json& now, const Json& before) {
     return results::difference_text(fields_of(now), fields_of(before));
@@ -75,11 +89,31 @@ TEST_F(SourcesTest, ChangeWithEachFileThatIsRead) {
   EXPECT_NE(difference().find("config.json"), std::string::npos) << difference();
 }
 
+TEST_F(SourcesTest, EndTokensAndTheTokenizersConfigAreOfTheModel) {
+  for (const std::string name :
+       {"generation_config.json", "tokenizer_config.json", "chat_template.jinja"}) {
+    write(name, "{}");
+    const Json before = sources("checkpoint");
+    write(name, "[]");
+    const std::string found = difference(sources("checkpoint"), before);
+    EXPECT_NE(found.find(name), std::string::npos) << found;
+    fs::remove(dir_ / name);
+  }
+}
+
+TEST_F(SourcesTest, RandomWeightsBesideACheckpointDoNotHideItsWeights) {
+  Json file = file_of("ttft", "", "text_prompts", "text.txt");
+  file.erase("series");
+  file["methods"] = {"contiguous"};
+  file["models"] = {{{"model", dir_.string()}}, {{"model", dir_.string()}, {"weights", "random"}}};
+  const Json before = sources_of_file(file);
+  write_weights("{}", 8, 'y');
+  EXPECT_NE(difference(sources_of_file(file), before).find("content"), std::string::npos);
+  std::swap(file["models"][0], file["models"][1]);
+  EXPECT_EQ(sources_of_file(file)["models"][dir_.string()].contains("weights"), true);
+}
+
 TEST_F(SourcesTest, OfAFolderOfDataAreThoseOfItsFiles) {
-  const auto write = [&](const std::string& name, const std::string& text) {
-    fs::create_directories((dir_ / name).parent_path());
-    std::ofstream(dir_ / name) << text;
-  };
   write("data/trec.jsonl", "{}");
   write("data/readme.txt", "not read");
   write("config/dataset2prompt.json", "{}");
@@ -119,6 +153,42 @@ TEST_F(SourcesTest, OfAFolderOfDataAreThoseOfItsFiles) {
   EXPECT_EQ(found()["files"]["trec.jsonl"]["bytes"], 9 << 20);
 }
 
+TEST_F(SourcesTest, OfAFolderOfSystemPromptsAreItsTexts) {
+  write("prompts/a.txt", "Be brief.");
+  write("prompts/b.md", "Be kind.");
+  write("prompts/c.json", "not read");
+  const Json file = file_of("request_lengths", "own", "system_prompts", "prompts");
+  const auto now = [&] { return sources_of_file(file); };
+  const Json before = now();
+  EXPECT_EQ(before["workload"]["files"].size(), 2u) << before.dump();
+  write("prompts/b.md", "Be rude.");
+  EXPECT_NE(difference(now(), before).find("b.md"), std::string::npos);
+}
+
+TEST_F(SourcesTest, FilesThatMmluReadsBesideItsOwnAreToo) {
+  write("mmlu/test/law_test.csv", "a table");
+  write("mmlu/dev/law_dev.csv", "examples");
+  write("mmlu/dev/art_dev.csv", "not read with the file of law");
+  const auto of = [&](const std::string& name, const std::string& place) {
+    return sources_of_file(file_of("request_lengths", "own", name, place));
+  };
+  const Json file = of("mmlu", "mmlu/test/law_test.csv"), folder = of("mmlu", "mmlu/test/");
+  write("mmlu/dev/art_dev.csv", "other");
+  EXPECT_EQ(of("mmlu", "mmlu/test/law_test.csv"), file);
+  write("mmlu/dev/law_dev.csv", "other");
+  EXPECT_NE(difference(of("mmlu", "mmlu/test/law_test.csv"), file).find("examples_hash"),
+            std::string::npos);
+  EXPECT_NE(difference(of("mmlu", "mmlu/test/"), folder).find("law_dev.csv"), std::string::npos);
+
+  write("lists/mmlu_prompt_stat.json", "[2]");
+  write("lists/mmlu_5shotprefix_stat.json", "[3]");
+  write("lists/trace.jsonl", "not read");
+  const Json lists = of("mmlu_lengths", "lists/mmlu_prompt_stat.json");
+  EXPECT_EQ(lists["workload"]["files"].size(), 2u) << lists.dump();
+  write("lists/mmlu_5shotprefix_stat.json", "[4]");
+  EXPECT_NE(of("mmlu_lengths", "lists/mmlu_prompt_stat.json"), lists);
+}
+
 TEST_F(SourcesTest, TheScoresBesideSentencesAreOneToo) {
   const Json file = {
       {"name", "t"},
@@ -142,12 +212,7 @@ TEST_F(SourcesTest, RandomWeightsDoNotDependOnFilesThatAreNotRead) {
 }
 
 TEST_F(SourcesTest, ThePromptBesideASchemaIsOneToo) {
-  const Json file = {{"name", "t"},
-                     {"title", "t"},
-                     {"kind", "pml"},
-                     {"series", {"baseline"}},
-                     {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
-                     {"workload", {{"name", "pml"}, {"file", (dir_ / "a.schema.xml").string()}}}};
+  const Json file = file_of("pml", "baseline", "pml", "a.schema.xml");
   const auto now = [&] { return sources_of_file(file); };
   std::ofstream(dir_ / "a.schema.xml") << "<schema/>";
   EXPECT_FALSE(now()["workload"].contains("prompt_hash"));
@@ -156,6 +221,43 @@ TEST_F(SourcesTest, ThePromptBesideASchemaIsOneToo) {
   EXPECT_EQ(before, now());
   std::ofstream(dir_ / "a.prompt.xml") << "<prompt>other</prompt>";
   EXPECT_NE(difference(now(), before).find("prompt_hash"), std::string::npos);
+}
+
+TEST_F(SourcesTest, TheTextsThatASchemaNamesAreToo) {
+  write("a.schema.xml",
+        R"(<schema name="a"><module name="m" src="texts/a&amp;b.txt"/>1 < 2</schema>)");
+  write("texts/a&b.txt", "some text");
+  write("texts/other.txt", "not named");
+  const Json file = file_of("pml", "baseline", "pml", "a.schema.xml");
+  const auto now = [&] { return sources_of_file(file); };
+  const Json before = now();
+  write("texts/other.txt", "changed");
+  EXPECT_EQ(now(), before);
+  write("texts/a&b.txt", "same text");
+  EXPECT_NE(difference(now(), before).find("texts/a&b.txt"), std::string::npos)
+      << difference(now(), before);
+  // A file outside of the schema's folder is not read.
+  write("below/a.schema.xml", R"(<schema name="a"><module name="m" src="../text.txt"/></schema>)");
+  const Json outside =
+      sources_of_file(file_of("pml", "baseline", "pml", "below/a.schema.xml"))["workload"];
+  EXPECT_FALSE(outside.contains("texts")) << outside.dump();
+}
+
+TEST_F(SourcesTest, OfAFolderOfUseCasesAreTheChosenSchemasAndPrompts) {
+  write("cases/code.schema.xml", R"(<schema name="a"><module name="m" src="a.txt"/></schema>)");
+  write("cases/code.prompt.xml", "<prompt/>");
+  write("cases/a.txt", "some text");
+  write("cases/travel.schema.xml", "not chosen");
+  Json file = file_of("pml", "baseline", "use_cases", "cases");
+  file["settings"] = {{"use_case", "code"}};
+  const auto now = [&] { return sources_of_file(file); };
+  const Json before = now();
+  write("cases/travel.schema.xml", "changed");
+  EXPECT_EQ(now(), before);
+  for (const std::string name : {"a.txt", "code.prompt.xml", "code.schema.xml"}) {
+    std::ofstream(dir_ / "cases" / name, std::ios::app) << " ";
+    EXPECT_NE(now(), before) << name;
+  }
 }
 
 TEST_F(SourcesTest, ShippedShapesAndDamagedFilesHaveFingerprintsToo) {

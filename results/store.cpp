@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -17,6 +18,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/fields.h"
 #include "core/base/json.h"
 #include "core/base/write_all.h"
 #include "results/gzip.h"
@@ -211,6 +213,20 @@ fs::path file_of_only_writer(const fs::path& dir) {
   for (const char* name : {"records.jsonl", "records.jsonl.gz"})
     if (fs::exists(dir / name)) return dir / name;
   return {};
+}
+
+// Throws Error if a metric is too large for a record, which settings can bring about.
+void refuse_too_large(const Metrics& metrics) {
+  for (const auto& [name, metric] : metrics) {
+    double largest = std::abs(metric.value);
+    if (metric.spread)
+      largest = std::max({largest, std::abs(metric.spread->min), std::abs(metric.spread->max)});
+    if (largest > kLargestNumber)
+      raise(
+          "its metric {} reaches {:g}, and a record holds numbers of up to {:g}. Choose settings "
+          "that keep it smaller.",
+          name, largest, kLargestNumber);
+  }
 }
 
 // Creates a folder of that name, or the first free one of "NAME-2", "NAME-3", ...
@@ -506,6 +522,7 @@ void RecordStore::refresh() {
 
 void RecordStore::append(std::span<const Record> group) {
   for (const Record& record : group) {
+    refuse_too_large(record.metrics);
     const std::string fault = record_fault(record);
     REPRISE_CHECK(fault.empty(), "record refused: {}", fault);
   }

@@ -86,8 +86,8 @@ class RecordStore {
   // Reads the records that other writers have added. claim() does this too.
   void refresh();
 
-  // Writes one whole group. record_fault() of each record must be "" (CHECK). Throws Error if the
-  // write fails; the file is then unchanged.
+  // Writes one whole group. record_fault() of each record must be "" (CHECK). Throws Error if a
+  // metric is beyond kLargestNumber or the write fails; the file is then unchanged.
   void append(std::span<const Record> group);
   // Replaces this writer's list of skipped points.
   void write_skipped(const std::vector<SkippedPoint>& skipped) const;

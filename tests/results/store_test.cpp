@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <regex>
 #include <set>
@@ -77,6 +78,22 @@ TEST_F(StoreTest, ReadsBackWhatItWrote) {
   EXPECT_FALSE(store.has("g2-0"));
   EXPECT_EQ(store.dropped_bytes(), 0);
   EXPECT_EQ(read_records(dir_).size(), 3u);
+}
+
+TEST_F(StoreTest, AMetricThatNoRecordHoldsIsAnErrorThatNamesIt) {
+  TestStore store(dir_, manifest(), false);
+  for (const double value : {1e19, -1e19, HUGE_VAL}) {
+    std::vector<Record> records = group("g0", 2);
+    records[1].metrics.at("ttft_ms").value = value;
+    try {
+      store.append(records);
+      FAIL() << value;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("metric ttft_ms"), std::string::npos)
+          << error.what();
+    }
+  }
+  EXPECT_EQ(fs::file_size(dir_ / "records.jsonl"), 0u);
 }
 
 TEST_F(StoreTest, EveryPossibleTornTailIsCutBackToWholeGroups) {

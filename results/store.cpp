@@ -33,8 +33,9 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void raise_errno(const char* call, const fs::path& path) {
-  raise("{} {} failed: {}. Choose a folder you may write to with --out.", call, path.string(),
-        std::strerror(errno));
+  const int error = errno;
+  raise("{} {} failed: {}. {}", call, path.string(), std::strerror(error),
+        write_remedy(error, "Choose a folder you may write to with --out."));
 }
 
 // Flushes a folder to disk. Without this, a renamed or new file in the folder may be lost in a
@@ -531,9 +532,10 @@ void RecordStore::append(std::span<const Record> group) {
   if (!write_all(file_, lines) || ::fsync(file_) != 0) {
     const int error = errno;
     const bool is_restored = ::ftruncate(file_, size_) == 0;
-    raise("writing {} bytes to {} failed: {}. {} Free some space, then run the same command again.",
-          lines.size(), own_file("records", "jsonl").string(), std::strerror(error),
-          is_restored ? "The records before it are safe." : "The next run cuts off what is torn.");
+    raise("writing {} bytes to {} failed: {}. {} {}", lines.size(),
+          own_file("records", "jsonl").string(), std::strerror(error),
+          is_restored ? "The records before it are safe." : "The next run cuts off what is torn.",
+          write_remedy(error, "Run the same command again."));
   }
   size_ += static_cast<int64_t>(lines.size());
   written_runs_ = std::move(runs);

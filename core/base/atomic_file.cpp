@@ -19,7 +19,8 @@ namespace {
 constexpr std::string_view kSuffix = ".unfinished";
 
 [[noreturn]] void raise_errno(const char* what, const std::filesystem::path& path) {
-  raise("{} {} failed: {}", what, path.string(), std::strerror(errno));
+  const int error = errno;
+  raise("{} {} failed: {}. {}", what, path.string(), std::strerror(error), write_remedy(error));
 }
 
 // Flushes the folder of `path` to the disk, so that the rename is on the disk too.

@@ -17,4 +17,12 @@ bool write_all(int file, std::string_view bytes) {
   return true;
 }
 
+std::string_view write_remedy(int error, std::string_view otherwise) {
+  if (error == ENOSPC || error == EDQUOT)
+    return "Free some space, then run the same command again.";
+  if (error == EFBIG)
+    return "Raise the limit of a file's size (ulimit -f), then run the same command again.";
+  return otherwise;
+}
+
 }  // namespace reprise

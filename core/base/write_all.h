@@ -1,4 +1,4 @@
-// Writes all bytes to a file descriptor.
+// Writes all bytes to a file descriptor, and says what to do if that fails.
 #pragma once
 
 #include <string_view>
@@ -8,5 +8,10 @@ namespace reprise {
 // Calls write() again after partial writes and interrupts. Returns false, with errno set, if the
 // system refuses.
 bool write_all(int file, std::string_view bytes);
+
+// Returns a sentence that says what a user can do about a write that failed with `error` (errno),
+// or `otherwise` for errors other than a full disk and a file above the limit of its size.
+std::string_view write_remedy(int error,
+                              std::string_view otherwise = "Choose a place you may write to.");
 
 }  // namespace reprise

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/write_all.h"
 #include "core/device/background_work.h"
 #include "core/store/segment_books.h"
 
@@ -75,7 +76,8 @@ void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)
-    raise("cannot make the segment store's folder {}: {}", folder.string(), error.message());
+    raise("cannot make the segment store's folder {}: {}. {}", folder.string(), error.message(),
+          write_remedy(error.value(), "Name a folder that you may write to."));
 }
 
 // The result of opening a segment's file: its mapping, or its states in memory.

@@ -43,5 +43,11 @@ TEST(WriteAll, TellsWhyTheSystemRefuses) {
   ::close(full);
 }
 
+TEST(WriteAll, TheRemedyFitsTheError) {
+  EXPECT_NE(write_remedy(ENOSPC).find("Free some space"), std::string::npos);
+  EXPECT_NE(write_remedy(EFBIG).find("ulimit -f"), std::string::npos);
+  EXPECT_EQ(write_remedy(EACCES, "otherwise"), "otherwise");
+}
+
 }  // namespace
 }  // namespace reprise

@@ -60,6 +60,13 @@ TEST(SegmentStoreFolder, AFolderOfANewerVersionIsRefusedByName) {
 }
 
 // Each segment tells its own format, so that a damaged store.json loses nothing.
+TEST(SegmentStoreFolder, AFolderThatCannotBeMadeIsAnErrorWithARemedy) {
+  const model::TempDir folder;
+  write_content(folder.path() / "afile", "no folder");
+  model::expect_error([&] { SegmentStore({.directory = folder.path() / "afile" / "store"}); },
+                      {"afile/store", "Not a directory", "Name a folder"});
+}
+
 TEST(SegmentStoreFolder, ADamagedStoreFileIsToldAndWrittenAnew) {
   const model::TempDir folder;
   {

@@ -16,6 +16,7 @@
 #include "app/tokenize_command.h"
 #include "app/unknown_option.h"
 #include "core/base/error.h"
+#include "core/base/fields.h"
 #include "core/base/time_slice.h"
 #include "results/provenance.h"
 
@@ -138,6 +139,8 @@ int status_of(int argc, char** argv) {
     report(fmt::format("{}: {}", error.path1().string(), error.code().message()));
   } catch (const std::bad_alloc&) {
     report("the system has no memory left. Take a smaller model, batch or prompt.");
+  } catch (const FieldFault& fault) {
+    report("unexpected failure: " + fault.text);
   } catch (const std::exception& error) {
     report(std::string("unexpected failure: ") + error.what());
   }
@@ -148,6 +151,7 @@ int status_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   occupy_closed_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond ulimit -f is an error of its write
   ask_for_short_slices();
   return status_of(argc, argv);
 }

@@ -78,6 +78,16 @@ TEST_F(Output, FullDiskIsAnErrorOfEveryCommandThatPrints) {
   }
 }
 
+TEST_F(Output, AFileAboveTheLimitOfItsSizeIsAnError) {
+  Subprocess process({"sh", "-c",
+                      fmt::format("ulimit -f 1; exec {} run {} --out {} --threads 1 --no-plot",
+                                  REPRISE_PROGRAM, experiment("Small"), (dir_ / "out").string())},
+                     dir_);
+  EXPECT_EQ(process.wait(), 1);
+  const std::string text = process.err();
+  EXPECT_NE(text.find("File too large. Raise the limit"), std::string::npos) << text;
+}
+
 // Notes and progress that cannot be written must not end a run.
 TEST_F(Output, FullStandardErrorLosesNotesAndNothingElse) {
   const bool draws = has_matplotlib();

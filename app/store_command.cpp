@@ -77,9 +77,7 @@ Contents read_folder(const StoreCommand& command, kv::Verify verify) {
   for (const kv::StoreFile& file : contents.listing.segments) {
     try {
       const kv::SegmentFile opened(file.path, verify);
-      if (file.path.filename() != kv::file_name_of(opened.header().key))
-        raise("{} does not carry its segment's name. Remove it; its states can be computed again.",
-              file.path.string());
+      kv::require_name_of(opened.header().key, file.path);
       if (is_wanted(command, opened.header())) contents.segments.push_back({file, opened.header()});
     } catch (const Error& error) {
       // Another process may have removed the file meanwhile.

@@ -134,6 +134,12 @@ std::optional<SegmentFile> open_if_there(const fs::path& file) {
   return std::nullopt;
 }
 
+void require_name_of(const SegmentKey& key, const fs::path& file) {
+  if (file.filename() != file_name_of(key))
+    raise("{} does not carry its segment's name. Remove it; its states can be computed again.",
+          file.string());
+}
+
 void mark_use(const fs::path& file) { ::utimensat(AT_FDCWD, file.c_str(), nullptr, 0); }
 
 }  // namespace reprise::kv

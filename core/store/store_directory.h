@@ -65,6 +65,9 @@ void remove_unfinished(const StoreListing& listing);
 // during the call. Returns nullopt if there is no file. Throws Error as SegmentFile does.
 std::optional<SegmentFile> open_if_there(const std::filesystem::path& file);
 
+// Throws Error if a segment's file does not have the name of its key, by which a store finds it.
+void require_name_of(const SegmentKey& key, const std::filesystem::path& file);
+
 // Records the present time as the segment's last use. Does nothing if the folder is read-only.
 void mark_use(const std::filesystem::path& file);
 

@@ -21,6 +21,7 @@ class Collection {
       const SegmentFile opened(file.path,
                                options_.removes_damaged ? Verify::kAll : Verify::kHeader);
       header = opened.header();
+      require_name_of(header->key, file.path);
     } catch (const NewerFormatError& error) {
       report_.damaged.emplace_back(error.what());
     } catch (const Error& error) {

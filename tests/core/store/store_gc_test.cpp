@@ -157,6 +157,18 @@ TEST_F(StoreGc, DamagedFilesGoWhenAsked) {
   EXPECT_TRUE(fs::exists(foreign));
 }
 
+// `reprise store verify` calls such a file damaged and says to remove it.
+TEST_F(StoreGc, ASegmentUnderTheNameOfAnotherIsDamaged) {
+  fs::rename(path(1), path(2));
+  const GcReport kept = collect({});
+  ASSERT_EQ(kept.damaged.size(), 1u);
+  EXPECT_NE(kept.damaged[0].find("does not carry its segment's name"), std::string::npos);
+  EXPECT_EQ(left(), "02345");
+  const GcReport report = collect({.removes_damaged = true});
+  EXPECT_EQ(left(), "0345");
+  EXPECT_TRUE(report.damaged.empty());
+}
+
 TEST_F(StoreGc, AHandleReadsOn) {
   SegmentStore store({.directory = folder_.path()});
   const auto handle = store.acquire(key(0));

@@ -110,7 +110,8 @@ ResultsFolder read_folder(const std::filesystem::path& dir) {
         dir.string(),
         fs::exists(dir, error) ? "is neither a folder nor a file (a pipe or a device)"
                                : "does not exist");
-  WholeRecords whole = read_record_files(record_files(dir));
+  const std::vector<fs::path> files = record_files(dir);
+  WholeRecords whole = read_record_files(files);
   ResultsFolder folder{.source = dir.string(),
                        .run = {},
                        .records = std::move(whole.records),
@@ -119,9 +120,9 @@ ResultsFolder read_folder(const std::filesystem::path& dir) {
   const fs::path manifest = dir / "run.json";
   if (!fs::exists(manifest, error))
     raise(
-        "{} has records but no run.json, so nobody knows what was planned. Draw one of its files "
-        "of records instead: reprise plot {} --out DIR",
-        dir.string(), (dir / "records.jsonl").string());
+        "{} has records but no run.json, so nobody knows what was planned. Copy the run.json of "
+        "the run into it, or draw one of its files of records: reprise plot {} --out DIR",
+        dir.string(), files.front().string());
   folder.run = read_manifest(read_results_json(manifest), manifest.string());
   check_manifest(folder.run, manifest.string());
   if (folder.records.empty())

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "results/folder.h"
 #include "results/identity.h"
 #include "tests/results/packed_file.h"
 #include "tests/results/sample_record.h"
@@ -179,6 +180,22 @@ TEST_F(StoreTest, GoesOnAfterWholeRecordsOfSchemaOne) {
   store.append(group("g1", 1));
   EXPECT_EQ(lines_of(read_records(dir_)), lines_of(store.records()));
   EXPECT_EQ(read_records(dir_).size(), 3u);
+}
+
+TEST_F(StoreTest, RecordsOfAShardWithoutTheirPlanAreNamed) {
+  {
+    TestStore store(dir_, manifest(), false, "2of2");
+    store.append(group("g0", 1));
+  }
+  fs::remove(dir_ / "run.json");
+  try {
+    (void)read_folder(dir_);
+    FAIL();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("Copy the run.json"), std::string::npos) << text;
+    EXPECT_NE(text.find((dir_ / "records-2of2.jsonl").string()), std::string::npos) << text;
+  }
 }
 
 TEST_F(StoreTest, PointsSwappedByHandAreAnErrorThatNamesTheLine) {

@@ -68,8 +68,10 @@ class Reader {
       const bool begins_prompt = at == first && options_.shared_tokens == 0;
       if (!script_.add_turn(*tokenizer_, at[0].text, at[1].text, begins_prompt)) break;
     }
-    if (at != messages.end()) ++script_.left_out.by_rule;
-    return script_.end_conversation();
+    const bool is_kept = script_.end_conversation();
+    // A single message after the last turn is one that nobody has answered, and no request.
+    if (!is_kept || messages.end() - at > 1) ++script_.left_out.by_rule;
+    return is_kept;
   }
 
   const SourceOptions& options_;

@@ -76,6 +76,7 @@ class RequestSource {
   // Counts of recorded requests that are not sent, or sent only in part.
   struct Dropped {
     // Requests dropped by the source's own rule: for a length of 0, or by ShareGPT's sampling rule.
+    // A conversation that is left out, or cut at its first turn without a request, counts as one.
     int64_t by_rule = 0;
     int64_t too_long = 0;  // dropped because they exceed the caps
     int64_t cut = 0;       // cut to the caps and sent

@@ -118,8 +118,8 @@ TEST(Conversations, TurnsAskTheWholeHistory) {
   const auto source =
       make_of_texts("conversations", {.file = file, .conversations = 0, .under_way = 1});
   ASSERT_EQ(source->size(), 5);
-  // Nobody answers in the third, and in the fourth the last answer is empty.
-  EXPECT_EQ(source->dropped().by_rule, 2);
+  // Nobody answers in the third, in the fourth the last answer is empty, and the fifth is empty.
+  EXPECT_EQ(source->dropped().by_rule, 3);
   std::vector<Tokens> prompts;
   for (const ServingRequest& request : requests_of(*source)) prompts.push_back(request.prompt);
   const Tokens sea = encode("Tell me a story about the sea and a boat.");
@@ -129,6 +129,23 @@ TEST(Conversations, TurnsAskTheWholeHistory) {
                               encode("And then?", false)}));
   EXPECT_EQ(source->request(first - prompts.begin() + 1).output_tokens,
             std::ssize(encode("Then it rained.", false)));
+}
+
+TEST(Conversations, CountTheOnesOfWhichNothingIsLeft) {
+  const TempDir dir;
+  const std::string turn = R"({"from": "human", "value": "Who?"}, {"from": "gpt", "value": "I."})";
+  const auto make = [&](const std::string& messages) {
+    return make_of_texts("conversations", {.file = dir.write("s.json", "[{\"conversations\": [" +
+                                                                           messages + "]}]")});
+  };
+  EXPECT_EQ(make(turn)->dropped().by_rule, 0);
+  const auto kept = make(turn + R"(, {"from": "human", "value": "And who are you?"})");
+  EXPECT_EQ(kept->size(), 1);
+  EXPECT_EQ(kept->dropped().by_rule, 0) << "its last message asks for nothing that is recorded";
+  for (const std::string none : {"", R"({"from": "gpt", "value": "Nobody asked."})",
+                                 R"({"from": "human", "value": "Nobody answers."})"})
+    expect_error([&] { (void)make(none); },
+                 {"no request is left of 1", "1 are dropped by the source's rule"});
 }
 
 // Each prompt of a conversation begins with the one before it; no conversation is ahead of itself.

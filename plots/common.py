@@ -367,20 +367,26 @@ def counted(numbers, thing):
 
 
 def text_of_taking(records, spec, has_bands):
-    """Says what a point of the figure is: "median of 5 repetitions, band: quartiles"."""
-    metric, percentile = split_metric_name(spec.get("y", ""))
-    repetitions = different(records, lambda r: setting(r, "repetitions"))
-    taken = counted(repetitions, "repetition")
-    if repetitions == "1" and (most := most_samples(records, metric)) > 1:  # a serving run's samples are its requests
-        taken = f"up to {most} samples"
+    """Says what a point of the figure is: "median of 5 repetitions, band: quartiles"; "" if it summarises no samples."""
+    sampled = [(record, metric) for record, metric in drawn_metrics(records, spec) if "count" in metric]
+    if not sampled or spec.get("family") == "timeline":  # its points are the samples themselves
+        return ""
+    percentile = split_metric_name(spec.get("y", ""))[1]
+    # A serving run's samples are the requests of one repetition.
+    if all(metric["count"] == setting(record, "repetitions") and not metric.get("population") for record, metric in sampled):
+        taken = counted(different([record for record, _ in sampled], lambda r: setting(r, "repetitions")), "repetition")
+    else:
+        taken = f"up to {max(metric['count'] for _, metric in sampled)} samples"
     if percentile or taken != "1 repetition":  # one number is its own median
         taken = f"{percentile or 'median'} of {taken}"
     return taken + (", band: quartiles" if has_bands else "")
+def drawn_metrics(records, spec):
+    """Returns [(record, metric)] for the metrics that the figure draws; of a percentile, the metric it belongs to."""
+    names = spec["stack"] if spec.get("family") == "stack" else [spec.get("y", "")]
+    return [(record, record["metrics"][split_metric_name(name)[0]]) for record in records for name in names
+            if metric_of(record, name) is not None]
 
 
-def most_samples(records, metric):
-    counts = [record["metrics"].get(metric, {}).get("count", 1) for record in records]
-    return int(max(counts, default=1))
 
 
 def different(records, get):
@@ -411,7 +417,7 @@ def origin_of(records, taken):
     seeds = ", ".join(f"{name} {seed}" for name, seed in sorted(first["seeds"].items()))
     formats = f", weights {values('weight_format')}" if setting(first, "weight_format") else ""
     return (f"{subject}{values('dtype')}{formats}; {machine}, {counted(values('threads'), 'thread')}, {values('isa')}; "
-            f"{taken}; seeds: {seeds}; revision {revision}.")
+            f"{taken + '; ' if taken else ''}seeds: {seeds}; revision {revision}.")
 
 
 def reservations_of(records):
@@ -452,6 +458,6 @@ def caption_of(document, spec, has_bands=True, remark=""):
 def page_caption_of(document, spec, has_bands=True, remark=""):
     """Caption of a figure on a page that states the origin of all numbers, and the note, only once."""
     taken = text_of_taking(document["records"], spec, has_bands)
-    sentences = [taken[0].upper() + taken[1:] + "."]
+    sentences = [taken[0].upper() + taken[1:] + "."] if taken else []
     sentences += paper_sentences([paper for paper in document["papers"] if is_drawn(paper, spec)])
     return " ".join(sentences + gaps_of(document, spec) + ([remark] if remark else []))

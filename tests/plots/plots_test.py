@@ -15,7 +15,7 @@ os.environ["MPLBACKEND"] = "Agg"
 def record(method, tokens, ttft_ms):
     requested = {"model": "models/a", "weights": "random", "dtype": "f32", "method": method, "threads": 2,
                  "isa": "avx2", "repetitions": 3, "prompt_tokens": tokens}
-    metric = {"value": ttft_ms, "unit": "ms", "q1": ttft_ms * 0.9, "q3": ttft_ms * 1.1}
+    metric = {"value": ttft_ms, "unit": "ms", "q1": ttft_ms * 0.9, "q3": ttft_ms * 1.1, "count": 3}
     return {"settings": {"requested": requested}, "metrics": {"ttft_ms": metric}, "seeds": {"prompts": 1},
             "machine": {"cpu": "made up"}, "provenance": {"revision": "0123456789abcdef", "dirty": False}}
 
@@ -349,10 +349,28 @@ class PlotTest(unittest.TestCase):
         alone = json.loads(json.dumps(RECORDS))
         for one in alone:
             one["settings"]["requested"].update(threads=1, repetitions=1)
+            one["metrics"]["ttft_ms"].update(count=1, p99=one["metrics"]["ttft_ms"]["value"])
         self.assertIn(", 1 thread, avx2; 1 repetition;",
                       caption_of(document(alone, manifest()), {"y": "ttft_ms"}, has_bands=False))
         self.assertIn("; p99 of 1 repetition;",
                       caption_of(document(alone, manifest()), {"y": "ttft_ms.p99"}, has_bands=False))
+
+    def test_the_caption_claims_a_median_where_there_are_samples(self):
+        from common import text_of_taking
+
+        def taken(spec=None, **metric):
+            records = json.loads(json.dumps(RECORDS))
+            for one in records:
+                one["metrics"]["ttft_ms"].update(metric)
+            return text_of_taking(records, spec or {"y": "ttft_ms"}, False)
+        self.assertEqual(taken(), "median of 3 repetitions")
+        self.assertEqual(taken(count=320, population=True), "median of up to 320 samples")
+        self.assertEqual(taken(count=3, population=True), "median of up to 3 samples")
+        self.assertEqual(taken({"y": "ttft_ms.p99"}, count=320, p99=1.0), "p99 of up to 320 samples")
+        self.assertEqual(taken({"y": "ttft_ms", "family": "timeline"}), "")
+        self.assertEqual(taken({"y": "tpot_ms"}), "")
+        self.assertEqual(text_of_taking(ATTENTION, {"y": "speedup"}, False), "")  # single numbers
+        self.assertEqual(text_of_taking(ATTENTION, {"family": "stack", "stack": ["shared_us", "private_us"]}, False), "")
 
     def test_the_caption_counts_what_is_not_there(self):
         from common import caption_of

@@ -197,6 +197,11 @@ def styles_of(names):
     def method_of(name):
         return name.split(",")[0].split(" (")[0]
     styles = {}
+def legend_label(name):
+    """Returns the name as a legend takes it: matplotlib leaves out labels that begin with "_"."""
+    return "\u200b" + name if name.startswith("_") else name
+
+
     for is_mine in (lambda name: name in LOOKS, lambda name: method_of(name) in LOOKS):
         for name in names:
             if name not in styles and is_mine(name):
@@ -431,9 +436,14 @@ def gaps_of(document, spec):
     records, run = document["records"], document["run"]
     sentences = []
     if few := too_few(records, spec.get("y", "")):
+# What becomes of INVALID runs in a figure of a family; other families draw them as the rest, or name them in the legend.
+INVALID_RUNS = dict.fromkeys(("lines", "pareto", "stack"), ", and crossed out") | {"map": ", and left out"}
+
+
         sentences.append(f"Left out for want of samples: {few} of {len(records)} points.")
-    if invalid := sum(bool(invalid_reason(record)) for record in records):
-        sentences.append(f"INVALID by their own rules, and crossed out: {invalid} of {len(records)} points.")
+    if invalid := {id(record) for record, _ in drawn_metrics(records, spec) if invalid_reason(record)}:
+        what = INVALID_RUNS.get(spec.get("family"), "")
+        sentences.append(f"INVALID by their own rules{what}: {len(invalid)} of {len(records)} points.")
     sentences += reservations_of(records)
     left_out = ", ".join(method["method"] for method in run.get("left_out", []))
     if left_out:

@@ -34,7 +34,7 @@ def cells(records, spec, columns, rows):
     grid = Grid((len(rows), len(columns)))
     for record in records:
         metric = common.metric_of(record, spec["y"])
-        if metric is None:
+        if metric is None or common.invalid_reason(record):
             continue
         place = (rows.index(common.setting(record, spec["rows"])), columns.index(common.setting(record, spec["x"])))
         if not np.isnan(grid.value[place]):
@@ -127,7 +127,7 @@ def bar_ticks(norm):
 def draw(document, spec):
     records, run = document["records"], document["run"]
     shown = [record for record in records if common.metric_of(record, spec["y"]) is not None]
-    if not shown:
+    if all(common.invalid_reason(record) for record in shown):
         return None
     names = common.in_order(shown, common.method_name)
     columns = common.values_of(shown, run, spec["x"])

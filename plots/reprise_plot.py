@@ -76,7 +76,10 @@ def drawn(document, spec):
 
 
 def text_of_nothing(document, spec):
-    why = " (too few samples)" if common.too_few(document["records"], spec["y"]) else ""
+    records = document["records"]
+    why = " (too few samples)" if common.too_few(records, spec["y"]) else ""
+    if spec["family"] == "map" and any(common.metric_of(record, spec["y"]) for record in records):
+        why = " in a VALID run"
     return f"no record has {spec['y']}{why}: figure {spec['name']} is left out"
 
 

@@ -2,6 +2,7 @@
 import matplotlib.pyplot as plt
 
 import common
+import lines
 
 
 def draw(document, spec):
@@ -23,6 +24,7 @@ def draw(document, spec):
     rows = len(panels) // columns
     figure, plots = plt.subplots(rows, columns, sharey=rows == 1, squeeze=False,
                                  figsize=(max(5.0, 1.5 + width * columns), 4.6 * rows), layout="constrained")
+    has_invalid = False
     for plot, (value, inside) in zip(plots.flat, panels):
         places = {}
         for record in inside:
@@ -33,6 +35,9 @@ def draw(document, spec):
                 height = record["metrics"].get(metric, {"value": 0.0})["value"]
                 plot.bar(place, height, 0.85, bottom=bottom, color=common.STYLES[index % len(common.STYLES)][0])
                 bottom += height
+            if common.invalid_reason(record):
+                plot.plot(place, bottom / 2, "x", color=lines.INVALID_RED, markersize=10, markeredgewidth=2)
+                has_invalid = True
         plot.set_xticks(list(places), list(places.values()), rotation=90, fontsize=7)
         for index, x in enumerate(values):
             plot.text(index * (len(names) + 1) + (len(names) - 1) / 2, 1.0, str(x), ha="center", va="bottom",
@@ -49,5 +54,7 @@ def draw(document, spec):
         first.set_ylabel("time" + unit)
     handles = [plt.Rectangle((0, 0), 1, 1, color=common.STYLES[i % len(common.STYLES)][0], label=common.name_of(metric))
                for i, metric in enumerate(spec["stack"])]
+    if has_invalid:
+        handles.append(lines.invalid_handle())
     plots[0][-1].legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
     return figure, ""

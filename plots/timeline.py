@@ -47,10 +47,18 @@ def draw(document, spec):
         return None
     varying = [key for key in common.varying_settings(others, run, spec) if key != spec["x"]]
 
+    def series_of(record):
+        return common.series_name(record, spec, varying)
+
     def name_of(record):
-        invalid = " (INVALID)" if common.invalid_reason(record) else ""
-        return common.series_name(record, spec, varying) + invalid
-    styles = common.styles_of(common.in_order(others, name_of))
+        return series_of(record) + (" (INVALID)" if common.invalid_reason(record) else "")
+
+    def style_of(record):
+        color, _, dash = series[series_of(record)]
+        return color, ":" if common.invalid_reason(record) else dash
+    series = common.styles_of(common.in_order(others, series_of))
+    of_name = {name_of(record): style_of(record) for record in others}
+    styles = {name: of_name[name] for name in common.in_order(others, name_of)}
     spec = spec | {"panels": spec["x"]}
     panels = common.panels_of(others, run, spec)
     figure, plots = lines.panels_figure(panels, styles)
@@ -58,7 +66,7 @@ def draw(document, spec):
         plot.axhline(1, color="#555555", linestyle="--", linewidth=1)
         for record in inside:
             ours, theirs = pairs_of(record, firsts[record["group"]["id"]], spec["y"])
-            color, _, dash = styles[name_of(record)]
+            color, dash = style_of(record)
             numbers = range(1, len(ours) + 1)
             plot.plot(numbers, [there / here for here, there in zip(ours, theirs)], ".", color=color, markersize=3, alpha=0.35)
             plot.plot(numbers, running_speedup(ours, theirs), dash, color=color, linewidth=1.8)
@@ -69,6 +77,7 @@ def draw(document, spec):
     lines.scale_heights(plots[0], spec)
     first = common.method_name(next(iter(firsts.values())))
     plots[0][0].set_ylabel(f"{common.name_of(spec['y'])} of {first}\nover that of the method")
-    handles = [lines.Line2D([], [], color=color, linestyle=dash, label=name) for name, (color, _, dash) in styles.items()]
+    handles = [lines.Line2D([], [], color=color, linestyle=dash, label=common.legend_label(name))
+               for name, (color, dash) in styles.items()]
     plots[0][-1].legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1), handlelength=3.5)
     return figure, f"Points: one request each. Lines: the sum of {WINDOW} requests in a row."

@@ -169,7 +169,9 @@ class PlotTest(unittest.TestCase):
         self.assertTrue(self.figure("parts.png").startswith(b"\x89PNG"))
 
     def test_draws_requests_over_time(self):
+        import common
         import timeline
+
         def timed(index, method, samples):
             one = record(method, 8, samples[0])
             return one | {"group": {"id": "g", "index": index}, "samples": {"ttft_ms": samples}}
@@ -189,6 +191,11 @@ class PlotTest(unittest.TestCase):
         invalid = [records[0], records[1] | {"invalid": "too short"}]
         figure, _ = timeline.draw(document(invalid, run), run["plots"][0])
         self.assertIn("(INVALID)", figure.axes[0].get_legend().get_texts()[0].get_text())
+        common.take_looks({"looks": {"auto": ["#E69F00", "v"]}})
+        self.addCleanup(common.LOOKS.clear)
+        figure, _ = timeline.draw(document(invalid, run), run["plots"][0])
+        handle, = figure.axes[0].get_legend().get_lines()
+        self.assertEqual((handle.get_color(), handle.get_linestyle()), ("#E69F00", ":"))
         self.assertEqual(self.draw(records, run).returncode, 0)
         self.assertIsNone(timeline.draw(document(RECORDS, run), run["plots"][0]))
 
@@ -371,6 +378,41 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(taken({"y": "tpot_ms"}), "")
         self.assertEqual(text_of_taking(ATTENTION, {"y": "speedup"}, False), "")  # single numbers
         self.assertEqual(text_of_taking(ATTENTION, {"family": "stack", "stack": ["shared_us", "private_us"]}, False), "")
+
+    def test_each_family_says_what_becomes_of_invalid_runs(self):
+        import heat_map
+        import lines
+        import stack
+        from common import gaps_of
+        records = json.loads(json.dumps(ATTENTION))
+        for one in records:
+            if one["settings"]["requested"]["batch"] == 8 and one["group"]["index"] == 1:
+                one["invalid"] = "too short"
+
+        def drawn(module, **plot):
+            run = attention_manifest(**plot)
+            whole = document(records, run)
+            figure, _ = module.draw(whole, run["plots"][0])
+            return figure, " ".join(gaps_of(whole, run["plots"][0]))
+
+        def crosses(figure):
+            return sum(len(line.get_xdata()) for plot in figure.axes for line in plot.lines if line.get_marker() == "x")
+        figure, caption = drawn(heat_map, family="map", rows="batch")
+        self.assertIn("INVALID by their own rules, and left out: 4 of 16 points.", caption)
+        texts = [text.get_text() for plot in figure.axes for text in plot.texts]
+        self.assertEqual((texts.count("P"), texts.count("RA"), texts.count("P RA")), (6, 0, 2))
+        figure, caption = drawn(stack, family="stack", stack=["shared_us", "private_us"])
+        self.assertIn("INVALID by their own rules, and crossed out: 4 of 16 points.", caption)
+        self.assertEqual(crosses(figure), 4)
+        figure, caption = drawn(lines, family="lines")
+        self.assertIn("INVALID by their own rules, and crossed out: 4 of 16 points.", caption)
+        self.assertEqual(crosses(figure), 4)
+        del records[-1]["metrics"]["speedup"]
+        self.assertIn("crossed out: 3 of 16 points.", drawn(lines, family="lines")[1])
+        for one in records:
+            one["invalid"] = "too short"
+        run = attention_manifest(family="map", rows="batch", name="map")
+        self.assertIn("no record has speedup in a VALID run: figure map is left out", self.draw(records, run).stderr)
 
     def test_the_caption_counts_what_is_not_there(self):
         from common import caption_of

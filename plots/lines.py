@@ -137,7 +137,8 @@ def invalid_handle():
 
 
 def legend_of(styles, papers, reference, has_moved=False, has_invalid=False, has_noisy=False):
-    handles = [Line2D([], [], color=color, marker=marker, linestyle=dash, markersize=5, label=name)
+    handles = [Line2D([], [], color=color, marker=marker, linestyle=dash, markersize=5,
+                      label=common.legend_label(name))
                for name, (color, marker, dash) in styles.items()]
     for index, paper in enumerate(papers):
         dash, fill = paper_look(index)

@@ -414,6 +414,22 @@ class PlotTest(unittest.TestCase):
         run = attention_manifest(family="map", rows="batch", name="map")
         self.assertIn("no record has speedup in a VALID run: figure map is left out", self.draw(records, run).stderr)
 
+    def test_labels_that_begin_with_an_underscore_are_in_the_legend(self):
+        import lines
+        import pareto
+        import timeline
+
+        def labels(module, **plot):
+            run = manifest(**plot)
+            records = [record(method, tokens, 1.0) | {"group": {"id": str(tokens), "index": index},
+                                                      "samples": {"ttft_ms": [1.0, 2.0]}}
+                       for tokens in (8, 16) for index, method in enumerate(("paged", "_under"))]
+            figure, _ = module.draw(document(records, run), run["plots"][0])
+            return [text.get_text() for text in figure.axes[-1].get_legend().get_texts()]
+        self.assertIn("\u200b_under", labels(lines))
+        self.assertIn("\u200b_under", labels(pareto, family="pareto", against="ttft_ms", log_x=False))
+        self.assertIn("\u200b_under", labels(timeline, family="timeline"))
+
     def test_the_caption_counts_what_is_not_there(self):
         from common import caption_of
         caption = caption_of(document(RECORDS, manifest(), skipped=2, missing=4), {"note": "Filled."})

@@ -45,7 +45,7 @@ def cells(records, spec, columns, rows):
 
 
 def label_axes(plot, run, spec, columns, rows, is_left, is_bottom):
-    plot.set_xticks(range(len(columns)), columns if is_bottom else [], fontsize=7, rotation=45)
+    plot.set_xticks(range(len(columns)), columns if is_bottom else [], fontsize=7, rotation=45, ha="right")
     plot.set_yticks(range(len(rows)), rows if is_left else [], fontsize=7)
     plot.tick_params(length=0)
     units = run.get("axis_units", {})

@@ -34,7 +34,7 @@ def collect(records, spec, varying, words, value_of):
 
 def scale_axes(plot, spec, ticks, words):
     if words:
-        plot.set_xticks(range(len(words)), words, fontsize=8, rotation=30)
+        plot.set_xticks(range(len(words)), words, fontsize=8, rotation=30, ha="right")
     elif spec["log_x"] and max(ticks) > 0:
         plot.set_xscale("log" if min(ticks) > 0 else "symlog", base=2)
         if len(ticks) <= 12:

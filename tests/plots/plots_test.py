@@ -430,6 +430,19 @@ class PlotTest(unittest.TestCase):
         self.assertIn("\u200b_under", labels(pareto, family="pareto", against="ttft_ms", log_x=False))
         self.assertIn("\u200b_under", labels(timeline, family="timeline"))
 
+    def test_long_words_below_an_axis_end_at_their_ticks(self):
+        import heat_map
+        import lines
+        records = json.loads(json.dumps(ATTENTION))
+        for one in records:
+            one["settings"]["requested"]["shared_tokens"] = f"a_long_word_{one['settings']['requested']['shared_tokens']}"
+        for module, plot in ((lines, {}), (heat_map, {"family": "map", "rows": "batch"})):
+            run = attention_manifest(**plot)
+            run["settings"]["axes"]["shared_tokens"] = ["a_long_word_64", "a_long_word_512"]
+            figure, _ = module.draw(document(records, run), run["plots"][0])
+            labels = [label for label in figure.axes[-2].get_xticklabels() if label.get_text().startswith("a_long")]
+            self.assertEqual([label.get_ha() for label in labels], ["right", "right"])
+
     def test_the_caption_counts_what_is_not_there(self):
         from common import caption_of
         caption = caption_of(document(RECORDS, manifest(), skipped=2, missing=4), {"note": "Filled."})

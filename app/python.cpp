@@ -81,7 +81,7 @@ void draw_figures(const Fields& document, const std::filesystem::path& out) {
       ChildProcess({python, script.string(), file.path(), "--out", out.string()}, {}).wait();
   if (end.code() == 128 + SIGPIPE) throw OutputError(EPIPE);
   if (!end.is_success())
-    raise("the figures of {} were not drawn: {} ended with status {}, for the reason above",
+    raise("not all figures of {} were drawn: {} ended with status {}, for the reason above",
           text_of(document, "source"), script.string(), end.code());
 }
 

@@ -108,19 +108,23 @@ def finish(figure, remark, document, spec, stem):
     for suffix in ("pdf", "png"):
         save(figure, f"{stem}.{suffix}", suffix)
         common.note(f"figure: {stem}.{suffix}")
-    plt.close(figure)
 
 
 def draw(document, spec, target):
-    """Draws one figure. An error is reported in a sentence, and the other figures are still drawn."""
+    """Draws one figure. Raises CannotDraw, so that the other figures are still drawn."""
     name = spec["name"]
     if not isinstance(name, str) or not FIGURE_NAME.fullmatch(name):
         raise common.CannotDraw(f"a figure cannot be called {name!r}: letters, digits, '_', '-' and '.' are allowed")
-    made = drawn(document, spec)
-    if made is None:
-        common.note(text_of_nothing(document, spec))
-        return
-    finish(*made, document, spec, os.path.join(target, name))
+    try:
+        made = drawn(document, spec)
+        if made is None:
+            common.note(text_of_nothing(document, spec))
+            return
+        finish(*made, document, spec, os.path.join(target, name))
+    except FAULTS as error:
+        raise common.CannotDraw(f"figure {name} cannot be drawn ({type(error).__name__}: {error})") from error
+    finally:
+        plt.close("all")
 
 
 def problem_of(spec, sentence):
@@ -164,12 +168,17 @@ def draw_for_page(document):
 def draw_files(document, target):
     try:
         os.makedirs(target, exist_ok=True)
+        has_problem = False
         for spec in document["run"].get("plots", []):
-            draw(document, spec, target)
+            try:
+                draw(document, spec, target)
+            except common.CannotDraw as error:
+                common.note(f"reprise_plot: {error}")
+                has_problem = True
+        if has_problem:
+            sys.exit(1)
     except OSError as error:
         common.fail(f"cannot write to {target}: {error.strerror}; name another folder with --out")
-    except common.CannotDraw as error:
-        common.fail(str(error))
 
 
 def main():

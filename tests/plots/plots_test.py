@@ -618,6 +618,15 @@ class PlotTest(unittest.TestCase):
         self.assertIn("unknown family pie", figures["pie"]["problem"])
         self.assertIn("cannot be drawn", figures["bad"]["problem"])
 
+    def test_what_cannot_be_drawn_costs_no_other_file(self):
+        run = manifest(name="bad", x="none")
+        run["plots"] += [dict(manifest()["plots"][0], family="pie", name="pie"), dict(manifest()["plots"][0], name="good")]
+        done = self.draw(RECORDS, run)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("figure bad cannot be drawn", done.stderr)
+        self.assertIn("figure pie: unknown family pie", done.stderr)
+        self.assertTrue(self.figure("good.png").startswith(b"\x89PNG"))
+
     def test_a_huge_figure_is_a_png(self):
         import page
         few, many = RECORDS, [record(f"method {i}", tokens, i + tokens) for i in range(40) for tokens in range(1, 120)]

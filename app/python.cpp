@@ -104,7 +104,11 @@ std::string page_python(const std::string& sources) {
 Page render_page(const std::string& python, const Fields& document) {
   const Fields answer = answer_of(python, page_script(), document, {});
   Page page{.html = text_of(answer, "page"), .undrawn = {}};
-  FieldReader::read(field_of(answer, "undrawn"), "undrawn", page.undrawn);
+  try {
+    FieldReader::read(field_of(answer, "undrawn"), "undrawn", page.undrawn);
+  } catch (const FieldFault& fault) {
+    raise("{} printed no page: {}", page_script().string(), fault.text);
+  }
   return page;
 }
 

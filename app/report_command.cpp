@@ -59,7 +59,7 @@ void add_figures(Fields& report) {
   try {
     report["figures"] = draw_page_figures(report);
   } catch (const Error& error) {
-    report["no_figures"] = visible(error.what());
+    report["no_figures"] = visible(error.what(), "");
   }
 }
 

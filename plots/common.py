@@ -1,6 +1,7 @@
 """Shared by all figure families: the document to draw, names and units, styles, series and panels, captions."""
 import json
 import os
+import re
 import signal
 import sys
 
@@ -100,10 +101,14 @@ def fail(message):
     sys.exit(1)
 
 
+# Characters that XML, and so an SVG, forbids.
+FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
 def literal(value):
-    """Escapes dollar signs, which matplotlib would read as mathematics."""
+    """Escapes dollar signs, which matplotlib would read as mathematics, and drops characters that no SVG can have."""
     if isinstance(value, str):
-        return value.replace("$", r"\$")
+        return FORBIDDEN.sub("", value).replace("$", r"\$")
     if isinstance(value, list):
         return [literal(one) for one in value]
     if isinstance(value, dict):
@@ -192,16 +197,16 @@ def has_band(records, name):
     return any(metric.get("q1", 0) != metric.get("q3", 0) for metric in metrics)
 
 
-def styles_of(names):
-    """Returns {name: (color, marker, dash)}: a method's own style, and a free style for any other name."""
-    def method_of(name):
-        return name.split(",")[0].split(" (")[0]
-    styles = {}
 def legend_label(name):
     """Returns the name as a legend takes it: matplotlib leaves out labels that begin with "_"."""
     return "\u200b" + name if name.startswith("_") else name
 
 
+def styles_of(names):
+    """Returns {name: (color, marker, dash)}: a method's own style, and a free style for any other name."""
+    def method_of(name):
+        return name.split(",")[0].split(" (")[0]
+    styles = {}
     for is_mine in (lambda name: name in LOOKS, lambda name: method_of(name) in LOOKS):
         for name in names:
             if name not in styles and is_mine(name):
@@ -371,6 +376,13 @@ def counted(numbers, thing):
     return f"{numbers} {thing}{'' if numbers == '1' else 's'}"
 
 
+def drawn_metrics(records, spec):
+    """Returns [(record, metric)] for the metrics that the figure draws; of a percentile, the metric it belongs to."""
+    names = spec["stack"] if spec.get("family") == "stack" else [spec.get("y", "")]
+    return [(record, record["metrics"][split_metric_name(name)[0]]) for record in records for name in names
+            if metric_of(record, name) is not None]
+
+
 def text_of_taking(records, spec, has_bands):
     """Says what a point of the figure is: "median of 5 repetitions, band: quartiles"; "" if it summarises no samples."""
     sampled = [(record, metric) for record, metric in drawn_metrics(records, spec) if "count" in metric]
@@ -385,13 +397,6 @@ def text_of_taking(records, spec, has_bands):
     if percentile or taken != "1 repetition":  # one number is its own median
         taken = f"{percentile or 'median'} of {taken}"
     return taken + (", band: quartiles" if has_bands else "")
-def drawn_metrics(records, spec):
-    """Returns [(record, metric)] for the metrics that the figure draws; of a percentile, the metric it belongs to."""
-    names = spec["stack"] if spec.get("family") == "stack" else [spec.get("y", "")]
-    return [(record, record["metrics"][split_metric_name(name)[0]]) for record in records for name in names
-            if metric_of(record, name) is not None]
-
-
 
 
 def different(records, get):
@@ -431,15 +436,15 @@ def reservations_of(records):
     return [f"{text[:1].upper()}{text[1:]}: {texts.count(text)} of {len(records)} points." for text in sorted(set(texts))]
 
 
+# What becomes of INVALID runs in a figure of a family; other families draw them as the rest, or name them in the legend.
+INVALID_RUNS = dict.fromkeys(("lines", "pareto", "stack"), ", and crossed out") | {"map": ", and left out"}
+
+
 def gaps_of(document, spec):
     """Returns sentences on points that the figure omits, or shows although they do not count."""
     records, run = document["records"], document["run"]
     sentences = []
     if few := too_few(records, spec.get("y", "")):
-# What becomes of INVALID runs in a figure of a family; other families draw them as the rest, or name them in the legend.
-INVALID_RUNS = dict.fromkeys(("lines", "pareto", "stack"), ", and crossed out") | {"map": ", and left out"}
-
-
         sentences.append(f"Left out for want of samples: {few} of {len(records)} points.")
     if invalid := {id(record) for record, _ in drawn_metrics(records, spec) if invalid_reason(record)}:
         what = INVALID_RUNS.get(spec.get("family"), "")

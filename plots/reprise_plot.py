@@ -36,8 +36,8 @@ os.umask(UMASK)
 FAMILIES = {"lines": lines.draw, "map": heat_map.draw, "stack": stack.draw, "pareto": pareto.draw,
             "attention": attention.draw, "timeline": timeline.draw}
 
-# The exceptions that drawing raises for a malformed document.
-FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+# The exceptions that drawing raises for a malformed document. An SVG that cannot be parsed is a SyntaxError.
+FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, SyntaxError, TypeError, ValueError)
 
 
 # Accepted names of figures' files, since a results folder may come from anywhere.

@@ -627,6 +627,12 @@ class PlotTest(unittest.TestCase):
         self.assertIn("figure pie: unknown family pie", done.stderr)
         self.assertTrue(self.figure("good.png").startswith(b"\x89PNG"))
 
+    def test_characters_that_xml_forbids_are_dropped(self):
+        records = [record("a\ufffeb\x01", tokens, 1.0) for tokens in (8, 16)]
+        one, = self.page_figures(records, manifest(title="\uffffT"))
+        self.assertEqual(one["title"], "T")
+        self.assertIn("ab", "".join(ElementTree.fromstring(one["svg"]).itertext()))
+
     def test_a_huge_figure_is_a_png(self):
         import page
         few, many = RECORDS, [record(f"method {i}", tokens, i + tokens) for i in range(40) for tokens in range(1, 120)]

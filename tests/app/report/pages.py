@@ -96,9 +96,14 @@ class StrictPage:
         return faults
 
 
+def python_with(*modules):
+    """Returns a Python that has these modules; "" if there is none."""
+    return next((python for python in ("python3", "/usr/bin/python3") if subprocess.run(
+        [python, "-c", "import " + ", ".join(modules)], capture_output=True, check=False).returncode == 0), "")
+
+
 def has_module(name):
-    return any(subprocess.run([python, "-c", "import " + name], capture_output=True, check=False).returncode == 0
-               for python in ("python3", "/usr/bin/python3"))
+    return python_with(name) != ""
 
 
 def has_matplotlib():

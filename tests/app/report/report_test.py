@@ -1,6 +1,7 @@
 """report_test.py PROGRAM: tests `reprise report` on folders of a real run and on made-up ones; the page is read
 strictly."""
 import os
+import shlex
 import shutil
 import stat
 import sys
@@ -8,7 +9,7 @@ import tempfile
 import unittest
 
 import made_results
-from pages import HTML_SVG, NO_JINJA, NO_MATPLOTLIB, Reprise, has_jinja, has_matplotlib, python_without, skip
+from pages import HTML_SVG, NO_JINJA, NO_MATPLOTLIB, Reprise, has_jinja, has_matplotlib, python_with, python_without, skip
 
 reprise = Reprise(sys.argv.pop(1))
 NO_FIGURES = python_without("matplotlib")  # drawing takes a second, and most of these tests look at numbers
@@ -84,6 +85,19 @@ class Contents(Folders):
         words = self.page(self.run_dir).words()
         self.assertIn("They are not drawn: no python3 with matplotlib was found", words)
         self.assertEqual(len(self.page(self.run_dir).table("r1-metrics")), 4)
+
+    @unittest.skipUnless(has_matplotlib(), NO_MATPLOTLIB)
+    def test_a_plot_script_that_fails_costs_the_figures_alone(self):
+        wrapper = self.path("python")
+        with open(wrapper, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\ncase \"$1\" in *reprise_plot.py) printf 'one line\\nanother\\n' >&2; exit 1;; esac\n"
+                       f"exec {shlex.quote(python_with('matplotlib', 'jinja2'))} \"$@\"\n")
+        os.chmod(wrapper, 0o755)
+        done = reprise("report", self.run_dir, "--out", self.path("page.html"), REPRISE_PYTHON=wrapper)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        words = self.page(self.run_dir, REPRISE_PYTHON=wrapper).words()
+        self.assertIn("They are not drawn:", words)
+        self.assertIn("one line", words)
 
     def test_an_experiment_without_figures_misses_no_matplotlib(self):
         records = [made_results.record("1/p", 0, 1, {"method": "p", "batch": 1}, {"ttft_ms": {"value": 2.0, "unit": "ms"}})]
@@ -314,6 +328,16 @@ class Hostile(Folders):
         words = "".join(figure.itertext())
         for text in HOSTILE:
             self.assertIn(text, words)
+
+    @unittest.skipUnless(has_matplotlib(), NO_MATPLOTLIB)
+    def test_what_no_figure_can_show_is_dropped(self):
+        folder = self.folder("x")
+        run, records = made_results.read_folder(folder)
+        for one in records:
+            one["settings"]["resolved"]["method_label"] = "one\ufffelabel"
+        made_results.write_folder(folder, run, records)
+        figure, = self.page(folder, PATH=os.environ["PATH"]).all(HTML_SVG + "svg")
+        self.assertIn("onelabel", "".join(figure.itertext()))
 
     def test_control_characters_are_written_out_or_refused(self):
         folder = self.folder("x")

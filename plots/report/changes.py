@@ -36,7 +36,7 @@ def range_text(ratios: list[float]) -> str:
 
 
 def tally_row(name: tuple[str, str], those: list[dict], verdicts: list[str]) -> list[Cell]:
-    ratios = [change["ratio"] for change in those if change["ratio"] is not None]
+    ratios = [change["ratio"] for change in those if change["ratio"] is not None and change["verdict"] != "INVALID run"]
     row = [Cell(name[0]), Cell(name[1]), Cell(range_text(ratios))]
     for verdict in verdicts:
         count = sum(change["verdict"] == verdict for change in those)

@@ -118,6 +118,12 @@ class Changes(unittest.TestCase):
         self.assertEqual(changes.range_text([1.0, 3.0, 1.5, 1.0]), "1.250 (1.000 to 3.000)")
         self.assertEqual(changes.range_text([]), "-")
 
+    def test_invalid_runs_do_not_count_in_the_tally(self):
+        those = [{"ratio": ratio, "verdict": verdict}
+                 for ratio, verdict in ((1.0, "same"), (100.0, "INVALID run"), (None, "same"))]
+        cells = changes.tally_row(("paged", "ttft_ms"), those, ["same", "INVALID run"])
+        self.assertEqual([cell.text for cell in cells], ["paged", "ttft_ms", "1.000 (1.000 to 1.000)", "2", "1"])
+
     def test_settings_that_one_folder_sweeps_come_first(self):
         both = {"before": {"keys": ["batch", "method"]}, "after": {"keys": ["dtype", "batch", "rate", "method"]}}
         self.assertEqual(changes.keys_of_both(both), ["rate", "dtype", "batch", "method"])

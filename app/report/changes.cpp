@@ -33,6 +33,11 @@ std::map<std::string, const Record*> points_of(const ResultsFolder& folder, cons
   return points;
 }
 
+bool are_valid(const MetricChange& change) {
+  return results::run_validity(*change.before).is_valid &&
+         results::run_validity(*change.after).is_valid;
+}
+
 // Returns the samples of a metric. Empty if the metric was not sampled, and for percentiles.
 std::vector<double> samples_of(const Record& record, const std::string& metric) {
   const auto samples = record.samples.find(metric);
@@ -54,6 +59,14 @@ ChangeVerdict verdict_of(checks::Verdict verdict, Better better) {
   return ChangeVerdict::kUndecided;
 }
 
+// The interval is of the shift of all samples, the ratio of their medians. If the samples changed
+// their shape, the ratio may lie outside the interval.
+bool is_outside_interval(const MetricChange& change) {
+  constexpr double kRounding = 1e-9;
+  return change.ratio < change.low * (1 - kRounding) ||
+         change.ratio > change.high * (1 + kRounding);
+}
+
 // Tests a change by the samples, if both records have samples. If higher values of the metric are
 // better, the samples are swapped, and the interval of the ratio is inverted.
 void test_change(const std::string& unit, const checks::ChangeOptions& options,
@@ -68,7 +81,8 @@ void test_change(const std::string& unit, const checks::ChangeOptions& options,
   change.has_interval = true;
   change.low = std::exp(is_inverse ? -found->shift.high : found->shift.low);
   change.high = std::exp(is_inverse ? -found->shift.low : found->shift.high);
-  change.verdict = verdict_of(found->verdict, better);
+  change.verdict =
+      is_outside_interval(change) ? ChangeVerdict::kUndecided : verdict_of(found->verdict, better);
 }
 
 // Compares a metric that both records have.
@@ -81,9 +95,16 @@ MetricChange change_at(const Record& before, const Record& after, const std::str
   return change;
 }
 
+// True if the record has samples of the metric, and the logarithms of all of them.
+bool is_sampled(const Record& record, const std::string& metric) {
+  const std::vector<double> samples = samples_of(record, metric);
+  return !samples.empty() &&
+         std::all_of(samples.begin(), samples.end(), [](double sample) { return sample > 0; });
+}
+
 bool is_testable(const MetricChange& change) {
-  return !samples_of(*change.before, change.metric).empty() &&
-         !samples_of(*change.after, change.metric).empty();
+  return are_valid(change) && is_sampled(*change.before, change.metric) &&
+         is_sampled(*change.after, change.metric);
 }
 
 bool have_both(const Record& before, const Record& after, const std::string& metric) {
@@ -96,10 +117,8 @@ void judge_changes(checks::ChangeOptions options, Changes& changes) {
   options.comparisons = std::max<int64_t>(1, changes.tested);
   for (MetricChange& change : changes.metrics) {
     const auto metric = results::shown_metric(change.after->metrics, change.metric);
-    test_change(metric->unit, options, change);
-    if (!results::run_validity(*change.before).is_valid ||
-        !results::run_validity(*change.after).is_valid)
-      change.verdict = ChangeVerdict::kInvalid;
+    if (is_testable(change)) test_change(metric->unit, options, change);
+    if (!are_valid(change)) change.verdict = ChangeVerdict::kInvalid;
   }
 }
 

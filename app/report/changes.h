@@ -12,11 +12,12 @@ namespace reprise::app {
 
 enum class ChangeVerdict : uint8_t {
   kWorse,
-  kChanged,    // different, but the metric has no better direction (see better_of())
-  kUndecided,  // the interval does not decide, or the samples are too few for the level
-  kUntested,   // not compared, since the metric is one number or a sample is 0
+  kChanged,  // different, but the metric has no better direction (see better_of())
+  // The interval does not decide or does not contain the ratio, or the samples are too few.
+  kUndecided,
+  kUntested,  // not compared, since the metric is one number or a sample is 0
   kBetter,
-  kSame,     // the interval lies within the margin, or both values are the same number
+  kSame,     // the interval lies within the margin; or not compared, and both values are equal
   kInvalid,  // either run is INVALID
 };
 [[nodiscard]] std::string name_of(ChangeVerdict verdict);
@@ -25,8 +26,10 @@ struct MetricChange {
   const results::Record* before = nullptr;
   const results::Record* after = nullptr;
   std::string metric;
-  double ratio = 0;           // median after / median before; NaN if the median before is 0
-  double low = 0, high = 0;   // confidence interval of `ratio`; 0 to infinity: too few samples
+  double ratio = 0;  // median after / median before; NaN if the median before is 0
+  // Confidence interval of the factor between the samples of both runs, which may not contain
+  // `ratio`; 0 to infinity: too few samples.
+  double low = 0, high = 0;
   bool has_interval = false;  // true if samples were compared, so that low and high are set
   ChangeVerdict verdict = ChangeVerdict::kUntested;
 };

@@ -56,7 +56,7 @@ TEST(Changes, ATimeAndARateOfTheSameSlowdownAreBothWorse) {
   const results::ResultsFolder before = folder_of({record("paged", 1, 1.0)});
   const results::ResultsFolder after = folder_of({record("paged", 1, 1.5)});
   const Changes changes = changes_between(before, after, {});
-  EXPECT_EQ(changes.tested, 3);  // zero_ms has samples, but they have no logarithm
+  EXPECT_EQ(changes.tested, 2);  // zero_ms has samples, but they have no logarithm
   const MetricChange& time = change_of_metric(changes, "step_ms");
   EXPECT_EQ(time.verdict, ChangeVerdict::kWorse);
   EXPECT_NEAR(time.ratio, 1.5, 1e-9);
@@ -102,8 +102,29 @@ TEST(Changes, AnInvalidRunIsNeitherBetterNorWorse) {
   invalid["answers"] = {{"verdict", "INVALID"}, {"reasons", {"too short"}}};
   const Changes changes =
       changes_between(folder_of({record("paged", 1, 1.0)}), folder_of({invalid}), {});
-  for (const MetricChange& change : changes.metrics)
+  for (const MetricChange& change : changes.metrics) {
     EXPECT_EQ(change.verdict, ChangeVerdict::kInvalid) << change.metric;
+    EXPECT_FALSE(change.has_interval) << change.metric;
+  }
+  EXPECT_EQ(changes.tested, 0);
+}
+
+// A bimodal metric whose median jumps from one mode to the other while the samples hardly move.
+TEST(Changes, ARatioOutsideItsIntervalDecidesNothing) {
+  const auto folder = [](int low) {
+    Json made = record("paged", 1, 1.0);
+    Json samples = Json::array();
+    for (int i = 0; i < 25; ++i) samples.push_back(i < low ? 1.0 : 100.0);
+    made["samples"] = {{"step_ms", samples}};
+    made["metrics"]["step_ms"]["value"] = low > 12 ? 1.0 : 100.0;
+    return folder_of({made});
+  };
+  const Changes changes = changes_between(folder(13), folder(12), {});
+  const MetricChange& change = change_of_metric(changes, "step_ms");
+  EXPECT_EQ(change.ratio, 100);
+  ASSERT_TRUE(change.has_interval);
+  EXPECT_LT(change.high, 2);
+  EXPECT_EQ(change.verdict, ChangeVerdict::kUndecided);
 }
 
 }  // namespace

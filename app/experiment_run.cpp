@@ -21,7 +21,6 @@
 #include "experiments/serving/trace_writer.h"
 #include "results/drawing.h"
 #include "results/manifest.h"
-#include "results/metric_name.h"
 #include "results/table.h"
 
 namespace reprise::app {
@@ -36,11 +35,7 @@ bool draws_figures(const experiments::Experiment& experiment,
 void check_table_metrics(const experiments::Experiment& experiment, const TableOptions& table) {
   if (table.metrics.empty() || table.metrics == "all") return;
   const std::vector<std::string> known = experiment.kind.metric_names();
-  for (const std::string& name : split_metrics(table.metrics)) {
-    const std::string metric = results::split_metric_name(name).metric;
-    if (std::find(known.begin(), known.end(), metric) == known.end())
-      raise("--metrics: {}", unknown_name("metric", metric, known));
-  }
+  for (const std::string& name : split_metrics(table.metrics)) check_metric_name(name, known);
 }
 
 // Draws the figures. If they cannot be drawn, prints the reason and returns false; the measurements

@@ -83,12 +83,18 @@ std::string too_few_lines(const std::vector<Record>& records,
     const auto few = std::count_if(records.begin(), records.end(), [&](const Record& record) {
       return results::has_too_few_samples(record.metrics, name);
     });
+    const results::MetricName wanted = results::split_metric_name(name);
+    const bool has_requests =
+        std::any_of(records.begin(), records.end(), [&](const Record& record) {
+          const results::Metric* metric = results::find_metric(record.metrics, wanted.metric);
+          return metric != nullptr && metric->is_population;
+        });
     for (const results::Percentile& percentile : results::kPercentiles)
-      if (few > 0 && results::split_metric_name(name).percentile == percentile.name)
+      if (few > 0 && wanted.percentile == percentile.name)
         text += fmt::format(
-            "too few: {} takes {} samples, {} of {} points have fewer (more with --set "
-            "repetitions=N)\n",
-            name, percentile.least_samples(), few, records.size());
+            "too few: {} takes {} samples, {} of {} points have fewer (more with --set {}=N)\n",
+            name, percentile.least_samples(), few, records.size(),
+            has_requests ? "requests" : "repetitions");
   }
   return text;
 }
@@ -138,9 +144,7 @@ std::vector<std::string> wanted_metrics(const results::ResultsFolder& folder,
       raise("--metrics {} has an empty name; name some of: {}", wanted, fmt::join(known, ", "));
     if (std::count(names.begin(), names.end(), name) > 1)
       raise("--metrics {} names {} twice", wanted, name);
-    const std::string metric = results::split_metric_name(name).metric;
-    if (std::find(known.begin(), known.end(), metric) == known.end())
-      raise("--metrics: {}", unknown_name("metric", metric, known));
+    check_metric_name(name, known);
   }
   return names;
 }
@@ -347,6 +351,17 @@ std::vector<std::string> split_metrics(const std::string& names) {
   for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
   if (names.ends_with(',')) parts.emplace_back();
   return parts;
+}
+
+void check_metric_name(const std::string& name, const std::vector<std::string>& known) {
+  const results::MetricName wanted = results::split_metric_name(name);
+  if (std::find(known.begin(), known.end(), wanted.metric) == known.end())
+    raise("--metrics: {}", unknown_name("metric", wanted.metric, known));
+  const std::vector<std::string> percentiles = results::percentile_names();
+  if (wanted.names_percentile &&
+      std::find(percentiles.begin(), percentiles.end(), wanted.percentile) == percentiles.end())
+    raise("--metrics: {}",
+          unknown_name("percentile of " + wanted.metric, wanted.percentile, percentiles));
 }
 
 std::string paper_notes(const results::Manifest& manifest, const std::vector<PaperPoints>& papers,

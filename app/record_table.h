@@ -43,6 +43,10 @@ void add_table_options(CLI::App& command, TableOptions& options);
 // Splits the value of --metrics: "a,b" becomes {"a", "b"}.
 std::vector<std::string> split_metrics(const std::string& names);
 
+// Throws Error for a name of --metrics whose metric is not in `known`, or whose percentile does not
+// exist. The error gives the nearest name.
+void check_metric_name(const std::string& name, const std::vector<std::string>& known);
+
 // Throws Error for a name that is not a format. The error gives the nearest format.
 TableFormat parse_table_format(const std::string& name);
 

@@ -10,6 +10,7 @@ ORIGIN = ("experiment", "scale", "label", "point", "cpu", "revision", "ended_at"
 FACTS = ("source", "kind", "verdict", "config_hash", "group", "started_at", "gpu", "cores", "compiler", "flags")
 PARTS = ("", "_q1", "_q3", "_low", "_high", "_unit")
 NOISY_SHARE = 0.25   # results/statistics.h
+PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")   # results/metric.h
 
 
 def text_of(value):
@@ -100,6 +101,8 @@ def require_known_metrics(names, records):
         if name.partition(".")[0] not in known:
             raise ValueError(f"no record has a metric \"{name}\"; there are: {', '.join(known)}")
 
+        if dot and percentile not in PERCENTILES:
+            raise ValueError(f"\"{name}\" names no percentile; there are: {', '.join(PERCENTILES)}")
 
 def row_of(record, source, metrics):
     """Returns the record's columns; those without a value are left out."""

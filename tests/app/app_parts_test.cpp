@@ -77,6 +77,9 @@ TEST(RecordTable, ShowsPercentilesAndSaysWhereSamplesAreTooFew) {
   EXPECT_NE(text.find("\ntoo few: ttft_ms.p99 takes 299 samples, 1 of 2 points have fewer"),
             std::string::npos)
       << text;
+  EXPECT_NE(text.find("(more with --set repetitions=N)"), std::string::npos) << text;
+  records[1]["metrics"]["ttft_ms"]["population"] = true;
+  EXPECT_NE(text_of_records().find("(more with --set requests=N)"), std::string::npos);
   records[1]["metrics"]["ttft_ms"] = records[0]["metrics"]["ttft_ms"];
   EXPECT_EQ(text_of_records().find("too few"), std::string::npos);
 }
@@ -164,12 +167,16 @@ TEST(RecordTable, ShowsAllMetricsThatAreAskedForBelowOneAnother) {
   const std::string two = text_of_table(wide_folder(), {.metrics = "metric_5,rate"});
   EXPECT_NE(two.find("metric_5"), std::string::npos);
   EXPECT_EQ(two.find("metric_0"), std::string::npos);
-  try {
-    (void)record_table(wide_folder(), {.metrics = "metric_5,rat"});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("did you mean \"rate\""), std::string::npos);
-  }
+  for (const auto& [metrics, what] :
+       {std::pair{"metric_5,rat", "did you mean \"rate\""},
+        std::pair{"ttft_ms.p98", "unknown percentile of ttft_ms \"p98\", did you mean \"p9"},
+        std::pair{"ttft_ms.", "unknown percentile of ttft_ms \"\""}})
+    try {
+      (void)record_table(wide_folder(), {.metrics = metrics});
+      FAIL() << metrics;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
+    }
 }
 
 TEST(RecordTable, LeavesOutQuartilesWhereOneMetricIsTooWide) {

@@ -85,6 +85,8 @@ TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {
   expect_refused({"run", "quickstart", "--scale", "huge"}, {"unknown scale", "smoke"});
   expect_refused({"run", "quickstart", "--dry-run", "--metrics", "ttft"},
                  {"--metrics", "did you mean \"ttft_ms\""});
+  expect_refused({"run", "quickstart", "--dry-run", "--metrics", "ttft_ms.p98"},
+                 {"--metrics", "unknown percentile of ttft_ms \"p98\""});
   expect_refused({"run", "quickstart", "--out", "--out"}, {"--out needs a value", "--out=--out"});
   expect_refused({"pml", "run", "--mode", "--copy", "a", "b"}, {"--mode needs a value"});
   expect_refused({"run", "quickstart", "--set", "repetition=1"}, {"did you mean \"repetitions\""});

@@ -153,4 +153,7 @@ class SameAsExport(unittest.TestCase):
             read(MEASUREMENTS / "cpu_quickstart.jsonl.gz", ["ttfd_ms"])
 
 
+        for name in ("ttft_ms.p42", "ttft_ms."):
+            with self.assertRaisesRegex(ValueError, f"\"{name}\" names no percentile; there are: p50, p90"):
+                read(MEASUREMENTS / "cpu_quickstart.jsonl.gz", [name])
 unittest.main()

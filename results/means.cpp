@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/base/json.h"
+#include "results/run_validity.h"
 
 namespace reprise::results {
 namespace {
@@ -71,7 +72,9 @@ std::vector<Record> means_of(const ResultsFolder& folder) {
   }
   std::vector<Record> means;
   for (const std::string& others : order)
-    if (alike[others].size() == values->second.size())
+    if (alike[others].size() == values->second.size() &&
+        std::all_of(alike[others].begin(), alike[others].end(),
+                    [](const Record* record) { return run_validity(*record).is_valid; }))
       means.push_back(mean_of(alike[others], axis));
   return means;
 }

@@ -84,6 +84,16 @@ TEST(Means, HaveThePapersAverages) {
   EXPECT_EQ(papers[0].value(cached, "score"), 0.6059);
 }
 
+TEST(Means, AreNotOfInvalidRuns) {
+  std::vector<Record> records = {record("x", "a", 0.2), record("y", "a", 0.5),
+                                 record("x", "b", 0.6), record("y", "b", 0.7)};
+  records[2].answers["verdict"] = "INVALID";
+  records[3].answers["verdict"] = "VALID";
+  const std::vector<Record> means = means_of(folder(records));
+  ASSERT_EQ(means.size(), 1u);
+  EXPECT_EQ(text_of(means[0].settings.requested, "method"), "y");
+}
+
 TEST(Means, AreNotOfPartOfTheAxis) {
   EXPECT_TRUE(means_of(folder({record("x", "a", 0.2)})).empty());
   ResultsFolder one_value = folder({record("x", "a", 0.2)});

@@ -48,6 +48,9 @@ results::ResultsFolder read_records_alone(const fs::path& file) {
                                 .skipped = {},
                                 .torn_bytes = whole.torn_bytes};
   if (folder.records.empty()) raise("{} holds no complete record", folder.source);
+  if (whole.repeated > 0)
+    note("{} record{} of points that an earlier line has {} not shown\n", whole.repeated,
+         whole.repeated == 1 ? "" : "s", whole.repeated == 1 ? "is" : "are");
   const experiments::Vocabulary vocabulary = experiments::known_vocabulary();
   const results::Origin& named = folder.records.front().experiment;
   const auto shipped = shipped_experiment(named, vocabulary);

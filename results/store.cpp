@@ -300,7 +300,10 @@ WholeRecords read_record_files(const std::vector<fs::path>& files) {
     Contents contents = parse_records(text, file, runs);
     whole.torn_bytes += static_cast<int64_t>(text.size() - contents.sound_bytes);
     for (Record& record : contents.records)
-      if (points.insert(record.point).second) whole.records.push_back(std::move(record));
+      if (points.insert(record.point).second)
+        whole.records.push_back(std::move(record));
+      else
+        ++whole.repeated;
   }
   return whole;
 }

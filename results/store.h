@@ -134,7 +134,8 @@ std::vector<Record> read_records(const std::filesystem::path& dir);
 std::vector<std::filesystem::path> record_files(const std::filesystem::path& dir);
 
 struct WholeRecords {
-  std::vector<Record> records;
+  std::vector<Record> records;  // the first of each point
+  int64_t repeated = 0;         // number of records of points that an earlier line has
   // Bytes after the last whole group of each file, left by a run in progress or killed while
   // writing.
   int64_t torn_bytes = 0;

@@ -219,6 +219,17 @@ TEST_F(PlotCommandLine, RecordsAloneAreDrawnAsTheirShippedExperimentDrawsThem) {
   EXPECT_TRUE(fs::exists(dir_ / "figures" / "tpot_ms.png"));
 }
 
+TEST_F(PlotCommandLine, RecordsOfPointsThatAFileHasTwiceAreCounted) {
+  const fs::path records = dir_ / "twice.jsonl";
+  const std::string text = read_file(dir_ / "out" / "records.jsonl");
+  std::ofstream(records) << text << text;
+  const Outcome outcome = reprise({"plot", records.string(), "--out", figures()});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("2 records of points that an earlier line has are not shown"),
+            std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(PlotCommandLine, WordsThatATerminalWouldObeyAreRefusedBeforeAnythingIsMeasured) {
   Json file = read_json(dir_ / "t.json");
   file["title"] = "\x1b[31mred";

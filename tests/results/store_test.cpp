@@ -524,6 +524,7 @@ TEST_F(StoreTest, PointThatTwoWritersMeasuredIsReadOnce) {
   }
   const std::vector<Record> records = read_records(dir_);
   ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(read_record_files(record_files(dir_)).repeated, 2);
   TestStore alone(dir_, manifest(), false);
   EXPECT_EQ(lines_of(alone.records()), lines_of(records));
 }

@@ -143,6 +143,15 @@ std::string disturbed_remark(const Disturbed& mark) {
       retaken, mark.of + retaken, mark.of);
 }
 
+std::string noise_remark(const Metric& metric) {
+  const double iqr = metric.spread->iqr();
+  const std::string apart =
+      metric.value == 0
+          ? fmt::format("{:.3g} {} apart around a median of 0", iqr, metric.unit)
+          : fmt::format("{:.0f} % of the median apart", 100 * iqr / std::abs(metric.value));
+  return fmt::format("the quartiles lie {}; the machine was busy or throttled", apart);
+}
+
 // Adds remarks about disturbed samples: one for all metrics with equal counts, which come from the
 // same samples.
 void add_disturbed_remarks(const Metrics& metrics, std::vector<std::string>* remarks) {
@@ -188,11 +197,7 @@ std::vector<std::string> remarks_on(const Metrics& metrics) {
   if (std::string remark = inexact_remark(metrics); !remark.empty())
     remarks.push_back(std::move(remark));
   for (const auto& [name, metric] : metrics) {
-    if (is_noisy(metric))
-      remarks.push_back(
-          fmt::format("{}: the quartiles lie {:.0f} % of the median apart; the machine was "
-                      "busy or throttled",
-                      name, 100 * metric.spread->iqr() / metric.value));
+    if (is_noisy(metric)) remarks.push_back(fmt::format("{}: {}", name, noise_remark(metric)));
     if (name.ends_with("_limit_ratio") && metric.value > kClearlyAboveOne)
       remarks.push_back(
           fmt::format("{} is {:.2f}, above 1: the machine's limits were measured while it was "

@@ -51,7 +51,7 @@ void add_percentiles(std::span<const double> samples, Metric& metric) {
 
 bool is_noisy(const Metric& metric) {
   return metric.spread && !metric.is_population &&
-         metric.spread->iqr() > kNoisyShare * metric.value;
+         metric.spread->iqr() > kNoisyShare * std::abs(metric.value);
 }
 
 std::optional<Disturbed> disturbed_mark(int64_t disturbed, int64_t taken, int64_t retaken) {

@@ -79,7 +79,7 @@ def is_noisy(metrics, name):
     """True for a metric that tables mark with a star."""
     metric = metrics.get(name, {})   # a percentile is not marked
     has_wide_spread = ("q1" in metric and not metric.get("population")
-                       and metric["q3"] - metric["q1"] > NOISY_SHARE * metric["value"])
+                       and metric["q3"] - metric["q1"] > NOISY_SHARE * abs(metric["value"]))
     return has_wide_spread or "disturbed" in metric
 
 
@@ -95,14 +95,15 @@ def metric_names(records):
 
 
 def require_known_metrics(names, records):
-    """Raises ValueError for a metric, or the metric of a percentile, that no record has."""
+    """Raises ValueError for a metric, or the metric of a percentile, that no record has, and for an unknown percentile."""
     known = metric_names(records)
     for name in names:
-        if name.partition(".")[0] not in known:
+        metric, dot, percentile = name.partition(".")
+        if metric not in known:
             raise ValueError(f"no record has a metric \"{name}\"; there are: {', '.join(known)}")
-
         if dot and percentile not in PERCENTILES:
             raise ValueError(f"\"{name}\" names no percentile; there are: {', '.join(PERCENTILES)}")
+
 
 def row_of(record, source, metrics):
     """Returns the record's columns; those without a value are left out."""

@@ -137,6 +137,20 @@ TEST(Statistics, NoiseAndImpossibleSharesAreRemarked) {
       2u);
 }
 
+TEST(Statistics, NoiseAroundAMedianThatIsNotPositiveIsRemarked) {
+  const Metric calm = metric_of(summarize(std::vector<double>{-10, -10.5, -11}), "ratio");
+  const Metric busy = metric_of(summarize(std::vector<double>{-10, -12, -40}), "ratio");
+  const Metric zero = metric_of(summarize(std::vector<double>{-1, 0, 1}), "ms");
+  EXPECT_FALSE(is_noisy(calm));
+  EXPECT_TRUE(is_noisy(busy));
+  EXPECT_EQ(remarks_on({{"loss", busy}}),
+            std::vector<std::string>{"loss: the quartiles lie 125 % of the median apart; the "
+                                     "machine was busy or throttled"});
+  EXPECT_EQ(remarks_on({{"gap_ms", zero}}),
+            std::vector<std::string>{"gap_ms: the quartiles lie 1 ms apart around a median of 0; "
+                                     "the machine was busy or throttled"});
+}
+
 TEST(Statistics, TimesThatNeitherArithmeticNorMemoryExplainsAreRemarked) {
   const auto remarks = [](double compute, double memory) {
     return remarks_on({{"compute_limit_ratio", Metric{.value = compute, .unit = "ratio"}},

@@ -35,7 +35,8 @@ Better better_of(const std::string& name, const std::string& unit) {
   const std::string metric = split_metric_name(name).metric;
   if (is_given(metric)) return Better::kUnknown;
   if (holds_one_of(metric, std::to_array<std::string_view>({"_kl", "over_limit"})) ||
-      is_one_of(metric, std::to_array<std::string_view>({"errors", "preemptions", "unexplained"})))
+      is_one_of(metric, std::to_array<std::string_view>({"errors", "preemptions", "unexplained",
+                                                         "score_loss", "speedup_degradation"})))
     return Better::kLower;
   if (holds_one_of(metric,
                    std::to_array<std::string_view>({"speedup", "score", "accuracy", "goodput",

@@ -17,6 +17,8 @@ TEST(Better, FollowsFromWhatAMetricIs) {
                         Case{"mean_kl", "nats", Better::kLower},
                         Case{"errors", "requests", Better::kLower},
                         Case{"ttft_over_limit", "ratio", Better::kLower},
+                        Case{"score_loss", "ratio", Better::kLower},
+                        Case{"speedup_degradation", "ratio", Better::kLower},
                         Case{"tokens_per_s", "tokens/s", Better::kHigher},
                         Case{"throughput_rps", "1/s", Better::kHigher},
                         Case{"goodput_share", "share", Better::kHigher},

@@ -103,8 +103,6 @@ def prepared(entries, options, stack):
                 continue
             if state == store.DAMAGED:
                 print(f"{entry['name']} is damaged: what differs is fetched")
-            if state == store.HAVE:
-                fetch.take_back()
             fetch.prepare()
             fetches.append(fetch)
         except Problem as problem:

@@ -6,7 +6,7 @@ in both, in this order; new entries go into the first. In a data folder are
   .reprise/NAME.json      its manifest: where each download came from, and size and SHA-256 of each file
   .fetching/NAME/         an entry on its way: plan.json (a manifest that grows), parts, and tree/, which becomes PATH
 The manifest is written before tree/ is renamed to PATH, and an entry counts as there if both are and the sizes agree. So there
-is no moment at which the program could find half of an entry.
+is no moment at which the program could find half of an entry. What is at PATH already stays there until all else has come.
 """
 import contextlib
 import datetime
@@ -22,6 +22,7 @@ import unpack
 from problem import Problem, refuse_full_disk, write_problem
 
 HAVE, OWN, DAMAGED, MISSING = "yes", "own", "damaged", "no"
+NOTHING = {"downloads": []}
 
 
 def data_folders():
@@ -36,6 +37,25 @@ def data_folders():
 
 def digest(entry):
     return hashlib.sha256(json.dumps(entry["sources"], sort_keys=True).encode()).hexdigest()
+
+
+def read_manifest(file):
+    """None if there is none. What it said is lost if it cannot be read or has another form: no file agrees with it."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        return NOTHING
+    return found if is_manifest(found) else NOTHING
+
+
+def is_manifest(found):
+    if not isinstance(found, dict) or not isinstance(found.get("downloads"), list):
+        return False
+    lists = [download.get("outputs", []) if isinstance(download, dict) else None for download in found["downloads"]]
+    return all(isinstance(files, list) and all(isinstance(file, dict) and isinstance(file.get("path"), str) and
+                                               {"size", "sha256"} <= file.keys() for file in files) for files in lists)
 
 
 def write_json(file, content):
@@ -60,12 +80,7 @@ class Place:
         self.tree = self.staging / "tree"
 
     def manifest(self):
-        try:
-            return json.loads(self.manifest_file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
-        except ValueError:
-            return {"downloads": []}  # what it said is lost: nothing of it agrees
+        return read_manifest(self.manifest_file)
 
     def file_of(self, output):
         return self.path if output["path"] == "" else self.path / output["path"]
@@ -77,11 +92,11 @@ class Place:
         if not self.path.exists():
             return MISSING
         files = outputs(manifest)
-        agree = all(self.file_of(file).is_file() and self.file_of(file).stat().st_size == file["size"] for file in files)
+        agree = all(has_size(self.file_of(file), file) for file in files)
         return HAVE if files and agree else DAMAGED
 
     def size(self):
-        return sum(file["size"] for file in outputs(self.manifest() or {"downloads": []}))
+        return sum(file["size"] for file in outputs(self.manifest() or NOTHING))
 
     def faults(self):
         """What differs from the manifest: a sentence for each file."""
@@ -99,6 +114,16 @@ class Place:
 
 def outputs(manifest):
     return [output for download in manifest["downloads"] for output in download.get("outputs", [])]
+
+
+def contents_of(download):
+    """What a download holds, as a key: where it comes from does not matter if its hash is known."""
+    ignored = ("outputs", "url", "revision") if "sha256" in download or "git_sha1" in download else ("outputs",)
+    return json.dumps({fact: download[fact] for fact in download if fact not in ignored}, sort_keys=True)
+
+
+def has_size(file, output):
+    return file.is_file() and file.stat().st_size == output["size"]
 
 
 def sha256_of(file):
@@ -129,6 +154,7 @@ class Fetch:
         self.place, self.pause_s = place, pause_s
         self.entry = place.entry
         self.plan = None
+        self.is_as_fetched = False  # True: all is in place already
         self.locks = contextlib.ExitStack()
 
     def __enter__(self):
@@ -149,53 +175,49 @@ class Fetch:
         self.locks.close()
 
     def prepare(self):
-        """Learns what there is to bring. A plan that an earlier run left stands, so that all files are of one revision."""
-        if self.place.state() == DAMAGED:
-            self.take_back()
-        try:
-            self.plan = json.loads((self.place.staging / "plan.json").read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
-            self.plan = None
-        if self.plan is None or self.plan["digest"] != digest(self.entry):
-            downloads = transfer.downloads_of(self.entry, self.place.path, self.pause_s)
-            shutil.rmtree(self.place.staging, ignore_errors=True)
-            self.tree().mkdir(parents=True)
-            self.plan = {"name": self.entry["name"], "path": self.entry["path"], "digest": digest(self.entry),
-                         "downloads": downloads}
-            self.save()
+        """Learns what there is to bring, and what is here already: the files that an earlier run left, and those in place that
+        are as they were fetched. A plan that an earlier run left stands, so that all files are of one revision."""
+        saved = read_manifest(self.place.staging / "plan.json") or NOTHING
+        here = self.place.path.exists() and self.place.manifest() or NOTHING
+        if outputs(here):
+            self.refuse_foreign_files(here)
+        current = [plan for plan in (saved, here) if plan.get("digest") == digest(self.entry)]
+        downloads = current[0]["downloads"] if current else transfer.downloads_of(self.entry, self.place.path, self.pause_s)
+        known = {contents_of(download): [{**file, "path": file["path"] or self.place.path.name} for file in download["outputs"]]
+                 for plan in (here, saved) for download in plan["downloads"] if "outputs" in download}
+        staged = [file for file in outputs(saved) if has_size(self.tree() / file["path"], file)]
+        kept = []
+        for download in downloads:
+            files = known.get(contents_of(download), [])
+            download.pop("outputs", None)
+            if files and all(file in staged or self.is_in_place(file) for file in files):
+                download["outputs"] = files
+                kept += [self.tree() / file["path"] for file in files if file in staged]
+        self.is_as_fetched = here in current and not kept and all("outputs" in download for download in downloads)
+        for file in self.tree().rglob("*"):
+            if not file.is_dir() and file not in kept:
+                file.unlink()
+        for file in self.place.staging.glob("*.part") if saved not in current else []:  # its number is of another plan
+            file.unlink()
+        self.plan = {"name": self.entry["name"], "path": self.entry["path"], "digest": digest(self.entry), "downloads": downloads}
+        self.save()
         self.tree().mkdir(parents=True, exist_ok=True)
 
-    def take_back(self):
-        """Makes what is in place a fetch that is half done; the files that are as they should be are kept."""
-        manifest = self.place.manifest()
-        self.refuse_foreign_files(manifest)
-        shutil.rmtree(self.place.staging, ignore_errors=True)
-        self.place.staging.mkdir(parents=True)
-        if self.place.path.is_dir():
-            os.rename(self.place.path, self.tree())
-        else:
-            self.tree().mkdir()
-            if outputs(manifest):
-                os.rename(self.place.path, self.tree() / single_name(manifest))
-        for download in manifest["downloads"]:
-            files = [(self.tree() / (file["path"] or single_name(manifest)), file) for file in download.get("outputs", [])]
-            if not all(path.is_file() and sha256_of(path) == file["sha256"] for path, file in files):
-                download.pop("outputs", None)
-        for output in outputs(manifest):
-            output["path"] = output["path"] or single_name(manifest)
-        if manifest["downloads"]:
-            self.plan = manifest
-            self.save()
-        self.place.manifest_file.unlink()
-
-    def refuse_foreign_files(self, manifest):
-        """A fetch ends with the files of its plan alone, so the user's own files must not be among them. A manifest that
-        cannot be read does not tell whose the files are."""
-        known = {self.place.file_of(output) for output in outputs(manifest)}
-        for file in sorted(self.place.path.rglob("*")) if known and self.place.path.is_dir() else []:
-            if file.is_file() and file not in known:
+    def refuse_foreign_files(self, *manifests):
+        """A fetch ends with the files of its plan alone, so the user's own files must not be in the folder that it replaces."""
+        known = {self.in_place(output) for manifest in manifests for output in outputs(manifest)}
+        for file in sorted(self.place.path.rglob("*")) if self.place.path.is_dir() else []:
+            if (file.is_symlink() or not file.is_dir()) and file not in known:
                 raise Problem(f"{file} was not fetched by this program: move it out of {self.place.path}, then run the same "
                               "command again")
+
+    def in_place(self, output):
+        """Where an output is that was fetched before: below PATH, or PATH itself if that is one file."""
+        return self.place.path if self.place.path.is_file() else self.place.file_of(output)
+
+    def is_in_place(self, output):
+        file = self.in_place(output)
+        return has_size(file, output) and sha256_of(file) == output["sha256"]
 
     def tree(self):
         return self.place.tree
@@ -208,8 +230,9 @@ class Fetch:
         return self.place.staging / f"{index:03}.part"
 
     def is_done(self, download):
-        files = [(self.tree() / output["path"], output["size"]) for output in download.get("outputs", [])]
-        return bool(files) and all(path.is_file() and path.stat().st_size == size for path, size in files)
+        files = download.get("outputs", [])
+        return bool(files) and all(has_size(self.tree() / file["path"], file) or has_size(self.in_place(file), file)
+                                   for file in files)
 
     def missing_bytes(self):
         """How many bytes are still to be brought, as far as sizes are known."""
@@ -226,7 +249,10 @@ class Fetch:
                 if not self.is_done(download):
                     self.bring(download, progress)
             self.refuse_missing_shards()
-            self.install()
+            if self.is_as_fetched:
+                shutil.rmtree(self.place.staging, ignore_errors=True)
+            else:
+                self.install()
         except OSError as error:
             raise write_problem(error, self.place.folder, self.entry["name"], self.missing_bytes()) from error
 
@@ -242,18 +268,30 @@ class Fetch:
         part.unlink(missing_ok=True)
 
     def refuse_missing_shards(self):
-        index = self.tree() / "model.safetensors.index.json"
-        if not index.exists():
+        files = {output["path"]: output for output in outputs(self.plan)}
+        index = files.get("model.safetensors.index.json")
+        if index is None:
             return
-        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        lacking = sorted(name for name in shards if not (self.tree() / name).exists())
+        staged = self.tree() / index["path"]
+        text = (staged if staged.exists() else self.in_place(index)).read_text(encoding="utf-8")
+        lacking = sorted(set(json.loads(text)["weight_map"].values()) - files.keys())
         if lacking:
-            raise Problem(f"{self.entry['name']}: {index.name} names {lacking[0]}, which the repository does not have")
+            raise Problem(f"{self.entry['name']}: {index['path']} names {lacking[0]}, which the repository does not have")
 
     def install(self):
         """Manifest first: without PATH beside it it means nothing, and PATH appears by one rename."""
+        self.refuse_foreign_files(self.place.manifest() or NOTHING, self.plan)
+        for output in outputs(self.plan):
+            staged = self.tree() / output["path"]
+            if not staged.exists():
+                staged.parent.mkdir(parents=True, exist_ok=True)
+                os.rename(self.in_place(output), staged)
+        if self.place.path.exists():
+            replaced = self.place.staging / "replaced"
+            shutil.rmtree(replaced, ignore_errors=True)
+            os.rename(self.place.path, replaced)
         is_file = self.is_one_file()
-        source = self.tree() / single_name(self.plan) if is_file else self.tree()
+        source = self.tree() / outputs(self.plan)[0]["path"] if is_file else self.tree()
         manifest = {**self.plan, "fetched": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
         if is_file:
             manifest["downloads"] = [{**self.plan["downloads"][0],
@@ -268,10 +306,6 @@ class Fetch:
         sources = self.entry["sources"]
         return len(outputs(self.plan)) == 1 and len(sources) == 1 and pathlib.PurePath(self.entry["path"]).suffix != "" and \
             "hub" not in sources[0]
-
-
-def single_name(manifest):
-    return outputs(manifest)[0]["path"] or pathlib.PurePath(manifest["path"]).name
 
 
 def refuse_full_disks(fetches):

@@ -371,6 +371,17 @@ class Https(Case):
         self.assertEqual((self.data / "set/data/a.csv").read_bytes(), b"1,2")
         self.assertEqual((self.data / "set/config/b.json").read_bytes(), b"{}")
 
+    def test_a_fetch_goes_on_with_the_files_of_a_catalogue_that_changed(self):
+        whole = [self.plain("a.csv", b"1,2"), self.plain("dropped.csv", b"3")]
+        self.add("set", [*whole, self.plain("b.json", b"{}")])
+        self.hub.altered.add("/b.json")
+        self.run_tool("get", "set", status=1)
+        self.add("set", [self.plain("c.json", b"[]"), whole[0]])
+        self.hub.requests.clear()
+        self.run_tool("get", "set")
+        self.assertEqual(sorted(os.listdir(self.data / "set")), ["a.csv", "c.json"])
+        self.assertEqual([path for _, _, path, _ in self.hub.requests], ["/c.json"])
+
 
 class Keeping(Case):
     """What is there already: check, repair, folders of one's own."""
@@ -432,6 +443,69 @@ class Keeping(Case):
         self.assertIn("tiny.json cannot be read", self.run_tool("check", "tiny", status=1))
         self.run_tool("get", "tiny")
         self.assert_whole()
+
+        for text in ("{}", "[]", '"x"', '{"downloads": [{"outputs": [{}]}]}', '{"downloads": [3]}'):
+            (self.data / ".reprise/tiny.json").write_text(text)
+            self.assertEqual(self.listed()["here"], "damaged")
+            self.assertIn("tiny.json cannot be read", self.run_tool("check", "tiny", status=1))
+
+    def test_files_of_the_users_own_beside_a_manifest_that_cannot_be_read(self):
+        (self.data / ".reprise/tiny.json").write_text("{")
+        own = self.weights.with_name("notes.txt")
+        own.write_text("mine")
+        self.assertIn(f"{own} was not fetched by this program: move it out", self.run_tool("get", "tiny", status=1))
+        self.assertEqual(own.read_text(), "mine")
+        own.unlink()
+        self.run_tool("get", "tiny")
+        self.assert_whole()
+
+    def test_again_touches_nothing_if_nothing_differs(self):
+        before = self.weights.stat()
+        self.run_tool("get", "--again", "tiny", "lengths")
+        self.assert_whole()
+        self.assertEqual((self.weights.stat().st_ino, self.weights.stat().st_mtime_ns), (before.st_ino, before.st_mtime_ns))
+        self.assertEqual(self.hub.requests, [])
+
+    def test_an_interrupt_while_again_compares_loses_nothing(self):
+        waits = self.folder / "blocked/sitecustomize.py"
+        waits.write_text("import hashlib, pathlib, time\n"
+                         f"hashlib.file_digest = lambda *_: (pathlib.Path('{self.folder}/started').touch(), time.sleep(60))\n")
+        with subprocess.Popen(self.command(["get", "--again", "tiny"]), env=self.environment, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as tool:
+            while not (self.folder / "started").exists() and tool.poll() is None:
+                time.sleep(0.02)
+            tool.send_signal(signal.SIGINT)
+            self.assertEqual(tool.wait(), 130)
+        waits.unlink()
+        self.assertEqual(self.weights.read_bytes(), WEIGHTS)
+        self.run_tool("get", "tiny")
+        self.run_tool("get", "--again", "tiny")
+        self.assert_whole()
+        self.assertEqual(self.hub.requests, [])
+
+    def test_what_is_here_stays_until_a_source_that_was_added_has_come(self):
+        sources = [{"hub": "org/tiny"}]
+        self.add("tiny", [*sources, self.plain("more.json", b"{}"), self.plain("last.json", b"[]")], "checkpoints/tiny")
+        del self.hub.plain["/last.json"]
+        self.run_tool("get", "--again", "tiny", status=1)
+        self.assertEqual(self.weights.read_bytes(), WEIGHTS)
+        self.assertEqual(self.listed()["here"], "yes")
+        self.add("tiny", [*sources, self.plain("more.json", b"{}")], "checkpoints/tiny")
+        self.run_tool("get", "--again", "tiny")
+        self.assertEqual(self.weights.read_bytes(), WEIGHTS)
+        self.assertEqual(self.weights.with_name("more.json").read_bytes(), b"{}")
+        self.assertIn("as fetched", self.run_tool("check", "tiny"))
+        self.assertEqual(self.hub.asked("model.safetensors"), [])
+        self.assertEqual(len(self.hub.asked("more.json")), 1)
+
+    def test_again_without_a_network_keeps_what_is_here(self):
+        self.add("lengths", [self.plain("lengths.csv", b"5,6")], "lengths.csv")
+        self.hub.plain.clear()
+        self.run_tool("get", "--again", "lengths", status=1)
+        self.assertEqual((self.data / "lengths.csv").read_bytes(), b"1,2\n3,4\n")
+        self.plain("lengths.csv", b"5,6")
+        self.run_tool("get", "--again", "lengths")
+        self.assertEqual((self.data / "lengths.csv").read_bytes(), b"5,6")
 
     def test_a_folder_of_ones_own_is_left_alone(self):
         (self.data / ".reprise/tiny.json").unlink()

@@ -1,9 +1,13 @@
 // `reprise check`: tests whether a kernel became slower.
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <random>
 
@@ -60,12 +64,25 @@ void refuse_wrong_use(const CheckCommand& command) {
     raise("--json {}: cannot write there. Is the folder there, may you write to it?", command.json);
 }
 
-std::vector<checks::Subject> subjects_of(const CheckCommand& command,
-                                         const std::vector<checks::Benchmark>& candidates,
-                                         const std::atomic<bool>& stop) {
+checks::Pairing pairing_of(const CheckCommand& command,
+                           const std::vector<checks::Benchmark>& candidates,
+                           const std::atomic<bool>& stop) {
   if (is_baseline_file(command.against))
-    return checks::match(candidates, checks::read_baseline(command.against), command.against);
-  return checks::match(candidates, checks::list_benchmarks(command.against, stop));
+    return checks::match(candidates, checks::read_baseline(command.against), command.against,
+                         command.filter);
+  const bool are_programs = !std::filesystem::is_directory(command.candidate) &&
+                            !std::filesystem::is_directory(command.against);
+  return checks::match(candidates, checks::list_benchmarks(command.against, stop), are_programs,
+                       command.filter);
+}
+
+// Says which benchmarks were not compared, by the first few of their names.
+void note_only_in(const char* side, const std::vector<std::string>& ids) {
+  constexpr size_t kNamed = 3;
+  if (ids.empty()) return;
+  const auto named = ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), kNamed));
+  note("not compared, because only the {} has them: {} benchmarks ({}{})\n", side, ids.size(),
+       fmt::join(ids.begin(), named, ", "), ids.size() > kNamed ? ", ..." : "");
 }
 
 Fields requested_json(const CheckCommand& command) {
@@ -98,22 +115,25 @@ void record_baseline(const CheckCommand& command, const checks::Bench& bench,
 }
 
 void compare(const CheckCommand& command, const checks::Bench& bench,
-             const std::vector<checks::Subject>& subjects, const Fields& machine,
-             CheckProgress& progress) {
+             const checks::Pairing& pairing, const Fields& machine, CheckProgress& progress) {
   Fields context = {{"started_at", results::utc_now()},
                     {"realtime", command.is_realtime},
                     {"load_averages_before", load_averages()}};
   const checks::CheckOutcome outcome =
-      checks::run_check(subjects, command.options, bench, progress);
+      checks::run_check(pairing.subjects, command.options, bench, progress);
   progress.end();
   context["ended_at"] = results::utc_now();
   context["load_averages_after"] = load_averages();
+  context["only_in_candidate"] = pairing.only_candidate;
+  context["only_in_baseline"] = pairing.only_baseline;
   context["machine"] = machine;
   context["provenance"] = written_fields(results::provenance());
   if (!command.json.empty())
     write_json(command.json, check_json(outcome, command.options, context));
   print("{}{}\n", check_table(outcome.results, command.options), check_summary(outcome.results));
   flush_output();
+  note_only_in("candidate", pairing.only_candidate);
+  note_only_in("baseline", pairing.only_baseline);
   if (outcome.was_interrupted) {
     note("interrupted: the verdicts above are those reached so far\n");
     throw ExitStatus{kInterruptedStatus};
@@ -134,8 +154,8 @@ void check(CheckCommand command, const CommonOptions& common) {
   try {
     const auto candidates =
         checks::filtered(checks::list_benchmarks(command.candidate, stop), command.filter);
-    const auto subjects = command.record.empty() ? subjects_of(command, candidates, stop)
-                                                 : std::vector<checks::Subject>{};
+    const auto pairing =
+        command.record.empty() ? pairing_of(command, candidates, stop) : checks::Pairing{};
     const checks::MachineLock lock;
     progress.phase("measuring the machine's limits");
     if (command.is_realtime) use_realtime_priority();
@@ -144,7 +164,7 @@ void check(CheckCommand command, const CommonOptions& common) {
     const checks::Bench bench{.probe = probe, .machine = limits, .stop = stop};
     const Fields machine = written_fields(machine_of(context, limits));
     if (command.record.empty())
-      compare(command, bench, subjects, machine, progress);
+      compare(command, bench, pairing, machine, progress);
     else
       record_baseline(command, bench, candidates, machine, progress);
   } catch (const Interrupted&) {

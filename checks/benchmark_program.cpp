@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <sstream>
 
 #include "core/base/child_process.h"
@@ -75,20 +76,28 @@ std::vector<Benchmark> list_benchmarks(const fs::path& place, const std::atomic<
   return benchmarks;
 }
 
-std::vector<Benchmark> filtered(std::vector<Benchmark> benchmarks, const std::string& filter) {
-  if (filter.empty()) return benchmarks;
+std::vector<std::string> matching(std::vector<std::string> ids, const std::string& filter) {
+  if (filter.empty()) return ids;
   // The tokenizer's regular expressions have bounded time and depth; std::regex crashes on
   // "((((..." and never ends on "(.*)*(.*)*...".
   const tokenizer::Regex expression(filter, "--filter");
-  std::vector<std::string> ids;
-  for (const Benchmark& benchmark : benchmarks) ids.push_back(benchmark.id());
-  std::erase_if(benchmarks, [&](const Benchmark& benchmark) {
+  std::erase_if(ids, [&](const std::string& id) {
     std::vector<tokenizer::Span> spans;
-    expression.find_all(visible(benchmark.id()),
+    expression.find_all(visible(id),
                         spans);  // must be valid UTF-8, which a program's output may not be
     return std::none_of(spans.begin(), spans.end(),
                         [](const tokenizer::Span& span) { return span.is_match; });
   });
+  return ids;
+}
+
+std::vector<Benchmark> filtered(std::vector<Benchmark> benchmarks, const std::string& filter) {
+  std::vector<std::string> ids;
+  for (const Benchmark& benchmark : benchmarks) ids.push_back(benchmark.id());
+  const std::vector<std::string> found = matching(ids, filter);
+  const std::set<std::string> kept(found.begin(), found.end());
+  std::erase_if(benchmarks,
+                [&](const Benchmark& benchmark) { return !kept.contains(benchmark.id()); });
   if (benchmarks.empty())
     raise("--filter {} matches none of the {} benchmarks, such as {}", filter.substr(0, 200),
           ids.size(), ids.front());

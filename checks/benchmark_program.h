@@ -23,9 +23,12 @@ struct Benchmark {
 std::vector<Benchmark> list_benchmarks(const std::filesystem::path& place,
                                        const std::atomic<bool>& stop);
 
-// Keeps the benchmarks whose id contains a match of the regular expression `filter`; "" keeps all.
-// Throws Error if the expression is invalid or takes too long. Throws Error, naming one id, if no
-// benchmark is left.
+// Keeps the ids that contain a match of the regular expression `filter`; "" keeps all. Throws Error
+// if the expression is invalid or takes too long.
+std::vector<std::string> matching(std::vector<std::string> ids, const std::string& filter);
+
+// Keeps the benchmarks whose id contains a match of the regular expression `filter`, as matching()
+// does. Throws Error, naming one id, if no benchmark is left.
 std::vector<Benchmark> filtered(std::vector<Benchmark> benchmarks, const std::string& filter);
 
 // The minimum time and the number of repetitions that one process measures.

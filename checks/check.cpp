@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "core/base/child_process.h"
 #include "core/base/error.h"
@@ -146,40 +149,61 @@ class Check {
   uint64_t next_order_ = 0;
 };
 
-}  // namespace
+using Counterparts = std::map<std::string, std::variant<Benchmark, BaselineEntry>>;
 
-std::vector<Subject> match(const std::vector<Benchmark>& candidates,
-                           const std::vector<Benchmark>& baselines) {
-  const auto is_one_program = [](const std::vector<Benchmark>& benchmarks) {
-    return std::all_of(benchmarks.begin(), benchmarks.end(),
-                       [&](const Benchmark& b) { return b.program == benchmarks.front().program; });
-  };
-  const bool by_name = is_one_program(candidates) && is_one_program(baselines);
-  std::vector<Subject> subjects;
-  for (const Benchmark& candidate : candidates)
-    for (const Benchmark& baseline : baselines)
-      if (by_name ? candidate.name == baseline.name : candidate.id() == baseline.id())
-        subjects.push_back({candidate.id(), candidate, baseline});
-  if (subjects.empty())
-    raise("candidate and baseline have no benchmark in common: one has {}, the other {}",
-          candidates.front().id(), baselines.front().id());
-  return subjects;
+Pairing pair_up(const std::vector<Benchmark>& candidates, const Counterparts& counterparts,
+                const std::string& filter) {
+  Pairing pairing;
+  std::set<std::string> ids;
+  for (const Benchmark& candidate : candidates) {
+    const std::string id = *ids.insert(candidate.id()).first;
+    if (const auto found = counterparts.find(id); found != counterparts.end())
+      pairing.subjects.push_back({id, candidate, found->second});
+    else
+      pairing.only_candidate.push_back(id);
+  }
+  for (const auto& [id, counterpart] : counterparts)
+    if (!ids.contains(id)) pairing.only_baseline.push_back(id);
+  pairing.only_baseline = matching(std::move(pairing.only_baseline), filter);
+  return pairing;
 }
 
-std::vector<Subject> match(const std::vector<Benchmark>& candidates, const Baseline& baseline,
-                           const std::string& file) {
-  std::vector<Subject> subjects;
-  for (const Benchmark& candidate : candidates)
-    for (const BaselineEntry& entry : baseline.entries)
-      if (candidate.id() == entry.program + "/" + entry.name)
-        subjects.push_back({candidate.id(), candidate, entry});
-  if (subjects.empty())
-    raise(
-        "candidate and baseline {} have no benchmark in common: one has {}, the other {}/{}. "
-        "Record the baseline again where benchmarks were renamed.",
-        file, candidates.front().id(), baseline.entries.front().program,
-        baseline.entries.front().name);
-  return subjects;
+[[noreturn]] void raise_nothing_in_common(const std::string& baseline, const Benchmark& candidate,
+                                          const std::string& other, const std::string& filter) {
+  if (!filter.empty())
+    raise("--filter {} matches {} of the candidate, but the {} has no such benchmark; it has {}",
+          filter.substr(0, 200), candidate.id(), baseline, other);
+  raise(
+      "candidate and {} have no benchmark in common: one has {}, the other {}. Give a baseline of "
+      "the same programs; where benchmarks were renamed, one that was recorded since.",
+      baseline, candidate.id(), other);
+}
+
+}  // namespace
+
+Pairing match(const std::vector<Benchmark>& candidates, const std::vector<Benchmark>& baselines,
+              bool by_name, const std::string& filter) {
+  Counterparts counterparts;
+  for (const Benchmark& baseline : baselines)
+    counterparts.emplace(
+        by_name ? Benchmark{candidates.front().program, baseline.name}.id() : baseline.id(),
+        baseline);
+  Pairing pairing = pair_up(candidates, counterparts, filter);
+  if (pairing.subjects.empty())
+    raise_nothing_in_common("baseline", candidates.front(), baselines.front().id(), filter);
+  return pairing;
+}
+
+Pairing match(const std::vector<Benchmark>& candidates, const Baseline& baseline,
+              const std::string& file, const std::string& filter) {
+  Counterparts counterparts;
+  for (const BaselineEntry& entry : baseline.entries)
+    counterparts.emplace(entry.program + "/" + entry.name, entry);
+  Pairing pairing = pair_up(candidates, counterparts, filter);
+  if (pairing.subjects.empty())
+    raise_nothing_in_common("baseline " + file, candidates.front(), counterparts.begin()->first,
+                            filter);
+  return pairing;
 }
 
 CheckOutcome run_check(const std::vector<Subject>& subjects, const CheckOptions& options,

@@ -17,12 +17,19 @@ struct Subject {
   std::variant<Benchmark, BaselineEntry> baseline;
 };
 
-// Pairs benchmarks by id; two single programs are paired by benchmark names, whatever the programs
-// are called. Throws Error if the two have no benchmark in common, naming one of each.
-std::vector<Subject> match(const std::vector<Benchmark>& candidates,
-                           const std::vector<Benchmark>& baselines);
-std::vector<Subject> match(const std::vector<Benchmark>& candidates, const Baseline& baseline,
-                           const std::string& file);
+// The benchmarks that are compared, and the ids of those that only one side has.
+struct Pairing {
+  std::vector<Subject> subjects;
+  std::vector<std::string> only_candidate, only_baseline;
+};
+
+// Pairs benchmarks by id or, if `by_name`, by benchmark name, whatever the two programs are called.
+// `filter` is the expression that chose the candidates; benchmarks of the baseline without a match
+// of it are ignored. Throws Error if nothing is in common, naming a benchmark of each side.
+Pairing match(const std::vector<Benchmark>& candidates, const std::vector<Benchmark>& baselines,
+              bool by_name, const std::string& filter);
+Pairing match(const std::vector<Benchmark>& candidates, const Baseline& baseline,
+              const std::string& file, const std::string& filter);
 
 struct CheckOptions {
   double margin = 0.03;  // smallest ratio - 1 of time that matters

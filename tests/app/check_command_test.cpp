@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "checks/machine_lock.h"
+#include "core/base/json.h"
 #include "tests/app/subprocess.h"
+#include "tests/support/json.h"
 
 namespace reprise::app {
 namespace {
@@ -174,6 +176,27 @@ esac)",
   EXPECT_NE(process.err().find("before there was anything to report, at: A/A pairs"),
             std::string::npos)
       << process.err();
+}
+
+TEST_F(CheckCommand, BenchmarksThatOneSideLacksAreNamed) {
+  const auto with = [&](const char* name, const char* other) {
+    return script(name, fmt::format(R"(case "$*" in
+*list_tests*) echo Fixed; echo {0} ;;
+*) echo '{{"benchmarks": [{{"name": "Fixed", "real_time": 2.0, "cpu_time": 2.0, "time_unit": "ms"}}]}}' ;;
+esac)",
+                                    other));
+  };
+  const fs::path json = dir_ / "check.json";
+  Subprocess process({REPRISE_PROGRAM, "check", with("new_bench", "Renamed"), "--against",
+                      with("old_bench", "Former"), "--budget", "0.1", "--json", json.string()},
+                     dir_);
+  EXPECT_EQ(process.wait(), 0) << process.err();
+  for (const char* part : {"only the candidate has them: 1 benchmarks (new_bench/Renamed)",
+                           "only the baseline has them: 1 benchmarks (new_bench/Former)"})
+    EXPECT_NE(process.err().find(part), std::string::npos) << process.err();
+  const Json written = Json::parse(read_file(json));
+  EXPECT_EQ(written["only_in_candidate"], Json::array({"new_bench/Renamed"}));
+  EXPECT_EQ(written["only_in_baseline"], Json::array({"new_bench/Former"}));
 }
 
 TEST_F(CheckCommand, ASecondOneAtOnceIsRefused) {

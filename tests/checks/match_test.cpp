@@ -16,29 +16,50 @@ TEST(Match, FoldersByProgramAndName) {
   const std::vector<Benchmark> candidates = {{"new/a_bench", "X"}, {"new/b_bench", "X"}};
   const std::vector<Benchmark> baselines = {
       {"old/b_bench", "X"}, {"old/b_bench", "Y"}, {"old/c_bench", "X"}};
-  const std::vector<Subject> subjects = match(candidates, baselines);
-  ASSERT_EQ(subjects.size(), 1u);
-  EXPECT_EQ(subjects[0].id, "b_bench/X");
-  EXPECT_EQ(std::get<Benchmark>(subjects[0].baseline).program, "old/b_bench");
+  const Pairing pairing = match(candidates, baselines, /*by_name=*/false, "");
+  ASSERT_EQ(pairing.subjects.size(), 1u);
+  EXPECT_EQ(pairing.subjects[0].id, "b_bench/X");
+  EXPECT_EQ(std::get<Benchmark>(pairing.subjects[0].baseline).program, "old/b_bench");
+  using Ids = std::vector<std::string>;
+  EXPECT_EQ(pairing.only_candidate, (Ids{"a_bench/X"}));
+  EXPECT_EQ(pairing.only_baseline, (Ids{"b_bench/Y", "c_bench/X"}));
+  EXPECT_EQ(match(candidates, baselines, /*by_name=*/false, "^b").only_baseline, (Ids{"b_bench/Y"}))
+      << "the filter did not ask for c_bench";
+}
+
+TEST(Match, AFolderOfOneProgramIsStillAFolder) {
+  EXPECT_THROW((void)match({{"new/a_bench", "X"}}, {{"old/z_bench", "X"}}, /*by_name=*/false, "^a"),
+               Error);
 }
 
 TEST(Match, TwoProgramsByNameWhateverTheyAreCalled) {
-  const std::vector<Subject> subjects =
-      match({{"a_bench_new", "X"}, {"a_bench_new", "Y"}}, {{"a_bench_old", "Y"}});
-  ASSERT_EQ(subjects.size(), 1u);
-  EXPECT_EQ(subjects[0].id, "a_bench_new/Y");
+  const Pairing pairing =
+      match({{"a_bench_new", "X"}, {"a_bench_new", "Y"}},
+            {{"a_bench_old", "Y"}, {"a_bench_old", "Z"}}, /*by_name=*/true, "^a_bench_new/");
+  ASSERT_EQ(pairing.subjects.size(), 1u);
+  EXPECT_EQ(pairing.subjects[0].id, "a_bench_new/Y");
+  EXPECT_EQ(pairing.only_candidate, std::vector<std::string>{"a_bench_new/X"});
+  EXPECT_EQ(pairing.only_baseline, std::vector<std::string>{"a_bench_new/Z"});
 }
 
 TEST(Match, NothingInCommonNamesOneOfEach) {
   try {
-    (void)match({{"new/a_bench", "X"}}, {{"old/a_bench", "Y"}});
+    (void)match({{"new/a_bench", "X"}}, {{"old/a_bench", "Y"}}, /*by_name=*/false, "");
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("a_bench/X"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("a_bench/Y"), std::string::npos) << error.what();
   }
-  EXPECT_THROW((void)match({{"new/a_bench", "X"}}, baseline_of("a_bench", "Y"), "b.json"), Error);
-  EXPECT_EQ(match({{"new/a_bench", "X"}}, baseline_of("a_bench", "X"), "b.json").size(), 1u);
+  const std::vector<Benchmark> one = {{"new/a_bench", "X"}};
+  EXPECT_THROW((void)match(one, baseline_of("a_bench", "Y"), "b.json", ""), Error);
+  EXPECT_EQ(match(one, baseline_of("a_bench", "X"), "b.json", "").subjects.size(), 1u);
+  try {
+    (void)match(one, baseline_of("a_bench", "Y"), "b.json", "X$");
+    FAIL();
+  } catch (const Error& error) {
+    for (const char* part : {"--filter X$", "b.json has no such benchmark", "a_bench/Y"})
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
 }
 
 TEST(Filtered, ByProgramAndName) {

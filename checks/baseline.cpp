@@ -1,5 +1,8 @@
 #include "checks/baseline.h"
 
+#include <set>
+#include <utility>
+
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -73,9 +76,14 @@ Baseline read_baseline(const std::filesystem::path& file) {
   Baseline baseline{.machine = root.object("machine").fields(),
                     .provenance = root.object("provenance").fields(),
                     .settings = root.object("settings").fields()};
+  std::set<std::string> ids;
   for (size_t i = 0; i < list.size(); ++i) {
     JsonObject entry(list[i], file.string(), fmt::format("benchmarks[{}]", i));
-    baseline.entries.push_back(entry_of(entry));
+    BaselineEntry read = entry_of(entry);
+    if (!ids.insert(read.program + "/" + read.name).second)
+      raise("{} holds {}/{} twice; remove one of the two", root.where("benchmarks"), read.program,
+            read.name);
+    baseline.entries.push_back(std::move(read));
   }
   root.reject_unknown();
   return baseline;

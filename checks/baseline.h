@@ -34,8 +34,8 @@ struct Baseline {
 
 Fields baseline_json(const Baseline& baseline);
 
-// Throws Error naming file and key if the file is no baseline or has another schema version, or if
-// samples are missing or not above 0.
+// Throws Error naming file and key if the file is no baseline or has another schema version, holds
+// a benchmark twice, or if samples are missing or not above 0.
 Baseline read_baseline(const std::filesystem::path& file);
 
 // Writes a temporary file and renames it, so that nobody reads half a file. Throws Error if the

@@ -67,8 +67,9 @@ std::vector<Benchmark> list_benchmarks(const fs::path& place, const std::atomic<
     const ChildResult listed =
         run_child({program_of(program), "--benchmark_list_tests=true"}, stop);
     std::istringstream lines(listed.out);
+    std::set<std::string> names;  // a program may register a name twice; it runs both at once
     for (std::string name; std::getline(lines, name);)
-      if (!name.empty()) benchmarks.push_back({program, name});
+      if (!name.empty() && names.insert(name).second) benchmarks.push_back({program, name});
   }
   if (benchmarks.empty())
     raise("{} lists no benchmark with --benchmark_list_tests; is it a Google Benchmark program?",

@@ -19,7 +19,8 @@ struct Benchmark {
 };
 
 // Lists all benchmarks of `place`: one program, or the executables *_bench of a folder, sorted by
-// name. Throws Error if there is no such place or program, and as run_child() does.
+// name. A name that a program lists twice is there once. Throws Error if there is no such place or
+// program, and as run_child() does.
 std::vector<Benchmark> list_benchmarks(const std::filesystem::path& place,
                                        const std::atomic<bool>& stop);
 

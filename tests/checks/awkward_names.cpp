@@ -1,4 +1,5 @@
-// A benchmark program whose names hold every character that a regular expression gives a meaning.
+// A benchmark program whose names hold every character that a regular expression gives a meaning,
+// and one name twice.
 #include <benchmark/benchmark.h>
 
 namespace {
@@ -7,6 +8,7 @@ void Nothing(benchmark::State& state) {
   for (auto _ : state) benchmark::ClobberMemory();
 }
 
+BENCHMARK(Nothing)->Name("paged{}/waiting:8");
 BENCHMARK(Nothing)->Name("paged{}/waiting:8");
 BENCHMARK(Nothing)->Name(R"(chunk{"shared": [8], "retain": true}/a.b*(c)+d?|^e$\f)");
 

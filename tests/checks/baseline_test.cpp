@@ -89,6 +89,9 @@ TEST_F(BaselineTest, WhatIsWrongIsNamed) {
   expect_refused(changed(Pointer("/benchmarks/0/times_s"), Json::array()), {"times_s"});
   expect_refused(changed(Pointer("/benchmarks/0/nme"), "x"), {"nme"});
   expect_refused(changed(Pointer("/machine"), 3), {"machine"});
+  const Json& entry = good["benchmarks"][0];
+  expect_refused(changed(Pointer("/benchmarks"), {entry, entry}),
+                 {"changed.json", "read_bench/Read/8 twice"});
 }
 
 TEST_F(BaselineTest, AFolderThatCannotBeWrittenIsNamed) {

@@ -16,11 +16,24 @@ void CheckProgress::phase(const std::string& text) {
   std::fflush(out_);
 }
 
-void CheckProgress::calibrating(int round, int of) {
-  const std::string text = "A/A pairs, to learn how noisy the machine is";
-  if (round == 0 && !is_terminal_) phase(text);
-  now_ = fmt::format("{}: {}/{}", text, round, of);
+void CheckProgress::step(const std::string& text, int done, int of) {
+  if (done == 0 && !is_terminal_) phase(text);
+  now_ = fmt::format("{}: {}/{}", text, done, of);
   show(now_);
+}
+
+void CheckProgress::planning(int benchmark, int of) {
+  step("trial runs, to learn how long each benchmark takes", benchmark, of);
+}
+
+void CheckProgress::left_out(const checks::Skipped& benchmark) {
+  end();
+  tell(out_, "left out: {}\n", visible(benchmark.what(), /*kept=*/""));
+  std::fflush(out_);
+}
+
+void CheckProgress::calibrating(int round, int of) {
+  step("A/A pairs, to learn how noisy the machine is", round, of);
 }
 
 void CheckProgress::measuring(int decided, int of, double rounds_left_s) {

@@ -17,6 +17,8 @@ class CheckProgress : public checks::CheckObserver, public checks::RecordObserve
   CheckProgress(std::FILE* out, bool is_terminal) : out_(out), is_terminal_(is_terminal) {}
 
   void phase(const std::string& text);  // shows a phase before the first run
+  void planning(int benchmark, int of) override;
+  void left_out(const checks::Skipped& benchmark) override;
   void calibrating(int round, int of) override;
   void measuring(int decided, int of, double rounds_left_s) override;
   void decided(const checks::BenchmarkResult& result) override;
@@ -26,6 +28,8 @@ class CheckProgress : public checks::CheckObserver, public checks::RecordObserve
   [[nodiscard]] const std::string& now() const { return now_; }
 
  private:
+  // Shows a phase of `of` equal steps.
+  void step(const std::string& text, int done, int of);
   void show(const std::string& line);  // does nothing unless `out_` is a terminal
 
   std::FILE* out_;

@@ -162,6 +162,7 @@ Fields check_json(const checks::CheckOutcome& outcome, const checks::CheckOption
                             {"calibration_rounds", options.calibration_rounds}};
   json["seeds"] = Fields{{"order", options.seed}};
   json["was_interrupted"] = outcome.was_interrupted;
+  json["skipped"] = outcome.skipped;
   json["summary"] = check_summary(outcome.results);
   json["benchmarks"] = std::move(list);
   return json;

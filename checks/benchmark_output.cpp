@@ -37,6 +37,9 @@ Repetition repetition_of(JsonObject& run, const std::string& source) {
   if (run.boolean("error_occurred", false))
     raise("{}: benchmark {} stopped with an error: {}", source, name,
           run.string("error_message", "it gave no message"));
+  if (run.boolean("skipped", false))
+    throw Skipped(fmt::format("{}: benchmark {} skips itself: {}", source, name,
+                              run.string("skip_message", "it gave no message")));
   return {.name = name,
           .label = run.string("label", ""),
           .time_s = seconds_of(run, source),

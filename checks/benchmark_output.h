@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/error.h"
+
 namespace reprise::checks {
 
 // One repetition of one benchmark.
@@ -24,9 +26,15 @@ struct Repetition {
   std::optional<double> device_bytes_per_s, device_flop_per_s;
 };
 
+// Thrown if a benchmark skipped itself (SkipWithMessage), so it has no time.
+class Skipped : public Error {
+ public:
+  using Error::Error;
+};
+
 // Returns the single repetitions in `text`, in order; means, medians and other aggregates are left
 // out. `source` names the program in errors. Throws Error if `text` is not the JSON of Google
-// Benchmark, a benchmark reported an error, or a time is not above 0.
+// Benchmark, a benchmark reported an error, or a time is not above 0, and Skipped.
 std::vector<Repetition> parse_benchmark_output(std::string_view text, const std::string& source);
 
 }  // namespace reprise::checks

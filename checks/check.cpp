@@ -21,6 +21,7 @@ struct Trial {
   std::unique_ptr<Comparison> comparison;
   std::vector<Look> looks;
   size_t next_look = 0;
+  bool is_skipped = false;
   BenchmarkResult result;
 
   [[nodiscard]] bool is_open() const { return next_look < looks.size(); }
@@ -51,9 +52,14 @@ class Check {
         CheckObserver& observer)
       : options_(options), observer_(observer) {
     for (size_t i = 0; i < subjects.size(); ++i) {
-      Trial trial{.comparison = comparison_of(subjects[i], bench, mix_bits(options.seed ^ i))};
-      trial.result.id = subjects[i].id;
-      trials_.push_back(std::move(trial));
+      observer_.planning(static_cast<int>(i), static_cast<int>(subjects.size()));
+      try {
+        Trial trial{.comparison = comparison_of(subjects[i], bench, mix_bits(options.seed ^ i))};
+        trial.result.id = subjects[i].id;
+        trials_.push_back(std::move(trial));
+      } catch (const Skipped& skipped) {
+        leave_out(subjects[i].id, skipped);
+      }
     }
   }
 
@@ -71,13 +77,14 @@ class Check {
     while (decided() < static_cast<int>(trials_.size())) {
       observer_.measuring(decided(), static_cast<int>(trials_.size()), left_s());
       for (const size_t i : shuffled(trials_.size(), options_.seed, next_order_++))
-        if (trials_[i].is_open()) run_round(trials_[i]);
+        if (trials_[i].is_open()) run_round_or_skip(trials_[i]);
     }
   }
 
   std::vector<BenchmarkResult> results() {
     std::vector<BenchmarkResult> results;
     for (Trial& trial : trials_) {
+      if (trial.is_skipped) continue;
       BenchmarkResult& result = trial.result;
       result.rounds = trial.comparison->rounds();
       result.plan = trial.comparison->plan();
@@ -92,6 +99,8 @@ class Check {
     }
     return results;
   }
+
+  [[nodiscard]] const std::vector<std::string>& skipped() const { return skipped_; }
 
  private:
   // The allowed error is divided evenly among the benchmarks [Bonferroni], so that all intervals
@@ -114,6 +123,21 @@ class Check {
     const size_t pairs = trial.result.same_differences.size();
     return pairs < kLeast ||
            trial.comparison->round_s() * static_cast<double>(pairs) < options_.budget_s / 2;
+  }
+
+  void leave_out(const std::string& id, const Skipped& skipped) {
+    skipped_.push_back(id);
+    observer_.left_out(skipped);
+  }
+
+  void run_round_or_skip(Trial& trial) {
+    try {
+      run_round(trial);
+    } catch (const Skipped& skipped) {  // the candidate skips what the baseline runs
+      leave_out(trial.result.id, skipped);
+      trial.is_skipped = true;
+      trial.next_look = trial.looks.size();
+    }
   }
 
   void run_round(Trial& trial) {
@@ -146,6 +170,7 @@ class Check {
   CheckOptions options_;
   CheckObserver& observer_;
   std::vector<Trial> trials_;
+  std::vector<std::string> skipped_;
   uint64_t next_order_ = 0;
 };
 
@@ -217,6 +242,10 @@ CheckOutcome run_check(const std::vector<Subject>& subjects, const CheckOptions&
     outcome.was_interrupted = true;
   }
   outcome.results = check.results();
+  outcome.skipped = check.skipped();
+  if (outcome.results.empty() && !outcome.was_interrupted)
+    raise("nothing was compared: every benchmark skips itself, such as {}",
+          outcome.skipped.front());
   return outcome;
 }
 

@@ -61,13 +61,17 @@ struct BenchmarkResult {
 };
 
 struct CheckOutcome {
-  std::vector<BenchmarkResult> results;  // one per subject, in order
+  std::vector<BenchmarkResult> results;  // one per subject that ran, in order
+  std::vector<std::string> skipped;      // ids of subjects without a result: see Skipped
   bool was_interrupted = false;          // true: some results may be undecided
 };
 
 class CheckObserver {
  public:
   virtual ~CheckObserver() = default;
+  // Trial runs of a benchmark find out how long its processes take.
+  virtual void planning(int benchmark, int of) = 0;
+  virtual void left_out(const Skipped& benchmark) = 0;
   virtual void calibrating(int round, int of) = 0;
   // `rounds_left_s` is the wall time until all budgets are used up; verdicts usually come sooner.
   virtual void measuring(int decided, int of, double rounds_left_s) = 0;

@@ -50,9 +50,15 @@ std::vector<BaselineEntry> record(const std::vector<Benchmark>& benchmarks,
                                   RecordObserver& observer) {
   std::vector<Recording> recordings;
   int64_t planned = 0, done = 0;
-  for (const Benchmark& benchmark : benchmarks) {
-    recordings.push_back(start(benchmark, options, bench));
-    planned += recordings.back().samples;
+  for (size_t i = 0; i < benchmarks.size(); ++i) {
+    observer.planning(static_cast<int>(i), static_cast<int>(benchmarks.size()));
+    try {
+      recordings.push_back(start(benchmarks[i], options, bench));
+      planned += recordings.back().samples;
+    } catch (const Skipped& skipped) {
+      if (i + 1 == benchmarks.size() && recordings.empty()) throw;
+      observer.left_out(skipped);
+    }
   }
   for (uint64_t round = 0; done < planned; ++round) {
     std::vector<std::pair<uint64_t, Recording*>> order;

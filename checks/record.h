@@ -14,11 +14,13 @@ inline constexpr int kLeastSamples = 12, kMostSamples = 40;
 class RecordObserver {
  public:
   virtual ~RecordObserver() = default;
+  virtual void planning(int benchmark, int of) = 0;  // see CheckObserver
+  virtual void left_out(const Skipped& benchmark) = 0;
   virtual void recorded(int64_t samples, int64_t of) = 0;
 };
 
 // Samples all benchmarks in turns. Throws Error naming a benchmark that has neither counter "B/s"
-// nor "FLOP/s", and Interrupted if stopped.
+// nor "FLOP/s", Skipped if no benchmark is left, and Interrupted if stopped.
 std::vector<BaselineEntry> record(const std::vector<Benchmark>& benchmarks,
                                   const RecordOptions& options, const Bench& bench,
                                   RecordObserver& observer);

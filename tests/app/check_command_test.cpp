@@ -199,6 +199,40 @@ esac)",
   EXPECT_EQ(written["only_in_baseline"], Json::array({"new_bench/Former"}));
 }
 
+TEST_F(CheckCommand, BenchmarksThatSkipThemselvesAreLeftOut) {
+  const auto with = [&](const char* name, const char* skips) {
+    return script(name, fmt::format(R"(case "$*" in
+*list_tests*) echo Fixed; echo Old; echo New ;;
+*{}*) echo '{{"benchmarks": [{{"name": "'${{1#*^}}'", "skipped": true, "skip_message": "no GPU", "real_time": 0, "cpu_time": 0, "time_unit": "ns"}}]}}' ;;
+*) name=${{1#*^}}; echo '{{"benchmarks": [{{"name": "'${{name%?}}'", "real_time": 2.0, "cpu_time": 2.0, "time_unit": "ms"}}]}}' ;;
+esac)",
+                                    skips));
+  };
+  const std::string old = with("old_bench", "Old"), candidate = with("new_bench", "New");
+  Subprocess process({REPRISE_PROGRAM, "check", candidate, "--against", old, "--budget", "0.1"},
+                     dir_);
+  EXPECT_EQ(process.wait(), 0) << process.err();
+  EXPECT_NE(process.out().find("1 same of 1 benchmarks"), std::string::npos) << process.out();
+  for (const char* part : {"benchmark Old", "benchmark New", "skips itself: no GPU"})
+    EXPECT_NE(process.err().find(part), std::string::npos) << process.err();
+  expect_refused({old, "--against", old, "--filter", "Old"}, {"every benchmark skips itself"});
+}
+
+TEST_F(CheckCommand, AnInterruptOfTheTrialRunsSaysSo) {
+  const std::string program = script("slow_bench", fmt::format(R"(case "$*" in
+*list_tests*) echo Fixed ;;
+*) touch {}; exec sleep 60 ;;
+esac)",
+                                                               (dir_ / "started").string()));
+  Subprocess process({REPRISE_PROGRAM, "check", program, "--against", program}, dir_);
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!fs::exists(dir_ / "started") && std::chrono::steady_clock::now() < latest)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  process.send(SIGINT);
+  EXPECT_EQ(process.wait(), 130) << process.err();
+  EXPECT_NE(process.err().find("at: trial runs"), std::string::npos) << process.err();
+}
+
 TEST_F(CheckCommand, ASecondOneAtOnceIsRefused) {
   const std::string fixed = program("old_bench", 2.0, 2.0);
   const checks::MachineLock lock;

@@ -70,6 +70,13 @@ TEST(BenchmarkOutput, WhatIsWrongIsNamed) {
   expect_refused(with_run(R"("real_time": 1, "time_unit": "ms", "B/s": 0)"), {"B/s", "above 0"});
 }
 
+TEST(BenchmarkOutput, ABenchmarkThatSkipsItselfHasNoTime) {
+  const std::string text =
+      with_run(R"("skipped": true, "skip_message": "no GPU", "real_time": 0, "time_unit": "ns")");
+  EXPECT_THROW((void)parse_benchmark_output(text, "bin/read_bench"), Skipped);
+  expect_refused(text, {"bin/read_bench", "Read/8", "skips itself: no GPU"});
+}
+
 TEST(BenchmarkOutput, ABenchmarkThatFailedIsAnErrorWithItsMessage) {
   expect_refused(with_run(R"("error_occurred": true, "error_message": "no memory")"),
                  {"bin/read_bench", "Read/8", "no memory"});

@@ -15,7 +15,7 @@ namespace reprise::checks {
 struct Side {
   std::vector<double> times_s;
   std::vector<double> cpu_shares;    // see Repetition; empty for a baseline from a file
-  std::vector<double> limit_shares;  // empty if the benchmark has no counter
+  std::vector<double> limit_shares;  // empty if this side has no counter
 };
 
 // Shifts and differences are natural logarithms of a ratio: candidate / baseline for times,

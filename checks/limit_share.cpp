@@ -60,6 +60,14 @@ double device_limit(const Repetition& repetition, Limit limit) {
   return rate * 1e-9;
 }
 
+bool has_limit_share(const Repetition& repetition, Limit limit) {
+  const bool has_rate =
+      is_flop_limit(limit) ? repetition.flop_per_s.has_value() : repetition.bytes_per_s.has_value();
+  const bool has_device_rate = is_flop_limit(limit) ? repetition.device_flop_per_s.has_value()
+                                                    : repetition.device_bytes_per_s.has_value();
+  return has_rate && (has_device_rate || !is_device_limit(limit));
+}
+
 double limit_share(const Repetition& repetition, Limit limit, double limit_value) {
   const double rate = is_flop_limit(limit)
                           ? counter(repetition.flop_per_s, "FLOP/s", repetition, limit)

@@ -19,6 +19,9 @@ std::optional<Limit> nearest_limit(const Repetition& repetition, const MachineLi
 // the repetition's counters. Throws Error naming the benchmark if it lacks the counter.
 double device_limit(const Repetition& repetition, Limit limit);
 
+// True if the repetition has the counters that its share of `limit` follows from.
+bool has_limit_share(const Repetition& repetition, Limit limit);
+
 // Returns the share of `limit_value` (GB/s or GFLOP/s) that a repetition reached: 0..1, above 1 if
 // the measurement was disturbed. Throws Error naming the benchmark if it lacks the counter.
 double limit_share(const Repetition& repetition, Limit limit, double limit_value);

@@ -41,7 +41,7 @@ class ProgramComparison : public Comparison {
       const Repetition& fastest = runs[side].fastest;
       sides_[side].times_s.push_back(fastest.time_s);
       sides_[side].cpu_shares.push_back(fastest.cpu_share);
-      if (limit_.has_value())
+      if (limit_.has_value() && has_limit_share(fastest, *limit_))
         sides_[side].limit_shares.push_back(
             limit_share(fastest, *limit_, has_own ? device_limit(fastest, *limit_) : measured));
     }

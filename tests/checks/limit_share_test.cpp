@@ -68,6 +68,14 @@ TEST(LimitShare, IsTheCounterOverTheLimit) {
   EXPECT_DOUBLE_EQ(limit_share({.flop_per_s = 30e9}, Limit::kF32, 60), 0.5);
 }
 
+TEST(LimitShare, NeedsTheCountersOfItsLimit) {
+  EXPECT_TRUE(has_limit_share({.bytes_per_s = 30e9}, Limit::kDramRead));
+  EXPECT_FALSE(has_limit_share({.bytes_per_s = 30e9}, Limit::kF32));
+  EXPECT_FALSE(has_limit_share({.bytes_per_s = 30e9}, Limit::kDeviceRead));
+  EXPECT_TRUE(
+      has_limit_share({.bytes_per_s = 30e9, .device_bytes_per_s = 3e12}, Limit::kDeviceRead));
+}
+
 TEST(LimitShare, AMissingCounterIsNamed) {
   try {
     (void)limit_share({.name = "Read/8", .bytes_per_s = 30e9}, Limit::kF32, 60);

@@ -54,13 +54,23 @@ bool is_baseline_file(const std::string& path) {
   return results::unpacked_name(path).extension() == ".json";
 }
 
+// True if a file can be written at `path`. Leaves no file there.
+bool can_write(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::exists(path, error))
+    return !fs::is_directory(path, error) && ::access(path.c_str(), W_OK) == 0;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  return fs::is_directory(folder, error) && ::access(folder.c_str(), W_OK | X_OK) == 0;
+}
+
 void refuse_wrong_use(const CheckCommand& command) {
   if (command.against.empty() == command.record.empty())
     raise("give either --against BASELINE, to compare, or --record FILE, to record a baseline");
   if (!command.record.empty() &&
       (!is_baseline_file(command.record) || results::is_packed(command.record)))
     raise("--record {}: give a file that ends in .json", command.record);
-  if (!command.json.empty() && !std::ofstream(command.json, std::ios::app))
+  if (!command.json.empty() && !can_write(command.json))
     raise("--json {}: cannot write there. Is the folder there, may you write to it?", command.json);
 }
 
@@ -194,8 +204,9 @@ void add_check_command(CLI::App& app) {
           "the same of another build, or a baseline: results/baselines/NAME.json, packed (.gz) or "
           "not")
       ->check(not_empty());
-  command->add_option("--record", options->record, "write a baseline to this file instead")
-      ->check(not_empty());
+  CLI::Option* record =
+      command->add_option("--record", options->record, "write a baseline to this file instead")
+          ->check(not_empty());
   command
       ->add_option("--filter", options->filter,
                    "benchmarks whose \"program/name\" holds a match of this expression")
@@ -205,6 +216,7 @@ void add_check_command(CLI::App& app) {
       ->add_option(
           "--margin", options->margin_percent,
           "percent of time from which a change matters (default: 3, against a baseline file 10)")
+      ->excludes(record)
       ->check(number_within(0.01, 100));
   command
       ->add_option("--budget", options->options.budget_s,
@@ -213,16 +225,19 @@ void add_check_command(CLI::App& app) {
   command
       ->add_option("--false-alarm", options->options.false_alarm,
                    "most probability of any wrong verdict in the whole check (default: 0.01)")
+      ->excludes(record)
       ->check(number_within(1e-6, 0.49));
   command
       ->add_option("--calibration", options->options.calibration_rounds,
                    "A/A pairs of each benchmark (default: 10)")
+      ->excludes(record)
       ->check(integer_within(4, 1000));
   CLI::Option* seed = command
                           ->add_option("--seed", options->options.seed,
                                        "of the random orders (default: another each time)")
                           ->check(seed_number());
   command->add_option("--json", options->json, "write every sample and verdict to this file too")
+      ->excludes(record)
       ->check(not_empty());
   command->add_flag("--realtime", options->is_realtime,
                     "let the benchmarks preempt this machine's other programs (needs privileges)");

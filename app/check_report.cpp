@@ -60,13 +60,60 @@ int64_t count_of(const std::vector<BenchmarkResult>& results, Verdict verdict) {
                        [&](const BenchmarkResult& r) { return r.verdict == verdict; });
 }
 
+// Median share of the time that the candidate was on a processor; 1 if it has not run.
+double cpu_share_of(const BenchmarkResult& result) {
+  const std::vector<double>& shares = result.candidate.cpu_shares;
+  return shares.empty() ? 1 : results::summarize(shares).median;
+}
+
+std::string reasons_for_undecided(const std::vector<BenchmarkResult>& results,
+                                  const checks::CheckOptions& options) {
+  int kept_off = 0, after_all_rounds = 0, others = 0;
+  double least_share = 1;
+  for (const BenchmarkResult& result : results) {
+    if (result.verdict != Verdict::kUndecided) continue;
+    if (const double share = cpu_share_of(result); share < checks::kLeastCpuShare) {
+      ++kept_off;
+      least_share = std::min(least_share, share);
+    } else if (result.rounds >= checks::kMostRounds) {
+      ++after_all_rounds;
+    } else {
+      ++others;
+    }
+  }
+  std::string text;
+  if (others > 0)
+    text += fmt::format(
+        "undecided: the interval neither lies within {:.3g} % nor beyond it; a quieter machine or "
+        "a larger --budget decides\n",
+        100 * options.margin);
+  if (after_all_rounds > 0)
+    text += fmt::format(
+        "{} undecided after {} rounds, the most there are: a larger --budget changes nothing, a "
+        "quieter machine or a larger --margin may\n",
+        after_all_rounds, checks::kMostRounds);
+  if (kept_off > 0)
+    text += fmt::format(
+        "{} undecided, since the candidate has a median CPU share of {:.2f}{}: below {:.2f}, "
+        "\"same\" is not given with any --budget, because waiting and other programs hide "
+        "differences\n",
+        kept_off, least_share, kept_off > 1 ? " or more" : "", checks::kLeastCpuShare);
+  return text;
+}
+
+bool is_against_file(const std::vector<BenchmarkResult>& results) {
+  return !results.empty() && results.front().baseline.cpu_shares.empty() &&
+         !results.front().baseline.times_s.empty();
+}
+
 std::string footnotes(const std::vector<BenchmarkResult>& results,
                       const checks::CheckOptions& options) {
   std::string text = fmt::format(
       "time ratio: candidate / baseline (Hodges-Lehmann), with intervals that hold all at once "
       "with "
-      "{:.3g} % confidence\n",
-      100 * (1 - options.false_alarm));
+      "{:.3g} % confidence{}\n",
+      100 * (1 - options.false_alarm),
+      is_against_file(results) ? " if samples are independent and sessions alike" : "");
   double widest = 0;
   for (const BenchmarkResult& result : results)
     if (result.verdict == Verdict::kSame && is_margin_widened(result))
@@ -75,16 +122,8 @@ std::string footnotes(const std::vector<BenchmarkResult>& results,
     text += fmt::format(
         "* A/A runs were too noisy to show {:.3g} %: here \"same\" means within up to {:.1f} %\n",
         100 * options.margin, widest);
-  if (count_of(results, Verdict::kUndecided) > 0)
-    text += fmt::format(
-        "undecided: the interval neither lies within {:.3g} % nor beyond it; a quieter machine or "
-        "a "
-        "larger --budget decides\n",
-        100 * options.margin);
-  return text;
+  return text + reasons_for_undecided(results, options);
 }
-
-Value finite_or_null(double value) { return std::isfinite(value) ? Value(value) : Value(); }
 
 Fields side_json(const checks::Side& side) {
   return {{"times_s", side.times_s},
@@ -92,13 +131,22 @@ Fields side_json(const checks::Side& side) {
           {"limit_shares", side.limit_shares}};
 }
 
+// Numbers that were not measured are null.
+Fields ratio_json(const BenchmarkResult& result) {
+  const bool has_interval = result.rounds > 0 && std::isfinite(result.shift.low);
+  const auto ratio = [](bool is_known, double log_ratio) {
+    return is_known ? Value(std::exp(log_ratio)) : Value();
+  };
+  return {{"value", ratio(result.rounds > 0, result.shift.estimate)},
+          {"low", ratio(has_interval, result.shift.low)},
+          {"high", ratio(has_interval, result.shift.high)},
+          {"confidence_ratio", 1 - result.alpha}};
+}
+
 Fields result_json(const BenchmarkResult& result) {
   return {{"benchmark", result.id},
           {"verdict", checks::name_of(result.verdict)},
-          {"time_ratio", Fields{{"value", std::exp(result.shift.estimate)},
-                                {"low", finite_or_null(std::exp(result.shift.low))},
-                                {"high", finite_or_null(std::exp(result.shift.high))},
-                                {"confidence_ratio", 1 - result.alpha}}},
+          {"time_ratio", ratio_json(result)},
           {"p_value", result.p_value},
           {"margins", Fields{{"matters_ratio", std::expm1(result.margins.matters)},
                              {"noise_ratio", std::expm1(result.margins.noise)},

@@ -15,8 +15,6 @@
 namespace reprise::checks {
 namespace {
 
-constexpr int kMostRounds = 150;  // with more rounds, the exact tests take longer than the rounds
-
 struct Trial {
   std::unique_ptr<Comparison> comparison;
   std::vector<Look> looks;

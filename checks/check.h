@@ -41,6 +41,8 @@ struct CheckOptions {
   int calibration_rounds = 10;
 };
 
+inline constexpr int kMostRounds = 150;  // with more, the exact tests take longer than the rounds
+
 // If the candidate's median cpu_share is below this, other programs disturb its times. Differences
 // then look smaller than they are, so "same" is never reported.
 inline constexpr double kLeastCpuShare = 0.8;

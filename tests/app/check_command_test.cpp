@@ -77,6 +77,14 @@ TEST_F(CheckCommand, ErrorsEndWithTwoAndNameTheRemedy) {
   expect_refused({REPRISE_SAMPLE, "--against", REPRISE_SAMPLE, "--filter", "Nothing"},
                  {"--filter Nothing", "check_sample/Memory"});
   expect_refused({REPRISE_SAMPLE, "--against", REPRISE_PROGRAM}, {"status 1"});
+  const std::string json = (dir_ / "json").string(), record = (dir_ / "record.json").string();
+  expect_refused({REPRISE_SAMPLE, "--record", record, "--json", json}, {"--record", "--json"});
+  expect_refused({REPRISE_SAMPLE, "--record", record, "--margin", "5"}, {"--record", "--margin"});
+  expect_refused({REPRISE_SAMPLE, "--against", bad, "--json", json}, {bad});
+  EXPECT_FALSE(fs::exists(json)) << "a refused check leaves no file";
+  for (const std::string& place : {dir_.string(), (dir_ / "none/json").string(), bad + "/json"})
+    expect_refused({REPRISE_SAMPLE, "--against", REPRISE_SAMPLE, "--json", place},
+                   {"--json " + place + ": cannot write there"});
 }
 
 // A program of another kind whose name ended in _bench once ended every check of a whole build.
@@ -109,6 +117,8 @@ TEST_F(CheckCommand, EndsWithZeroIfNothingIs) {
 TEST_F(CheckCommand, SaysSameOnlyOfWhatWasOnAProcessor) {
   expect_status(0, program("kept_off_bench", 2.0, 1.5), program("old_bench", 2.0, 2.0),
                 "undecided");
+  expect_status(0, program("kept_off_bench", 2.0, 1.0), program("old_bench", 2.0, 2.0),
+                "median CPU share of 0.50");
   expect_status(0, program("kept_on_bench", 2.0, 1.7), program("old_bench", 2.0, 2.0), "same");
 }
 
@@ -176,6 +186,15 @@ esac)",
   EXPECT_NE(process.err().find("before there was anything to report, at: A/A pairs"),
             std::string::npos)
       << process.err();
+}
+
+TEST_F(CheckCommand, ACandidateWithoutTheBaselinesCounterIsCompared) {
+  const std::string old = script("old_bench", R"(case "$*" in
+*list_tests*) echo Fixed ;;
+*) echo '{"benchmarks": [{"name": "Fixed", "real_time": 2.0, "cpu_time": 2.0, "time_unit": "ms", "B/s": 1e9}]}' ;;
+esac)");
+  expect_status(0, program("new_bench", 2.0, 2.0), old, "same");
+  expect_status(0, old, program("new_bench", 2.0, 2.0), "same");
 }
 
 TEST_F(CheckCommand, BenchmarksThatOneSideLacksAreNamed) {

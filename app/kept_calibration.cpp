@@ -79,10 +79,13 @@ void keep(const fs::path& path, const Kept& kept, double elapsed_s) {
     note("measured how far ahead to prefetch ({:.1f} s); kept for this machine and build in {}\n",
          elapsed_s, path.string());
   } catch (const std::exception& problem) {
+    std::error_code code;
     note(
         "measured how far ahead to prefetch ({:.1f} s); the next command measures again, since it "
-        "cannot be kept ({}). Set XDG_CACHE_HOME to a folder that can be written.\n",
-        elapsed_s, problem.what());
+        "cannot be kept ({}). {}\n",
+        elapsed_s, problem.what(),
+        fs::is_directory(path, code) ? "Remove the folder that has the place of this file."
+                                     : "Set XDG_CACHE_HOME to a folder that can be written.");
   }
 }
 

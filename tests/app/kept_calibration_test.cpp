@@ -92,6 +92,17 @@ TEST_F(KeptCalibration, AFolderThatTakesNoFilesCostsTheTimeAgainAndSaysSo) {
   EXPECT_FALSE(fs::exists("relative"));
 }
 
+TEST_F(KeptCalibration, AFolderInThePlaceOfTheFileIsNamed) {
+  EXPECT_TRUE(has_measured(generate()));
+  const fs::path file = files()[0];
+  fs::remove(file);
+  fs::create_directories(file / "in_the_way");
+  const Outcome outcome = generate();
+  for (const std::string& part : {file.string() + " failed", std::string("Remove the folder")})
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("Set XDG_CACHE_HOME"), std::string::npos) << outcome.err;
+}
+
 TEST_F(KeptCalibration, WhatTheEnvironmentDecidesIsNotKept) {
   const EnvironmentVariable keys("REPRISE_FETCH", "l2:4096:0"),
       weights("REPRISE_WEIGHT_FETCH", "l2:4096");

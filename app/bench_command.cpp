@@ -1,9 +1,12 @@
 // `reprise bench`: measures the prefill and decode rates of one model, and their shares of this
 // machine's limits.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/commands.h"
@@ -44,6 +47,12 @@ struct Test {
   const char* kind;
   Fields sweep;
 };
+
+void refuse_repeated(const char* option, std::vector<int64_t> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  const auto repeated = std::adjacent_find(numbers.begin(), numbers.end());
+  if (repeated != numbers.end()) raise("{} has {} twice; give each number once", option, *repeated);
+}
 
 std::vector<Test> tests_of(const BenchCommand& command) {
   const auto list = [](const std::vector<int64_t>& numbers) {
@@ -124,30 +133,17 @@ class Bench {
       : command_(command), context_(context), chosen_(choose_model(command.model, context.device)) {
     (void)make_chosen_method(command.model,
                              context.device);  // refuses it before anything is measured
+    for (const Test& test : tests_of(command)) plan(test);
     machine_ = measured_machine(context, common);
     for (const char* heading : {"model", "dtype", "method", "test"}) table_.column(heading);
     for (const char* heading : {"tokens/s", "of this machine's limit"})
       table_.column(heading, results::Table::Align::kRight);
   }
 
-  void run(const Test& test, const std::atomic<bool>& stop) {
-    experiments::Experiment experiment = experiment_of(command_, test, chosen_, context_);
-    const auto kind = experiments::make_kind(test.kind, context_);
-    experiments::leave_out_missing(experiment, *kind);
-    for (const Group& group :
-         experiments::expand(experiment, {.context = context_, .device = context_.device})) {
-      kind->check(group);
-      const experiments::MemoryNeed need = kind->memory_need(group);
-      const auto available = static_cast<double>(available_bytes_for(context_));
-      if (available > 0 && need.bytes > available) {
-        add(group, test.kind, fmt::format("needs {:.2f} GiB", need.bytes / 0x1p30), "-");
-        continue;
-      }
-      const experiments::Measurement measured = kind->measure(group, machine_, stop).front();
-      add(group, test.kind,
-          rate_text(measured.metrics, std::string(test.kind) == "ttft" ? "prefill_tokens_per_s"
-                                                                       : "decode_tokens_per_s"),
-          limit_text(measured.metrics));
+  void run(const std::atomic<bool>& stop) {
+    for (PlannedTest& test : tests_) {
+      for (const Group& group : test.groups) run(test, group, stop);
+      test.kind.reset();  // frees its model before the next kind loads one
     }
   }
 
@@ -160,6 +156,35 @@ class Bench {
   }
 
  private:
+  struct PlannedTest {
+    std::string name;  // of the kind
+    std::unique_ptr<experiments::Kind> kind;
+    std::vector<Group> groups;
+  };
+
+  // Throws Error if a group cannot run, before any other is measured.
+  void plan(const Test& test) {
+    experiments::Experiment experiment = experiment_of(command_, test, chosen_, context_);
+    PlannedTest planned{.name = test.kind, .kind = experiments::make_kind(test.kind, context_)};
+    experiments::leave_out_missing(experiment, *planned.kind);
+    planned.groups =
+        experiments::expand(experiment, {.context = context_, .device = context_.device});
+    for (const Group& group : planned.groups) planned.kind->check(group);
+    tests_.push_back(std::move(planned));
+  }
+
+  void run(const PlannedTest& test, const Group& group, const std::atomic<bool>& stop) {
+    const experiments::MemoryNeed need = test.kind->memory_need(group);
+    const auto available = static_cast<double>(available_bytes_for(context_));
+    if (available > 0 && need.bytes > available)
+      return add(group, test.name, fmt::format("needs {:.2f} GiB", need.bytes / 0x1p30), "-");
+    const experiments::Measurement measured = test.kind->measure(group, machine_, stop).front();
+    add(group, test.name,
+        rate_text(measured.metrics,
+                  test.name == "ttft" ? "prefill_tokens_per_s" : "decode_tokens_per_s"),
+        limit_text(measured.metrics));
+  }
+
   void add(const Group& group, const std::string& kind, const std::string& rate,
            const std::string& share) {
     const std::string weights =
@@ -173,17 +198,21 @@ class Bench {
   const BenchCommand& command_;
   Context context_;
   ChosenModel chosen_;
+  std::vector<PlannedTest> tests_;
   Machine machine_;
   results::Table table_;
 };
 
 void run(const BenchCommand& command, const CommonOptions& common) {
+  refuse_repeated("--prompt-tokens", command.prompt_tokens);
+  refuse_repeated("--new-tokens", command.new_tokens);
+  refuse_repeated("--batch", command.batches);
   const std::atomic<bool>& stop = watch_interrupts();
   Context context = make_context(common);
   context.is_batch_invariant = command.model.is_batch_invariant;
   Bench bench(command, context, common);
   try {
-    for (const Test& test : tests_of(command)) bench.run(test, stop);
+    bench.run(stop);
   } catch (const Interrupted&) {
     bench.print_table();
     throw ExitStatus{kInterruptedStatus};

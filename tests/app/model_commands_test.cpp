@@ -155,6 +155,16 @@ TEST_F(ModelCommands, PositionsBeyondTheModelAreRefused) {
       0);
 }
 
+TEST_F(ModelCommands, BenchRefusesBeforeItMeasures) {
+  const Outcome beyond =
+      reprise({"bench", "--model", "quickstart", "-p", "1", "-n", "2", "-d", "4096", "-r", "1"});
+  EXPECT_EQ(beyond.status, 1);
+  EXPECT_NE(beyond.err.find("--depth"), std::string::npos) << beyond.err;
+  EXPECT_EQ(beyond.err.find("prefill 1:"), std::string::npos) << beyond.err;
+  for (const char* option : {"--prompt-tokens", "--new-tokens", "--batch"})
+    expect_refused(on_model("bench", {option, "16,8,16"}), {option, "16 twice"});
+}
+
 // Linear and dynamic scaling stretch the model's positions; ALiBi has no end.
 TEST_F(ModelCommands, PositionsOfScaledAndEndlessModelsAreTaken) {
   std::string ids = "1";

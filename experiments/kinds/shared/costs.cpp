@@ -115,7 +115,8 @@ void check_positions(const model::ModelConfig& config, int64_t sequence_tokens) 
   if (!can_place(config, sequence_tokens))
     raise(
         "model {} places at most {} tokens, prompt and generated tokens together are {}. Take a "
-        "shorter prompt (--set sweep.prompt_tokens=[...]) or fewer new tokens.",
+        "shorter prompt (of an experiment: --set sweep.prompt_tokens=[...]; of `bench`: "
+        "--prompt-tokens or --depth) or fewer new tokens.",
         config.name, config.position_limit(), sequence_tokens);
 }
 

@@ -236,9 +236,9 @@ KindInfo DecodeKind::info() {
       .summary = "a batch of sequences that generate together: time and rate of a decode step",
       .axes = list_axes<DecodeAxes>(),
       .metrics = {kStepMs, kDecodeTokensPerS, kPrefillMs, kPrefixMs, kPrefillTokensPerS,
-                  kTouchedExperts, kStreamedBytes, kStreamedGbS, kReadBesideGbS, kMemoryLimitRatio,
-                  kMemoryBesideRatio, kComputeLimitRatio, kPrefillBesideRatio, kStepOverFirst,
-                  kPrefillOverFirst, kKvMb},
+                  kStreamedGbS, kReadBesideGbS, kMemoryLimitRatio, kMemoryBesideRatio,
+                  kComputeLimitRatio, kPrefillBesideRatio, kStepOverFirst, kPrefillOverFirst,
+                  kKvMb},
       .series = peer_series()};
   add_method_metrics(MethodUse::kGeneration, /*takes_turns=*/false, info.metrics);
   return info;

@@ -1,6 +1,7 @@
 // Every record that this repository holds is sound, and stays what it is when it is written again.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "results/data_dir.h"
@@ -16,6 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A build with sanitizers takes ten times as long, and reads one file in eight.
+#ifdef __SANITIZE_ADDRESS__
+constexpr size_t kEach = 8;
+#else
+constexpr size_t kEach = 1;
+#endif
+
 std::vector<fs::path> files_of_records() {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(data_dir() / "results" / "measurements")) {
@@ -25,13 +33,16 @@ std::vector<fs::path> files_of_records() {
     if (Json::parse(text.substr(0, text.find('\n'))).contains("schema"))
       files.push_back(entry.path());
   }
+  std::sort(files.begin(), files.end());
   return files;
 }
 
 TEST(OwnRecords, AreReadAndWrittenAgainWithoutAChange) {
   const fs::path copy = fs::path(::testing::TempDir()) / "reprise_own_records.jsonl";
   size_t count = 0;
-  for (const fs::path& file : files_of_records()) {
+  const std::vector<fs::path> files = files_of_records();
+  for (size_t i = 0; i < files.size(); i += kEach) {
+    const fs::path& file = files[i];
     const WholeRecords read = read_record_files({file});
     EXPECT_EQ(read.torn_bytes, 0) << file;
     std::set<std::string> written;
@@ -39,7 +50,7 @@ TEST(OwnRecords, AreReadAndWrittenAgainWithoutAChange) {
     EXPECT_EQ(lines_of(read_record_files({copy}).records), lines_of(read.records)) << file;
     count += read.records.size();
   }
-  EXPECT_GT(count, 1000u) << "the files of records were not found";
+  EXPECT_GT(count, 1000u / kEach) << "the files of records were not found";
   fs::remove(copy);
 }
 

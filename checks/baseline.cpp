@@ -80,9 +80,8 @@ Baseline read_baseline(const std::filesystem::path& file) {
   for (size_t i = 0; i < list.size(); ++i) {
     JsonObject entry(list[i], file.string(), fmt::format("benchmarks[{}]", i));
     BaselineEntry read = entry_of(entry);
-    if (!ids.insert(read.program + "/" + read.name).second)
-      raise("{} holds {}/{} twice; remove one of the two", root.where("benchmarks"), read.program,
-            read.name);
+    if (!ids.insert(read.id()).second)
+      raise("{} holds {} twice; remove one of the two", root.where("benchmarks"), read.id());
     baseline.entries.push_back(std::move(read));
   }
   root.reject_unknown();

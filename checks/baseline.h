@@ -23,6 +23,8 @@ struct BaselineEntry {
   std::vector<double> times_s;
   std::vector<double> limits;        // GB/s or GFLOP/s, measured right before and after each sample
   std::vector<double> limit_shares;  // > 0
+
+  [[nodiscard]] std::string id() const { return program + "/" + name; }  // as Benchmark::id()
 };
 
 struct Baseline {

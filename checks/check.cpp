@@ -179,7 +179,8 @@ Pairing pair_up(const std::vector<Benchmark>& candidates, const Counterparts& co
   Pairing pairing;
   std::set<std::string> ids;
   for (const Benchmark& candidate : candidates) {
-    const std::string id = *ids.insert(candidate.id()).first;
+    const std::string id = candidate.id();
+    ids.insert(id);
     if (const auto found = counterparts.find(id); found != counterparts.end())
       pairing.subjects.push_back({id, candidate, found->second});
     else
@@ -220,8 +221,7 @@ Pairing match(const std::vector<Benchmark>& candidates, const std::vector<Benchm
 Pairing match(const std::vector<Benchmark>& candidates, const Baseline& baseline,
               const std::string& file, const std::string& filter) {
   Counterparts counterparts;
-  for (const BaselineEntry& entry : baseline.entries)
-    counterparts.emplace(entry.program + "/" + entry.name, entry);
+  for (const BaselineEntry& entry : baseline.entries) counterparts.emplace(entry.id(), entry);
   Pairing pairing = pair_up(candidates, counterparts, filter);
   if (pairing.subjects.empty())
     raise_nothing_in_common("baseline " + file, candidates.front(), counterparts.begin()->first,

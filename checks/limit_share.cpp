@@ -16,6 +16,14 @@ bool is_flop_limit(Limit limit) {
   return limit == Limit::kF32 || limit == Limit::kBf16 || limit == Limit::kDeviceHalf;
 }
 
+// The counters from which a share of `limit` follows: the rate and, on a device, the device's rate.
+const std::optional<double>& rate_of(const Repetition& repetition, Limit limit) {
+  return is_flop_limit(limit) ? repetition.flop_per_s : repetition.bytes_per_s;
+}
+const std::optional<double>& device_rate_of(const Repetition& repetition, Limit limit) {
+  return is_flop_limit(limit) ? repetition.device_flop_per_s : repetition.device_bytes_per_s;
+}
+
 // Throws Error if the benchmark did not set the counter.
 double counter(const std::optional<double>& value, const char* name, const Repetition& repetition,
                Limit limit) {
@@ -53,26 +61,18 @@ std::optional<Limit> nearest_limit(const Repetition& repetition, const MachineLi
 }
 
 double device_limit(const Repetition& repetition, Limit limit) {
-  const double rate =
-      is_flop_limit(limit)
-          ? counter(repetition.device_flop_per_s, "device FLOP/s", repetition, limit)
-          : counter(repetition.device_bytes_per_s, "device B/s", repetition, limit);
-  return rate * 1e-9;
+  const char* name = is_flop_limit(limit) ? "device FLOP/s" : "device B/s";
+  return counter(device_rate_of(repetition, limit), name, repetition, limit) * 1e-9;
 }
 
 bool has_limit_share(const Repetition& repetition, Limit limit) {
-  const bool has_rate =
-      is_flop_limit(limit) ? repetition.flop_per_s.has_value() : repetition.bytes_per_s.has_value();
-  const bool has_device_rate = is_flop_limit(limit) ? repetition.device_flop_per_s.has_value()
-                                                    : repetition.device_bytes_per_s.has_value();
-  return has_rate && (has_device_rate || !is_device_limit(limit));
+  return rate_of(repetition, limit).has_value() &&
+         (!is_device_limit(limit) || device_rate_of(repetition, limit).has_value());
 }
 
 double limit_share(const Repetition& repetition, Limit limit, double limit_value) {
-  const double rate = is_flop_limit(limit)
-                          ? counter(repetition.flop_per_s, "FLOP/s", repetition, limit)
-                          : counter(repetition.bytes_per_s, "B/s", repetition, limit);
-  return rate * 1e-9 / limit_value;
+  const char* name = is_flop_limit(limit) ? "FLOP/s" : "B/s";
+  return counter(rate_of(repetition, limit), name, repetition, limit) * 1e-9 / limit_value;
 }
 
 }  // namespace reprise::checks

@@ -102,23 +102,24 @@ bool is_sampled(const Record& record, const std::string& metric) {
          std::all_of(samples.begin(), samples.end(), [](double sample) { return sample > 0; });
 }
 
-bool is_testable(const MetricChange& change) {
-  return are_valid(change) && is_sampled(*change.before, change.metric) &&
-         is_sampled(*change.after, change.metric);
-}
-
 bool have_both(const Record& before, const Record& after, const std::string& metric) {
   return results::shown_metric(before.metrics, metric) &&
          results::shown_metric(after.metrics, metric);
 }
 
 void judge_changes(checks::ChangeOptions options, Changes& changes) {
-  changes.tested = std::count_if(changes.metrics.begin(), changes.metrics.end(), is_testable);
-  options.comparisons = std::max<int64_t>(1, changes.tested);
+  std::vector<MetricChange*> tested;
   for (MetricChange& change : changes.metrics) {
-    const auto metric = results::shown_metric(change.after->metrics, change.metric);
-    if (is_testable(change)) test_change(metric->unit, options, change);
-    if (!are_valid(change)) change.verdict = ChangeVerdict::kInvalid;
+    if (!are_valid(change))
+      change.verdict = ChangeVerdict::kInvalid;
+    else if (is_sampled(*change.before, change.metric) && is_sampled(*change.after, change.metric))
+      tested.push_back(&change);
+  }
+  changes.tested = std::ssize(tested);
+  options.comparisons = std::max<int64_t>(1, changes.tested);
+  for (MetricChange* change : tested) {
+    const auto metric = results::shown_metric(change->after->metrics, change->metric);
+    test_change(metric->unit, options, *change);
   }
 }
 

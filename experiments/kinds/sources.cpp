@@ -239,7 +239,7 @@ Fields sources_of(const Experiment& experiment) {
   Fields models;
   for (const ModelChoice& choice : experiment.models) {
     if (choice.model.empty()) continue;
-    // The same model with random weights must not take the place of its fingerprint with weights.
+    // If a model is listed with random weights too, the fingerprint with its weights stays.
     Value& known = models[choice.model];
     if (known.is_null() || !choice.random_weights) known = model_sources(choice);
   }

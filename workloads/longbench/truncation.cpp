@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/tokenizer/utf8.h"
 
 namespace reprise::workloads::longbench {
 namespace {
@@ -38,14 +39,13 @@ std::optional<Halves> halves_of(const Tokenizer& tokenizer, std::string_view tex
                 .tail = tokenizer.decode(all.last(most / 2))};
 }
 
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
-
 bool is_inside_character(std::string_view text, size_t at) {
   return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
 }
 
 bool is_all_replacement(std::string_view text) {
-  while (text.starts_with(kReplacement)) text.remove_prefix(kReplacement.size());
+  constexpr std::string_view kOne = tokenizer::kReplacement;
+  while (text.starts_with(kOne)) text.remove_prefix(kOne.size());
   return text.empty();
 }
 

@@ -41,10 +41,14 @@ std::vector<FetchSetting> all_settings() {
   return all;
 }
 
-// Bytes of one layer where each sequence has one block.
-int64_t block_row_bytes(DType dtype) {
-  return int64_t{2} * kSequences * kBlockTokens * kKvHeads * kHeadDim *
-         static_cast<int64_t>(size_of(dtype));
+// blocks: of each sequence
+kv::BlockPoolOptions pool_options(DType dtype, int64_t layers, int32_t blocks) {
+  return {.layers = layers,
+          .kv_heads = kKvHeads,
+          .head_dim = kHeadDim,
+          .dtype = dtype,
+          .block_tokens = kBlockTokens,
+          .num_blocks = kSequences * blocks};
 }
 
 // A decode step whose layers' attention is run one by one.
@@ -52,13 +56,7 @@ class Step {
  public:
   // blocks: of each sequence
   Step(DType dtype, int64_t layers, int32_t blocks)
-      : layer_bytes_(blocks * block_row_bytes(dtype)),
-        pool_({.layers = layers,
-               .kv_heads = kKvHeads,
-               .head_dim = kHeadDim,
-               .dtype = dtype,
-               .block_tokens = kBlockTokens,
-               .num_blocks = kSequences * blocks}),
+      : pool_(pool_options(dtype, layers, blocks)),
         q_(static_cast<size_t>(kSequences * kKvHeads * kHeadDim), 0.01f),
         out_(q_.size()) {
     plan_.begin(pool_.view());
@@ -80,10 +78,12 @@ class Step {
   // Runs one layer's attention and returns the rate in GB/s at which it read the layer's keys and
   // values.
   double read_gb_s(int64_t layer, const Context& context) {
+    const kv::BlockPoolOptions& options = pool_.options();
+    const int64_t read_bytes = pool_.block_bytes() / options.layers * options.num_blocks;
     const QueryView q{.data = q_.data(), .row_stride = kKvHeads * kHeadDim, .heads = kKvHeads};
     const auto start = std::chrono::steady_clock::now();
     attention(plan_, layer, q, {.scale = 0.1f}, {.data = out_.data()}, workspace_, context);
-    return 1e-9 * static_cast<double>(layer_bytes_) / seconds_since(start);
+    return 1e-9 * static_cast<double>(read_bytes) / seconds_since(start);
   }
 
  private:
@@ -94,7 +94,6 @@ class Step {
     std::memset(cache.values, 0x3c, bytes);
   }
 
-  int64_t layer_bytes_;
   kv::BlockPool pool_;
   kv::AttentionPlan plan_;
   std::vector<float> q_, out_;
@@ -111,7 +110,9 @@ Context with(Context context, DType dtype, const FetchSetting& setting) {
 Calibration<FetchSetting> calibrate_fetch(DType kv_dtype, const Context& context) {
   if (const auto given = given_fetch())
     return {.chosen = *given, .trials = {}, .reason = "REPRISE_FETCH says so"};
-  const int64_t most = bytes_beyond_caches(context.threads), row = block_row_bytes(kv_dtype);
+  const int64_t most = bytes_beyond_caches(context.threads);
+  // Bytes of a layer in which each sequence has one block.
+  const int64_t row = kSequences * kv::block_bytes(pool_options(kv_dtype, 1, 1));
   const auto blocks = static_cast<int32_t>(
       std::max<int64_t>(1, std::min(kBytesOfThread * context.threads, most / 8) / row));
   const int64_t layers = most / (blocks * row);

@@ -173,8 +173,8 @@ struct Manifest {
 // or family, or two figures of one name.
 void check_manifest(const Manifest& manifest, const std::string& source);
 
-// check_manifest() for a manifest that this program made of an experiment file or of records. Its
-// texts are checked as read_manifest() checks the texts of a file.
+// Checks a manifest that was not read from run.json but made from an experiment file or from
+// records: applies the checks of read_manifest() and then those of check_manifest().
 void check_made_manifest(const Manifest& manifest, const std::string& source);
 
 }  // namespace reprise::results

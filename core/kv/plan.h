@@ -1,8 +1,8 @@
 // The attention plan: which cached keys and values each query row reads, as plain arrays.
 //
 // Several contributors may build one plan. The owner of the step calls begin() with the cache of
-// the step's tokens, appends the rows and calls finish(). Contributors append caches, segments and
-// items and change nothing else; finish() is then called again.
+// the step's tokens and appends the rows. The method and the contributors then append caches,
+// segments and items and change nothing else. At the end, the owner calls finish().
 #pragma once
 
 #include <cstdint>

@@ -57,8 +57,8 @@ struct Series {
 struct KindInfo {
   std::string name;
   std::string summary;
-  // The axes of the kind's struct (list_axes()), in the order in which a sweep nests them,
-  // outermost first.
+  // The axes that the kind can sweep, outermost loop first. list_axes() makes them from the struct
+  // that declares them (axis_visitor.h).
   std::vector<Axis> axes;
   std::vector<MetricInfo> metrics;
   std::vector<Series> series = {};

@@ -174,8 +174,8 @@ Fields workload_sources(const Workload& workload) {
   return sources;
 }
 
-// Names of the data sets below the workload's folder that are values of an axis of the experiment;
-// empty if there is no such axis.
+// The values of the experiment's axis `set`, which are names of data sets below the workload's
+// folder; empty if the experiment has no such axis.
 std::vector<std::string> sets_of(const Experiment& experiment) {
   std::vector<std::string> sets;
   for (size_t a = 0; a < experiment.axis_values.size(); ++a)

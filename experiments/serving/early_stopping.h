@@ -20,9 +20,9 @@ struct EarlyStopping {
   double tolerance = 0;
   double confidence = 0.99;  // between 0 and 1 (CHECK)
 
-  // The largest number t of `requests` requests that may exceed the bound; -1: there are too few
-  // requests even for t = 0. LoadGen discards the t - 1 largest latencies and reports the largest
-  // remaining latency as its estimate.
+  // The largest t for which a run still meets the percentile's bound if t of its `requests`
+  // requests exceed the bound; -1: there are too few requests even for t = 0. (LoadGen discards the
+  // t - 1 largest latencies and reports the largest one left as its estimate of the percentile.)
   [[nodiscard]] int64_t overlatency_allowed(int64_t requests) const;
   // The smallest number of requests for which overlatency_allowed() is `over`. With the default
   // parameters it is 459 for over = 0 and 662 for over = 1.

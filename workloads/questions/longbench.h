@@ -24,9 +24,10 @@ struct LongBenchOptions {
 };
 
 // Loads an official file, a folder of them, or a file of HotpotQA, MuSiQue or QMSum in its own
-// format. An item's task is its dataset. Throws Error naming file and sample for what the loaders
-// refuse, for a folder without the dataset, for a context without the headings to cut at, and for a
-// template without text after the context.
+// format. An item's task is its dataset. Throws Error if a file cannot be read, if a folder has no
+// file of options.dataset, if a context lacks the headings at which it is cut, or if a template has
+// neither text nor a model's turn after the context. Errors about a sample name its dataset and id,
+// or its file and line.
 std::vector<Item> load_longbench(const std::filesystem::path& path,
                                  const LongBenchOptions& options = {});
 

@@ -17,8 +17,8 @@ namespace reprise::model {
 struct LoadOptions {
   // Dtype of activations, tables and the inputs of matrix products: f32 or bf16; on a GPU also f16.
   DType dtype = DType::kF32;
-  // Storage format of matrices, see held_type(). If unset: the plain format of `dtype`. A plain
-  // format of another dtype is an error.
+  // Storage format of the layers' matrices, see held_type(). If unset, they are not quantized and
+  // have `dtype`. A format that is not quantized and has another dtype is an error.
   std::optional<WeightFormat> weight_format = std::nullopt;
   bool random_weights = false;  // true: `dir_or_shape` may be a shipped shape's name
   uint64_t seed = 0;            // seed of random weights

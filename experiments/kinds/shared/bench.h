@@ -1,4 +1,4 @@
-// What the kinds share: a bench that holds one loaded model at a time, makes the prompts of any
+// The bench that several kinds share. It holds one loaded model at a time, makes the prompts of any
 // workload, and runs timed requests.
 #pragma once
 

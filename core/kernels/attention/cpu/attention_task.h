@@ -68,9 +68,9 @@ struct AttentionTask {
   int first_position = 0;
   const int32_t* row_positions = nullptr;  // [rows of the item]
 
-  // Scores are in units of log2: q is multiplied by scale * log2(e) before the products. The ALiBi
-  // term of a unit is alibi_factor(unit) * (alibi_term(k_position, unit) - alibi_term(q_position,
-  // unit)). With ALiBi each unit is one query head.
+  // Scores are base-2 logarithms: q is multiplied by scale * log2(e) before the products. With
+  // ALiBi, a unit is one query head instead of one KV head, and a score also gets
+  // alibi_factor(unit) * (alibi_term(k_position, unit) - alibi_term(q_position, unit)).
   float scale_log2 = 1.0f;
   bool has_alibi = false;
   bool alibi_rounded = false;

@@ -538,8 +538,8 @@ __device__ __forceinline__ void round_weights(const WarpScores<Tile>& weights, i
   a[3] = pack_pair<T>(right[2], right[3]);
 }
 
-// Computes o += weights v. B(k, n) of the product is dimension n of key k, so the values' rows are
-// B's rows.
+// Computes o += weights v. B(k, n) of the product is dimension n of the value of key k, so the rows
+// of B are the rows of `values`.
 template <class Tile>
 __device__ __forceinline__ void multiply_values(WarpState<Tile>& state,
                                                 const WarpScores<Tile>& weights,

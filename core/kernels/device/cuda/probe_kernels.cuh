@@ -18,8 +18,8 @@ struct ReadWords {
   const void* data = nullptr;  // [words] of 16 bytes, aligned to 16
   int64_t words = 0;
   unsigned blocks = 0;
-  // [blocks * kThreads] for each thread, the sum modulo 2^32 of its words, each reduced to 32 bits
-  // by the exclusive or of its four quarters. So the sum depends on every byte.
+  // [blocks * kThreads] for each thread, the sum modulo 2^32 over its words of 16 bytes, where a
+  // word counts as the exclusive or of its four 32-bit parts. So the sum depends on every byte.
   uint32_t* sums = nullptr;
 };
 void read_words(const ReadWords& call, cudaStream_t stream);

@@ -27,9 +27,9 @@ class TileRows {
 
   // Number of parts into which the rows are divided. A part fits a core's L2 beside two panels.
   [[nodiscard]] int64_t parts() const { return (call_.m + part_rows_ - 1) / part_rows_; }
-  // Computes, for the rows of a part, the outputs in `outputs` that belong to panel `index`.
-  // `weights` are this panel's weights [words][64][2] for the block's inputs. `next` are those of
-  // the panel that this thread will probably take next.
+  // Computes, for the rows of a part, those of `outputs` that belong to panel `index`. `weights`
+  // [words][64][2] is this panel, for the block's inputs. `next` is the panel that this thread will
+  // probably compute next; it is prefetched.
   void run(int64_t part, int64_t index, const Outputs& outputs, const void* weights,
            const void* next) const;
 

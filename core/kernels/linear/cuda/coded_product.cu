@@ -331,10 +331,9 @@ __device__ __forceinline__ void write_output(const CodedProduct& call, int64_t r
 
 // Grid: x for kBlockOutputs outputs each, y for kBlockRows rows of x each. Block: 8 warps; warp w
 // multiplies blocks of inputs w, w + 8, ... of all these outputs, and the thread block adds up the
-// warps' sums. Reads the codes once for all rows of a thread block, and x once for all its outputs;
-// with many rows, most of the bytes are those of x, from L2. Does not begin early: blocks that wait
-// for the previous kernel would keep its own blocks from starting (on an H100 a decode step of
-// Llama-2-7B in int4 took 1.07 to 1.17 times as long).
+// warps' sums. Each thread block reads the codes of its outputs once, and x of its rows once; with
+// many rows, most of the bytes are those of x, from L2. LaunchShape::begins_early is false: with
+// true, a decode step of Llama-2-7B in int4 took 1.07 to 1.17 times as long on an H100.
 template <class Shape>
 __global__ void __launch_bounds__(kThreads, Shape::least_blocks())
     multiply(const CodedProduct call, const __grid_constant__ Constants constants) {

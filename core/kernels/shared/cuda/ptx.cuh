@@ -235,12 +235,14 @@ enum class RowsOfB : uint8_t {
   kRowsOfProduct      // row i holds B(i, 0 .. n - 1), for values
 };
 
-// Describes B for warpgroup_multiply_add(), or A: A's rows are described like kColumnsOfProduct.
+// Returns the descriptor by which warpgroup_multiply_add() finds a matrix in shared memory. The
+// matrix is B, stored in one of the two ways, or A, which is stored like kColumnsOfProduct.
 // `shared` points to element (0, 0).
-//   kColumnsOfProduct  16 elements of each row, within one panel; stride_bytes from 8 rows to the
-//                      next 8, leading_bytes is not used
-//   kRowsOfProduct     16 rows; stride_bytes from 8 rows to the next 8, leading_bytes from 64
-//                      columns to the next 64
+//   kColumnsOfProduct  16 elements of each row are read, all in one panel. stride_bytes: from 8
+//   rows
+//                      to the next 8. leading_bytes is not used.
+//   kRowsOfProduct     16 rows are read. stride_bytes: from 8 rows to the next 8. leading_bytes:
+//                      from 64 columns to the next 64.
 __device__ __forceinline__ uint64_t swizzled_matrix(const void* shared, int leading_bytes,
                                                     int stride_bytes) {
 #ifdef REPRISE_CUDA_ON_CPU

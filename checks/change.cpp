@@ -9,11 +9,6 @@
 namespace reprise::checks {
 namespace {
 
-bool has_logarithms(std::span<const double> samples) {
-  return !samples.empty() &&
-         std::all_of(samples.begin(), samples.end(), [](double sample) { return sample > 0; });
-}
-
 // Returns the logarithms of the samples, or of the medians of kMostCompared batches if there are
 // more samples.
 std::vector<double> logarithms_of(std::span<const double> samples) {
@@ -35,6 +30,11 @@ void add_pairs(std::span<const double> logarithms, std::vector<double>& differen
 }
 
 }  // namespace
+
+bool has_logarithms(std::span<const double> samples) {
+  return !samples.empty() &&
+         std::all_of(samples.begin(), samples.end(), [](double sample) { return sample > 0; });
+}
 
 std::optional<Change> change_of(std::span<const double> before, std::span<const double> after,
                                 const ChangeOptions& options) {

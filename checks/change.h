@@ -31,11 +31,14 @@ struct Change {
   bool has_too_few_samples = false;
 };
 
+// True if there are samples and all of them are above 0, so that change_of() can compare them.
+[[nodiscard]] bool has_logarithms(std::span<const double> samples);
+
 // Compares samples of a cost (time, memory: kSlower means more), in the order they were taken, by
 // the rank-sum test of their logarithms. Noise is estimated from neighbouring samples of each run.
 // If a run has more than kMostCompared samples, they are replaced by the medians of kMostCompared
-// batches, since requests of one queue are not independent. Returns nullopt if either run has no
-// sample, or a sample that is not above 0.
+// batches, since requests of one queue are not independent. Returns nullopt unless both runs
+// has_logarithms().
 [[nodiscard]] std::optional<Change> change_of(std::span<const double> before,
                                               std::span<const double> after,
                                               const ChangeOptions& options);

@@ -60,9 +60,11 @@ ChangeVerdict verdict_of(checks::Verdict verdict, Better better) {
 }
 
 // The interval is of the shift of all samples, the ratio of their medians. If the samples changed
-// their shape, the ratio may lie outside the interval.
-bool is_outside_interval(const MetricChange& change) {
+// their shape, the ratio may lie outside the interval. That contradicts the verdict "same"; what
+// contradicts slower and faster is a ratio that does not change in the interval's direction.
+bool contradicts(const MetricChange& change, checks::Verdict verdict) {
   constexpr double kRounding = 1e-9;
+  if (verdict != checks::Verdict::kSame) return (change.ratio - 1) * (change.low - 1) <= 0;
   return change.ratio < change.low * (1 - kRounding) ||
          change.ratio > change.high * (1 + kRounding);
 }
@@ -81,8 +83,8 @@ void test_change(const std::string& unit, const checks::ChangeOptions& options,
   change.has_interval = true;
   change.low = std::exp(is_inverse ? -found->shift.high : found->shift.low);
   change.high = std::exp(is_inverse ? -found->shift.low : found->shift.high);
-  change.verdict =
-      is_outside_interval(change) ? ChangeVerdict::kUndecided : verdict_of(found->verdict, better);
+  change.verdict = contradicts(change, found->verdict) ? ChangeVerdict::kUndecided
+                                                       : verdict_of(found->verdict, better);
 }
 
 // Compares a metric that both records have.
@@ -95,13 +97,6 @@ MetricChange change_at(const Record& before, const Record& after, const std::str
   return change;
 }
 
-// True if the record has samples of the metric, and the logarithms of all of them.
-bool is_sampled(const Record& record, const std::string& metric) {
-  const std::vector<double> samples = samples_of(record, metric);
-  return !samples.empty() &&
-         std::all_of(samples.begin(), samples.end(), [](double sample) { return sample > 0; });
-}
-
 bool have_both(const Record& before, const Record& after, const std::string& metric) {
   return results::shown_metric(before.metrics, metric) &&
          results::shown_metric(after.metrics, metric);
@@ -112,7 +107,8 @@ void judge_changes(checks::ChangeOptions options, Changes& changes) {
   for (MetricChange& change : changes.metrics) {
     if (!are_valid(change))
       change.verdict = ChangeVerdict::kInvalid;
-    else if (is_sampled(*change.before, change.metric) && is_sampled(*change.after, change.metric))
+    else if (checks::has_logarithms(samples_of(*change.before, change.metric)) &&
+             checks::has_logarithms(samples_of(*change.after, change.metric)))
       tested.push_back(&change);
   }
   changes.tested = std::ssize(tested);

@@ -13,9 +13,11 @@ namespace reprise::app {
 enum class ChangeVerdict : uint8_t {
   kWorse,
   kChanged,  // different, but the metric has no better direction (see better_of())
-  // The interval does not decide or does not contain the ratio, or the samples are too few.
+  // The interval does not decide, the samples are too few, or the ratio contradicts: it lies
+  // outside an interval within the margin, or does not change in the direction of one beyond the
+  // margin.
   kUndecided,
-  kUntested,  // not compared, since the metric is one number or a sample is 0
+  kUntested,  // not compared, since the metric is one number or a sample is not above 0
   kBetter,
   kSame,     // the interval lies within the margin; or not compared, and both values are equal
   kInvalid,  // either run is INVALID

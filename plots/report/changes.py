@@ -81,5 +81,5 @@ def changes_table(changes: dict) -> Table:
     columns += [Column(heading, is_number=True) for heading in ("before", "after", "ratio")]
     ordered = sorted(changes["metrics"], key=lambda change: change["verdict"] != "worse")
     return Table(id_of(changes) + "-changes", "Point by point",
-                 columns + [Column("interval of the ratio"), Column("verdict")],
+                 columns + [Column("interval of the factor"), Column("verdict")],
                  [change_row(changes, keys, change) for change in ordered], "The two folders have the rest.")

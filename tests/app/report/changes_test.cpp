@@ -109,21 +109,44 @@ TEST(Changes, AnInvalidRunIsNeitherBetterNorWorse) {
   EXPECT_EQ(changes.tested, 0);
 }
 
-// A bimodal metric whose median jumps from one mode to the other while the samples hardly move.
-TEST(Changes, ARatioOutsideItsIntervalDecidesNothing) {
-  const auto folder = [](int low) {
-    Json made = record("paged", 1, 1.0);
-    Json samples = Json::array();
-    for (int i = 0; i < 25; ++i) samples.push_back(i < low ? 1.0 : 100.0);
-    made["samples"] = {{"step_ms", samples}};
-    made["metrics"]["step_ms"]["value"] = low > 12 ? 1.0 : 100.0;
-    return folder_of({made});
-  };
-  const Changes changes = changes_between(folder(13), folder(12), {});
+// A folder whose 25 samples have two modes: `lows` times `low`, and else `high`.
+results::ResultsFolder bimodal(int lows, double low, double high) {
+  Json made = record("paged", 1, 1.0);
+  Json samples = Json::array();
+  for (int i = 0; i < 25; ++i) samples.push_back(i < lows ? low : high);
+  made["samples"] = {{"step_ms", samples}};
+  made["metrics"]["step_ms"]["value"] = lows > 12 ? low : high;
+  return folder_of({made});
+}
+
+// The median jumps from one mode to the other while the samples hardly move.
+TEST(Changes, ARatioOutsideItsIntervalIsNotTheSame) {
+  const Changes changes = changes_between(bimodal(13, 1, 100), bimodal(12, 1, 100), {});
   const MetricChange& change = change_of_metric(changes, "step_ms");
   EXPECT_EQ(change.ratio, 100);
   ASSERT_TRUE(change.has_interval);
   EXPECT_LT(change.high, 2);
+  EXPECT_EQ(change.verdict, ChangeVerdict::kUndecided);
+}
+
+TEST(Changes, ARatioBeyondItsIntervalHasTheSameDirection) {
+  const results::ResultsFolder before = bimodal(13, 1, 10), after = bimodal(12, 2, 20);
+  const Changes slower = changes_between(before, after, {});
+  const MetricChange& change = change_of_metric(slower, "step_ms");
+  EXPECT_EQ(change.ratio, 20);
+  EXPECT_NEAR(change.low, 2, 1e-9);
+  EXPECT_NEAR(change.high, 2, 1e-9);
+  EXPECT_EQ(change.verdict, ChangeVerdict::kWorse);
+  EXPECT_EQ(change_of_metric(changes_between(after, before, {}), "step_ms").verdict,
+            ChangeVerdict::kBetter);
+}
+
+// Both modes double, but the median jumps to the lower one.
+TEST(Changes, ARatioAgainstTheDirectionOfItsIntervalDecidesNothing) {
+  const Changes changes = changes_between(bimodal(12, 1, 10), bimodal(13, 2, 20), {});
+  const MetricChange& change = change_of_metric(changes, "step_ms");
+  EXPECT_NEAR(change.ratio, 0.2, 1e-9);
+  EXPECT_NEAR(change.low, 2, 1e-9);
   EXPECT_EQ(change.verdict, ChangeVerdict::kUndecided);
 }
 

@@ -259,7 +259,7 @@ class Changes(Folders):
         rows = [row for row in page.table("r1-r2-changes") if row[headings.index("metric")] == "ttft_ms"]
         self.assertEqual(len(rows), 4)
         for row in rows:
-            self.assertEqual([row[headings.index(name)] for name in ("ratio", "interval of the ratio", "verdict")],
+            self.assertEqual([row[headings.index(name)] for name in ("ratio", "interval of the factor", "verdict")],
                              ["3.000", "too few samples", "undecided"])
 
     def test_says_how_settings_machine_code_and_points_differ(self):

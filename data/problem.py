@@ -25,10 +25,11 @@ def refuse_full_disk(folder, needed, what):
 
 
 def write_problem(error, folder, what, missing):
-    """The Problem of an OSError while writing; `missing` bytes of `what` were still to be written, None if unknown."""
+    """The Problem of an OSError in a data folder; `missing` bytes of `what` were still to be written, None if unknown."""
     if error.errno not in FULL:
-        return Problem(f"cannot write {what} to {folder}: {error.strerror}. May you write there? REPRISE_DATA names another "
-                       "folder.")
+        file = f" ({error.filename})" if error.filename else ""
+        return Problem(f"cannot bring {what} to {folder}: {error.strerror}{file}. May you read and write there? "
+                       "REPRISE_DATA names another folder.")
     more = "" if missing is None else f"; {size_text(missing)} more are needed"
     return Problem(f"no space left for {what} in {folder}: {size_text(shutil.disk_usage(folder).free)} are free{more}. Free "
                    "some and run the same command again, which goes on where it stopped.")

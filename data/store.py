@@ -54,8 +54,12 @@ def is_manifest(found):
     if not isinstance(found, dict) or not isinstance(found.get("downloads"), list):
         return False
     lists = [download.get("outputs", []) if isinstance(download, dict) else None for download in found["downloads"]]
-    return all(isinstance(files, list) and all(isinstance(file, dict) and isinstance(file.get("path"), str) and
-                                               {"size", "sha256"} <= file.keys() for file in files) for files in lists)
+    return all(isinstance(files, list) and all(map(is_output, files)) for files in lists)
+
+
+def is_output(file):
+    types = {"path": str, "size": int, "sha256": str}
+    return isinstance(file, dict) and all(isinstance(file.get(key), kind) for key, kind in types.items())
 
 
 def write_json(file, content):
@@ -177,6 +181,12 @@ class Fetch:
     def prepare(self):
         """Learns what there is to bring, and what is here already: the files that an earlier run left, and those in place that
         are as they were fetched. A plan that an earlier run left stands, so that all files are of one revision."""
+        try:
+            self.make_plan()
+        except OSError as error:
+            raise write_problem(error, self.place.folder, self.entry["name"], None) from error
+
+    def make_plan(self):
         saved = read_manifest(self.place.staging / "plan.json") or NOTHING
         here = self.place.path.exists() and self.place.manifest() or NOTHING
         if outputs(here):
@@ -285,7 +295,7 @@ class Fetch:
             staged = self.tree() / output["path"]
             if not staged.exists():
                 staged.parent.mkdir(parents=True, exist_ok=True)
-                os.rename(self.in_place(output), staged)
+                self.stage(self.in_place(output), staged)
         if self.place.path.exists():
             replaced = self.place.staging / "replaced"
             shutil.rmtree(replaced, ignore_errors=True)
@@ -300,6 +310,14 @@ class Fetch:
         self.place.path.parent.mkdir(parents=True, exist_ok=True)
         os.rename(source, self.place.path)
         shutil.rmtree(self.place.staging, ignore_errors=True)
+
+    @staticmethod
+    def stage(file, staged):
+        """Leaves the file where it is: PATH stays whole if this process is killed."""
+        try:
+            os.link(file, staged)
+        except OSError:  # a file system without links
+            shutil.copy2(file, staged)
 
     def is_one_file(self):
         """True for an entry whose path is a file's, such as lengths.csv."""

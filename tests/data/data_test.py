@@ -309,6 +309,12 @@ class Https(Case):
         self.run_tool("get", "tiny")
         self.assert_whole()
 
+    def test_a_disk_too_full_for_a_plan(self):
+        text = self.run_tool("get", "tiny", status=1,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY)))
+        self.assertIn(f"tiny: no space left for tiny in {self.data}", text)
+        self.assert_not_there()
+
     def test_a_small_disk_of_its_own(self):
         """ENOSPC itself, on a file system of 256 kB; only root may mount one."""
         inner = " ".join(f"'{word}'" for word in self.command(["get", "tiny"]))
@@ -444,7 +450,8 @@ class Keeping(Case):
         self.run_tool("get", "tiny")
         self.assert_whole()
 
-        for text in ("{}", "[]", '"x"', '{"downloads": [{"outputs": [{}]}]}', '{"downloads": [3]}'):
+        for text in ("{}", "[]", '"x"', '{"downloads": [{"outputs": [{}]}]}', '{"downloads": [3]}',
+                     '{"downloads": [{"outputs": [{"path": "", "size": "3", "sha256": ""}]}]}'):
             (self.data / ".reprise/tiny.json").write_text(text)
             self.assertEqual(self.listed()["here"], "damaged")
             self.assertIn("tiny.json cannot be read", self.run_tool("check", "tiny", status=1))
@@ -482,6 +489,38 @@ class Keeping(Case):
         self.run_tool("get", "--again", "tiny")
         self.assert_whole()
         self.assertEqual(self.hub.requests, [])
+
+    def test_a_repair_that_is_killed_leaves_the_other_files_in_place(self):
+        self.weights.write_bytes(WEIGHTS[::-1])
+        kills = self.folder / "blocked/sitecustomize.py"
+        kills.write_text("import os, signal\n"
+                         "def fatal(call):\n"
+                         "    return lambda *names: (call(*names), os.kill(os.getpid(), signal.SIGKILL))\n"
+                         "os.link, os.rename = fatal(os.link), fatal(os.rename)\n")
+        self.run_tool("get", "--again", "tiny", status=-signal.SIGKILL)
+        kills.unlink()
+        for name in KEPT - {"model.safetensors"}:
+            self.assertEqual((self.weights.parent / name).read_bytes(), MODEL[name])
+        self.hub.requests.clear()
+        self.run_tool("get", "--again", "tiny")
+        self.assert_whole()
+        self.assertEqual(self.hub.requests, [])
+
+    def test_a_file_system_without_links_is_repaired_too(self):
+        self.weights.write_bytes(WEIGHTS[::-1])
+        (self.folder / "blocked/sitecustomize.py").write_text(
+            "import os\ndef link(*_): raise PermissionError\nos.link = link\n")
+        self.run_tool("get", "--again", "tiny")
+        self.assert_whole()
+        self.assertEqual({path.split("/")[-1] for _, _, path, _ in self.hub.requests}, {"model.safetensors"})
+
+    def test_a_file_in_place_that_cannot_be_read_ends_its_own_fetch_alone(self):
+        self.add("new", [self.plain("new.csv", b"1")], "new.csv")
+        (self.folder / "blocked/sitecustomize.py").write_text(
+            "import hashlib\ndef fail(*_): raise OSError(5, 'Input/output error')\nhashlib.file_digest = fail\n")
+        text = self.run_tool("get", "--again", "tiny", "new", status=1)
+        self.assertIn(f"tiny: cannot bring tiny to {self.data}: Input/output error. May you read and write there?", text)
+        self.assertEqual((self.data / "new.csv").read_bytes(), b"1")
 
     def test_what_is_here_stays_until_a_source_that_was_added_has_come(self):
         sources = [{"hub": "org/tiny"}]

@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/fields.h"
 #include "core/base/json.h"
+#include "core/base/write_all.h"
 #include "core/device/machine_probe.h"
 #include "core/kernels/calibration/calibration.h"
 #include "results/hash.h"
@@ -69,23 +70,26 @@ std::optional<FetchChoices> read_kept(const fs::path& path, const Fields& of) {
 }
 
 void keep(const fs::path& path, const Kept& kept, double elapsed_s) {
+  constexpr std::string_view kRemedy = "Set XDG_CACHE_HOME to a folder that can be written.";
   try {
     if (!path.is_absolute())
-      raise("the cache folder \"{}\" is no full path", cache_folder().string());
-    fs::create_directories(path.parent_path());
+      raise("the cache folder \"{}\" is no full path. {}", cache_folder().string(), kRemedy);
+    const fs::path folder = path.parent_path();
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error)
+      raise("making {} failed: {}. {}", folder.string(), error.message(),
+            write_remedy(error.value(), kRemedy));
     AtomicFile file(path);
     file.write(json_text(written_fields(kept), /*indent=*/2) + "\n");
     file.commit();
     note("measured how far ahead to prefetch ({:.1f} s); kept for this machine and build in {}\n",
          elapsed_s, path.string());
   } catch (const std::exception& problem) {
-    std::error_code code;
     note(
         "measured how far ahead to prefetch ({:.1f} s); the next command measures again, since it "
-        "cannot be kept ({}). {}\n",
-        elapsed_s, problem.what(),
-        fs::is_directory(path, code) ? "Remove the folder that has the place of this file."
-                                     : "Set XDG_CACHE_HOME to a folder that can be written.");
+        "cannot be kept in the cache folder (XDG_CACHE_HOME): {}\n",
+        elapsed_s, problem.what());
   }
 }
 

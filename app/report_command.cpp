@@ -49,7 +49,7 @@ void require_writable(const fs::path& out) {
   try {
     const AtomicFile trial(out);
   } catch (const Error& problem) {
-    raise("{}. Name a file that you may write with --out FILE.", problem.what());
+    raise("{} (--out FILE)", problem.what());
   }
 }
 

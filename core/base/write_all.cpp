@@ -22,6 +22,7 @@ std::string_view write_remedy(int error, std::string_view otherwise) {
     return "Free some space, then run the same command again.";
   if (error == EFBIG)
     return "Raise the limit of a file's size (ulimit -f), then run the same command again.";
+  if (error == EISDIR) return "Remove the folder that has this name, or choose another name.";
   return otherwise;
 }
 

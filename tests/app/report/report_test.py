@@ -374,7 +374,7 @@ class Refusals(Folders):
         self.assertIn("name a file with --out", self.refused(self.run_dir, "--out", self.dir))
         refused = self.refused(self.run_dir, "--out", "/no/folder/page.html")
         self.assertIn("/no/folder/page.html", refused)
-        self.assertIn("--out FILE", refused)
+        self.assertIn("Choose a place you may write to. (--out FILE)", refused)
 
     def test_reads_a_folder_that_cannot_be_written(self):
         folder = self.copy("read-only")

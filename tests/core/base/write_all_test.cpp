@@ -46,6 +46,7 @@ TEST(WriteAll, TellsWhyTheSystemRefuses) {
 TEST(WriteAll, TheRemedyFitsTheError) {
   EXPECT_NE(write_remedy(ENOSPC).find("Free some space"), std::string::npos);
   EXPECT_NE(write_remedy(EFBIG).find("ulimit -f"), std::string::npos);
+  EXPECT_NE(write_remedy(EISDIR, "otherwise").find("Remove the folder"), std::string::npos);
   EXPECT_EQ(write_remedy(EACCES, "otherwise"), "otherwise");
 }
 

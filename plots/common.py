@@ -376,11 +376,19 @@ def counted(numbers, thing):
     return f"{numbers} {thing}{'' if numbers == '1' else 's'}"
 
 
+def is_shown(record, spec):
+    """True if the record has the metrics without which the figure's family does not draw it."""
+    if spec.get("family") == "stack":  # a single part is no breakdown; it would look like the whole step
+        return sum(name in record["metrics"] for name in spec["stack"]) > 1
+    names = [spec.get("y", "")] + ([spec["against"]] if spec.get("family") == "pareto" else [])
+    return all(metric_of(record, name) is not None for name in names)
+
+
 def drawn_metrics(records, spec):
     """Returns [(record, metric)] for the metrics that the figure draws; of a percentile, the metric it belongs to."""
     names = spec["stack"] if spec.get("family") == "stack" else [spec.get("y", "")]
-    return [(record, record["metrics"][split_metric_name(name)[0]]) for record in records for name in names
-            if metric_of(record, name) is not None]
+    return [(record, record["metrics"][split_metric_name(name)[0]]) for record in records if is_shown(record, spec)
+            for name in names if metric_of(record, name) is not None]
 
 
 def text_of_taking(records, spec, has_bands):

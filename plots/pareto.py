@@ -15,12 +15,8 @@ def front_of(points):
 
 def points_of(records, spec):
     """Returns [(achieved rate, latency, requested rate, record)] for records that have both metrics."""
-    points = []
-    for record in records:
-        reached, latency = common.metric_of(record, spec["against"]), common.metric_of(record, spec["y"])
-        if reached is not None and latency is not None:
-            points.append((reached["value"], latency["value"], common.setting(record, spec["x"]), record))
-    return points
+    return [(common.metric_of(record, spec["against"])["value"], common.metric_of(record, spec["y"])["value"],
+             common.setting(record, spec["x"]), record) for record in records if common.is_shown(record, spec)]
 
 
 def front_text(front, spec, name_of):

@@ -7,8 +7,7 @@ import lines
 
 def draw(document, spec):
     records, run = document["records"], document["run"]
-    # A single part is no breakdown; it would look like the whole step.
-    shown = [record for record in records if sum(name in record["metrics"] for name in spec["stack"]) > 1]
+    shown = [record for record in records if common.is_shown(record, spec)]
     if not shown:
         return None
     varying = common.varying_settings(shown, run, spec)

@@ -50,12 +50,15 @@ def draw(document, spec):
     def series_of(record):
         return common.series_name(record, spec, varying)
 
+    def is_invalid(record):  # a curve is of two runs
+        return any(map(common.invalid_reason, (record, firsts[record["group"]["id"]])))
+
     def name_of(record):
-        return series_of(record) + (" (INVALID)" if common.invalid_reason(record) else "")
+        return series_of(record) + (" (INVALID)" if is_invalid(record) else "")
 
     def style_of(record):
         color, _, dash = series[series_of(record)]
-        return color, ":" if common.invalid_reason(record) else dash
+        return color, ":" if is_invalid(record) else dash
     series = common.styles_of(common.in_order(others, series_of))
     of_name = {name_of(record): style_of(record) for record in others}
     styles = {name: of_name[name] for name in common.in_order(others, name_of)}

@@ -188,9 +188,10 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(timeline.pairs_of(timed(1, "auto", [4.0]), records[0], "ttft_ms"), ([], []))
         failed = records[1] | {"metrics": records[1]["metrics"] | {"errors": {"value": 1, "unit": "requests"}}}
         self.assertEqual(timeline.pairs_of(failed, records[0], "ttft_ms"), ([], []))
-        invalid = [records[0], records[1] | {"invalid": "too short"}]
-        figure, _ = timeline.draw(document(invalid, run), run["plots"][0])
-        self.assertIn("(INVALID)", figure.axes[0].get_legend().get_texts()[0].get_text())
+        for invalid in ([records[0], records[1] | {"invalid": "too short"}],
+                        [records[0] | {"invalid": "too short"}, records[1]]):
+            figure, _ = timeline.draw(document(invalid, run), run["plots"][0])
+            self.assertIn("(INVALID)", figure.axes[0].get_legend().get_texts()[0].get_text())
         common.take_looks({"looks": {"auto": ["#E69F00", "v"]}})
         self.addCleanup(common.LOOKS.clear)
         figure, _ = timeline.draw(document(invalid, run), run["plots"][0])
@@ -382,6 +383,7 @@ class PlotTest(unittest.TestCase):
     def test_each_family_says_what_becomes_of_invalid_runs(self):
         import heat_map
         import lines
+        import pareto
         import stack
         from common import gaps_of
         records = json.loads(json.dumps(ATTENTION))
@@ -409,6 +411,13 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(crosses(figure), 4)
         del records[-1]["metrics"]["speedup"]
         self.assertIn("crossed out: 3 of 16 points.", drawn(lines, family="lines")[1])
+        del records[-2]["metrics"]["shared_us"]
+        figure, caption = drawn(stack, family="stack", stack=["shared_us", "private_us"])  # one part alone is not drawn
+        self.assertIn("crossed out: 3 of 16 points.", caption)
+        self.assertEqual(crosses(figure), 3)
+        figure, caption = drawn(pareto, family="pareto", against="shared_us", log_x=False)
+        self.assertIn("crossed out: 2 of 16 points.", caption)
+        self.assertEqual(crosses(figure), 2)
         for one in records:
             one["invalid"] = "too short"
         run = attention_manifest(family="map", rows="batch", name="map")

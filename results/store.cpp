@@ -270,8 +270,8 @@ bool set_byte_lock(int file, size_t byte, short type, const fs::path& path, bool
   if (errno == EAGAIN || errno == EACCES) return false;
   raise(
       "locking {} failed: {}. Processes that share a folder need a file system with locks; or give "
-      "each its own --out and --shard, and put their records-*.jsonl and one run.json into one "
-      "folder afterwards.",
+      "each its own --out and --shard, and put their records-*.jsonl, skipped-*.json and one "
+      "run.json into one folder afterwards.",
       path.string(), std::strerror(errno));
 }
 

@@ -7,7 +7,7 @@
 namespace reprise::kernels {
 
 // Measures which prefetch settings make attention and matrix products fastest on this machine.
-// Takes about a second.
+// Takes one to a few seconds.
 FetchChoices calibrate(const Context& context);
 
 // Returns `context` with the prefetch settings of `choices`, or of the `fetch` field of `machine`.

@@ -59,7 +59,6 @@ TEST(SegmentStoreFolder, AFolderOfANewerVersionIsRefusedByName) {
   }
 }
 
-// Each segment tells its own format, so that a damaged store.json loses nothing.
 TEST(SegmentStoreFolder, AFolderThatCannotBeMadeIsAnErrorWithARemedy) {
   const model::TempDir folder;
   write_content(folder.path() / "afile", "no folder");
@@ -67,6 +66,7 @@ TEST(SegmentStoreFolder, AFolderThatCannotBeMadeIsAnErrorWithARemedy) {
                       {"afile/store", "Not a directory", "Name a folder"});
 }
 
+// Each segment tells its own format, so that a damaged store.json loses nothing.
 TEST(SegmentStoreFolder, ADamagedStoreFileIsToldAndWrittenAnew) {
   const model::TempDir folder;
   {

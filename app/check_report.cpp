@@ -147,7 +147,7 @@ Fields result_json(const BenchmarkResult& result) {
   return {{"benchmark", result.id},
           {"verdict", checks::name_of(result.verdict)},
           {"time_ratio", ratio_json(result)},
-          {"p_value", result.p_value},
+          {"p_value", result.rounds > 0 ? Value(result.p_value) : Value()},
           {"margins", Fields{{"matters_ratio", std::expm1(result.margins.matters)},
                              {"noise_ratio", std::expm1(result.margins.noise)},
                              {"same_ratio", std::expm1(result.margins.same)}}},

@@ -14,10 +14,11 @@ using checks::Verdict;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Json ratio_of(const BenchmarkResult& result) {
-  const Json json = json_of(check_json({.results = {result}}, {}, {}));
-  return json["benchmarks"][0]["time_ratio"];
+Json json_of_one(const BenchmarkResult& result) {
+  return json_of(check_json({.results = {result}}, {}, {}))["benchmarks"][0];
 }
+
+Json ratio_of(const BenchmarkResult& result) { return json_of_one(result)["time_ratio"]; }
 
 TEST(CheckReport, ARatioThatWasNotMeasuredIsNull) {
   BenchmarkResult result{.id = "a_bench/X"};
@@ -30,6 +31,13 @@ TEST(CheckReport, ARatioThatWasNotMeasuredIsNull) {
   for (const char* key : {"low", "high"}) EXPECT_TRUE(ratio[key].is_null()) << ratio;
   result.shift = {.estimate = 0, .low = 0, .high = 0};
   EXPECT_EQ(ratio_of(result)["low"], 1.0);
+}
+
+TEST(CheckReport, APValueThatWasNotComputedIsNull) {
+  BenchmarkResult result{.id = "a_bench/X"};
+  EXPECT_TRUE(json_of_one(result)["p_value"].is_null());
+  result.rounds = 2;
+  EXPECT_EQ(json_of_one(result)["p_value"], 1.0);
 }
 
 TEST(CheckReport, ConfidenceAgainstAFileNamesItsAssumption) {

@@ -40,6 +40,15 @@ def check(arguments, candidate, number):
             return done.returncode, seconds, json.load(file)
 
 
+def median(samples):
+    return statistics.median(samples) if samples else None
+
+
+def found_text(benchmark):
+    ratio = benchmark["time_ratio"]["value"]
+    return f"{benchmark['verdict']} {'-' if ratio is None else format(ratio, '.3f')}"
+
+
 def outcome(kind, status, seconds, report):
     return {
         "kind": kind,
@@ -57,7 +66,7 @@ def outcome(kind, status, seconds, report):
             "rounds": b["rounds"],
             "process": b["process"],
             "limit": b["limit"],
-            "medians": {side: {name: statistics.median(b[side][name]) for name in
+            "medians": {side: {name: median(b[side][name]) for name in
                                ("times_s", "cpu_shares", "limit_shares")}
                         for side in ("baseline", "candidate")},
         } for b in report["benchmarks"]],
@@ -101,7 +110,7 @@ def main():
     for number, (kind, candidate) in enumerate(kinds, 1):
         status, seconds, report = check(arguments, candidate, number)
         runs.append(outcome(kind, status, seconds, report))
-        found = ", ".join(f"{b['verdict']} {b['time_ratio']['value']:.3f}" for b in runs[-1]["benchmarks"])
+        found = ", ".join(map(found_text, runs[-1]["benchmarks"]))
         print(f"[{number}/{len(kinds)}] {kind}: {found}; {seconds:.0f} s, load {os.getloadavg()[0]:.1f}", flush=True)
         record = {"title": arguments.title, "summary": summary(runs), "options": arguments.options,
                   "settings": report["settings"], "realtime": report["realtime"],

@@ -50,8 +50,8 @@ std::optional<Limit> nearest_limit(const Repetition& repetition, const MachineLi
     }
   };
   if (repetition.device_bytes_per_s.has_value() || repetition.device_flop_per_s.has_value()) {
-    if (repetition.bytes_per_s.has_value()) offer(Limit::kDeviceRead);
-    if (repetition.flop_per_s.has_value()) offer(Limit::kDeviceHalf);
+    for (const Limit limit : {Limit::kDeviceRead, Limit::kDeviceHalf})
+      if (has_limit_share(repetition, limit)) offer(limit);
     return nearest;
   }
   if (repetition.bytes_per_s.has_value()) offer(memory_limit(*repetition.bytes_per_s, machine));

@@ -9,10 +9,11 @@
 namespace reprise::checks {
 
 // Returns the limit that a repetition comes nearest to by its counters "B/s" and "FLOP/s"; empty if
-// it has neither. FLOPs count against the bf16 limit, or f32 if the label is "f32". Bytes count
-// against DRAM. They count against L3 or L2 if the rate exceeds 1.5 times the limit of the next
-// slower level; the factor is there because limits may have been measured in a slow moment. GPU
-// runs count against the GPU's limits from their own counters.
+// it has_limit_share() of none. FLOPs count against the bf16 limit, or f32 if the label is "f32".
+// Bytes count against DRAM. They count against L3 or L2 if the rate exceeds 1.5 times the limit of
+// the next slower level; the factor is there because limits may have been measured in a slow
+// moment. GPU runs count against the GPU's limits from their own counters, "device B/s" and "device
+// FLOP/s".
 std::optional<Limit> nearest_limit(const Repetition& repetition, const MachineLimits& machine);
 
 // Returns the limit, in GB/s or GFLOP/s, of the GPU on which the repetition ran. The limit is in

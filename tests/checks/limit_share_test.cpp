@@ -48,11 +48,14 @@ TEST(NearestLimit, OfAGpuIsTheGpus) {
   EXPECT_EQ(nearest_limit(row, kMachine), Limit::kDeviceRead);
 }
 
-TEST(NearestLimit, AGpusMissingCounterIsNamed) {
+TEST(NearestLimit, OfAGpuWithOneLimitIsThisLimit) {
   const Repetition half_told{
       .name = "Half", .bytes_per_s = 1e9, .flop_per_s = 1e12, .device_bytes_per_s = 3e12};
+  EXPECT_EQ(nearest_limit(half_told, kMachine), Limit::kDeviceRead);
+  EXPECT_EQ(nearest_limit({.flop_per_s = 1e12, .device_bytes_per_s = 3e12}, kMachine),
+            std::nullopt);
   try {
-    (void)nearest_limit(half_told, kMachine);
+    (void)device_limit(half_told, Limit::kDeviceHalf);
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("Half has no counter \"device FLOP/s\""),

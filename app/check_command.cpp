@@ -54,13 +54,15 @@ bool is_baseline_file(const std::string& path) {
   return results::unpacked_name(path).extension() == ".json";
 }
 
-// True if a file can be written at `path`. Leaves no file there.
-bool can_write(const std::filesystem::path& path) {
+// True if a file can be written at `path`, whose missing folders are made if `makes_folders`.
+// Leaves nothing there.
+bool can_write(const std::filesystem::path& path, bool makes_folders) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (fs::exists(path, error))
     return !fs::is_directory(path, error) && ::access(path.c_str(), W_OK) == 0;
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  fs::path folder = fs::absolute(path).parent_path();
+  while (makes_folders && !fs::exists(folder, error)) folder = folder.parent_path();
   return fs::is_directory(folder, error) && ::access(folder.c_str(), W_OK | X_OK) == 0;
 }
 
@@ -70,7 +72,10 @@ void refuse_wrong_use(const CheckCommand& command) {
   if (!command.record.empty() &&
       (!is_baseline_file(command.record) || results::is_packed(command.record)))
     raise("--record {}: give a file that ends in .json", command.record);
-  if (!command.json.empty() && !can_write(command.json))
+  if (!command.record.empty() && !can_write(command.record, /*makes_folders=*/true))
+    raise("--record {}: cannot write there. Is it below a folder that you may write to?",
+          command.record);
+  if (!command.json.empty() && !can_write(command.json, /*makes_folders=*/false))
     raise("--json {}: cannot write there. Is the folder there, may you write to it?", command.json);
 }
 
@@ -91,8 +96,9 @@ void note_only_in(const char* side, const std::vector<std::string>& ids) {
   constexpr size_t kNamed = 3;
   if (ids.empty()) return;
   const auto named = ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), kNamed));
-  note("not compared, because only the {} has them: {} benchmarks ({}{})\n", side, ids.size(),
-       fmt::join(ids.begin(), named, ", "), ids.size() > kNamed ? ", ..." : "");
+  note("not compared, because only the {} has them: {} benchmark{} ({}{})\n", side, ids.size(),
+       ids.size() == 1 ? "" : "s", fmt::join(ids.begin(), named, ", "),
+       ids.size() > kNamed ? ", ..." : "");
 }
 
 Fields requested_json(const CheckCommand& command) {
@@ -121,7 +127,8 @@ void record_baseline(const CheckCommand& command, const checks::Bench& bench,
       .settings = requested_json(command)};
   checks::write_baseline(baseline, command.record);
   progress.end();
-  print("{} benchmarks recorded in {}\n", baseline.entries.size(), command.record);
+  print("{} benchmark{} recorded in {}\n", baseline.entries.size(),
+        baseline.entries.size() == 1 ? "" : "s", command.record);
 }
 
 void compare(const CheckCommand& command, const checks::Bench& bench,
@@ -138,10 +145,10 @@ void compare(const CheckCommand& command, const checks::Bench& bench,
   context["only_in_baseline"] = pairing.only_baseline;
   context["machine"] = machine;
   context["provenance"] = written_fields(results::provenance());
-  if (!command.json.empty())
-    write_json(command.json, check_json(outcome, command.options, context));
   print("{}{}\n", check_table(outcome.results, command.options), check_summary(outcome.results));
   flush_output();
+  if (!command.json.empty())
+    write_json(command.json, check_json(outcome, command.options, context));
   note_only_in("candidate", pairing.only_candidate);
   note_only_in("baseline", pairing.only_baseline);
   if (outcome.was_interrupted) {

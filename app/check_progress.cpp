@@ -16,7 +16,7 @@ void CheckProgress::phase(const std::string& text) {
   std::fflush(out_);
 }
 
-void CheckProgress::step(const std::string& text, int done, int of) {
+void CheckProgress::step(const std::string& text, int64_t done, int64_t of) {
   if (done == 0 && !is_terminal_) phase(text);
   now_ = fmt::format("{}: {}/{}", text, done, of);
   show(now_);
@@ -50,7 +50,7 @@ void CheckProgress::decided(const checks::BenchmarkResult& result) {
 }
 
 void CheckProgress::recorded(int64_t samples, int64_t of) {
-  show(fmt::format("{}/{} samples", samples, of));
+  step("samples for the baseline", samples, of);
 }
 
 void CheckProgress::show(const std::string& line) {

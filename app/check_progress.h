@@ -2,6 +2,7 @@
 // there is a plain line for each phase and each verdict.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 
@@ -29,7 +30,7 @@ class CheckProgress : public checks::CheckObserver, public checks::RecordObserve
 
  private:
   // Shows a phase of `of` equal steps.
-  void step(const std::string& text, int done, int of);
+  void step(const std::string& text, int64_t done, int64_t of);
   void show(const std::string& line);  // does nothing unless `out_` is a terminal
 
   std::FILE* out_;

@@ -22,7 +22,7 @@ struct Trial {
   bool is_skipped = false;
   BenchmarkResult result;
 
-  [[nodiscard]] bool is_open() const { return next_look < looks.size(); }
+  [[nodiscard]] bool is_open() const { return !is_skipped && next_look < looks.size(); }
 };
 
 std::unique_ptr<Comparison> comparison_of(const Subject& subject, const Bench& bench,
@@ -66,16 +66,19 @@ class Check {
       observer_.calibrating(round, options_.calibration_rounds);
       for (const size_t i : shuffled(trials_.size(), options_.seed, next_order_++))
         if (wants_calibration(trials_[i]))
-          trials_[i].result.same_differences.push_back(trials_[i].comparison->run_same());
+          run_or_skip(trials_[i], [](Trial& trial) {
+            trial.result.same_differences.push_back(trial.comparison->run_same());
+          });
     }
-    for (Trial& trial : trials_) design(trial);
+    for (Trial& trial : trials_)
+      if (!trial.is_skipped) design(trial);
   }
 
   void measure() {
     while (decided() < static_cast<int>(trials_.size())) {
       observer_.measuring(decided(), static_cast<int>(trials_.size()), left_s());
       for (const size_t i : shuffled(trials_.size(), options_.seed, next_order_++))
-        if (trials_[i].is_open()) run_round_or_skip(trials_[i]);
+        if (trials_[i].is_open()) run_or_skip(trials_[i], [&](Trial& trial) { run_round(trial); });
     }
   }
 
@@ -119,8 +122,9 @@ class Check {
   [[nodiscard]] bool wants_calibration(const Trial& trial) const {
     constexpr size_t kLeast = 5;
     const size_t pairs = trial.result.same_differences.size();
-    return pairs < kLeast ||
-           trial.comparison->round_s() * static_cast<double>(pairs) < options_.budget_s / 2;
+    return !trial.is_skipped &&
+           (pairs < kLeast ||
+            trial.comparison->round_s() * static_cast<double>(pairs) < options_.budget_s / 2);
   }
 
   void leave_out(const std::string& id, const Skipped& skipped) {
@@ -128,13 +132,14 @@ class Check {
     observer_.left_out(skipped);
   }
 
-  void run_round_or_skip(Trial& trial) {
+  // A benchmark may skip itself after its trial runs: now and then, or only the candidate's does.
+  template <typename Step>
+  void run_or_skip(Trial& trial, Step step) {
     try {
-      run_round(trial);
-    } catch (const Skipped& skipped) {  // the candidate skips what the baseline runs
+      step(trial);
+    } catch (const Skipped& skipped) {
       leave_out(trial.result.id, skipped);
       trial.is_skipped = true;
-      trial.next_look = trial.looks.size();
     }
   }
 

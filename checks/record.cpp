@@ -13,7 +13,7 @@ namespace {
 struct Recording {
   const Benchmark* benchmark;
   RunPlan plan;
-  int64_t samples = 0;
+  int64_t samples = 0;  // planned; 0 once the benchmark is left out
   BaselineEntry entry;
 };
 
@@ -30,8 +30,9 @@ Recording start(const Benchmark& benchmark, const RecordOptions& options, const 
   const auto limit = nearest_limit(fastest.fastest, bench.machine);
   if (!limit.has_value())
     raise(
-        "benchmark {} has neither counter \"B/s\" nor \"FLOP/s\", so it cannot be compared across "
-        "machines. Set one in the benchmark, or leave it out with --filter.",
+        "benchmark {} has neither counter \"B/s\" nor \"FLOP/s\" (on a GPU together with \"device "
+        "B/s\" or \"device FLOP/s\"), so it cannot be compared across machines. Set one in the "
+        "benchmark, or leave it out with --filter.",
         benchmark.id());
   const double affordable = options.budget_s / fastest.wall_s;
   return {
@@ -41,6 +42,16 @@ Recording start(const Benchmark& benchmark, const RecordOptions& options, const 
       .entry = {.program = benchmark.program.filename().string(),
                 .name = benchmark.name,
                 .limit = *limit}};
+}
+
+bool is_kept(const Recording& recording) { return recording.samples > 0; }
+
+void take_sample(const Bench& bench, Recording& recording) {
+  const Sample sample =
+      sample_beside_limit(bench, *recording.benchmark, recording.plan, recording.entry.limit);
+  recording.entry.times_s.push_back(sample.time_s);
+  recording.entry.limits.push_back(sample.limit);
+  recording.entry.limit_shares.push_back(sample.limit_share);
 }
 
 }  // namespace
@@ -60,6 +71,7 @@ std::vector<BaselineEntry> record(const std::vector<Benchmark>& benchmarks,
       observer.left_out(skipped);
     }
   }
+  observer.recorded(0, planned);
   for (uint64_t round = 0; done < planned; ++round) {
     std::vector<std::pair<uint64_t, Recording*>> order;
     for (Recording& recording : recordings)
@@ -67,16 +79,20 @@ std::vector<BaselineEntry> record(const std::vector<Benchmark>& benchmarks,
         order.emplace_back(random_bits(options.seed, round, order.size()), &recording);
     std::sort(order.begin(), order.end());
     for (const auto& [key, recording] : order) {
-      const Sample sample = sample_beside_limit(bench, *recording->benchmark, recording->plan,
-                                                recording->entry.limit);
-      recording->entry.times_s.push_back(sample.time_s);
-      recording->entry.limits.push_back(sample.limit);
-      recording->entry.limit_shares.push_back(sample.limit_share);
-      observer.recorded(++done, planned);
+      try {
+        take_sample(bench, *recording);
+        observer.recorded(++done, planned);
+      } catch (const Skipped& skipped) {
+        planned -= recording->samples - std::ssize(recording->entry.times_s);
+        recording->samples = 0;
+        if (std::none_of(recordings.begin(), recordings.end(), is_kept)) throw;
+        observer.left_out(skipped);
+      }
     }
   }
   std::vector<BaselineEntry> entries;
-  for (Recording& recording : recordings) entries.push_back(std::move(recording.entry));
+  for (Recording& recording : recordings)
+    if (is_kept(recording)) entries.push_back(std::move(recording.entry));
   return entries;
 }
 

@@ -16,7 +16,7 @@ class RecordObserver {
   virtual ~RecordObserver() = default;
   virtual void planning(int benchmark, int of) = 0;  // see CheckObserver
   virtual void left_out(const Skipped& benchmark) = 0;
-  virtual void recorded(int64_t samples, int64_t of) = 0;
+  virtual void recorded(int64_t samples, int64_t of) = 0;  // 0 before the first sample
 };
 
 // Samples all benchmarks in turns. Throws Error naming a benchmark that has neither counter "B/s"

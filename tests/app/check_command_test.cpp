@@ -85,6 +85,10 @@ TEST_F(CheckCommand, ErrorsEndWithTwoAndNameTheRemedy) {
   for (const std::string& place : {dir_.string(), (dir_ / "none/json").string(), bad + "/json"})
     expect_refused({REPRISE_SAMPLE, "--against", REPRISE_SAMPLE, "--json", place},
                    {"--json " + place + ": cannot write there"});
+  fs::create_directory(dir_ / "folder.json");
+  for (const std::string& place : {(dir_ / "folder.json").string(), bad + "/none/record.json"})
+    expect_refused({REPRISE_SAMPLE, "--record", place},
+                   {"--record " + place + ": cannot write there"});
 }
 
 // A program of another kind whose name ended in _bench once ended every check of a whole build.
@@ -112,6 +116,16 @@ TEST_F(CheckCommand, EndsWithOneIfSomethingIsSlower) {
 
 TEST_F(CheckCommand, EndsWithZeroIfNothingIs) {
   expect_status(0, program("new_bench", 2.0, 2.0), program("old_bench", 2.0, 2.0), "same");
+}
+
+TEST_F(CheckCommand, VerdictsThatCannotBeWrittenToAFileAreStillPrinted) {
+  const std::string fixed = program("old_bench", 2.0, 2.0);
+  Subprocess process({REPRISE_PROGRAM, "check", fixed, "--against", fixed, "--budget", "0.1",
+                      "--calibration", "4", "--json", "/dev/full"},
+                     dir_);
+  EXPECT_EQ(process.wait(), 2) << process.err();
+  EXPECT_NE(process.err().find("cannot write /dev/full"), std::string::npos) << process.err();
+  EXPECT_NE(process.out().find("1 same of 1 benchmarks"), std::string::npos) << process.out();
 }
 
 TEST_F(CheckCommand, SaysSameOnlyOfWhatWasOnAProcessor) {
@@ -210,8 +224,8 @@ esac)",
                       with("old_bench", "Former"), "--budget", "0.1", "--json", json.string()},
                      dir_);
   EXPECT_EQ(process.wait(), 0) << process.err();
-  for (const char* part : {"only the candidate has them: 1 benchmarks (new_bench/Renamed)",
-                           "only the baseline has them: 1 benchmarks (new_bench/Former)"})
+  for (const char* part : {"only the candidate has them: 1 benchmark (new_bench/Renamed)",
+                           "only the baseline has them: 1 benchmark (new_bench/Former)"})
     EXPECT_NE(process.err().find(part), std::string::npos) << process.err();
   const Json written = Json::parse(read_file(json));
   EXPECT_EQ(written["only_in_candidate"], Json::array({"new_bench/Renamed"}));
@@ -235,6 +249,58 @@ esac)",
   for (const char* part : {"benchmark Old", "benchmark New", "skips itself: no GPU"})
     EXPECT_NE(process.err().find(part), std::string::npos) << process.err();
   expect_refused({old, "--against", old, "--filter", "Old"}, {"every benchmark skips itself"});
+}
+
+// The eighth run of Flaky and all later ones skip it: after the trial runs, but among the A/A pairs
+// of a comparison and the samples of a recording.
+TEST_F(CheckCommand, ABenchmarkThatSkipsItselfLaterIsLeftOutToo) {
+  const fs::path runs = dir_ / "runs", record = dir_ / "record.json";
+  const std::string flaky = script("flaky_bench", fmt::format(R"(case "$*" in
+*list_tests*) echo Fixed; echo Flaky; exit ;;
+*Fixed*) name=Fixed ;;
+*) name=Flaky; echo run >> {0}; [ $(wc -l < {0}) -gt 7 ] && skips='"skipped": true, "skip_message": "busy", ' ;;
+esac
+echo '{{"benchmarks": [{{"name": "'$name'", '"$skips"'"real_time": 2.0, "cpu_time": 2.0, "time_unit": "ms", "B/s": 1e9}}]}}')",
+                                                              runs.string()));
+  Subprocess compared({REPRISE_PROGRAM, "check", flaky, "--against", flaky, "--budget", "0.1"},
+                      dir_);
+  EXPECT_EQ(compared.wait(), 0) << compared.err();
+  EXPECT_NE(compared.out().find("1 same of 1 benchmarks"), std::string::npos) << compared.out();
+  EXPECT_NE(compared.err().find("left out: "), std::string::npos) << compared.err();
+  fs::remove(runs);
+  Subprocess recorded(
+      {REPRISE_PROGRAM, "check", flaky, "--record", record.string(), "--budget", "0.1"}, dir_);
+  EXPECT_EQ(recorded.wait(), 0) << recorded.err();
+  EXPECT_NE(recorded.out().find("1 benchmark recorded"), std::string::npos) << recorded.out();
+  EXPECT_NE(recorded.err().find("left out: "), std::string::npos) << recorded.err();
+  const Json written = Json::parse(read_file(record));
+  ASSERT_EQ(written["benchmarks"].size(), 1u);
+  EXPECT_EQ(written["benchmarks"][0]["name"], "Fixed");
+  fs::remove(runs);
+  expect_refused({flaky, "--record", record.string(), "--budget", "0.1", "--filter", "Flaky"},
+                 {"skips itself: busy"});
+}
+
+TEST_F(CheckCommand, AnInterruptOfARecordingSaysSo) {
+  const std::string program = script("slow_bench", fmt::format(R"(case "$*" in
+*list_tests*) echo Fixed ;;
+*) echo run >> {}; sleep 0.1
+   echo '{{"benchmarks": [{{"name": "Fixed", "real_time": 2.0, "cpu_time": 2.0, "time_unit": "ms", "B/s": 1e9}}]}}' ;;
+esac)",
+                                                               (dir_ / "runs").string()));
+  Subprocess process({REPRISE_PROGRAM, "check", program, "--record",
+                      (dir_ / "record.json").string(), "--budget", "600"},
+                     dir_);
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  std::error_code missing;  // the trial runs are at most five
+  while (!(fs::file_size(dir_ / "runs", missing) > 28 && !missing) &&
+         std::chrono::steady_clock::now() < latest)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  process.send(SIGINT);
+  EXPECT_EQ(process.wait(), 130) << process.err();
+  for (const char* part : {"\nsamples for the baseline\n", "at: samples for the baseline: "})
+    EXPECT_NE(process.err().find(part), std::string::npos) << process.err();
+  EXPECT_FALSE(fs::exists(dir_ / "record.json"));
 }
 
 TEST_F(CheckCommand, AnInterruptOfTheTrialRunsSaysSo) {

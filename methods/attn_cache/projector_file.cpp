@@ -42,6 +42,27 @@ Fields describe(const ProjectorShape& shape, const ProjectorOrigin& origin) {
           {"settings", parse_json(origin.settings, "settings of a projector")}};
 }
 
+// Throws Error naming the key for an invalid shape.
+ProjectorShape parse_shape(JsonObject& object) {
+  ProjectorShape shape;
+  shape.kind = parse_projector_kind(object.string("kind"));
+  shape.hidden = object.integer_in("hidden", 1, kMostExtent);
+  shape.pooled_rows = object.integer_in("pooled_rows", 1, kMostExtent);
+  shape.tokens = object.integer_in("tokens", 0, kMostExtent);
+  const bool is_raw = shape.kind == ProjectorKind::kRaw;
+  shape.width = object.integer_in("width", is_raw ? 0 : 1, is_raw ? 0 : kMostExtent);
+  shape.features = object.integer_in("features", 1, kMostExtent);
+  object.reject_unknown();
+  if (shape.kind == ProjectorKind::kPooledLinear &&
+      shape != pooled_linear_shape(shape.hidden, shape.tokens, shape.width, shape.features))
+    raise("{} is {}, which prompts of {} tokens do not leave", object.where("pooled_rows"),
+          shape.pooled_rows, shape.tokens);
+  if (is_raw && shape != raw_shape(shape.hidden, shape.pooled_rows))
+    raise("{} is {}: a raw vector of {} pooled rows has {}", object.where("features"),
+          shape.features, shape.pooled_rows, shape.inputs());
+  return shape;
+}
+
 void parse_description(const Value& json, const std::string& source, ProjectorFile& file) {
   JsonObject object(json, source, kProjectorKey);
   JsonObject shape = object.object("shape");
@@ -70,26 +91,6 @@ Fields describe_shape(const ProjectorShape& shape) {
           {"tokens", shape.tokens},
           {"width", shape.width},
           {"features", shape.features}};
-}
-
-ProjectorShape parse_shape(JsonObject& object) {
-  ProjectorShape shape;
-  shape.kind = parse_projector_kind(object.string("kind"));
-  shape.hidden = object.integer_in("hidden", 1, kMostExtent);
-  shape.pooled_rows = object.integer_in("pooled_rows", 1, kMostExtent);
-  shape.tokens = object.integer_in("tokens", 0, kMostExtent);
-  const bool is_raw = shape.kind == ProjectorKind::kRaw;
-  shape.width = object.integer_in("width", is_raw ? 0 : 1, is_raw ? 0 : kMostExtent);
-  shape.features = object.integer_in("features", 1, kMostExtent);
-  object.reject_unknown();
-  if (shape.kind == ProjectorKind::kPooledLinear &&
-      shape != pooled_linear_shape(shape.hidden, shape.tokens, shape.width, shape.features))
-    raise("{} is {}, which prompts of {} tokens do not leave", object.where("pooled_rows"),
-          shape.pooled_rows, shape.tokens);
-  if (is_raw && shape != raw_shape(shape.hidden, shape.pooled_rows))
-    raise("{} is {}: a raw vector of {} pooled rows has {}", object.where("features"),
-          shape.features, shape.pooled_rows, shape.inputs());
-  return shape;
 }
 
 ProjectorFile read_projector(const std::filesystem::path& path) {

@@ -33,10 +33,8 @@ std::vector<ProjectorTensor> tensors_of(const ProjectorShape& shape,
 std::vector<MutableProjectorTensor> tensors_of(const ProjectorShape& shape,
                                                ProjectorWeights& weights);
 
-// Converts a shape to JSON and back. parse_shape() throws Error naming the key for an invalid
-// shape.
+// The shape as the file's metadata hold it.
 Fields describe_shape(const ProjectorShape& shape);
-ProjectorShape parse_shape(JsonObject& object);
 
 struct ProjectorFile {
   ProjectorShape shape;

@@ -9,7 +9,6 @@
 #include "core/base/random.h"
 #include "methods/attn_cache/calibrate.h"
 #include "methods/attn_cache/pair_label.h"
-#include "methods/attn_cache/sample_file.h"
 #include "methods/attn_cache/train.h"
 #include "tests/methods/attn_cache/database_testing.h"
 #include "tests/support/json.h"
@@ -254,27 +253,6 @@ TEST(Labels, OfPaddedPromptsCountAllRows) {
                   0.5 * total / 4 / kTokens, 1e-6)
           << first << " " << second;
     }
-}
-
-TEST(Samples, TheirFileGivesThemBackForTheirMapsAlone) {
-  Fixture fixture(tiny_llama());
-  const auto path = fixture.folder.path() / kSamplesFile;
-  const AttnCacheOptions options{.layer_group = 2};
-  const SampleSet samples =
-      collect(fixture.folder.path(), fixture.facts, options, some_prompts(3, 12), fixture.runner());
-  EXPECT_EQ(samples.entries.size(), 9u);  // layers 0, 2 and 4
-  const MapStore maps(fixture.folder.path() / kMapsFile);
-  save_samples(path, samples, maps);
-  const SampleSet again = load_samples(path, maps);
-  EXPECT_EQ(again.shape, samples.shape);
-  EXPECT_EQ(again.entries, samples.entries);
-  EXPECT_EQ(again.x, samples.x);
-  (void)collect(fixture.folder.path(), fixture.facts, options, some_prompts(2, 9),
-                fixture.runner());
-  const MapStore other(fixture.folder.path() / kMapsFile);
-  expect_error([&] { (void)load_samples(path, other); }, {path.string(), "other maps"});
-  Projector::random(samples.shape, 1, "tiny", fixture.context).save(path);
-  expect_error([&] { (void)load_samples(path, maps); }, {path.string(), "reprise_samples"});
 }
 
 // Mean squared error of the vectors' distances against the labels, divided by the variance of the

@@ -50,8 +50,7 @@ AttnCachePolicy::AttnCachePolicy(std::shared_ptr<Database> database, AttnCacheOp
       lengths_(database_->maps().lengths()),
       context_(context),
       clock_ns_(clock_ns ? std::move(clock_ns) : steady_now_ns),
-      times_(static_cast<size_t>(model.layers)),
-      uses_(database_->maps().groups().size(), 0) {
+      times_(static_cast<size_t>(model.layers)) {
   REPRISE_CHECK(database_->maps().identity().layers == layers_, "a database of another model");
   check_layers_in_index(*database_, options_, layers_);
 }
@@ -133,11 +132,8 @@ void AttnCachePolicy::search(int64_t layer) {
 void AttnCachePolicy::begin_loading(int64_t layer) {
   const int64_t end =
       options_.layer_group == 0 ? layers_ : std::min(layers_, layer + options_.layer_group);
-  for (const int64_t group : found_) {
-    if (group == kNone) continue;
-    ++uses_[static_cast<size_t>(group)];
-    database_->maps().fetch_layers(group, layer, end);
-  }
+  for (const int64_t group : found_)
+    if (group != kNone) database_->maps().fetch_layers(group, layer, end);
 }
 
 int64_t AttnCachePolicy::judge(int64_t layer, const StepPrompt& prompt, const VectorIndex* index,

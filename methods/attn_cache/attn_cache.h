@@ -68,13 +68,10 @@ class AttnCachePolicy final : public model::LayerPolicy {
 
   [[nodiscard]] const AttnCacheCounts& counts() const { return counts_; }
   [[nodiscard]] const std::vector<AttnCacheTimes>& times() const { return times_; }  // [layers]
-  // Number of times that each stored prompt was reused, [groups]. Eviction uses these counts.
-  [[nodiscard]] const std::vector<int64_t>& uses() const { return uses_; }
   // For each prompt of the step, the similarity to its nearest stored prompt in the latest lookup,
   // even if the stored prompt was not reused. -infinity if no stored prompt fits.
   [[nodiscard]] std::span<const double> similarities() const { return similarities_; }
-  // Sets counts and times to zero; uses() stays.
-  void reset();
+  void reset();  // sets counts and times to zero
 
  private:
   static constexpr int64_t kNone = -1;
@@ -119,7 +116,6 @@ class AttnCachePolicy final : public model::LayerPolicy {
 
   AttnCacheCounts counts_;
   std::vector<AttnCacheTimes> times_;
-  std::vector<int64_t> uses_;
 };
 
 }  // namespace reprise::attn_cache

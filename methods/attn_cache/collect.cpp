@@ -16,34 +16,18 @@ void make_folder(const std::filesystem::path& folder) {
     raise("cannot make the folder {} of attention maps: {}", folder.string(), error.message());
 }
 
-// Returns the groups of `older` that are kept when new prompts of `new_bytes` are added.
-std::vector<int64_t> choose_kept(const Database& older, std::span<const int64_t> uses,
-                                 const AttnCacheOptions& options, int64_t budget_bytes,
-                                 int64_t new_bytes) {
-  if (options.when_full == "evict")
-    return groups_to_keep(older.maps(), uses, new_bytes, budget_bytes);
-  std::vector<int64_t> all;
-  for (int64_t group = 0; group < std::ssize(older.maps().groups()); ++group) all.push_back(group);
-  return all;
-}
-
-FeatureSet keep_older(const Database& older, std::span<const int64_t> uses,
-                      const AttnCacheOptions& options, int64_t budget_bytes, int64_t new_bytes,
-                      MapStoreWriter& writer) {
-  if (older.maps().identity() != writer.identity())
-    raise("{} keeps maps of another model or form than those to be collected: build it anew",
-          older.maps().path().string());
-  return copy_groups(older, choose_kept(older, uses, options, budget_bytes, new_bytes), writer);
-}
-
-// Throws Error, before anything is computed, if the new prompts' maps do not fit into the budget.
+// Throws Error, before anything is computed, if the prompts' maps do not fit into the budget.
 void require_room(const std::filesystem::path& folder, const MapStoreWriter& writer,
-                  int64_t prompts, int64_t budget_bytes, int64_t new_bytes) {
-  if (budget_bytes == 0 || writer.used_bytes() + new_bytes <= budget_bytes) return;
-  raise(
-      "{} has no room for the maps of {} prompts: {} bytes, and {} of its budget of {} are taken. "
-      "Give it more (budget_mib), smaller weights (map_form), or fewer prompts.",
-      folder.string(), prompts, new_bytes, writer.used_bytes(), budget_bytes);
+                  std::span<const std::vector<int32_t>> prompts, double budget_mib) {
+  const auto budget_bytes = static_cast<int64_t>(budget_mib * 1024 * 1024);
+  if (budget_bytes == 0) return;
+  int64_t bytes = 0;
+  for (const std::vector<int32_t>& ids : prompts) bytes += writer.group_bytes(std::ssize(ids));
+  if (bytes > budget_bytes)
+    raise(
+        "{} has no room for the maps of {} prompts: {} bytes of a budget of {}. Give it more "
+        "(budget_mib), smaller weights (map_form), or fewer prompts.",
+        folder.string(), prompts.size(), bytes, budget_bytes);
 }
 
 }  // namespace
@@ -98,22 +82,12 @@ void Collector::overruled(int64_t /*layer*/) {
 
 SampleSet collect(const std::filesystem::path& folder, const ModelFacts& model,
                   const AttnCacheOptions& options, std::span<const std::vector<int32_t>> prompts,
-                  const RunPrompt& run, const Database* older, std::span<const int64_t> uses,
-                  FeatureSet* kept) {
+                  const RunPrompt& run) {
   make_folder(folder);
-  const auto budget_bytes = static_cast<int64_t>(options.budget_mib * 1024 * 1024);
-  MapStoreWriter writer(folder / kMapsFile,
-                        {.model = model.fingerprint,
-                         .layers = model.layers,
-                         .format = options.map_format(model.heads)},
-                        budget_bytes);
-  int64_t new_bytes = 0;
-  for (const std::vector<int32_t>& ids : prompts) new_bytes += writer.group_bytes(std::ssize(ids));
-  if (older != nullptr) {
-    FeatureSet copied = keep_older(*older, uses, options, budget_bytes, new_bytes, writer);
-    if (kept != nullptr) *kept = std::move(copied);
-  }
-  require_room(folder, writer, std::ssize(prompts), budget_bytes, new_bytes);
+  MapStoreWriter writer(folder / kMapsFile, {.model = model.fingerprint,
+                                             .layers = model.layers,
+                                             .format = options.map_format(model.heads)});
+  require_room(folder, writer, prompts, options.budget_mib);
   Collector collector(options.projector_shape(model.hidden), options.layers_in_index(model.layers),
                       writer);
   for (const std::vector<int32_t>& ids : prompts) {

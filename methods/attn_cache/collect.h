@@ -10,6 +10,7 @@
 
 #include "core/model/network/layer_policy.h"
 #include "methods/attn_cache/database.h"
+#include "methods/attn_cache/map_store_writer.h"
 
 namespace reprise::attn_cache {
 
@@ -46,14 +47,10 @@ class Collector final : public model::LayerPolicy {
 };
 
 // Steps one and three of [AttnCache figure 4]: writes the maps of all prompts to `folder` (made if
-// missing) and returns the samples for training and project_all(). Also keeps groups of `older`,
-// which may be null and must have the same model and map form: all groups or, with
-// options.when_full "evict", the most used ones that fit into the budget. `uses` [groups of
-// `older`] counts how often each group was reused. `kept` receives the vectors of the kept groups.
-// Throws Error if the budget is too small, and as MapStoreWriter does.
+// missing) and returns the samples for training and project_all(). Throws Error if the maps do not
+// fit into options.budget_mib, and as MapStoreWriter does.
 SampleSet collect(const std::filesystem::path& folder, const ModelFacts& model,
                   const AttnCacheOptions& options, std::span<const std::vector<int32_t>> prompts,
-                  const RunPrompt& run, const Database* older = nullptr,
-                  std::span<const int64_t> uses = {}, FeatureSet* kept = nullptr);
+                  const RunPrompt& run);
 
 }  // namespace reprise::attn_cache

@@ -1,7 +1,6 @@
 #include "methods/attn_cache/database.h"
 
-#include <algorithm>
-#include <map>
+#include <span>
 
 #include "core/base/error.h"
 
@@ -24,13 +23,6 @@ Database::Database(const std::filesystem::path& folder, const ModelFacts& model,
   if (projector_.shape().hidden != model.hidden)
     raise_shape("{}: its projector takes {} hidden values, the model has {}", folder.string(),
                 projector_.shape().hidden, model.hidden);
-}
-
-bool Database::holds(std::span<const int32_t> ids) const {
-  const uint64_t hash = hash_of_prompt(ids);
-  return std::any_of(maps_.groups().begin(), maps_.groups().end(), [&](const MapGroup& group) {
-    return group.prompt_hash == hash && group.tokens == std::ssize(ids);
-  });
 }
 
 FeatureSet project_all(const SampleSet& samples, Projector& projector) {
@@ -57,23 +49,6 @@ void write_index(const std::filesystem::path& folder, const AttnCacheOptions& op
                        .by_layer = options.indexed_layers == "searched",
                        .by_length = options.lengths_kind() == Lengths::kSame},
                       options.index_options(), features, tokens);
-}
-
-FeatureSet copy_groups(const Database& from, std::span<const int64_t> groups,
-                       MapStoreWriter& into) {
-  std::map<int64_t, int64_t> new_number;
-  for (const int64_t group : groups) new_number[group] = into.copy_group(from.maps(), group);
-  const FeatureSet all = from.index().features();
-  FeatureSet kept{.dims = all.dims, .vectors = {}, .entries = {}};
-  for (size_t i = 0; i < all.entries.size(); ++i) {
-    const auto found = new_number.find(all.entries[i].group);
-    if (found == new_number.end()) continue;
-    const auto first = all.vectors.begin() + static_cast<int64_t>(i) * all.dims;
-    kept.vectors.insert(kept.vectors.end(), first, first + all.dims);
-    kept.entries.push_back(
-        {.group = static_cast<int32_t>(found->second), .layer = all.entries[i].layer});
-  }
-  return kept;
 }
 
 }  // namespace reprise::attn_cache

@@ -4,13 +4,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "methods/attn_cache/feature_set.h"
 #include "methods/attn_cache/map_store.h"
-#include "methods/attn_cache/map_store_writer.h"
 #include "methods/attn_cache/options.h"
 #include "methods/attn_cache/projector.h"
 
@@ -41,8 +39,6 @@ class Database {
   [[nodiscard]] const FeatureIndex& index() const { return index_; }
   // The projector, which one thread at a time may use.
   [[nodiscard]] Projector& projector() { return projector_; }
-  // True if a prompt's own maps are stored. Looking up such a prompt says nothing about accuracy.
-  [[nodiscard]] bool holds(std::span<const int32_t> ids) const;
 
  private:
   MapStore maps_;
@@ -67,9 +63,5 @@ FeatureSet project_all(const SampleSet& samples, Projector& projector);
 // refuses a folder that mixes old and new files. An Error on writing names the file.
 void write_index(const std::filesystem::path& folder, const AttnCacheOptions& options,
                  const FeatureSet& features, const Projector& projector);
-
-// Copies the maps of the groups of `from` to `into`, which numbers them anew. `groups` is
-// ascending. Returns the feature vectors of these groups, with the new numbers.
-FeatureSet copy_groups(const Database& from, std::span<const int64_t> groups, MapStoreWriter& into);
 
 }  // namespace reprise::attn_cache

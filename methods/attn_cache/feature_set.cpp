@@ -94,19 +94,6 @@ void FeatureIndex::require_entries_within(int64_t groups, int64_t layers,
               entry.group, entry.layer, groups, layers);
 }
 
-FeatureSet FeatureIndex::features() const {
-  FeatureSet all;
-  for (const auto& [key, index] : indices_) {
-    all.dims = index.dims();
-    for (int64_t i = 0; i < std::ssize(index.entries()); ++i) {
-      const std::vector<float> vector = index.vector(i);
-      all.vectors.insert(all.vectors.end(), vector.begin(), vector.end());
-    }
-    all.entries.insert(all.entries.end(), index.entries().begin(), index.entries().end());
-  }
-  return all;
-}
-
 void FeatureIndex::write(const std::filesystem::path& path, const Settings& settings,
                          const IndexOptions& options, const FeatureSet& features,
                          std::span<const int64_t> tokens) {

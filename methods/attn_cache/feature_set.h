@@ -60,8 +60,6 @@ class FeatureIndex {
   // Throws Error, naming `source`, if an entry refers to a group or layer that a store of this size
   // does not have.
   void require_entries_within(int64_t groups, int64_t layers, const std::string& source) const;
-  // All vectors and entries that the constructor got, in another order.
-  [[nodiscard]] FeatureSet features() const;
 
  private:
   explicit FeatureIndex(Settings settings) : settings_(std::move(settings)) {}

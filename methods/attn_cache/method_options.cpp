@@ -80,11 +80,6 @@ void AttnCacheMethodOptions::visit(reuse::OptionVisitor& visitor) {
 }
 
 void AttnCacheMethodOptions::check(const JsonObject& given) const {
-  if (when_full == "evict")
-    raise(
-        "{}: the texts of a run are stored together, so there are no older maps to evict: leave "
-        "\"refuse\", and give a larger budget_mib or fewer texts",
-        given.where("when_full"));
   attn_cache::AttnCacheOptions::check(given);
   if (loss_bound > 0 && layer_group != 0)
     raise("{}: a threshold is chosen for one lookup that decides all layers: leave layer_group 0",

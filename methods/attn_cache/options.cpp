@@ -48,11 +48,6 @@ void visit_database(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
                o.map_form);
   visitor.real({"budget_mib", "MiB", "most that stored maps may take, 0: as much as there is"},
                {0.0, 1e9}, o.budget_mib);
-  visitor.word(
-      {"when_full", "",
-       "a new prompt is an error; or, only in programs that call collect(), takes the place of "
-       "little used ones"},
-      {"refuse", "evict"}, o.when_full);
 }
 
 void visit_projector(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
@@ -94,8 +89,6 @@ void AttnCacheOptions::check(const JsonObject& given) const {
   if (padded_tokens > 0 && parse_alignment(alignment) != Alignment::kEnd)
     raise("{}: prompts padded on the left are aligned at the end: give alignment \"end\" too",
           given.where("padded_tokens"));
-  if (when_full == "evict" && budget_mib == 0.0)
-    raise("{}: without a budget nothing is full: give budget_mib too", given.where("when_full"));
 }
 
 std::vector<reuse::Preset<AttnCacheOptions>> AttnCacheOptions::presets() {

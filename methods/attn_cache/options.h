@@ -43,7 +43,6 @@ struct AttnCacheOptions {
   std::string indexed_layers = "searched";
   std::string map_form = "bf16";
   double budget_mib = 0.0;
-  std::string when_full = "refuse";
 
   // Projector and its training.
   std::string projector = "mlp";

@@ -76,14 +76,6 @@ int64_t VectorIndex::dims() const { return state_->search->dims(); }
 const std::vector<IndexEntry>& VectorIndex::entries() const { return state_->entries; }
 IndexKind VectorIndex::kind() const { return state_->kind; }
 
-std::vector<float> VectorIndex::vector(int64_t entry) const {
-  REPRISE_CHECK(entry >= 0 && entry < std::ssize(state_->entries), "entry {} of {}", entry,
-                state_->entries.size());
-  std::vector<float> vector(static_cast<size_t>(dims()));
-  state_->search->read(entry, vector);
-  return vector;
-}
-
 void VectorIndex::search(std::span<const float> queries, std::span<Neighbour> nearest,
                          const Context& context) const {
   REPRISE_CHECK(std::ssize(queries) == std::ssize(nearest) * dims(), "{} numbers, {} queries of {}",

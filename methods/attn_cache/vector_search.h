@@ -14,7 +14,6 @@ class VectorSearch {
  public:
   virtual ~VectorSearch() = default;
   [[nodiscard]] virtual int64_t dims() const = 0;
-  virtual void read(int64_t entry, std::span<float> vector) const = 0;  // [dims]
   // Finds the vector nearest to each of `queries` [n, dims]. Writes its squared L2 distance to
   // `distances` [n] and its number to `labels` [n]; the label is -1 if none was found.
   virtual void nearest(std::span<const float> queries, std::span<float> distances,

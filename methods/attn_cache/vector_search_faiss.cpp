@@ -49,16 +49,8 @@ std::unique_ptr<faiss::Index> make_index(const IndexOptions& options, int64_t di
 
 class FaissSearch final : public VectorSearch {
  public:
-  explicit FaissSearch(std::unique_ptr<faiss::Index> index) : index_(std::move(index)) {
-    // FAISS stores the vectors by cluster. The direct map finds the place of each vector by its
-    // number.
-    if (auto* ivf = dynamic_cast<faiss::IndexIVFFlat*>(index_.get()); ivf && ivf->ntotal > 0)
-      ivf->make_direct_map();
-  }
+  explicit FaissSearch(std::unique_ptr<faiss::Index> index) : index_(std::move(index)) {}
   [[nodiscard]] int64_t dims() const override { return index_->d; }
-  void read(int64_t entry, std::span<float> vector) const override {
-    call_faiss("reading", [&] { index_->reconstruct(entry, vector.data()); });
-  }
   void nearest(std::span<const float> queries, std::span<float> distances,
                std::span<int64_t> labels) const override {
     call_faiss("searching", [&] {

@@ -1,5 +1,4 @@
 // Replaces FAISS in builds without it: compares every vector.
-#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -14,9 +13,6 @@ class FlatSearch final : public VectorSearch {
   FlatSearch(int64_t dims, std::vector<float> vectors)
       : dims_(dims), vectors_(std::move(vectors)) {}
   [[nodiscard]] int64_t dims() const override { return dims_; }
-  void read(int64_t entry, std::span<float> vector) const override {
-    std::copy_n(vectors_.begin() + entry * dims_, dims_, vector.begin());
-  }
   void nearest(std::span<const float> queries, std::span<float> distances,
                std::span<int64_t> labels) const override {
     const int64_t entries = std::ssize(vectors_) / dims_;

@@ -12,7 +12,6 @@
 #include "methods/attn_cache/train.h"
 #include "tests/methods/attn_cache/database_testing.h"
 #include "tests/support/json.h"
-#include "tests/support/max_difference.h"
 #include "tests/support/needs_faiss.h"
 
 namespace reprise::attn_cache {
@@ -23,13 +22,13 @@ const ::testing::Environment* const kFaiss = testing::NeedsFaiss::add();
 using model::expect_error;
 using reprise::testing::some_prompt;
 
-TEST(Database, HoldsThePromptsThatWereCollected) {
+TEST(Database, HasTheMapsOfThePromptsThatWereCollected) {
   Fixture fixture(tiny_llama());
   const auto prompts = some_prompts(3, 12);
   const auto database = fixture.build({}, prompts);
-  for (const auto& prompt : prompts) EXPECT_TRUE(database->holds(prompt));
-  EXPECT_FALSE(database->holds(some_prompt(12, 9)));
-  EXPECT_FALSE(database->holds(some_prompt(11, 1)));
+  ASSERT_EQ(database->maps().groups().size(), 3u);
+  for (size_t i = 0; i < prompts.size(); ++i)
+    EXPECT_EQ(database->maps().groups()[i].prompt_hash, hash_of_prompt(prompts[i]));
   EXPECT_EQ(database->maps().lengths(), (std::vector<int64_t>{12}));
   EXPECT_EQ(database->projector().origin().how, "random");
 }
@@ -88,11 +87,11 @@ TEST(Collecting, NeedsWholePromptsOneByOne) {
   EXPECT_TRUE(std::filesystem::is_empty(fixture.folder.path()));
 }
 
-TEST(Collecting, ABudgetRefusesBeforeAnythingIsComputedOrEvicts) {
+TEST(Collecting, ABudgetRefusesBeforeAnythingIsComputed) {
   Fixture fixture(tiny_llama());
   // A prompt of 64 tokens has 5 layers, 4 heads and 64 x 64 weights of 2 bytes.
   const double prompt_mib = 5.0 * 4 * 64 * 64 * 2 / (1 << 20);
-  AttnCacheOptions options{.budget_mib = 3.5 * prompt_mib};
+  const AttnCacheOptions options{.budget_mib = 3.5 * prompt_mib};
   int64_t computed = 0;
   const RunPrompt count = [&](std::span<const int32_t>, model::LayerPolicy&) { ++computed; };
   expect_error(
@@ -101,36 +100,7 @@ TEST(Collecting, ABudgetRefusesBeforeAnythingIsComputedOrEvicts) {
       },
       {"4 prompts", "budget_mib", "map_form", "fewer prompts"});
   EXPECT_EQ(computed, 0);
-  const auto old_prompts = some_prompts(3, 64);
-  const auto older = fixture.build(options, old_prompts);
-  const std::vector<std::vector<int32_t>> more = {some_prompt(64, 20)};
-  model::TempDir next;
-  expect_error(
-      [&] {
-        (void)collect(next.path(), fixture.facts, options, more, fixture.runner(), older.get());
-      },
-      {"1 prompts"});
-  options.when_full = "evict";
-  FeatureSet kept;
-  const std::vector<int64_t> uses = {1, 0, 4};
-  const SampleSet samples = collect(next.path(), fixture.facts, options, more, fixture.runner(),
-                                    older.get(), uses, &kept);
-  FeatureSet all = project_all(samples, older->projector());
-  all.vectors.insert(all.vectors.end(), kept.vectors.begin(), kept.vectors.end());
-  all.entries.insert(all.entries.end(), kept.entries.begin(), kept.entries.end());
-  write_index(next.path(), options, all, older->projector());
-  const auto database = std::make_shared<Database>(next.path(), fixture.facts, fixture.context);
-  EXPECT_TRUE(database->holds(old_prompts[0]));
-  EXPECT_FALSE(database->holds(old_prompts[1]));
-  EXPECT_TRUE(database->holds(old_prompts[2]));
-  EXPECT_TRUE(database->holds(more[0]));
-  options.threshold = 1.0;
-  AttnCachePolicy policy(database, options, fixture.facts, fixture.context);
-  for (const auto& prompt : {old_prompts[0], old_prompts[2], more[0]}) {
-    EXPECT_LE(reprise::testing::max_difference(fixture.run(prompt, &policy), fixture.run(prompt)),
-              0.1);
-  }
-  EXPECT_EQ(policy.counts().hits, 3);
+  EXPECT_EQ(fixture.build(options, some_prompts(3, 64))->maps().groups().size(), 3u);
 }
 
 TEST(Options, PresetsAreThePapersAndTheCodes) {
@@ -173,7 +143,6 @@ TEST(Options, PresetsAreThePapersAndTheCodes) {
   expect_error([&] { read({{"threshold", 3.0}}); }, {"threshold", "-1000000 to 2"});
   expect_error([&] { read({{"index", "hsnw"}}); }, {"hsnw", "hnsw"});
   expect_error([&] { read({{"projector", "pooled_linear"}}); }, {"padded_tokens"});
-  expect_error([&] { read({{"when_full", "evict"}}); }, {"budget_mib"});
   expect_error([&] { read({{"padded_tokens", 128}}); }, {"padded_tokens", "alignment", "end"});
 }
 

@@ -95,54 +95,13 @@ TEST(MapStore, IsOfOneModelAlone) {
   expect_error([&] { store.require_model("0123456789abcdef", 3, 1); }, {"2 heads", "1 heads"});
 }
 
-TEST(MapStore, ABudgetIsRespected) {
+TEST(MapStore, LengthsAndPathsThatCannotBeAreErrors) {
   const TempDir folder;
-  const auto path = folder.path() / "prompts.maps";
   const MapStoreIdentity identity = identity_of(MapForm::kBF16);
-  MapStoreWriter measure(folder.path() / "other", identity);
-  const int64_t bytes = measure.group_bytes(10);
-  MapStoreWriter writer(path, identity, 2 * bytes + 1);
-  write_group(writer, 1, 10);
-  write_group(writer, 2, 10);
-  expect_error([&] { writer.begin_group(10, 3); },
-               {path.string(), std::to_string(bytes), std::to_string(2 * bytes + 1)});
+  MapStoreWriter writer(folder.path() / "prompts.maps", identity);
   expect_error([&] { writer.begin_group(0, 3); }, {"0 tokens"});
   expect_error([&] { writer.begin_group(70000, 3); }, {"70000 tokens"});
-  EXPECT_EQ(writer.used_bytes(), 2 * bytes);
-  writer.commit();
-  EXPECT_TRUE(has_right_maps(MapStore(path)));
-  expect_error([&] { MapStoreWriter(path, identity, -1); }, {"-1 bytes"});
   expect_error([&] { MapStoreWriter(folder.path() / "no" / "such", identity); }, {"such"});
-}
-
-TEST(MapStore, EvictionGivesUpWhatIsUsedLeast) {
-  const TempDir folder;
-  const auto path = folder.path() / "prompts.maps";
-  const MapStoreIdentity identity = identity_of(MapForm::kBF16);
-  {
-    MapStoreWriter writer(path, identity);
-    for (uint64_t seed = 0; seed < 4; ++seed) write_group(writer, seed, 10);
-    writer.commit();
-  }
-  const MapStore store(path);
-  const int64_t bytes = static_cast<int64_t>(store.layer_bytes(0, 0).size()) * 3;
-  const std::vector<int64_t> uses = {5, 0, 2, 0};
-  EXPECT_EQ(groups_to_keep(store, uses, 0, 4 * bytes), (std::vector<int64_t>{0, 1, 2, 3}));
-  EXPECT_EQ(groups_to_keep(store, uses, bytes, 4 * bytes), (std::vector<int64_t>{0, 2, 3}));
-  EXPECT_EQ(groups_to_keep(store, uses, bytes + 1, 4 * bytes), (std::vector<int64_t>{0, 2}));
-  EXPECT_EQ(groups_to_keep(store, uses, 4 * bytes, 4 * bytes), (std::vector<int64_t>{}));
-  expect_error([&] { (void)groups_to_keep(store, uses, bytes + 1, bytes); },
-               {std::to_string(bytes + 1), std::to_string(bytes)});
-  const auto smaller = folder.path() / "smaller.maps";
-  MapStoreWriter writer(smaller, identity, 3 * bytes);
-  EXPECT_EQ(writer.copy_group(store, 0), 0);
-  EXPECT_EQ(writer.copy_group(store, 2), 1);
-  write_group(writer, 9, 10);
-  writer.commit();
-  const MapStore after(smaller);
-  EXPECT_TRUE(has_right_maps(after));
-  EXPECT_EQ(after.groups()[1].prompt_hash, 2u);
-  EXPECT_NE(after.id(), store.id());
 }
 
 TEST(MapStore, ReleasedMapsAreCheckedAgain) {

@@ -92,10 +92,6 @@ TEST_P(VectorIndexKinds, TheSameVectorsGiveTheSameIndex) {
     EXPECT_EQ(again.kind(), GetParam());
     EXPECT_EQ(again.dims(), kDims);
     EXPECT_EQ(again.entries(), entries_of(count));
-    for (int64_t i = 0; i < count; ++i) {
-      const auto want = std::span(vectors).subspan(static_cast<size_t>(i * kDims), kDims);
-      EXPECT_EQ(index.vector(i), std::vector<float>(want.begin(), want.end()));
-    }
     const std::vector<float> asked = random_values(20 * kDims, 5);
     std::vector<Neighbour> a(20), b(20);
     index.search(asked, a, {});
@@ -185,7 +181,6 @@ TEST(FeatureIndex, ItsFileGivesItBackAndIsRefusedWhenDamaged) {
   const std::vector<int64_t> tokens = {10, 20, 10};
   const FeatureIndex::Settings settings = {
       .store = "a store", .projector = "a projector", .by_length = true};
-  const FeatureIndex index(settings, {.kind = IndexKind::kFlat}, features, tokens);
   FeatureIndex::write(path, settings, {.kind = IndexKind::kFlat}, features, tokens);
   const FeatureIndex again = FeatureIndex::load(path);
   EXPECT_EQ(again.settings().store, "a store");
@@ -193,8 +188,6 @@ TEST(FeatureIndex, ItsFileGivesItBackAndIsRefusedWhenDamaged) {
   EXPECT_TRUE(again.settings().by_layer);
   EXPECT_TRUE(again.settings().by_length);
   EXPECT_EQ(again.entries(), 6);
-  EXPECT_EQ(again.features().vectors, index.features().vectors);
-  EXPECT_EQ(again.features().entries, index.features().entries);
   const std::string sound = read_file(path);
   for (size_t place = 0; place < sound.size(); place += 97) {
     std::string damaged = sound;

@@ -226,8 +226,6 @@ TEST_F(Prefill, WhatCannotBeIsRefused) {
           {"layer_group"});
   refused(Json::array({method("attn_cache", {{"preset", "raw"}, {"loss_bound", 0.1}})}), {},
           {"training_texts"});
-  refused(Json::array({method("attn_cache", {{"budget_mib", 1.0}, {"when_full", "evict"}})}), {},
-          {"when_full", "no older maps", "budget_mib"});
   refused(Json::array({method("attn_cache", {{"preset", "raw"}, {"pooled_rows", 4096}})}), {},
           {"4096 pooled rows", "65536", "fewer pooled_rows"});
   refused(Json::array({method("attn_cache", {{"preset", "raw"}, {"treshold", 1}})}), {},

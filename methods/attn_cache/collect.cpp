@@ -9,13 +9,6 @@
 namespace reprise::attn_cache {
 namespace {
 
-void make_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    raise("cannot make the folder {} of attention maps: {}", folder.string(), error.message());
-}
-
 // Throws Error, before anything is computed, if the prompts' maps do not fit into the budget.
 void require_room(const std::filesystem::path& folder, const MapStoreWriter& writer,
                   std::span<const std::vector<int32_t>> prompts, double budget_mib) {
@@ -83,7 +76,6 @@ void Collector::overruled(int64_t /*layer*/) {
 SampleSet collect(const std::filesystem::path& folder, const ModelFacts& model,
                   const AttnCacheOptions& options, std::span<const std::vector<int32_t>> prompts,
                   const RunPrompt& run) {
-  make_folder(folder);
   MapStoreWriter writer(folder / kMapsFile, {.model = model.fingerprint,
                                              .layers = model.layers,
                                              .format = options.map_format(model.heads)});

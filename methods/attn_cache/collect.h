@@ -46,9 +46,9 @@ class Collector final : public model::LayerPolicy {
   std::vector<IndexEntry> entries_;  // entries of the current prompt; end() sets their group
 };
 
-// Steps one and three of [AttnCache figure 4]: writes the maps of all prompts to `folder` (made if
-// missing) and returns the samples for training and project_all(). Throws Error if the maps do not
-// fit into options.budget_mib, and as MapStoreWriter does.
+// Steps one and three of [AttnCache figure 4]: writes the maps of all prompts to a file in `folder`
+// and returns the samples for training and for a Database. Throws Error if the maps do not fit into
+// options.budget_mib, and as MapStoreWriter does.
 SampleSet collect(const std::filesystem::path& folder, const ModelFacts& model,
                   const AttnCacheOptions& options, std::span<const std::vector<int32_t>> prompts,
                   const RunPrompt& run);

@@ -1,5 +1,5 @@
-// A folder with the data that AttnCache reuses: stored maps, the vectors that find them, and the
-// projector that makes the vectors of prompts.
+// The data that AttnCache reuses: stored maps, the vectors that find them, and the projector that
+// makes the vectors of prompts.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,8 @@
 
 namespace reprise::attn_cache {
 
-// Names of the files in the folder.
+// Names of the files that hold the stored maps and a trained projector.
 inline constexpr const char* kMapsFile = "prompts.maps";
-inline constexpr const char* kIndexFile = "prompts.index";
 inline constexpr const char* kProjectorFile = "projector.safetensors";
 
 // The facts about a model by which its maps are recognized.
@@ -29,23 +28,6 @@ struct ModelFacts {
   bool can_mix = true;
 };
 
-class Database {
- public:
-  // Opens a folder. Throws Error naming the file and the fault: the file is missing, damaged or of
-  // another model, or the vectors come from other maps or from another projector.
-  Database(const std::filesystem::path& folder, const ModelFacts& model, const Context& context);
-
-  [[nodiscard]] const MapStore& maps() const { return maps_; }
-  [[nodiscard]] const FeatureIndex& index() const { return index_; }
-  // The projector, which one thread at a time may use.
-  [[nodiscard]] Projector& projector() { return projector_; }
-
- private:
-  MapStore maps_;
-  FeatureIndex index_;
-  Projector projector_;
-};
-
 // The inputs x of the projector that collect() keeps, one row for each prompt and each layer in the
 // index. Row i of x [entries, shape.inputs()] f32 belongs to entries[i].
 struct SampleSet {
@@ -54,14 +36,23 @@ struct SampleSet {
   std::vector<IndexEntry> entries;
 };
 
-// Computes the vectors of all samples, one by one, so that a query equal to a sample gets the same
-// vector bit for bit.
-FeatureSet project_all(const SampleSet& samples, Projector& projector);
+class Database {
+ public:
+  // Opens the maps in `folder` and indexes the vectors that `projector` makes of `samples`, which
+  // collect() returned with these maps. Throws Error if the maps are missing, damaged or of another
+  // model, or a vector is not finite.
+  Database(const std::filesystem::path& folder, const ModelFacts& model,
+           const AttnCacheOptions& options, const SampleSet& samples, Projector projector);
 
-// Writes the files of index and projector for the committed maps of `folder`. `features` has the
-// feature vectors of these maps. An old file stays until its replacement is complete; Database
-// refuses a folder that mixes old and new files. An Error on writing names the file.
-void write_index(const std::filesystem::path& folder, const AttnCacheOptions& options,
-                 const FeatureSet& features, const Projector& projector);
+  [[nodiscard]] const MapStore& maps() const { return maps_; }
+  [[nodiscard]] const FeatureIndex& index() const { return index_; }
+  // The projector, which one thread at a time may use.
+  [[nodiscard]] Projector& projector() { return projector_; }
+
+ private:
+  MapStore maps_;
+  Projector projector_;
+  FeatureIndex index_;
+};
 
 }  // namespace reprise::attn_cache

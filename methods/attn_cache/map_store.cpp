@@ -32,8 +32,6 @@ MapStoreIdentity parse_identity(JsonObject& object) {
 
 }  // namespace
 
-std::string hex_of(uint64_t word) { return fmt::format("{:016x}", word); }
-
 void refuse_map_store(const std::filesystem::path& path, const std::string& fault) {
   raise("{} is no sound map store: {}. Remove it and collect its maps again.", path.string(),
         fault);
@@ -68,7 +66,6 @@ void MapStore::read_table() {
   const auto hash = word_at<uint64_t>(file, tail + 2 * sizeof(uint64_t));
   if (XXH3_64bits(file.data() + begin, hashed) != hash)
     refuse_map_store(path_, "its table is damaged");
-  id_ = hex_of(hash);
   try {
     parse_text(text.substr(begin, text_bytes));
     read_groups(begin + text_bytes, tail - begin - text_bytes, begin);

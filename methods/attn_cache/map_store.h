@@ -60,8 +60,6 @@ class MapStore {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] const MapStoreIdentity& identity() const { return identity_; }
   [[nodiscard]] const std::vector<MapGroup>& groups() const { return groups_; }
-  // The hash of the table. Stores with equal ids hold equal maps.
-  [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] int64_t bytes() const { return static_cast<int64_t>(map_.bytes().size()); }
   // The different lengths of the stored prompts in tokens, ascending.
   [[nodiscard]] std::vector<int64_t> lengths() const;
@@ -98,8 +96,7 @@ class MapStore {
   MapStoreIdentity identity_;
   size_t group_count_ = 0;  // number of groups according to the table's JSON
   std::vector<MapGroup> groups_;
-  std::vector<uint64_t> hashes_;  // [groups, layers]
-  std::string id_;
+  std::vector<uint64_t> hashes_;                  // [groups, layers]
   std::unique_ptr<std::atomic<State>[]> states_;  // [groups, layers]
 };
 

@@ -15,9 +15,6 @@ inline constexpr size_t kMapStoreTail = 3 * sizeof(uint64_t) + kMapStoreEnd.size
 inline constexpr size_t kGroupWords = 3;            // tokens, prompt_hash, begin
 inline constexpr int64_t kMostMapTokens = 1 << 16;  // per prompt, so that sizes do not overflow
 
-// The word as 16 hexadecimal digits.
-std::string hex_of(uint64_t word);
-
 // Throws Error: "PATH is no sound map store: FAULT. ..."
 [[noreturn]] void refuse_map_store(const std::filesystem::path& path, const std::string& fault);
 

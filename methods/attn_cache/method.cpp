@@ -122,7 +122,6 @@ class AttnCacheMethod final : public Method {
     folder_ = make_temporary_folder("maps");
     const attn_cache::ModelFacts facts = facts_of(setup);
     store(setup, facts, stored, learned);
-    database_ = std::make_shared<attn_cache::Database>(*folder_, facts, setup.context);
     if (options_.loss_bound > 0) calibrate(setup, facts, learned);
     require_disk();
     policy_ = std::make_shared<attn_cache::AttnCachePolicy>(database_, options_, facts,
@@ -260,9 +259,8 @@ class AttnCacheMethod final : public Method {
              const Prompts& learned) {
     const attn_cache::SampleSet samples =
         attn_cache::collect(*folder_, facts, options_, stored, runner(setup));
-    attn_cache::Projector projector = make_projector(setup, facts, learned);
-    attn_cache::write_index(*folder_, options_, attn_cache::project_all(samples, projector),
-                            projector);
+    database_ = std::make_shared<attn_cache::Database>(*folder_, facts, options_, samples,
+                                                       make_projector(setup, facts, learned));
   }
 
   attn_cache::Projector make_projector(const Setup& setup, const attn_cache::ModelFacts& facts,

@@ -10,7 +10,6 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "methods/attn_cache/map_store_format.h"
 #include "methods/attn_cache/projector_file.h"
 
 namespace reprise::attn_cache {
@@ -28,7 +27,7 @@ std::string fingerprint_of(const ProjectorShape& shape, const ProjectorWeights& 
   uint64_t hash = XXH3_64bits(numbers.data(), sizeof numbers);
   for (const ProjectorTensor& tensor : tensors_of(shape, weights))
     hash = XXH3_64bits_withSeed(tensor.values->data(), tensor.values->size() * sizeof(float), hash);
-  return hex_of(hash);
+  return fmt::format("{:016x}", hash);
 }
 
 kernels::Weight weight_of(const std::vector<float>& values, int64_t rows, int64_t cols,

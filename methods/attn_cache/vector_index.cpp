@@ -29,7 +29,6 @@ void check_options(const IndexOptions& options) {
 }  // namespace
 
 struct VectorIndex::State {
-  IndexKind kind = IndexKind::kFlat;
   std::unique_ptr<VectorSearch> search;
   std::vector<IndexEntry> entries;
 };
@@ -63,7 +62,6 @@ VectorIndex::VectorIndex(const IndexOptions& options, int64_t dims, std::span<co
     if (!std::isfinite(value))
       raise("a feature vector holds {}: the model or the projector has overflowed", value);
   state_ = std::make_unique<State>();
-  state_->kind = options.kind;
   state_->entries = std::move(entries);
   state_->search = build_search(options, dims, count, vectors);
 }
@@ -74,7 +72,6 @@ VectorIndex::~VectorIndex() = default;
 
 int64_t VectorIndex::dims() const { return state_->search->dims(); }
 const std::vector<IndexEntry>& VectorIndex::entries() const { return state_->entries; }
-IndexKind VectorIndex::kind() const { return state_->kind; }
 
 void VectorIndex::search(std::span<const float> queries, std::span<Neighbour> nearest,
                          const Context& context) const {

@@ -62,7 +62,6 @@ class VectorIndex {
 
   [[nodiscard]] int64_t dims() const;
   [[nodiscard]] const std::vector<IndexEntry>& entries() const;
-  [[nodiscard]] IndexKind kind() const;
 
   // Writes to `nearest` [n] the entry with the least squared L2 distance from each of `queries` [n,
   // dims] f32: exactly for kFlat, otherwise approximately. The context's threads share the queries.

@@ -494,13 +494,8 @@ TEST(Chains, MapsOfAModelWithoutSomeLayersAreCollectedAndReused) {
         {skipping, std::shared_ptr<model::LayerPolicy>(std::shared_ptr<void>(), &policy)});
     (void)fixture.run(ids, &chain);
   };
-  const SampleSet samples = collect(fixture.folder.path(), fixture.facts, options, prompts, run);
-  Projector projector =
-      Projector::random(options.projector_shape(fixture.facts.hidden), 1, "tiny", fixture.context);
-  write_index(fixture.folder.path(), options, project_all(samples, projector), projector);
-  const auto policy = std::make_shared<AttnCachePolicy>(
-      std::make_shared<Database>(fixture.folder.path(), fixture.facts, fixture.context), options,
-      fixture.facts, fixture.context);
+  const auto policy = std::make_shared<AttnCachePolicy>(fixture.build(options, prompts, run),
+                                                        options, fixture.facts, fixture.context);
   model::PolicyChain chain({skipping, policy});
   EXPECT_LE(
       max_difference(fixture.run(prompts[1], &chain), fixture.run(prompts[1], skipping.get())),

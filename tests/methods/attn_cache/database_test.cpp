@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/random.h"
@@ -33,34 +34,19 @@ TEST(Database, HasTheMapsOfThePromptsThatWereCollected) {
   EXPECT_EQ(database->projector().origin().how, "random");
 }
 
-TEST(Database, OfAnotherModelMapsOrProjectorIsRefused) {
+TEST(Database, OfAnotherModelsMapsIsRefused) {
   Fixture fixture(tiny_llama());
   const AttnCacheOptions options;
-  const auto prompts = some_prompts(3, 12);
-  (void)fixture.build(options, prompts);
-  const auto open = [&](const ModelFacts& facts) {
-    (void)Database(fixture.folder.path(), facts, fixture.context);
-  };
+  const SampleSet samples =
+      collect(fixture.folder.path(), fixture.facts, options, some_prompts(3, 12), fixture.runner());
   ModelFacts other = fixture.facts;
   other.fingerprint = "other weights";
-  expect_error([&] { open(other); }, {"tiny", "other weights"});
-  other = fixture.facts;
-  other.hidden = 96;
-  expect_error([&] { open(other); }, {"80 hidden values", "96"});
-  // Collects new maps beside the old index.
-  (void)collect(fixture.folder.path(), fixture.facts, options, some_prompts(2, 9),
-                fixture.runner());
-  expect_error([&] { open(fixture.facts); }, {kMapsFile, "Build the database again"});
-  (void)fixture.build(options, prompts);
-  Projector::random(options.projector_shape(fixture.facts.hidden), 2, "tiny", fixture.context)
-      .save(fixture.folder.path() / kProjectorFile);
-  expect_error([&] { open(fixture.facts); }, {kProjectorFile, "Build the database again"});
-  const auto database = fixture.build(options, prompts);
-  FeatureSet beyond{.dims = 128, .vectors = std::vector<float>(128), .entries = {{2, 5}}};
-  write_index(fixture.folder.path(), options, beyond, database->projector());
-  expect_error([&] { open(fixture.facts); }, {kIndexFile, "group 2, layer 5", "5 layers"});
-  std::filesystem::remove(fixture.folder.path() / kIndexFile);
-  expect_error([&] { open(fixture.facts); }, {kIndexFile});
+  expect_error(
+      [&] {
+        (void)Database(fixture.folder.path(), other, options, samples,
+                       Projector::random(samples.shape, 1, "tiny", fixture.context));
+      },
+      {kMapsFile, "tiny", "other weights"});
 }
 
 TEST(Database, OptionsThatItDoesNotServeAreErrors) {
@@ -278,9 +264,8 @@ TEST(Training, LowersItsLossOrNamesTheRemedy) {
   EXPECT_LT(distance_error(trained.projector, samples, maps, options), 0.8)
       << "the weights that come out take states as they are";
   EXPECT_EQ(trained.projector.origin().how, "trained");
-  write_index(fixture.folder.path(), options, project_all(samples, trained.projector),
-              trained.projector);
-  EXPECT_NO_THROW(Database(fixture.folder.path(), fixture.facts, fixture.context));
+  EXPECT_NO_THROW(Database(fixture.folder.path(), fixture.facts, options, samples,
+                           std::move(trained.projector)));
 }
 
 // ---- calibrated thresholds ----

@@ -89,14 +89,15 @@ struct Fixture {
     };
   }
 
-  // Collects prompts and indexes them by a random projector.
+  // Collects prompts, by runner() if `run_prompt` is empty, and indexes them by a random projector.
   std::shared_ptr<Database> build(const AttnCacheOptions& options,
-                                  const std::vector<std::vector<int32_t>>& prompts) {
-    const SampleSet samples = collect(folder.path(), facts, options, prompts, runner());
-    Projector projector =
-        Projector::random(options.projector_shape(facts.hidden), 1, facts.fingerprint, context);
-    write_index(folder.path(), options, project_all(samples, projector), projector);
-    return std::make_shared<Database>(folder.path(), facts, context);
+                                  const std::vector<std::vector<int32_t>>& prompts,
+                                  const RunPrompt& run_prompt = {}) {
+    const SampleSet samples =
+        collect(folder.path(), facts, options, prompts, run_prompt ? run_prompt : runner());
+    return std::make_shared<Database>(
+        folder.path(), facts, options, samples,
+        Projector::random(samples.shape, 1, facts.fingerprint, context));
   }
 };
 

@@ -52,7 +52,8 @@ void set_recall(benchmark::State& state, const VectorIndex& index,
 
 // Looks up one query at a time, each with another vector.
 void Lookup(benchmark::State& state) {
-  const VectorIndex& index = index_of(static_cast<IndexKind>(state.range(0)));
+  const auto kind = static_cast<IndexKind>(state.range(0));
+  const VectorIndex& index = index_of(kind);
   const std::vector<float> queries = clustered(kQueries, 2);
   std::vector<Neighbour> nearest(1);
   size_t q = 0;
@@ -61,7 +62,7 @@ void Lookup(benchmark::State& state) {
     benchmark::DoNotOptimize(nearest[0].entry);
     q = (q + 1) % kQueries;
   }
-  state.SetLabel(std::string(name_of(index.kind())));
+  state.SetLabel(std::string(name_of(kind)));
   set_recall(state, index, queries);
 }
 BENCHMARK(Lookup)
@@ -74,13 +75,14 @@ BENCHMARK(Lookup)
 
 // Looks up 1000 queries in one call, on all threads.
 void BatchedLookup(benchmark::State& state) {
-  const VectorIndex& index = index_of(static_cast<IndexKind>(state.range(0)));
+  const auto kind = static_cast<IndexKind>(state.range(0));
+  const VectorIndex& index = index_of(kind);
   const std::vector<float> queries = clustered(kQueries, 2);
   std::vector<Neighbour> nearest(kQueries);
   const Context context = Context::machine();
   for (auto _ : state) index.search(queries, nearest, context);
   state.SetItemsProcessed(state.iterations() * kQueries);
-  state.SetLabel(std::string(name_of(index.kind())));
+  state.SetLabel(std::string(name_of(kind)));
 }
 BENCHMARK(BatchedLookup)
     ->ArgName("kind")

@@ -1,13 +1,9 @@
 #include "methods/attn_cache/vector_index.h"
 
 #include <gtest/gtest.h>
-#include <xxhash.h>
 
 #include <cmath>
-#include <cstring>
 
-#include "core/base/error.h"
-#include "core/base/random.h"
 #include "methods/attn_cache/feature_set.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/kernels.h"
@@ -89,7 +85,6 @@ TEST_P(VectorIndexKinds, TheSameVectorsGiveTheSameIndex) {
     const std::vector<float> vectors = random_values(count * kDims, 4);
     const VectorIndex index(options_, kDims, vectors, entries_of(count));
     const VectorIndex again(options_, kDims, vectors, entries_of(count));
-    EXPECT_EQ(again.kind(), GetParam());
     EXPECT_EQ(again.dims(), kDims);
     EXPECT_EQ(again.entries(), entries_of(count));
     const std::vector<float> asked = random_values(20 * kDims, 5);
@@ -147,14 +142,9 @@ TEST(VectorIndex, WhatCannotBeIndexedIsAnError) {
   expect_error([] { (void)parse_index_kind("hsnw"); }, {"hsnw", "\"hnsw\""});
 }
 
-// ---- indices by layer and length, and their file ----
-
-FeatureSet some_features() {
-  return {.dims = kDims, .vectors = random_values(6 * kDims, 9), .entries = entries_of(6)};
-}
-
 TEST(FeatureIndex, HoldsEachVectorInTheIndexOfItsLayerAndLength) {
-  const FeatureSet features = some_features();
+  const FeatureSet features = {
+      .dims = kDims, .vectors = random_values(6 * kDims, 9), .entries = entries_of(6)};
   const std::vector<int64_t> tokens = {10, 20, 10};
   const auto count = [&](const FeatureIndex& index, int64_t layer, int64_t length) {
     const VectorIndex* found = index.find(layer, length);
@@ -172,70 +162,6 @@ TEST(FeatureIndex, HoldsEachVectorInTheIndexOfItsLayerAndLength) {
   EXPECT_EQ(count(make(true, true), 1, 11), 0);
   EXPECT_EQ(count(make(false, true), 1, 10), 4);
   EXPECT_EQ(make(true, true).layers(), (std::vector<int64_t>{0, 1}));
-}
-
-TEST(FeatureIndex, ItsFileGivesItBackAndIsRefusedWhenDamaged) {
-  const model::TempDir folder;
-  const auto path = folder.path() / "prompts.index";
-  const FeatureSet features = some_features();
-  const std::vector<int64_t> tokens = {10, 20, 10};
-  const FeatureIndex::Settings settings = {
-      .store = "a store", .projector = "a projector", .by_length = true};
-  FeatureIndex::write(path, settings, {.kind = IndexKind::kFlat}, features, tokens);
-  const FeatureIndex again = FeatureIndex::load(path);
-  EXPECT_EQ(again.settings().store, "a store");
-  EXPECT_EQ(again.settings().projector, "a projector");
-  EXPECT_TRUE(again.settings().by_layer);
-  EXPECT_TRUE(again.settings().by_length);
-  EXPECT_EQ(again.entries(), 6);
-  const std::string sound = read_file(path);
-  for (size_t place = 0; place < sound.size(); place += 97) {
-    std::string damaged = sound;
-    damaged[place] = static_cast<char>(damaged[place] ^ 0x20);
-    folder.write("prompts.index", damaged);
-    expect_error([&] { (void)FeatureIndex::load(path); }, {path.string()});
-    folder.write("prompts.index", sound.substr(0, place));
-    expect_error([&] { (void)FeatureIndex::load(path); }, {path.string()});
-  }
-}
-
-// Somebody changed the file and its checksum: it is refused, or gives indices that can be searched.
-TEST(FeatureIndex, AChangedFileWithAValidChecksumIsRefusedOrSound) {
-  const model::TempDir folder;
-  const auto path = folder.path() / "prompts.index";
-  const std::vector<int64_t> tokens = {10, 20, 10};
-  for (const IndexKind kind : {IndexKind::kFlat, IndexKind::kHnsw, IndexKind::kIvfFlat}) {
-    if (!index_absence(kind).empty()) continue;
-    FeatureIndex::write(path, {.store = "a", .projector = "b"}, {.kind = kind, .lists = 2},
-                        some_features(), tokens);
-    const std::string sound = read_file(path);
-    int refused = 0;
-    for (uint64_t trial = 0; trial < 500; ++trial) {
-      constexpr size_t kRest = 24;
-      std::string changed = sound;
-      for (uint64_t flip = 0; flip <= trial % 3; ++flip) {
-        const uint64_t bits = random_bits(1, trial, flip);
-        char& byte = changed[kRest + bits % (changed.size() - kRest)];
-        byte = static_cast<char>(byte ^ (1 << (bits >> 60) % 8));
-      }
-      const uint64_t hash = XXH3_64bits(changed.data() + kRest, changed.size() - kRest);
-      std::memcpy(changed.data() + kRest - sizeof(hash), &hash, sizeof(hash));
-      folder.write("prompts.index", changed);
-      try {
-        const FeatureIndex index = FeatureIndex::load(path);
-        for (const int64_t layer : index.layers())
-          if (const VectorIndex* found = index.find(layer, 10)) {
-            std::vector<float> query(static_cast<size_t>(found->dims()), 0.5f);
-            Neighbour nearest;
-            found->search(query, std::span(&nearest, 1), {});
-            EXPECT_LT(nearest.entry, std::ssize(found->entries()));
-          }
-      } catch (const Error&) {
-        ++refused;
-      }
-    }
-    EXPECT_GT(refused, 0);
-  }
 }
 
 }  // namespace

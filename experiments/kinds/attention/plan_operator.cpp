@@ -6,7 +6,6 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/kernels/attention/read_keys.h"
-#include "core/kernels/kv_write/kv_write.h"
 #include "experiments/kinds/shared/bench.h"
 #include "methods/registry.h"
 #include "results/statistics.h"
@@ -61,11 +60,6 @@ reuse::NewSequence new_sequence(int64_t id, std::span<const int32_t> tokens,
           .max_new_tokens = static_cast<int32_t>(max_new_tokens)};
 }
 
-void grow(AlignedBuffer& buffer, int64_t elements, DType dtype) {
-  const size_t bytes = static_cast<size_t>(elements) * size_of(dtype);
-  if (buffer.bytes() < bytes) buffer = AlignedBuffer(bytes);
-}
-
 // Copies `plan` to `out` with only those work items for which wanted(item) is true.
 template <typename Wanted>
 void keep_items(const kv::AttentionPlan& plan, kv::AttentionPlan& out, Wanted&& wanted) {
@@ -77,6 +71,18 @@ void keep_items(const kv::AttentionPlan& plan, kv::AttentionPlan& out, Wanted&& 
 
 }  // namespace
 
+float* HostRows::make_room(int64_t elements) {
+  bytes_ = static_cast<size_t>(elements) * sizeof(float);
+  if (host_.bytes() < bytes_) host_ = AlignedBuffer(bytes_);
+  return host_.as<float>();
+}
+
+void HostRows::bring() {
+  if (runtime_ == nullptr) return;
+  if (on_device_.bytes() < bytes_) on_device_ = Buffer(runtime_, bytes_);
+  on_device_.write(0, host_.data(), bytes_);
+}
+
 PlanOperator::PlanOperator(const MethodChoice& method, const AttentionProblem& problem,
                            const TokenValues& values, const Context& context)
     : problem_(problem),
@@ -85,8 +91,11 @@ PlanOperator::PlanOperator(const MethodChoice& method, const AttentionProblem& p
       info_(methods::method_named(method.name).info),
       method_(methods::make_cache(method.name, method.options)),
       pool_(pool_options(*method_, problem, context.runtime)),
-      step_(*method_, pool_) {
-  if (context.runtime != nullptr) on_device_.emplace(problem, context);
+      step_(*method_, pool_),
+      keys_(context.runtime),
+      values_rows_(context.runtime),
+      queries_(context.runtime),
+      attention_(kernels::make_step_attention(context)) {
   method_->tune({.heads = problem.heads,
                  .kv_heads = problem.kv_heads,
                  .head_dim = problem.head_dim,
@@ -94,6 +103,8 @@ PlanOperator::PlanOperator(const MethodChoice& method, const AttentionProblem& p
                  .context = context});
   if (problem.shared_tokens > 0) declare_prefix();
   while (std::ssize(tokens_) < problem.batch) admit_some();
+  // A new one, so that on the CPU the first plan_us includes the allocation of a schedule.
+  if (context.runtime == nullptr) attention_ = kernels::make_step_attention(context);
 }
 
 PlanOperator::~PlanOperator() {
@@ -157,7 +168,6 @@ void PlanOperator::prefill(reuse::RequestId id, const Part& part, std::span<cons
                .length = static_cast<int32_t>(positions_.size())});
     begin_step();
     store_rows({&chunk, 1});
-    bring_rows(/*has_queries=*/false);
     append();
     step_.computed();
     first += chunk.rows;
@@ -169,23 +179,25 @@ void PlanOperator::begin_step() {
   // The pool was made large enough for all sequences.
   REPRISE_CHECK(step_.reserve(), "{} rows found no cache", step_.rows());
   plan_ = &step_.plan();
-  if (on_device_) on_device_->begin(*plan_, params());
+  attention_->begin(*plan_, problem_.heads, params());
 }
 
 void PlanOperator::store_rows(std::span<const Part> parts) {
   const int64_t kv_dim = problem_.kv_dim();
-  grow(keys_, plan_->rows() * kv_dim, DType::kF32);
-  grow(values_rows_, plan_->rows() * kv_dim, DType::kF32);
+  float* const keys = keys_.make_room(plan_->rows() * kv_dim);
+  float* const values = values_rows_.make_room(plan_->rows() * kv_dim);
   int64_t first_row = 0;
   for (const Part& part : parts) {
     parallel_for(context_, part.rows, [&](int64_t i, int) {
       const auto k = values_.key(part.sequence, part.first_token + i);
       const auto v = values_.value(part.sequence, part.first_token + i);
-      std::copy(k.begin(), k.end(), keys_.as<float>() + (first_row + i) * kv_dim);
-      std::copy(v.begin(), v.end(), values_rows_.as<float>() + (first_row + i) * kv_dim);
+      std::copy(k.begin(), k.end(), keys + (first_row + i) * kv_dim);
+      std::copy(v.begin(), v.end(), values + (first_row + i) * kv_dim);
     });
     first_row += part.rows;
   }
+  keys_.bring();
+  values_rows_.bring();
 }
 
 void PlanOperator::advance() {
@@ -205,7 +217,6 @@ void PlanOperator::advance() {
   }
   const int64_t start_ns = now_ns();
   begin_step();
-  if (!on_device_) schedule_.build(*plan_, problem_.heads, params(), context_);
   plan_us_.push_back(static_cast<double>(now_ns() - start_ns) * 1e-3);
   std::vector<Part> parts;
   newest_row_.resize(tokens_.size());
@@ -215,73 +226,51 @@ void PlanOperator::advance() {
   }
   store_rows(parts);
   store_queries(parts);
-  bring_rows(/*has_queries=*/true);
   append();
   step_.computed();
 }
 
 void PlanOperator::store_queries(std::span<const Part> parts) {
   const int64_t q_dim = problem_.q_dim();
-  grow(queries_, plan_->rows() * q_dim, DType::kF32);
-  grow(output_, plan_->rows() * q_dim, output().dtype);
-  float* row = queries_.as<float>();
+  float* row = queries_.make_room(plan_->rows() * q_dim);
   for (const Part& part : parts)
     for (int64_t i = 0; i < part.rows; ++i, row += q_dim) {
       const auto q = values_.query(part.sequence, part.first_token + i);
       std::copy(q.begin(), q.end(), row);
     }
-}
-
-void PlanOperator::bring_rows(bool has_queries) {
-  if (!on_device_) return;
-  const auto rows_of = [&](const AlignedBuffer& buffer, int64_t dim) {
-    return std::span(buffer.as<float>(), static_cast<size_t>(plan_->rows() * dim));
-  };
-  on_device_->set_rows(
-      rows_of(keys_, problem_.kv_dim()), rows_of(values_rows_, problem_.kv_dim()),
-      has_queries ? rows_of(queries_, problem_.q_dim()) : std::span<const float>());
+  queries_.bring();
+  const size_t bytes = static_cast<size_t>(plan_->rows() * q_dim) * size_of(output().dtype);
+  if (output_.bytes() < bytes) output_ = Buffer(context_.runtime, bytes);
 }
 
 void PlanOperator::append() {
-  if (on_device_) return on_device_->append();
-  kernels::write_kv(*plan_, 0, keys_.as<float>(), values_rows_.as<float>(), problem_.kv_dim(),
-                    context_);
+  attention_->write_kv(0, keys_.data(), values_rows_.data(), problem_.kv_dim());
 }
 
 kernels::QueryView PlanOperator::queries() const {
-  if (on_device_) return on_device_->queries();
-  return {.data = queries_.as<float>(), .row_stride = problem_.q_dim(), .heads = problem_.heads};
+  return {.data = queries_.data(), .row_stride = problem_.q_dim(), .heads = problem_.heads};
 }
 
 kernels::AttentionParams PlanOperator::params() const { return {.scale = score_scale(problem_)}; }
 
 kernels::OutputView PlanOperator::output() {
-  if (on_device_) return on_device_->output();
   return {.data = output_.data(), .dtype = output_dtype(problem_)};
 }
 
-void PlanOperator::attend() {
-  if (on_device_) return on_device_->attend();
-  kernels::attention({.plan = *plan_, .schedule = schedule_, .params = params()}, 0, queries(),
-                     output(), workspace_, context_);
-}
+void PlanOperator::attend() { attention_->attend(0, queries(), output()); }
 
 void PlanOperator::read_output(std::span<float> out) {
   const int64_t q_dim = problem_.q_dim();
-  if (on_device_) {
-    std::vector<float> rows(static_cast<size_t>(plan_->rows() * q_dim));
-    on_device_->read_output(rows);
-    for (int64_t sequence = 0; sequence < problem_.batch; ++sequence)
-      std::copy_n(rows.begin() + newest_row_[static_cast<size_t>(sequence)] * q_dim, q_dim,
-                  out.begin() + sequence * q_dim);
-    return;
-  }
-  const kernels::OutputView rows = output();
+  const DType dtype = output().dtype;
+  std::vector<std::byte> copy(static_cast<size_t>(q_dim) * size_of(dtype));
   for (int64_t sequence = 0; sequence < problem_.batch; ++sequence) {
-    const int64_t row = newest_row_[static_cast<size_t>(sequence)];
-    convert(static_cast<const char*>(rows.data) +
-                static_cast<size_t>(row * q_dim) * size_of(rows.dtype),
-            rows.dtype, out.data() + sequence * q_dim, DType::kF32, static_cast<size_t>(q_dim));
+    const auto newest = static_cast<size_t>(newest_row_[static_cast<size_t>(sequence)]);
+    const std::byte* row = output_.as<std::byte>() + newest * copy.size();
+    if (context_.runtime != nullptr) {
+      context_.runtime->copy_out(copy.data(), row, copy.size());
+      row = copy.data();
+    }
+    convert(row, dtype, out.data() + sequence * q_dim, DType::kF32, static_cast<size_t>(q_dim));
   }
 }
 
@@ -320,9 +309,11 @@ std::vector<OperatorPart> PlanOperator::parts() {
 }
 
 std::function<void()> PlanOperator::stream() {
-  if (on_device_) return {};
-  return [this] {
-    (void)kernels::read_keys({.plan = *plan_, .schedule = schedule_, .params = params()}, 0,
+  if (context_.runtime != nullptr) return {};
+  kernels::AttentionSchedule schedule;
+  schedule.build(*plan_, problem_.heads, params(), context_);
+  return [this, schedule = std::move(schedule)] {
+    (void)kernels::read_keys({.plan = *plan_, .schedule = schedule, .params = params()}, 0,
                              context_);
   };
 }

@@ -1,20 +1,41 @@
 // The attention of a reuse method: executes the method's plans with this project's kernels.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "core/device/buffer.h"
 #include "core/engine/step.h"
-#include "core/kernels/attention/attention.h"
+#include "core/kernels/attention/step_attention.h"
 #include "core/kv/block_pool.h"
 #include "experiments/kinds/attention/attention_operator.h"
-#include "experiments/kinds/attention/device_step.h"
 
 namespace reprise::experiments {
 
 // Bytes of the block pool that a method asks for. Throws Error for an unknown method or option.
 [[nodiscard]] double pool_bytes(const MethodChoice& method, const AttentionProblem& problem);
+
+// Rows of f32 that the host writes and attention reads. On a device other than the CPU they are
+// written to host memory and then copied.
+class HostRows {
+ public:
+  explicit HostRows(std::shared_ptr<DeviceRuntime> runtime) : runtime_(std::move(runtime)) {}
+
+  // Returns host memory for `elements` numbers. Call bring() when they are written.
+  float* make_room(int64_t elements);
+  // Copies the numbers to the device, if it is not the CPU.
+  void bring();
+  // The numbers, in the memory of the device.
+  [[nodiscard]] const float* data() const {
+    return runtime_ != nullptr ? on_device_.as<float>() : host_.as<float>();
+  }
+
+ private:
+  std::shared_ptr<DeviceRuntime> runtime_;  // null on the CPU
+  size_t bytes_ = 0;
+  AlignedBuffer host_;
+  Buffer on_device_;  // empty on the CPU
+};
 
 // Drives a method as the engine does, without a model: declares the shared prefix, admits all
 // sequences, lets the method plan their prefills, and fills the row slots that the plans name.
@@ -37,7 +58,8 @@ class PlanOperator final : public AttentionOperator {
   // stays below 1e-4. With bf16 keys, outputs are rounded to bf16. With bf16 dot products, queries
   // and weights are rounded to bf16, too.
   [[nodiscard]] Rounding rounding() const override {
-    if (on_device_) {  // queries and weights are multiplied in the type of the keys
+    if (context_.runtime != nullptr) {
+      // Queries and weights are multiplied in the type of the keys.
       const double u = epsilon_of(problem_.kv_dtype) / 2;
       return {.queries = u,
               .weights = u,
@@ -64,14 +86,12 @@ class PlanOperator final : public AttentionOperator {
   // Plans the part's tokens as a prefill and stores their keys and values. `tokens` is the whole
   // prompt.
   void prefill(reuse::RequestId id, const Part& part, std::span<const int32_t> tokens);
-  // Reserves and plans the sequences that were added to step_.
+  // Reserves and plans the sequences that were added to step_, and schedules their attention.
   void begin_step();
   // store_rows() writes keys and values to the rows that plan_ assigns to `parts`; store_queries()
   // writes queries.
   void store_rows(std::span<const Part> parts);
   void store_queries(std::span<const Part> parts);
-  // Copies the stored rows to the device, if there is one.
-  void bring_rows(bool has_queries);
   // Prepares attention over `plan`, which is shared_plan_ or private_plan_, so that it can be timed
   // by itself. The result lives as long as this operator.
   kernels::StepAttention& attention_of(const kv::AttentionPlan& plan);
@@ -92,12 +112,11 @@ class PlanOperator final : public AttentionOperator {
   // The members below belong to the current step.
   engine::Step step_;
   const kv::AttentionPlan* plan_ = nullptr;
-  kernels::AttentionSchedule schedule_;  // schedule of plan_
-  std::vector<int64_t> newest_row_;      // [batch]  newest row of each sequence
-  AlignedBuffer keys_, values_rows_;     // [rows, kv_dim] f32
-  AlignedBuffer queries_, output_;       // [rows, q_dim]  f32, and the runtime's dtype
-  std::optional<DeviceStep> on_device_;  // on a device other than the CPU; replaces the next two
-  kernels::AttentionWorkspace workspace_;
+  std::vector<int64_t> newest_row_;  // [batch]  newest row of each sequence
+  HostRows keys_, values_rows_;      // [rows, kv_dim]
+  HostRows queries_;                 // [rows, q_dim]
+  Buffer output_;                    // [rows, q_dim] of output_dtype()
+  std::unique_ptr<kernels::StepAttention> attention_;
   kv::AttentionPlan shared_plan_, private_plan_;  // read by several sequences; read by one sequence
   std::vector<std::unique_ptr<kernels::StepAttention>> part_attentions_;  // made by parts()
 };

@@ -1,6 +1,5 @@
 #include "experiments/kinds/attention/token_values.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/base/random.h"
@@ -50,29 +49,6 @@ std::span<const float> TokenValues::cached_key(int64_t sequence, int64_t token) 
 }
 std::span<const float> TokenValues::cached_value(int64_t sequence, int64_t token) const {
   return window(cached_table_, place_of(kValue, sequence, token), problem_.kv_dim());
-}
-
-std::vector<double> TokenValues::attention(int64_t sequence, int64_t head, int64_t keys) const {
-  const auto dim = static_cast<size_t>(problem_.head_dim);
-  const auto kv_head = static_cast<size_t>(head / (problem_.heads / problem_.kv_heads));
-  const auto q = query(sequence, keys - 1).subspan(static_cast<size_t>(head) * dim, dim);
-  std::vector<double> scores;
-  for (int64_t token = 0; token < keys; ++token) {
-    const auto k = cached_key(sequence, token).subspan(kv_head * dim, dim);
-    double s = 0.0;
-    for (size_t c = 0; c < dim; ++c) s += static_cast<double>(q[c]) * static_cast<double>(k[c]);
-    scores.push_back(s * static_cast<double>(score_scale(problem_)));
-  }
-  const double m = *std::max_element(scores.begin(), scores.end());
-  double n = 0.0;
-  for (double& s : scores) n += s = std::exp(s - m);
-  std::vector<double> o(dim, 0.0);
-  for (int64_t token = 0; token < keys; ++token) {
-    const auto v = cached_value(sequence, token).subspan(kv_head * dim, dim);
-    const double p = scores[static_cast<size_t>(token)] / n;
-    for (size_t c = 0; c < dim; ++c) o[c] += p * static_cast<double>(v[c]);
-  }
-  return o;
 }
 
 float score_scale(const AttentionProblem& problem) {

@@ -25,11 +25,6 @@ class TokenValues {
   [[nodiscard]] std::span<const float> cached_key(int64_t sequence, int64_t token) const;
   [[nodiscard]] std::span<const float> cached_value(int64_t sequence, int64_t token) const;
 
-  // Returns the output [head_dim] of one head's attention for token `keys` - 1 of a sequence, over
-  // `keys` keys and values rounded to the cache's dtype. It is computed naively in double
-  // precision, to check ExactAttention, which computes all heads at once.
-  [[nodiscard]] std::vector<double> attention(int64_t sequence, int64_t head, int64_t keys) const;
-
  private:
   [[nodiscard]] size_t place_of(uint64_t stream, int64_t sequence, int64_t token) const;
 

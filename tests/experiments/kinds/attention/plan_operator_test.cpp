@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "methods/registry.h"
 #include "tests/experiments/kinds/attention/attention_group.h"
+#include "tests/experiments/kinds/attention/naive_attention.h"
 #include "tests/support/json.h"
 
 namespace reprise::experiments {
@@ -41,7 +42,7 @@ TEST_P(EveryMethod, GivesTheOutputsOfTheDefinitionAtEveryStep) {
     one->read_output(output);
     for (int64_t sequence = 0; sequence < problem().batch; ++sequence) {
       const std::vector<double> expected =
-          values.attention(sequence, 3, problem().prompt_tokens + step + 1);
+          naive_attention(problem(), values, sequence, 3, problem().prompt_tokens + step + 1);
       const float* o = output.data() + sequence * problem().q_dim() + 3 * problem().head_dim;
       for (size_t c = 0; c < expected.size(); ++c)
         ASSERT_NEAR(o[c], expected[c], 1e-5) << "step " << step << ", sequence " << sequence;

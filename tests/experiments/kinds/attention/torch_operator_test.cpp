@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "experiments/kinds/attention/attention_kind.h"
 #include "tests/experiments/kinds/attention/attention_group.h"
+#include "tests/experiments/kinds/attention/naive_attention.h"
 #include "tests/support/json.h"
 #include "tests/support/measured.h"
 
@@ -73,7 +74,8 @@ TEST(TorchSeries, GiveTheOutputsOfTheDefinitionAtEveryStep) {
       one->attend();
       one->read_output(output);
       for (int64_t sequence = 0; sequence < problem.batch; ++sequence) {
-        const auto expected = values.attention(sequence, 3, problem.prompt_tokens + step + 1);
+        const auto expected =
+            naive_attention(problem, values, sequence, 3, problem.prompt_tokens + step + 1);
         const float* o = output.data() + sequence * problem.q_dim() + 3 * problem.head_dim;
         for (size_t c = 0; c < expected.size(); ++c)
           ASSERT_NEAR(o[c], expected[c], 1e-5) << "step " << step << ", sequence " << sequence;

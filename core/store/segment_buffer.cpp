@@ -5,17 +5,6 @@
 #include "core/base/error.h"
 
 namespace reprise::kv {
-namespace {
-
-// Returns the element offset of token `token` of a segment in its cache, layer 0, head 0.
-int64_t offset_of(const AttentionPlan& plan, const Segment& segment, int32_t token) {
-  const int32_t place = segment.skipped + token;
-  const auto block = static_cast<size_t>(segment.first_block + place / segment.block_tokens);
-  return plan.block_offsets[block] +
-         place % segment.block_tokens * plan.caches[static_cast<size_t>(segment.cache)].head_dim;
-}
-
-}  // namespace
 
 std::string text_of(const SegmentShape& shape) {
   return fmt::format("{} layers x {} kv heads x {} tokens x {}, {}", shape.layers, shape.kv_heads,
@@ -51,33 +40,6 @@ SegmentBuffer::SegmentBuffer(const SegmentShape& wanted) : shape(wanted) {
   validate(shape);
   keys = AlignedBuffer(shape.half_bytes());
   values = AlignedBuffer(shape.half_bytes());
-}
-
-SegmentBuffer gather_segment(const AttentionPlan& plan, int32_t segment_index, int64_t layers,
-                             DType dtype) {
-  const Segment& segment = plan.segments.at(static_cast<size_t>(segment_index));
-  const CacheView& cache = plan.caches.at(static_cast<size_t>(segment.cache));
-  require_device(cache.device, "a copy of a segment");
-  SegmentBuffer gathered({.layers = layers,
-                          .kv_heads = cache.kv_heads,
-                          .tokens = segment.tokens,
-                          .head_dim = cache.head_dim,
-                          .dtype = dtype});
-  const auto row = static_cast<size_t>(cache.head_dim);
-  const size_t from_size = size_of(cache.dtype), to_size = size_of(dtype);
-  size_t target = 0;  // in elements: rows are written in order
-  for (int64_t layer = 0; layer < layers; ++layer)
-    for (int64_t head = 0; head < cache.kv_heads; ++head)
-      for (int32_t token = 0; token < segment.tokens; ++token, target += row) {
-        const auto source =
-            static_cast<size_t>(offset_of(plan, segment, token) + layer * cache.layer_stride +
-                                head * cache.head_stride);
-        convert(static_cast<const char*>(cache.keys) + source * from_size, cache.dtype,
-                gathered.keys.as<char>() + target * to_size, dtype, row);
-        convert(static_cast<const char*>(cache.values) + source * from_size, cache.dtype,
-                gathered.values.as<char>() + target * to_size, dtype, row);
-      }
-  return gathered;
 }
 
 }  // namespace reprise::kv

@@ -46,9 +46,4 @@ struct SegmentBuffer {
   [[nodiscard]] CacheView view() const { return view_of(shape, keys.data(), values.data()); }
 };
 
-// Copies the tokens of segment `segment` of a plan out of its cache, all heads and the first
-// `layers` layers, and converts them to `dtype`. Throws Error if the cache is not on the CPU.
-SegmentBuffer gather_segment(const AttentionPlan& plan, int32_t segment, int64_t layers,
-                             DType dtype);
-
 }  // namespace reprise::kv

@@ -251,16 +251,6 @@ void ModuleStates::keep_on_device(int32_t unit, const std::shared_ptr<const Shar
   on_device_.emplace_back(unit, states);
 }
 
-void ModuleStates::prefetch(const pml::CompiledPrompt& prompt) {
-  std::vector<kv::SegmentKey> keys;
-  int32_t last = -1;
-  for (const ImportedRun& run : imported_runs(schema_, encoding_, prompt)) {
-    if (run.unit != last) keys.push_back(key_of(run.unit));
-    last = run.unit;
-  }
-  store_.prefetch_all(std::move(keys));
-}
-
 std::vector<StateRun> ModuleStates::import(const pml::CompiledPrompt& prompt,
                                            EncodeReport* computed) {
   EncodeReport report;

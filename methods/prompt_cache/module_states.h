@@ -46,8 +46,6 @@ class ModuleStates {
   // import() computes them, and returns the number of units removed. For use after
   // SegmentHandle::check_layer() failed.
   int32_t drop_damaged();
-  // Asks the store to bring the states that a prompt imports into host memory.
-  void prefetch(const pml::CompiledPrompt& prompt);
   // The states that a prompt imports, by position, without a copy. Missing ones (evicted, damaged)
   // are computed, and counted in `computed`. Prompts that are alive at the same time and import the
   // same module get the same SharedStates.

@@ -8,6 +8,7 @@
 #include "core/engine/engine.h"
 #include "core/model/network/layer_policy.h"
 #include "core/store/segment_store.h"
+#include "core/store/token_states.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/core/store/segment_testing.h"
 #include "tests/support/run_model.h"
@@ -96,10 +97,9 @@ kv::SegmentBuffer states_of(model::Decoder& decoder, const std::vector<int32_t>&
   OneSequence sequence(decoder.config(), text);
   const model::StepInput step = sequence.step(0, static_cast<int32_t>(text.size()));
   decoder.forward(step, {});
-  kv::AttentionPlan part = step.plan;
-  part.segments = {
-      {.block_tokens = static_cast<int32_t>(text.size()), .skipped = first, .tokens = count}};
-  return kv::gather_segment(part, 0, decoder.config().layers, DType::kF32);
+  const kv::TokenRun run{.tokens = count,
+                         .offset = step.plan.row_slots[static_cast<size_t>(first)]};
+  return kv::copy_out(step.plan.caches[0], decoder.config().layers, {&run, 1}, {});
 }
 
 std::map<engine::RequestId, std::vector<int32_t>> generate(

@@ -64,8 +64,8 @@ LayerReader::LayerReader(std::vector<std::shared_ptr<const SharedStates>> states
   }
 }
 
-void ModuleImports::attach(reuse::RequestId id, std::vector<StateRun> runs, int32_t first_token) {
-  Imports imports{.runs = std::move(runs), .first_token = first_token};
+void ModuleImports::attach(reuse::RequestId id, std::vector<StateRun> runs) {
+  Imports imports{.runs = std::move(runs)};
   std::vector<std::shared_ptr<const SharedStates>> unchecked;
   for (const StateRun& run : imports.runs)
     if (run.states->unchecked != nullptr && (unchecked.empty() || unchecked.back() != run.states))
@@ -99,12 +99,7 @@ void ModuleImports::append(reuse::StepBatch batch, kv::AttentionPlan& plan) {
   for (const reuse::StepSequence& sequence : batch) {
     const auto found = imports_.find(sequence.id);
     if (found == imports_.end()) continue;
-    const int32_t blind_rows =
-        std::clamp(found->second.first_token - sequence.first_token, 0, sequence.rows);
-    if (blind_rows > 0) is_lasting_ = false;
-    if (blind_rows == sequence.rows) continue;
-    const int32_t first_row = sequence.first_row + blind_rows;
-    const int32_t end_row = sequence.first_row + sequence.rows;
+    const int32_t first_row = sequence.first_row, end_row = first_row + sequence.rows;
     for (const StateRun& run : found->second.runs) {
       use_.imported_tokens += run.tokens;
       const RunKey key{run.states.get(), run.first, run.tokens, run.first_position};

@@ -65,11 +65,10 @@ class LayerReader {
 // sharing within a batch is the paper's future work]
 class ModuleImports final : public reuse::PlanContributor {
  public:
-  // From now on the request's tokens from `first_token` on see `runs`. Earlier tokens of the
-  // request do not see `runs`, since their keys and values may be shared with requests that import
-  // nothing. The request must not have started, and must set Request::shareable_tokens =
-  // first_token.
-  void attach(reuse::RequestId id, std::vector<StateRun> runs, int32_t first_token = 0);
+  // From now on the request's tokens see `runs`. The request must not have started. If there are
+  // runs, it must set Request::shareable_tokens = 0, since its states differ from those of the same
+  // tokens in requests without these imports.
+  void attach(reuse::RequestId id, std::vector<StateRun> runs);
   // Called when the request has ended. Releases its states and its id.
   void detach(reuse::RequestId id);
 
@@ -94,7 +93,6 @@ class ModuleImports final : public reuse::PlanContributor {
  private:
   struct Imports {
     std::vector<StateRun> runs;
-    int32_t first_token = 0;
     std::unique_ptr<LayerReader> reader = {};  // null: all states are in memory
   };
   std::unordered_map<reuse::RequestId, Imports> imports_;

@@ -17,7 +17,6 @@ void Graphs::run(const WorkKey& key, const std::function<void()>& work) {
   Known& known = found->second;
   known.last_use = ++uses_;
   if (is_new) {
-    ++plain_runs_;
     if (known_.size() > kMost) forget_oldest();
     try {
       return work();

@@ -34,7 +34,6 @@ class Graphs {
   [[nodiscard]] bool is_recording() const { return is_recording_; }
 
   // For reports and tests.
-  [[nodiscard]] int64_t plain_runs() const { return plain_runs_; }
   [[nodiscard]] int64_t recordings() const { return recordings_; }
   [[nodiscard]] int64_t replays() const { return replays_; }
   [[nodiscard]] size_t kept() const { return known_.size(); }
@@ -51,7 +50,7 @@ class Graphs {
 
   cudaStream_t stream_;
   std::map<WorkKey, Known> known_;
-  int64_t uses_ = 0, plain_runs_ = 0, recordings_ = 0, replays_ = 0;
+  int64_t uses_ = 0, recordings_ = 0, replays_ = 0;
   bool is_recording_ = false;
 };
 

@@ -100,9 +100,8 @@ inline std::vector<Outcome> run_prompts(model::Decoder& decoder,
     request.prompt.insert(request.prompt.begin(), options.prefix.begin(), options.prefix.end());
     const std::vector<int32_t> head = testing::counted(prefix_tokens);
     request.positions.insert(request.positions.begin(), head.begin(), head.end());
-    if (!prompts[i].runs.empty()) request.shareable_tokens = prefix_tokens;
     request.logits = prefix_tokens > 0 ? engine::LogitsMode::kDrawn : engine::LogitsMode::kAll;
-    imports->attach(request.id, prompts[i].runs, prefix_tokens);
+    imports->attach(request.id, prompts[i].runs);
     engine.submit(std::move(request));
   }
   const std::vector<engine::TokenEvent> events = engine.run();

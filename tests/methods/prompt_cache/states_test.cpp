@@ -342,34 +342,6 @@ TEST_P(PromptCacheStates, EqualTextsThatImportDifferentModulesAreNotShared) {
   }
 }
 
-// A system prompt that a relay (or a tree) shares for the batch and modules that the requests
-// import behind it contribute to one plan. The prefix's own tokens see no module.
-TEST_P(PromptCacheStates, ModulesStandBesideAPrefixThatTheBatchShares) {
-  const std::vector<int32_t> prefix = some_ids(10, 7);
-  const std::string schema = "<schema name=\"s\"><gap len=\"10\"/>" +
-                             module_text("a", some_ids(8, 2)) + module_text("b", some_ids(6, 3)) +
-                             "</schema>";
-  Prepared prepared(*decoder_, schema, Mode::kIsolated);
-  const std::vector<PreparedPrompt> prompts = {
-      prepared.prepare("<prompt schema=\"s\"><a/><b/>61 62 63</prompt>"),
-      prepared.prepare("<prompt schema=\"s\"><a/>61 62 63</prompt>"),
-      prepared.prepare("<prompt schema=\"s\"><b/>71 72</prompt>")};
-  std::vector<Outcome> alone;
-  for (const PreparedPrompt& prompt : prompts)
-    alone.push_back(run_prompts(*decoder_, {prompt}, {.prefix = prefix})[0]);
-  EXPECT_NE(alone[0].logits, alone[1].logits);
-  for (const char* method : {"relay_attention", "chunk_attention", "auto", "paged_shared"}) {
-    const auto imports = std::make_shared<ModuleImports>();
-    const auto together =
-        run_prompts(*decoder_, prompts, {.method = method, .prefix = prefix}, imports);
-    for (size_t i = 0; i < prompts.size(); ++i) {
-      EXPECT_EQ(together[i].tokens, alone[i].tokens) << method << ", request " << i + 1;
-      EXPECT_LE(max_difference(together[i].logits, alone[i].logits), kSame) << method;
-    }
-    EXPECT_EQ(imports->last_use().read_tokens, 8 + 6 + 6) << method << ": a once for two requests";
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Families, PromptCacheStates,
                          ::testing::Values("llama-2-7b", "tinyllama-1.1b", "falcon-7b", "mpt-7b",
                                            "mistral-7b", "falcon-rw-1b"),

@@ -46,7 +46,6 @@ TEST_F(GraphsTest, TheFirstRunIsPlainTheSecondIsRecordedAndLaterOnesAreReplays) 
     EXPECT_EQ(left(), 3) << time;
   }
   EXPECT_EQ(calls_, 2);
-  EXPECT_EQ(graphs_->plain_runs(), 1);
   EXPECT_EQ(graphs_->recordings(), 1);
   EXPECT_EQ(graphs_->replays(), 4);
 }

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/fields.h"
 #include "core/base/json.h"
+#include "core/base/steady_now.h"
 #include "core/base/write_all.h"
 #include "core/device/machine_probe.h"
 #include "core/kernels/calibration/calibration.h"
@@ -106,10 +106,9 @@ FetchChoices kept_calibration(const Context& context, const CommonOptions& optio
   const fs::path path = cache_folder() / "calibration" / (results::hash_of(of) + ".json");
   if (!options.fresh_calibration && path.is_absolute())
     if (const auto kept = read_kept(path, of)) return *kept;
-  const auto start = std::chrono::steady_clock::now();
+  const int64_t begin_ns = steady_now_ns();
   Kept kept{.of = of, .fetch = kernels::calibrate(context)};
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  if (was_measured(kept.fetch)) keep(path, kept, elapsed.count());
+  if (was_measured(kept.fetch)) keep(path, kept, seconds_since(begin_ns));
   return std::move(kept.fetch);
 }
 

@@ -12,11 +12,11 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 
 #include "core/base/error.h"
 #include "core/base/pipe.h"
+#include "core/base/steady_now.h"
 
 extern char** environ;
 
@@ -187,7 +187,7 @@ std::string ChildDialogue::next_line(const std::atomic<bool>& stop) {
 
 ChildResult run_child(const std::vector<std::string>& command, const std::atomic<bool>& stop) {
   if (stop) throw Interrupted{};
-  const auto start = std::chrono::steady_clock::now();
+  const int64_t begin_ns = steady_now_ns();
   Pipe out, err;
   ChildProcess child(command, {.out = out.write_end(), .err = err.write_end()});
   out.close_write_end();
@@ -195,7 +195,7 @@ ChildResult run_child(const std::vector<std::string>& command, const std::atomic
   ChildResult result;
   read_both(out, err, result, command[0], stop);
   const ChildEnd end = child.wait();
-  result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.wall_s = seconds_since(begin_ns);
   if (stop) throw Interrupted{};  // Ctrl-C in a terminal also reaches the child
   if (end.signal != 0)
     raise("{} crashed: signal {} ({}). {}\nThe command was: {}", command[0], end.signal,

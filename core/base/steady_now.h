@@ -1,4 +1,4 @@
-// The time of the steady clock in nanoseconds.
+// The time of the steady clock in nanoseconds, and differences of times in other units.
 #pragma once
 
 #include <chrono>
@@ -11,6 +11,14 @@ inline int64_t steady_now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+// Milliseconds of a number of nanoseconds.
+inline double ms_of(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
+
+// Seconds from a time of steady_now_ns() until now.
+inline double seconds_since(int64_t begin_ns) {
+  return static_cast<double>(steady_now_ns() - begin_ns) * 1e-9;
 }
 
 }  // namespace reprise

@@ -1,34 +1,30 @@
 #include "core/device/machine_probe.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/steady_now.h"
 #include "core/device/cpu/probe.h"
 #include "core/device/memory.h"
 
 namespace reprise {
 namespace {
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 // Returns the GB/s at which all threads together read. Each thread reads a part of its own of
 // `bytes_per_thread` bytes, `passes` times; the parts begin at `data`.
 double read_rate(const Context& context, const char* data, size_t bytes_per_thread, int passes) {
   constexpr size_t kPage = 4096;
   const size_t share = bytes_per_thread / kPage * kPage;
-  const auto start = std::chrono::steady_clock::now();
+  const int64_t begin_ns = steady_now_ns();
   parallel_for(context, context.threads, [&](int64_t item, int) {
     const char* mine = data + static_cast<size_t>(item) * share;
     volatile float kept = 0.0f;
     for (int pass = 0; pass < passes; ++pass) kept = cpu::read_all(mine, share, context.isa);
     (void)kept;
   });
-  return 1e-9 * static_cast<double>(share) * context.threads * passes / seconds_since(start);
+  return 1e-9 * static_cast<double>(share) * context.threads * passes / seconds_since(begin_ns);
 }
 
 // Returns the GFLOP/s of all threads together. Each thread runs fn(), which returns the number of
@@ -36,12 +32,12 @@ double read_rate(const Context& context, const char* data, size_t bytes_per_thre
 template <typename Fn>
 double flop_rate(const Context& context, Fn&& fn) {
   double flops = 0.0;
-  const auto start = std::chrono::steady_clock::now();
+  const int64_t begin_ns = steady_now_ns();
   parallel_for(context, context.threads, [&](int64_t item, int) {
     const double mine = fn();
     if (item == 0) flops = mine * context.threads;
   });
-  return 1e-9 * flops / seconds_since(start);
+  return 1e-9 * flops / seconds_since(begin_ns);
 }
 
 constexpr size_t kMiB = size_t{1} << 20;
@@ -95,8 +91,8 @@ MachineProbe::MachineProbe(const Context& context)
 
 double MachineProbe::measure(Limit limit, double budget_s) const {
   double best = 0.0;
-  const auto start = std::chrono::steady_clock::now();
-  for (int trial = 0; trial < 3 || seconds_since(start) < budget_s; ++trial)
+  const int64_t begin_ns = steady_now_ns();
+  for (int trial = 0; trial < 3 || seconds_since(begin_ns) < budget_s; ++trial)
     best = std::max(best, sample(limit));
   return best;
 }
@@ -140,7 +136,7 @@ double MachineProbe::sample(Limit limit) const {
 }
 
 MachineLimits probe_machine(const Context& context) {
-  const auto start = std::chrono::steady_clock::now();
+  const int64_t begin_ns = steady_now_ns();
   const MachineProbe probe(context);
   MachineLimits limits{.dram_read_gb_s = probe.measure(Limit::kDramRead, 0.5),
                        .l3_read_gb_s = probe.measure(Limit::kL3Read, 0.2),
@@ -148,7 +144,7 @@ MachineLimits probe_machine(const Context& context) {
                        .f32_gflop_s = probe.measure(Limit::kF32, 0.25)};
   limits.bf16_gflop_s =
       has_bf16_dot(context.isa) ? probe.measure(Limit::kBf16, 0.25) : limits.f32_gflop_s;
-  limits.elapsed_s = seconds_since(start);
+  limits.elapsed_s = seconds_since(begin_ns);
   return limits;
 }
 

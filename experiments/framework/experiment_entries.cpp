@@ -48,6 +48,23 @@ JsonObject entry_object(const Value& entry, Value& storage, const char* name_key
   return {entry, source, path};
 }
 
+DType dtype_named(const std::string& name, const std::string& where) {
+  try {
+    return parse_dtype(name);
+  } catch (const Error& error) {
+    raise("{}: {}", where, error.what());
+  }
+}
+
+std::optional<WeightFormat> weight_format_named(const std::string& name, const std::string& where) {
+  if (name == kPlainWeights) return std::nullopt;
+  try {
+    return parse_weight_format(name);
+  } catch (const Error& error) {
+    raise("{}: {}; or \"{}\", as the dtype", where, error.what(), kPlainWeights);
+  }
+}
+
 void require_different(const std::set<std::string>& seen, const std::string& text,
                        const std::string& where) {
   if (seen.contains(text)) raise("{} lists {} twice", where, text);

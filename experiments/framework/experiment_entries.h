@@ -2,6 +2,7 @@
 // key.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,6 +41,11 @@ const Values& list_at(JsonObject& object, const std::string& key);
 // keys. A name alone is turned into such an object in `storage`, which must outlive the result.
 JsonObject entry_object(const Value& entry, Value& storage, const char* name_key,
                         const std::string& source, const std::string& path);
+
+// The dtype, or the weight format, of this name; kPlainWeights names no weight format.
+[[nodiscard]] DType dtype_named(const std::string& name, const std::string& where);
+[[nodiscard]] std::optional<WeightFormat> weight_format_named(const std::string& name,
+                                                              const std::string& where);
 
 // Throws if `seen` contains `text`.
 void require_different(const std::set<std::string>& seen, const std::string& text,

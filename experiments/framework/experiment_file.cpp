@@ -102,8 +102,7 @@ class Parser {
       require_name({"checkpoint", "random"}, "weights", weights, entry.where("weights"));
       choice.random_weights = weights == "random";
       const std::string format = entry.string("weight_format", kPlainWeights);
-      if (format != kPlainWeights)
-        choice.weight_format = weight_format_named(format, entry.where("weight_format"));
+      choice.weight_format = weight_format_named(format, entry.where("weight_format"));
       entry.reject_unknown();
       if (choice.model.empty()) raise("{} is empty", entry.where("model"));
       const std::string text = fmt::format("{} {} {}", choice.model, weights, format);
@@ -138,22 +137,6 @@ class Parser {
     experiment_.kv_dtype = file_.string("kv_dtype", "same");
     if (experiment_.kv_dtype != "same")
       experiment_.kv_dtype = name_of(dtype_named(experiment_.kv_dtype, file_.where("kv_dtype")));
-  }
-
-  static DType dtype_named(const std::string& name, const std::string& where) {
-    try {
-      return parse_dtype(name);
-    } catch (const Error& error) {
-      raise("{}: {}", where, error.what());
-    }
-  }
-
-  static WeightFormat weight_format_named(const std::string& name, const std::string& where) {
-    try {
-      return parse_weight_format(name);
-    } catch (const Error& error) {
-      raise("{}: {}; or \"{}\", as the dtype", where, error.what(), kPlainWeights);
-    }
   }
 
   void read_points() { experiments::read_points(file_, source_, vocabulary_, experiment_); }

@@ -39,9 +39,6 @@ struct KnownMethod {
   std::function<Fields(const JsonObject& given)> resolve_options;
 };
 
-// Value of "weight_format" for matrices that hold plain values of the dtype.
-inline constexpr const char* kPlainWeights = "plain";
-
 // The names an experiment file may use.
 struct Vocabulary {
   std::vector<KindInfo> kinds;

@@ -83,6 +83,9 @@ struct KindInfo {
   [[nodiscard]] const Axis* find_axis(const std::string& wanted) const;
 };
 
+// Value of "weight_format" for matrices that hold plain values of the dtype.
+inline constexpr const char* kPlainWeights = "plain";
+
 struct ModelChoice {
   // A checkpoint's folder, or the name of a shipped shape; "": no model.
   std::string model;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "experiments/framework/experiment_entries.h"
 #include "experiments/framework/sweep.h"
 
 namespace reprise::experiments {
@@ -49,34 +50,19 @@ results::Plot default_plot(const Experiment& experiment, const std::vector<Recor
         fmt::join(experiment.kind.metric_names(), ", "));
 }
 
+std::string where_requested(const std::string& source, const std::string& setting) {
+  return fmt::format("{}: \"settings.requested.{}\" of a record", source, setting);
+}
+
 void read_axes(Experiment& experiment, const std::vector<Record>& records,
                const std::string& source) {
   experiment.axis_values.clear();
   for (const Axis& axis : experiment.kind.axes) {
     std::vector<AxisValue> values;
     for (const Value& value : values_of(records, axis.name))
-      values.push_back(axis.read(
-          value, fmt::format("{}: \"settings.requested.{}\" of a record", source, axis.name)));
+      values.push_back(axis.read(value, where_requested(source, axis.name)));
     if (values.empty()) values.push_back(axis.fallback);
     experiment.axis_values.push_back(std::move(values));
-  }
-}
-
-DType dtype_named(const std::string& name, const std::string& source) {
-  try {
-    return parse_dtype(name);
-  } catch (const Error& error) {
-    raise("{}: \"settings.requested.dtype\" of a record: {}", source, error.what());
-  }
-}
-
-std::optional<WeightFormat> weight_format_named(const std::string& name,
-                                                const std::string& source) {
-  if (name == kPlainWeights) return std::nullopt;
-  try {
-    return parse_weight_format(name);
-  } catch (const Error& error) {
-    raise("{}: \"settings.requested.weight_format\" of a record: {}", source, error.what());
   }
 }
 
@@ -89,15 +75,16 @@ void read_points(Experiment& experiment, const std::vector<Record>& records,
   for (const Record& record : records) {
     const Fields& requested = record.settings.requested;
     const std::string format = text_of(requested, "weight_format", kPlainWeights);
-    const ModelChoice model{.model = text_of(requested, "model"),
-                            .random_weights = text_of(requested, "weights") == "random",
-                            .weight_format = weight_format_named(format, source)};
+    const ModelChoice model{
+        .model = text_of(requested, "model"),
+        .random_weights = text_of(requested, "weights") == "random",
+        .weight_format = weight_format_named(format, where_requested(source, "weight_format"))};
     if (seen.insert(fmt::format("model {} {} {}", model.model, model.random_weights, format))
             .second)
       experiment.models.push_back(model);
     if (const std::string dtype = text_of(requested, "dtype", "f32");
         seen.insert("dtype " + dtype).second)
-      experiment.dtypes.push_back(dtype_named(dtype, source));
+      experiment.dtypes.push_back(dtype_named(dtype, where_requested(source, "dtype")));
     const MethodChoice method = method_of(record);
     if (seen.insert("method " + label_of(method)).second) experiment.methods.push_back(method);
   }

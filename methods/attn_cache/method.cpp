@@ -148,9 +148,9 @@ class AttnCacheMethod final : public Method {
     TurnCounts counts{.reused_layers = policy_->counts().reused_layers};
     double embedding_ms = 0, searching_ms = 0, loading_ms = 0;
     for (const attn_cache::AttnCacheTimes& times : policy_->times()) {
-      embedding_ms += static_cast<double>(times.embedding_ns) * 1e-6;
-      searching_ms += static_cast<double>(times.searching_ns) * 1e-6;
-      loading_ms += static_cast<double>(times.loading_ns) * 1e-6;
+      embedding_ms += ms_of(times.embedding_ns);
+      searching_ms += ms_of(times.searching_ns);
+      loading_ms += ms_of(times.loading_ns);
     }
     counts.parts = {{&kRetrievalMs, embedding_ms + searching_ms}, {&kLoadingMs, loading_ms}};
     counts.within = {{&kEmbeddingMs, embedding_ms}, {&kSearchingMs, searching_ms}};

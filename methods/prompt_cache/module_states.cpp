@@ -3,10 +3,10 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/steady_now.h"
 
 namespace reprise::prompt_cache {
 namespace {
@@ -64,10 +64,6 @@ std::string note_of(const pml::CompiledSchema& schema, const StateUnit& unit) {
   facts.add(placed.tokens);
   facts.add(placed.positions);
   return fmt::format("{} tokens at positions {}", placed.tokens.size(), facts.hash());
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
@@ -132,10 +128,10 @@ bool ModuleStates::is_there(int32_t unit) {
 
 void ModuleStates::compute(int32_t pass, EncodeReport& report) {
   const EncodingPass& of = encoding_.passes[static_cast<size_t>(pass)];
-  const auto start = std::chrono::steady_clock::now();
+  const int64_t begin_ns = steady_now_ns();
   std::vector<kv::SegmentBuffer> segments =
       compute_pass(decoder_, schema_, encoding_, of, options_);
-  const double seconds = seconds_since(start);
+  const double seconds = seconds_since(begin_ns);
   int64_t tokens = 0;
   for (const int32_t piece : of.pieces)
     tokens += static_cast<int64_t>(schema_.pieces[static_cast<size_t>(piece)].tokens.size());

@@ -1,11 +1,11 @@
 #include "core/kernels/attention/fetch_calibration.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 #include <vector>
 
+#include "core/base/steady_now.h"
 #include "core/kernels/attention/attention.h"
 #include "core/kv/block_pool.h"
 
@@ -18,10 +18,6 @@ constexpr int64_t kKvHeads = 8, kHeadDim = 128;
 // Keys and values that each thread reads of a layer. Reading them takes hundreds of microseconds,
 // so starting the threads hardly counts, and all trials together take tenths of a second.
 constexpr int64_t kBytesOfThread = 4 << 20;
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // All settings to compare: the far prefetch goes into L1 or L2, and there is no near request, a
 // near load, or a second prefetch.
@@ -81,9 +77,9 @@ class Step {
     const kv::BlockPoolOptions& options = pool_.options();
     const int64_t read_bytes = pool_.block_bytes() / options.layers * options.num_blocks;
     const QueryView q{.data = q_.data(), .row_stride = kKvHeads * kHeadDim, .heads = kKvHeads};
-    const auto start = std::chrono::steady_clock::now();
+    const int64_t begin_ns = steady_now_ns();
     attention(plan_, layer, q, {.scale = 0.1f}, {.data = out_.data()}, workspace_, context);
-    return 1e-9 * static_cast<double>(read_bytes) / seconds_since(start);
+    return 1e-9 * static_cast<double>(read_bytes) / seconds_since(begin_ns);
   }
 
  private:

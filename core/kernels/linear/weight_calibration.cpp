@@ -1,9 +1,9 @@
 #include "core/kernels/linear/weight_calibration.h"
 
-#include <chrono>
 #include <cstring>
 #include <vector>
 
+#include "core/base/steady_now.h"
 #include "core/kernels/linear/cpu/linear_task.h"
 #include "core/kernels/linear/cpu/panel_rows.h"
 #include "core/kernels/linear/linear.h"
@@ -76,10 +76,9 @@ Calibration<WeightFetch> WeightCalibration::run(int64_t rows) {
   return hold_contest(all_settings(fetch, rows), [&](const WeightFetch& setting) {
     fetch = setting;
     const Weight& w = matrices_[++turn % matrices_.size()];
-    const auto start = std::chrono::steady_clock::now();
+    const int64_t begin_ns = steady_now_ns();
     LinearCall{.x = x.data(), .m = rows, .out = out.data()}.run(w, workspace, context_);
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    return 1e-9 * static_cast<double>(w.bytes()) / elapsed.count();
+    return 1e-9 * static_cast<double>(w.bytes()) / seconds_since(begin_ns);
   });
 }
 

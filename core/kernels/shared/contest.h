@@ -6,11 +6,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core/base/steady_now.h"
 #include "core/device/cpu.h"
 #include "core/device/machine.h"
 #include "core/device/memory.h"
@@ -64,7 +64,7 @@ Calibration<Setting> hold_contest(const std::vector<Setting>& settings, RateOf&&
     Setting setting;
     std::vector<double> rates, speedups;  // [rounds]
   };
-  const auto start = std::chrono::steady_clock::now();
+  const int64_t begin_ns = steady_now_ns();
   std::vector<Candidate> candidates;
   for (const Setting& setting : settings) candidates.push_back({setting, {}, {}});
   const auto play = [&](int rounds, size_t count) {
@@ -103,7 +103,7 @@ Calibration<Setting> hold_contest(const std::vector<Setting>& settings, RateOf&&
     found.reason =
         fmt::format("the default: none is more than {:.0f} % faster", 100 * (kLeastGain - 1));
   }
-  found.elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  found.elapsed_s = seconds_since(begin_ns);
   return found;
 }
 

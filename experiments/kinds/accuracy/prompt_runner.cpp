@@ -67,8 +67,7 @@ Generated PromptRunner::generate(const prompt_cache::PreparedPrompt& prompt, int
     engine::require_served(report.events);
     for (const engine::TokenEvent& event : report.events) {
       if (!event.has_token() || is_done) continue;
-      if (out.tokens.empty())
-        out.first_token_ms = static_cast<double>(event.time_ns - begin_ns) * 1e-6;
+      if (out.tokens.empty()) out.first_token_ms = ms_of(event.time_ns - begin_ns);
       out.tokens.push_back(event.token);
       is_done = is_last(event.token);
       if (is_done && event.finish == engine::FinishReason::kNone) engine_.cancel(id);

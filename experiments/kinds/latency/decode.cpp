@@ -82,8 +82,6 @@ struct Timed {
   int64_t touched_experts = 0;  // by the last step
 };
 
-double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
-
 Timed run_batch(engine::Engine& engine, const model::Decoder& decoder, const Group& group,
                 int64_t new_tokens, const std::vector<std::vector<int32_t>>& prompts) {
   const auto batch = static_cast<int64_t>(prompts.size());
@@ -217,13 +215,13 @@ TimedBatch split_steps(int64_t submitted_ns, const std::vector<engine::TokenEven
     if (static_cast<int64_t>(has_first.size()) < batch) {
       has_first[event.request] = true;
       if (static_cast<int64_t>(has_first.size()) < batch) continue;
-      timed.prefill_ms = ms(event.time_ns - submitted_ns);
+      timed.prefill_ms = ms_of(event.time_ns - submitted_ns);
       step_begin_ns = event.time_ns;
       continue;
     }
     if (event.time_ns == step_begin_ns) continue;  // token of the step that ended the prefill
     if (++in_step < batch) continue;
-    timed.step_ms.push_back(ms(event.time_ns - step_begin_ns));
+    timed.step_ms.push_back(ms_of(event.time_ns - step_begin_ns));
     step_begin_ns = event.time_ns;
     in_step = 0;
   }

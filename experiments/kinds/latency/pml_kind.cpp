@@ -109,7 +109,7 @@ class UseCaseRun {
       const int64_t begin_ns = now_ns();
       lane.method->prepare(
           bench_.setup_of(group_, axes_, {.device = bench_.context().device, .markup = &markup}));
-      lane.prefix_ms = static_cast<double>(now_ns() - begin_ns) * 1e-6;
+      lane.prefix_ms = ms_of(now_ns() - begin_ns);
       std::optional<engine::Request> request =
           lane.method->read(read_file(files.prompt), files.prompt);
       if (!request) raise("{} is no prompt: its root element must be <prompt>", files.prompt);

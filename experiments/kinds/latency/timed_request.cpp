@@ -6,11 +6,6 @@
 #include "experiments/kinds/shared/bench.h"
 
 namespace reprise::experiments {
-namespace {
-
-double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
-
-}  // namespace
 
 TimedRequest run_timed(const methods::Method& method, engine::Engine& engine,
                        engine::Request request) {
@@ -26,11 +21,11 @@ TimedRequest run_timed(const methods::Method& method, engine::Engine& engine,
 void RequestSamples::add(const TimedRequest& timed) {
   const std::vector<engine::TokenEvent>& events = timed.events;
   const int64_t first_ns = events.front().time_ns, last_ns = events.back().time_ns;
-  ttft_ms.push_back(ms(first_ns - timed.begin_ns));
-  e2e_ms.push_back(ms(last_ns - timed.begin_ns));
+  ttft_ms.push_back(ms_of(first_ns - timed.begin_ns));
+  e2e_ms.push_back(ms_of(last_ns - timed.begin_ns));
   parts.add(timed.counts);
   if (events.size() > 1)
-    tpot_ms.push_back(ms(last_ns - first_ns) / static_cast<double>(events.size() - 1));
+    tpot_ms.push_back(ms_of(last_ns - first_ns) / static_cast<double>(events.size() - 1));
   for (const engine::TokenEvent& event : events) tokens.push_back(event.token);
 }
 

@@ -116,14 +116,13 @@ void PrefillLane::take_operations(int64_t steps, const RunStep& run) {
     times_->reset();
     run(step, times_.get());
     for (const model::LayerTime& layer : times_->layers()) {
-      const auto ms = [](int64_t ns) { return static_cast<double>(ns) * 1e-6; };
-      sum.queries_ms += ms(layer.queries_ns);
-      sum.keys_ms += ms(layer.keys_ns);
-      sum.rotary_ms += ms(layer.rotary_ns);
-      sum.values_ms += ms(layer.values_ns);
-      sum.map_ms += ms(layer.map_ns);
-      sum.rest_ms += ms(layer.attention_ns - layer.queries_ns - layer.keys_ns - layer.rotary_ns -
-                        layer.values_ns - layer.map_ns);
+      sum.queries_ms += ms_of(layer.queries_ns);
+      sum.keys_ms += ms_of(layer.keys_ns);
+      sum.rotary_ms += ms_of(layer.rotary_ns);
+      sum.values_ms += ms_of(layer.values_ns);
+      sum.map_ms += ms_of(layer.map_ns);
+      sum.rest_ms += ms_of(layer.attention_ns - layer.queries_ns - layer.keys_ns - layer.rotary_ns -
+                           layer.values_ns - layer.map_ns);
     }
   }
   times_->split_attention(false);
@@ -149,10 +148,10 @@ PrefillLane::Step PrefillLane::take_step(int64_t index, const RunStep& run) {
   const int64_t reused_before = method_->counts().reused_layers;
   const int64_t begin_ns = now_ns();
   run(index, times_.get());
-  Step step{.ms = static_cast<double>(now_ns() - begin_ns) * 1e-6};
+  Step step{.ms = ms_of(now_ns() - begin_ns)};
   for (const model::LayerTime& layer : times_->layers()) {
-    step.attention_ms += static_cast<double>(layer.choosing_ns + layer.attention_ns) * 1e-6;
-    step.feed_forward_ms += static_cast<double>(layer.feed_forward_ns) * 1e-6;
+    step.attention_ms += ms_of(layer.choosing_ns + layer.attention_ns);
+    step.feed_forward_ms += ms_of(layer.feed_forward_ns);
   }
   step.reused_layers = method_->counts().reused_layers - reused_before;
   return step;

@@ -4,7 +4,6 @@
 #include <cstdlib>
 
 #include "core/base/problems.h"
-#include "core/base/steady_now.h"
 #include "core/device/buffer.h"
 #include "core/device/memory.h"
 #include "core/kernels/attention/step_attention.h"
@@ -123,8 +122,7 @@ Bench::Lane Bench::make_lane(const Group& group, const RequestAxes& axes,
                              .max_sequence_tokens = static_cast<int32_t>(tokens),
                              .prefix_tokens = static_cast<int32_t>(axes.shared_tokens)});
   lane.prefix_ms = declare_prefix(*lane.engine, group, axes);
-  if (imports_prefixes(*lane.engine))
-    lane.prefix_ms += static_cast<double>(end_ns - begin_ns) * 1e-6;
+  if (imports_prefixes(*lane.engine)) lane.prefix_ms += ms_of(end_ns - begin_ns);
   return lane;
 }
 
@@ -172,7 +170,7 @@ double Bench::declare_prefix(engine::Engine& engine, const Group& group, const P
   const int64_t begin_ns = now_ns();
   engine.declare_prefix("shared_tokens", std::move(tokens));
   engine::require_served(engine.run());
-  return static_cast<double>(now_ns() - begin_ns) * 1e-6;
+  return ms_of(now_ns() - begin_ns);
 }
 
 std::vector<int32_t> Bench::draw(const Group& group, int64_t item, int64_t tokens) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/steady_now.h"
 #include "core/device/context.h"
 #include "core/engine/engine.h"
 #include "core/model/network/decoder.h"

@@ -1,22 +1,12 @@
 #include "workloads/longbench/truncation.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "core/base/error.h"
 #include "core/tokenizer/utf8.h"
 
 namespace reprise::workloads::longbench {
 namespace {
-
-// Returns the first `head` ids and the last `tail` ids, or fewer if there are fewer.
-std::vector<int32_t> ends_of(std::span<const int32_t> ids, size_t head, size_t tail) {
-  const std::span<const int32_t> first = ids.first(std::min(head, ids.size()));
-  const std::span<const int32_t> last = ids.last(std::min(tail, ids.size()));
-  std::vector<int32_t> kept(first.begin(), first.end());
-  kept.insert(kept.end(), last.begin(), last.end());
-  return kept;
-}
 
 size_t checked(int64_t most_tokens) {
   REPRISE_CHECK(most_tokens >= 2, "most_tokens {}", most_tokens);
@@ -27,17 +17,6 @@ size_t checked(int64_t most_tokens) {
 struct Halves {
   std::string head, tail;
 };
-
-// Returns nullopt if the text fits.
-std::optional<Halves> halves_of(const Tokenizer& tokenizer, std::string_view text,
-                                int64_t most_tokens) {
-  const size_t most = checked(most_tokens);
-  const std::vector<int32_t> ids = tokenizer.encode(text, {.add_special = true});
-  if (ids.size() <= most) return std::nullopt;
-  const std::span<const int32_t> all(ids);
-  return Halves{.head = tokenizer.decode(all.first(most / 2)),
-                .tail = tokenizer.decode(all.last(most / 2))};
-}
 
 bool is_inside_character(std::string_view text, size_t at) {
   return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
@@ -82,46 +61,19 @@ Kept kept_of(const Halves& halves, std::string_view text) {
 
 }  // namespace
 
-std::vector<int32_t> middle_cut(std::span<const int32_t> ids, int64_t most_tokens) {
-  const size_t most = checked(most_tokens);
-  if (ids.size() <= most) return {ids.begin(), ids.end()};
-  return ends_of(ids, most / 2, most / 2);
-}
-
 std::vector<int32_t> middle_cut_as_coded(std::span<const int32_t> ids, int64_t most_tokens) {
   const size_t most = checked(most_tokens);
-  return ends_of(ids, most / 2, most - most / 2);
-}
-
-std::vector<std::vector<int32_t>> middle_cut_documents(
-    std::span<const std::vector<int32_t>> documents, int64_t most_tokens) {
-  const size_t most = checked(most_tokens);
-  size_t total = 0;
-  for (const std::vector<int32_t>& ids : documents) total += ids.size();
-  // Tokens [first_lost, end_lost) of the concatenation are removed.
-  const size_t first_lost = total <= most ? total : most / 2;
-  const size_t end_lost = total <= most ? total : total - most / 2;
-  std::vector<std::vector<int32_t>> kept;
-  size_t begin = 0;  // the document's start in the concatenation
-  for (const std::vector<int32_t>& ids : documents) {
-    const size_t end = begin + ids.size();
-    const size_t head = std::min(end, std::max(begin, first_lost)) - begin;
-    const size_t tail = end - std::max(begin, std::min(end, end_lost));
-    if (head + tail > 0) kept.push_back(ends_of(ids, head, tail));
-    begin = end;
-  }
+  const std::span<const int32_t> head = ids.first(std::min(most / 2, ids.size()));
+  const std::span<const int32_t> tail = ids.last(std::min(most - most / 2, ids.size()));
+  std::vector<int32_t> kept(head.begin(), head.end());
+  kept.insert(kept.end(), tail.begin(), tail.end());
   return kept;
-}
-
-std::string middle_cut_text(const Tokenizer& tokenizer, std::string_view text,
-                            int64_t most_tokens) {
-  const std::optional<Halves> halves = halves_of(tokenizer, text, most_tokens);
-  return halves ? halves->head + halves->tail : std::string(text);
 }
 
 std::vector<std::string> middle_cut_parts(const Tokenizer& tokenizer,
                                           std::span<const std::string> parts, int64_t most_tokens) {
   REPRISE_CHECK(parts.size() >= 2, "{} parts", parts.size());
+  const size_t most = checked(most_tokens);
   std::string text;
   std::vector<size_t> begins, ends;  // each part's bytes in the text
   for (const std::string& part : parts) {
@@ -129,12 +81,15 @@ std::vector<std::string> middle_cut_parts(const Tokenizer& tokenizer,
     text += part;
     ends.push_back(text.size());
   }
-  const std::optional<Halves> halves = halves_of(tokenizer, text, most_tokens);
-  if (!halves) return {parts.begin(), parts.end()};
-  const Kept kept = kept_of(*halves, text);
+  const std::vector<int32_t> ids = tokenizer.encode(text, {.add_special = true});
+  if (ids.size() <= most) return {parts.begin(), parts.end()};
+  const std::span<const int32_t> all(ids);
+  const Halves halves{.head = tokenizer.decode(all.first(most / 2)),
+                      .tail = tokenizer.decode(all.last(most / 2))};
+  const Kept kept = kept_of(halves, text);
   // Finds the part in which the head ends and the one in which the tail begins. Parts between them
   // are lost. A half with U+FFFD ends in the part of the character that was cut.
-  const size_t is_head_cut = halves->head.size() > kept.head_end ? 1 : 0;
+  const size_t is_head_cut = halves.head.size() > kept.head_end ? 1 : 0;
   const size_t is_tail_cut = kept.extra > 0 ? 1 : 0;
   const auto last_head = static_cast<size_t>(
       std::lower_bound(ends.begin(), ends.end(), kept.head_end + is_head_cut) - ends.begin());
@@ -144,8 +99,8 @@ std::vector<std::string> middle_cut_parts(const Tokenizer& tokenizer,
   std::vector<std::string> cut;
   for (size_t i = 0; i < parts.size(); ++i) {
     std::string part = i < last_head || i > first_tail ? parts[i] : "";
-    if (i == last_head) part += halves->head.substr(begins[i]);
-    if (i == first_tail) part += halves->tail.substr(0, kept.extra + ends[i] - kept.tail_begin);
+    if (i == last_head) part += halves.head.substr(begins[i]);
+    if (i == first_tail) part += halves.tail.substr(0, kept.extra + ends[i] - kept.tail_begin);
     if (!part.empty() || i == 0 || i + 1 == parts.size()) cut.push_back(std::move(part));
   }
   return cut;

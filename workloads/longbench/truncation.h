@@ -12,29 +12,17 @@
 
 namespace reprise::workloads::longbench {
 
-// LongBench's cut: of a text with more than `most_tokens` tokens, the first and the last
-// most_tokens / 2 tokens (rounded down) remain. A shorter text stays as it is. most_tokens >= 2.
-std::vector<int32_t> middle_cut(std::span<const int32_t> ids, int64_t most_tokens);
-
 // The cut of Prompt Cache's program: the first floor(most_tokens / 2) and the last ceil(most_tokens
 // / 2) tokens of *every* text, so that a text that fits is partly or wholly repeated: 3 tokens cut
 // to 4 become [0 1 1 2], cut to 6 or more [0 1 2 0 1 2]. most_tokens >= 2.
 std::vector<int32_t> middle_cut_as_coded(std::span<const int32_t> ids, int64_t most_tokens);
 
-// Applies middle_cut() to the concatenation of the documents and returns what remains of each
-// document. Documents that lose all tokens are dropped.
-std::vector<std::vector<int32_t>> middle_cut_documents(
-    std::span<const std::vector<int32_t>> documents, int64_t most_tokens);
-
-// LongBench's cut of a prompt's text. If the text has more than `most_tokens` tokens, special
-// tokens included, the result is its first and its last most_tokens / 2 tokens, decoded without
-// special tokens. Throws Error as Tokenizer::encode() does.
-std::string middle_cut_text(const Tokenizer& tokenizer, std::string_view text, int64_t most_tokens);
-
-// Cuts the concatenation of `parts` as middle_cut_text() does, and returns what remains of each
-// part. The first and the last part stay even if nothing of them remains; other parts that lose
-// everything are dropped. A U+FFFD from a cut character goes to that character's part. Throws Error
-// if the tokenizer normalizes text, or if a special token occurs in what remains of the text.
+// LongBench's cut of the concatenation of `parts`, and what it leaves of each part. If the text has
+// more than `most_tokens` tokens, special tokens included, its first and its last most_tokens / 2
+// (rounded down) remain, decoded without special tokens. The first and the last part stay even if
+// nothing of them remains; other parts that lose everything are dropped. A U+FFFD from a cut
+// character goes to that character's part. most_tokens >= 2. Throws Error as Tokenizer::encode()
+// does, if the tokenizer normalizes text, or if a special token occurs in what remains of the text.
 std::vector<std::string> middle_cut_parts(const Tokenizer& tokenizer,
                                           std::span<const std::string> parts, int64_t most_tokens);
 

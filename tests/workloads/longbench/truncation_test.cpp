@@ -19,14 +19,6 @@ Ids counted(int32_t size) {
   return ids;
 }
 
-TEST(MiddleCut, KeepsBothEndsOfWhatIsTooLong) {
-  EXPECT_EQ(middle_cut(counted(8), 4), (Ids{0, 1, 6, 7}));
-  EXPECT_EQ(middle_cut(counted(8), 5), (Ids{0, 1, 6, 7}));  // the odd one is lost
-  EXPECT_EQ(middle_cut(counted(5), 4), (Ids{0, 1, 3, 4}));
-  EXPECT_EQ(middle_cut(counted(4), 4), counted(4));
-  EXPECT_EQ(middle_cut(counted(0), 2), Ids{});
-}
-
 TEST(MiddleCutAsCoded, RepeatsWhatFits) {
   EXPECT_EQ(middle_cut_as_coded(counted(8), 4), (Ids{0, 1, 6, 7}));
   EXPECT_EQ(middle_cut_as_coded(counted(8), 5), (Ids{0, 1, 5, 6, 7}));
@@ -36,46 +28,26 @@ TEST(MiddleCutAsCoded, RepeatsWhatFits) {
   EXPECT_EQ(middle_cut_as_coded(counted(0), 4), Ids{});
 }
 
-TEST(MiddleCutDocuments, TakesTokensOutOfTheMiddleOnes) {
-  using IdDocuments = std::vector<Ids>;
-  const IdDocuments documents = {{0, 1, 2}, {3, 4}, {}, {5, 6, 7}};
-  EXPECT_EQ(middle_cut_documents(documents, 4), (IdDocuments{{0, 1}, {6, 7}}));
-  EXPECT_EQ(middle_cut_documents(documents, 6), (IdDocuments{{0, 1, 2}, {5, 6, 7}}));
-  EXPECT_EQ(middle_cut_documents(documents, 8), (IdDocuments{{0, 1, 2}, {3, 4}, {5, 6, 7}}));
-  EXPECT_EQ(middle_cut_documents(IdDocuments{counted(8)}, 4), (IdDocuments{{0, 1, 6, 7}}));
-  EXPECT_EQ(middle_cut_documents(IdDocuments{}, 4), IdDocuments{});
+using Texts = std::vector<std::string>;
+
+// LongBench's cut of a whole text, as its program writes it.
+std::string official_cut(const Tokenizer& tokenizer, const std::string& text, int64_t most) {
+  const Ids ids = tokenizer.encode(text);
+  if (std::ssize(ids) <= most) return text;
+  const std::span<const int32_t> all(ids);
+  const auto half = static_cast<size_t>(most / 2);
+  return tokenizer.decode(all.first(half)) + tokenizer.decode(all.last(half));
 }
 
-TEST(MiddleCutDocuments, TogetherAreTheCutOfAll) {
-  std::mt19937_64 random(7);
-  for (int round = 0; round < 200; ++round) {
-    std::vector<Ids> documents(random() % 6);
-    Ids all;
-    for (Ids& ids : documents)
-      for (uint64_t size = random() % 5; size > 0; --size) {
-        ids.push_back(static_cast<int32_t>(all.size()));
-        all.push_back(ids.back());
-      }
-    const auto most = static_cast<int64_t>(2 + random() % 20);
-    Ids together;
-    for (const Ids& ids : middle_cut_documents(documents, most)) {
-      EXPECT_FALSE(ids.empty());
-      together.insert(together.end(), ids.begin(), ids.end());
-    }
-    EXPECT_EQ(together, middle_cut(all, most)) << "round " << round;
-  }
-}
-
-TEST(MiddleCutText, IsDecodedInHalvesWithoutSpecialTokens) {
+TEST(MiddleCutParts, AreDecodedInHalvesWithoutSpecialTokens) {
   // <s>, the space that Llama puts ahead of a text, and six byte tokens.
   const auto tokenizer = tokenizer::make_tokenizer(tokenizer::llama_json());
   ASSERT_EQ(tokenizer.encode("xyzxyz").size(), 8u);
-  EXPECT_EQ(middle_cut_text(tokenizer, "xyzxyz", 8), "xyzxyz");
-  EXPECT_EQ(middle_cut_text(tokenizer, "xyzxyz", 7), "xxyz");
-  EXPECT_EQ(middle_cut_text(tokenizer, "xyzxyz", 4), "yz");
+  const Texts parts = {"xyz", "xyz"};
+  EXPECT_EQ(middle_cut_parts(tokenizer, parts, 8), parts);
+  EXPECT_EQ(middle_cut_parts(tokenizer, parts, 7), (Texts{"x", "xyz"}));  // the odd one is lost
+  EXPECT_EQ(middle_cut_parts(tokenizer, parts, 4), (Texts{"", "yz"}));
 }
-
-using Texts = std::vector<std::string>;
 
 TEST(MiddleCutParts, LosesTheMiddleOnes) {
   const auto tokenizer =
@@ -99,7 +71,7 @@ TEST(MiddleCutParts, GiveTheTextThatTheOfficialProgramWrites) {
   for (int64_t most = 2; most < 16; ++most) {
     std::string together;
     for (const std::string& part : middle_cut_parts(tokenizer, parts, most)) together += part;
-    EXPECT_EQ(together, middle_cut_text(tokenizer, text, most)) << most;
+    EXPECT_EQ(together, official_cut(tokenizer, text, most)) << most;
   }
 }
 
@@ -113,7 +85,7 @@ TEST(MiddleCutParts, GiveTheOfficialTextWhereACutBreaksManyByteTokens) {
   for (int64_t most = 2; most <= tokens; ++most) {
     std::string together;
     for (const std::string& part : middle_cut_parts(tokenizer, parts, most)) together += part;
-    EXPECT_EQ(together, middle_cut_text(tokenizer, text, most)) << most;
+    EXPECT_EQ(together, official_cut(tokenizer, text, most)) << most;
   }
 }
 
@@ -142,7 +114,7 @@ TEST(MiddleCutParts, TogetherAreTheCutOfAll) {
           << "round " << round;
       together += cut[i];
     }
-    EXPECT_EQ(together, middle_cut_text(tokenizer, text, most)) << "round " << round;
+    EXPECT_EQ(together, official_cut(tokenizer, text, most)) << "round " << round;
   }
 }
 

@@ -16,67 +16,63 @@ constexpr std::string_view kGroups[] = {
     "engineering", "geography",  "health",    "history",          "law",       "math",
     "other",       "philosophy", "physics",   "politics",         "psychology"};
 
-struct Subject {
-  std::string_view name, group;
-};
-// The groups of the authors' evaluation (categories.py of hendrycks/test), with _ for spaces.
-constexpr Subject kSubjects[] = {{"abstract_algebra", "math"},
-                                 {"anatomy", "health"},
-                                 {"astronomy", "physics"},
-                                 {"business_ethics", "business"},
-                                 {"clinical_knowledge", "health"},
-                                 {"college_biology", "biology"},
-                                 {"college_chemistry", "chemistry"},
-                                 {"college_computer_science", "computer_science"},
-                                 {"college_mathematics", "math"},
-                                 {"college_medicine", "health"},
-                                 {"college_physics", "physics"},
-                                 {"computer_security", "computer_science"},
-                                 {"conceptual_physics", "physics"},
-                                 {"econometrics", "economics"},
-                                 {"electrical_engineering", "engineering"},
-                                 {"elementary_mathematics", "math"},
-                                 {"formal_logic", "philosophy"},
-                                 {"global_facts", "other"},
-                                 {"high_school_biology", "biology"},
-                                 {"high_school_chemistry", "chemistry"},
-                                 {"high_school_computer_science", "computer_science"},
-                                 {"high_school_european_history", "history"},
-                                 {"high_school_geography", "geography"},
-                                 {"high_school_government_and_politics", "politics"},
-                                 {"high_school_macroeconomics", "economics"},
-                                 {"high_school_mathematics", "math"},
-                                 {"high_school_microeconomics", "economics"},
-                                 {"high_school_physics", "physics"},
-                                 {"high_school_psychology", "psychology"},
-                                 {"high_school_statistics", "math"},
-                                 {"high_school_us_history", "history"},
-                                 {"high_school_world_history", "history"},
-                                 {"human_aging", "health"},
-                                 {"human_sexuality", "culture"},
-                                 {"international_law", "law"},
-                                 {"jurisprudence", "law"},
-                                 {"logical_fallacies", "philosophy"},
-                                 {"machine_learning", "computer_science"},
-                                 {"management", "business"},
-                                 {"marketing", "business"},
-                                 {"medical_genetics", "health"},
-                                 {"miscellaneous", "other"},
-                                 {"moral_disputes", "philosophy"},
-                                 {"moral_scenarios", "philosophy"},
-                                 {"nutrition", "health"},
-                                 {"philosophy", "philosophy"},
-                                 {"prehistory", "history"},
-                                 {"professional_accounting", "other"},
-                                 {"professional_law", "law"},
-                                 {"professional_medicine", "health"},
-                                 {"professional_psychology", "psychology"},
-                                 {"public_relations", "politics"},
-                                 {"security_studies", "politics"},
-                                 {"sociology", "culture"},
-                                 {"us_foreign_policy", "politics"},
-                                 {"virology", "health"},
-                                 {"world_religions", "philosophy"}};
+constexpr MmluSubject kSubjects[] = {{"college_biology", "biology", 144},
+                                     {"college_chemistry", "chemistry", 100},
+                                     {"college_computer_science", "computer_science", 100},
+                                     {"college_mathematics", "math", 100},
+                                     {"college_physics", "physics", 102},
+                                     {"electrical_engineering", "engineering", 145},
+                                     {"astronomy", "physics", 152},
+                                     {"anatomy", "health", 135},
+                                     {"abstract_algebra", "math", 100},
+                                     {"machine_learning", "computer_science", 112},
+                                     {"clinical_knowledge", "health", 265},
+                                     {"global_facts", "other", 100},
+                                     {"management", "business", 103},
+                                     {"nutrition", "health", 306},
+                                     {"marketing", "business", 234},
+                                     {"professional_accounting", "other", 282},
+                                     {"high_school_geography", "geography", 198},
+                                     {"international_law", "law", 121},
+                                     {"moral_scenarios", "philosophy", 895},
+                                     {"computer_security", "computer_science", 100},
+                                     {"high_school_microeconomics", "economics", 238},
+                                     {"professional_law", "law", 1534},
+                                     {"medical_genetics", "health", 100},
+                                     {"professional_psychology", "psychology", 612},
+                                     {"jurisprudence", "law", 108},
+                                     {"world_religions", "philosophy", 171},
+                                     {"philosophy", "philosophy", 311},
+                                     {"virology", "health", 166},
+                                     {"high_school_chemistry", "chemistry", 203},
+                                     {"public_relations", "politics", 110},
+                                     {"high_school_macroeconomics", "economics", 390},
+                                     {"human_sexuality", "culture", 131},
+                                     {"elementary_mathematics", "math", 378},
+                                     {"high_school_physics", "physics", 151},
+                                     {"high_school_computer_science", "computer_science", 100},
+                                     {"high_school_european_history", "history", 165},
+                                     {"business_ethics", "business", 100},
+                                     {"moral_disputes", "philosophy", 346},
+                                     {"high_school_statistics", "math", 216},
+                                     {"miscellaneous", "other", 783},
+                                     {"formal_logic", "philosophy", 126},
+                                     {"high_school_government_and_politics", "politics", 193},
+                                     {"prehistory", "history", 324},
+                                     {"security_studies", "politics", 245},
+                                     {"high_school_biology", "biology", 310},
+                                     {"logical_fallacies", "philosophy", 163},
+                                     {"high_school_world_history", "history", 237},
+                                     {"professional_medicine", "health", 272},
+                                     {"high_school_mathematics", "math", 270},
+                                     {"college_medicine", "health", 173},
+                                     {"high_school_us_history", "history", 204},
+                                     {"sociology", "culture", 201},
+                                     {"econometrics", "economics", 114},
+                                     {"high_school_psychology", "psychology", 545},
+                                     {"human_aging", "health", 223},
+                                     {"us_foreign_policy", "politics", 100},
+                                     {"conceptual_physics", "physics", 235}};
 
 void check_group(std::string_view group) {
   std::vector<std::string> names(std::begin(kGroups), std::end(kGroups));
@@ -87,14 +83,17 @@ void check_group(std::string_view group) {
 
 }  // namespace
 
+std::span<const MmluSubject> mmlu_subjects() { return kSubjects; }
+
 std::span<const std::string_view> mmlu_groups() { return kGroups; }
 
 std::string_view mmlu_group_of(std::string_view subject) {
   std::vector<std::string> names;
-  for (const Subject& known : kSubjects) {
+  for (const MmluSubject& known : kSubjects) {
     if (known.name == subject) return known.group;
     names.emplace_back(known.name);
   }
+  std::sort(names.begin(), names.end());
   raise("{}", unknown_name("subject of MMLU", subject, names));
 }
 

@@ -13,11 +13,19 @@
 
 namespace reprise::workloads::questions {
 
+struct MmluSubject {
+  std::string_view name;   // as in file names: "college_biology"
+  std::string_view group;  // of categories.py of hendrycks/test, with _ for spaces
+  int64_t test_questions = 0;
+};
+// All subjects, in the order of RelayAttention's program (_scripts/mllu_bench.py of
+// rayleizhu/vllm-ra).
+std::span<const MmluSubject> mmlu_subjects();
+
 // The groups, sorted: "biology", "business", ...
 std::span<const std::string_view> mmlu_groups();
 
-// Returns the group of a subject as in file names ("college_biology"). Throws Error with the
-// nearest name for an unknown one.
+// Returns the group of a subject. Throws Error with the nearest name for an unknown one.
 std::string_view mmlu_group_of(std::string_view subject);
 
 // Calls load_mmlu() for every file of options.split (see find_mmlu_files()) whose subject is in

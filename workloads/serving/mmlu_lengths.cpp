@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "workloads/questions/mmlu_groups.h"
 #include "workloads/serving/mmlu.h"
 #include "workloads/serving/subjects.h"
 
@@ -12,69 +13,6 @@ namespace reprise::workloads::serving {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct SubjectSize {
-  const char* name;
-  int64_t questions;  // of the test split
-};
-// The subjects in the order of the authors' lists, as in _scripts/mllu_bench.py.
-constexpr SubjectSize kSubjects[] = {{"college_biology", 144},
-                                     {"college_chemistry", 100},
-                                     {"college_computer_science", 100},
-                                     {"college_mathematics", 100},
-                                     {"college_physics", 102},
-                                     {"electrical_engineering", 145},
-                                     {"astronomy", 152},
-                                     {"anatomy", 135},
-                                     {"abstract_algebra", 100},
-                                     {"machine_learning", 112},
-                                     {"clinical_knowledge", 265},
-                                     {"global_facts", 100},
-                                     {"management", 103},
-                                     {"nutrition", 306},
-                                     {"marketing", 234},
-                                     {"professional_accounting", 282},
-                                     {"high_school_geography", 198},
-                                     {"international_law", 121},
-                                     {"moral_scenarios", 895},
-                                     {"computer_security", 100},
-                                     {"high_school_microeconomics", 238},
-                                     {"professional_law", 1534},
-                                     {"medical_genetics", 100},
-                                     {"professional_psychology", 612},
-                                     {"jurisprudence", 108},
-                                     {"world_religions", 171},
-                                     {"philosophy", 311},
-                                     {"virology", 166},
-                                     {"high_school_chemistry", 203},
-                                     {"public_relations", 110},
-                                     {"high_school_macroeconomics", 390},
-                                     {"human_sexuality", 131},
-                                     {"elementary_mathematics", 378},
-                                     {"high_school_physics", 151},
-                                     {"high_school_computer_science", 100},
-                                     {"high_school_european_history", 165},
-                                     {"business_ethics", 100},
-                                     {"moral_disputes", 346},
-                                     {"high_school_statistics", 216},
-                                     {"miscellaneous", 783},
-                                     {"formal_logic", 126},
-                                     {"high_school_government_and_politics", 193},
-                                     {"prehistory", 324},
-                                     {"security_studies", 245},
-                                     {"high_school_biology", 310},
-                                     {"logical_fallacies", 163},
-                                     {"high_school_world_history", 237},
-                                     {"professional_medicine", 272},
-                                     {"high_school_mathematics", 270},
-                                     {"college_medicine", 173},
-                                     {"high_school_us_history", 204},
-                                     {"sociology", 201},
-                                     {"econometrics", 114},
-                                     {"high_school_psychology", 545},
-                                     {"human_aging", 223},
-                                     {"us_foreign_policy", 100},
-                                     {"conceptual_physics", 235}};
 
 // Accepted names of the two files: the authors' own, and names that say what the files hold.
 constexpr std::pair<const char*, const char*> kListNames[] = {
@@ -177,18 +115,19 @@ class MmluLengths final : public Entries {
 }  // namespace
 
 std::vector<SubjectLengths> read_mmlu_lengths(const fs::path& place) {
-  int64_t questions = 0;
-  for (const SubjectSize& subject : kSubjects) questions += subject.questions;
+  const std::span<const questions::MmluSubject> known = questions::mmlu_subjects();
+  int64_t total = 0;
+  for (const questions::MmluSubject& subject : known) total += subject.test_questions;
   const Lists lists = find_lists(place);
-  const std::vector<int64_t> prefixes = read_counts(lists.prefixes, std::ssize(kSubjects));
-  const std::vector<int64_t> prompts = read_counts(lists.prompts, questions);
+  const std::vector<int64_t> prefixes = read_counts(lists.prefixes, std::ssize(known));
+  const std::vector<int64_t> prompts = read_counts(lists.prompts, total);
   std::vector<SubjectLengths> subjects;
   auto next = prompts.begin();
-  for (const SubjectSize& subject : kSubjects) {
-    subjects.push_back({.name = subject.name,
+  for (const questions::MmluSubject& subject : known) {
+    subjects.push_back({.name = std::string(subject.name),
                         .prefix_tokens = prefixes[subjects.size()],
-                        .question_tokens = {next, next + subject.questions}});
-    next += subject.questions;
+                        .question_tokens = {next, next + subject.test_questions}});
+    next += subject.test_questions;
   }
   return subjects;
 }

@@ -21,9 +21,9 @@ struct SubjectLengths {
 };
 
 // Reads the two lists of rayleizhu/vllm-ra, stat/dataset. `place` is the lists' folder or one of
-// the two lists. The lists name no subjects; they are in the order in which the authors' program
-// takes the subjects. Throws Error if a list is missing, is no list of token counts, or has another
-// length than this order requires.
+// the two lists. The lists name no subjects; they are in the order of questions::mmlu_subjects().
+// Throws Error if a list is missing, is no list of token counts, or has another length than this
+// order requires.
 std::vector<SubjectLengths> read_mmlu_lengths(const std::filesystem::path& place);
 
 // A subject's examples are a declared prefix of the counted length; a question follows without its

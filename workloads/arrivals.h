@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,8 +24,8 @@ struct ArrivalOptions {
   double burst_rate_rps = 1;  // burst: rate within a burst; a run begins with one
   // Burst: length of a burst, and the time between two bursts.
   double burst_s = 1, between_s = 1;
-  // Trace: RequestSource::arrivals_s(), ascending (CHECK). schedule() throws Error if there are
-  // more requests than times.
+  // Trace: RequestSource::arrivals_s(), ascending (CHECK). make_schedule() throws Error if
+  // there are more requests than times.
   std::vector<double> recorded_s = {};
   // Sessions: RequestSource::waits_for(). most_in_flight is the number of sessions under way.
   std::vector<std::vector<int64_t>> waits_for = {};
@@ -34,7 +33,7 @@ struct ArrivalOptions {
   // Pauses are drawn from an exponential distribution.
   double pause_s = 0;
   // Sessions: recorded pauses, RequestSource::pauses_s(). If most_pause_s > 0, they replace the
-  // drawn pauses, and each is cut to at most most_pause_s. make_arrivals() throws Error if
+  // drawn pauses, and each is cut to at most most_pause_s. make_schedule() throws Error if
   // most_pause_s > 0 and there are no recorded pauses.
   std::vector<double> recorded_pauses_s = {};
   double most_pause_s = 0;
@@ -59,14 +58,6 @@ struct ArrivalSchedule {
   [[nodiscard]] bool is_of_sessions() const { return !waits_for.empty(); }
 };
 
-class Arrivals {
- public:
-  virtual ~Arrivals() = default;
-  // Schedule of requests 0 to items - 1. The gap before request i depends only on `seed` and i, so
-  // more requests do not change earlier times.
-  [[nodiscard]] virtual ArrivalSchedule schedule(int64_t items) const = 0;
-};
-
 struct ArrivalInfo {
   std::string name;
   std::string summary;
@@ -76,10 +67,12 @@ struct ArrivalInfo {
 // `reprise list`. Gaps within ramps and bursts are exponential.
 std::vector<ArrivalInfo> known_arrivals();
 
-// Throws Error for an unknown name, with the nearest, and for invalid options: a rate, cv or burst
-// length that is not finite and positive (a ramp may begin at rate 0, and the rate between bursts
-// may be 0), most_in_flight below 1, a trace without times, and a rate for a trace whose times are
-// all equal.
-std::unique_ptr<Arrivals> make_arrivals(const std::string& name, const ArrivalOptions& options);
+// Returns the schedule of requests 0 to items - 1 of the process `name`. The gap before request i
+// depends only on `seed` and i, so more requests do not change earlier times. Throws Error for an
+// unknown name, with the nearest, and for invalid options: a rate, cv or burst length that is not
+// finite and positive (a ramp may begin at rate 0, and the rate between bursts may be 0),
+// most_in_flight below 1, a trace without times, and a rate for a trace whose times are all equal.
+ArrivalSchedule make_schedule(const std::string& name, const ArrivalOptions& options,
+                              int64_t items);
 
 }  // namespace reprise::workloads

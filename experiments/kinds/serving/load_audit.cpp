@@ -107,8 +107,7 @@ std::unique_ptr<workloads::RequestSource> audit_prompts(const workloads::Request
 
 Audit audit(serving::Target& target, const workloads::RequestSource& prompts,
             const serving::Clock& clock, const std::atomic<bool>& stop) {
-  const auto schedule =
-      workloads::make_arrivals("closed", {.most_in_flight = 1})->schedule(prompts.size());
+  const auto schedule = workloads::make_schedule("closed", {.most_in_flight = 1}, prompts.size());
   const serving::RunResult result =
       serving::run(target, prompts, schedule,
                    {.rules = {.least_duration_s = 0,

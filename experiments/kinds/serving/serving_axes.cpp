@@ -250,7 +250,7 @@ workloads::ArrivalSchedule schedule_of(const Group& group, const ArrivalAxes& ax
       raise("workload \"{}\" has no times of its own: take other arrivals than \"{}\"",
             group.workload.name, kTrace);
   }
-  return workloads::make_arrivals(axes.arrivals, options)->schedule(source.size());
+  return workloads::make_schedule(axes.arrivals, options, source.size());
 }
 
 bool declares_prefixes(const EngineAxes& axes) { return axes.prefixes == kDeclared; }

@@ -113,10 +113,8 @@ class TwoConversations final : public workloads::RequestSource {
 };
 
 workloads::ArrivalSchedule sessions(int64_t most) {
-  workloads::ArrivalSchedule schedule =
-      workloads::make_arrivals(
-          "sessions", {.most_in_flight = most, .waits_for = TwoConversations().waits_for()})
-          ->schedule(6);
+  workloads::ArrivalSchedule schedule = workloads::make_schedule(
+      "sessions", {.most_in_flight = most, .waits_for = TwoConversations().waits_for()}, 6);
   schedule.pause_s = {0, 0, 3, 4, 5, 6};
   return schedule;
 }
@@ -163,10 +161,8 @@ TEST(ServingRun, AgentsWorkAtOnceAndTheirAnswersAreWaitedFor) {
   SimulatedServer server(clock, {.lanes = 4});
   EvenSource source;
   source.count = 6;
-  workloads::ArrivalSchedule schedule =
-      workloads::make_arrivals(
-          "sessions", {.most_in_flight = 1, .waits_for = {{}, {0}, {0}, {}, {0, 1, 2}, {3}}})
-          ->schedule(6);
+  workloads::ArrivalSchedule schedule = workloads::make_schedule(
+      "sessions", {.most_in_flight = 1, .waits_for = {{}, {0}, {0}, {}, {0, 1, 2}, {3}}}, 6);
   schedule.pause_s = {0, 1, 2, 0, 0.5, 0};
   const RunResult result = run(server, source, schedule, few_rules(), clock);
   const auto& requests = result.log.requests;
@@ -340,7 +336,7 @@ TEST(ServingRun, AQueueOfKnownLawHasItsMeanWait) {
   RunOptions options = few_rules();
   options.growth.windows = 0;
   const auto schedule =
-      workloads::make_arrivals("poisson", {.rate_rps = 0.7, .seed = 5})->schedule(source.count);
+      workloads::make_schedule("poisson", {.rate_rps = 0.7, .seed = 5}, source.count);
   const RunResult result = run(server, source, schedule, options, clock);
   double waited_s = 0;
   for (const RequestEntry& entry : result.log.requests) waited_s += latency_of(entry).ttft_s - 1;

@@ -39,9 +39,8 @@ double known_rate(double t, double share) {
 // `requests` of them, those of whom waited longer than t counted; each trial with arrivals of its
 // own.
 RateTrial queue(double rate, int64_t trial, int64_t requests, double t) {
-  const auto arrivals = workloads::make_arrivals(
-                            "poisson", {.rate_rps = rate, .seed = static_cast<uint64_t>(trial + 1)})
-                            ->schedule(requests);
+  const auto arrivals = workloads::make_schedule(
+      "poisson", {.rate_rps = rate, .seed = static_cast<uint64_t>(trial + 1)}, requests);
   RateTrial result{.requests = requests};
   double free = 0;
   for (const double at : arrivals.intended_s) {

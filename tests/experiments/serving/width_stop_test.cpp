@@ -83,7 +83,7 @@ TEST(WidthStop, ARunEndsEarlyAndCountsWhatIsUnderWay) {
   SimulatedServer server(clock, {.lanes = 4});
   EvenSource source;
   source.count = 1000;
-  const auto closed = workloads::make_arrivals("closed", {.most_in_flight = 4})->schedule(1000);
+  const auto closed = workloads::make_schedule("closed", {.most_in_flight = 4}, 1000);
   const RunResult result =
       run(server, source, closed,
           {.rules = {.least_duration_s = 0, .least_requests = 1}, .width = {.width = 0.05}}, clock);
@@ -98,7 +98,7 @@ TEST(WidthStop, ARunWhoseRequestsAreTooFewSaysSo) {
   SimulatedServer server(clock, {.lanes = 1});
   EvenSource source;
   source.count = 50;
-  const auto closed = workloads::make_arrivals("closed", {})->schedule(50);
+  const auto closed = workloads::make_schedule("closed", {}, 50);
   const RunResult result =
       run(server, source, closed,
           {.rules = {.least_duration_s = 0, .least_requests = 1}, .width = {.width = 0.05}}, clock);

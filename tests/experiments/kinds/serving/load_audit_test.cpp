@@ -35,7 +35,7 @@ serving::Verdict audited(const serving::SimulatedOptions& options, SaltScope sco
   serving::FakeClock clock;
   serving::SimulatedServer server(clock, options);
   if (is_sent_before) {
-    const auto schedule = workloads::make_arrivals("closed", {})->schedule(3);
+    const auto schedule = workloads::make_schedule("closed", {}, 3);
     (void)serving::run(server, BaseSource(), schedule,
                        {.rules = {.least_duration_s = 0, .least_requests = 1}}, clock);
   }

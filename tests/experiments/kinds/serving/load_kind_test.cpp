@@ -55,8 +55,7 @@ class EvenPlans final : public serving::PlansServing {
     const auto axes = group.axes_as<EvenAxes>();
     return {
         .source = source,
-        .schedule =
-            workloads::make_arrivals("constant", {.rate_rps = axes.rate_rps})->schedule(count),
+        .schedule = workloads::make_schedule("constant", {.rate_rps = axes.rate_rps}, count),
         .options = {.rules = {.least_duration_s = 0.01, .least_requests = 30, .most_late_s = 10}},
         .tokenizer = nullptr};
   }

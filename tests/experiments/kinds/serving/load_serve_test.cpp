@@ -35,8 +35,7 @@ serving::RunResult load(const QuickstartServer& server, LoadOptions options, dou
   EXPECT_TRUE(facts.takes_extensions);
   EXPECT_TRUE(facts.tells_cached_tokens);
   const auto target = make_server_target(options, facts, clock);
-  const auto schedule =
-      workloads::make_arrivals("poisson", {.rate_rps = rate_rps})->schedule(source->size());
+  const auto schedule = workloads::make_schedule("poisson", {.rate_rps = rate_rps}, source->size());
   run_options.rules = {.least_duration_s = 0, .least_requests = 1, .most_late_s = 10};
   return serving::run(*target, *source, schedule, run_options, clock);
 }
@@ -92,9 +91,8 @@ TEST(LoadServe, ConversationsGoOnWithTheServersAnswers) {
   const serving::SteadyClock clock;
   const ServerFacts facts = ask_server(options, {source->request(0).prompt.front()}, clock);
   const auto target = make_server_target(options, facts, clock);
-  const auto schedule =
-      workloads::make_arrivals("sessions", {.most_in_flight = 2, .waits_for = source->waits_for()})
-          ->schedule(source->size());
+  const auto schedule = workloads::make_schedule(
+      "sessions", {.most_in_flight = 2, .waits_for = source->waits_for()}, source->size());
   const serving::RunResult result = serving::run(
       *target, *source, schedule,
       {.rules = {.least_duration_s = 0, .least_requests = 1, .most_late_s = 10}}, clock);

@@ -1,4 +1,9 @@
-#include "workloads/serving/azure.h"
+// The traces of Azure's LLM inference service (2023 and 2024): arrival times and lengths.
+//
+// Files are CSV with the heading TIMESTAMP,ContextTokens,GeneratedTokens; times look like
+// 2023-11-16 18:15:46.6805900, with or without an offset. Prompts are made up and share nothing,
+// except a declared prefix: `shared_tokens` tokens that are added before each prompt.
+#include "workloads/serving/sources.h"
 
 #include <algorithm>
 #include <charconv>

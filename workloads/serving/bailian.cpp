@@ -1,4 +1,13 @@
-#include "workloads/serving/bailian.h"
+// Alibaba's traces of Qwen on Bailian: arrival times, lengths, conversations, and block ids that
+// show which blocks of prompts are equal.
+//
+// Files are JSON Lines of {chat_id, parent_chat_id (-1: none), timestamp (s), input_length,
+// output_length, type, turn, hash_ids} with an id for each block of 16 tokens, hashed by its tokens
+// alone [KVCache Cache in the Wild, ATC'25].
+//
+// Prompts are made as in BlockTrace. Requests whose chains of parents lead to the same first
+// request are one conversation, even if that first request is missing from the file.
+#include "workloads/serving/sources.h"
 
 #include <cmath>
 #include <unordered_map>

@@ -1,4 +1,9 @@
-#include "workloads/serving/burstgpt.h"
+// BurstGPT's traces of ChatGPT and GPT-4 on Azure: arrival times and lengths.
+//
+// Files are CSV with the heading Timestamp,Model,Request tokens,Response tokens,Total tokens,Log
+// Type, in release 2 with "Session ID" and "Elapsed time" [BurstGPT, KDD'25]. Timestamps are
+// seconds. A failed request has no response tokens and is left out.
+#include "workloads/serving/sources.h"
 
 #include "workloads/serving/recorded_lengths.h"
 

@@ -1,4 +1,10 @@
-#include "workloads/serving/grid.h"
+// Requests that all have the same lengths, as in the papers' synthetic loads.
+//
+// Two forms. ChunkAttention's requests have n_p prompt tokens, of which n_s are the same for all,
+// and n_c tokens to generate [ChunkAttention §4.2]. RelayAttention's have a user's tokens after a
+// system prompt. Throws Error if the options of both forms or of neither are given, and if a prompt
+// is shorter than its shared part.
+#include "workloads/serving/sources.h"
 
 #include "core/base/error.h"
 #include "workloads/serving/draws.h"

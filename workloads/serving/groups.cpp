@@ -1,4 +1,7 @@
-#include "workloads/serving/groups.h"
+// Requests of several groups, each with its own prefix.
+//
+// The group of request i, and its lengths if a range is given, depend only on the seed and i.
+#include "workloads/serving/sources.h"
 
 #include "core/base/error.h"
 #include "workloads/serving/draws.h"

@@ -1,4 +1,9 @@
-#include "workloads/serving/lengths.h"
+// Requests with recorded lengths.
+//
+// Files are CSV of integers, with or without a heading: tokens of a prompt and of an output in two
+// columns. Prompts are made up. A declared prefix, `shared_tokens` additional tokens, precedes each
+// prompt.
+#include "workloads/serving/sources.h"
 
 #include "workloads/serving/recorded_lengths.h"
 

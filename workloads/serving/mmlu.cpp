@@ -1,4 +1,11 @@
-#include "workloads/serving/mmlu.h"
+// MMLU questions with few-shot prompts.
+//
+// `file` is one file of a subject or a folder of them (workloads/questions/mmlu_files.h). Each
+// prompt is tokenized as a whole. A subject's declared prefix is the run of leading tokens of
+// preamble and examples that all prompts of the subject share. Generates kMmluOutputTokens, or
+// output_tokens if given. An answer is right if its first capital letter is the letter of the right
+// choice.
+#include "workloads/serving/sources.h"
 
 #include <algorithm>
 #include <map>

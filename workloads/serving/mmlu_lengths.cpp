@@ -1,3 +1,6 @@
+// The source "mmlu_lengths": a subject's examples are a declared prefix of the counted length; a
+// question follows without its begin token. Generates kMmluOutputTokens, or output_tokens if given.
+// Needs neither MMLU's files nor a tokenizer.
 #include "workloads/serving/mmlu_lengths.h"
 
 #include <algorithm>
@@ -6,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "workloads/questions/mmlu_groups.h"
-#include "workloads/serving/mmlu.h"
+#include "workloads/serving/sources.h"
 #include "workloads/serving/subjects.h"
 
 namespace reprise::workloads::serving {

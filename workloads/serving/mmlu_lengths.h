@@ -3,13 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
-
-#include "workloads/serving/entries.h"
-#include "workloads/serving/source_options.h"
 
 namespace reprise::workloads::serving {
 
@@ -25,11 +20,5 @@ struct SubjectLengths {
 // Throws Error if a list is missing, is no list of token counts, or has another length than this
 // order requires.
 std::vector<SubjectLengths> read_mmlu_lengths(const std::filesystem::path& place);
-
-// A subject's examples are a declared prefix of the counted length; a question follows without its
-// begin token. Generates kMmluOutputTokens, or output_tokens if given. Needs neither MMLU's files
-// nor a tokenizer.
-SourceInfo mmlu_lengths_info();
-std::unique_ptr<Entries> make_mmlu_lengths(const SourceOptions& options);
 
 }  // namespace reprise::workloads::serving

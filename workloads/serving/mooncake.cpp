@@ -1,4 +1,12 @@
-#include "workloads/serving/mooncake.h"
+// Mooncake's traces: arrival times, lengths, and block ids that show which blocks of prompts are
+// equal.
+//
+// Files are JSON Lines of {timestamp (ms), input_length, output_length, hash_ids} with an id for
+// each block of 512 tokens, the last one partly filled [Mooncake, FAST'25].
+//
+// Prompts are made as in BlockTrace. The blocks with which all requests begin, the service's system
+// prompt, become a declared prefix.
+#include "workloads/serving/sources.h"
 
 #include "workloads/serving/block_trace.h"
 

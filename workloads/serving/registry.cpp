@@ -1,24 +1,8 @@
 #include "workloads/serving/registry.h"
 
 #include "core/base/error.h"
-#include "workloads/serving/agentic_coding.h"
-#include "workloads/serving/azure.h"
-#include "workloads/serving/bailian.h"
-#include "workloads/serving/burstgpt.h"
-#include "workloads/serving/conversations.h"
 #include "workloads/serving/entry_source.h"
-#include "workloads/serving/grid.h"
-#include "workloads/serving/groups.h"
-#include "workloads/serving/lengths.h"
-#include "workloads/serving/mmlu.h"
-#include "workloads/serving/mmlu_lengths.h"
-#include "workloads/serving/mooncake.h"
-#include "workloads/serving/recombined.h"
-#include "workloads/serving/servegen.h"
-#include "workloads/serving/sharegpt.h"
-#include "workloads/serving/system_prompts.h"
-#include "workloads/serving/tree.h"
-#include "workloads/serving/weka.h"
+#include "workloads/serving/sources.h"
 
 namespace reprise::workloads {
 namespace {

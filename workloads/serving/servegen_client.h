@@ -12,7 +12,7 @@ namespace reprise::workloads::serving {
 
 class ServeGenClient {
  public:
-  // Reads FILE-trace.csv and FILE-dataset.json beside it; see servegen.h. Throws Error with file
+  // Reads FILE-trace.csv and FILE-dataset.json beside it; see servegen.cpp. Throws Error with file
   // and line, or key.
   explicit ServeGenClient(const std::filesystem::path& trace);
 

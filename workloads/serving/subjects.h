@@ -1,6 +1,8 @@
-// Reads the option "subjects" of the request sources that ask MMLU.
+// What the two sources that ask MMLU's questions have in common: the length of answers, and the
+// option "subjects".
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,6 +10,9 @@
 #include "workloads/serving/source_options.h"
 
 namespace reprise::workloads::serving {
+
+// Tokens to generate for each question [RelayAttention §4.1, table 1].
+inline constexpr int64_t kMmluOutputTokens = 32;
 
 // The subjects that the options name, or all of `names` if they name none. Throws Error beginning
 // with the source's name for an unknown subject and for one that is named twice.

@@ -1,4 +1,9 @@
-#include "workloads/serving/system_prompts.h"
+// Requests that continue real system prompts with made-up tokens.
+//
+// `file` is a text or a folder of texts (.txt, .md), sorted by name. Each text is a declared
+// prefix. A request draws one, uniformly or by Zipf's law, and continues with made-up tokens. Texts
+// are tokenized separately, as a server keeps them.
+#include "workloads/serving/sources.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,10 @@
-#include "workloads/serving/tree.h"
+// Requests whose prompts are paths through a tree of prefixes: system prompts, sets of examples,
+// documents.
+//
+// A prompt is one of `groups` system prompts, one of its `few_shots` sets of examples, one of that
+// set's `documents`, then the user's own tokens. The choice at each level is drawn independently by
+// Zipf's law. Only the system prompt is a declared prefix. A level of length 0 adds nothing.
+#include "workloads/serving/sources.h"
 
 #include "core/base/error.h"
 #include "workloads/serving/draws.h"

@@ -7,7 +7,7 @@
 
 #include "tests/support/data.h"
 #include "tests/workloads/serving/sample_sources.h"
-#include "workloads/serving/bailian.h"
+#include "workloads/serving/sources.h"
 
 namespace reprise::workloads {
 namespace {

@@ -1,5 +1,5 @@
-// The sources of requests. NAME.cpp describes the requests and the file of source NAME. Whoever
-// calls make_NAME() has called check_options(); make_request_source() does both.
+// The sources of requests. prefix_tree.cpp describes grid, groups, tree and system_prompts, and
+// NAME.cpp any other source NAME. make_request_source() calls check_options() before make_NAME().
 #pragma once
 
 #include <memory>

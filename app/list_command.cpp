@@ -178,24 +178,7 @@ std::string accepted_text(const workloads::SourceField& field) {
   return field.words.empty() ? "any text" : fmt::format("{}", fmt::join(field.words, ", "));
 }
 
-// Lists the options of one source.
-void list_source(const workloads::SourceInfo& info) {
-  Table table;
-  table.column("  option");
-  table.column("default", Table::Align::kRight);
-  for (const char* heading : {"accepted", "unit", "meaning"}) table.column(heading);
-  const workloads::SourceOptions defaults;
-  for (const workloads::SourceField& field : workloads::source_fields()) {
-    if (!info.takes(field.name)) continue;
-    const std::string fallback =
-        std::visit([&](auto member) { return fmt::format("{}", defaults.*member); }, field.member);
-    table.row({"  " + std::string(field.name), fallback, accepted_text(field),
-               std::string(field.unit), std::string(field.help)});
-  }
-  show("Source " + info.name + ": " + info.summary, table);
-}
-
-// Lists the options of one method or series; `title` names it and says what it is.
+// Lists the options of one method, series or source; `title` names it and says what it is.
 void list_options(const std::string& title, const reuse::OptionList& list) {
   Table options;
   options.column("  option");
@@ -214,6 +197,21 @@ void list_options(const std::string& title, const reuse::OptionList& list) {
       "Presets (option \"preset\"; the first is the default, and other options replace what one "
       "sets)",
       presets);
+}
+
+void list_source(const workloads::SourceInfo& info) {
+  reuse::OptionList list;
+  const workloads::SourceOptions defaults;
+  for (const workloads::SourceField& field : workloads::source_fields()) {
+    if (!info.takes(field.name)) continue;
+    const auto text = [&](auto member) { return fmt::format("{}", defaults.*member); };
+    list.options.push_back({.name = std::string(field.name),
+                            .fallback = std::visit(text, field.member),
+                            .accepted = accepted_text(field),
+                            .unit = std::string(field.unit),
+                            .help = std::string(field.help)});
+  }
+  list_options("Source " + info.name + ": " + info.summary, list);
 }
 
 // The metric's help, with the percentiles that a table's "metrics" and a figure's "y" accept, or

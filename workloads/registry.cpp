@@ -5,40 +5,14 @@
 #include "workloads/text_prompts.h"
 
 namespace reprise::workloads {
-namespace {
 
-struct WorkloadEntry {
-  WorkloadInfo (*info)();
-  std::unique_ptr<Workload> (*make)(const WorkloadSource& source);
-};
-
-template <typename T>
-constexpr WorkloadEntry workload() {
-  return {.info = &T::info, .make = [](const WorkloadSource& source) -> std::unique_ptr<Workload> {
-            return std::make_unique<T>(source);
-          }};
-}
-
-// The list of all workloads.
-constexpr WorkloadEntry kWorkloads[] = {
-    workload<RandomTokens>(),
-    workload<TextPrompts>(),
-};
-
-}  // namespace
-
-std::vector<WorkloadInfo> known_workloads() {
-  std::vector<WorkloadInfo> infos;
-  for (const WorkloadEntry& entry : kWorkloads) infos.push_back(entry.info());
-  return infos;
-}
+std::vector<WorkloadInfo> known_workloads() { return {RandomTokens::info(), TextPrompts::info()}; }
 
 std::unique_ptr<Workload> make_workload(const std::string& name, const WorkloadSource& source) {
+  if (name == RandomTokens::info().name) return std::make_unique<RandomTokens>(source);
+  if (name == TextPrompts::info().name) return std::make_unique<TextPrompts>(source);
   std::vector<std::string> names;
-  for (const WorkloadEntry& entry : kWorkloads) {
-    names.push_back(entry.info().name);
-    if (names.back() == name) return entry.make(source);
-  }
+  for (const WorkloadInfo& info : known_workloads()) names.push_back(info.name);
   raise("{}", unknown_name("workload", name, names));
 }
 

@@ -125,7 +125,7 @@ std::optional<SentenceFolder> read_sentence_folder(const fs::path& folder) {
   if (!is_there(folder / "modules.json")) return std::nullopt;
   const std::vector<Module> modules = read_modules(folder);
   check_order(modules, folder);
-  SentenceFolder out{.model = modules[0].path};
+  SentenceFolder out{.model = modules[0].path, .pooling_folder = modules[1].path};
   read_transformer(modules[0].path, out);
   if (!out.most_tokens)
     out.most_tokens = tokenizer::read_tokenizer_config(modules[0].path).most_tokens;

@@ -11,7 +11,8 @@
 namespace reprise::sentence {
 
 struct SentenceFolder {
-  std::filesystem::path model;  // the folder with config.json, weights and tokenizer
+  std::filesystem::path model;           // the folder with config.json, weights and tokenizer
+  std::filesystem::path pooling_folder;  // the folder with the config.json of `pooling`
   Pooling pooling;
   // Limit on the tokens of a text, special tokens included: max_seq_length, or else
   // model_max_length in tokenizer_config.json.

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/model/checkpoint/content_hash.h"
 #include "core/model/config/shapes.h"
+#include "core/sentence/sentence_folder.h"
 #include "experiments/kinds/latency/use_case.h"
 #include "experiments/kinds/shared/bench.h"
 #include "methods/prompt_cache/pml/markup.h"
@@ -34,16 +35,17 @@ std::string hash_of_content(const fs::path& path) {
   }
 }
 
-Fields weights_of(const fs::path& dir) {
+Fields weights_of(const fs::path& path, const std::vector<fs::path>& folders) {
   Fields weights;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(dir, error)) {
-    std::error_code unknown;
-    const auto bytes = entry.file_size(unknown);
-    if (entry.path().extension() != ".safetensors") continue;
-    weights[entry.path().filename().string()] =
-        Fields{{"bytes", unknown ? 0 : bytes}, {"content", hash_of_content(entry.path())}};
-  }
+  for (const fs::path& folder : folders)
+    for (const auto& entry : fs::directory_iterator(path / folder, error)) {
+      std::error_code unknown;
+      const auto bytes = entry.file_size(unknown);
+      if (entry.path().extension() != ".safetensors") continue;
+      weights[(folder / entry.path().filename()).lexically_normal().string()] =
+          Fields{{"bytes", unknown ? 0 : bytes}, {"content", hash_of_content(entry.path())}};
+    }
   return weights;
 }
 
@@ -63,20 +65,38 @@ fs::path place_of_file(const std::string& name) {
   }
 }
 
+// The folders that a model's files are read from, relative to `path`: `path` itself and, if it is a
+// sentence-transformers folder, those of its transformer and its pooling.
+std::vector<fs::path> folders_of_model(const fs::path& path) {
+  std::vector<fs::path> folders = {""};
+  try {
+    if (const auto found = sentence::read_sentence_folder(path))
+      for (const fs::path& folder : {found->model, found->pooling_folder})
+        if (folder != path) folders.push_back(folder.lexically_relative(path));
+  } catch (const Error&) {  // loading it says why
+  }
+  return folders;
+}
+
 Fields model_sources(const ModelChoice& choice) {
   const fs::path path = place_of_model(choice.model);
+  const std::vector<fs::path> folders = folders_of_model(path);
   std::error_code error;
   Fields sources;
-  for (const char* name :
-       {"config.json", "generation_config.json", "tokenizer.json", "tokenizer.model",
-        "tokenizer_config.json", "chat_template.jinja", "vocab.txt", "spm.model", "vocab.json",
-        "merges.txt", "modules.json", "1_Pooling/config.json", "sentence_bert_config.json",
-        "config_sentence_transformers.json"})
-    if (fs::is_regular_file(path / name, error)) sources[name] = hash_of_file(path / name);
+  for (const fs::path& folder : folders)
+    for (const char* name :
+         {"config.json", "generation_config.json", "tokenizer.json", "tokenizer.model",
+          "tokenizer_config.json", "chat_template.jinja", "vocab.txt", "spm.model", "vocab.json",
+          "merges.txt", "modules.json", "1_Pooling/config.json", "sentence_bert_config.json",
+          "sentence_roberta_config.json", "sentence_distilbert_config.json",
+          "sentence_camembert_config.json", "sentence_albert_config.json",
+          "sentence_xlm-roberta_config.json", "config_sentence_transformers.json"})
+      if (const fs::path file = path / folder / name; fs::is_regular_file(file, error))
+        sources[(folder / name).lexically_normal().string()] = hash_of_file(file);
   for (const model::ShippedShape& shape : model::shape_texts())
     if (shape.name == choice.model && sources.empty())
       sources["config.json"] = results::hash_text(results::hash_bytes(shape.json));
-  if (!choice.random_weights) sources["weights"] = weights_of(path);
+  if (!choice.random_weights) sources["weights"] = weights_of(path, folders);
   return sources;
 }
 

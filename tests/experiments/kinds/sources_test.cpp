@@ -101,6 +101,34 @@ TEST_F(SourcesTest, EndTokensAndTheTokenizersConfigAreOfTheModel) {
   }
 }
 
+// The transformer's and the pooling's folder have the names that modules.json gives them.
+TEST_F(SourcesTest, OfASentenceTransformersFolderAreThoseOfItsSubfoldersToo) {
+  write("modules.json", R"([
+    {"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"},
+    {"path": "pool", "type": "sentence_transformers.models.Pooling"}])");
+  write("pool/config.json", R"({"pooling_mode_mean_tokens": true})");
+  write("0_Transformer/config.json", "{}");
+  write("0_Transformer/vocab.txt", "a");
+  write("0_Transformer/sentence_roberta_config.json", R"({"max_seq_length": 8})");
+  fs::rename(dir_ / "model.safetensors", dir_ / "0_Transformer" / "model.safetensors");
+  const Json before = sources("checkpoint");
+  const Json& weights = before["models"][dir_.string()]["weights"];
+  EXPECT_EQ(weights.size(), 1u) << before.dump();
+  EXPECT_TRUE(weights.contains("0_Transformer/model.safetensors")) << before.dump();
+  const auto changed = [&](const std::string& name, const std::string& text) {
+    write(name, text);
+    const std::string found = difference(sources("checkpoint"), before);
+    EXPECT_NE(found.find(name), std::string::npos) << found;
+  };
+  changed("0_Transformer/sentence_roberta_config.json", R"({"max_seq_length": 9})");
+  changed("0_Transformer/vocab.txt", "b");
+  changed("pool/config.json", R"({"pooling_mode_max_tokens": true})");
+  write_weights("{}", 8, 'y');
+  fs::rename(dir_ / "model.safetensors", dir_ / "0_Transformer" / "model.safetensors");
+  const std::string found = difference(sources("checkpoint"), before);
+  EXPECT_NE(found.find("0_Transformer/model.safetensors content"), std::string::npos) << found;
+}
+
 TEST_F(SourcesTest, RandomWeightsBesideACheckpointDoNotHideItsWeights) {
   Json file = file_of("ttft", "", "text_prompts", "text.txt");
   file.erase("series");

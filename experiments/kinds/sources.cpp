@@ -17,6 +17,7 @@
 #include "workloads/questions/mmlu_files.h"
 #include "workloads/sentences/pairs.h"
 #include "workloads/sentences/published.h"
+#include "workloads/serving/servegen_client.h"
 
 namespace reprise::experiments {
 namespace {
@@ -178,6 +179,9 @@ Fields workload_sources(const Workload& workload) {
   if (const fs::path scores = workloads::sentences::scores_beside(file);
       fs::is_regular_file(scores, error))
     sources["scores_hash"] = hash_of_file(scores);
+  if (const fs::path lengths = workloads::serving::dataset_beside(file);
+      workload.name == "servegen" && fs::is_regular_file(lengths, error))
+    sources["lengths_hash"] = hash_of_file(lengths);
   if (const fs::path prompt = place_of_file(prompt_beside(workload.file));
       fs::is_regular_file(prompt, error))
     sources["prompt_hash"] = hash_of_file(prompt);

@@ -13,16 +13,6 @@ namespace {
 constexpr double kLastWindow_s = 600;  // length of a file's only window, whose end is not given
 constexpr double kMostShape = 1e6;     // at this gamma or Weibull shape, gaps are almost equal
 
-std::filesystem::path dataset_beside(const std::filesystem::path& trace) {
-  constexpr std::string_view kEnd = "-trace.csv";
-  std::string name = trace.filename().string();
-  if (!name.ends_with(kEnd))
-    raise("{}: a client's file is named NAME-trace.csv, and NAME-dataset.json stands beside it",
-          trace.string());
-  name.replace(name.size() - kEnd.size(), kEnd.size(), "-dataset.json");
-  return trace.parent_path() / name;
-}
-
 double number_of(const std::string& key, const std::string& file) {
   double value = 0;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), value);
@@ -33,8 +23,19 @@ double number_of(const std::string& key, const std::string& file) {
 
 }  // namespace
 
+std::filesystem::path dataset_beside(const std::filesystem::path& trace) {
+  constexpr std::string_view kEnd = "-trace.csv";
+  std::string name = trace.filename().string();
+  if (!name.ends_with(kEnd)) return {};
+  name.replace(name.size() - kEnd.size(), kEnd.size(), "-dataset.json");
+  return trace.parent_path() / name;
+}
+
 ServeGenClient::ServeGenClient(const std::filesystem::path& trace)
     : trace_(trace), dataset_(dataset_beside(trace)) {
+  if (dataset_.empty())
+    raise("{}: a client's file is named NAME-trace.csv, and NAME-dataset.json stands beside it",
+          trace.string());
   read_windows();
   read_lengths();
   const double first_s = windows_.front().start_s;

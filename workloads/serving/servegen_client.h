@@ -10,6 +10,10 @@
 
 namespace reprise::workloads::serving {
 
+// Returns the path of a client's lengths: NAME-dataset.json in the folder of NAME-trace.csv.
+// Returns an empty path for a file of any other name.
+std::filesystem::path dataset_beside(const std::filesystem::path& trace);
+
 class ServeGenClient {
  public:
   // Reads FILE-trace.csv and FILE-dataset.json beside it; see servegen.cpp. Throws Error with file

@@ -233,6 +233,15 @@ TEST_F(SourcesTest, TheScoresBesideSentencesAreOneToo) {
   EXPECT_NE(difference(now(), before).find("scores_hash"), std::string::npos);
 }
 
+TEST_F(SourcesTest, TheLengthsBesideAClientsRatesAreOneToo) {
+  write("client-trace.csv", "0,30,1.2,Gamma,0.7,0.5\n");
+  write("client-dataset.json", "{}");
+  const Json file = file_of("request_lengths", "own", "servegen", "client-trace.csv");
+  const Json before = sources_of_file(file);
+  write("client-dataset.json", "[]");
+  EXPECT_NE(difference(sources_of_file(file), before).find("lengths_hash"), std::string::npos);
+}
+
 TEST_F(SourcesTest, RandomWeightsDoNotDependOnFilesThatAreNotRead) {
   const Json before = sources("random");
   write_weights(R"({"a": 1})", 100);

@@ -122,12 +122,12 @@ bool is_data(const fs::path& file, const std::string& workload) {
          workloads::sentences::role_of(file) != workloads::sentences::FileRole::kAny;
 }
 
-// The data files of a folder and of its subfolders "test", "val" and "dev", where MMLU has its
-// files.
-Fields folder_sources(const fs::path& folder, const std::string& workload) {
+// The data files of a folder's subfolders; the subfolder "" is the folder itself.
+Fields folder_sources(const fs::path& folder, const std::vector<fs::path>& subfolders,
+                      const std::string& workload) {
   Fields files;
   std::error_code error;
-  for (const char* below : {"", "test", "val", "dev"})
+  for (const fs::path& below : subfolders)
     for (const auto& entry : fs::directory_iterator(folder / below, error))
       if (entry.is_regular_file(error) && is_data(entry.path(), workload))
         files[(below / entry.path().filename()).string()] = file_source(entry.path());
@@ -154,28 +154,43 @@ Fields texts_of_schema(const fs::path& schema) {
   return texts;
 }
 
+// Where the data of a workload or its templates lie: a file, or a folder with the subfolders that
+// are read. By default these are the folder itself and those where MMLU has its files.
+struct Place {
+  fs::path path;
+  std::vector<fs::path> subfolders = {"", "test", "val", "dev"};
+};
+
 // The place of the workload's file. It is the folder around the file if the workload reads other
 // files there: the other of MMLU's two lists of lengths, or MMLU's other splits.
-fs::path place_of_workload(const Workload& workload) {
+Place place_of_workload(const Workload& workload) {
   fs::path place = place_of_file(workload.file);
   if (!place.has_filename()) place = place.parent_path();
   std::error_code error;
   const bool is_folder = fs::is_directory(place, error);
   const std::vector<std::string> splits = workloads::questions::mmlu_splits();
   const bool is_split = std::find(splits.begin(), splits.end(), place.filename()) != splits.end();
-  const bool is_part = (workload.name == "mmlu" && is_folder && is_split) ||
-                       (workload.name == "mmlu_lengths" && !is_folder);
-  return is_part ? fs::absolute(place).parent_path() : place;
+  const bool is_of_splits = workload.name == "mmlu" && is_folder && is_split;
+  const bool is_list = workload.name == "mmlu_lengths" && !is_folder;
+  if (!is_of_splits && !is_list) return {.path = place};
+  Place around{.path = fs::absolute(place).parent_path()};
+  if (is_list) return around;
+  around.subfolders.clear();
+  for (const std::string& split : splits) {
+    around.subfolders.emplace_back(split);
+    around.subfolders.push_back(place.filename() / split);
+  }
+  return around;
 }
 
 Fields workload_sources(const Workload& workload) {
   Fields sources;
   std::error_code error;
-  const fs::path file = place_of_workload(workload);
+  const auto [file, subfolders] = place_of_workload(workload);
   if (fs::is_regular_file(file, error))
     sources = {{"file", workload.file}, {"hash", hash_of_file(file)}};
   else if (fs::is_directory(file, error))
-    sources = {{"file", workload.file}, {"files", folder_sources(file, workload.name)}};
+    sources = {{"file", workload.file}, {"files", folder_sources(file, subfolders, workload.name)}};
   if (const fs::path scores = workloads::sentences::scores_beside(file);
       fs::is_regular_file(scores, error))
     sources["scores_hash"] = hash_of_file(scores);
@@ -194,7 +209,8 @@ Fields workload_sources(const Workload& workload) {
         fs::is_regular_file(examples, error))
       sources["examples_hash"] = hash_of_file(examples);
   if (!workload.templates.empty())
-    sources["templates"] = folder_sources(place_of_file(workload.templates), "");
+    sources["templates"] =
+        folder_sources(place_of_file(workload.templates), Place{}.subfolders, "");
   return sources;
 }
 

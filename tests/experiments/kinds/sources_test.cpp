@@ -207,6 +207,9 @@ TEST_F(SourcesTest, FilesThatMmluReadsBesideItsOwnAreToo) {
   EXPECT_NE(difference(of("mmlu", "mmlu/test/law_test.csv"), file).find("examples_hash"),
             std::string::npos);
   EXPECT_NE(difference(of("mmlu", "mmlu/test/"), folder).find("law_dev.csv"), std::string::npos);
+  const Json before = of("mmlu", "mmlu/test/");
+  write("mmlu/results.csv", "not read with a folder of questions");
+  EXPECT_EQ(of("mmlu", "mmlu/test/"), before);
 
   write("lists/mmlu_prompt_stat.json", "[2]");
   write("lists/mmlu_5shotprefix_stat.json", "[3]");

@@ -68,6 +68,7 @@ struct NoOptions {
 // One option as `reprise list METHOD` shows it.
 struct OptionInfo {
   std::string name, fallback, accepted, unit, help;
+  bool is_file = false;  // the value is the path of a file that the method reads; "": none
 };
 struct PresetInfo {
   std::string name, help;

@@ -72,8 +72,8 @@ Fields sources_of_group(const Fields& sources, const Group& group) {
   if (const Value& model = field_of(field_of(sources, "models"), group.model.model);
       !model.is_null())
     own["model"] = model;
-  if (const Value& workload = field_of(sources, "workload"); !workload.is_null())
-    own["workload"] = workload;
+  for (const char* of_all : {"workload", "method_files"})
+    if (const Value& files = field_of(sources, of_all); !files.is_null()) own[of_all] = files;
   return own;
 }
 

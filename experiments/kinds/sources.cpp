@@ -13,6 +13,7 @@
 #include "methods/prompt_cache/pml/markup.h"
 #include "methods/prompt_cache/pml/src_file.h"
 #include "methods/prompt_cache/pml/xml_file.h"
+#include "methods/registry.h"
 #include "results/hash.h"
 #include "workloads/questions/mmlu_files.h"
 #include "workloads/sentences/pairs.h"
@@ -252,6 +253,21 @@ Fields workload_sources(const Experiment& experiment) {
   return sources;
 }
 
+// The files that options of the methods name.
+Fields method_sources(const Experiment& experiment) {
+  Fields files;
+  std::error_code error;
+  for (const MethodChoice& choice : experiment.methods)
+    for (const methods::MethodEntry& entry : methods::known_methods()) {
+      if (entry.info.name != choice.name) continue;
+      for (const reuse::OptionInfo& option : entry.list_options().options)
+        if (const std::string file = text_of(choice.resolved, option.name);
+            option.is_file && fs::is_regular_file(file, error))
+          files[file] = hash_of_file(file);
+    }
+  return files;
+}
+
 bool is_known_model(const std::string& name) {
   try {
     (void)resolve_model(name);
@@ -287,6 +303,8 @@ Fields sources_of(const Experiment& experiment) {
   if (!experiment.workload.file.empty())
     if (Fields workload = workload_sources(experiment); !workload.empty())
       sources["workload"] = std::move(workload);
+  if (Fields files = method_sources(experiment); !files.empty())
+    sources["method_files"] = std::move(files);
   return sources;
 }
 

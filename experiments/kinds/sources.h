@@ -13,8 +13,8 @@ namespace reprise::experiments {
 // files of a folder are hashed whole; of weights, samples are hashed (model::Coverage::kSamples). A
 // file above 8 MiB in a folder is identified by its size and modification time. Files that are read
 // beside the workload's own file are included: a schema's prompt and src= texts, scores of sentence
-// pairs, MMLU's examples, lengths of ServeGen's clients. Absent files are left out. A file that
-// cannot be read has the fingerprint "unreadable".
+// pairs, MMLU's examples, lengths of ServeGen's clients. So are files that options of methods name.
+// Absent files are left out. A file that cannot be read has the fingerprint "unreadable".
 [[nodiscard]] Fields sources_of(const Experiment& experiment);
 
 // Names of the experiment's models with trained weights and of its data sets that are not on this

@@ -50,7 +50,8 @@ reuse::OptionList list_attn_cache_options() {
                          .fallback = "",
                          .accepted = "a path",
                          .unit = "",
-                         .help = "a projector that was trained before, for the same model"});
+                         .help = "a projector that was trained before, for the same model",
+                         .is_file = true});
   all.options.push_back({.name = kBeside,
                          .fallback = "",
                          .accepted = "{\"method\": NAME, its options}",

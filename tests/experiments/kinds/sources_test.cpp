@@ -245,6 +245,23 @@ TEST_F(SourcesTest, TheLengthsBesideAClientsRatesAreOneToo) {
   EXPECT_NE(difference(sources_of_file(file), before).find("lengths_hash"), std::string::npos);
 }
 
+TEST_F(SourcesTest, TheFileThatAMethodsOptionNamesIsOneToo) {
+  const std::string projector = (dir_ / "projector.safetensors").string();
+  const Json file = {
+      {"name", "t"},
+      {"title", "t"},
+      {"kind", "sentences"},
+      {"methods", {{{"name", "attn_cache"}, {"options", {{"projector_file", projector}}}}}},
+      {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
+      {"workload", {{"name", "sentence_pairs"}, {"file", (dir_ / "pairs.tsv").string()}}}};
+  EXPECT_FALSE(sources_of_file(file).contains("method_files")) << "it is absent";
+  write("projector.safetensors", "trained");
+  const Json before = sources_of_file(file);
+  write("projector.safetensors", "learned");
+  const std::string found = difference(sources_of_file(file), before);
+  EXPECT_NE(found.find("method_files " + projector), std::string::npos) << found;
+}
+
 TEST_F(SourcesTest, RandomWeightsDoNotDependOnFilesThatAreNotRead) {
   const Json before = sources("random");
   write_weights(R"({"a": 1})", 100);

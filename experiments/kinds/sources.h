@@ -9,9 +9,9 @@
 
 namespace reprise::experiments {
 
-// Returns the fingerprints in the form of results::identity_fields(). Small files and the data
-// files of a folder are hashed whole; of weights, samples are hashed (model::Coverage::kSamples). A
-// file above 8 MiB in a folder is identified by its size and modification time. Files that are read
+// Returns the fingerprints in the form of results::identity_fields(). Files are hashed whole, with
+// two exceptions: of weights, samples are hashed (model::Coverage::kSamples), and a file above 8
+// MiB in a folder of data is identified by its size and modification time. Files that are read
 // beside the workload's own file are included: a schema's prompt and src= texts, scores of sentence
 // pairs, MMLU's examples, lengths of ServeGen's clients. So are files that options of methods name.
 // Absent files are left out. A file that cannot be read has the fingerprint "unreadable".

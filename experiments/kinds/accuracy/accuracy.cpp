@@ -95,7 +95,8 @@ class Interview {
     engine::TokenRules rules;
     rules.withheld = {ends.begin(), ends.end()};
     rules.min_tokens = 1;
-    const std::vector<int32_t> line_break = questions_.tokenizer->encode("\n");
+    const std::vector<int32_t> line_break =
+        questions_.tokenizer->encode("\n", {.add_special = false});
     if (!line_break.empty()) rules.withheld.push_back(line_break.back());
     return std::make_shared<const engine::TokenRules>(std::move(rules));
   }

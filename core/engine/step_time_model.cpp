@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/kernels/attention/attention_schedule.h"
 
 namespace reprise::engine {
 namespace {
@@ -13,9 +14,10 @@ void check_time(const char* name, double seconds) {
     raise("{} of the step-time model is {}: give 0 seconds or more", name, seconds);
 }
 
-int64_t tokens_read(const kv::AttentionPlan& plan) {
+int64_t tokens_read(const kv::AttentionPlan& plan, int64_t window) {
   int64_t tokens = 0;
-  for (const kv::WorkItem& item : plan.items) tokens += plan.segment_of(item).tokens;
+  for (const kv::WorkItem& item : plan.items)
+    tokens += kernels::seen_keys(plan, item, item.first_row, item.end_row, window).count();
   return tokens;
 }
 
@@ -30,8 +32,9 @@ StepTimeModel::StepTimeModel(model::ModelConfig config, const StepTimes& times,
 }
 
 void StepTimeModel::execute(const StepWork& work, std::span<int32_t> tokens) {
+  const int64_t read = tokens_read(work.plan, config_.sliding_window);
   const double seconds = times_.step_s + times_.row_s * work.plan.rows() +
-                         times_.context_token_s * static_cast<double>(tokens_read(work.plan));
+                         times_.context_token_s * static_cast<double>(read);
   clock_->advance_by(std::llround(seconds * 1e9));
   for (size_t i = 0; i < work.draws.size(); ++i) {
     const TokenDraw& draw = work.draws[i];

@@ -24,7 +24,7 @@ class VirtualClock {
 
 // Time of a step: step_s + row_s * rows + context_token_s * tokens read by the plan's work items. A
 // work item counts its tokens once even if it reads them for several rows, since memory bandwidth
-// limits attention.
+// limits attention. Tokens outside a model's sliding window are not read.
 struct StepTimes {
   double step_s = 0;           // seconds per step, such as for reading the weights once
   double row_s = 0;            // seconds per token computed
@@ -36,8 +36,8 @@ struct StepTimes {
 // There are no logits.
 class StepTimeModel final : public StepExecutor {
  public:
-  // `config` gives the vocabulary and the cache's shape. Throws Error if one of `times` is negative
-  // or NaN.
+  // `config` gives the vocabulary, the cache's shape and the sliding window. Throws Error if one of
+  // `times` is negative or NaN.
   StepTimeModel(model::ModelConfig config, const StepTimes& times,
                 std::shared_ptr<VirtualClock> clock);
 

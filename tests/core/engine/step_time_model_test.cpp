@@ -26,10 +26,11 @@ constexpr StepTimes kTimes{.step_s = 1.0, .row_s = 0.01, .context_token_s = 0.00
 class Modelled : public ::testing::Test {
  protected:
   Engine make(const char* method, const char* method_options, EngineOptions options,
-              const StepTimes& times = kTimes) {
+              const StepTimes& times = kTimes, int64_t window = 0) {
+    model::ModelConfig config = testing::replay_config();
+    config.sliding_window = window;
     options.clock_ns = [clock = clock_] { return clock->now_ns(); };
-    return {Context{.threads = 1},
-            std::make_unique<StepTimeModel>(testing::replay_config(), times, clock_),
+    return {Context{.threads = 1}, std::make_unique<StepTimeModel>(config, times, clock_),
             methods::make_cache(method, Json::parse(method_options)), options};
   }
   static double seconds_of(const StepReport& report) {
@@ -49,6 +50,17 @@ TEST_F(Modelled, AStepTakesTheTimeOfItsRowsAndOfWhatItReads) {
   (void)engine.step();
   EXPECT_NEAR(static_cast<double>(clock_->now_ns()) * 1e-9, 3 + 0.01 * 204 + 0.0001 * 606, 1e-8)
       << "a step without work takes none";
+}
+
+TEST_F(Modelled, TokensOutsideTheSlidingWindowAreNotRead) {
+  for (const char* method : {"paged", "chunk_attention"}) {
+    Engine engine =
+        make(method, "{}", {.limits = {.max_batch = 1, .max_sequence_tokens = 200}}, kTimes, 50);
+    engine.submit({.id = 1, .prompt = std::vector<int32_t>(100, 7), .max_new_tokens = 4});
+    (void)engine.step();
+    for (int token = 1; token < 4; ++token)
+      EXPECT_NEAR(seconds_of(engine.step()), 1 + 0.01 + 0.0001 * 50, 1e-9) << method;
+  }
 }
 
 // The modelled time shows the sharing of each method, as its plans tell it.

@@ -46,7 +46,6 @@ double products_s(const serving::StepEntry& step, const model::ModelConfig& conf
 double attention_s(const serving::StepEntry& step, const model::ModelConfig& config, DType kv_dtype,
                    const Rates& rates, double again_bytes_s) {
   const auto token_bytes = static_cast<double>(kv_bytes_per_token(config, kv_dtype));
-  // Shared and repeated reads also count tokens that are outside a sliding window.
   const int64_t read = std::max<int64_t>(0, step.context_tokens - step.shared_tokens);
   const int64_t again = std::min(read, step.repeated_tokens);
   const double reads = token_bytes * (static_cast<double>(read - again) / rates.dram_bytes_s +
@@ -54,6 +53,12 @@ double attention_s(const serving::StepEntry& step, const model::ModelConfig& con
   const double flop = 4.0 * static_cast<double>(config.layers * config.q_dim()) *
                       static_cast<double>(step.context_tokens);
   return std::max(flop / rates.flop_s, reads);
+}
+
+// False if reads outside a sliding window would be taken from the reads of the tokens within it:
+// shared and repeated reads count all tokens of a segment.
+bool has_limit(const model::ModelConfig& config, const serving::StepEntry& step) {
+  return config.sliding_window <= 0 || (step.shared_tokens == 0 && step.repeated_tokens == 0);
 }
 
 }  // namespace
@@ -65,7 +70,10 @@ std::vector<MetricInfo> step_metrics() {
 void add_step_times(const model::ModelConfig& config, const Group& group, const Machine* machine,
                     const serving::RequestLog& log, Measurement& out) {
   const Rates rates = machine != nullptr ? rates_of(*machine, group.dtype) : Rates{};
-  const bool has_limits = rates.flop_s > 0 && rates.dram_bytes_s > 0;
+  const bool has_limits =
+      rates.flop_s > 0 && rates.dram_bytes_s > 0 &&
+      std::all_of(log.steps.begin(), log.steps.end(),
+                  [&](const serving::StepEntry& step) { return has_limit(config, step); });
   double steps_s = 0, scheduling_s = 0, limit_s = 0, dram_limit_s = 0;
   for (const serving::StepEntry& step : log.steps) {
     steps_s += step.end_s - step.start_s;

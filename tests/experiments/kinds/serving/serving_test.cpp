@@ -341,6 +341,10 @@ TEST_F(Serving, LimitsOfStepsStopGrowingAtTheSlidingWindow) {
   std::ofstream(dir_ / "config.json") << config;
   EXPECT_LT(limit_s(16), limit_s(64) / 1.001);
   EXPECT_DOUBLE_EQ(limit_s(128), limit_s(64));
+  const std::vector<Measured> runs = measured({{"methods", {"paged", "relay_attention"}}});
+  EXPECT_TRUE(runs[0].metrics.contains("steps_limit_s"));
+  EXPECT_FALSE(runs[1].metrics.contains("steps_limit_s"))
+      << "reads that it spares may be outside the window";
 }
 
 // Four requests of 40 tokens at once, none shared, and 5 tokens to generate: every time follows.

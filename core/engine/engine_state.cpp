@@ -111,6 +111,7 @@ void Engine::State::join(Sequence& sequence, const reuse::Admission& admission,
     sequence.cached_tokens = sequence.computed + sequence.request.imported_tokens;
   }
   swap_in(sequence, report);
+  sequence.is_decoding = sequence.generated() > 0 && sequence.pending() == 1;
   sequences.start(sequence);
   views.push_back(sequence.running());
 }

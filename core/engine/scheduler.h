@@ -44,9 +44,11 @@ struct RunningSequence {
   int64_t submission = 0;
   int32_t priority = 0;
   int32_t prompt_tokens = 0;
-  int32_t computed = 0;      // leading tokens in the cache
-  int32_t pending = 0;       // tokens to compute before the next token can be drawn; >= 1
-  bool is_decoding = false;  // true if it has generated a token since its admission
+  int32_t computed = 0;  // leading tokens in the cache
+  int32_t pending = 0;   // tokens to compute before the next token can be drawn; >= 1
+  // True if it has generated a token since its admission, or lacked only its last generated token
+  // when it was admitted again.
+  bool is_decoding = false;
   // Blocks that hold its tokens, shared ones included. Only set in calls of victim().
   int32_t blocks = 0;
 };

@@ -41,7 +41,7 @@ class Swapped : public ::testing::Test {
 
   struct Run {
     Tokens tokens;
-    int32_t preempted = 0, computed = 0, restored = 0;
+    int32_t preempted = 0, computed = 0, prefilled = 0, restored = 0;
     SwapStats stats;
   };
   // `meanwhile` is called before each step.
@@ -54,6 +54,7 @@ class Swapped : public ::testing::Test {
       model::Decoder& decoder, std::unique_ptr<reuse::SequenceCache> cache, const SwapOptions& swap,
       const std::function<void(Engine&)>& meanwhile = [](Engine&) {}) {
     EngineOptions options{.limits = {.max_batch = 4, .max_sequence_tokens = kPrompt + kNew},
+                          .scheduler = scheduler_,
                           .swap = swap};
     options.num_blocks =
         2 * cache->pool_need({.max_batch = 1, .max_sequence_tokens = kPrompt + kNew}).num_blocks;
@@ -69,6 +70,7 @@ class Swapped : public ::testing::Test {
       const StepReport report = engine.step();
       run.preempted += report.preempted;
       run.computed += report.prefill_tokens + report.decode_tokens;
+      run.prefilled += report.prefill_tokens;
       run.restored += report.restored_tokens;
       events.insert(events.end(), report.events.begin(), report.events.end());
     }
@@ -82,6 +84,7 @@ class Swapped : public ::testing::Test {
 
   Context context_{.threads = 1, .isa = best_isa()};
   CountingDecoder decoder_;
+  std::shared_ptr<Scheduler> scheduler_;
   model::TempDir folder_;
   const SwapOptions host_{.preemption = Preemption::kSwapHost};
   const SwapOptions disk_{.preemption = Preemption::kSwapDisk, .folder = folder_.path()};
@@ -115,6 +118,16 @@ TEST_F(Swapped, NothingIsComputedTwice) {
       EXPECT_GT(kept.stats.peak_bytes, 0);
     }
     EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << "the engine's own folder goes too";
+  }
+}
+
+// As a prompt it would let the others wait for a step.
+TEST_F(Swapped, ASequenceThatComesBackDecodes) {
+  for (const char* policy : {"first_come", "prefill_first"}) {
+    scheduler_ = make_scheduler(policy);
+    const Run kept = run(decoder_, kPaged, host_);
+    EXPECT_GT(kept.stats.swapped_in, 0) << policy;
+    EXPECT_EQ(kept.prefilled, 4 * kPrompt) << policy;
   }
 }
 

@@ -169,9 +169,7 @@ std::vector<std::string> SegmentBooks::synchronize(const StoreListing& listing) 
     try {
       const std::optional<SegmentFile> file = open_if_there(found.path);
       if (!file) continue;
-      if (path_of(file->header().key) != found.path)
-        raise("{} does not carry its segment's name. Remove it; its states can be computed again.",
-              found.path.string());
+      require_name_of(file->header().key, found.path);
       adopt(*file);
       if (old != known.end()) known.erase(old);  // another process has replaced it
     } catch (const Error& error) {

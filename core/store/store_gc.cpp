@@ -20,8 +20,8 @@ class Collection {
     try {
       const SegmentFile opened(file.path,
                                options_.removes_damaged ? Verify::kAll : Verify::kHeader);
+      require_name_of(opened.header().key, file.path);
       header = opened.header();
-      require_name_of(header->key, file.path);
     } catch (const NewerFormatError& error) {
       report_.damaged.emplace_back(error.what());
     } catch (const Error& error) {

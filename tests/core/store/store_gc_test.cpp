@@ -164,6 +164,10 @@ TEST_F(StoreGc, ASegmentUnderTheNameOfAnotherIsDamaged) {
   ASSERT_EQ(kept.damaged.size(), 1u);
   EXPECT_NE(kept.damaged[0].find("does not carry its segment's name"), std::string::npos);
   EXPECT_EQ(left(), "02345");
+  const GcReport filtered = collect({.model = "odd", .schema = "low"});
+  EXPECT_EQ(filtered.damaged.size(), 1u);
+  EXPECT_TRUE(filtered.removed.empty());
+  EXPECT_EQ(left(), "02345") << "it is damaged, whatever its header says";
   const GcReport report = collect({.removes_damaged = true});
   EXPECT_EQ(left(), "0345");
   EXPECT_TRUE(report.damaged.empty());

@@ -44,7 +44,7 @@ class Driver {
     }
     end_the_rest();
     result_.looks = width_.looks();
-    if (!options_.keeps_gaps)  // later turns had these tokens in their prompts
+    if (!options_.keeps_gaps)  // of sessions that did not come to their end
       for (RequestEntry& entry : result_.log.requests) entry.tokens.clear();
     std::erase_if(result_.log.requests, [](const RequestEntry& entry) { return entry.sent_s < 0; });
     return std::move(result_);
@@ -98,10 +98,28 @@ class Driver {
     }
   }
 
+  // True if a later turn of the session has this answer in its prompt. The turns after a request in
+  // flight are drawn already.
+  [[nodiscard]] bool is_in_later_turns(int64_t index) const {
+    const std::span<const int64_t> next = order_.successors(index);
+    return std::any_of(next.begin(), next.end(), [&](int64_t successor) {
+      const std::vector<workloads::EarlierAnswer>& answers = drawn_.at(successor).answers;
+      return std::any_of(answers.begin(), answers.end(),
+                         [&](const auto& answer) { return answer.request == index; });
+    });
+  }
+
+  // Frees the tokens of a session's answers when its last turn has them in its prompt.
+  void free_answers(const workloads::ServingRequest& last_turn) {
+    for (const workloads::EarlierAnswer& answer : last_turn.answers)
+      result_.log.requests[static_cast<size_t>(answer.request)].tokens = std::vector<int32_t>();
+  }
+
   void send(int64_t index, double intended_s) {
     last_sent_s_ = now_s();
     workloads::ServingRequest request = std::move(drawn_.extract(index).mapped());
     if (schedule_.is_of_sessions()) put_own_answers(request);
+    if (!options_.keeps_gaps && order_.successors(index).empty()) free_answers(request);
     RequestEntry entry{.index = index,
                        .intended_s = intended_s,
                        .sent_s = last_sent_s_,
@@ -149,7 +167,7 @@ class Driver {
       entry.preempted_before.push_back(entry.token_s.size());
     entry.preemptions = std::max(entry.preemptions, event.preemptions);
     take_tokens(entry, event.tokens, event.time_s - start_s_);
-    if (options_.keeps_gaps || schedule_.is_of_sessions())
+    if (options_.keeps_gaps || is_in_later_turns(event.request))
       entry.tokens.insert(entry.tokens.end(), event.token_ids.begin(), event.token_ids.end());
     if (event.is_end) end(entry, event);
   }

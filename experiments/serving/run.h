@@ -36,7 +36,8 @@ struct RunOptions {
   ReuseOf reuse;
   const std::atomic<bool>* stop = nullptr;  // set by the user's interrupt
   // False: of each request only the times of the first and last token are logged, and no token ids.
-  // Then a million requests take a few hundred MB, and the metric itl_ms is left out.
+  // Then a million requests take a few hundred MB, and the metric itl_ms is left out. The token ids
+  // of a session's answers are held until its last turn is sent.
   bool keeps_gaps = true;
 };
 

@@ -247,8 +247,7 @@ class Front {
   // `is_closing` is true, ends the connection after the current request.
   void serve(Connection& connection, const std::atomic<bool>& is_closing) {
     bool goes_on = true;
-    while (goes_on && (!connection.received.empty() ||
-                       !connection.receive(Clock::now() + limits_.idle_timeout))) {
+    while (goes_on && wait_for_request(connection)) {
       connection.is_busy = true;
       try {
         goes_on = serve_request(connection, is_closing);
@@ -267,6 +266,20 @@ class Front {
   }
 
  private:
+  // Waits for the first byte of a request, and drops empty lines before it (RFC 9112 §2.2): some
+  // clients send one behind a body. Returns false at the end of the idle time or the connection.
+  bool wait_for_request(Connection& connection) const {
+    const Clock::time_point until = Clock::now() + limits_.idle_timeout;
+    std::string& received = connection.received;
+    for (;;) {
+      size_t blank = 0;
+      while (received.compare(blank, 2, "\r\n") == 0) blank += 2;
+      received.erase(0, blank);
+      if (!received.empty() && received != "\r") return true;
+      if (connection.receive(until)) return false;
+    }
+  }
+
   [[nodiscard]] ApiError refusal(error_code fault) const {
     if (fault == net::error::timed_out) return {408, "the request did not arrive in time"};
     if (fault == http::error::header_limit)
@@ -285,13 +298,10 @@ class Front {
     std::string& received = connection.received;
     error_code fault;
     size_t size = 0;
-    // RFC 9112 §2.2: a server ignores an empty line before the request's line.
-    const auto start = [&] { return received.starts_with("\r\n") ? size_t{2} : size_t{0}; };
-    while ((size = head_bytes(std::string_view(received).substr(start()))) == 0 && !fault)
+    while ((size = head_bytes(received)) == 0 && !fault)
       fault = received.size() > limits_.most_header_bytes ? http::error::header_limit
                                                           : connection.receive(until);
     if (fault) throw refusal(fault);
-    received.erase(0, start());
     parser.header_limit(static_cast<uint32_t>(limits_.most_header_bytes));
     // admit_body() checks the length, after the handler has seen the head.
     parser.body_limit(std::numeric_limits<uint64_t>::max());

@@ -149,6 +149,17 @@ TEST_F(HttpServerTest, AnEmptyLineBeforeARequestIsPassedOver) {
   EXPECT_EQ(client.answer().body, "GET ");
 }
 
+// The connection is closed when its idle time is over, without an answer that nobody has asked for.
+TEST_F(HttpServerTest, AnEmptyLineBehindABodyDoesNotBeginARequest) {
+  for (const bool comes_later : {false, true}) {
+    RawClient client(port());
+    client.send(post_text("/a", "abc") + (comes_later ? "" : "\r\n"));
+    EXPECT_EQ(client.answer().body, "POST abc");
+    if (comes_later) client.send("\r\n");
+    EXPECT_EQ(client.answer().status, 0) << comes_later;
+  }
+}
+
 TEST_F(HttpServerTest, NothingBehindChunksIsReadAsARequest) {
   RawClient client(port());
   client.send("POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n" +

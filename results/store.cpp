@@ -32,10 +32,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kOtherFolder = "Choose a folder you may write to with --out.";
+
 [[noreturn]] void raise_errno(const char* call, const fs::path& path) {
   const int error = errno;
   raise("{} {} failed: {}. {}", call, path.string(), std::strerror(error),
-        write_remedy(error, "Choose a folder you may write to with --out."));
+        write_remedy(error, kOtherFolder));
+}
+
+[[noreturn]] void raise_not_made(const fs::path& folder, const std::error_code& error) {
+  raise("cannot make the folder {}: {}. {}", folder.string(), error.message(),
+        write_remedy(error.value(), kOtherFolder));
 }
 
 // Flushes a folder to disk. Without this, a renamed or new file in the folder may be lost in a
@@ -235,7 +242,7 @@ fs::path make_folder_beside(const fs::path& name) {
   std::error_code error;
   fs::path folder = name;
   for (int number = 2; !fs::create_directory(folder, error); ++number) {
-    if (error) raise("cannot make the folder {}: {}", folder.string(), error.message());
+    if (error) raise_not_made(folder, error);
     folder = fmt::format("{}-{}", name.string(), number);
   }
   return folder;
@@ -342,9 +349,7 @@ RecordStore::RecordStore(fs::path dir, const Manifest& manifest, bool fresh, std
         dir_.string());
   std::error_code error;
   fs::create_directories(dir_, error);
-  if (error)
-    raise("cannot make the folder {}: {}. Choose another with --out.", dir_.string(),
-          error.message());
+  if (error) raise_not_made(dir_, error);
   try {
     lock();
     if (fresh) set_aside();

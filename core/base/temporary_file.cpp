@@ -10,6 +10,14 @@
 #include "core/base/write_all.h"
 
 namespace reprise {
+namespace {
+
+[[noreturn]] void raise_unwritten(const std::string& path, int error) {
+  raise("cannot write {}: {}. {}", path, std::strerror(error),
+        write_remedy(error, "Set TMPDIR to a folder you may write to."));
+}
+
+}  // namespace
 
 std::filesystem::path temporary_folder() {
   std::error_code error;
@@ -23,13 +31,13 @@ std::filesystem::path temporary_folder() {
 TemporaryFile::TemporaryFile(std::string_view name, std::string_view bytes)
     : path_((temporary_folder() / fmt::format("{}-XXXXXX", name)).string()) {
   const int file = ::mkstemp(path_.data());
-  if (file < 0) raise("cannot write {}: {}", path_, std::strerror(errno));
+  if (file < 0) raise_unwritten(path_, errno);
   const bool is_written = write_all(file, bytes);
   const int reason = errno;
   ::close(file);
   if (is_written) return;
   ::unlink(path_.c_str());
-  raise("cannot write {}: {}", path_, std::strerror(reason));
+  raise_unwritten(path_, reason);
 }
 
 TemporaryFile::~TemporaryFile() { ::unlink(path_.c_str()); }

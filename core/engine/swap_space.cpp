@@ -9,11 +9,14 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/write_all.h"
 #include "core/store/segment_file.h"
 #include "core/store/token_states.h"
 
 namespace reprise::engine {
 namespace {
+
+constexpr std::string_view kOtherFolder = "Name one that you may write to with swap.folder.";
 
 // Creates, inside the user's folder, a folder to which no other engine writes.
 std::filesystem::path make_own_folder(const std::filesystem::path& folder) {
@@ -21,11 +24,13 @@ std::filesystem::path make_own_folder(const std::filesystem::path& folder) {
     raise("preemption swap_disk needs swap.folder: name one on a disk with room for the states");
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) raise("making the swap folder {} failed: {}", folder.string(), error.message());
+  if (error)
+    raise("making the swap folder {} failed: {}. {}", folder.string(), error.message(),
+          write_remedy(error.value(), kOtherFolder));
   std::string own = (folder / "swap-XXXXXX").string();
   if (::mkdtemp(own.data()) == nullptr)
-    raise("making a folder in the swap folder {} failed: {}", folder.string(),
-          std::strerror(errno));
+    raise("making a folder in the swap folder {} failed: {}. {}", folder.string(),
+          std::strerror(errno), write_remedy(errno, kOtherFolder));
   return own;
 }
 

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "core/base/json.h"
+#include "core/base/write_all.h"
 
 namespace reprise::kv {
 namespace fs = std::filesystem;
@@ -85,8 +86,8 @@ StoreLock::StoreLock(const fs::path& folder) {
   const fs::path path = folder / kLockFile;
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0)
-    raise("cannot write to the segment store's folder: {}: {}", path.string(),
-          std::strerror(errno));
+    raise("cannot write to the segment store's folder: {}: {}. {}", path.string(),
+          std::strerror(errno), write_remedy(errno, "Name a folder that you may write to."));
   while (::flock(file_, LOCK_EX) != 0) {
     if (errno == EINTR) continue;
     const int code = errno;

@@ -288,8 +288,9 @@ TEST_F(Swapped, MistakesAreNamed) {
   refused({.preemption = Preemption::kSwapHost, .most_bytes = -1}, {"swap.most_bytes is -1"});
   refused({.preemption = Preemption::kSwapDisk}, {"swap_disk", "swap.folder"});
   const auto file = folder_.write("a_file", "x");
-  refused({.preemption = Preemption::kSwapDisk, .folder = file}, {file.string()});
-  refused({.preemption = Preemption::kSwapDisk, .folder = file / "below"}, {file.string()});
+  for (const auto& folder : {file, file / "below"})
+    refused({.preemption = Preemption::kSwapDisk, .folder = folder},
+            {file.string(), "that you may write to with swap.folder"});
   for (const std::string& name : known_preemptions())
     EXPECT_EQ(name_of(parse_preemption(name)), name);
   expect_error([] { (void)parse_preemption("swap_disc"); }, {"did you mean \"swap_disk\"?"});

@@ -201,7 +201,7 @@ TEST(StoreDirectory, LocksAreExclusive) {
 }
 
 TEST(StoreDirectory, NamesWhatItCannotUse) {
-  EXPECT_THROW(StoreLock("/no/such/folder"), Error);
+  model::expect_error([] { StoreLock("/no/such/folder"); }, {"that you may write to"});
   EXPECT_THROW((void)list_store("/no/such/folder"), Error);
 }
 

@@ -81,7 +81,7 @@ class Reader {
       if (!script_.add_turn(*tokenizer_, at[0].text, at[1].text, begins_prompt)) break;
     }
     const bool is_kept = script_.end_conversation();
-    // A single message after the last turn is one that nobody has answered, and no request.
+    // A single message after the last turn makes no request: it lacks its answer or its question.
     if (!is_kept || messages.end() - at > 1) ++script_.left_out.by_rule;
     return is_kept;
   }

@@ -49,14 +49,16 @@ Kept kept_of(const Halves& halves, std::string_view text) {
   for (; is_inside_character(tail, kept.extra); ++kept.extra) ++kept.tail_begin;
   const bool is_head = is_all_replacement(std::string_view(head).substr(kept.head_end));
   const bool is_tail = is_all_replacement(std::string_view(tail).substr(0, kept.extra));
-  if (!is_head || !is_tail || kept.head_end > kept.tail_begin)
-    raise(
-        "the tokenizer does not give back the text that it is given (byte {} of {} differs), so "
-        "that its parts cannot be told apart once its middle is out. It changes texts, or the text "
-        "has a special token in it, such as </s>. Ask without cutting, or with the documents as "
-        "one (truncation as_coded)",
-        is_head ? kept.tail_begin : kept.head_end, text.size());
-  return kept;
+  if (is_head && is_tail && kept.head_end <= kept.tail_begin) return kept;
+  raise(
+      "the tokenizer does not give back the text of {} bytes that it is given ({}), so that its "
+      "parts cannot be told apart once its middle is out. It changes texts, or the text has a "
+      "special token in it, such as </s>. Ask without cutting, or with the documents as one "
+      "(truncation as_coded)",
+      text.size(),
+      !is_head   ? fmt::format("its beginning differs from byte {} on", kept.head_end)
+      : !is_tail ? fmt::format("its end differs before byte {}", kept.tail_begin)
+                 : fmt::format("bytes {} to {} come twice", kept.tail_begin, kept.head_end));
 }
 
 }  // namespace

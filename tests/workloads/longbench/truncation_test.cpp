@@ -125,6 +125,11 @@ TEST(MiddleCutParts, CannotBeToldApartOnceTheTextWasChanged) {
       tokenizer::error_of([&] { (void)middle_cut_parts(tokenizer, parts, 12); });
   EXPECT_NE(error.find("does not give back"), std::string::npos) << error;
   EXPECT_NE(error.find("as_coded"), std::string::npos) << error;
+  EXPECT_NE(error.find("beginning differs from byte 0 on"), std::string::npos) << error;
+  const Texts changed_end = {"the the ", "the the the the the ", "the UNAFFABLE"};
+  const std::string of_end =
+      tokenizer::error_of([&] { (void)middle_cut_parts(tokenizer, changed_end, 6); });
+  EXPECT_NE(of_end.find("end differs before byte 41"), std::string::npos) << of_end;
 }
 
 }  // namespace

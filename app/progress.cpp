@@ -5,6 +5,7 @@
 
 #include "app/output.h"
 #include "app/terminal.h"
+#include "core/base/utf8_byte.h"
 #include "core/base/visible.h"
 #include "results/table.h"
 
@@ -104,7 +105,7 @@ void Progress::show(const std::string& label, int64_t number) {
                   std::string(static_cast<size_t>(kBarWidth - filled), '.'), number, points_,
                   duration_text(elapsed.count()), eta, visible(label, /*kept=*/""));
   size_t end = std::min(line.size(), output_columns(out_) - 1);
-  while (end < line.size() && (line[end] & 0xC0) == 0x80) --end;  // keep characters whole
+  while (end < line.size() && continues_character(line[end])) --end;  // keep characters whole
   line.resize(end);
   tell(out_, "\r{}\033[K", line);
   std::fflush(out_);

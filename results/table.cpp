@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/utf8_byte.h"
 #include "core/base/visible.h"
 
 namespace reprise::results {
@@ -14,7 +15,7 @@ namespace {
 // Terminal columns of UTF-8 text with one column per character.
 size_t width_of(const std::string& text) {
   return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+      std::count_if(text.begin(), text.end(), [](char c) { return !continues_character(c); }));
 }
 
 std::string padded(const std::string& text, size_t width, Table::Align align) {

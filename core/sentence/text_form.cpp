@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/utf8_byte.h"
 #include "core/tokenizer/unicode.h"
 #include "core/tokenizer/utf8.h"
 
@@ -83,8 +84,7 @@ TextTokenizer::TextTokenizer(const Tokenizer& tokenizer, TextForm form)
 std::string_view TextTokenizer::beginning_of(std::string_view text) const {
   if (text.size() <= most_bytes_) return text;
   size_t end = most_bytes_;
-  const auto continues = [&](size_t at) { return (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80; };
-  while (end > most_bytes_ - 3 && continues(end)) --end;
+  while (end > most_bytes_ - 3 && continues_character(text[end])) --end;
   return text.substr(0, end);
 }
 

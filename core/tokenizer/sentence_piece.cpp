@@ -4,6 +4,7 @@
 #include <sentencepiece_processor.h>
 
 #include "core/base/error.h"
+#include "core/base/utf8_byte.h"
 #include "core/tokenizer/utf8.h"
 
 namespace reprise::tokenizer {
@@ -140,8 +141,7 @@ class SentencePieceTokenizer::Stream final : public StreamDecoder {
       const auto lead = static_cast<unsigned char>(run_[at]);
       const size_t wanted = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
       size_t have = 1;
-      while (at + have < run_.size() && have < wanted &&
-             (static_cast<unsigned char>(run_[at + have]) & 0xC0u) == 0x80u)
+      while (at + have < run_.size() && have < wanted && continues_character(run_[at + have]))
         ++have;
       if (have < wanted && at + have == run_.size() && !is_end)
         break;  // the bytes that follow may complete the character

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/utf8_byte.h"
 
 namespace reprise::tokenizer {
 
@@ -20,13 +21,13 @@ Utf8Char utf8_at(std::string_view text, size_t at) {
 
 Utf8Char utf8_before(std::string_view text, size_t end) {
   size_t at = end - 1;
-  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80u) --at;
+  while (at > 0 && continues_character(text[at])) --at;
   return utf8_at(text, at);
 }
 
 size_t utf8_length(std::string_view text) {
   size_t count = 0;
-  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xC0u) != 0x80u;
+  for (const char c : text) count += continues_character(c) ? 0 : 1;
   return count;
 }
 

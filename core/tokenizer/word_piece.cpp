@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/utf8_byte.h"
 #include "core/tokenizer/utf8.h"
 
 namespace reprise::tokenizer {
@@ -32,9 +33,7 @@ void WordPiece::tokenize(std::string_view piece, ModelWorkspace& workspace,
     const size_t marked = candidate.size();
     // No token is longer than this, so longer candidates need not be tried.
     size_t end = std::min(piece.size(), start + vocabulary_.longest_bytes());
-    while (end < piece.size() && end > start &&
-           (static_cast<unsigned char>(piece[end]) & 0xC0u) == 0x80u)
-      --end;
+    while (end < piece.size() && end > start && continues_character(piece[end])) --end;
     candidate += piece.substr(start, end - start);
     while (end > start) {
       if (const auto id = vocabulary_.find(candidate)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/utf8_byte.h"
 #include "core/tokenizer/utf8.h"
 
 namespace reprise::workloads::longbench {
@@ -19,7 +20,7 @@ struct Halves {
 };
 
 bool is_inside_character(std::string_view text, size_t at) {
-  return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+  return at < text.size() && continues_character(text[at]);
 }
 
 bool is_all_replacement(std::string_view text) {

@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "core/base/json.h"
+#include "core/base/utf8_byte.h"
 
 namespace reprise::pml {
 namespace {
 
 constexpr size_t kStride = 1024;
-
-bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
 
 }  // namespace
 
@@ -25,7 +24,7 @@ Source::Source(std::string name, std::string text, std::filesystem::path folder)
   size_t characters = 0;
   for (size_t i = 0; i < text_.size(); ++i) {
     if (i % kStride == 0) characters_.push_back(characters);
-    if (begins_character(text_[i])) ++characters;
+    if (!continues_character(text_[i])) ++characters;
     if (text_[i] == '\n') line_starts_.push_back(i + 1);
   }
   characters_.push_back(characters);
@@ -41,7 +40,7 @@ size_t Source::characters_before(size_t offset) const {
   const size_t stride = offset / kStride;
   if (stride * kStride >= text_.size()) return characters_.back();
   size_t count = characters_[stride];
-  for (size_t i = stride * kStride; i < offset; ++i) count += begins_character(text_[i]) ? 1 : 0;
+  for (size_t i = stride * kStride; i < offset; ++i) count += continues_character(text_[i]) ? 0 : 1;
   return count;
 }
 

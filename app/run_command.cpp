@@ -50,6 +50,7 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .fresh = chosen.fresh,
       .mix = chosen.mix,
       .settings = {.context = context, .device = context.device},
+      .gpu = context.runtime != nullptr ? context.runtime->description() : "",
       .measure_machine = [&] { return measured_machine(context, common); },
       .sources = experiments::sources_of(experiment),
       .shard = shard,

@@ -101,13 +101,16 @@ std::string several(const std::set<std::string>& found, const char* what) {
 
 }  // namespace
 
-Fields identity_fields(const std::string& cpu, int64_t cores, const Fields& sources) {
+Fields identity_fields(const std::string& cpu, int64_t cores, const Fields& sources,
+                       const std::string& gpu) {
   const Provenance made = provenance();
+  Fields machine = {{"cpu", cpu}, {"cores", cores}};
+  if (!gpu.empty()) machine["gpu"] = gpu;
   return {{"code", Fields{{"revision", made.revision},
                           {"modified", made.is_dirty ? Value(made.changes) : Value(false)},
                           {"compiler", made.compiler},
                           {"flags", made.flags}}},
-          {"machine", Fields{{"cpu", cpu}, {"cores", cores}}},
+          {"machine", machine},
           {"sources", sources}};
 }
 

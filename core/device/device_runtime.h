@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,9 @@ class DeviceRuntime {
   DeviceRuntime& operator=(const DeviceRuntime&) = delete;
 
   [[nodiscard]] virtual Device device() const = 0;
+  // The device's name, compute capability, number of SMs and memory in GiB, as results state whose
+  // they are: "NVIDIA H100 80GB HBM3 (9.0, 132 SMs, 79 GiB)". Measures nothing.
+  [[nodiscard]] virtual std::string description() const = 0;
   [[nodiscard]] virtual DeviceHandle handle() const = 0;
   // Runs work(), which calls a library that computes in this device's memory. It runs on handle()'s
   // stream if the device has one.

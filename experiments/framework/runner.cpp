@@ -52,17 +52,21 @@ Machine machine_of(const RunOptions& options, const std::filesystem::path& path,
 }
 
 // Facts that distinguish machines and are cheap to read at each start.
-Fields facts_of(const RunSettings& settings) {
+Fields facts_of(const RunOptions& options) {
   const CpuFacts& cpu = cpu_facts();
-  return {{"cpu", cpu.model},
-          {"cores", cpu.logical_cores},
-          {"threads", settings.context.threads},
-          {"isa", name_of(settings.context.isa)}};
+  const Context& context = options.settings.context;
+  Fields facts = {{"cpu", cpu.model},
+                  {"cores", cpu.logical_cores},
+                  {"threads", context.threads},
+                  {"isa", name_of(context.isa)}};
+  if (!options.gpu.empty()) facts["gpu"] = options.gpu;
+  return facts;
 }
 
 results::Manifest with_identity(results::Manifest manifest, const RunOptions& options) {
   const CpuFacts& cpu = cpu_facts();
-  manifest.identity = results::identity_fields(cpu.model, cpu.logical_cores, options.sources);
+  manifest.identity =
+      results::identity_fields(cpu.model, cpu.logical_cores, options.sources, options.gpu);
   return manifest;
 }
 
@@ -220,8 +224,8 @@ class Run {
   bool measure(const std::vector<size_t>& turns) {
     const Group& group = groups_[turns.front()];
     if (!machine_)
-      machine_ = machine_of(options_, store_.own_file("machine", "json"),
-                            facts_of(options_.settings), observer_);
+      machine_ =
+          machine_of(options_, store_.own_file("machine", "json"), facts_of(options_), observer_);
     if (stop_) return false;
     observer_.started(group);
     kind_.tell_by([this](const std::string& what) { observer_.doing(what); });

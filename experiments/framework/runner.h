@@ -25,6 +25,7 @@ struct RunOptions {
   // as mixed.
   bool mix = false;
   RunSettings settings;
+  std::string gpu;  // DeviceRuntime::description() of the GPU that computes; "": none does
   std::function<Machine()> measure_machine;  // called once per folder and machine
   // Fingerprints of the input files, in the form of results::identity_fields().
   Fields sources;

@@ -1,5 +1,6 @@
 // Runs `--device cuda` as a user does, on the emulated device: what is refused before anything is
 // measured, and whole runs up to the record.
+#include <cstdlib>
 #include <fstream>
 
 #include "results/store.h"
@@ -54,6 +55,8 @@ TEST_F(CommandLine, ExperimentsRunOnADevice) {
     const Outcome outcome =
         reprise({"run", path.string(), "--device", "cuda", "--out", out.string()});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(json_of(read_json(out / "run.json"))["identity"]["machine"]["gpu"],
+              "NVIDIA H100 on a CPU (9.0, 4 SMs, 1 GiB)");
     std::vector<Json> records = results::lines_of(results::read_records(out));
     for (const Json& record : records) {
       EXPECT_EQ(record["settings"]["resolved"].value("device", "cuda"), "cuda");

@@ -27,6 +27,7 @@ class PlainRuntime final : public reprise::DeviceRuntime {
     REPRISE_CHECK(cudaMemcpy(to, host, bytes, cudaMemcpyHostToDevice) == cudaSuccess);
   }
 
+  [[nodiscard]] std::string description() const override { unused(); }
   [[nodiscard]] int64_t available_bytes() const override { unused(); }
   [[nodiscard]] reprise::DeviceHandle handle() const override { unused(); }
   void call_library(const std::function<void()>&) override { unused(); }

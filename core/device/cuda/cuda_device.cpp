@@ -82,6 +82,12 @@ CudaDevice::~CudaDevice() {
   static_cast<void>(cudaStreamSynchronize(stream_.get()));
 }
 
+// Whole GiB, because another driver may leave some MiB more or less.
+std::string CudaDevice::description() const {
+  return fmt::format("{} ({}.{}, {} SMs, {} GiB)", facts_.name, facts_.major, facts_.minor,
+                     facts_.sms, facts_.memory_bytes >> 30);
+}
+
 void* CudaDevice::allocate(size_t bytes) {
   require_no_recording("allocates memory");
   void* data = memory_.take(bytes);

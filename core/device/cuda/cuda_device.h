@@ -42,6 +42,7 @@ class CudaDevice : public DeviceRuntime {
   ~CudaDevice() override;
 
   [[nodiscard]] Device device() const final { return Device::kCuda; }
+  [[nodiscard]] std::string description() const final;
   [[nodiscard]] DeviceHandle handle() const final;
   void call_library(const std::function<void()>& work) final;
   [[nodiscard]] void* allocate(size_t bytes) final;

@@ -138,6 +138,7 @@ TEST(Tensor, KnowsItsShapeAndRefusesAnotherType) {
 class HostRuntime final : public DeviceRuntime {
  public:
   [[nodiscard]] Device device() const override { return Device::kCuda; }
+  [[nodiscard]] std::string description() const override { return "a device of host memory"; }
   [[nodiscard]] DeviceHandle handle() const override { return {}; }
   void call_library(const std::function<void()>& work) override { work(); }
   [[nodiscard]] void* allocate(size_t bytes) override {

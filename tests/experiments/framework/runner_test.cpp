@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <map>
 #include <optional>
 #include <set>
 #include <thread>
@@ -98,7 +99,13 @@ class RunnerTest : public ::testing::Test {
         .fresh = false,
         .mix = mix_,
         .settings = {.context = {.threads = 1, .isa = Isa::kPortable}, .device = Device::kCpu},
-        .measure_machine = [] { return Machine{.cpu = "made up"}; },
+        .gpu = gpu_,
+        .measure_machine =
+            [this] {
+              Machine machine{.cpu = "made up"};
+              if (!gpu_.empty()) machine.device = MachineDevice{.name = gpu_};
+              return machine;
+            },
         .sources = fields_of(sources_),
         .shard = shard,
         .available_bytes = [this] { return available_bytes_; }};
@@ -116,6 +123,7 @@ class RunnerTest : public ::testing::Test {
   fs::path out_;
   int64_t available_bytes_ = 0;  // 0: nobody knows
   bool mix_ = false;
+  std::string gpu_;
   Json sources_ = Json::object();
   std::atomic<bool> stop_ = false;
 };
@@ -529,6 +537,42 @@ TEST_F(RunnerTest, InterruptedTurnsAreGivenUpTogetherAndMeasuredByTheNextRun) {
   EXPECT_EQ(outcome.records.size(), 4u) << "whole points alone are on disk";
   kind.interrupt_at = -1;
   EXPECT_EQ(run(kind, observer, interleaved_file()).records.size(), 10u);
+}
+
+TEST_F(RunnerTest, AnotherGpuIsRefusedOrMeasuredAnew) {
+  InstantKind kind;
+  CountingObserver observer;
+  gpu_ = "H100 (9.0, 132 SMs, 79 GiB)";
+  kind.interrupt_at = 3;
+  EXPECT_TRUE(run(kind, observer).was_interrupted);
+  kind.interrupt_at = -1;
+  gpu_ = "H200 (9.0, 132 SMs, 139 GiB)";
+  try {
+    run(kind, observer);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(
+        std::string(error.what())
+            .find("machine gpu H200 (9.0, 132 SMs, 139 GiB), was H100 (9.0, 132 SMs, 79 GiB)"),
+        std::string::npos)
+        << error.what();
+  }
+  mix_ = true;
+  std::map<std::string, int> records_of;
+  for (const results::Record& record : run(kind, observer).records)
+    ++records_of[record.machine.device.value().name];
+  EXPECT_EQ(records_of, (std::map<std::string, int>{{"H100 (9.0, 132 SMs, 79 GiB)", 6},
+                                                    {"H200 (9.0, 132 SMs, 139 GiB)", 18}}));
+  EXPECT_EQ(observer.machines, 2);
+}
+
+// Folders of older versions, whose identity has no GPU, are continued on the CPU.
+TEST_F(RunnerTest, TheCpuIsTheSameMachineWithoutAGpu) {
+  InstantKind kind;
+  CountingObserver observer;
+  (void)run(kind, observer);
+  EXPECT_FALSE(json_of(read_json(out_ / "run.json"))["identity"]["machine"].contains("gpu"));
+  EXPECT_FALSE(json_of(read_json(out_ / "machine.json"))["for"].contains("gpu"));
 }
 
 TEST_F(RunnerTest, OtherWeightsAreRefusedOrMarked) {

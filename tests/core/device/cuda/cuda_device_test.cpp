@@ -37,7 +37,7 @@ TEST_F(CudaDeviceTest, FactsAreTheDevices) {
   const BareDevice device;
   EXPECT_EQ(device.facts().major, 9);
   EXPECT_EQ(device.facts().memory_bytes, int64_t{1} << 30);
-  EXPECT_FALSE(device.facts().name.empty());
+  EXPECT_EQ(device.description(), "NVIDIA H100 on a CPU (9.0, 4 SMs, 1 GiB)");
   EXPECT_EQ(device.device(), Device::kCuda);
 }
 

@@ -5,13 +5,13 @@
 #include "app/commands.h"
 #include "app/common_options.h"
 #include "app/kept_calibration.h"
+#include "app/measured_machine.h"
 #include "app/output.h"
 #include "app/serve_embeddings.h"
 #include "app/serve_options.h"
 #include "app/serve_trace.h"
 #include "app/server_run.h"
 #include "app/unit_option.h"
-#include "core/device/memory.h"
 #include "core/engine/engine.h"
 #include "core/kv/block_pool.h"
 #include "experiments/kinds/shared/places.h"
@@ -55,14 +55,14 @@ void check_budget(int64_t bytes, const reuse::SequenceCache& cache, reuse::Engin
       least);
 }
 
-// The KV budget in bytes; 0: as much as the method needs.
-int64_t kv_budget_of(const ServeOptions& options, int64_t needed_bytes) {
+// The KV budget in bytes of the context's memory; 0: as much as the method needs.
+int64_t kv_budget_of(const ServeOptions& options, int64_t needed_bytes, const Context& context) {
   if (!options.kv_budget.empty()) {
     const int64_t bytes = parse_bytes(options.kv_budget, "--kv-budget");
     if (bytes == 0) raise("--kv-budget is 0: give what keys and values may take, such as 2GiB");
     return bytes;
   }
-  const int64_t half = available_bytes() / 2;
+  const int64_t half = available_bytes_for(context) / 2;
   if (half <= 0 || needed_bytes <= half) return 0;
   note(
       "note: --max-batch {} sequences would take {} of keys and values; they get {}, half of the "
@@ -200,7 +200,8 @@ void generate(ServeOptions options, const CommonOptions& common) {
     model.read_markup = [&](const std::string& text) { return method->read(text, "the prompt"); };
   engine::EngineOptions made = engine_options(options, chosen, model.max_sequence_tokens, prefixes);
   auto cache = methods::join(method->parts(), made);
-  made.kv_budget_bytes = kv_budget_of(options, bytes_needed(cache->pool_need(made.limits), chosen));
+  made.kv_budget_bytes =
+      kv_budget_of(options, bytes_needed(cache->pool_need(made.limits), chosen), context);
   check_budget(made.kv_budget_bytes, *cache, made.limits, chosen);
   made.swap = swap;
   engine::Engine engine(context, *decoder, std::move(cache), made);

@@ -117,5 +117,17 @@ TEST_F(CommandLine, PointsThatADeviceHasNoRoomForAreLeftOut) {
   for (const Json& record : records) EXPECT_EQ(record["settings"]["requested"]["batch"], 1);
 }
 
+// Half of the device's memory is the default for keys and values. One sequence takes 0.63 GiB.
+TEST_F(CommandLine, AServersKeysAndValuesGetHalfOfTheDevicesMemory) {
+  const fs::path shipped = fs::path(REPRISE_SOURCE_DIR) / "models" / "quickstart";
+  Json config = read_json(shipped / "config.json");
+  config["max_position_embeddings"] = 1 << 18;
+  std::ofstream(dir_ / "model" / "config.json") << config;
+  fs::copy_file(shipped / "tokenizer.model", dir_ / "model" / "tokenizer.model");
+  expect_refused(on_model("serve", {"--dtype", "bf16", "--max-tokens", "262144", "--device", "cuda",
+                                    "--port", "0"}),
+                 {"one sequence of 262144 tokens"});
+}
+
 }  // namespace
 }  // namespace reprise::app

@@ -26,6 +26,7 @@
 #include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/kernels/device/measure_device.h"
 #include "results/gzip.h"
 #include "results/provenance.h"
 #include "results/record.h"
@@ -179,7 +180,9 @@ void check(CheckCommand command, const CommonOptions& common) {
     const MachineLimits limits = probe_machine(context);
     const MachineProbe probe(context);
     const checks::Bench bench{.probe = probe, .machine = limits, .stop = stop};
-    const Fields machine = written_fields(machine_of(context, limits));
+    Machine measured = machine_of(context, limits);
+    measured.device = kernels::measure_device(context.runtime);
+    const Fields machine = written_fields(measured);
     if (command.record.empty())
       compare(command, bench, pairing, machine, progress);
     else

@@ -129,5 +129,22 @@ TEST_F(CommandLine, AServersKeysAndValuesGetHalfOfTheDevicesMemory) {
                  {"one sequence of 262144 tokens"});
 }
 
+TEST_F(CommandLine, ACheckNamesTheDevice) {
+  const std::string program = (dir_ / "program").string(), json = (dir_ / "check.json").string();
+  std::ofstream(program) << R"(#!/bin/sh
+case "$*" in
+*list_tests*) echo Fixed ;;
+*) echo '{"benchmarks": [{"name": "Fixed", "real_time": 2, "cpu_time": 2, "time_unit": "ms"}]}' ;;
+esac
+)";
+  fs::permissions(program, fs::perms::owner_all);
+  setenv("TMPDIR", dir_.c_str(), /*overwrite=*/1);  // a lock of its own
+  const Outcome outcome = reprise({"check", program, "--against", program, "--budget", "0.1",
+                                   "--calibration", "4", "--device", "cuda", "--json", json});
+  unsetenv("TMPDIR");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(json_of(read_json(json))["machine"]["device"]["name"], "emulated on the CPU");
+}
+
 }  // namespace
 }  // namespace reprise::app

@@ -74,9 +74,9 @@ inline constexpr GpuModel kH200 = {.name = "H200",
                                    .has_warpgroups = true};
 
 // Returns the model of a device by facts that the CUDA runtime reports, with the device's own
-// number `sms`. A device without a model above gets the model of the A100 (compute capability 8.x,
-// with less shared memory above 8.0) or of the H100 (later ones). Throws Error for a compute
-// capability below 8.0, which lacks cp.async and the kernels' matrix products.
+// number `sms`. A device without a model above gets the model of the A100 (compute capability 8.x)
+// or of the H100 (later ones), with 100 KiB of shared memory above 8.0 and from 12.0 on. Throws
+// Error for a compute capability below 8.0, which lacks cp.async and the kernels' matrix products.
 GpuModel gpu_model(std::string_view device_name, int major, int minor, int sms);
 
 // Data and operations of one layer's attention.

@@ -66,7 +66,8 @@ std::vector<int32_t> shapes_for(const StepShape& step, const GpuModel& gpu) {
   std::vector<int32_t> shapes;
   for (const int32_t index : tiles_of(gpu.architecture)) {
     const TileShape& shape = kTileShapes[static_cast<size_t>(index)];
-    if (shape.has_head_dim(step.head_dim) && (gpu.has_warpgroups || !shape.by_warpgroups))
+    if (shape.has_head_dim(step.head_dim) && (gpu.has_warpgroups || !shape.by_warpgroups) &&
+        shape.shared_bytes(step.head_dim) <= gpu.shared_block_bytes)
       shapes.push_back(index);
   }
   return shapes;
@@ -281,6 +282,11 @@ TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, 
     if (shape.by_warpgroups && !gpu.has_warpgroups)
       raise_shape("attention tile \"{}\" needs a GPU of compute capability 9.0 (H100, H200)",
                   text_of(shape));
+    if (shape.shared_bytes(step.head_dim) > gpu.shared_block_bytes)
+      raise_shape(
+          "attention tile \"{}\" takes {} bytes of shared memory at head size {}, and a block of "
+          "this GPU has {}",
+          text_of(shape), shape.shared_bytes(step.head_dim), step.head_dim, gpu.shared_block_bytes);
   }
   const auto choice_of = [&](std::vector<int32_t> shapes) {
     return choice_for(items, std::move(shapes), step, gpu, wanted.parts);

@@ -123,8 +123,9 @@ struct StepShape {
   int64_t kv_heads = 0, head_dim = 0;
 };
 
-// Overrides the model's choice, for tuning. A shape by_warpgroups needs a GPU with warpgroups and a
-// head size that is a multiple of 64; otherwise choose_tiles() throws ShapeError.
+// Overrides the model's choice, for tuning. A shape needs a GPU with enough shared memory for a
+// block; a shape by_warpgroups also needs a GPU with warpgroups and a head size that is a multiple
+// of 64. Otherwise choose_tiles() throws ShapeError.
 struct TileOverride {
   std::optional<int32_t> shape;  // index in kTileShapes, for all items; empty: the model chooses
   int32_t parts = 0;             // parts of each item, at most its key tiles; 0: the model chooses

@@ -243,6 +243,32 @@ TEST(CudaTiles, ADeviceGetsTheNearestModel) {
       EXPECT_LE(kTileShapes[static_cast<size_t>(index)].shared_bytes(dim), l4.shared_block_bytes);
 }
 
+// Compute capability 12.0 has less shared memory than 9.0, whose shapes it chooses from.
+TEST(CudaTiles, ShapesFitIntoTheSharedMemoryOfABlock) {
+  const GpuModel gpu = gpu_model("NVIDIA GeForce RTX 5090", 12, 0, 170);
+  EXPECT_EQ(gpu.shared_block_bytes, 99 << 10);
+  for (const int dim : kHeadDims)
+    for (const int64_t lanes : {1, 20, 32, 64, 500})
+      for (const int64_t keys : {64, 500, 5000, 50000}) {
+        const ItemLoad item = item_of(lanes, keys);
+        for (const int32_t shape :
+             choose_tiles({&item, 1}, {.kv_heads = 8, .head_dim = dim}, gpu).shapes)
+          EXPECT_LE(kTileShapes.at(static_cast<size_t>(shape)).shared_bytes(dim), 99 << 10)
+              << "head size " << dim << ", " << lanes << " lanes, " << keys << " keys";
+      }
+  const ItemLoad item = item_of(1, 500);
+  EXPECT_NO_THROW(
+      (void)choose_tiles({&item, 1}, {.kv_heads = 8, .head_dim = 64}, gpu, {.shape = 1}));
+  try {
+    (void)choose_tiles({&item, 1}, {.kv_heads = 8, .head_dim = 128}, gpu, {.shape = 1});
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_NE(std::string(error.what()).find("104448 bytes of shared memory at head size 128"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(CudaTiles, NamesAreReadBackAndUnknownOnesSayWhatThereIs) {
   for (size_t i = 0; i < kTileShapes.size(); ++i)
     EXPECT_EQ(parse_tile(text_of(kTileShapes[i])), static_cast<int32_t>(i));

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/torch_module.h"
+#include "core/device/memory.h"
 
 namespace reprise::baselines {
 namespace {
@@ -31,15 +32,20 @@ void check_shape(const TorchProblem& problem) {
                 problem.kv_heads);
 }
 
-// Calls libtorch and turns its exceptions into Error. Only the first line of a message is kept; a
-// stack trace follows it.
+// Calls libtorch and turns its exceptions into Error, or into MemoryError if their text says that
+// memory was lacking on the device or the host. Only the first line of a message is kept; a stack
+// trace follows it.
 template <typename Call>
 decltype(auto) call_torch(Call&& call) {
   try {
     return call();
   } catch (const std::exception& error) {
-    const std::string text = error.what();
-    raise("attention by libtorch {} failed: {}", torch_version(), text.substr(0, text.find('\n')));
+    const std::string said = error.what();
+    const std::string text = fmt::format("attention by libtorch {} failed: {}", torch_version(),
+                                         said.substr(0, said.find('\n')));
+    for (const char* lack : {"out of memory", "can't allocate memory"})
+      if (said.find(lack) != std::string::npos) throw MemoryError(text, /*need_bytes=*/0);
+    throw Error(text);
   }
 }
 

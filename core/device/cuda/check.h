@@ -3,19 +3,28 @@
 
 #include <cuda_runtime.h>
 
+#include <string>
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/device/memory.h"
 
 namespace reprise::cuda {
 
-// Throws Error with the name of the call and the CUDA runtime's message if `code` is a failure. The
-// cause may be a kernel launched earlier, because the device reports a kernel's fault at a later
-// call.
+// Throws MemoryError for a failure for lack of memory, and Error for any other.
+[[noreturn]] inline void throw_failure(cudaError_t code, const std::string& text) {
+  if (code != cudaErrorMemoryAllocation) throw Error(text);
+  static_cast<void>(cudaGetLastError());  // clears the error for the next launch
+  throw MemoryError(text, /*need_bytes=*/0);
+}
+
+// Calls throw_failure() with the name of the call and the CUDA runtime's message if `code` is a
+// failure. The cause may be a kernel launched earlier, because the device reports a kernel's fault
+// at a later call.
 inline void check_cuda(cudaError_t code, std::string_view call) {
   if (code != cudaSuccess)
-    raise("{} failed on the CUDA device: {} ({})", call, cudaGetErrorString(code),
-          cudaGetErrorName(code));
+    throw_failure(code, fmt::format("{} failed on the CUDA device: {} ({})", call,
+                                    cudaGetErrorString(code), cudaGetErrorName(code)));
 }
 
 }  // namespace reprise::cuda

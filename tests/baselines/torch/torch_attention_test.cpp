@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/device/memory.h"
 #include "core/kernels/attention/reference/attention.h"
 #include "core/kernels/linear/linear.h"
 #include "tests/core/kernels/attention/attention_cases.h"
@@ -222,6 +223,19 @@ TEST(TorchAttention, UnknownDtypeIsAnErrorWithTheRemedy) {
   const Sizes sizes{1, 1, 1, 4, 16};
   const RandomCache cache = cache_of(DType::kF16, sizes, 3);
   EXPECT_THROW(TorchAttention(problem_of(TorchKernel::kSdpa, sizes, cache)), Error);
+}
+
+// A run of many points skips the point. The scores of so many tokens exceed any address space, and
+// are allocated before anything is read.
+TEST(TorchAttention, MemoryThatIsLackingIsAMemoryError) {
+  REPRISE_NEEDS_TORCH();
+  const Sizes sizes{1, 1, 1, 4, 16};
+  const RandomCache cache = cache_of(DType::kF32, sizes, 3);
+  TorchProblem problem = problem_of(TorchKernel::kNaive, sizes, cache);
+  problem.tokens = int64_t{1} << 48;
+  TorchAttention attention(problem);
+  const std::vector<float> q(16, 1.0f);
+  EXPECT_THROW(attention.run(q.data()), MemoryError);
 }
 
 TEST(TorchAttention, ImpossibleShapesAreShapeErrors) {

@@ -35,11 +35,12 @@ namespace detail {
 
 inline void check_launch(cudaError_t code, const LaunchShape& shape) {
   if (code == cudaSuccess) return;
-  raise(
-      "the CUDA kernel {} could not start with a grid of {} x {} x {} blocks, {} x {} x {} threads "
-      "each, and {} bytes of dynamic shared memory: {} ({})",
-      shape.name, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
-      shape.block.z, shape.shared_bytes, cudaGetErrorString(code), cudaGetErrorName(code));
+  reprise::cuda::throw_failure(
+      code, fmt::format("the CUDA kernel {} could not start with a grid of {} x {} x {} blocks, "
+                        "{} x {} x {} threads each, and {} bytes of dynamic shared memory: {} ({})",
+                        shape.name, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
+                        shape.block.y, shape.block.z, shape.shared_bytes, cudaGetErrorString(code),
+                        cudaGetErrorName(code)));
 }
 
 #ifndef REPRISE_CUDA_ON_CPU

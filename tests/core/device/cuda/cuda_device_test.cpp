@@ -1,6 +1,7 @@
 #include "core/device/cuda/cuda_device.h"
 
 #include "core/device/buffer.h"
+#include "core/device/cuda/check.h"
 #include "core/device/memory.h"
 #include "tests/core/device/cuda/on_cpu.h"
 
@@ -95,6 +96,19 @@ TEST_F(CudaDeviceTest, WhatDoesNotFitIsNamedWithNeedAndHave) {
     EXPECT_NE(text.find("has not 3.000 GiB more"), std::string::npos) << text;
     EXPECT_NE(text.find("0.001 GiB are available"), std::string::npos) << text;
     EXPECT_EQ(error.need_bytes(), 3.0 * 0x1p30);
+  }
+}
+
+// A run of many points skips the point.
+TEST_F(CudaDeviceTest, MemoryThatAnyCallLacksIsAMemoryError) {
+  EXPECT_THROW(check_cuda(cudaErrorMemoryAllocation, "cudaGraphInstantiate"), MemoryError);
+  try {
+    check_cuda(cudaErrorInvalidValue, "cudaGraphInstantiate");
+    FAIL() << "no error";
+  } catch (const MemoryError&) {
+    FAIL() << "another error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("cudaGraphInstantiate failed"), std::string::npos);
   }
 }
 

@@ -44,11 +44,9 @@ Tensor read_table(const WeightSource& source, const TensorSpec& spec, DType dtyp
 }
 
 // If the weights do not fit in `type`: returns a smaller format to suggest, or "".
-std::string smaller_format(const ModelConfig& config, const WeightType& type, int64_t have,
-                           bool is_host) {
+std::string smaller_format(const ModelConfig& config, const WeightType& type, int64_t have) {
   if (type.format == WeightFormat::kF32 && weight_bytes(config, DType::kBF16) <= have)
     return " or --dtype bf16";
-  if (!is_host) return "";  // devices cannot multiply by codes
   for (const WeightFormat format : {WeightFormat::kInt8, WeightFormat::kInt4})
     if (bits_per_weight(format) < bits_per_weight(type.format) &&
         weight_bytes(config, {format, type.input}) <= have)
@@ -68,7 +66,7 @@ void require_memory(const ModelConfig& config, const WeightType& type, const Con
         static_cast<double>(have) / 0x1p30,
         is_host ? available_memory().limit_text
                 : fmt::format(" on device {}", name_of(context.device)),
-        smaller_format(config, type, have, is_host));
+        smaller_format(config, type, have));
 }
 
 }  // namespace

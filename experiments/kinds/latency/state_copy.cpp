@@ -60,6 +60,20 @@ bool has_route(const Group& group, const std::string& route) {
   return std::find(routes.begin(), routes.end(), route) != routes.end();
 }
 
+// How often the states lie in host memory: the source, the target, the gathered copy, and the file
+// in the page cache.
+int copies_on_host(const Group& group) {
+  const bool has_target = has_route(group, kHostToHost) || has_route(group, kMappedFile);
+  return 1 + (has_target ? 1 : 0) + (has_route(group, kGather) ? 1 : 0) +
+         (has_route(group, kMappedFile) ? 1 : 0);
+}
+
+// How often the states lie in the device's memory: the source of copies within it, and the target.
+int copies_on_device(const Group& group) {
+  const bool has_source = has_route(group, kDeviceToDevice);
+  return (has_source ? 1 : 0) + (has_source || has_route(group, kHostToDevice) ? 1 : 0);
+}
+
 struct Samples {
   std::vector<double> layer_ms;
   Undisturbed taking;
@@ -125,11 +139,9 @@ void StateCopyKind::check(const Group& group) {
 }
 
 MemoryNeed StateCopyKind::memory_need(const Group& group) {
-  // The source, the target, the gathered copy, and the file in the page cache.
-  const bool copies_there = has_route(group, kHostToHost) || has_route(group, kMappedFile);
-  const int copies = 1 + (copies_there ? 1 : 0) + (has_route(group, kGather) ? 1 : 0) +
-                     (has_route(group, kMappedFile) ? 1 : 0);
   const kv::SegmentShape shape = shape_of(group);
+  const int copies =
+      context_.device == Device::kCpu ? copies_on_host(group) : copies_on_device(group);
   return {.bytes = copies * static_cast<double>(shape.bytes()),
           .of_what = fmt::format("{} times the states of {}", copies, kv::text_of(shape))};
 }

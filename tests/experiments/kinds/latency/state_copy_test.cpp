@@ -90,6 +90,19 @@ TEST_F(StateCopy, MemoryIsCountedForWhatTheRoutesHold) {
   EXPECT_EQ(kind.memory_need(group({{"series", {"gather"}}})).bytes, 2 * states);
 }
 
+// The memory that is available is the device's, so what lies on the host does not count.
+TEST_F(StateCopy, WithADeviceItsMemoryIsCounted) {
+  Context context = context_;
+  context.device = Device::kCuda;
+  StateCopyKind kind(context);
+  const double states = 2 * 1.024e6;
+  EXPECT_EQ(kind.memory_need(group()).bytes, 0);
+  EXPECT_EQ(kind.memory_need(group({{"series", {"gather", "host_to_device"}}})).bytes, states);
+  EXPECT_EQ(kind.memory_need(group({{"series", {"device_to_device"}}})).bytes, 2 * states);
+  EXPECT_EQ(kind.memory_need(group({{"series", {"host_to_device", "device_to_device"}}})).bytes,
+            2 * states);
+}
+
 TEST_F(StateCopy, WhatCannotBeIsRefusedBeforeAnythingIsMeasured) {
   EXPECT_EQ(refusal(Json::object()), "");
   EXPECT_NE(refusal({{"settings", {{"layers", 41}}}}).find("llama-2-13b has 40"),

@@ -83,8 +83,9 @@ class AttentionWorkspace {
 // context, a row's bits do not depend on the other rows of the plan. The dtype of an item's cache
 // selects the arithmetic: for bf16 keys and values, on a processor with the bf16 dot product, q and
 // the softmax weights are rounded to bf16, and products accumulate in f32. Otherwise everything is
-// f32. A row that sees no key yields 0. The plan must be finished, and the keys and values of the
-// rows themselves must be in the cache.
+// f32. A row that sees no key yields 0. A value that is not finite may also turn rows into NaN that
+// do not see its key, because a key that is masked within a tile has weight 0, and 0 * inf is NaN.
+// The plan must be finished, and the keys and values of the rows themselves must be in the cache.
 void attention(const AttentionStep& step, int64_t layer, const QueryView& q, const OutputView& out,
                AttentionWorkspace& workspace, const Context& context);
 // Does the same for one layer after building the schedule in `workspace`. Throws ShapeError if

@@ -421,8 +421,9 @@ __device__ __forceinline__ void finish_scores(const AttentionCall& call, const A
   if constexpr (Tile::kMayHaveBias) {
     REPRISE_UNROLL
     for (int j = 0; j < Tile::kWarpKeys / 8; ++j) {
+      // Not *=, which nvcc may fuse with the subtraction of m.
       REPRISE_UNROLL
-      for (int i = 0; i < 4; ++i) scores[j][i] *= call.scale_log2;
+      for (int i = 0; i < 4; ++i) scores[j][i] = __fmul_rn(scores[j][i], call.scale_log2);
     }
   }
   if (Tile::kMayHaveBias && call.alibi_slopes != nullptr) {

@@ -192,7 +192,7 @@ TEST(CudaAttentionExtremes, MergeOfPartsFarApartKeepsTheLarger) {
 }
 
 // A corrupt query or key must be seen in the result: sampling then names it. Others' rows are not
-// touched by it.
+// touched by it (by a corrupt value they may be, see attention()).
 TEST(CudaAttentionExtremes, NanReachesTheRowsThatSeeItAlone) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr int32_t kTokens = 150, kRows = 4;

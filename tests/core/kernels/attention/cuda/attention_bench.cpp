@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/attention/cuda/attention.cuh"
+#include "core/kernels/attention/cuda/step_attention_cuda.h"
 #include "tests/core/kernels/attention/cuda/attention_steps.h"
 #include "tests/core/kernels/device/cuda/device_bench.cuh"
 
@@ -25,10 +26,7 @@ struct DeviceStep {
         plan(plan_of(step, cache_of(step, keys.data(), values.data()))),
         params({.scale = 1.0f / std::sqrt(static_cast<float>(step.heads.head_dim))}),
         attention(*on) {
-    const reprise::cuda::DeviceFacts& facts = on->facts();
-    attention.begin(plan, step.heads.heads, params,
-                    gpu_model(facts.name, facts.major, facts.minor, facts.sms),
-                    RowResults::kFinished, tiles);
+    attention.begin(plan, step.heads.heads, params, model_of(*on), RowResults::kFinished, tiles);
     row_stride = step.heads.heads * step.heads.head_dim;
   }
   void run() {

@@ -28,7 +28,8 @@ MOST_THREADS = re.compile(r"\.maxntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?"
 
 # Per SM: warps, blocks, KiB of shared memory. All have 65536 registers in four quarters, allocated per warp in units of
 # 256. Shared memory is allocated in units of 128 bytes, plus 1 KiB per block for the system.
-SMS = {"80": (64, 32, 164), "86": (48, 16, 100), "87": (48, 16, 164), "89": (48, 24, 100), "90": (64, 32, 228)}
+SMS = {"80": (64, 32, 164), "86": (48, 16, 100), "87": (48, 16, 164), "89": (48, 24, 100), "90": (64, 32, 228),
+       "100": (64, 32, 228), "103": (64, 32, 228), "120": (48, 24, 100), "121": (48, 24, 100)}
 
 
 def rounded_up(value, unit):
@@ -62,9 +63,14 @@ def parse_ptx(text):
     return threads
 
 
+def number_of(arch):
+    """Returns an architecture's key in SMS: "90" for sm_90a."""
+    return re.sub(r"\D", "", arch)
+
+
 def occupancy(arch, threads, registers, shared_bytes):
     """Returns the blocks that an SM holds at once, the resource that limits them, and the share of its warps they use."""
-    most_warps, most_blocks, shared_kib = SMS[re.sub(r"\D", "", arch)]
+    most_warps, most_blocks, shared_kib = SMS[number_of(arch)]
     warps = -(-threads // 32)
     warps_by_registers = 4 * (65536 // 4 // rounded_up(registers * 32, 256))
     limits = {"warps": most_warps // warps, "blocks": most_blocks, "registers": warps_by_registers // warps,
@@ -141,6 +147,9 @@ def main():
     parser.add_argument("--file", help="only sources whose name holds this")
     parser.add_argument("--no-spills", action="store_true")
     options = parser.parse_args()
+    for arch in options.arch:
+        if number_of(arch) not in SMS:
+            parser.error(f"--arch {arch}: known are {', '.join('sm_' + number for number in SMS)}; add it to SMS here")
     entries = [entry for entry in json.loads((options.build / "compile_commands.json").read_text(encoding="utf-8"))
                if is_kernel_source(entry) and (options.file or "") in entry["file"]]
     if not entries:

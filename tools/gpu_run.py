@@ -173,7 +173,7 @@ def parse(arguments):
     parser.add_argument("stages", nargs="*", help="of 1 2 3 4; by default all")
     parser.add_argument("--pack", type=pathlib.Path, default=TREE / "out/gpu_pack.tar.gz")
     parser.add_argument("--build", type=pathlib.Path, default=TREE / "build/gpu", help="where to build")
-    parser.add_argument("--arch", help="CMAKE_CUDA_ARCHITECTURES; by default the device's own")
+    parser.add_argument("--arch", help="CMAKE_CUDA_ARCHITECTURES; by default the devices' own")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--patience", type=float, default=1, help="times the stages' budgets, for slower machines")
     options = parser.parse_args(arguments)
@@ -192,7 +192,7 @@ def main():
     toolkit = pathlib.Path("/usr/local/cuda/bin")
     if toolkit.is_dir():
         os.environ["PATH"] += os.pathsep + str(toolkit)
-    options.arch = options.arch or gpu_stages.architecture()
+    options.arch = options.arch or gpu_stages.architectures()
     options.revision = revision_of(options.pack)
     run = Run(options.out.resolve(), {"revision": options.revision, "arch": options.arch})
     for stage in gpu_stages.all_stages(TREE, options.build.resolve(), options.pack.resolve(), options):

@@ -24,14 +24,15 @@ class Stage:
     steps: list
 
 
-def architecture():
-    """Returns the device's architecture as CMake names it; Hopper's if it is unknown. 90a has wgmma and setmaxnreg."""
+def architectures():
+    """Returns the architectures of all devices as CMake lists them, because CUDA's first device need not be nvidia-smi's;
+    Hopper's if they are unknown. 90a has wgmma and setmaxnreg."""
     try:
         found = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"], capture_output=True,
-                               text=True, check=True, timeout=60).stdout.split()[0].replace(".", "")
-    except (OSError, subprocess.SubprocessError, IndexError):
-        found = "90"
-    return ("90a" if found == "90" else found) + "-real"
+                               text=True, check=True, timeout=60).stdout.replace(".", "").split()
+    except (OSError, subprocess.SubprocessError):
+        found = []
+    return ";".join(("90a" if one == "90" else one) + "-real" for one in sorted(set(found)) or ["90"])
 
 
 def shell(text):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """gpu_resources_test.py FOLDER: tests the values that tools/gpu_resources.py reads from ptxas and computes."""
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -60,10 +61,18 @@ class Resources(unittest.TestCase):
         # 69632 bytes plus the system's 1 KiB: 2 blocks of 164 KiB, 3 of 228.
         self.assertEqual(blocks("sm_80", 128, 64, 69632), (2, "shared memory"))
         self.assertEqual(blocks("sm_90", 128, 64, 69632), (3, "shared memory"))
+        self.assertEqual(blocks("sm_100a", 128, 64, 69632), (3, "shared memory"))
+        self.assertEqual(blocks("sm_120", 128, 64, 69632), (1, "shared memory"))
 
     def test_occupancy_is_the_share_of_warps(self):
         self.assertEqual(resources.occupancy("sm_80", 128, 223, 0)["occupancy"], 0.125)
         self.assertEqual(resources.occupancy("sm_86", 1024, 16, 0)["occupancy"], round(32 / 48, 3))
+
+    def test_an_architecture_without_facts_is_refused(self):
+        result = subprocess.run([sys.executable, resources.__file__, "/no/build", "--arch", "sm_75"], capture_output=True,
+                                text=True)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--arch sm_75: known are sm_80", result.stderr)
 
     def test_the_builds_command_is_kept_but_for_what_it_makes(self):
         entry = {"command": "/usr/local/cuda/bin/nvcc -forward-unknown-to-host-compiler -DA=1 -I/tree -O3 -std=c++20 "

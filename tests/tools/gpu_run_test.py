@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """gpu_run_test.py FOLDER: tests tools/gpu_run.py with stages that pass, fail and take too long."""
 import json
+import os
 import pathlib
 import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 TREE = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.path.insert(0, str(TREE / "tools"))
 import gpu_run  # noqa: E402  (the folder is an argument)
-from gpu_stages import Stage, Step, all_stages, shell  # noqa: E402
+from gpu_stages import Stage, Step, all_stages, architectures, shell  # noqa: E402
 
 
 class GpuRun(unittest.TestCase):
@@ -109,6 +111,15 @@ class GpuRun(unittest.TestCase):
         self.assertLess(len(log), 300_000)
         for part in ("first", "last", "bytes left out"):
             self.assertIn(part, log)
+
+    def test_a_build_is_for_every_device(self):
+        program = self.folder / "nvidia-smi"
+        with unittest.mock.patch.dict(os.environ, {"PATH": str(self.folder)}):
+            self.assertEqual(architectures(), "90a-real")
+            for found, wanted in (("8.9", "89-real"), ("8.0\n9.0\n8.0", "80-real;90a-real"), ("12.0", "120-real")):
+                program.write_text(f"#!/bin/sh\necho '{found}'\n")
+                program.chmod(0o755)
+                self.assertEqual(architectures(), wanted)
 
     def test_out_never_has_more_files_than_come_back(self):
         class Options:

@@ -59,14 +59,15 @@ void require_memory(const ModelConfig& config, const WeightType& type, const Con
   const int64_t need = weight_bytes(config, type);
   const int64_t have = is_host ? available_bytes() : context.runtime->available_bytes();
   if ((have > 0 || !is_host) && need > have)
-    raise(
-        "{}: the weights need {:.2f} GiB in {} and {:.2f} GiB are available{}: use a smaller "
-        "model{}",
-        config.name, static_cast<double>(need) / 0x1p30, name_of(type.format),
-        static_cast<double>(have) / 0x1p30,
-        is_host ? available_memory().limit_text
-                : fmt::format(" on device {}", name_of(context.device)),
-        smaller_format(config, type, have));
+    throw MemoryError(
+        fmt::format("{}: the weights need {:.2f} GiB in {} and {:.2f} GiB are available{}: use a "
+                    "smaller model{}",
+                    config.name, static_cast<double>(need) / 0x1p30, name_of(type.format),
+                    static_cast<double>(have) / 0x1p30,
+                    is_host ? available_memory().limit_text
+                            : fmt::format(" on device {}", name_of(context.device)),
+                    smaller_format(config, type, have)),
+        static_cast<double>(need));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/device/memory.h"
 #include "core/model/network/encoder.h"
 #include "tests/core/kernels/device/cuda/device_context.h"
 #include "tests/support/json.h"
@@ -496,7 +497,7 @@ TEST_F(CudaModel, AModelThatDoesNotFitIsNamedWithNeedAndHave) {
   try {
     (void)load(config, DType::kBF16);
     FAIL() << "no error";
-  } catch (const Error& error) {
+  } catch (const MemoryError& error) {
     const std::string text = error.what();
     // Devices multiply by codes, too.
     for (const char* part :

@@ -56,8 +56,9 @@ struct AttentionTask {
   int tokens = 0;
   int first_key = 0, end_key = 0;  // the task's keys, within the segment's tokens
   FetchSetting fetch;              // prefetch setting, used with few lanes
-  // True: the kernel for many lanes also computes tasks of few lanes, because in it a lane's bits
-  // do not depend on the other lanes. Needs units == 1.
+  // True: the kernel for many lanes also computes a task of few lanes: the last task of an item of
+  // many lanes, or any task that must be batch-invariant. In this kernel, a lane's bits do not
+  // depend on the other lanes. Needs units == 1.
   bool takes_all_as_many = false;
 
   // A lane sees the keys [low(lane), high(lane)). With is_causal, high is min(end_key, visible +

@@ -101,7 +101,8 @@ int64_t block_words(const LinearTask& task) {
   constexpr int64_t kSmall = 16, kLarge = 128;
   if (task.rows <= kBatchRows) return kSmall;
   const int64_t blocks = std::max<int64_t>(1, (task.words + kLarge - 1) / kLarge);
-  return ((task.words + blocks - 1) / blocks + kUnroll - 1) / kUnroll * kUnroll;
+  const int64_t words = (task.words + blocks - 1) / blocks;
+  return std::max<int64_t>(1, (words + kUnroll - 1) / kUnroll) * kUnroll;
 }
 
 template <int kLocality>

@@ -84,6 +84,31 @@ TEST(Means, HaveThePapersAverages) {
   EXPECT_EQ(papers[0].value(cached, "score"), 0.6059);
 }
 
+// A combination has the paper's number of that combination or none, never that of AttnCache alone.
+TEST(Means, OfCombinedMethodsAreNotThoseOfOne) {
+  const auto score = [](const char* weights, const char* set, const char* beside) {
+    Record one = record("attn_cache", set, 0.5);
+    Fields options = {{"preset", "as_published"}};
+    if (*beside != '\0') options["beside"] = Fields{{"method", beside}};
+    for (Fields* settings : {&one.settings.requested, &one.settings.resolved}) {
+      (*settings)["model"] = "checkpoints/llama-3.2-3b";
+      (*settings)["workload"] = Fields{{"name", "sentence_pairs"}, {"file", "sts"}};
+      (*settings)["weight_format"] = weights;
+      (*settings)["method_options"] = options;
+    }
+    const auto papers = paper_points({load_paper_numbers("attn_cache_table8")}, {one});
+    return papers.empty() ? std::nullopt : papers[0].value(one, "score");
+  };
+  EXPECT_EQ(score("f32", "mean", ""), 0.7157);
+  EXPECT_EQ(score("f32", "mean", "attn_drop"), 0.6855);
+  EXPECT_EQ(score("f32", "mean", "block_drop"), 0.6545);
+  EXPECT_EQ(score("f32", "sts13", "attn_drop"), 0.7321);
+  EXPECT_EQ(score("int4", "mean", ""), 0.701);
+  for (const char* set : {"mean", "sts13"})
+    for (const char* beside : {"attn_drop", "block_drop"})
+      EXPECT_FALSE(score("int4", set, beside).has_value()) << set << " " << beside;
+}
+
 TEST(Means, AreNotOfInvalidRuns) {
   std::vector<Record> records = {record("x", "a", 0.2), record("y", "a", 0.5),
                                  record("x", "b", 0.6), record("y", "b", 0.7)};

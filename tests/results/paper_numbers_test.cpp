@@ -270,6 +270,34 @@ TEST(PaperNumbers, OfAttnCachesFigure6StandBesideSts15Alone) {
   EXPECT_TRUE(hits("experiments/attn_cache/pairs.tsv").empty());
 }
 
+// AttnCache's table 3 and figure 5 have speed-ups of a CPU and of a GPU, and one accuracy for both.
+TEST(PaperNumbers, OfACpuAndOfAGpuStandBesidePointsOfThatDevice) {
+  const auto at = [](const char* paper, const char* device, Fields point) {
+    point["device"] = device;
+    point["method"] = "attn_cache";
+    return load_paper_numbers(paper).at(point);
+  };
+  const Fields math = {{"model", "llama-3.2-3b-instruct"},
+                       {"task", "math"},
+                       {"shots", 0},
+                       {"method_options", Fields{{"preset", "as_published"}}}};
+  for (const char* paper : {"attn_cache_fig5", "attn_cache_table3"}) {
+    EXPECT_EQ(at(paper, "cpu", math).at("attention_speedup_hits").value, 2.09) << paper;
+    EXPECT_EQ(at(paper, "cuda", math).at("attention_speedup_hits").value, 3.01) << paper;
+    for (const char* device : {"cpu", "cuda"})
+      EXPECT_EQ(at(paper, device, math).at("score").value, 0.2957) << paper << " " << device;
+  }
+  const auto hit = [](const char* loading) {
+    return Fields{
+        {"model", "llama-3.2-3b-2-layers"},
+        {"prompt_tokens", 94},
+        {"method_options", Fields{{"threshold", 1.0}, {"map_form", "bf16"}, {"loading", loading}}}};
+  };
+  EXPECT_EQ(at("attn_cache_speed", "cpu", hit("warm")).at("text_speedup_hits").value, 1.22);
+  EXPECT_EQ(at("attn_cache_speed", "cuda", hit("warm")).at("text_speedup_hits").value, 1.66);
+  EXPECT_TRUE(at("attn_cache_speed", "cpu", hit("cold")).empty());
+}
+
 // Every file fixes the model, or the shape of the one layer or operator that it is of. Only figure
 // 6 of AttnCache cannot: the paper does not name its model.
 TEST(PaperNumbers, NeverStandBesideAnotherModel) {

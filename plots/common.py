@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import select
 import signal
 import sys
 
@@ -79,15 +80,24 @@ NOISY_SHARE = 0.25
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
 
 
+def has_lost_its_reader(descriptor):
+    """Whether it is a pipe whose reader has closed it."""
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
 def note(text):
-    """Prints a line on standard error, with control characters escaped. A write that fails (a full disk) is ignored, since
-    the figures matter more; if the reader has gone, the script ends as by SIGPIPE."""
+    """Prints a line on standard error, with control characters escaped. A write that fails (a full disk, a reader that has
+    gone) is ignored, since the figures matter more. If the reader of standard output has gone too, the script ends as by
+    SIGPIPE."""
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
     try:
         os.write(sys.stderr.fileno(), (text + "\n").encode())  # not print(), whose buffer would fail again at exit
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
-        sys.exit(128 + signal.SIGPIPE)
+        if has_lost_its_reader(sys.stdout.fileno()):
+            sys.exit(128 + signal.SIGPIPE)
     except OSError:
         pass
 

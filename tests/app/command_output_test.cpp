@@ -196,6 +196,23 @@ TEST_F(Output, ReaderThatLeftEndsTheProgramQuietly) {
   }
 }
 
+// Notes whose reader has gone are lost as those of a full disk, whether the program or the Python
+// that draws writes them.
+TEST_F(Output, ReaderOfNotesThatLeftCostsNothingElse) {
+  const bool draws = has_matplotlib();
+  const fs::path pipe = dir_ / "pipe";
+  const std::string line = fmt::format(
+      "mkfifo {0}; (true < {0}) & exec 3> {0}; wait; exec {1} run {2} --out {3} --threads 1{4} "
+      "2>&3",
+      pipe.string(), REPRISE_PROGRAM, experiment("Small"), (dir_ / "out").string(),
+      draws ? "" : " --no-plot");
+  Subprocess shell({"sh", "-c", line}, dir_);
+  EXPECT_EQ(shell.wait(), 0);
+  EXPECT_NE(shell.out().find("ttft_ms"), std::string::npos) << shell.out();
+  for (const char* figure : {"ttft_ms.pdf", "ttft_ms.png"})
+    EXPECT_EQ(fs::exists(dir_ / "out" / "figures" / figure), draws) << figure;
+}
+
 // The reader of both streams has gone when the figures are named.
 TEST_F(Output, ReaderThatLeftWhileFiguresAreDrawnIsNoFailure) {
   if (!has_matplotlib()) GTEST_SKIP() << kNoMatplotlib;

@@ -1,6 +1,7 @@
 """Tests the plot script on small made-up documents: its figures, and its sentences on what it cannot draw."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -279,6 +280,22 @@ class PlotTest(unittest.TestCase):
             done = subprocess.run([sys.executable, SCRIPT, path, "--out", figures], stderr=full, check=False)
         self.assertEqual(done.returncode, 0)
         self.assertEqual(sorted(os.listdir(figures)), ["ttft_ms.pdf", "ttft_ms.png"])
+
+    def test_a_reader_of_notes_that_has_left_costs_no_figure(self):
+        self.draw(RECORDS, manifest(x=["list"]))  # creates a folder
+        path = os.path.join(self.folder.name, "document.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(document(RECORDS, manifest()), file)
+        figures = os.path.join(self.folder.name, "figures")
+        for is_results_reader_there in (True, False):
+            shutil.rmtree(figures, ignore_errors=True)
+            reader, left = os.pipe()
+            os.close(reader)
+            done = subprocess.run([sys.executable, SCRIPT, path, "--out", figures], check=False, stderr=left,
+                                  stdout=subprocess.PIPE if is_results_reader_there else left)
+            os.close(left)
+            self.assertEqual(done.returncode, 0 if is_results_reader_there else 128 + signal.SIGPIPE)
+            self.assertEqual("ttft_ms.png" in os.listdir(figures), is_results_reader_there)
 
     def test_names_of_folders_do_not_steer_the_terminal(self):
         self.draw(RECORDS, manifest())

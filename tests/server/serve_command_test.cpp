@@ -79,6 +79,15 @@ TEST_F(ServeCommand, SaysWhoCanReachItWithoutAKey) {
   EXPECT_EQ(local.err().find("everyone"), std::string::npos);
 }
 
+TEST_F(ServeCommand, ANoteWhoseReaderHasLeftEndsNoServer) {
+  const std::string pipe = (dir_ / "pipe").string();
+  Running running(dir_, {}, fmt::format("mkfifo {0}; (true < {0}) & exec 2> {0}; wait", pipe));
+  Json body = greedy(2, false);
+  body["no_such_field"] = 1;
+  EXPECT_EQ(server::post(running.port(), "/v1/completions", body).status, 200);
+  EXPECT_EQ(running.end(SIGTERM), 0);
+}
+
 TEST_F(ServeCommand, GeneratesWhatGenerateDoes) {
   const std::string wanted =
       reprise({"generate", "--model", "quickstart", "--dtype", "f32", "--prompt", "Once upon",

@@ -31,11 +31,11 @@ bool draws_figures(const experiments::Experiment& experiment,
   return !chosen.no_plot && !experiment.plots.empty() && options.shard.tells_results();
 }
 
-// Throws Error for a metric of --metrics that no record of this kind will have.
-void check_table_metrics(const experiments::Experiment& experiment, const TableOptions& table) {
+// Throws Error for an unknown --format, and for --metrics that no record of this kind will have.
+void check_table(const experiments::Experiment& experiment, const TableOptions& table) {
+  (void)parse_table_format(table.format);
   if (table.metrics.empty() || table.metrics == "all") return;
-  const std::vector<std::string> known = experiment.kind.metric_names();
-  for (const std::string& name : split_metrics(table.metrics)) check_metric_name(name, known);
+  (void)named_metrics(table.metrics, experiment.kind.metric_names());
 }
 
 // Draws the figures. If they cannot be drawn, prints the reason and returns false; the measurements
@@ -183,7 +183,7 @@ experiments::Plan checked_plan(const experiments::Experiment& experiment,
                                const ExperimentOptions& chosen) {
   experiments::Plan plan = experiments::plan(experiment, options.settings);
   results::check_made_manifest(plan.manifest, chosen.file);
-  check_table_metrics(experiment, chosen.table);
+  check_table(experiment, chosen.table);
   if (draws_figures(experiment, options, chosen)) check_plot_python();
   return plan;
 }

@@ -137,16 +137,18 @@ std::vector<std::string> wanted_metrics(const results::ResultsFolder& folder,
                                         const std::string& wanted) {
   if (wanted.empty()) return folder.run.metrics;
   const std::vector<std::string> known = all_metrics(folder);
-  if (wanted == "all") return known;
-  const std::vector<std::string> names = split_metrics(wanted);
-  for (const std::string& name : names) {
-    if (name.empty())
-      raise("--metrics {} has an empty name; name some of: {}", wanted, fmt::join(known, ", "));
-    if (std::count(names.begin(), names.end(), name) > 1)
-      raise("--metrics {} names {} twice", wanted, name);
-    check_metric_name(name, known);
-  }
-  return names;
+  return wanted == "all" ? known : named_metrics(wanted, known);
+}
+
+void check_metric_name(const std::string& name, const std::vector<std::string>& known) {
+  const results::MetricName wanted = results::split_metric_name(name);
+  if (std::find(known.begin(), known.end(), wanted.metric) == known.end())
+    raise("--metrics: {}", unknown_name("metric", wanted.metric, known));
+  const std::vector<std::string> percentiles = results::percentile_names();
+  if (wanted.names_percentile &&
+      std::find(percentiles.begin(), percentiles.end(), wanted.percentile) == percentiles.end())
+    raise("--metrics: {}",
+          unknown_name("percentile of " + wanted.metric, wanted.percentile, percentiles));
 }
 
 // All columns of a table, and the groups of columns that must be in the same table.
@@ -345,23 +347,20 @@ std::string not_shown(const std::vector<std::string>& metrics, size_t shown) {
 
 }  // namespace
 
-std::vector<std::string> split_metrics(const std::string& names) {
-  std::vector<std::string> parts;
-  std::istringstream stream(names);
-  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
-  if (names.ends_with(',')) parts.emplace_back();
-  return parts;
-}
-
-void check_metric_name(const std::string& name, const std::vector<std::string>& known) {
-  const results::MetricName wanted = results::split_metric_name(name);
-  if (std::find(known.begin(), known.end(), wanted.metric) == known.end())
-    raise("--metrics: {}", unknown_name("metric", wanted.metric, known));
-  const std::vector<std::string> percentiles = results::percentile_names();
-  if (wanted.names_percentile &&
-      std::find(percentiles.begin(), percentiles.end(), wanted.percentile) == percentiles.end())
-    raise("--metrics: {}",
-          unknown_name("percentile of " + wanted.metric, wanted.percentile, percentiles));
+std::vector<std::string> named_metrics(const std::string& wanted,
+                                       const std::vector<std::string>& known) {
+  std::vector<std::string> names;
+  std::istringstream stream(wanted);
+  for (std::string name; std::getline(stream, name, ',');) names.push_back(name);
+  if (wanted.ends_with(',')) names.emplace_back();
+  for (const std::string& name : names) {
+    if (name.empty())
+      raise("--metrics {} has an empty name; name some of: {}", wanted, fmt::join(known, ", "));
+    if (std::count(names.begin(), names.end(), name) > 1)
+      raise("--metrics {} names {} twice", wanted, name);
+    check_metric_name(name, known);
+  }
+  return names;
 }
 
 std::string paper_notes(const results::Manifest& manifest, const std::vector<PaperPoints>& papers,

@@ -40,12 +40,10 @@ struct TableOptions {
 // Adds --format and --metrics, read into `options`, which must outlive the command line.
 void add_table_options(CLI::App& command, TableOptions& options);
 
-// Splits the value of --metrics: "a,b" becomes {"a", "b"}.
-std::vector<std::string> split_metrics(const std::string& names);
-
-// Throws Error for a name of --metrics whose metric is not in `known`, or whose percentile does not
-// exist. The error gives the nearest name.
-void check_metric_name(const std::string& name, const std::vector<std::string>& known);
+// Splits the value of --metrics: "a,b" becomes {"a", "b"}. Throws Error for an empty or repeated
+// name, and, with the nearest name, for a metric that is not in `known` or an unknown percentile.
+std::vector<std::string> named_metrics(const std::string& wanted,
+                                       const std::vector<std::string>& known);
 
 // Throws Error for a name that is not a format. The error gives the nearest format.
 TableFormat parse_table_format(const std::string& name);

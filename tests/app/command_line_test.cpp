@@ -87,6 +87,11 @@ TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {
                  {"--metrics", "did you mean \"ttft_ms\""});
   expect_refused({"run", "quickstart", "--dry-run", "--metrics", "ttft_ms.p98"},
                  {"--metrics", "unknown percentile of ttft_ms \"p98\""});
+  // These two were once refused after everything had been measured.
+  expect_refused({"run", "quickstart", "--dry-run", "--metrics", "ttft_ms,ttft_ms"},
+                 {"--metrics", "names ttft_ms twice"});
+  expect_refused({"run", "quickstart", "--dry-run", "--format", "jsn"},
+                 {"--format jsn", "did you mean \"json\""});
   expect_refused({"run", "quickstart", "--out", "--out"}, {"--out needs a value", "--out=--out"});
   expect_refused({"pml", "run", "--mode", "--copy", "a", "b"}, {"--mode needs a value"});
   expect_refused({"run", "quickstart", "--set", "repetition=1"}, {"did you mean \"repetitions\""});

@@ -147,6 +147,9 @@ class Bench {
     }
   }
 
+  // Number of tests that were not run because they do not fit into memory.
+  [[nodiscard]] int64_t skipped() const { return skipped_; }
+
   void print_table() const {
     if (command_.format == "csv") return write_output(table_.csv());
     if (command_.format == "markdown") return write_output(table_.markdown());
@@ -176,8 +179,10 @@ class Bench {
   void run(const PlannedTest& test, const Group& group, const std::atomic<bool>& stop) {
     const experiments::MemoryNeed need = test.kind->memory_need(group);
     const auto available = static_cast<double>(available_bytes_for(context_));
-    if (available > 0 && need.bytes > available)
+    if (available > 0 && need.bytes > available) {
+      ++skipped_;
       return add(group, test.name, fmt::format("needs {:.2f} GiB", need.bytes / 0x1p30), "-");
+    }
     const experiments::Measurement measured = test.kind->measure(group, machine_, stop).front();
     add(group, test.name,
         rate_text(measured.metrics,
@@ -201,6 +206,7 @@ class Bench {
   std::vector<PlannedTest> tests_;
   Machine machine_;
   results::Table table_;
+  int64_t skipped_ = 0;
 };
 
 void run(const BenchCommand& command, const CommonOptions& common) {
@@ -218,6 +224,9 @@ void run(const BenchCommand& command, const CommonOptions& common) {
     throw ExitStatus{kInterruptedStatus};
   }
   bench.print_table();
+  if (bench.skipped() == 0) return;
+  note("{} of the tests above were skipped: they do not fit into memory\n", bench.skipped());
+  throw ExitStatus{kSkippedStatus};
 }
 
 }  // namespace

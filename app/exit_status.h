@@ -17,7 +17,7 @@ inline constexpr int kSlowerStatus = 1;
 // `store verify` found a damaged file.
 inline constexpr int kDamagedStatus = 1;
 
-// `run` measured the points that fit into memory and skipped the other points.
+// `run` or `bench` measured what fits into memory and skipped the rest.
 inline constexpr int kSkippedStatus = 3;
 
 // `run` measured all points that fit, or `report` wrote its page, but figures could not be drawn.

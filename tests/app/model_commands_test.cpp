@@ -165,6 +165,20 @@ TEST_F(ModelCommands, BenchRefusesBeforeItMeasures) {
     expect_refused(on_model("bench", {option, "16,8,16"}), {option, "16 twice"});
 }
 
+// 4096 sequences of 500000 tokens take 1 TB.
+TEST_F(ModelCommands, BenchSkipsWhatDoesNotFitAndSaysSo) {
+  Json config = Json::parse(read_file(dir_ / "model" / "config.json"));
+  config["max_position_embeddings"] = 600000;
+  std::ofstream(dir_ / "model" / "config.json") << config.dump();
+  const Outcome outcome = reprise(on_model(
+      "bench", {"-p", "4", "-n", "2", "-b", "4096", "-d", "500000", "-r", "1", "--threads", "1"}));
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_NE(outcome.out.find("prefill 4"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("GiB"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.err.find("1 of the tests above were skipped"), std::string::npos)
+      << outcome.err;
+}
+
 // Linear and dynamic scaling stretch the model's positions; ALiBi has no end.
 TEST_F(ModelCommands, PositionsOfScaledAndEndlessModelsAreTaken) {
   std::string ids = "1";

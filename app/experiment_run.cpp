@@ -60,8 +60,8 @@ bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem
   }
 }
 
-// Prints the table of the measured points, and draws the figures if no point is missing. Returns
-// false if the figures could not be drawn.
+// Prints the table of the measured points. Draws the figures if no point is missing and the run was
+// not interrupted. Returns false if the figures could not be drawn.
 bool show_results(const experiments::RunOutcome& outcome, const results::Manifest& manifest,
                   const std::filesystem::path& out, const ExperimentOptions& chosen,
                   const std::atomic<bool>& stop) {
@@ -74,6 +74,7 @@ bool show_results(const experiments::RunOutcome& outcome, const results::Manifes
   print_table(record_table(folder, table), table);
   note("records in {}\n", out.string());
   flush_output();  // before the figures' names, which Python prints
+  if (outcome.was_interrupted) return true;
   if (!outcome.is_complete()) {
     note("{} of {} points are there; the figures are drawn when all are\n",
          outcome.records.size() + outcome.skipped.size(), outcome.points);
@@ -104,7 +105,7 @@ std::unique_ptr<experiments::serving::TraceWriter> traced(const experiments::Exp
   return writer;
 }
 
-// Runs the experiment and shows its progress. Throws ExitStatus if the run is interrupted.
+// Runs the experiment and shows its progress. Says how to go on if the run is interrupted.
 experiments::RunOutcome measured(const experiments::Experiment& experiment,
                                  const experiments::Plan& plan,
                                  const experiments::RunOptions& options, experiments::Kind& kind,
@@ -121,10 +122,11 @@ experiments::RunOutcome measured(const experiments::Experiment& experiment,
     throw;
   }
   progress.end();
-  if (!outcome.was_interrupted) return outcome;
-  note("interrupted: {} of {} points are safe in {}. The same command goes on from there.\n",
-       outcome.records.size(), outcome.points, options.out.string());
-  throw ExitStatus{kInterruptedStatus};
+  // Before the table: a `| tee` has been interrupted too, so the table may be refused.
+  if (outcome.was_interrupted)
+    note("interrupted: {} of {} points are safe in {}. The same command goes on from there.\n",
+         outcome.records.size(), outcome.points, options.out.string());
+  return outcome;
 }
 
 }  // namespace
@@ -200,8 +202,11 @@ experiments::RunOutcome measure_and_show(const experiments::Experiment& experime
   const experiments::Shard& shard = options.shard;
   if (!shard.is_whole())
     note("{}: {} points measured by this process\n", shard.text(), outcome.measured);
+  const bool has_table =
+      shard.tells_results() && !(outcome.was_interrupted && outcome.records.empty());
   const bool is_drawn =
-      !shard.tells_results() || show_results(outcome, plan.manifest, options.out, chosen, stop);
+      !has_table || show_results(outcome, plan.manifest, options.out, chosen, stop);
+  if (outcome.was_interrupted) throw ExitStatus{kInterruptedStatus};
   if (!outcome.skipped.empty()) {
     note(
         "{} of {} points were skipped: they do not fit into memory. The same command on a larger "

@@ -107,5 +107,22 @@ TEST_F(KillTest, InterruptEndsCleanlyAndSaysHowToGoOn) {
   EXPECT_EQ(outcome("interrupted").size(), 16u);
 }
 
+TEST_F(KillTest, InterruptKeepsTheTableAndTheTraceOfWhatWasMeasured) {
+  std::string lengths = "sweep.user_tokens=16";
+  for (int tokens = 17; tokens < 80; ++tokens) lengths += fmt::format(",{}", tokens);
+  Subprocess process(
+      {REPRISE_PROGRAM, "run", "serving/unshared", "--scale", "smoke", "--set", "methods=paged",
+       "--set", "repetitions=1", "--set", lengths, "--trace", (dir_ / "trace.json").string(),
+       "--out", (dir_ / "served").string(), "--no-plot", "--threads", "1"},
+      dir_);
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (file_size("served") == 0 && std::chrono::steady_clock::now() < latest)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  process.send(SIGINT);
+  ASSERT_EQ(process.wait(), 130) << process.err();
+  EXPECT_NE(process.out().find("throughput_rps"), std::string::npos) << process.out();
+  EXPECT_FALSE(Json::parse(read_file(dir_ / "trace.json"))["traceEvents"].empty());
+}
+
 }  // namespace
 }  // namespace reprise::app

@@ -20,10 +20,11 @@ inline constexpr int kDamagedStatus = 1;
 // `run` or `bench` measured what fits into memory and skipped the rest.
 inline constexpr int kSkippedStatus = 3;
 
-// `run` measured all points that fit, or `report` wrote its page, but figures could not be drawn.
+// `run` or `load` measured all points that fit, or `report` wrote its page, but figures could not
+// be drawn.
 inline constexpr int kNoFigureStatus = 4;
 
-// `load` measured all points, and none is VALID.
+// `load` measured all points, and none is VALID, whether or not figures could be drawn.
 inline constexpr int kInvalidStatus = 5;
 
 // The exit status after an error, including errors of usage: 1, but 2 for `check`, so that scripts

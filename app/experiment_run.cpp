@@ -190,14 +190,14 @@ experiments::Plan checked_plan(const experiments::Experiment& experiment,
   return plan;
 }
 
-experiments::RunOutcome measure_and_show(const experiments::Experiment& experiment,
-                                         const experiments::Plan& plan,
-                                         const experiments::RunOptions& options,
-                                         experiments::Kind& kind, const ExperimentOptions& chosen) {
+ShownRun measure_and_show(const experiments::Experiment& experiment, const experiments::Plan& plan,
+                          const experiments::RunOptions& options, experiments::Kind& kind,
+                          const ExperimentOptions& chosen) {
   introduce(experiment, plan.manifest);
   const std::atomic<bool>& stop = watch_interrupts();
   const auto trace = traced(experiment, kind, chosen);
-  experiments::RunOutcome outcome = measured(experiment, plan, options, kind, stop);
+  ShownRun shown{.outcome = measured(experiment, plan, options, kind, stop)};
+  const experiments::RunOutcome& outcome = shown.outcome;
   if (trace != nullptr) trace->finish();
   const experiments::Shard& shard = options.shard;
   if (!shard.is_whole())
@@ -212,10 +212,11 @@ experiments::RunOutcome measure_and_show(const experiments::Experiment& experime
         "{} of {} points were skipped: they do not fit into memory. The same command on a larger "
         "machine measures them.\n",
         outcome.skipped.size(), outcome.points);
-    throw ExitStatus{kSkippedStatus};
+    shown.status = kSkippedStatus;
+  } else if (!is_drawn) {
+    shown.status = kNoFigureStatus;
   }
-  if (!is_drawn) throw ExitStatus{kNoFigureStatus};
-  return outcome;
+  return shown;
 }
 
 }  // namespace reprise::app

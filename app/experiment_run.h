@@ -44,12 +44,16 @@ void add_experiment_options(CLI::App& command, const char* default_out, Experime
                                              const experiments::RunOptions& options,
                                              const ExperimentOptions& chosen);
 
+struct ShownRun {
+  experiments::RunOutcome outcome;
+  int status = 0;  // kSkippedStatus, kNoFigureStatus, or 0 if everything is there
+};
+
 // Measures the points whose records the results folder lacks. Then prints the table and draws the
-// figures of all the plan's points. Throws ExitStatus if the run is interrupted, if points do not
-// fit into memory, or if the figures cannot be drawn.
-experiments::RunOutcome measure_and_show(const experiments::Experiment& experiment,
-                                         const experiments::Plan& plan,
-                                         const experiments::RunOptions& options,
-                                         experiments::Kind& kind, const ExperimentOptions& chosen);
+// figures of all the plan's points. Throws ExitStatus if the run is interrupted.
+[[nodiscard]] ShownRun measure_and_show(const experiments::Experiment& experiment,
+                                        const experiments::Plan& plan,
+                                        const experiments::RunOptions& options,
+                                        experiments::Kind& kind, const ExperimentOptions& chosen);
 
 }  // namespace reprise::app

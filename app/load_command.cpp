@@ -98,7 +98,9 @@ void load(const LoadCommand& command) {
   options.measure_machine = client_machine;
   options.sources = experiments::sources_of(experiment);
   const experiments::Plan plan = checked_plan(experiment, options, chosen);
-  require_a_valid_point(measure_and_show(experiment, plan, options, load_kind, chosen).records);
+  const ShownRun shown = measure_and_show(experiment, plan, options, load_kind, chosen);
+  require_a_valid_point(shown.outcome.records);
+  if (shown.status != 0) throw ExitStatus{shown.status};
 }
 
 void add_server_options(CLI::App& command, LoadCommand& options) {

@@ -5,6 +5,7 @@
 
 #include "app/commands.h"
 #include "app/common_options.h"
+#include "app/exit_status.h"
 #include "app/experiment_run.h"
 #include "app/measured_machine.h"
 #include "app/number_option.h"
@@ -60,7 +61,8 @@ void run(const RunCommand& command, const CommonOptions& common) {
     print_plan(plan.groups, shard);
     return experiments::check_groups(plan.groups, *kind);
   }
-  measure_and_show(experiment, plan, options, *kind, chosen);
+  const int status = measure_and_show(experiment, plan, options, *kind, chosen).status;
+  if (status != 0) throw ExitStatus{status};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 warm server can pass off what it cached before as its speed."""
 import http.server
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -11,8 +12,10 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "python"))
 from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
 PROGRAM = sys.argv.pop(1)
@@ -101,11 +104,12 @@ class LoadRuns(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.runs = 0
 
-    def load(self, server, experiment, *more, out=None):
+    def load(self, server, experiment, *more, out=None, draws=False):
         """Returns the exit status, what was said, and the first record."""
         self.runs += 1
         out = out or pathlib.Path(self.folder.name, f"run{self.runs}")
-        done = subprocess.run([PROGRAM, "load", server.url, experiment, "--scale", "smoke", "--no-plot", "--out", out, *more],
+        done = subprocess.run([PROGRAM, "load", server.url, experiment, "--scale", "smoke", "--out", out, *more,
+                               *([] if draws else ["--no-plot"])],
                               capture_output=True, text=True, check=False, timeout=120)
         records = record_reader.read_folder(out) if (out / "run.json").exists() else []
         return done.returncode, done.stdout + done.stderr, records[0] if records else None
@@ -144,6 +148,17 @@ class LoadRuns(unittest.TestCase):
         self.assertIn("none of the 1 points is VALID", again[1])
         self.assertEqual(allowed[0], 0, allowed[1])
         self.assertGreater(allowed[2]["metrics"]["cached_token_share"]["value"], 0.9)
+
+    def test_an_invalid_run_is_told_though_its_figures_cannot_be_drawn(self):
+        experiment = json.loads((TREE / "experiments/serving/unshared.json").read_text(encoding="utf-8"))
+        file = pathlib.Path(self.folder.name, "drawn.json")
+        file.write_text(json.dumps(experiment | {"plot": {"x": "user_tokens", "y": "ttft_ms"}}), encoding="utf-8")
+        sets = ("--set", "repetitions=1", "--set", "sweep.user_tokens=256", "--nonce", "3")
+        with LikeVllm() as server, unittest.mock.patch.dict(os.environ, REPRISE_PLOTS_DIR="/nowhere"):
+            first, again = (self.load(server, file, *sets, draws=True) for _ in range(2))
+        self.assertEqual(first[0], 4, first[1])
+        self.assertEqual(again[0], 5, again[1])
+        self.assertIn("none of the 1 points is VALID", again[1])
 
     def test_an_audit_finds_kept_prompts_and_no_kept_answers(self):
         with Server() as server:

@@ -66,7 +66,8 @@ void tell_start(const ServeOptions& options, const server::ServedModel& model,
         "note: everyone who can reach {} may use this server; --api-key-file FILE makes it ask for "
         "a key\n",
         host);
-  print("serving {} at http://{}:{}/v1\n", model.name, host, port);
+  const std::string in_url = host.find(':') == std::string::npos ? host : "[" + host + "]";
+  print("serving {} at http://{}:{}/v1\n", model.name, in_url, port);
   flush_output();
 }
 

@@ -41,6 +41,7 @@ class ServeCommand : public CommandLine {
       process_.send(signal);
       return process_.wait();
     }
+    [[nodiscard]] std::string out() const { return process_.out(); }
     [[nodiscard]] std::string err() const { return process_.err(); }
 
     static std::vector<std::string> words(std::vector<std::string> more, const std::string& limit,
@@ -77,6 +78,16 @@ TEST_F(ServeCommand, SaysWhoCanReachItWithoutAKey) {
   EXPECT_EQ(guarded.err().find(note), std::string::npos);
   Running local(dir_, {});
   EXPECT_EQ(local.err().find("everyone"), std::string::npos);
+}
+
+TEST_F(ServeCommand, AnAddressOfIpv6StandsInBracketsInItsUrl) {
+  if (!std::filesystem::exists("/proc/net/if_inet6") ||
+      read_file("/proc/net/if_inet6").find("00000000000000000000000000000001") == std::string::npos)
+    GTEST_SKIP() << "this machine has no ::1";
+  Running running(dir_, {"--host", "::1"});
+  EXPECT_NE(running.out().find(fmt::format("http://[::1]:{}/v1\n", running.port())),
+            std::string::npos)
+      << running.out();
 }
 
 TEST_F(ServeCommand, ANoteWhoseReaderHasLeftEndsNoServer) {

@@ -18,17 +18,23 @@ namespace {
 constexpr int64_t kMostNewTokens = int64_t{1} << 24;     // largest value of --max-new-tokens
 constexpr int64_t kMostPrefillChunk = int64_t{1} << 20;  // as in experiment files
 
+// Greedy generation, the default, uses no other option of sampling, so they need --temperature.
 void add_sampling_options(CLI::App& command, engine::SamplingOptions& sampling) {
-  command.add_option("--temperature", sampling.temperature, "0 is greedy (default: 0)")
-      ->check(number_within(0, 100));
+  CLI::Option* temperature =
+      command.add_option("--temperature", sampling.temperature, "0 is greedy (default: 0)")
+          ->check(number_within(0, 100));
   command
       .add_option("--top-p", sampling.top_p,
                   "sample from the likeliest tokens that hold this probability (default: 1)")
-      ->check(number_above(0, 1));
+      ->check(number_above(0, 1))
+      ->needs(temperature);
   command
       .add_option("--top-k", sampling.top_k, "sample from this many likeliest (default: 0, all)")
-      ->check(integer_within(0, INT32_MAX));
-  command.add_option("--seed", sampling.seed, "of sampling (default: 0)")->check(seed_number());
+      ->check(integer_within(0, INT32_MAX))
+      ->needs(temperature);
+  command.add_option("--seed", sampling.seed, "of sampling (default: 0)")
+      ->check(seed_number())
+      ->needs(temperature);
 }
 
 }  // namespace

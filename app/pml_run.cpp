@@ -186,19 +186,22 @@ void add_pml_run(CLI::App& pml) {
       "run", "Generate from a prompt whose modules are encoded once and used in place");
   add_pml_files(*command, options->files, /*needs_prompt=*/true);
   add_model_options(*command, "--weights-seed", options->model);
-  command
-      ->add_option("--mode", options->mode,
-                   "how modules are encoded: isolated (each sees itself), joint (each sees what "
-                   "stands before it in the schema), scaffold (isolated, and sets together), "
-                   "repair (isolated, and the farthest tokens anew) (default: scaffold, with "
-                   "--as-coded joint)")
-      ->check(one_of("mode", cache::mode_names()));
-  command
-      ->add_option("--repair-share", options->repair_ratio,
-                   "of the imported tokens, those that repair computes anew (default: 0.15)")
-      ->check(number_within(0, 1));
-  command->add_flag("--copy", options->copies,
-                    "gather what is imported in one buffer first, as the paper does");
+  CLI::Option* mode =
+      command
+          ->add_option(
+              "--mode", options->mode,
+              "how modules are encoded: isolated (each sees itself), joint (each sees what "
+              "stands before it in the schema), scaffold (isolated, and sets together), "
+              "repair (isolated, and the farthest tokens anew) (default: scaffold, with "
+              "--as-coded joint)")
+          ->check(one_of("mode", cache::mode_names()));
+  CLI::Option* repair_share =
+      command
+          ->add_option("--repair-share", options->repair_ratio,
+                       "of the imported tokens, those that repair computes anew (default: 0.15)")
+          ->check(number_within(0, 1));
+  CLI::Option* copy = command->add_flag(
+      "--copy", options->copies, "gather what is imported in one buffer first, as the paper does");
   CLI::Option* store =
       command
           ->add_option("--store", options->store,
@@ -213,7 +216,8 @@ void add_pml_run(CLI::App& pml) {
   command
       ->add_option("--no-cache", options->no_cache,
                    "compute the whole prompt: gapped (positions of the schema) or compact")
-      ->check(one_of("layout", {"gapped", "compact"}));
+      ->check(one_of("layout", {"gapped", "compact"}))
+      ->excludes(mode, repair_share, copy, store);
   add_generation_options(*command, options->generation);
   const auto common = add_computing_options(*command);
   command->callback([options, common] { run(*options, *common); });

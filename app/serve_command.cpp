@@ -121,17 +121,19 @@ engine::EngineOptions engine_options(const ServeOptions& options, const ChosenMo
   return made;
 }
 
-// Computes all prefixes before the first request is served.
+// Computes all prefixes before the first request is served, unless the method keeps none.
 void compute_prefixes(engine::Engine& engine, const std::vector<NamedPrefix>& prefixes,
                       bool are_imported) {
   for (const NamedPrefix& prefix : prefixes) {
     engine.declare_prefix(prefix.name, prefix.tokens);
     engine::require_served(engine.run());
   }
+  const bool are_kept = engine.cache().prefix_keeper() != nullptr;
   for (const engine::PrefixInfo& info : engine.prefixes())
     note("{}: {} tokens, {}\n", info.name, info.tokens,
          are_imported ? "imported by requests that begin with them"
-                      : bytes_text(info.bytes) + " of keys and values kept");
+         : are_kept   ? bytes_text(info.bytes) + " of keys and values kept"
+                      : "not computed at the start: the method keeps no declared prefix");
 }
 
 // Lines about the model and its engine.

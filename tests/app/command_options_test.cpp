@@ -37,6 +37,17 @@ TEST_F(Options, NumbersThatMakeNoSenseAreRefusedWithTheirRange) {
   }
 }
 
+TEST_F(Options, SamplingNeedsATemperature) {
+  for (const auto& [option, value] :
+       {std::pair{"--top-k", "40"}, {"--top-p", "0.9"}, {"--seed", "7"}}) {
+    expect_refused(on_model("generate", {"--ids", "1", option, value}),
+                   {fmt::format("{} requires --temperature", option)});
+    const Outcome greedy = reprise(on_model(
+        "generate", {"--ids", "1", "--max-new-tokens", "1", "--temperature", "0", option, value}));
+    EXPECT_EQ(greedy.status, 0) << greedy.err;
+  }
+}
+
 TEST_F(Options, EmptyNamesAndPathsAreRefused) {
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"run", "quickstart", "--out", ""},

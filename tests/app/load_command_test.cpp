@@ -16,6 +16,8 @@ TEST_F(LoadCommand, RefusesWhatIsNoServerAndNoExperiment) {
   expect_refused({"load", "http://127.0.0.1:9", "quickstart", "--name", "a/b"}, {"a/b"});
   expect_refused({"load", "http://127.0.0.1:9", "quickstart", "--connections", "0"},
                  {"--connections", "1"});
+  expect_refused({"load", "http://127.0.0.1:9", "quickstart", "--reuse", "all", "--nonce", "5"},
+                 {"--nonce", "--reuse all"});
 }
 
 TEST_F(LoadCommand, RefusesKindsThatAskNoServerAnything) {

@@ -278,6 +278,18 @@ TEST_F(PmlRun, WhatIsWrongIsNamed) {
   EXPECT_NE(run({"--mode", "isolatd"}).status, 0);
   EXPECT_NE(run({"--repair-share", "1.5"}).status, 0);
   EXPECT_NE(run({"--no-cache", "yes"}).status, 0);
+  for (const std::vector<std::string>& of_modules :
+       std::vector<std::vector<std::string>>{{"--mode", "joint"},
+                                             {"--repair-share", "0.5"},
+                                             {"--copy"},
+                                             {"--store", (dir_ / "store").string()}}) {
+    std::vector<std::string> words = {"--no-cache", "gapped"};
+    words.insert(words.end(), of_modules.begin(), of_modules.end());
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.status, 1) << outcome.err;
+    EXPECT_NE(outcome.err.find(of_modules[0] + " excludes --no-cache"), std::string::npos)
+        << outcome.err;
+  }
   expect_refused({"pml", "run", schema_, "--model", "quickstart"}, {"PROMPT"});
 }
 

@@ -193,6 +193,11 @@ TEST_F(ServeCommand, APrefixOfAFileIsComputedOnce) {
   Running importing(dir_ / "importing",
                     {"--method", "prompt_cache", "--prefix-file", (dir_ / "prefix").string()});
   EXPECT_NE(importing.err().find("imported by requests"), std::string::npos) << importing.err();
+  std::filesystem::create_directories(dir_ / "forgetting");
+  Running forgetting(dir_ / "forgetting",
+                     {"--method", "contiguous", "--prefix-file", (dir_ / "prefix").string()});
+  EXPECT_NE(forgetting.err().find("the method keeps no declared prefix"), std::string::npos)
+      << forgetting.err();
 }
 
 // The cache has room for two of three long answers, so one waits on the disk. The answers must not

@@ -8,7 +8,7 @@ namespace {
 
 // Globals, because a signal handler can reach nothing else.
 std::atomic<bool> g_interrupted = false;
-std::atomic<int64_t> g_first_ns = 0;
+std::atomic<int64_t> g_first_ns = 0;  // 0: there was no interrupt
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 int64_t steady_ns() {
@@ -18,11 +18,12 @@ int64_t steady_ns() {
 }
 
 void on_signal(int signal) {
-  if (!g_interrupted.exchange(true)) {
-    g_first_ns = steady_ns();
+  int64_t first_ns = 0;
+  if (g_first_ns.compare_exchange_strong(first_ns, steady_ns())) {
+    g_interrupted = true;
     return;
   }
-  if (steady_ns() - g_first_ns < kOneInterrupt_ns) return;
+  if (steady_ns() - first_ns < kOneInterrupt_ns) return;
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }

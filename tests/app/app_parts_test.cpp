@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <thread>
 
 #include "app/common_options.h"
 #include "app/experiment_files.h"
+#include "app/interrupt.h"
 #include "app/progress.h"
 #include "app/python.h"
 #include "app/record_table.h"
@@ -401,6 +404,28 @@ TEST(DrawFigures, MissingScriptIsNamedWithTheRemedy) {
     EXPECT_NE(std::string(error.what()).find("REPRISE_PLOTS_DIR"), std::string::npos);
   }
   ::unsetenv("REPRISE_PLOTS_DIR");
+}
+
+// Interrupts eight threads at the same time, and ends the process with status 0.
+void interrupt_all_at_once() {
+  (void)watch_interrupts();
+  constexpr int kThreads = 8;
+  std::atomic<int> missing = kThreads;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([&missing] {
+      --missing;
+      while (missing > 0) std::this_thread::yield();
+      std::raise(SIGINT);
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::_Exit(0);
+}
+
+// A handler once read the time of the first interrupt before another thread had stored it.
+TEST(InterruptDeathTest, InterruptsOfSeveralThreadsAtOnceCountAsOne) {
+  for (int round = 0; round < 100; ++round)
+    ASSERT_EXIT(interrupt_all_at_once(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(MakeContext, RefusesWhatIsNotThere) {

@@ -30,6 +30,13 @@ ServerUrl parse_server_url(const std::string& url) {
   };
   const size_t host = url.starts_with("http://") ? 7 : url.starts_with("https://") ? 8 : 0;
   if (host == 0) refuse("is no HTTP URL");
+#ifndef CPPHTTPLIB_OPENSSL_SUPPORT
+  if (url.starts_with("https://"))
+    raise(
+        "\"{}\": this program was built without TLS. Run a local proxy in front of the server, and "
+        "give the proxy's address, such as http://127.0.0.1:8000",
+        url);
+#endif
   const size_t slash = url.find('/', host);
   ServerUrl parsed{.origin = url.substr(0, slash),
                    .api = slash == std::string::npos ? "" : url.substr(slash)};

@@ -13,7 +13,8 @@ namespace reprise::server {
 
 // The address of a server, and the timeouts.
 struct ServerPlace {
-  std::string url;  // http://HOST[:PORT] or https://, with or without a path (/v1)
+  // http://HOST[:PORT], or https:// in a build with TLS; with or without a path (/v1)
+  std::string url;
   std::string api_key;
   double connect_timeout_s = 10;
   double silence_timeout_s = 120;  // longest wait for the next byte
@@ -22,7 +23,7 @@ struct ServerPlace {
 
 // The parts of a server's URL, such as origin "http://127.0.0.1:8000" and api "/v1". For a URL
 // without "/v1", `api` gets it added. parse_server_url() throws Error with the accepted forms for a
-// URL that is not HTTP.
+// URL that is not HTTP, and for https:// if httplib was built without OpenSSL.
 struct ServerUrl {
   std::string origin, api;
 };

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kMostNewTokens = int64_t{1} << 24;     // largest value of --max-new-tokens
 constexpr int64_t kMostPrefillChunk = int64_t{1} << 20;  // as in experiment files
 
-// Greedy generation, the default, uses no other option of sampling, so they need --temperature.
+// Greedy generation, the default, would ignore --top-p and --top-k, so they need --temperature.
 void add_sampling_options(CLI::App& command, engine::SamplingOptions& sampling) {
   CLI::Option* temperature =
       command.add_option("--temperature", sampling.temperature, "0 is greedy (default: 0)")
@@ -32,9 +32,7 @@ void add_sampling_options(CLI::App& command, engine::SamplingOptions& sampling) 
       .add_option("--top-k", sampling.top_k, "sample from this many likeliest (default: 0, all)")
       ->check(integer_within(0, INT32_MAX))
       ->needs(temperature);
-  command.add_option("--seed", sampling.seed, "of sampling (default: 0)")
-      ->check(seed_number())
-      ->needs(temperature);
+  command.add_option("--seed", sampling.seed, "of sampling (default: 0)")->check(seed_number());
 }
 
 }  // namespace

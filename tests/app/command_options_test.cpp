@@ -37,9 +37,8 @@ TEST_F(Options, NumbersThatMakeNoSenseAreRefusedWithTheirRange) {
   }
 }
 
-TEST_F(Options, SamplingNeedsATemperature) {
-  for (const auto& [option, value] :
-       {std::pair{"--top-k", "40"}, {"--top-p", "0.9"}, {"--seed", "7"}}) {
+TEST_F(Options, TopKAndTopPNeedATemperature) {
+  for (const auto& [option, value] : {std::pair{"--top-k", "40"}, {"--top-p", "0.9"}}) {
     expect_refused(on_model("generate", {"--ids", "1", option, value}),
                    {fmt::format("{} requires --temperature", option)});
     const Outcome greedy = reprise(on_model(

@@ -2,8 +2,6 @@
 // clock and rules as on this project's own engine.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <optional>
-#include <random>
 
 #include "app/commands.h"
 #include "app/common_options.h"
@@ -30,7 +28,6 @@ struct LoadCommand {
   server::LoadOptions server;
   bool primes = false;
   server::LoadReuse reuse;
-  std::optional<uint64_t> nonce;
 };
 
 // Facts of the client's machine. Its computing limits are left out, because they do not describe
@@ -86,12 +83,11 @@ void load(const LoadCommand& command) {
   const ExperimentOptions& chosen = command.chosen;
   const Context context = make_context({});  // nothing is computed here
   const experiments::Experiment experiment =
-      server::for_servers(load_chosen_experiment(chosen), servers_of(command), command.reuse);
+      server::for_servers(load_chosen_experiment(chosen), servers_of(command), command.reuse,
+                          command.server.form, command.primes);
   const auto kind = experiments::make_kind(experiment.kind.name, context);
-  server::LoadReuse reuse = command.reuse;
-  reuse.nonce = command.nonce ? *command.nonce : std::random_device{}();
   server::LoadKind load_kind(plans_of(*kind, experiment, chosen.file), command.server,
-                             command.primes, reuse);
+                             command.primes, command.reuse);
   experiments::RunOptions options;
   options.out = chosen.out.empty() ? folder_of(experiment) : chosen.out;
   options.fresh = chosen.fresh;
@@ -146,7 +142,7 @@ void add_server_options(CLI::App& command, LoadCommand& options) {
           "salts in the prompts see to it (default: prefix_within_run)")
       ->check(one_of("reuse", server::reuse_names()));
   command
-      .add_option("--nonce", options.nonce,
+      .add_option("--nonce", options.reuse.nonce,
                   "send the prompts of the run that was recorded with this nonce again (default: "
                   "drawn anew for each run)")
       ->check(seed_number());

@@ -215,6 +215,16 @@ class LoadRuns(unittest.TestCase):
             status, said, _ = self.unshared(one, "--reuse", "none", out=out)
             self.assertEqual(status, 1, "what one rule allows would stand for another")
 
+    def test_other_prompts_have_points_of_their_own(self):
+        out = pathlib.Path(self.folder.name, "forms")
+        with Server() as server:
+            self.assertEqual(self.unshared(server, out=out)[0], 0)
+            for other in (["--chat"], ["--text"], ["--prime"], ["--nonce", "3"]):
+                with self.subTest(other):
+                    status, said, _ = self.unshared(server, *other, out=out)
+                    self.assertEqual(status, 1, "old results would be shown as new")
+                    self.assertIn(str(out), said)
+
     def test_searches_and_repetitions_work(self):
         with Server() as server:
             status, said, record = self.load(server, "serving/highest_rate")

@@ -43,7 +43,7 @@ workloads::Salt salt_of_point(const experiments::Group& group, const LoadReuse& 
   Fields axes;
   for (const auto& [name, value] : group.axes) axes[name] = value.value();
   return {.scope = scope_of(reuse.allowed),
-          .nonce = random_bits(reuse.nonce, results::hash_bytes(json_text(axes)), 0)};
+          .nonce = random_bits(*reuse.nonce, results::hash_bytes(json_text(axes)), 0)};
 }
 
 // Prompt tokens of the warm-up and the prefixes, which are sent before the run.
@@ -83,8 +83,8 @@ std::vector<std::string> reuse_names() {
 }
 
 experiments::Experiment for_servers(experiments::Experiment experiment,
-                                    const std::vector<NamedServer>& servers,
-                                    const LoadReuse& reuse) {
+                                    const std::vector<NamedServer>& servers, const LoadReuse& reuse,
+                                    PromptForm form, bool primes) {
   experiment.methods.clear();
   experiment.left_out.clear();
   for (const NamedServer& server : servers) {
@@ -100,7 +100,10 @@ experiments::Experiment for_servers(experiments::Experiment experiment,
     Fields options = {{"url", server.url}};
     if (!server.model.empty()) options["model"] = server.model;
     if (reuse.allowed != LoadReuse().allowed) options["reuse"] = reuse.allowed;
+    if (reuse.nonce) options["nonce"] = *reuse.nonce;
     if (reuse.audits) options["audit"] = true;
+    if (form != PromptForm::kTokenIds) options["prompts"] = name_of(form);
+    if (primes) options["primes"] = true;
     experiment.methods.push_back(
         {.name = server.label, .options = options, .resolved = options, .label = server.label});
   }
@@ -110,6 +113,7 @@ experiments::Experiment for_servers(experiments::Experiment experiment,
 LoadKind::LoadKind(serving::PlansServing& plans, LoadOptions options, bool primes, LoadReuse reuse)
     : plans_(plans), options_(std::move(options)), primes_(primes), reuse_(std::move(reuse)) {
   (void)scope_of(reuse_.allowed);
+  if (!reuse_.nonce) reuse_.nonce = std::random_device{}();
   const int64_t wanted = kOtherDescriptors + options_.most_connections;
   const int64_t given = raise_descriptor_limit(wanted);
   // With fewer connections the load would not be the requested one.
@@ -233,7 +237,7 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
                                             {"version", told(facts.version)},
                                             {"prompts", name_of(options.form)},
                                             {"reuse", reuse_.allowed},
-                                            {"nonce", reuse_.nonce},
+                                            {"nonce", *reuse_.nonce},
                                             {"reuse_told_by", told_by},
                                             {"takes_extensions", facts.takes_extensions},
                                             {"tells_cached_tokens", facts.tells_cached_tokens},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,18 +28,21 @@ struct NamedServer {
 
 struct LoadReuse {
   std::string allowed = "prefix_within_run";  // one of reuse_names()
-  // Runs with equal nonces send equal prompts at each point. Unused if `allowed` is "all".
-  uint64_t nonce = 0;
+  // Runs with equal nonces send equal prompts at each point; nullopt: drawn by LoadKind. Unused if
+  // `allowed` is "all".
+  std::optional<uint64_t> nonce = {};
   bool audits = false;  // each server's first run of a point is followed by an audit (load_audit.h)
 };
 
 // Returns the experiment with the servers in place of its methods, because a client cannot choose a
-// server's method. A server's points are distinguished by the options url, model, audit and, unless
-// it has its default, reuse. Throws Error for a label that cannot name a folder, for two equal
-// labels, and for an invalid URL.
+// server's method. A server's points are distinguished by its url and model, by `form`, `primes`
+// and `reuse`; what has its default is left out of the options. Throws Error for a label that
+// cannot name a folder, for two equal labels, and for an invalid URL.
 [[nodiscard]] experiments::Experiment for_servers(experiments::Experiment experiment,
                                                   const std::vector<NamedServer>& servers,
-                                                  const LoadReuse& reuse = {});
+                                                  const LoadReuse& reuse = {},
+                                                  PromptForm form = PromptForm::kTokenIds,
+                                                  bool primes = false);
 
 // Sends a group's requests "repetitions" times to each server, each time with new salts. The
 // servers get the same requests in turn, a different server first in each repetition. A server's

@@ -355,6 +355,11 @@ TEST_F(LoadKindTest, TheServersNamesMustNameFoldersAndDiffer) {
           .methods.front();
   EXPECT_EQ(method.name, "llama-server");
   EXPECT_EQ(json_of(method.options), Json({{"url", "http://host"}, {"model", "m"}}));
+  const auto chat = for_servers({}, {{.label = "a", .url = "http://host"}}, {.nonce = 3},
+                                PromptForm::kChat, /*primes=*/true)
+                        .methods.front();
+  EXPECT_EQ(json_of(chat.options),
+            Json({{"url", "http://host"}, {"nonce", 3}, {"primes", true}, {"prompts", "chat"}}));
 }
 
 }  // namespace

@@ -36,7 +36,9 @@ struct TrialRun {
 class PlansServing {
  public:
   virtual ~PlansServing() = default;
-  // Returns the plan of a group that has passed check(), with prompts salted by `salt`.
+  // Throws Error for a group whose requests can be drawn, but mean nothing to a server.
+  virtual void check_plan(const Group& /*group*/) const {}
+  // Returns the plan of a group that has passed check_plan(), with prompts salted by `salt`.
   [[nodiscard]] virtual ServingPlan plan(const Group& group, const workloads::Salt& salt) = 0;
   // If the group asks for the highest rate that keeps its service level, searches that rate. Each
   // trial is a `run` of a plan that is salted by a call of next_salt(). Returns nullopt if the

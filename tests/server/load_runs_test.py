@@ -204,6 +204,13 @@ class LoadRuns(unittest.TestCase):
         self.assertGreater(share["prefix_within_run"], share["session"])  # and the first text that all have
         self.assertGreater(share["all"], share["prefix_within_run"])
 
+    def test_modelled_steps_are_refused_before_anything_is_sent(self):
+        with LikeVllm() as server:
+            status, said, _ = self.load(server, "serving/replay")
+            self.assertEqual(status, 1, said)
+            self.assertIn("--set settings.modelled_step_ms=0", " ".join(said.split()))
+            self.assertEqual(server.queries, 0)
+
     def test_another_server_has_points_of_its_own(self):
         out = pathlib.Path(self.folder.name, "both")
         with Server() as one, Server() as other:

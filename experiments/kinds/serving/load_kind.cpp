@@ -125,6 +125,7 @@ LoadKind::LoadKind(serving::PlansServing& plans, LoadOptions options, bool prime
 }
 
 void LoadKind::check(const experiments::Group& group) {
+  plans_.check_plan(group);
   if (plans_.plan(group, {}).source->size() == 0) raise("it has no requests");
 }
 

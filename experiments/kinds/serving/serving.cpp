@@ -164,6 +164,16 @@ const std::shared_ptr<const RequestSource>& ServingKind::source(const Group& gro
   return sources_[key] = std::move(made);
 }
 
+void ServingKind::check_plan(const Group& group) const {
+  const auto axes = group.axes_as<ServingAxes>();
+  check_rate_search(axes);
+  if (step_times_of(axes.steps))
+    raise(
+        "modelled_step_ms is {}, and a server's steps take the time that they take: set it to 0 "
+        "(--set settings.modelled_step_ms=0)",
+        axes.steps.modelled_step_ms);
+}
+
 serving::ServingPlan ServingKind::plan(const Group& group, const workloads::Salt& salt) {
   const auto axes = group.axes_as<ServingAxes>();
   return plan_of(group, axes, salt,

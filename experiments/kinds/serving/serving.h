@@ -29,6 +29,7 @@ class ServingKind : public Kind, public serving::PlansServing, public serving::T
                                    const std::atomic<bool>& stop) override;
   // Traces also contain the first kernel operations of each run, if it computes on the CPU.
   void trace_to(serving::TraceWriter& writer) override;
+  void check_plan(const Group& group) const override;
   [[nodiscard]] serving::ServingPlan plan(const Group& group, const workloads::Salt& salt) override;
   [[nodiscard]] std::optional<Measurement> search(
       const Group& group, const std::function<workloads::Salt()>& next_salt,

@@ -45,8 +45,12 @@ class EvenPlans final : public serving::PlansServing {
             .takes_model = false};
   }
   int64_t count = 30;
+  std::string refusal;                 // of each group; "": none
   std::vector<workloads::Salt> salts;  // of all plans
 
+  void check_plan(const experiments::Group& /*group*/) const override {
+    if (!refusal.empty()) raise("{}", refusal);
+  }
   [[nodiscard]] serving::ServingPlan plan(const experiments::Group& group,
                                           const workloads::Salt& salt) override {
     auto source = std::make_shared<serving::EvenSource>();
@@ -287,6 +291,18 @@ TEST_F(LoadKindTest, AServerThatIsDownIsNamed) {
 TEST_F(LoadKindTest, AnExperimentWithoutRequestsIsAnError) {
   plans_.count = 0;
   EXPECT_THROW((void)run("http://127.0.0.1:9"), Error);
+}
+
+TEST_F(LoadKindTest, APlanThatIsRefusedSendsNothing) {
+  EchoServer server(echo);
+  plans_.refusal = "search without a service level";
+  try {
+    (void)run(server.url());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(plans_.refusal), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(server.requests(), 0);
 }
 
 TEST_F(LoadKindTest, DescriptorsAreThereForAllConnections) {

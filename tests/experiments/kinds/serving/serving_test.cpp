@@ -92,6 +92,20 @@ TEST_F(Serving, RequestsAreMadeOnceForAllThatAGroupIsAsked) {
   EXPECT_EQ(kind.plan(one, {}).source, requests);
 }
 
+// What `reprise load` asks for before it sends anything.
+TEST_F(Serving, PlansForAServerAreCheckedWithoutTheEngine) {
+  const auto refusal_of_plan = [&](const Json& settings) {
+    Problems problems;
+    problems.collect([&] { ServingKind(context_).check_plan(group({{"settings", settings}})); });
+    return fmt::format("{}", fmt::join(problems.list(), "\n"));
+  };
+  EXPECT_EQ(refusal_of_plan({{"max_batch", 1}}), "");
+  EXPECT_NE(refusal_of_plan({{"search", "highest_rate"}}).find("without a service level"),
+            std::string::npos);
+  EXPECT_NE(refusal_of_plan({{"modelled_step_ms", 2.0}}).find("settings.modelled_step_ms=0"),
+            std::string::npos);
+}
+
 TEST_F(Serving, EveryMethodGivesTheSameTokens) {
   for (const Measured& run : measured()) {
     EXPECT_EQ(value_of(run, "ended_requests"), 24);

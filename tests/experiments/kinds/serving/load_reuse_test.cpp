@@ -122,6 +122,19 @@ TEST(LoadReuse, CountersCountForWholeRunsOnly) {
   EXPECT_NE(reservation({.before = PromptCounters{0, 0}, .after = PromptCounters{960, 5}}, false)
                 .find("others to serve"),
             std::string::npos);
+  // The counters of one engine of two behind a router.
+  EXPECT_NE(reservation({.before = PromptCounters{0, 0}, .after = PromptCounters{48, 0}}, false)
+                .find("they do not count all prompts"),
+            std::string::npos);
+}
+
+TEST(LoadReuse, ATextMayHaveFewerTokensThanWereDecoded) {
+  const CountersAround around{.before = PromptCounters{0, 0}, .after = PromptCounters{70, 0}};
+  for (const PromptForm form : {PromptForm::kTokenIds, PromptForm::kText, PromptForm::kChat}) {
+    serving::RunResult result = result_of(10, -1);  // 80 tokens
+    EXPECT_EQ(judge_reuse(source_of(10), around, 0, form, result),
+              form == PromptForm::kTokenIds ? "nobody" : "counters");
+  }
 }
 
 TEST(LoadReuse, SaysWhatChangedWithinARun) {

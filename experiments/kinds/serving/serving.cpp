@@ -84,6 +84,8 @@ serving::ServingPlan plan_of(const Group& group, const ServingAxes& axes,
       .source = requests,
       .schedule = schedule_of(group, axes.arrivals, *requests),
       .options = run_options_of(warmed, axes, *requests, Bench::config(group))};
+  // max_batch is that of our engine. A server may run any number of requests at once.
+  plan.options.growth.least_backlog = requests->size() / 2;
   try {
     plan.tokenizer = load_tokenizer(resolve_model(group.model.model));
   } catch (const Error&) {  // a model with random weights may have no tokenizer

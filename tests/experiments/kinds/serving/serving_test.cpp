@@ -128,6 +128,12 @@ TEST_F(Serving, MethodsFindWhatTheyPromise) {
   EXPECT_GT(value_of(runs[0], "peak_kv_mb"), value_of(runs[4], "peak_kv_mb"));
 }
 
+// Otherwise a server with more places than max_batch is given up while its batch fills.
+TEST_F(Serving, PlansForAServerDoNotDependOnTheEnginesBatch) {
+  const Group given = group({{"settings", {{"max_batch", 1}}}});
+  EXPECT_EQ(ServingKind(context_).plan(given, {}).options.growth.least_backlog, 24 / 2);
+}
+
 // One module that stands first is a prefix: the tokens are those of the other methods.
 TEST_F(Serving, ModulesAreHeldOnceForABatchAndChangeNoToken) {
   Json changes = {{"methods",

@@ -146,8 +146,9 @@ std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group
   std::vector<experiments::Measurement> searched;
   for (const experiments::MethodChoice& server : group.methods) {
     bool audits = reuse_.audits;  // only the search's first run is audited
+    const std::string name = fmt::format("{} {}", group.label, experiments::label_of(server));
     const auto send = [&](serving::ServingPlan& plan) {
-      return run_plan(server, plan, std::exchange(audits, false), stop);
+      return run_plan(server, name, plan, std::exchange(audits, false), stop);
     };
     auto found = plans_.search(group, salts_from_the_first(), send, stop);
     if (!found) return measure_in_turn(group, salts_from_the_first(), stop);
@@ -168,7 +169,10 @@ std::vector<experiments::Measurement> LoadKind::measure_in_turn(const experiment
       if (stop) throw Interrupted{};
       const size_t s = (turn + static_cast<size_t>(repetition)) % servers;
       serving::ServingPlan plan = plans_.plan(group, salt);
-      serving::TrialRun made = run_plan(group.methods[s], plan, reuse_.audits && !first[s], stop);
+      const std::string name = fmt::format("{} {}, repetition {}", group.label,
+                                           experiments::label_of(group.methods[s]), repetition + 1);
+      serving::TrialRun made =
+          run_plan(group.methods[s], name, plan, reuse_.audits && !first[s], stop);
       rates[s].push_back(made.measured.value(serving::kThroughputRps));
       if (!first[s]) {
         first[s] = std::move(made);
@@ -188,8 +192,8 @@ std::vector<experiments::Measurement> LoadKind::measure_in_turn(const experiment
 }
 
 serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
-                                     serving::ServingPlan& plan, bool audits,
-                                     const std::atomic<bool>& stop) const {
+                                     const std::string& name, serving::ServingPlan& plan,
+                                     bool audits, const std::atomic<bool>& stop) const {
   LoadOptions options = options_;
   JsonObject named(server.options, "the server");
   options.place.url = named.string("url");
@@ -212,7 +216,7 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
       serving::run(*target, *plan.source, plan.schedule, plan.options, clock);
   const CoreUse use = core_use_now() - use_before;
   serving::settle_cached_tokens(result.log);
-  trace(experiments::label_of(server), result.log);
+  trace(name, result.log);
   std::string told_by = "nobody";
   if (scope != workloads::SaltScope::kAnything) {
     counters.after = prompt_counters(client.page("/metrics"));

@@ -71,7 +71,9 @@ class LoadKind final : public experiments::Kind, public experiments::serving::Tr
   std::vector<experiments::Measurement> measure_in_turn(const experiments::Group& group,
                                                         const Salts& next_salt,
                                                         const std::atomic<bool>& stop);
+  // `name` is the run's in a trace.
   experiments::serving::TrialRun run_plan(const experiments::MethodChoice& server,
+                                          const std::string& name,
                                           experiments::serving::ServingPlan& plan, bool audits,
                                           const std::atomic<bool>& stop) const;
 

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/device/cpu.h"
@@ -101,6 +103,7 @@ class LoadKindTest : public ::testing::Test {
     experiment.repetitions = repetitions;
     LoadKind kind(plans_, {.place = {.connect_timeout_s = 1, .silence_timeout_s = 5}},
                   /*primes=*/false, reuse);
+    if (writer_ != nullptr) kind.trace_to(*writer_);
     const experiments::RunOptions options{
         .out = out_,
         .settings = {.context = {.threads = 1, .isa = Isa::kPortable}, .device = Device::kCpu},
@@ -110,6 +113,7 @@ class LoadKindTest : public ::testing::Test {
   }
 
   EvenPlans plans_;
+  serving::TraceWriter* writer_ = nullptr;
   PresentPoints observer_;
   std::atomic<bool> stop_ = false;
   fs::path out_;
@@ -357,6 +361,22 @@ TEST_F(LoadKindTest, SeveralServersGetTheSameRequestsInTurn) {
       << "one two | two one | one two, twice; equal neighbours count once";
   for (auto& [name, all] : bodies) std::sort(all.begin(), all.end());
   EXPECT_EQ(bodies["one"], bodies["two"]);
+}
+
+TEST_F(LoadKindTest, EachRunHasANameOfItsOwnInATrace) {
+  const fs::path path = out_.string() + "_trace.json";
+  serving::TraceWriter writer(path);
+  writer_ = &writer;
+  EchoServer server(echo);
+  (void)run({{.label = "echo-1", .url = server.url()}}, {}, 2);
+  writer.finish();
+  const Json events = Json::parse(std::ifstream(path))["traceEvents"];
+  fs::remove(path);
+  std::set<std::string> names;
+  for (const Json& event : events)
+    if (event["name"] == "process_name") names.insert(event["args"]["name"].get<std::string>());
+  EXPECT_EQ(names.size(), 4u) << "two rates, two repetitions";
+  EXPECT_NE(names.begin()->find("echo-1, repetition 1"), std::string::npos) << *names.begin();
 }
 
 TEST_F(LoadKindTest, TheServersNamesMustNameFoldersAndDiffer) {

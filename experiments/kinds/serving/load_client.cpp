@@ -287,6 +287,8 @@ Question question_of(const LoadOptions& options, const ServerFacts& facts,
   if (facts.takes_extensions)
     body += R"(,"ignore_eos":true,"return_token_ids":true,"timings_per_token":true,)"
             R"("stream_options":{"include_usage":true,"continuous_usage_stats":true})";
+  else if (facts.takes_usage)
+    body += R"(,"stream_options":{"include_usage":true})";
   return {.path = is_chat ? "/chat/completions" : "/completions",
           .body = body + "}",
           .wanted = output_tokens};
@@ -304,18 +306,19 @@ ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& p
   const std::atomic<bool> cancel = false;
   const auto ask = [&] { return client.complete(question_of(options, facts, prompt, 1), cancel); };
   Exchange exchange = ask();
-  if (exchange.status == 400 || exchange.status == 422) {
-    facts.takes_extensions = false;
+  const auto is_refused = [&] { return exchange.status == 400 || exchange.status == 422; };
+  for (bool* takes : {&facts.takes_extensions, &facts.takes_usage}) {
+    if (!is_refused()) break;
+    *takes = false;
     exchange = ask();
   }
   if (!exchange.error.empty())
     raise("{}: a request for one token after a prompt of {} tokens: {}.{}", url, prompt.size(),
           exchange.error,
-          exchange.status == 400 || exchange.status == 422
-              ? options.form != PromptForm::kTokenIds
-                    ? ""
-                    : " A server that takes no token ids gets text by --text."
-              : "");
+          is_refused() ? options.form != PromptForm::kTokenIds
+                             ? ""
+                             : " A server that takes no token ids gets text by --text."
+                       : "");
   if (exchange.answer.token_s.empty())
     raise("{}: it answered a request for one token without any (finish_reason \"{}\")", url,
           visible(exchange.answer.finish_reason.substr(0, 100), ""));

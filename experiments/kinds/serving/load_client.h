@@ -40,8 +40,10 @@ struct ServerFacts {
   std::string version;  // answer of GET /version, as vLLM has it; "": absent
   // True if the server accepts, or at least ignores, the fields that make it generate all requested
   // tokens and report the number of tokens of an event: ignore_eos, stream_options,
-  // return_token_ids, timings_per_token. A server that refuses a request with them gets none.
+  // return_token_ids, timings_per_token. A server that refuses a request with them gets only
+  // OpenAI's stream_options.include_usage, and none if it refuses that, too (takes_usage).
   bool takes_extensions = true;
+  bool takes_usage = true;
   bool tells_cached_tokens = false;
   bool tells_tokens = false;  // the server reports how many tokens it generated
 };

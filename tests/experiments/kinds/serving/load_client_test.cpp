@@ -111,9 +111,12 @@ TEST(LoadClient, SaysWhatItWantsInOneRequest) {
   EXPECT_EQ(body["stream"], true);
   EXPECT_EQ(body["ignore_eos"], true);
   EXPECT_EQ(body["stream_options"]["include_usage"], true);
-  const Json plain =
-      Json::parse(question_of(options, {.model = "m", .takes_extensions = false}, {5}, 9).body);
+  ServerFacts strict = {.model = "m", .takes_extensions = false};
+  Json plain = Json::parse(question_of(options, strict, {5}, 9).body);
   EXPECT_FALSE(plain.contains("ignore_eos"));
+  EXPECT_EQ(plain["stream_options"], Json({{"include_usage", true}}));
+  strict.takes_usage = false;
+  plain = Json::parse(question_of(options, strict, {5}, 9).body);
   EXPECT_FALSE(plain.contains("stream_options"));
 }
 
@@ -142,13 +145,23 @@ TEST(LoadClient, AsksForTheModelAndWhatTheServerKnows) {
   EXPECT_TRUE(facts.takes_extensions);
   EXPECT_TRUE(facts.tells_cached_tokens);
 
-  EchoServer strict(serving_model([](const EchoRequest& request) {
-    if (request.body.find("ignore_eos") != std::string::npos)
-      return EchoAnswer{.status = 400, .pieces = {{.bytes = R"({"error":"unknown field"})"}}};
-    return completion(max_tokens_of(request), 0, 0, Telling::kNothing);
-  }));
-  const ServerFacts plain = ask_server(options_for(strict), {1}, clock);
-  EXPECT_FALSE(plain.takes_extensions);
+  const auto refusing = [](const std::string& refused) {
+    return serving_model([refused](const EchoRequest& request) {
+      if (request.body.find(refused) != std::string::npos)
+        return EchoAnswer{.status = 400, .pieces = {{.bytes = R"({"error":"unknown field"})"}}};
+      return request.body.find("include_usage") == std::string::npos
+                 ? completion(max_tokens_of(request), 0, 0, Telling::kNothing)
+                 : completion(max_tokens_of(request), 0, 0, Telling::kUsageAtEnd, 1, 1, 0);
+    });
+  };
+  EchoServer strict(refusing("ignore_eos"));
+  const ServerFacts usage_alone = ask_server(options_for(strict), {1}, clock);
+  EXPECT_FALSE(usage_alone.takes_extensions);
+  EXPECT_TRUE(usage_alone.takes_usage && usage_alone.tells_cached_tokens);
+
+  EchoServer stricter(refusing("stream_options"));
+  const ServerFacts plain = ask_server(options_for(stricter), {1}, clock);
+  EXPECT_FALSE(plain.takes_extensions || plain.takes_usage);
   EXPECT_FALSE(plain.tells_cached_tokens);
 }
 

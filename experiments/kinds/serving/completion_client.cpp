@@ -1,7 +1,9 @@
 #include "experiments/kinds/serving/completion_client.h"
 
+#include <fmt/format.h>
 #include <httplib.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -11,6 +13,7 @@ namespace reprise::server {
 namespace {
 
 constexpr double kAtOnce_s = 0.1;
+constexpr double kNearly = 0.99;  // HTTP's timeouts are rounded down to milliseconds
 constexpr const char* kGivenUp = "given up with the run";
 constexpr size_t kLongestErrorBody = 64 << 10;
 
@@ -71,8 +74,9 @@ struct CompletionClient::State {
   State(const ServerPlace& where, const experiments::serving::Clock& with_clock)
       : place(where), url(parse_server_url(where.url)), clock(with_clock), client(url.origin) {
     const Span connect = span(place.connect_timeout_s), silence = span(place.silence_timeout_s);
+    const Span read = span(std::min(place.silence_timeout_s, place.request_timeout_s));
     client.set_connection_timeout(connect.seconds, connect.microseconds);
-    client.set_read_timeout(silence.seconds, silence.microseconds);
+    client.set_read_timeout(read.seconds, read.microseconds);
     client.set_write_timeout(silence.seconds, silence.microseconds);
     client.set_keep_alive(true);
     client.set_tcp_nodelay(true);
@@ -80,13 +84,16 @@ struct CompletionClient::State {
     if (!place.api_key.empty()) client.set_bearer_token_auth(place.api_key.c_str());
   }
 
+  [[nodiscard]] std::string no_end() const {
+    return fmt::format("no end within {:g} s", place.request_timeout_s);
+  }
+
   // Returns the reason why no complete answer was read.
   [[nodiscard]] std::string transport_error(httplib::Error error, double silent_s, double lasted_s,
                                             bool is_cancelled) const {
     if (is_cancelled) return kGivenUp;
-    if (lasted_s >= place.request_timeout_s)
-      return fmt::format("no end within {:g} s", place.request_timeout_s);
-    if (error == httplib::Error::Read && silent_s >= 0.99 * place.silence_timeout_s)
+    if (lasted_s >= kNearly * place.request_timeout_s) return no_end();
+    if (error == httplib::Error::Read && silent_s >= kNearly * place.silence_timeout_s)
       return fmt::format("silent for {:g} s", place.silence_timeout_s);
     if (error == httplib::Error::Read) return "the server closed the connection";
     return httplib::to_string(error);
@@ -143,6 +150,7 @@ Exchange CompletionClient::complete(const Question& question, const std::atomic<
   }
   s.is_kept = is_ok;
   exchange.end_s = s.clock.now_s();
+  const double lasted_s = exchange.end_s - exchange.sent_s;
   const bool is_whole = is_ok || stream.is_done();  // the connection may break after "[DONE]"
   exchange.answer = stream.take(question.wanted);
   if (exchange.status != 0 && exchange.status != 200)
@@ -150,8 +158,9 @@ Exchange CompletionClient::complete(const Question& question, const std::atomic<
   else if (!exchange.answer.fault.empty())
     exchange.error = exchange.answer.fault;
   else if (!is_whole)
-    exchange.error =
-        s.transport_error(error, exchange.end_s - last_s, exchange.end_s - exchange.sent_s, cancel);
+    exchange.error = s.transport_error(error, exchange.end_s - last_s, lasted_s, cancel);
+  else if (lasted_s >= s.place.request_timeout_s)
+    exchange.error = s.no_end();
   if (!is_ok) close();
   return exchange;
 }

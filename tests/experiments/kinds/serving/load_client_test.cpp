@@ -296,6 +296,25 @@ TEST(LoadClient, ARequestThatNeverEndsIsGivenUp) {
   EXPECT_EQ(result.log.requests[0].reason, "no end within 0.1 s");
 }
 
+// A request has no later end than was allowed, though its last bytes come and are complete.
+TEST(LoadClient, AnEndThatComesTooLateIsNone) {
+  EchoServer server(serving_model([](const EchoRequest& request) {
+    std::string all;
+    for (const EchoPiece& piece : completion(3, 0, 0).pieces) all += piece.bytes;
+    if (request.number == 0) return EchoAnswer{.pieces = {{.after_s = 0.5, .bytes = all}}};
+    const size_t half = all.find("\n\n") + 2;
+    return EchoAnswer{.pieces = {{.after_s = 0.06, .bytes = all.substr(0, half)},
+                                 {.after_s = 0.06, .bytes = all.substr(half)}}};
+  }));
+  LoadOptions options = options_for(server);
+  options.place.request_timeout_s = 0.1;
+  const serving::RunResult result = run_closed(options, 2, 1);
+  for (const RequestEntry& entry : result.log.requests) {
+    EXPECT_EQ(entry.outcome, Outcome::kFailed);
+    EXPECT_EQ(entry.reason, "no end within 0.1 s");
+  }
+}
+
 TEST(LoadClient, AnInterruptEndsWhatIsUnderWayAtOnce) {
   EchoServer server(serving_model([](const EchoRequest&) { return completion(3, 30, 0); }));
   std::atomic<bool> stop = false;

@@ -9,7 +9,14 @@ namespace reprise::server {
 namespace {
 
 std::vector<int32_t> tokens_of(JsonObject& object, const ServedModel& model) {
-  if (object.has("messages")) return chat_prompt(object, model);
+  if (object.has("messages")) {
+    refuse_unless_neutral(object, {{"add_generation_prompt", true},
+                                   {"continue_final_message", false},
+                                   {"tools", nullptr},
+                                   {"chat_template", nullptr},
+                                   {"chat_template_kwargs", nullptr}});
+    return chat_prompt(object, model);
+  }
   return field("prompt", [&] {
     const std::string text = object.string("prompt");
     check_text_length(text.size(), model, "prompt");

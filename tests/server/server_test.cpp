@@ -160,6 +160,23 @@ TEST_F(ServerTest, TokenizesAndBack) {
   EXPECT_EQ(post(server_.port(), "/detokenize", plain).json()["prompt"], kPrompt);
   const Json chat = post(server_.port(), "/tokenize", {{"messages", user_says("a")}}).json();
   EXPECT_GT(chat["count"], 1);
+  const Json neutral = {{"messages", user_says("a")},
+                        {"add_generation_prompt", true},
+                        {"continue_final_message", false},
+                        {"tools", Json::array()},
+                        {"chat_template", nullptr}};
+  EXPECT_EQ(post(server_.port(), "/tokenize", neutral).json()["tokens"], chat["tokens"]);
+  const Json unsupported = {{"add_generation_prompt", false},
+                            {"continue_final_message", true},
+                            {"tools", Json::array({Json::object()})},
+                            {"chat_template", "{{ messages }}"},
+                            {"chat_template_kwargs", {{"a", 1}}}};
+  for (const auto& [name, value] : unsupported.items()) {
+    const RawAnswer refused =
+        post(server_.port(), "/tokenize", {{"messages", user_says("a")}, {name, value}});
+    EXPECT_EQ(refused.status, 400) << name;
+    EXPECT_EQ(refused.json()["error"]["param"], name);
+  }
   for (const Json& wrong : {Json::object(), Json{{"prompt", 5}}, Json{{"tokens", {-1}}},
                             Json{{"prompt", "a"}, {"model", "another"}}}) {
     EXPECT_GE(post(server_.port(), "/tokenize", wrong).status, 400) << wrong;

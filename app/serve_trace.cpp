@@ -11,6 +11,13 @@ namespace serving = experiments::serving;
 constexpr int64_t kMostKept = int64_t{1} << 20;
 constexpr double kNanosecond_s = 1e-9;
 
+// To the engine, an answer that ended with a stop text was cancelled.
+serving::Outcome outcome_of(const std::string& outcome, engine::FinishReason finish) {
+  if (outcome == "stop" || outcome == "length") return serving::Outcome::kServed;
+  const serving::Outcome in_engine = experiments::outcome_of(finish);
+  return in_engine == serving::Outcome::kServed ? serving::Outcome::kFailed : in_engine;
+}
+
 }  // namespace
 
 ServeTrace::ServeTrace(const std::string& path) : writer_(path), begin_ns_(steady_now_ns()) {}
@@ -45,7 +52,7 @@ void ServeTrace::ended(const std::string& outcome, const engine::TokenEvent& las
                               .prompt_tokens = prompt_tokens,
                               .cached_tokens = last.cached_tokens,
                               .preemptions = last.preemptions,
-                              .outcome = experiments::outcome_of(last.finish)};
+                              .outcome = outcome_of(outcome, last.finish)};
   if (entry.outcome != serving::Outcome::kServed) entry.reason = outcome;
   if (generated_tokens > 0) entry.token_s.push_back(at(last.times.first_token));
   if (generated_tokens > 1) entry.token_s.push_back(entry.done_s);

@@ -249,6 +249,11 @@ class Trace(unittest.TestCase):
             prompt = 20 * PROMPT
             more = {"max_tokens": 5, "extra_body": {"ignore_eos": True}}
             client.completions.create(model="quickstart", prompt=prompt, n=2, **more)
+            stopped = {"temperature": 0, "extra_body": {"ignore_eos": True, "min_tokens": 10}}
+            whole = client.completions.create(model="quickstart", prompt=prompt, max_tokens=50, **stopped)
+            answer = client.completions.create(model="quickstart", prompt=prompt, max_tokens=1500,
+                                               stop=whole.choices[0].text[-6:-3], **stopped)
+            self.assertEqual(answer.choices[0].finish_reason, "stop")
             with client.completions.create(model="quickstart", prompt=prompt, stream=True,
                                            **(more | {"max_tokens": 1500})) as stream:
                 for _ in zip(range(8), stream):
@@ -259,8 +264,8 @@ class Trace(unittest.TestCase):
             events = json.loads(file.read_text())["traceEvents"]
         decodes = [event for event in events if event["name"] == "decode"]
         self.assertEqual([event["args"]["generated_tokens"] for event in decodes[:2]], [5, 5])
-        self.assertEqual([event["args"]["outcome"] for event in decodes], ["served", "served", "cancelled"])
-        self.assertGreater(decodes[2]["args"]["cached_tokens"], 0)
+        self.assertEqual([event["args"]["outcome"] for event in decodes], 4 * ["served"] + ["cancelled"])
+        self.assertGreater(decodes[4]["args"]["cached_tokens"], 0)
         steps = [event for event in events if event.get("cat") == "step"]
         self.assertGreater(len(steps), 6)
         for event in decodes:

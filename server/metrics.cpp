@@ -110,17 +110,16 @@ void Metrics::request(const std::string& outcome, const engine::TokenEvent& last
   f.prompt_tokens.Increment(static_cast<double>(prompt_tokens));
   f.cached_tokens.Increment(static_cast<double>(last.cached_tokens));
   f.queue_time.Observe(seconds(times.intended, times.admitted));
-  using engine::FinishReason;
-  // A request for its prompt alone is complete without a token.
-  const bool is_complete =
-      last.finish == FinishReason::kLength || last.finish == FinishReason::kStop;
+  // A request for its prompt alone is complete without a token. An answer that ends with a stop
+  // text is complete, though cancelled in the engine.
+  const bool is_complete = outcome == "stop" || outcome == "length";
   if (times.first_token != engine::kNotYet)
     f.first_token.Observe(seconds(times.intended, times.first_token));
   else if (!is_complete)
     return;
   if (times.done == engine::kNotYet) return;
   f.whole.Observe(seconds(times.intended, times.done));
-  if (generated_tokens > 1)
+  if (is_complete && generated_tokens > 1)  // else `done` may be long after the last token
     f.per_token.Observe(seconds(times.first_token, times.done) /
                         static_cast<double>(generated_tokens - 1));
 }

@@ -137,6 +137,28 @@ TEST_F(ServiceTest, OneChoiceCanBeEndedAlone) {
   EXPECT_EQ(metrics.find("cancelled"), std::string::npos) << metrics;
 }
 
+// A request that was preempted and then given up ended long after its last token.
+TEST(Metrics, OnlyCompleteRequestsHaveATimePerToken) {
+  if (!Metrics::absence().empty()) GTEST_SKIP() << Metrics::absence();
+  constexpr int64_t kSecond_ns = 1'000'000'000;
+  const engine::RequestTimes times = {.intended = 0,
+                                      .submitted = 0,
+                                      .admitted = 0,
+                                      .first_token = kSecond_ns,
+                                      .done = 61 * kSecond_ns};
+  Metrics metrics;
+  const auto count = [&](const char* outcome, engine::FinishReason finish) {
+    metrics.request(outcome, {.finish = finish, .times = times}, 8, 2);
+    const std::string text = metrics.text(), name = "reprise_time_per_output_token_seconds_count ";
+    return text.substr(text.find(name) + name.size(), 1);
+  };
+  using engine::FinishReason;
+  EXPECT_EQ(count("cancelled", FinishReason::kCancelled), "0");
+  EXPECT_EQ(count("slow_reader", FinishReason::kCancelled), "0");
+  EXPECT_EQ(count("length", FinishReason::kLength), "1");
+  EXPECT_EQ(count("stop", FinishReason::kCancelled), "2");
+}
+
 TEST_F(ServiceTest, AReaderThatTakesNothingIsCutOffAndHoldsNobodyUp) {
   make({.most_unread_tokens = 50});
   const Ticket slow = submit({1, 2}, 3000);

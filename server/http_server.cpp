@@ -26,6 +26,7 @@
 #include <iterator>
 #include <limits>
 #include <list>
+#include <memory>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -52,6 +53,7 @@ using Parser = http::request_parser<http::string_body>;
 constexpr int kSendBufferBytes = 64 << 10;
 constexpr milliseconds kLinger{500};
 constexpr size_t kMostLingerBytes = size_t{1} << 20;
+constexpr int kMostTurnedAway = 16;  // that linger at once; each has a file descriptor
 constexpr milliseconds kAcceptPause{10};
 
 std::string text_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
@@ -435,6 +437,16 @@ tcp::acceptor listen_on(net::io_context& io, const std::string& host, int port) 
 }  // namespace
 
 struct HttpServer::State {
+  // A connection that was turned away, until its client has closed or kLinger is over.
+  struct Leaving {
+    Leaving(tcp::socket refused, net::io_context& io)
+        : socket(std::move(refused)), until(io, kLinger) {}
+    tcp::socket socket;
+    net::steady_timer until;
+    std::array<char, 16384> bytes;
+    size_t total = 0;
+  };
+
   const int most_connections;
   Metrics& metrics;
   Front front;
@@ -446,6 +458,7 @@ struct HttpServer::State {
   const int port;
   net::steady_timer cut_off{io};
   std::list<Connection> connections;
+  int turned_away = 0;  // connections that linger
   std::thread thread;
 
   State(const std::string& host, int wanted_port, const HttpLimits& limits, HttpHandler handler,
@@ -477,7 +490,7 @@ struct HttpServer::State {
     socket.set_option(tcp::no_delay(true), ignored);
     socket.set_option(net::socket_base::send_buffer_size(kSendBufferBytes), ignored);
     socket.non_blocking(true, ignored);
-    if (std::ssize(connections) >= most_connections) return turn_away(socket);
+    if (std::ssize(connections) >= most_connections) return turn_away(std::move(socket));
     const auto connection = connections.emplace(connections.end(), std::move(socket));
     try {
       connection->thread = std::thread([this, connection] {
@@ -486,7 +499,7 @@ struct HttpServer::State {
         net::post(io, [this, connection] { drop(connection); });
       });
     } catch (const std::system_error&) {  // the system gives no more threads
-      turn_away(connection->socket);
+      turn_away(std::move(connection->socket));
       connections.erase(connection);
       return;
     }
@@ -494,7 +507,7 @@ struct HttpServer::State {
   }
 
   // Answers a connection with 503 because there are too many, without waiting for the client.
-  void turn_away(tcp::socket& socket) const {
+  void turn_away(tcp::socket socket) {
     const HttpAnswer answer = error_answer(
         ApiError(503, "the server has as many connections as it takes: try again later", "",
                  "too_many_connections"));
@@ -502,6 +515,28 @@ struct HttpServer::State {
     const std::string text = head_of(answer, {}) + answer.body;
     error_code ignored;
     socket.write_some(net::buffer(text), ignored);
+    socket.shutdown(tcp::socket::shutdown_send, ignored);
+    if (turned_away == kMostTurnedAway) return;  // closes the socket
+    ++turned_away;
+    const auto leaving = std::make_shared<Leaving>(std::move(socket), io);
+    leaving->until.async_wait([leaving](error_code) {
+      error_code gone;
+      leaving->socket.cancel(gone);
+    });
+    linger(leaving);
+  }
+
+  // Reads what a client that was turned away still sends, like Connection::linger(), but on the
+  // control thread.
+  void linger(const std::shared_ptr<Leaving>& leaving) {
+    leaving->socket.async_read_some(net::buffer(leaving->bytes),
+                                    [this, leaving](error_code fault, size_t count) {
+                                      leaving->total += count;
+                                      if (!fault && leaving->total < kMostLingerBytes)
+                                        return linger(leaving);
+                                      leaving->until.cancel();
+                                      --turned_away;
+                                    });
   }
 
   void drop(std::list<Connection>::iterator connection) {

@@ -4,6 +4,7 @@
 #include "server/http_server.h"
 
 #include <fcntl.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -23,6 +24,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <ctime>
 #include <iterator>
 #include <limits>
 #include <list>
@@ -131,6 +133,7 @@ void require_one_host(const Request& request) {
 
 HttpAnswer error_answer(const ApiError& error) {
   HttpAnswer answer{.status = error.status(), .body = error.json()};
+  if (error.status() == 401) answer.headers = {{"WWW-Authenticate", "Bearer"}};
   if (error.status() == 429 || error.status() == 503) answer.headers = {{"Retry-After", "1"}};
   if (error.status() == 405) answer.headers = {{"Allow", error.allow()}};
   return answer;
@@ -143,12 +146,17 @@ struct Sending {
   milliseconds keep_alive{0};  // idle time granted to the connection; 0: closed after the answer
 };
 
+// The time in the form of HTTP's Date: "Sun, 06 Nov 1994 08:49:37 GMT".
+std::string date_now() {
+  return fmt::format("{:%a, %d %b %Y %H:%M:%S} GMT", fmt::gmtime(std::time(nullptr)));
+}
+
 // An answer's status line, its headers and the empty line after them.
 std::string head_of(const HttpAnswer& answer, const Sending& how) {
   const auto reason =
       http::obsolete_reason(http::int_to_status(static_cast<unsigned>(answer.status)));
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", answer.status,
-                                 text_of(reason), answer.content_type);
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\nDate: {}\r\nContent-Type: {}\r\n",
+                                 answer.status, text_of(reason), date_now(), answer.content_type);
   for (const auto& [name, value] : answer.headers) head += fmt::format("{}: {}\r\n", name, value);
   if (!answer.stream)
     head += fmt::format("Content-Length: {}\r\n", answer.body.size());
@@ -251,11 +259,13 @@ class Front {
     bool goes_on = true;
     while (goes_on && wait_for_request(connection)) {
       connection.is_busy = true;
+      Parser parser;
       try {
-        goes_on = serve_request(connection, is_closing);
+        goes_on = serve_request(connection, parser, is_closing);
       } catch (const ApiError& error) {
         goes_on = false;  // the unread rest of this request would be taken for the next request
-        if (respond(connection, error_answer(error), {})) connection.linger();
+        const Sending how = {.is_head = parser.get().method() == http::verb::head};
+        if (respond(connection, error_answer(error), how)) connection.linger();
       } catch (const PeerGone&) {
         goes_on = false;
         metrics_.answer(499);
@@ -336,7 +346,8 @@ class Front {
   // Reads the admitted body. Throws ApiError if it is malformed, too long or too slow.
   void read_body(Connection& connection, Parser& parser) const {
     const Clock::time_point until = Clock::now() + limits_.body_timeout;
-    if (!parser.is_done() && iequals(parser.get()[http::field::expect], "100-continue"))
+    if (!parser.is_done() && parser.get().version() == 11 &&  // HTTP/1.0 has no 100
+        iequals(parser.get()[http::field::expect], "100-continue"))
       connection.send("HTTP/1.1 100 Continue\r\n\r\n", limits_.write_timeout);
     parser.body_limit(limits_.most_body_bytes);
     parser.eager(true);
@@ -381,8 +392,7 @@ class Front {
 
   // Reads a request and answers it. Returns false if the connection must end. Throws PeerGone, and
   // ApiError for a request that is refused before its handler is called.
-  bool serve_request(Connection& connection, const std::atomic<bool>& is_closing) {
-    Parser parser;
+  bool serve_request(Connection& connection, Parser& parser, const std::atomic<bool>& is_closing) {
     read_head(connection, parser);
     const Request& request = parser.get();
     require_one_host(request);

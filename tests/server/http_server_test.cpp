@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <ctime>
 #include <future>
 #include <thread>
 
@@ -344,6 +346,41 @@ TEST_F(HttpServerTest, AHeadIsAnsweredWithoutTheBody) {
   EXPECT_NE(head.find("Content-Length: 5\r\n"), head.npos) << head;  // "HEAD "
   const std::string next = end < head.size() ? head.substr(end) : client.receive();
   EXPECT_TRUE(next.starts_with("HTTP/1.1 200 OK\r\n")) << next;
+}
+
+TEST_F(HttpServerTest, ARefusedHeadHasNoBodyEither) {
+  for (const char* path : {"/nothing", "/busy"}) {
+    RawClient client(port());
+    client.send(fmt::format("HEAD {} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", path));
+    std::string all;
+    for (std::string more = client.receive(); !more.empty(); more = client.receive()) all += more;
+    EXPECT_TRUE(all.starts_with("HTTP/1.1 4")) << all;
+    EXPECT_EQ(all.find("\r\n\r\n") + 4, all.size()) << all;
+  }
+}
+
+TEST_F(HttpServerTest, AnswersHaveTheHeadersThatHttpDemands) {
+  RawClient client(port());
+  client.send(get_text("/echo"));
+  const std::string head = client.answer().head;
+  const size_t date = head.find("\r\nDate: ");
+  ASSERT_NE(date, head.npos) << head;
+  std::tm parsed{};
+  const char* end = ::strptime(head.c_str() + date + 8, "%a, %d %b %Y %H:%M:%S GMT\r\n", &parsed);
+  ASSERT_NE(end, nullptr) << head;
+  EXPECT_LT(std::abs(std::difftime(::timegm(&parsed), std::time(nullptr))), 60);
+  client.send(get_text("/echo", "Authorization: wrong\r\n"));
+  const RawAnswer refused = client.answer();
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_NE(refused.head.find("WWW-Authenticate: Bearer\r\n"), std::string::npos) << refused.head;
+}
+
+TEST_F(HttpServerTest, AnOldClientIsNotToldToContinue) {
+  RawClient client(port());
+  client.send("POST /a HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nab");
+  std::this_thread::sleep_for(milliseconds(20));  // the server waits for the rest
+  client.send("c");
+  EXPECT_EQ(client.answer().body, "POST abc");
 }
 
 TEST_F(HttpServerTest, ABodyThatWaitsToBeWantedIsAskedFor) {

@@ -48,19 +48,22 @@ Told told(const serving::Reuse& reuse, const CountersAround& counters, int64_t o
   if (reuse.untold < 0)
     return {.by = "answers", .cached_tokens = static_cast<double>(reuse.cached_tokens)};
   if (!counters.before || !counters.after)
-    return {.why_not = "neither its answers nor its /metrics tell"};
-  if (!all_served) return {.why_not = "its counters include requests that failed"};
+    return {.why_not =
+                "neither the server's answers nor its /metrics tell how many prompt tokens "
+                "it found in its cache"};
+  if (!all_served) return {.why_not = "the server's counters include requests that failed"};
   const double counted = counters.after->prompt_tokens - counters.before->prompt_tokens;
   const double cached = counters.after->cached_tokens - counters.before->cached_tokens;
   const auto sent = static_cast<double>(reuse.prompt_tokens + other_tokens);
   constexpr double kSlack = 1.02;  // servers may put a token before each prompt
   // A text, decoded from the tokens that were sent, may be fewer tokens to the server.
   const double least = form == PromptForm::kTokenIds ? sent / kSlack : 0.75 * sent;
-  if (counted < 0 || cached < 0) return {.why_not = "it started anew during the run"};
+  if (counted < 0 || cached < 0) return {.why_not = "the server started anew during the run"};
   if (counted > kSlack * sent || counted < least)
     return {.why_not = fmt::format(
-                "its counters grew by {:.0f} prompt tokens where {:.0f} were sent: {}", counted,
-                sent, counted > sent ? "it had others to serve" : "they do not count all prompts")};
+                "the server's counters grew by {:.0f} prompt tokens where {:.0f} were sent: {}",
+                counted, sent,
+                counted > sent ? "it had others to serve" : "they do not count all prompts")};
   return {.by = "counters", .cached_tokens = cached};
 }
 
@@ -96,10 +99,7 @@ std::string judge_reuse(const workloads::RequestSource& source, const CountersAr
       [](const RequestEntry& entry) { return entry.outcome == serving::Outcome::kServed; });
   const Told found = told(reuse, counters, other_tokens, form, all_served);
   if (found.by == "nobody")
-    result.verdict.reservations.push_back(
-        fmt::format("reuse is not observable: {} how many prompt tokens the server found in its "
-                    "cache",
-                    found.why_not));
+    result.verdict.reservations.push_back("reuse is not observable: " + found.why_not);
   if (found.cached_tokens > static_cast<double>(reuse.bounds.most))
     result.verdict.reasons.insert(
         result.verdict.reasons.begin(),

@@ -2,6 +2,7 @@
 Each record gets all its keys."""
 import json
 import pathlib
+import re
 import zlib
 
 # Keys that all records of a run share. A file has them once, in the run's entry.
@@ -75,10 +76,9 @@ def read_records(path):
 
 
 def record_files(folder):
-    """Returns the record files of a run's folder, that of the only writer first."""
-    files = [file for file in pathlib.Path(folder).iterdir()
-             if file.name.startswith("records") and file.name.endswith((".jsonl", ".jsonl.gz"))]
-    return sorted(files, key=lambda file: (file.name.split(".")[0], file.name))
+    """Returns the record files of a run's folder, that of the only writer first, as results/store.cpp does."""
+    files = [file for file in pathlib.Path(folder).iterdir() if re.fullmatch(r"records(-.*)?\.jsonl(\.gz)?", file.name)]
+    return sorted(files, key=lambda file: (file.name.removesuffix(".gz").removesuffix(".jsonl"), file.name))
 
 
 def read_folder(folder):

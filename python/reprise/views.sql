@@ -1,5 +1,5 @@
 -- Views of Reprise's record files in DuckDB 1.1 or later. The files are read as they are, packed (.gz) or not:
---   SET VARIABLE reprise_files = ['out/quickstart/desk/records*.jsonl*'];
+--   SET VARIABLE reprise_files = ['out/quickstart/desk/records.jsonl'];
 --   .read views.sql
 -- points   a row for each point: the columns of reprise.records(), with settings, resolved settings, metrics and answers as JSON
 -- metrics  a row for each metric of a point
@@ -11,13 +11,15 @@ SELECT row_number() OVER () AS line, filename, json, json->>'$.run' AS run
 FROM read_ndjson_objects(getvariable('reprise_files'), filename = true);
 
 -- Records, completed with the keys that all records of their run share. A file has these keys once, in the run's entry
--- (results/run_entry.h). A folder's files records*.jsonl are one source. A point counts once in a source, by its first record.
+-- (results/run_entry.h). A folder's files records.jsonl and records-WRITER.jsonl are one source. A point counts once in a
+-- source, by its first record.
 CREATE OR REPLACE VIEW reprise_records AS
 WITH entries AS (
   SELECT filename, run, any_value(json) AS shared FROM reprise_lines WHERE (json->'$.point') IS NULL GROUP BY filename, run
 ), found AS (
   SELECT line, json, coalesce(shared, json) AS shared, json->>'$.point' AS point,
-         CASE WHEN parse_filename(filename) LIKE 'records%' THEN coalesce(nullif(parse_dirpath(filename), ''), '.')
+         CASE WHEN regexp_full_match(parse_filename(filename), 'records(-.*)?\.jsonl(\.gz)?')
+              THEN coalesce(nullif(parse_dirpath(filename), ''), '.')
               ELSE filename END AS source
   FROM reprise_lines LEFT JOIN entries USING (filename, run)
   WHERE (json->'$.point') IS NOT NULL

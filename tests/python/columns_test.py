@@ -139,6 +139,14 @@ class SameAsExport(unittest.TestCase):
         (folder / "records-2of2.jsonl.gz").write_bytes(gzip.compress("".join(lines[2:]).encode()))
         self.assertEqual(len(self.assert_same(folder)["point"]), 8)
 
+    def test_a_backup_is_no_file_of_the_run(self):
+        folder = pathlib.Path(made_results.serving_folder(self.folder / "made"))
+        before = self.assert_same(folder)["ttft_ms"]
+        slower = pathlib.Path(made_results.serving_folder(self.folder / "slower", slower=2.0))
+        for name in ("records.bak.jsonl", "records.0.jsonl", "records_old.jsonl", "records.jsonl.bak"):
+            (folder / name).write_bytes((slower / "records.jsonl").read_bytes())
+        self.assertEqual(self.assert_same(folder)["ttft_ms"], before)
+
     def test_what_is_no_record_is_an_error_that_names_the_file(self):
         def refused(path, *words):
             with self.assertRaisesRegex((ValueError, OSError), ".*".join(words)):

@@ -276,8 +276,10 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Machine& 
   const model::Decoder& decoder = bench_.decoder(group);
   const std::vector<std::unique_ptr<Peer>> peers = make_peers(group, stop);
   std::vector<Samples> samples(group.methods.size());
-  for (Samples& of_method : samples)
-    of_method.taking = Undisturbed(group.repetitions, bench_.context());
+  // Beside peers, nothing is repeated: a prefix cache of a peer would answer a repeated batch, and
+  // core use counts this process alone, so that only our own samples would be repeated.
+  const int64_t retakes = peers.empty() ? group.repetitions : 0;
+  for (Samples& of_method : samples) of_method.taking = Undisturbed(retakes, bench_.context());
   const double bytes =
       decode_bytes(decoder.config(), group.weight_type(), group.kv_dtype, step_of(axes));
   RatesBeside beside(group, bytes, bench_.context(), machine);

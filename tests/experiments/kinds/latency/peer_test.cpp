@@ -3,6 +3,11 @@
 #include "experiments/kinds/latency/peer.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
 
 #include "core/base/error.h"
 #include "experiments/kinds/latency/decode.h"
@@ -62,6 +67,31 @@ TEST_F(PeerTest, TimesStandBesideOurs) {
   EXPECT_EQ(found[1].samples["step_over_first"].size(), 2u);
   EXPECT_FALSE(found[0].metrics.contains("step_over_first"));
   EXPECT_EQ(found[0].answers["equal_token_ratio"], 1.0);
+}
+
+TEST_F(PeerTest, NothingIsTakenAgainBesideThem) {
+  // Two threads that take turns on one core: one of them always waits, so each sample is disturbed.
+  std::atomic<bool> stops = false;
+  cpu_set_t core;
+  CPU_ZERO(&core);
+  CPU_SET(sched_getcpu(), &core);
+  std::array<std::thread, 2> busy;
+  for (std::thread& one : busy)
+    one = std::thread([&] {
+      sched_setaffinity(0, sizeof core, &core);
+      while (!stops) {
+      }
+    });
+  std::vector<Measured> found;
+  EXPECT_NO_THROW(found = measure("sound"));
+  stops = true;
+  for (std::thread& one : busy) one.join();
+  ASSERT_EQ(found.size(), 2u);
+  for (const Measured& side : found) {
+    if (side.core_use["disturbed"] == 0)
+      GTEST_SKIP() << "this kernel does not say how long threads wait";
+    EXPECT_EQ(side.core_use["retaken"], 0);
+  }
 }
 
 TEST_F(PeerTest, FailuresNameThePeerAndItsReason) {

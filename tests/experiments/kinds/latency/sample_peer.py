@@ -21,11 +21,14 @@ class Sample:
         if BEHAVIOUR == "crash":
             raise RuntimeError("the model is broken")
         self.options = options
+        self.before = None
 
     def run(self, prompts, shared_tokens, new_tokens):
         if BEHAVIOUR == "error":
             raise ValueError(f"{len(prompts)} prompts")
         print("what a library prints is no answer")
+        assert prompts != self.before, "a prefix cache would know these prompts"
+        self.before = prompts
         assert len(prompts) == self.options.batch
         assert all(prompt[:shared_tokens] == prompts[0][:shared_tokens] for prompt in prompts)
         assert all(len(prompt) + new_tokens == self.options.tokens for prompt in prompts)

@@ -5,6 +5,7 @@
 """
 import argparse
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -44,10 +45,11 @@ def main():
     parser.add_argument("--out", type=pathlib.Path)
     args = parser.parse_args()
     here = pathlib.Path(__file__).parent
+    threads = len(os.sched_getaffinity(0))  # as many as our benchmarks use
     rounds = []
     for _ in range(args.rounds):
         seconds, limits = ours(args.build, list(PAIRS))
-        peer = json.loads(subprocess.run([args.peer_python, here / "torch_peers.py"], check=True,
+        peer = json.loads(subprocess.run([args.peer_python, here / "torch_peers.py", "--threads", str(threads)], check=True,
                                          capture_output=True, text=True).stdout)
         rounds.append({"ours_s": seconds, "peer_s": peer, "limits": limits})
     summary = {}
@@ -60,7 +62,7 @@ def main():
         print(f"{name:36s} ours {summary[name]['ours_s']:9.4f} s   peer {summary[name]['peer_s']:9.4f} s   "
               f"{summary[name]['times_faster']:.2f}x ({ratios[0]:.2f} to {ratios[-1]:.2f})")
     if args.out:
-        args.out.write_text(json.dumps({"summary": summary, "rounds": rounds}, indent=1) + "\n")
+        args.out.write_text(json.dumps({"threads": threads, "summary": summary, "rounds": rounds}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

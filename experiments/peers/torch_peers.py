@@ -6,6 +6,7 @@ Prints one JSON object: {"name": seconds, ...}, the median of several runs each,
 """
 import argparse
 import json
+import os
 import statistics
 import sys
 import time
@@ -60,7 +61,7 @@ def main():
     parser.add_argument("--what", nargs="+", choices=["attention", "tinyllama", "llama-2-7b"],
                         default=["attention", "tinyllama"])
     parser.add_argument("--prompts", nargs="+", type=int, default=[512, 4096])
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--repetitions", type=int, default=2)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)

@@ -74,11 +74,13 @@ class Peer:
         return (time.perf_counter() - begin) * 1e3
 
     def round(self, cached, fresh, repetitions):
-        """Returns the time of a prompt that is not cached, and of several whose beginning is cached."""
+        """Returns the times of prompts of which nothing is cached, and of as many whose beginning is cached. As in our program,
+        each series begins with a warm-up that is not timed."""
+        whole = [self.ttft_ms(self.draw(cached), self.draw(fresh)) for _ in range(1 + repetitions)]
         head = self.draw(cached)
-        whole = self.ttft_ms(head, self.draw(fresh))
-        self.ttft_ms(head, self.draw(fresh))  # a warm-up, as our program has one too
-        return {"whole_ms": whole, "cached_ms": [self.ttft_ms(head, self.draw(fresh)) for _ in range(repetitions)]}
+        self.ttft_ms(head, self.draw(fresh))  # fills the cache
+        part = [self.ttft_ms(head, self.draw(fresh)) for _ in range(1 + repetitions)]
+        return {"whole_ms": whole[1:], "cached_ms": part[1:]}
 
 
 def ours(build, cached, fresh, repetitions, threads):
@@ -90,7 +92,7 @@ def ours(build, cached, fresh, repetitions, threads):
                         "--set", f"repetitions={repetitions}"], check=True, capture_output=True)
         found = record_reader.read_folder(folder)
     samples = {record["settings"]["requested"]["method"]: record["samples"]["ttft_ms"] for record in found}
-    return {"whole_ms": statistics.median(samples["contiguous"]), "cached_ms": samples["prompt_cache"],
+    return {"whole_ms": samples["contiguous"], "cached_ms": samples["prompt_cache"],
             "revision": found[0]["provenance"]["revision"], "cpu": found[0]["machine"]["cpu"]}
 
 
@@ -103,7 +105,7 @@ def main():
     parser.add_argument("--fresh", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=pathlib.Path)
     args = parser.parse_args()
@@ -120,10 +122,10 @@ def main():
                    "peer": peer.round(cached, args.fresh, args.repetitions)} for _ in range(args.rounds)]
         summary = {"rounds": rounds}
         for what in ("whole_ms", "cached_ms"):
-            value = lambda side: statistics.median(side[what]) if what == "cached_ms" else side[what]
-            ratios = sorted(value(r["peer"]) / value(r["ours"]) for r in rounds)
-            summary[what] = {"ours": statistics.median(value(r["ours"]) for r in rounds),
-                             "peer": statistics.median(value(r["peer"]) for r in rounds),
+            medians = [{side: statistics.median(r[side][what]) for side in ("ours", "peer")} for r in rounds]
+            ratios = sorted(r["peer"] / r["ours"] for r in medians)
+            summary[what] = {"ours": statistics.median(r["ours"] for r in medians),
+                             "peer": statistics.median(r["peer"] for r in medians),
                              "times_faster": statistics.median(ratios), "lowest": ratios[0], "highest": ratios[-1]}
             print(f"{cached} cached + {args.fresh}, {what}: ours {summary[what]['ours']:.0f}, peer "
                   f"{summary[what]['peer']:.0f}, {summary[what]['times_faster']:.2f}x "

@@ -42,6 +42,12 @@ def servers_of(options):
     return servers
 
 
+def users_of(scale):
+    """Returns how many requests the experiment has in flight at once. With fewer slots, they would queue at llama-server."""
+    experiment = json.loads((HERE.parent / "serving/peers.json").read_text(encoding="utf-8"))
+    return (experiment["settings"] | experiment["scales"].get(scale, {}).get("settings", {}))["most_in_flight"]
+
+
 def wait_for(process, log):
     for _ in range(1200):
         if process.poll() is not None:
@@ -131,14 +137,15 @@ def main():
     parser.add_argument("--llama-options", default="", help="more of them")
     parser.add_argument("--gguf", type=pathlib.Path)
     parser.add_argument("--openvino", type=pathlib.Path)
-    parser.add_argument("--slots", type=int, default=8, help="of llama-server")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--slots", type=int, help="of llama-server (default: the experiment's most_in_flight)")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", default="desk")
     parser.add_argument("--load", nargs="*", default=[], help="more words for reprise load")
     parser.add_argument("--out", type=pathlib.Path)
     options = parser.parse_args()
     options.build, options.model = options.build.resolve(), options.model.resolve()
+    options.slots = options.slots or users_of(options.scale)
     servers = servers_of(options)
     names = list(servers)
     versions = versions_of(options)

@@ -95,9 +95,12 @@ def metric_names(records):
 
 
 def require_known_metrics(names, records):
-    """Raises ValueError for a metric, or the metric of a percentile, that no record has, and for an unknown percentile."""
+    """Raises ValueError for a metric, or the metric of a percentile, that no record has, for an unknown percentile, and for a
+    name that comes twice."""
     known = metric_names(records)
     for name in names:
+        if list(names).count(name) > 1:
+            raise ValueError(f"the metrics {', '.join(names)} name {name} twice")
         metric, dot, percentile = name.partition(".")
         if metric not in known:
             raise ValueError(f"no record has a metric \"{name}\"; there are: {', '.join(known)}")

@@ -65,8 +65,8 @@ def write_reports(records, options):
 
 
 def export(options):
-    metrics = options.metrics.split(",") if options.metrics else []
-    if metrics and options.format in OF_REQUESTS:
+    metrics = options.metrics.split(",") if options.metrics not in (None, "", "all") else []
+    if options.metrics and options.format in OF_REQUESTS:
         raise ValueError(f"--metrics: the metrics of --format {options.format} are fixed; leave it out")
     if options.format == "parquet" and options.out is None and sys.stdout.isatty():
         raise ValueError("--format parquet is binary, and standard output is a terminal: give --out FILE")

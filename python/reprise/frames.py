@@ -77,11 +77,14 @@ def records(*sources, metrics=None, as_arrow=False):
 
 def samples(*sources, metrics=None, as_arrow=False):
     """Returns a table with a row for each sample, in the order they were taken, of the sources of records(). The columns
-    are SAMPLE_COLUMNS."""
+    are SAMPLE_COLUMNS. `metrics` are names without percentiles."""
     table = {name: [] for name in SAMPLE_COLUMNS}
     found = read(sources)
     if metrics is not None:
         columns.require_known_metrics(metrics, [record for _, those in found for record in those])
+        if percentiles := [name for name in metrics if "." in name]:
+            raise ValueError(f"samples belong to a metric, not to its percentile \"{percentiles[0]}\": name "
+                             f"\"{percentiles[0].split('.')[0]}\"")
     for source, those in found:
         for record in those:
             for metric, values in record["samples"].items():

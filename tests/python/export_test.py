@@ -413,7 +413,11 @@ class Script(WithFolder):
 
     def test_metrics(self):
         self.assert_refused(run(SERVING, "bmf", "--metrics=tft_ms"), "\"tft_ms\"", "ttft_ms")
-        self.assert_refused(run(SERVING, "vllm", "--metrics=ttft_ms"), "--metrics", "leave it out")
+        for form in ("bmf", "google-benchmark"):
+            self.assert_refused(run(QUICKSTART, form, "--metrics=ttft_ms,tpot_ms,ttft_ms"), "name ttft_ms twice")
+            self.assertEqual(exported(QUICKSTART, form, "--metrics=all"), exported(QUICKSTART, form))
+        for metrics in ("ttft_ms", "all"):
+            self.assert_refused(run(SERVING, "vllm", f"--metrics={metrics}"), "--metrics", "leave it out")
 
     def test_files_that_cannot_be_read_or_written(self):
         self.assert_refused(run(self.folder / "absent", "bmf"), "absent")

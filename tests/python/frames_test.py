@@ -76,6 +76,8 @@ class Records(unittest.TestCase):
         self.assertNotIn("ttft_ms", frame)
         with self.assertRaisesRegex(ValueError, "\"tft_ms.p90\"; there are: .*ttft_ms"):
             reprise.records(FILES[1], metrics=["tft_ms.p90"])
+        with self.assertRaisesRegex(ValueError, "name ttft_ms twice"):
+            reprise.records(FILES[1], metrics=["ttft_ms", "ttft_ms"])
 
 
 class Samples(unittest.TestCase):
@@ -100,6 +102,10 @@ class Samples(unittest.TestCase):
         self.assertEqual(dict(samples.groupby("point")["value"].median()), dict(points))
         with self.assertRaisesRegex(ValueError, "\"ttft\""):
             reprise.samples(FILES[0], metrics=["ttft"])
+        with self.assertRaisesRegex(ValueError, "not to its percentile \"ttft_ms.p99\": name \"ttft_ms\""):
+            reprise.samples(FILES[0], metrics=["ttft_ms.p99"])
+        with self.assertRaisesRegex(ValueError, "name ttft_ms twice"):
+            reprise.samples(FILES[0], metrics=["ttft_ms", "ttft_ms"])
 
 
 class Libraries(unittest.TestCase):

@@ -9,17 +9,11 @@
 namespace reprise {
 namespace {
 
-// Returns the output of one line of Python run by `python`. Throws Error as run_child() does.
-std::string answer_of(const std::string& python, const std::string& line) {
-  const std::atomic<bool> goes_on = false;
-  return run_child({python, "-c", line}, goes_on).out;
-}
-
 // True if `python` imports the library and computes a product. Exit status 0 is not enough, since a
 // program that is not Python may exit with 0.
 bool can_import(const std::string& python, const std::string& library) {
   try {
-    return answer_of(python, "import " + library + "; print(7 * 191)").starts_with("1337");
+    return python_output(python, "import " + library + "; print(7 * 191)").starts_with("1337");
   } catch (const Error&) {
     return false;
   }
@@ -32,6 +26,17 @@ std::string named_python() {
 
 }  // namespace
 
+std::string python_output(const std::string& python, const std::string& script,
+                          const std::vector<std::string>& arguments) {
+  // With -c, the first entry is "", the working directory. Only Python 3.11 has an option (-P) that
+  // leaves it out.
+  const std::string prologue = "import sys; sys.path = [p for p in sys.path if p]\n";
+  std::vector<std::string> command = {python, "-c", prologue + script};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const std::atomic<bool> goes_on = false;
+  return run_child(command, goes_on).out;
+}
+
 void check_named_python(const PythonLibrary& library) {
   const std::string python = named_python();
   if (python.empty()) return;
@@ -40,7 +45,7 @@ void check_named_python(const PythonLibrary& library) {
       library.name, library.package);
   std::string version;
   try {
-    version = answer_of(python, "import sys; print(7 * 191, sys.version)");
+    version = python_output(python, "import sys; print(7 * 191, sys.version)");
   } catch (const Error& error) {
     raise("REPRISE_PYTHON is \"{}\", which is no Python: {}. {}.", python, error.what(), remedy);
   }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace reprise {
 
@@ -16,6 +17,12 @@ struct PythonLibrary {
 // remedy, if that program cannot import the library. Otherwise returns the first of `python3` on
 // the PATH and /usr/bin/python3 that can import the library, or nullopt if neither can.
 std::optional<std::string> find_python(const PythonLibrary& library);
+
+// Returns the standard output of `script`, a Python program given as text, run by `python` with
+// `arguments`. It imports nothing from the working directory, where a file may have a library's
+// name. Throws Error as run_child() does.
+std::string python_output(const std::string& python, const std::string& script,
+                          const std::vector<std::string>& arguments = {});
 
 // Throws Error as find_python() does if REPRISE_PYTHON is set but cannot be used.
 void check_named_python(const PythonLibrary& library);

@@ -1,9 +1,7 @@
 #include "workloads/longbench/words.h"
 
-#include <atomic>
 #include <optional>
 
-#include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/python.h"
@@ -52,9 +50,7 @@ std::vector<std::vector<std::string>> cut_words(const std::vector<std::string>& 
   for (const std::string& text : texts) tokenizer::require_utf8(text, "the text to score");
   const std::string program = python.empty() ? find_jieba_python() : python;
   const TemporaryFile file("reprise-texts", json_text(texts));
-  const std::atomic<bool> goes_on = false;
-  return lists_in(run_child({program, "-c", kScript, file.path()}, goes_on).out, texts.size(),
-                  program);
+  return lists_in(python_output(program, kScript, {file.path()}), texts.size(), program);
 }
 
 }  // namespace reprise::workloads::longbench

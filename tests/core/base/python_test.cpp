@@ -1,8 +1,10 @@
 #include "core/base/python.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "core/base/error.h"
 #include "core/base/temporary_file.h"
@@ -32,6 +34,23 @@ TEST(Python, IsTheFirstThatHasTheLibrary) {
   EXPECT_EQ(find_python(kNowhere), std::nullopt);
   const NamedPython named(found->c_str());
   EXPECT_EQ(find_python(kOfItsOwn), found);
+}
+
+TEST(Python, RunsNoCodeOfTheWorkingDirectory) {
+  namespace fs = std::filesystem;
+  const NamedPython none(nullptr);
+  const fs::path before = fs::current_path(),
+                 folder = fs::path(::testing::TempDir()) /
+                          ("reprise_python_test_" + std::to_string(::getpid()));
+  fs::create_directory(folder);
+  for (const char* name : {"json.py", "matplotlib.py"})
+    std::ofstream(folder / name) << "open('marker', 'w').close()\n";
+  fs::current_path(folder);
+  (void)find_python(kOfItsOwn);
+  (void)find_python({.name = "matplotlib", .package = "python3-matplotlib"});
+  fs::current_path(before);
+  EXPECT_FALSE(fs::exists(folder / "marker"));
+  fs::remove_all(folder);
 }
 
 TEST(Python, NamedByTheUserIsTakenOrRefusedAndNeverReplaced) {

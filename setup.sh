@@ -56,7 +56,8 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
 fi
 
 is_installed() {
-  [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+  # A line for each architecture that has it.
+  dpkg-query -W -f='${db:Status-Status}\n' "$1" 2>/dev/null | grep -x installed >/dev/null
 }
 
 # Moves the packages that this system has from `optional` to `missing`, and prints the names of the others.
@@ -66,7 +67,7 @@ add_known() {
     if apt-cache show "$package" >/dev/null 2>&1; then
       missing+=("$package")
     else
-      echo "This system has no package $package; what needs it is left out."
+      echo "apt knows no package $package; what needs it is left out. (Are its lists old? apt-get update.)"
     fi
   done
   optional=()
@@ -94,7 +95,7 @@ install_missing_packages() {
       printf '  %s\n' "${missing[@]}" "${optional[@]}"
       exit 1
     fi
-    as_root=(sudo)
+    as_root=(sudo "--preserve-env=http_proxy,https_proxy,no_proxy")
   fi
   "${as_root[@]}" apt-get update -qq
   add_known
@@ -109,9 +110,14 @@ install_torch() {
     echo "libtorch is there already, in .torch."
     return
   fi
-  echo "Installing libtorch into .torch"
-  python3 -m pip install --quiet --root-user-action ignore --no-deps --target .torch \
-    torch==2.15.0 'nvidia-cuda-runtime==13.2.*' 'nvidia-cuda-cupti==13.2.*'
+  local version=2.15.0
+  if python3 -c 'import sys; sys.exit(sys.version_info >= (3, 11))'; then
+    version=2.14.1  # the last for Python 3.10
+  fi
+  echo "Installing libtorch $version into .torch"
+  # By the environment, since the pip of Ubuntu 22.04 does not know the option --root-user-action.
+  PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --no-deps --target .torch \
+    "torch==$version" 'nvidia-cuda-runtime==13.2.*' 'nvidia-cuda-cupti==13.2.*'
   rm -f .torch/torch/lib/libtorch_{cuda,cuda_linalg,nvshmem,python}.so
   echo "Done. Next: cmake --preset release && make run"
 }

@@ -7,6 +7,7 @@ import pathlib
 import sys
 import textwrap
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))  # where PYTHONSAFEPATH keeps Python from looking
 import store
 import transfer
 from catalogue import SCALES, Catalogue

@@ -18,6 +18,7 @@ import matplotlib
 matplotlib.use("Agg")  # works without a display
 import matplotlib.pyplot as plt
 
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))  # where PYTHONSAFEPATH keeps Python from looking
 import attention
 import common
 import heat_map

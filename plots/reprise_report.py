@@ -2,6 +2,7 @@
 """Writes the page of a document from `reprise report`: prints {"page": HTML, "undrawn": [reasons for missing figures]}
 as JSON."""
 import json
+import os
 import signal
 import sys
 
@@ -9,6 +10,7 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the script without a
 
 import jinja2
 
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))  # where PYTHONSAFEPATH keeps Python from looking
 from report import render
 
 # The exceptions that a malformed document raises.

@@ -2,6 +2,7 @@
 """repository_test.py FOLDER: tests that links lead somewhere, headers guard themselves, and README starts with two
 commands."""
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -71,6 +72,13 @@ class Repository(unittest.TestCase):
         named = set(re.findall(r"[a-z0-9][a-z0-9+.-]+", "".join(line for line in rows.splitlines() if line.startswith("|"))))
         self.assertEqual(packages - named, set())
         self.assertTrue((TREE / "LICENSE").read_text(encoding="utf-8").strip().startswith("Apache License"))
+
+    def test_scripts_find_their_modules_under_pythonsafepath(self):
+        for script in ("data/reprise_data.py", "plots/reprise_plot.py", "plots/reprise_report.py", "python/reprise_export.py"):
+            done = subprocess.run([sys.executable, TREE / script, "--help"], capture_output=True, text=True, check=False,
+                                  env=os.environ | {"PYTHONSAFEPATH": "1"})
+            missing = set(re.findall(r"No module named '(\w+)'", done.stderr))
+            self.assertLessEqual(missing, {"jinja2", "matplotlib"}, script)
 
     def test_readme_start_is_two_commands(self):
         commands = subprocess.run([TREE / "tests/fresh_machine.sh", "--print"], capture_output=True, text=True,

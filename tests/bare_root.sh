@@ -23,7 +23,7 @@ find_mirror() {   # into `mirror`: what this machine's apt uses for the suite, e
   fi
   if [ -z "$mirror" ]; then
     case "$suite" in
-      jammy | noble | plucky | questing) mirror=http://archive.ubuntu.com/ubuntu ;;
+      jammy | noble | plucky | questing | resolute) mirror=http://archive.ubuntu.com/ubuntu ;;
       *) mirror=http://deb.debian.org/debian ;;
     esac
   fi

@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 import time
@@ -20,7 +21,9 @@ from problem import Problem, size_text, write_problem
 
 try:
     import huggingface_hub
-except ImportError:
+    if [int(part) for part in re.findall(r"\d+", huggingface_hub.__version__)[:2]] < [0, 23]:
+        huggingface_hub = None  # it would leave links in a folder of ours
+except (ImportError, AttributeError):  # AttributeError: a folder of that name
     huggingface_hub = None
 
 CHUNK = 1 << 20
@@ -51,11 +54,12 @@ def token():
 
 
 class KeepTokenAtHome(urllib.request.HTTPRedirectHandler):
-    """The hub sends large files from other hosts, which must not see the token."""
+    """The hub sends large files from other hosts, which must not see the token. Neither may who listens to http."""
+    http_error_308 = urllib.request.HTTPRedirectHandler.http_error_302  # which Python 3.10 does not follow
 
-    def redirect_request(self, request, *rest):
-        new = super().redirect_request(request, *rest)
-        if new is not None and urllib.parse.urlsplit(new.full_url).netloc != urllib.parse.urlsplit(request.full_url).netloc:
+    def redirect_request(self, request, answer, code, *rest):
+        new = super().redirect_request(request, answer, 307 if code == 308 else code, *rest)
+        if new is not None and urllib.parse.urlsplit(new.full_url)[:2] != urllib.parse.urlsplit(request.full_url)[:2]:
             new.remove_header("Authorization")
         return new
 
@@ -231,28 +235,27 @@ def bring(download, part, progress, pause_s):
     """Leaves the file in `part`, whole and checked; returns its SHA-256."""
     if huggingface_hub is not None and "repository" in download:
         progress(download["name"], 0, download.get("size"))
-        bring_by_library(download, part)
+        bring_by_library(download, part, progress, pause_s)
     else:
         bring_by_https(download, part, progress, pause_s)
     return check(part, download)
 
 
-def bring_by_library(download, part):
+def bring_by_library(download, part, progress, pause_s):
+    """By huggingface_hub, or without it where it fails without an answer of the hub: it does not follow every mirror."""
     place = part.parent / "huggingface_hub"
     try:
         path = huggingface_hub.hf_hub_download(download["repository"], download["path"], repo_type=download["type"],
                                                revision=download["revision"], local_dir=place, endpoint=endpoint(),
                                                token=token() or False)
         os.replace(path, part)
-    except OSError as error:
+    except Exception as error:  # the library's HTTP client has classes of its own
         status = getattr(getattr(error, "response", None), "status_code", None)
         if status is not None:
             raise as_problem(refusal(status, download["url"], download["repository"])) from error
-        if error.errno is not None:
+        if isinstance(error, OSError) and error.errno is not None:
             raise write_problem(error, part.parent, download["name"], download.get("size")) from error
-        raise Problem(unreachable(download["url"], error)) from error
-    except Exception as error:  # the library's HTTP client has classes of its own
-        raise Problem(f"{download['url']}: {error}. Try again, which goes on where it stopped.") from error
+        bring_by_https(download, part, progress, pause_s)
 
 
 def as_problem(error):

@@ -14,14 +14,19 @@ import tarfile
 import tempfile
 import time
 import unittest
+import urllib.request
 import zipfile
 
 from hub_server import Hub
 
 TREE = pathlib.Path(sys.argv.pop(1)).resolve()
+sys.path.insert(0, str(TREE / "data"))
+import transfer  # noqa: E402  (in another folder of the tree)
+
 TOOL = TREE / "data" / "reprise_data.py"
 PYTHON = os.environ.get("REPRISE_PYTHON") or sys.executable
-HAS_LIBRARY = subprocess.run([PYTHON, "-c", "import huggingface_hub"], capture_output=True, check=False).returncode == 0
+HAS_LIBRARY = subprocess.run([PYTHON, "-c", "import sys, transfer; sys.exit(transfer.huggingface_hub is None)"],
+                             cwd=TREE / "data", capture_output=True, check=False).returncode == 0
 
 
 def bytes_of(seed, size):
@@ -242,7 +247,7 @@ class Hubs(Case):
         self.assert_not_there()
 
 
-@unittest.skipUnless(HAS_LIBRARY, f"{PYTHON} has no huggingface_hub")
+@unittest.skipUnless(HAS_LIBRARY, f"{PYTHON} has no huggingface_hub 0.23")
 class Library(Hubs):
     has_library = True
 
@@ -279,6 +284,37 @@ class Https(Case):
         self.hub.busy = 2
         self.run_tool("get", "tiny")
         self.assert_whole()
+
+    def test_a_mirror_that_sends_elsewhere_for_good_is_followed(self):
+        (self.folder / "blocked/sitecustomize.py").write_text(   # as in Python 3.10
+            "import urllib.error, urllib.request\n"
+            "of = urllib.request.HTTPRedirectHandler\n"
+            "redirect = of.redirect_request\n"
+            "def refuse_308(self, request, answer, code, *rest):\n"
+            "    if code == 308:\n"
+            "        raise urllib.error.HTTPError(request.full_url, code, *rest[:2], answer)\n"
+            "    return redirect(self, request, answer, code, *rest)\n"
+            "of.redirect_request = refuse_308\n"
+            "if hasattr(of, 'http_error_308'):\n"
+            "    del of.http_error_308\n")
+        self.hub.moved = True
+        self.run_tool("get", "tiny")
+        self.assert_whole()
+
+    def test_the_token_stays_with_the_scheme_and_the_host(self):
+        for url, is_kept in (("https://hub/b", True), ("http://hub/b", False), ("https://cdn/b", False)):
+            request = urllib.request.Request("https://hub/a", headers={"Authorization": "Bearer good"})
+            new = transfer.KeepTokenAtHome().redirect_request(request, None, 302, "", {}, url)
+            self.assertEqual("Authorization" in new.headers, is_kept, url)
+
+    def test_a_library_that_is_old_or_fails_is_not_needed(self):
+        stub = self.folder / "blocked/huggingface_hub.py"
+        fails = "def hf_hub_download(*_, **__):\n    raise OSError('no metadata')\n"
+        for text in ("__version__ = '0.22.2'\n" + fails, "__version__ = '1.0.0.rc1'\ndef get_token():\n    pass\n" + fails):
+            stub.write_text(text)
+            self.run_tool("get", "tiny")
+            self.assert_whole()
+            shutil.rmtree(self.data)
 
     def test_a_server_without_ranges_sends_all_again(self):
         content = bytes_of("a", 5000)

@@ -2,7 +2,8 @@
 
 Faults are switched on by the tests: Hub.broken (bytes after which the answers for a file break off), Hub.altered (files that
 come with another content), Hub.busy (a count of answers with status 503), Hub.slow (files that stop before their end),
-Hub.lists_hashes and Hub.sends_hashes (whether listings and answers tell them).
+Hub.lists_hashes and Hub.sends_hashes (whether listings and answers tell them), Hub.moved (the first port answers with status
+308, which names the second).
 """
 import hashlib
 import http.server
@@ -23,6 +24,7 @@ class Hub:
         self.commit = COMMIT
         self.broken, self.altered, self.slow, self.busy = {}, set(), set(), 0
         self.lists_hashes = self.sends_hashes = True
+        self.moved = False
         self.requests = []  # (method, host, path, headers)
         self.servers = [self.serve(), self.serve()]
         self.home, self.cdn = (f"http://127.0.0.1:{server.server_address[1]}" for server in self.servers)
@@ -73,6 +75,11 @@ class Requests(http.server.BaseHTTPRequestHandler):
         if self.of.busy > 0:
             self.of.busy -= 1
             return self.refuse(503)
+        if self.of.moved and self.of.home.endswith(self.headers["Host"]):
+            self.send_response(308)
+            self.send_header("Location", self.of.cdn + self.path)
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
         if path.startswith("/cdn/"):
             return self.send_file(path, self.of.plain[path], has_body)
         if path in self.of.plain:

@@ -91,13 +91,13 @@ def prepared(entries, options, stack):
     """The fetches that have work to do, and what was wrong with the others."""
     fetches, problems = [], []
     for entry in entries:
-        place = store.find(entry)
-        state = place.state()
-        if state == store.OWN or state == store.HAVE and not options.again:
-            note = "" if state == store.HAVE else " (not fetched by this program, so it is left alone)"
-            print(f"{entry['name']} is there: {place.path}{note}")
-            continue
         try:
+            place = store.find(entry)
+            state = place.state()
+            if state == store.OWN or state == store.HAVE and not options.again:
+                note = "" if state == store.HAVE else " (not fetched by this program, so it is left alone)"
+                print(f"{entry['name']} is there: {place.path}{note}")
+                continue
             fetch = stack.enter_context(store.Fetch(place, options.pause_s))
             if state != store.HAVE and place.state() == store.HAVE:  # another process was bringing it until now
                 print(f"{entry['name']} is there: {place.path}")
@@ -186,6 +186,9 @@ def main(arguments):
     except BrokenPipeError:
         sys.stdout = None
         return 141
+    except PermissionError as error:
+        print(f"reprise: cannot read {error.filename}: {error.strerror}. REPRISE_DATA names another folder.", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nstopped; the same command goes on where it was", file=sys.stderr)
         return 130

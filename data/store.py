@@ -32,6 +32,9 @@ def data_folders():
     folders = [pathlib.Path(name).absolute() for name in named if name]
     if not folders:
         raise Problem("there is no place for data: set REPRISE_DATA to a folder, or HOME")
+    for folder in folders:
+        if os.path.exists(folder) and not os.path.isdir(folder):
+            raise Problem(f"{folder} is no folder, so no data can be there: remove it, or name a folder in REPRISE_DATA")
     return folders
 
 
@@ -47,6 +50,8 @@ def read_manifest(file):
         return None
     except ValueError:
         return NOTHING
+    except OSError as error:
+        raise Problem(f"{file} cannot be read: {error.strerror}. Make it readable, or remove it") from error
     return found if is_manifest(found) else NOTHING
 
 
@@ -107,12 +112,15 @@ class Place:
         found = []
         for output in outputs(self.manifest()):
             file = self.file_of(output)
-            if not file.is_file():
-                found.append(f"{file} is missing")
-            elif file.stat().st_size != output["size"]:
-                found.append(f"{file} has {file.stat().st_size} bytes, not {output['size']}")
-            elif sha256_of(file) != output["sha256"]:
-                found.append(f"{file} has another content than was fetched")
+            try:
+                if not file.is_file():
+                    found.append(f"{file} is missing")
+                elif file.stat().st_size != output["size"]:
+                    found.append(f"{file} has {file.stat().st_size} bytes, not {output['size']}")
+                elif sha256_of(file) != output["sha256"]:
+                    found.append(f"{file} has another content than was fetched")
+            except OSError as error:
+                found.append(f"{file} cannot be read: {error.strerror}")
         return found
 
 

@@ -45,7 +45,10 @@ class Break(Exception):
 
 
 def endpoint():
-    return os.environ.get("HF_ENDPOINT", "").strip().rstrip("/") or "https://huggingface.co"
+    named = os.environ.get("HF_ENDPOINT", "").strip().rstrip("/") or "https://huggingface.co"
+    if not re.match(r"https?://[^/]", named):
+        raise Problem(f'HF_ENDPOINT is "{named}", which is no address: it begins with https:// or http://')
+    return named
 
 
 def token():
@@ -134,9 +137,13 @@ def hub_listing(repository, kind, revision, pause_s):
     def ask():
         with opened(url, repository) as answer:
             try:
-                return json.load(answer)
+                found = json.load(answer)
             except (ValueError, http.client.HTTPException, OSError) as error:
                 raise Break(f"{url} did not answer with a list of files: {error}") from error
+        if not is_listing(found):
+            raise Problem(f"{url} did not answer with a list of files: {json.dumps(found)[:200]}. Is HF_ENDPOINT a mirror "
+                          "of the hub?")
+        return found
     answer = patiently(ask, pause_s)
     files = {}
     for file in answer["siblings"]:
@@ -145,6 +152,12 @@ def hub_listing(repository, kind, revision, pause_s):
                  "git_sha1": None if lfs else file.get("blobId")}
         files[file["rfilename"]] = {key: value for key, value in facts.items() if value is not None}
     return answer["sha"], files
+
+
+def is_listing(found):
+    return isinstance(found, dict) and isinstance(found.get("sha"), str) and isinstance(found.get("siblings"), list) and all(
+        isinstance(file, dict) and isinstance(file.get("rfilename"), str) and isinstance(file.get("lfs") or {}, dict)
+        for file in found["siblings"])
 
 
 def told_by_headers(download):

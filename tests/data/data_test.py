@@ -316,6 +316,18 @@ class Https(Case):
             self.assert_whole()
             shutil.rmtree(self.data)
 
+    def test_an_address_without_its_scheme_is_said(self):
+        for address in ("hub.example.org", "hub.example.org:80", "https://"):
+            self.environment["HF_ENDPOINT"] = address
+            self.assertIn(f'HF_ENDPOINT is "{address.rstrip("/")}", which is no address: it begins with https://',
+                          self.run_tool("get", "tiny", status=1))
+
+    def test_a_mirror_that_answers_with_something_else_is_said(self):
+        for answer in ({"error": "try the other mirror"}, [1], {"sha": "c", "siblings": [{}]}):
+            self.hub.refusal = answer
+            text = self.run_tool("get", "tiny", status=1)
+            self.assertIn(f"did not answer with a list of files: {json.dumps(answer)}. Is HF_ENDPOINT a mirror", text)
+
     def test_a_server_without_ranges_sends_all_again(self):
         content = bytes_of("a", 5000)
         self.add("set", [self.plain("a.csv", content)], "set.csv")
@@ -501,6 +513,26 @@ class Keeping(Case):
         own.unlink()
         self.run_tool("get", "tiny")
         self.assert_whole()
+
+    def test_what_cannot_be_read_is_named(self):
+        fails = self.folder / "blocked/sitecustomize.py"
+        fails.write_text(
+            "import hashlib\ndef fail(*_): raise OSError(5, 'Input/output error')\nhashlib.file_digest = fail\n")
+        text = self.run_tool("check", "tiny", status=1)
+        self.assertIn(f"{self.weights} cannot be read: Input/output error", text)
+        fails.unlink()
+        manifest = self.data / ".reprise/tiny.json"
+        manifest.unlink()
+        manifest.mkdir()
+        self.add("new", [self.plain("new.csv", b"1")], "new.csv")
+        for command in (["list"], ["check"], ["get", "tiny", "new"]):
+            self.assertIn(f"{manifest} cannot be read: Is a directory. Make it readable, or remove it",
+                          self.run_tool(*command, status=1))
+        self.assertEqual((self.data / "new.csv").read_bytes(), b"1")
+        self.environment["REPRISE_DATA"] = str(self.data / "lengths.csv")
+        for command in (["list"], ["check"], ["get", "tiny"]):
+            self.assertIn("lengths.csv is no folder, so no data can be there: remove it, or name a folder in REPRISE_DATA",
+                          self.run_tool(*command, status=1))
 
     def test_again_touches_nothing_if_nothing_differs(self):
         before = self.weights.stat()

@@ -3,7 +3,7 @@
 Faults are switched on by the tests: Hub.broken (bytes after which the answers for a file break off), Hub.altered (files that
 come with another content), Hub.busy (a count of answers with status 503), Hub.slow (files that stop before their end),
 Hub.lists_hashes and Hub.sends_hashes (whether listings and answers tell them), Hub.moved (the first port answers with status
-308, which names the second).
+308, which names the second), Hub.refusal (what listings answer instead).
 """
 import hashlib
 import http.server
@@ -24,7 +24,7 @@ class Hub:
         self.commit = COMMIT
         self.broken, self.altered, self.slow, self.busy = {}, set(), set(), 0
         self.lists_hashes = self.sends_hashes = True
-        self.moved = False
+        self.moved, self.refusal = False, None
         self.requests = []  # (method, host, path, headers)
         self.servers = [self.serve(), self.serve()]
         self.home, self.cdn = (f"http://127.0.0.1:{server.server_address[1]}" for server in self.servers)
@@ -107,7 +107,7 @@ class Requests(http.server.BaseHTTPRequestHandler):
         if files is None:
             return self.refuse(401, "RepoNotFound")  # as the hub does, so that nobody learns of private ones
         siblings = [{"rfilename": path, **(facts(content) if self.of.lists_hashes else {})} for path, content in files.items()]
-        body = json.dumps({"sha": self.of.commit, "siblings": siblings}).encode()
+        body = json.dumps(self.of.refusal or {"sha": self.of.commit, "siblings": siblings}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

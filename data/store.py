@@ -195,6 +195,9 @@ class Fetch:
             raise write_problem(error, self.place.folder, self.entry["name"], None) from error
 
     def make_plan(self):
+        if self.place.path.is_symlink() and not self.place.path.exists():
+            raise Problem(f"{self.place.path} is a link to {os.readlink(self.place.path)}, which is not there: remove the link, "
+                          "or bring back what it led to")
         saved = read_manifest(self.place.staging / "plan.json") or NOTHING
         here = self.place.path.exists() and self.place.manifest() or NOTHING
         if outputs(here):

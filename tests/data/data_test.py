@@ -632,6 +632,13 @@ class Keeping(Case):
         self.assertIn("nothing to compare it with", self.run_tool("check", "tiny"))
         self.assertEqual((mine / "model.safetensors").read_bytes(), b"mine")
 
+    def test_a_link_that_leads_nowhere_is_refused_before_the_first_request(self):
+        shutil.rmtree(self.data / "checkpoints/tiny")
+        (self.data / "checkpoints/tiny").symlink_to(self.folder / "gone")
+        self.assertIn(f"{self.data}/checkpoints/tiny is a link to {self.folder}/gone, which is not there: remove the link",
+                      self.run_tool("get", "tiny", status=1))
+        self.assertEqual(self.hub.requests, [])
+
     def test_the_cache_folder_is_searched_too(self):
         os.renames(self.data, self.folder / "cache/reprise")
         self.assertEqual(self.listed()["place"], f"{self.folder}/cache/reprise/checkpoints/tiny")

@@ -95,7 +95,9 @@ install_missing_packages() {
       printf '  %s\n' "${missing[@]}" "${optional[@]}"
       exit 1
     fi
-    as_root=(sudo "--preserve-env=http_proxy,https_proxy,no_proxy")
+    as_root=(sudo)
+    # Only if needed, since not every sudoer may keep variables.
+    [ -z "${http_proxy:-}${https_proxy:-}" ] || as_root+=("--preserve-env=http_proxy,https_proxy,no_proxy")
   fi
   "${as_root[@]}" apt-get update -qq
   add_known

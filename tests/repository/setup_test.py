@@ -47,10 +47,11 @@ class Setup(unittest.TestCase):
         self.assertIn("apt knows no package libfaiss-dev", self.printed(ABSENT="libfaiss-dev"))
 
     def test_sudo_keeps_the_proxies(self):
-        calls = [line for line in self.printed(ABSENT="cmake").splitlines() if line.startswith("sudo")]
-        self.assertEqual(len(calls), 2)
-        for call in calls:
-            self.assertIn("--preserve-env=http_proxy,https_proxy,no_proxy", call)
+        for environment, keeps in (({}, False), ({"https_proxy": "http://proxy:3128"}, True)):
+            calls = [line for line in self.printed(ABSENT="cmake", **environment).splitlines() if line.startswith("sudo")]
+            self.assertEqual(len(calls), 2)
+            for call in calls:
+                self.assertEqual("--preserve-env=http_proxy,https_proxy,no_proxy" in call, keeps)
 
     def test_torch_is_the_newest_that_the_python_can_install(self):
         for is_old, version in (("1", "2.15.0"), ("0", "2.14.1")):

@@ -7,8 +7,11 @@
 namespace reprise::engine {
 
 int64_t prompt_end(const Request& request) {
-  if (request.positions.empty()) return std::ssize(request.prompt);
-  return int64_t{1} + *std::max_element(request.positions.begin(), request.positions.end());
+  const int64_t end =
+      request.positions.empty()
+          ? std::ssize(request.prompt)
+          : int64_t{1} + *std::max_element(request.positions.begin(), request.positions.end());
+  return std::max<int64_t>(end, request.least_length);
 }
 
 std::string name_of(FinishReason reason) {

@@ -53,8 +53,11 @@ struct Request {
   RequestId id = 0;             // at least 0
   std::vector<int32_t> prompt;  // at least one token
   // [prompt] explicit positions in any order, or empty for 0, 1, 2, ... The first generated token
-  // gets the largest position + 1.
+  // gets prompt_end() as its position.
   std::vector<int32_t> positions;
+  // Lower bound on the position of the first generated token, for prompts whose imported tokens lie
+  // behind the prompt's own.
+  int32_t least_length = 0;
   int32_t max_new_tokens = 16;  // 0: only the prompt is computed
   SamplingOptions sampling;
   // Generation ends after any of these tokens. The token itself is reported.
@@ -77,7 +80,8 @@ struct Request {
   int32_t priority = 0;  // a larger priority runs sooner
 };
 
-// Returns the largest position of the prompt + 1. The prompt must not be empty.
+// Returns the position of the first generated token: the largest position of the prompt + 1, or
+// least_length if that is larger. The prompt must not be empty.
 [[nodiscard]] int64_t prompt_end(const Request& request);
 
 enum class FinishReason : uint8_t {

@@ -57,6 +57,8 @@ void check_tokens(const std::string& subject, const Request& request,
     if (position < 0 || position > kLastPosition - request.max_new_tokens)
       raise("{}: position {} is outside [0, {}]", subject, position,
             kLastPosition - request.max_new_tokens);
+  if (const int32_t most = kLastPosition + 1 - request.max_new_tokens; request.least_length > most)
+    raise("{}: least_length is {}, it must be at most {}", subject, request.least_length, most);
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 namespace reprise::engine {
 
 // Removes tokens from a request's prompt whose KV states it imports, pads the prompt, or leaves it
-// unchanged. Called from the thread that submits requests and runs steps, never during a step.
+// unchanged. Sets Request::least_length if imported tokens may lie behind the remaining ones.
+// Called from the thread that submits requests and runs steps, never during a step.
 class RequestShaper {
  public:
   virtual ~RequestShaper() = default;

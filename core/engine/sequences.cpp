@@ -48,6 +48,7 @@ Sequence& Sequences::add(Request request, int64_t now_ns) {
   sequence->times.submitted = now_ns;
   sequence->times.intended = request.arrival_ns == kNotYet ? now_ns : request.arrival_ns;
   sequence->submission = submissions_++;
+  sequence->length = static_cast<int32_t>(prompt_end(request));
   sequence->tokens = std::move(request.prompt);
   sequence->prompt_tokens = static_cast<int32_t>(sequence->tokens.size());
   if (request.shareable_tokens < sequence->prompt_tokens) {
@@ -60,11 +61,10 @@ Sequence& Sequences::add(Request request, int64_t now_ns) {
     sequence->positions.resize(sequence->tokens.size());
     std::iota(sequence->positions.begin(), sequence->positions.end(), 0);
   }
-  sequence->length = *std::max_element(sequence->positions.begin(), sequence->positions.end()) + 1;
-  // Generated tokens get positions after the largest one, so consecutive positions stay
-  // consecutive.
+  // Generated tokens get the positions from `length` on.
   const std::vector<int32_t>& positions = sequence->positions;
   sequence->is_consecutive =
+      sequence->length == positions.back() + 1 &&
       std::adjacent_find(positions.begin(), positions.end(),
                          [](int32_t a, int32_t b) { return b != a + 1; }) == positions.end();
   sequence->request = std::move(request);

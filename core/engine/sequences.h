@@ -23,10 +23,10 @@ struct Sequence {
   // beyond Request::shareable_tokens. Empty if equal to `tokens`.
   std::vector<int32_t> compared;
   int32_t prompt_tokens = 0;
-  int32_t length = 0;           // largest position + 1
+  int32_t length = 0;           // position of the next generated token; see prompt_end()
   int32_t computed = 0;         // leading tokens whose keys and values the next row may read
   int32_t shown = 0;            // leading tokens whose logits the observer has received
-  bool is_consecutive = false;  // positions are consecutive
+  bool is_consecutive = false;  // positions are consecutive, those of generated tokens included
   bool is_running = false, is_decoding = false;
   int64_t submission = 0;
   // Set if the scheduler's rules need them.
@@ -44,7 +44,7 @@ struct Sequence {
   [[nodiscard]] std::span<const int32_t> compared_tokens() const {
     return compared.empty() ? tokens : compared;
   }
-  // Appends a generated token at the largest position + 1.
+  // Appends a generated token at position `length`.
   void append(int32_t token);
   [[nodiscard]] bool is_prefix() const { return request.id < 0; }
   [[nodiscard]] WaitingRequest waiting() const;

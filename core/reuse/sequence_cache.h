@@ -84,7 +84,7 @@ struct StepSequence {
   // kPrivateToken, as in NewSequence.
   std::span<const int32_t> positions;
   std::span<const int32_t> tokens;
-  int32_t length = 0;           // the largest position + 1
+  int32_t length = 0;           // the largest position + 1, imported tokens included
   bool is_consecutive = false;  // true: each position is the previous one plus 1
 };
 

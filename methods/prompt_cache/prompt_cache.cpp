@@ -41,7 +41,13 @@ PreparedPrompt prepare(ModuleStates& states, model::Decoder& decoder,
   Lap lap;
   EncodeReport encoded;
   out.runs = states.import(prompt, &encoded);
-  for (const StateRun& run : out.runs) out.imported_tokens += run.tokens;
+  const bool counts_imports = states.schema().rules != pml::Rules::kAsCoded ||
+                              decoder.config().position == model::PositionScheme::kAlibi;
+  for (const StateRun& run : out.runs) {
+    out.imported_tokens += run.tokens;
+    if (counts_imports)
+      out.least_length = std::max(out.least_length, run.first_position + run.tokens);
+  }
   for (const pml::NewRun& run : prompt.new_runs) append(run.tokens, run.first, out.fresh);
   out.times.encode_s = encoded.compute_s;
   out.times.lookup_s = lap() - encoded.compute_s;
@@ -67,6 +73,7 @@ PreparedPrompt prepare(ModuleStates& states, model::Decoder& decoder,
 void place(const PreparedPrompt& prompt, engine::Request& request) {
   request.prompt = prompt.fresh.tokens;
   request.positions = prompt.fresh.positions;
+  request.least_length = prompt.least_length;
   if (prompt.runs.empty()) return;
   request.shareable_tokens = 0;
   request.imported_tokens = static_cast<int32_t>(prompt.imported_tokens);

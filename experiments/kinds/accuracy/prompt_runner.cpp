@@ -1,6 +1,5 @@
 #include "experiments/kinds/accuracy/prompt_runner.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/base/error.h"
@@ -82,10 +81,10 @@ std::vector<float> PromptRunner::forced(const prompt_cache::PreparedPrompt& prom
   engine::Request request = this->request(prompt, 0);
   const auto first_row = static_cast<int32_t>(request.prompt.size()) - 1;
   // The last token is not part of the prompt: logits from which it is drawn do not depend on it.
-  int32_t position = *std::max_element(request.positions.begin(), request.positions.end());
+  auto position = static_cast<int32_t>(engine::prompt_end(request));
   for (const int32_t token : tokens.first(tokens.size() - 1)) {
     request.prompt.push_back(token);
-    request.positions.push_back(++position);
+    request.positions.push_back(position++);
   }
   request.logits = engine::LogitsMode::kAll;
   std::vector<float> logits;

@@ -56,7 +56,8 @@ struct CompiledPrompt {
   std::vector<NewRun> new_runs;
   int64_t cached_tokens = 0;  // tokens in `pieces`
   int64_t new_tokens = 0;     // tokens in `new_runs`
-  int64_t end = 0;            // largest position plus 1; the answer begins here
+  // Largest position plus 1. The answer begins here; under Rules::kAsCoded it may begin before.
+  int64_t end = 0;
 };
 
 // Compiles a prompt against its schema. `max_positions` is the model's number of positions; 0: no

@@ -347,6 +347,62 @@ INSTANTIATE_TEST_SUITE_P(Families, PromptCacheStates,
                                            "mistral-7b", "falcon-rw-1b"),
                          name_of_shape);
 
+// ---- Where the answer starts ----
+
+// Records the position and the length of the last row of each step.
+class LastRows final : public reuse::PlanContributor {
+ public:
+  void append(reuse::StepBatch /*batch*/, kv::AttentionPlan& plan) override {
+    positions.push_back(plan.row_positions.back());
+    lengths.push_back(plan.row_lengths.back());
+  }
+  std::vector<int32_t> positions, lengths;
+};
+
+// The rows of a prompt whose own token, an argument, lies at position 3 of 41.
+LastRows rows_before_the_last_import(const char* model, pml::Rules rules) {
+  const auto decoder = testing::random_decoder(testing::scaled_down(model), Context::machine());
+  const pml::TextEncoder encoder = id_encoder();
+  const pml::CompiledSchema schema =
+      pml::compiled("<schema name=\"s\"><module name=\"a\">" + ids_text(some_ids(3, 1)) +
+                        "<param name=\"x\" len=\"3\"/>" + ids_text(some_ids(4, 2)) + "</module>" +
+                        module_text("b", some_ids(31, 3)) + "</schema>",
+                    encoder, {.rules = rules});
+  kv::SegmentStore store({.host_bytes = int64_t{1} << 28});
+  ModuleStates states(*decoder, store, schema, Mode::kJoint, {.model = "test"}, {});
+  const pml::CompiledPrompt prompt = pml::compile_prompt(
+      pml::prompt_of("<prompt schema=\"s\"><a x=\"51\"/><b/></prompt>"), schema, encoder);
+  EXPECT_EQ(prompt.end, 41);
+  const PreparedPrompt prepared = prepare(states, *decoder, prompt, {}, Context::machine());
+  const auto imports = std::make_shared<ModuleImports>();
+  const auto rows = std::make_shared<LastRows>();
+  engine::EngineOptions options{.contributors = {imports, rows}};
+  options.limits.max_sequence_tokens = 4;  // the argument and the answer
+  engine::Engine engine(Context::machine(), *decoder, methods::make_cache("contiguous", {}),
+                        options);
+  imports->attach(1, prepared.runs);
+  engine.submit(request_of(prepared, 1, /*max_new_tokens=*/3));
+  engine::require_served(engine.run());
+  imports->detach(1);
+  return *rows;
+}
+
+TEST(PromptCacheAnswers, StartBehindImportsThatFollowThePromptsOwnTokens) {
+  for (const char* model : {"tinyllama-1.1b", "mpt-7b"}) {
+    const LastRows rows = rows_before_the_last_import(model, pml::Rules::kPml);
+    EXPECT_EQ(rows.positions, (std::vector<int32_t>{3, 41, 42})) << model;
+    EXPECT_EQ(rows.lengths, (std::vector<int32_t>{41, 42, 43})) << model;
+  }
+}
+
+// The released code hands the positions of imported tokens to MPT alone.
+TEST(PromptCacheAnswers, AsCodedStartBehindTheNewTokensExceptWithAlibi) {
+  EXPECT_EQ(rows_before_the_last_import("tinyllama-1.1b", pml::Rules::kAsCoded).positions,
+            (std::vector<int32_t>{3, 4, 5}));
+  EXPECT_EQ(rows_before_the_last_import("mpt-7b", pml::Rules::kAsCoded).positions,
+            (std::vector<int32_t>{3, 41, 42}));
+}
+
 // ---- The store ----
 
 class PromptCacheStore : public ::testing::Test {

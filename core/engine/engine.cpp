@@ -74,14 +74,20 @@ void Engine::submit(Request request) {
   if (s.sequences.contains(request.id))
     raise("request id {} is in use already: give each request its own", request.id);
   const int64_t now_ns = s.now();
-  if (s.options.shaper != nullptr) s.options.shaper->shape(request);
+  std::vector<int32_t> submitted_prompt;
+  if (s.options.shaper != nullptr) {
+    const TokenRules* rules = request.sampling.rules.get();
+    if (rules != nullptr && rules->repetition_penalty != 1.0) submitted_prompt = request.prompt;
+    s.options.shaper->shape(request);
+    if (submitted_prompt == request.prompt) submitted_prompt.clear();
+  }
   const bool is_of_prefill_alone =
       s.options.policy != nullptr && s.options.policy->is_of_prefill_alone();
   std::string refusal =
       refusal_of(fmt::format("request {}", request.id), request, s.executor->config(),
                  s.options.limits.max_sequence_tokens, is_of_prefill_alone);
   if (refusal.empty()) {
-    s.sequences.add(std::move(request), now_ns);
+    s.sequences.add(std::move(request), now_ns).submitted_prompt = std::move(submitted_prompt);
     return;
   }
   s.tell_shaper(request.id);

@@ -259,11 +259,12 @@ void Engine::State::list_draws() {
     const Sequence& sequence = part(i);
     const auto prompt_tokens = static_cast<size_t>(sequence.prompt_tokens);
     const std::span<const int32_t> tokens = sequence.tokens;
+    const std::span<const int32_t> submitted = sequence.submitted_prompt;
     draws.push_back({.wanted = first_wanted[i + 1] - 1,
                      .options = &sequence.request.sampling,
                      .request = sequence.request.id,
                      .index = sequence.generated(),
-                     .prompt = tokens.first(prompt_tokens),
+                     .prompt = submitted.empty() ? tokens.first(prompt_tokens) : submitted,
                      .generated = tokens.subspan(prompt_tokens)});
   }
   tokens_drawn.resize(draws.size());

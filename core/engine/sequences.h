@@ -22,6 +22,9 @@ struct Sequence {
   // The tokens that methods compare: `tokens`, with reuse::kPrivateToken in place of each token
   // beyond Request::shareable_tokens. Empty if equal to `tokens`.
   std::vector<int32_t> compared;
+  // The prompt as it was submitted, if TokenRules need it and a RequestShaper has changed it;
+  // otherwise empty.
+  std::vector<int32_t> submitted_prompt;
   int32_t prompt_tokens = 0;
   int32_t length = 0;           // position of the next generated token; see prompt_end()
   int32_t computed = 0;         // leading tokens whose keys and values the next row may read

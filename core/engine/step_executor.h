@@ -21,7 +21,8 @@ struct TokenDraw {
   const SamplingOptions* options = nullptr;
   RequestId request = 0;
   int32_t index = 0;  // number of the token, see sample()
-  // The prompt's tokens, and the tokens generated so far.
+  // The prompt's tokens, imported ones included if `options` have a repetition penalty; and the
+  // tokens generated so far.
   std::span<const int32_t> prompt = {}, generated = {};
 };
 

@@ -16,6 +16,7 @@ namespace {
 using testing::counting_from;
 using testing::CountingDecoder;
 using testing::ends_of;
+using testing::tokens_of;
 
 // Takes all but the last `left` tokens out of each prompt.
 class Importer final : public RequestShaper {
@@ -59,6 +60,17 @@ TEST_F(Shaping, WhatIsImportedIsNotComputedAndCountsAsCached) {
   EXPECT_EQ(ends.at(1).cached_tokens, 17);
   EXPECT_EQ(decoder_.rows, (std::vector<int32_t>{3, 1}));
   EXPECT_TRUE(importer_->shaped.empty());
+}
+
+// Token 4 follows token 3. It occurs in the part of the prompt that is imported, so the penalty
+// makes it less likely than token 20.
+TEST_F(Shaping, ARepetitionPenaltyCountsWhatIsImported) {
+  const auto rules = std::make_shared<const TokenRules>(
+      TokenRules{.bias = {{20, 0.5f}}, .repetition_penalty = 5.0});
+  Engine engine = make();
+  engine.submit(
+      {.id = 1, .prompt = {4, 5, 6, 1, 2, 3}, .max_new_tokens = 1, .sampling = {.rules = rules}});
+  EXPECT_EQ(tokens_of(engine.run()).at(1), (std::vector<int32_t>{20}));
 }
 
 TEST_F(Shaping, EveryEndIsToldOnce) {

@@ -1,6 +1,8 @@
 // Modules that plain prompts import in any order.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "methods/registry.h"
 #include "tests/methods/prompt_cache/prompt_cache_testing.h"
 #include "tests/support/tiny_models.h"
@@ -24,15 +26,17 @@ class AnyOrder : public ::testing::Test {
     friend bool operator==(const Answer&, const Answer&) = default;
   };
 
-  // The prompt's answer by an engine with the method, prepared for this use.
-  Answer answer(const Ids& prompt, const methods::Use& use, const Json& options = Json::object()) {
+  // The prompt's answer by an engine with the method, prepared for this use. `rules` may be null.
+  Answer answer(const Ids& prompt, const methods::Use& use, const Json& options = Json::object(),
+                std::shared_ptr<const engine::TokenRules> rules = nullptr) {
     const auto method = methods::make_method("prompt_cache", fields_of(options));
     method->prepare(methods::generation_setup(*decoder_, context_, DType::kF32, 512, use));
     engine::EngineOptions engine_options;
     engine_options.limits.max_sequence_tokens = 100;
     auto cache = methods::join(method->parts(), engine_options);
     engine::Engine engine(context_, *decoder_, std::move(cache), engine_options);
-    engine.submit({.id = 0, .prompt = prompt, .max_new_tokens = 8});
+    engine.submit(
+        {.id = 0, .prompt = prompt, .max_new_tokens = 8, .sampling = {.rules = std::move(rules)}});
     Answer got;
     for (const engine::TokenEvent& event : engine.run()) {
       if (event.has_token()) got.tokens.push_back(event.token);
@@ -40,8 +44,9 @@ class AnyOrder : public ::testing::Test {
     }
     return got;
   }
-  Answer of_modules(const Ids& prompt, const Json& options = Json::object()) {
-    return answer(prompt, {.modules = modules_}, options);
+  Answer of_modules(const Ids& prompt, const Json& options = Json::object(),
+                    std::shared_ptr<const engine::TokenRules> rules = nullptr) {
+    return answer(prompt, {.modules = modules_}, options, std::move(rules));
   }
 
   Context context_{.threads = 2, .isa = best_isa()};
@@ -85,6 +90,18 @@ TEST_F(AnyOrder, OneModuleAtTheBeginningIsExact) {
   const Answer got = of_modules(joined({x_, own_}));
   EXPECT_EQ(got.imported, 7);
   EXPECT_EQ(got.tokens, answer(joined({x_, own_}), {}).tokens);
+}
+
+// The penalty counts imported tokens, too. About half of the allowed tokens are imported.
+TEST_F(AnyOrder, ARepetitionPenaltyActsAsWithoutImports) {
+  const Ids known = joined({x_, y_, z_});
+  const std::set<int32_t> allowed(known.begin(), known.end());
+  const auto rules = std::make_shared<const engine::TokenRules>(engine::TokenRules{
+      .allowed = Ids(allowed.begin(), allowed.end()), .repetition_penalty = 5.0});
+  const Ids prompt = joined({x_, own_});
+  const Answer got = of_modules(prompt, Json::object(), rules);
+  EXPECT_EQ(got.imported, 7);
+  EXPECT_EQ(got.tokens, answer(prompt, {}, Json::object(), rules).tokens);
 }
 
 TEST_F(AnyOrder, TheLongestOfTwoThatFitIsImported) {

@@ -8,7 +8,7 @@ namespace reprise::methods {
 
 reuse::PoolNeed RelayAttention::pool_need(const reuse::EngineLimits& limits) const {
   reuse::PoolNeed need = PrefixTreeCache::pool_need(limits);
-  need.num_blocks += blocks_for(options_.prefix_buffer_tokens);
+  need.num_blocks += limits.prefixes * blocks_for(options_.prefix_buffer_tokens);
   return need;
 }
 

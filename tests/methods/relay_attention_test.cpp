@@ -82,6 +82,34 @@ TEST(RelayAttention, TheBufferOfAPrefixIsHeldWithItsSequenceAndWhileItIsKept) {
   EXPECT_EQ(pool.used_blocks(), 0);
 }
 
+// Prefixes of two blocks and sequences of three. Each prefix has a buffer of five blocks.
+TEST(RelayAttention, ThePoolHoldsTheBufferOfEachPrefixBesideAFullBatch) {
+  RelayAttention cache({.block_tokens = 4, .prefix_buffer_tokens = 20});
+  const reuse::EngineLimits limits{
+      .max_batch = 2, .max_sequence_tokens = 12, .prefix_tokens = 18, .prefixes = 3};
+  kv::BlockPool pool({.layers = 1,
+                      .kv_heads = 1,
+                      .head_dim = 1,
+                      .block_tokens = 4,
+                      .num_blocks = cache.pool_need(limits).num_blocks});
+  for (const reuse::RequestId id : {-2, -3, -4}) {
+    const Tokens prefix = counting(static_cast<int32_t>(-10 * id), 6), positions = counting(0, 6);
+    cache.declare_prefix(id, prefix);
+    ASSERT_TRUE(cache.admit({.id = id, .tokens = prefix, .max_new_tokens = 0}, pool).admitted)
+        << id;
+    const reuse::StepSequence step{
+        .id = id, .rows = 6, .positions = positions, .tokens = prefix, .length = 6};
+    cache.computed({&step, 1}, pool);
+    cache.keep_prefix(id, pool);
+  }
+  for (const reuse::RequestId id : {1, 2})
+    EXPECT_TRUE(
+        cache.admit({.id = id, .tokens = counting(static_cast<int32_t>(100 * id), 12)}, pool)
+            .admitted)
+        << id;
+  EXPECT_EQ(pool.used_blocks(), 3 * 5 + 2 * 3);
+}
+
 class Declared : public ::testing::Test {
  protected:
   engine::Engine make(const Json& options, const std::vector<Tokens>& prefixes) {

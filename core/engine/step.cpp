@@ -44,10 +44,12 @@ int64_t Step::read_before(const kv::WorkItem& item) {
   int32_t skipped = segment.skipped;
   for (int32_t block = segment.first_block, left = segment.tokens; left > 0; ++block) {
     const int32_t tokens = std::min(left, segment.block_tokens - skipped);
-    const int64_t offset = plan_.block_offsets[static_cast<size_t>(block)];
+    // Offset of the first token that is read; see kv::Segment.
+    const int64_t begin =
+        plan_.block_offsets[static_cast<size_t>(block)] + skipped * plan_.head_dim();
     // A run that does not start at a block's beginning belongs to one sequence alone.
-    if (offset % stride == 0) {
-      uint32_t& last = last_read_[static_cast<size_t>(offset / stride)];
+    if (begin % stride == 0) {
+      uint32_t& last = last_read_[static_cast<size_t>(begin / stride)];
       repeated += last == reads_ ? tokens : 0;
       last = reads_;
     }

@@ -161,6 +161,19 @@ TEST_F(Accounting, SharedTokensAreThoseReadOnceForSeveral) {
   }
 }
 
+// The prefix fills 24 of a block's 32 tokens.
+TEST_F(Accounting, APrefixShorterThanABlockIsReadRepeatedly) {
+  Engine engine = make("paged_shared", R"({"block_tokens": 32, "declared": true})");
+  engine.declare_prefix("system", counting_from(1, 24));
+  (void)engine.run();
+  for (RequestId id : {1, 2})
+    engine.submit({.id = id,
+                   .prompt = joined(counting_from(1, 24), {static_cast<int32_t>(id), 5}),
+                   .max_new_tokens = 4});
+  EXPECT_EQ(engine.step().repeated_tokens, 0) << "two prompts";
+  for (int step = 0; step < 3; ++step) EXPECT_EQ(engine.step().repeated_tokens, 24) << step;
+}
+
 TEST_F(Accounting, SharedTokensAreOfSequencesThatDecode) {
   Engine engine = make("relay_attention", "{}");
   engine.declare_prefix("head", head_);

@@ -66,7 +66,7 @@ struct StepReport {
   // Bytes in use at the end of the step, before the sequences that it finished return their blocks.
   int64_t peak_kv_bytes = 0;
   // Bytes of keys and values that the step's plan reads, all layers. A block counts once for each
-  // work item that reads it.
+  // work item that reads it. Tokens outside the model's sliding window are not read.
   int64_t read_bytes = 0;
   // Token reads saved because one work item reads a token for several decoding sequences: the sum
   // over work items of tokens * (decoding sequences - 1).

@@ -229,7 +229,7 @@ void Engine::State::list_rows() {
 // nothing.
 void Engine::State::execute(StepReport& report) {
   const kv::AttentionPlan& plan = step.plan();
-  const PlanReads reads = step.reads(decoding_parts());
+  const PlanReads reads = step.reads(decoding_parts(), executor->config().sliding_window);
   report.read_bytes = reads.tokens * (pool.block_bytes() / pool.options().block_tokens);
   report.shared_tokens = reads.spared_tokens;
   report.repeated_tokens = reads.repeated_tokens;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/kernels/attention/attention_schedule.h"
 #include "core/reuse/plan_builder.h"
 
 namespace reprise::engine {
@@ -59,7 +60,7 @@ int64_t Step::read_before(const kv::WorkItem& item) {
   return repeated;
 }
 
-PlanReads Step::reads(const std::vector<bool>& counts) {
+PlanReads Step::reads(const std::vector<bool>& counts, int64_t window) {
   // before[i]: number of counted parts among the first i.
   std::vector<int32_t> before(counts.size() + 1, 0);
   for (size_t i = 0; i < counts.size(); ++i) before[i + 1] = before[i] + (counts[i] ? 1 : 0);
@@ -67,7 +68,7 @@ PlanReads Step::reads(const std::vector<bool>& counts) {
   ++reads_;
   PlanReads reads;
   for (const kv::WorkItem& item : plan_.items) {
-    reads.tokens += plan_.segment_of(item).tokens;
+    reads.tokens += kernels::seen_keys(plan_, item, item.first_row, item.end_row, window).count();
     const auto first = static_cast<size_t>(part_of(item.first_row));
     const auto last = static_cast<size_t>(part_of(item.end_row - 1));
     const int32_t readers = before[last + 1] - before[first];

@@ -14,7 +14,8 @@ namespace reprise::engine {
 
 // Token reads from the cache by the work items of a plan.
 struct PlanReads {
-  int64_t tokens = 0;  // reads by all work items: the sum of the tokens of their segments
+  // Reads by all work items: the sum of the tokens that at least one row of the item sees.
+  int64_t tokens = 0;
   // Reads saved because one work item reads a token for several of the counted sequences: the sum
   // over work items of tokens * (counted sequences - 1).
   int64_t spared_tokens = 0;
@@ -47,9 +48,11 @@ class Step {
   // Returns the finished plan, valid until the next call of plan().
   const kv::AttentionPlan& plan();
   // Counts the plan's reads. Spared and repeated reads count only for sequences with counts[i]
-  // true. Takes O(batch + items * log batch + blocks named by the items).
+  // true, and count whole segments. Takes O(batch + items * log batch + blocks named by the items),
+  // with a sliding window also O(rows of the items).
   //   counts  [batch]
-  [[nodiscard]] PlanReads reads(const std::vector<bool>& counts);
+  //   window  ModelConfig::sliding_window
+  [[nodiscard]] PlanReads reads(const std::vector<bool>& counts, int64_t window);
   // Records with the method that keys and values of all rows are in the cache.
   void computed() { method_.computed(batch_, pool_); }
 

@@ -123,6 +123,8 @@ bool TreePlanner::advance_rows(const PrefixTree& tree, StepBatch batch, const kv
     const int32_t position = chunk.positions[static_cast<size_t>(in_chunk)];
     if (position != segment.first_position + segment.tokens || chunk.computed > in_chunk)
       return false;
+    // Equal prompts may be computed in step. Only one of their rows writes the common token.
+    if (chunk.users > 1) return false;
     if (in_chunk == 0) {
       const int32_t block = (segment.skipped + segment.tokens) / chunk_tokens;
       if (!is_full(segment) || block >= reader.tail_blocks) return false;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <set>
 
 #include "tests/support/random_tree.h"
@@ -276,6 +277,35 @@ TEST(TreePlanner, BuildsAgainOnlyWhereTheTreeOrTheBatchChanges) {
   decoding.batch.pop_back();
   plan_step(planner, decoding.tree, decoding.batch, decoding.pool, plan);
   EXPECT_EQ(planner.plans_built(), 3);
+}
+
+// A scheduler may give each of two equal prompts one row per step.
+TEST(TreePlanner, OnlyOneRowOfEqualPromptsWritesEachToken) {
+  kv::BlockPool pool(
+      {.layers = 1, .kv_heads = 1, .head_dim = 1, .block_tokens = 8, .num_blocks = 10});
+  PrefixTree tree({.chunk_tokens = 8});
+  const std::vector<int32_t> tokens(16, 5);
+  std::vector<int32_t> positions(16);
+  std::iota(positions.begin(), positions.end(), 0);
+  for (SequenceId id : {1, 2})
+    ASSERT_TRUE(tree.insert(id, tree.match(tokens, {}), tokens, {}, 16, 0, pool));
+  ASSERT_EQ(tree.sequence(1).path, tree.sequence(2).path);
+  TreePlanner planner([](const TreeNode& node) { return node.sequences > 1; }, {});
+  kv::AttentionPlan plan;
+  for (int32_t token = 0; token < 16; ++token) {
+    std::vector<StepSequence> batch;
+    for (int32_t row : {0, 1})
+      batch.push_back({.id = row + 1,
+                       .first_row = row,
+                       .rows = 1,
+                       .first_token = token,
+                       .positions = positions,
+                       .tokens = tokens,
+                       .length = 16});
+    plan_step(planner, tree, batch, pool, plan);
+    EXPECT_EQ(std::count(plan.row_slots.begin(), plan.row_slots.end(), kv::kNoSlot), 1) << token;
+    for (SequenceId id : {1, 2}) tree.mark_computed(id, token, token + 1);
+  }
 }
 
 TEST(TreePlanner, LeavesAPlanAloneThatIsNotItsLatest) {

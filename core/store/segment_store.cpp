@@ -305,10 +305,10 @@ void SegmentStore::put(const SegmentKey& key, SegmentBuffer&& segment, double co
   // meanwhile.
   const std::lock_guard one_put(s.puts);
   bool on_disk = false;
+  std::optional<SegmentImage> image;
   if (s.books.has_disk()) {
-    const SegmentImage image(key, segment, {.form = s.options.form, .cost_s = cost_s});
-    on_disk = s.put_file(key, image, segment, cost_s);
-    image.restore(segment);  // so that the host tier gives the same states as the file
+    image.emplace(key, segment, SegmentFileOptions{.form = s.options.form, .cost_s = cost_s});
+    on_disk = s.put_file(key, *image, segment, cost_s);
   }
   const std::lock_guard lock(s.mutex);
   Entry& entry = s.books.entries[key];
@@ -318,8 +318,10 @@ void SegmentStore::put(const SegmentKey& key, SegmentBuffer&& segment, double co
   s.books.begin_version(entry);
   entry.cost_s = cost_s;
   const int64_t bytes = segment.shape.bytes();
-  if (s.books.make_host_room(bytes, {key}))
+  if (s.books.make_host_room(bytes, {key})) {
+    if (image) image->restore(segment);  // so that the host tier gives the same states as the file
     s.books.enter_host(entry, s.resident_of(std::move(segment)));
+  }
   if (entry.host || entry.file_bytes > 0) return;
   s.books.entries.erase(key);
   raise(

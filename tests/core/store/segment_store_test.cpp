@@ -256,6 +256,16 @@ TEST(SegmentStore, EightBitsTakeAFolderAndFiniteStates) {
       << "as it was";
 }
 
+TEST(SegmentStore, ASegmentForWhichNoTierHasRoomKeepsItsStates) {
+  const model::TempDir folder;
+  SegmentStore store(
+      {.host_bytes = 1, .directory = folder.path(), .disk_bytes = 1, .form = SegmentForm::kInt8});
+  SegmentBuffer states = finite_segment_of(1);
+  EXPECT_THROW(store.put("a", std::move(states)), Error);
+  EXPECT_TRUE(equals(states.view(), finite_segment_of(1)));  // NOLINT(bugprone-use-after-move)
+  EXPECT_FALSE(store.contains("a"));
+}
+
 // ---- Threads. ----
 
 // Threads that put, acquire, prefetch and erase at once always read what some put wrote whole.

@@ -75,8 +75,8 @@ struct Chunk {
   std::list<int32_t>::iterator idle;
 };
 
-// A sequence: its path of chunks, beginning at the first token. At least the last chunk belongs to
-// it alone.
+// A sequence: its path of chunks, beginning at the first token. A partly filled last chunk belongs
+// to it alone, unless the chunk ends a pinned prefix.
 struct TreeSequence {
   SequenceId id = 0;
   std::vector<int32_t> path;  // chunk indices

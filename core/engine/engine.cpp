@@ -102,10 +102,12 @@ void Engine::submit(Request request) {
 bool Engine::cancel(RequestId id) {
   State& s = *state_;
   if (id < 0 || !s.sequences.contains(id)) return false;
-  if (s.is_stepping)
+  if (s.is_stepping) {
     s.to_cancel.push_back(id);
-  else
-    s.end(s.sequences.at(id), FinishReason::kCancelled, "", s.now());
+    return true;
+  }
+  std::erase(s.to_cancel, id);  // asked for in a step that failed
+  s.end(s.sequences.at(id), FinishReason::kCancelled, "", s.now());
   return true;
 }
 

@@ -302,6 +302,23 @@ TEST_F(Scheduled, CancellingFromAnObserverTakesEffectBehindTheStep) {
   EXPECT_EQ(engine.pool().used_blocks(), 0);
 }
 
+// The request whose cancellation a failed step left behind is cancelled again, at once. A later
+// request has its id.
+TEST_F(Scheduled, ACancellationOfAFailedStepDoesNotEndALaterRequest) {
+  Engine engine = make(0);
+  engine.observe_logits([&](const LogitsRow& row) {
+    (void)engine.cancel(row.request);
+    raise("seen enough");
+  });
+  engine.submit({.id = 1, .prompt = {1, 2}, .max_new_tokens = 9, .logits = LogitsMode::kDrawn});
+  expect_error([&] { (void)engine.step(); }, {"seen enough"});
+  engine.observe_logits({});
+  EXPECT_TRUE(engine.cancel(1));
+  engine.submit({.id = 1, .prompt = {5}, .max_new_tokens = 2});
+  EXPECT_EQ(tokens_of(engine.run()), (Tokens{{1, {6, 7}}}));
+  EXPECT_EQ(engine.pool().used_blocks(), 0);
+}
+
 TEST_F(Scheduled, RequestsThatWaitAtTheirDeadlineAreGivenUp) {
   Engine engine = make(0);
   for (RequestId id = 1; id <= 6; ++id)

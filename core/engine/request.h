@@ -75,7 +75,8 @@ struct Request {
 
   // Intended arrival, ns of the engine's clock; kNotYet: the time of submission.
   int64_t arrival_ns = kNotYet;
-  // A request that still waits at this time (ns, same clock) is given up.
+  // A request that was not admitted by this time (ns, same clock) is given up. After a preemption
+  // it may wait longer.
   int64_t deadline_ns = kNever;
   int32_t priority = 0;  // a larger priority runs sooner
 };
@@ -90,7 +91,7 @@ enum class FinishReason : uint8_t {
   kStop,       // one of stop_ids was generated
   kRefused,    // the request cannot be served; TokenEvent::reason says why
   kCancelled,  // Engine::cancel() was called
-  kDeadline    // the request still waited at its deadline
+  kDeadline    // the request had not been admitted at its deadline
 };
 [[nodiscard]] std::string name_of(FinishReason reason);
 

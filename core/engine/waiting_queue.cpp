@@ -26,7 +26,8 @@ void WaitingQueue::add(Sequence& sequence) {
   if (rules_.most_wait_ns != kNever) by_age_.emplace(age_of(sequence), &sequence);
   if (rules_.follows_prefixes)
     groups_.add_waiting(sequence.prefix_keys, age_of(sequence), sequence);
-  if (sequence.request.deadline_ns != kNever)
+  const bool has_run = sequence.times.admitted != kNotYet;
+  if (sequence.request.deadline_ns != kNever && !has_run)
     deadlines_.emplace(sequence.request.deadline_ns, sequence.request.id);
 }
 

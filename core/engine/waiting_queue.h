@@ -34,7 +34,8 @@ class WaitingQueue {
   // Returns the sequence that joins the batch next by the scheduler's order and rules. The queue
   // must not be empty.
   [[nodiscard]] Sequence& head(int64_t now_ns) const;
-  // Returns the ids of sequences whose deadline has passed, the earliest first. O(1) if none has.
+  // Returns the ids of sequences that were never admitted and whose deadline has passed, the
+  // earliest first. O(1) if there are none.
   [[nodiscard]] std::vector<RequestId> expired(int64_t now_ns) const;
 
  private:

@@ -319,6 +319,21 @@ TEST_F(Scheduled, ACancellationOfAFailedStepDoesNotEndALaterRequest) {
   EXPECT_EQ(engine.pool().used_blocks(), 0);
 }
 
+// Both grow to 8 blocks. The younger one gives way and waits until the older one has ended.
+TEST_F(Scheduled, ADeadlineDoesNotEndARequestThatHasRun) {
+  Engine engine = make(8);
+  for (RequestId id : {1, 2})
+    engine.submit({.id = id,
+                   .prompt = counting_from(static_cast<int32_t>(id), 20),
+                   .max_new_tokens = 100,
+                   .deadline_ns = 50});
+  EXPECT_EQ(engine.step().batch, 2);
+  now_ = 100;
+  const auto ends = ends_of(engine.run());
+  EXPECT_GT(ends.at(2).preemptions, 0);
+  for (RequestId id : {1, 2}) EXPECT_EQ(ends.at(id).finish, FinishReason::kLength) << id;
+}
+
 TEST_F(Scheduled, RequestsThatWaitAtTheirDeadlineAreGivenUp) {
   Engine engine = make(0);
   for (RequestId id = 1; id <= 6; ++id)

@@ -78,7 +78,7 @@ std::string folder_of(const experiments::Experiment& experiment) {
 }
 
 void load(const LoadCommand& command) {
-  if (command.nonce && command.reuse.allowed == "all")
+  if (command.reuse.nonce && command.reuse.allowed == "all")
     raise("--nonce: with --reuse all every run has the same prompts; leave one of the two out");
   const ExperimentOptions& chosen = command.chosen;
   const Context context = make_context({});  // nothing is computed here

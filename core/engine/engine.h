@@ -43,8 +43,8 @@ struct EngineOptions {
   std::vector<std::shared_ptr<reuse::PlanContributor>> contributors = {};
   // Chooses what each layer computes in every step; empty: all layers compute. Fixed for the
   // engine's life. A policy of prefill alone (LayerPolicy::is_of_prefill_alone) needs a cache whose
-  // sequences share no states, such as "contiguous" or "paged". Otherwise a sequence may read keys
-  // that another one left out. The engine does not check this.
+  // sequences share no states. Otherwise a sequence may read keys that another one left out. The
+  // engine does not check this.
   std::shared_ptr<model::LayerPolicy> policy = {};
   // Changes each submitted request; empty: requests stay as they are.
   std::shared_ptr<RequestShaper> shaper = {};

@@ -245,7 +245,7 @@ TEST_F(HttpServerTest, BytesOfARequestAreBounded) {
 
 TEST_F(HttpServerTest, WhatIsNoHttpIsRefused) {
   for (const char* bytes :
-       {"\r\n\r\n", "hello\r\n\r\n", "GET\r\n\r\n", "GET /a\r\n\r\n", "GET /a HTTP/9.9\r\n\r\n",
+       {"hello\r\n\r\n", "GET\r\n\r\n", "GET /a\r\n\r\n", "GET /a HTTP/9.9\r\n\r\n",
         "BREW /a HTTP/1.1\r\nHost: a\r\n\r\n",
         "POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n"}) {
     const int status = status_of(bytes);

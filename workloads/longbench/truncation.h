@@ -21,9 +21,9 @@ std::vector<int32_t> middle_cut_as_coded(std::span<const int32_t> ids, int64_t m
 // more than `most_tokens` tokens, special tokens included, its first and its last most_tokens / 2
 // (rounded down) remain, decoded without special tokens. The first and the last part stay even if
 // nothing of them remains; other parts that lose everything are dropped. U+FFFDs of a run of byte
-// tokens go to the part of the run's first (head) or last (tail) character. most_tokens >= 2. Throws
-// Error as Tokenizer::encode() does, if the tokenizer normalizes text, or if a special token occurs
-// in what remains of the text.
+// tokens go to the part of the run's first (head) or last (tail) character. most_tokens >= 2.
+// Throws Error as Tokenizer::encode() does, if the tokenizer normalizes text, or if a special token
+// occurs in what remains of the text.
 std::vector<std::string> middle_cut_parts(const Tokenizer& tokenizer,
                                           std::span<const std::string> parts, int64_t most_tokens);
 

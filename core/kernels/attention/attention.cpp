@@ -113,9 +113,8 @@ void run_tasks(const LayerCall& call, const OutputView* out, AttentionWorkspace&
     set_keys(call, part, plan.segment_of(item), run);
     run.fetch = run.kv_dtype == DType::kBF16 ? context.fetch_bf16 : context.fetch_f32;
     // The item decides, because the number of threads decides how many lanes its last task has.
-    run.takes_all_as_many =
-        context.is_batch_invariant ||
-        (item.end_row - item.first_row) * schedule.group > cpu::kFewLanes;
+    run.takes_all_as_many = context.is_batch_invariant ||
+                            (item.end_row - item.first_row) * schedule.group > cpu::kFewLanes;
     set_scores(call, item, task, run);
     if (part.is_alone) {
       set_output(*out, item.first_row, run);

@@ -146,7 +146,7 @@ std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group
   std::vector<experiments::Measurement> searched;
   for (const experiments::MethodChoice& server : group.methods) {
     bool audits = reuse_.audits;  // only the search's first run is audited
-    const std::string name = fmt::format("{} {}", group.label, experiments::label_of(server));
+    const std::string name = fmt::format("{} {}", group.label, server.label);
     const auto send = [&](serving::ServingPlan& plan) {
       return run_plan(server, name, plan, std::exchange(audits, false), stop);
     };
@@ -169,8 +169,8 @@ std::vector<experiments::Measurement> LoadKind::measure_in_turn(const experiment
       if (stop) throw Interrupted{};
       const size_t s = (turn + static_cast<size_t>(repetition)) % servers;
       serving::ServingPlan plan = plans_.plan(group, salt);
-      const std::string name = fmt::format("{} {}, repetition {}", group.label,
-                                           experiments::label_of(group.methods[s]), repetition + 1);
+      const std::string name =
+          fmt::format("{} {}, repetition {}", group.label, group.methods[s].label, repetition + 1);
       serving::TrialRun made =
           run_plan(group.methods[s], name, plan, reuse_.audits && !first[s], stop);
       rates[s].push_back(made.measured.value(serving::kThroughputRps));

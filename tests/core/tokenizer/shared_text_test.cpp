@@ -3,6 +3,7 @@
 #include "core/tokenizer/shared_text.h"
 
 #include "tests/core/tokenizer/tokenizer_testing.h"
+#include "tests/support/fewer_under_asan.h"
 
 namespace reprise::tokenizer {
 namespace {
@@ -57,7 +58,7 @@ void expect_whole(const Tokenizer& tokenizer, const std::string& text, const std
 
 void expect_whole_for_any_text(const Tokenizer& tokenizer) {
   std::mt19937_64 random(1);
-  for (int i = 0; i < 120; ++i) {
+  for (int i = 0; i < reprise::testing::fewer_under_asan(120); ++i) {
     const EncodeOptions options{.add_special = i % 2 == 0};
     expect_whole(tokenizer, examples(random, 1 + i % 7), examples(random, 1).substr(i % 9),
                  options);

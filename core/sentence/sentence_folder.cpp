@@ -95,10 +95,9 @@ void read_pooling(const fs::path& folder, SentenceFolder& out) {
   out.pools_prompt = object.boolean("include_prompt", true);
 }
 
-// In some folders, the file sentence_bert_config.json is named after another model.
 void read_transformer(const fs::path& folder, SentenceFolder& out) {
-  for (const char* name : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"}) {
-    const fs::path path = folder / fmt::format("sentence_{}_config.json", name);
+  for (const char* name : kTransformerFiles) {
+    const fs::path path = folder / name;
     if (!is_there(path)) continue;
     const Value json = read_json(path);
     JsonObject object(json, path.string());

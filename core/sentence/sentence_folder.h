@@ -1,6 +1,7 @@
 // Reads how a sentence-transformers folder turns the model's states into sentence vectors.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -9,6 +10,13 @@
 #include "core/sentence/pooling.h"
 
 namespace reprise::sentence {
+
+// The names that the file of the transformer's settings may have, by the kind of model. The first
+// one that is there is read.
+inline constexpr std::array kTransformerFiles = {
+    "sentence_bert_config.json",       "sentence_roberta_config.json",
+    "sentence_distilbert_config.json", "sentence_camembert_config.json",
+    "sentence_albert_config.json",     "sentence_xlm-roberta_config.json"};
 
 struct SentenceFolder {
   std::filesystem::path model;           // the folder with config.json, weights and tokenizer

@@ -85,14 +85,22 @@ Fields model_sources(const ModelChoice& choice) {
   const std::vector<fs::path> folders = folders_of_model(path);
   std::error_code error;
   Fields sources;
+  std::vector<const char*> names = {"config.json",
+                                    "generation_config.json",
+                                    "tokenizer.json",
+                                    "tokenizer.model",
+                                    "tokenizer_config.json",
+                                    "chat_template.jinja",
+                                    "vocab.txt",
+                                    "spm.model",
+                                    "vocab.json",
+                                    "merges.txt",
+                                    "modules.json",
+                                    "1_Pooling/config.json",
+                                    "config_sentence_transformers.json"};
+  names.insert(names.end(), sentence::kTransformerFiles.begin(), sentence::kTransformerFiles.end());
   for (const fs::path& folder : folders)
-    for (const char* name :
-         {"config.json", "generation_config.json", "tokenizer.json", "tokenizer.model",
-          "tokenizer_config.json", "chat_template.jinja", "vocab.txt", "spm.model", "vocab.json",
-          "merges.txt", "modules.json", "1_Pooling/config.json", "sentence_bert_config.json",
-          "sentence_roberta_config.json", "sentence_distilbert_config.json",
-          "sentence_camembert_config.json", "sentence_albert_config.json",
-          "sentence_xlm-roberta_config.json", "config_sentence_transformers.json"})
+    for (const char* name : names)
       if (const fs::path file = path / folder / name; fs::is_regular_file(file, error))
         sources[(folder / name).lexically_normal().string()] = hash_of_file(file);
   for (const model::ShippedShape& shape : model::shape_texts())
@@ -155,8 +163,8 @@ Fields texts_of_schema(const fs::path& schema) {
   return texts;
 }
 
-// Where the data of a workload or its templates lie: a file, or a folder with the subfolders that
-// are read. By default these are the folder itself and those where MMLU has its files.
+// A place of data: a file, or a folder with the subfolders that are read. By default these are the
+// folder itself and the subfolders in which MMLU has its files.
 struct Place {
   fs::path path;
   std::vector<fs::path> subfolders = {"", "test", "val", "dev"};

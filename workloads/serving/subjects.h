@@ -1,5 +1,5 @@
-// What the two sources that ask MMLU's questions have in common: the length of answers, and the
-// option "subjects".
+// Two sources ask MMLU's questions: "mmlu" and "mmlu_lengths". They share the length of answers and
+// the option "subjects".
 #pragma once
 
 #include <cstdint>

@@ -92,7 +92,7 @@ TEST_F(Serving, RequestsAreMadeOnceForAllThatAGroupIsAsked) {
   EXPECT_EQ(kind.plan(one, {}).source, requests);
 }
 
-// What `reprise load` asks for before it sends anything.
+// `reprise load` calls check_plan() before it sends anything.
 TEST_F(Serving, PlansForAServerAreCheckedWithoutTheEngine) {
   const auto refusal_of_plan = [&](const Json& settings) {
     Problems problems;

@@ -161,7 +161,7 @@ template <int kVectors, typename Ahead>
 void value_columns(const TileScratch& scratch, float* o, int lanes, int pairs, int column,
                    Ahead& ahead, int rows_per_block) {
   const uint32_t* v = static_cast<const uint32_t*>(scratch.v) + column;
-  cut_lanes(lanes, [&](auto height, int lane) {
+  cut_in_sixes(lanes, [&](auto height, int lane) {
     ahead.take(rows_per_block, pairs);
     value_block<decltype(height)::value, kVectors>(
         static_cast<const uint32_t*>(scratch.p) + lane, v, pairs, scratch.padded_dim,
@@ -173,7 +173,7 @@ void value_columns(const TileScratch& scratch, float* o, int lanes, int pairs, i
 template <typename Ahead>
 void value_tile(const TileScratch& scratch, float* o, int lanes, int pairs, Ahead& ahead,
                 int rows_ahead) {
-  const int blocks = (scratch.padded_dim + 63) / 64 * lane_blocks(lanes);
+  const int blocks = (scratch.padded_dim + 63) / 64 * blocks_of_six(lanes);
   const int share = (rows_ahead + blocks - 1) / blocks;
   int column = 0;
   for (; column + 64 <= scratch.padded_dim; column += 64)

@@ -17,59 +17,90 @@ HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Packs queries, scaled to log2 units: [tile][dimension][lane].
-void pack_tiles(const AttentionTask& task, const TileScratch& scratch) {
-  const int width = (task.lanes + 15) / 16 * 16;
+// Lanes whose scores one block computes, and whose queries lie together.
+constexpr int kPanel = kMostVectors * kN;
+// Elements from one key's scores to the next key's. Not kLaneTile, because rows at a distance of
+// 256 bytes compete for a quarter of the L1 cache's sets.
+constexpr int kScoreStride = kLaneTile + 16;
+
+// Dimensions of a packed query: those of a head and zeros.
+int packed_dim(const AttentionTask& task) {
+  return (task.head_dim + kUnroll - 1) / kUnroll * kUnroll;
+}
+
+// Packs queries, scaled to log2 units: [panel][packed_dim][lane].
+void pack_panels(const AttentionTask& task, const TileScratch& scratch) {
+  const int width = (task.lanes + 15) / 16 * 16, dim = packed_dim(task);
   for (int lane = 0; lane < width; ++lane) {
     const float* row = lane < task.lanes ? query_of(task, lane) : nullptr;
-    float* tile = static_cast<float*>(scratch.q) + lane / kLaneTile * kLaneTile * task.head_dim +
-                  lane % kLaneTile;
-    for (int c = 0; c < task.head_dim; ++c)
-      tile[c * kLaneTile] = row != nullptr ? row[c] * task.scale_log2 : 0.0f;
+    const int filled = row != nullptr ? task.head_dim : 0;
+    float* panel = static_cast<float*>(scratch.q) + lane / kPanel * kPanel * dim + lane % kPanel;
+    for (int c = 0; c < filled; ++c) panel[c * kPanel] = row[c] * task.scale_log2;
+    for (int c = filled; c < dim; ++c) panel[c * kPanel] = 0.0f;
   }
 }
 
 // ---- scores ----
 
-template <int kVectors>
-HWY_INLINE void score_block(const float* HWY_RESTRICT q, int dim, const RowGroups& keys, int first,
+// Adds the products of one dimension.
+template <int kKeys, int kVectors>
+HWY_INLINE void add_dimension(const float* HWY_RESTRICT q, const float* const (&k)[kKeys], int c,
+                              Vec (&sum)[kKeys][kVectors]) {
+  const Tag d;
+  Vec lanes[kVectors];
+  for (int v = 0; v < kVectors; ++v) lanes[v] = hn::Load(d, q + c * kPanel + kN * v);
+  for (int j = 0; j < kKeys; ++j) {
+    const Vec key = hn::Set(d, k[j][c]);
+    for (int v = 0; v < kVectors; ++v) sum[j][v] = hn::MulAdd(key, lanes[v], sum[j][v]);
+  }
+}
+
+template <int kKeys, int kVectors>
+HWY_INLINE void score_block(const float* HWY_RESTRICT q, int dim, const float* const (&k)[kKeys],
                             float* HWY_RESTRICT scores) {
-  constexpr int kKeys = kAccumulators / kVectors;
-  const float* k[kKeys];
-  for (int j = 0; j < kKeys; ++j) k[j] = row_at(keys, first + j);
   const Tag d;
   Vec sum[kKeys][kVectors];
   for (int j = 0; j < kKeys; ++j)
     for (int v = 0; v < kVectors; ++v) sum[j][v] = hn::Zero(d);
-  for (int c = 0; c < dim; ++c) {
-    Vec lanes[kVectors];
-    for (int v = 0; v < kVectors; ++v) lanes[v] = hn::Load(d, q + c * kLaneTile + kN * v);
-    for (int j = 0; j < kKeys; ++j) {
-      const Vec key = hn::Set(d, k[j][c]);
-      for (int v = 0; v < kVectors; ++v) sum[j][v] = hn::MulAdd(key, lanes[v], sum[j][v]);
-    }
-  }
+  int c = 0;
+  do {
+    add_dimension(q, k, c, sum);
+    add_dimension(q, k, c + 1, sum);
+    add_dimension(q, k, c + 2, sum);
+    add_dimension(q, k, c + 3, sum);
+    static_assert(kUnroll == 4);
+    c += kUnroll;
+  } while (c < dim);
   for (int j = 0; j < kKeys; ++j)
-    for (int v = 0; v < kVectors; ++v) hn::Store(sum[j][v], d, scores + j * kLaneTile + kN * v);
+    for (int v = 0; v < kVectors; ++v) hn::Store(sum[j][v], d, scores + j * kScoreStride + kN * v);
 }
 
+// Scores of all keys for lanes [begin, end), whose number is a multiple of kN * kVectors.
 template <int kVectors>
-void score_lanes(const TileScratch& scratch, const float* q, int dim, int keys, int lane,
+void score_lanes(const TileScratch& scratch, const float* q, int dim, int keys, int begin, int end,
                  RowsAhead& ahead) {
-  for (int j = 0; j < keys; j += kAccumulators / kVectors) {
-    ahead.take(kAccumulators / kVectors);
-    score_block<kVectors>(q + lane, dim, scratch.keys, j, scratch.scores + j * kLaneTile + lane);
-  }
+  const auto score = [&](auto height, int first) {
+    constexpr int kKeys = decltype(height)::value;
+    ahead.take(kKeys);
+    const float* k[kKeys];
+#pragma GCC unroll 1  // else GCC 12 computes the addresses in vectors, which takes longer
+    for (int j = 0; j < kKeys; ++j) k[j] = row_at(scratch.keys, first + j);
+    float* scores = scratch.scores + first * kScoreStride;
+    for (int lane = begin; lane < end; lane += kN * kVectors)
+      score_block<kKeys, kVectors>(q + lane * dim, dim, k, scores + lane);
+  };
+  constexpr int kMost = kAccumulators / kVectors;
+  if constexpr (kMost == 6) return cut_in_sixes(keys, score);
+  for (int j = 0; j < keys; j += kMost) score(std::integral_constant<int, kMost>{}, j);
 }
 
 void score_tile(const TileScratch& scratch, const float* q, int dim, int width, int keys,
                 RowsAhead& ahead) {
-  int lane = 0;
-  for (; lane + kMostVectors * kN <= width; lane += kMostVectors * kN)
-    score_lanes<kMostVectors>(scratch, q, dim, keys, lane, ahead);
-  if (lane == width) return;
-  with_constant<1, 2, 3>((width - lane) / kN, [&](auto vectors) {
-    score_lanes<decltype(vectors)::value>(scratch, q, dim, keys, lane, ahead);
+  const int whole = width / kPanel * kPanel;
+  if (whole > 0) score_lanes<kMostVectors>(scratch, q, dim, keys, 0, whole, ahead);
+  if (whole == width) return;
+  with_constant<1, 2, 3>((width - whole) / kN, [&](auto vectors) {
+    score_lanes<decltype(vectors)::value>(scratch, q, dim, keys, whole, width, ahead);
   });
 }
 
@@ -85,7 +116,7 @@ void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_
                high = hn::Load(di, scratch.high + first_lane + lane);
     const Vec alibi_q = hn::Load(d, scratch.alibi_q + first_lane + lane);
     for (int j = 0; j < keys; ++j) {
-      float* at = scratch.scores + j * kLaneTile + lane;
+      float* at = scratch.scores + j * kScoreStride + lane;
       const auto key = hn::Set(di, first + j);
       Vec s = hn::Load(d, at);
       if (task.has_alibi)
@@ -96,26 +127,41 @@ void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_
   }
 }
 
-void softmax_tile(const TileScratch& scratch, int first_lane, int width, int keys) {
+// The softmax of kVectors vectors of lanes. Several are computed at once because that takes less
+// time than one after the other.
+template <int kVectors>
+void softmax_lanes(const TileScratch& scratch, int first_lane, int lane, int keys) {
   const Tag d;
-  const Vec minus_infinity = hn::Set(d, kMinusInfinity);
-  for (int lane = 0; lane < width; lane += kN) {
-    float* column = scratch.scores + lane;
-    const Vec m_old = hn::Load(d, scratch.m + first_lane + lane);
-    Vec m_new = m_old;
-    for (int j = 0; j < keys; ++j) m_new = hn::Max(m_new, hn::Load(d, column + j * kLaneTile));
-    const Vec m_safe = hn::IfThenElseZero(hn::Gt(m_new, minus_infinity), m_new);
-    const Vec corr = exp2_nonpositive(d, hn::Sub(m_old, m_safe));
-    Vec n = hn::Mul(hn::Load(d, scratch.n + first_lane + lane), corr);
-    for (int j = 0; j < keys; ++j) {
-      const Vec p = exp2_nonpositive(d, hn::Sub(hn::Load(d, column + j * kLaneTile), m_safe));
-      n = hn::Add(n, p);
-      hn::Store(p, d, column + j * kLaneTile);
-    }
-    hn::Store(m_new, d, scratch.m + first_lane + lane);
-    hn::Store(n, d, scratch.n + first_lane + lane);
-    hn::Store(corr, d, scratch.corr + lane);
+  float* column = scratch.scores + lane;
+  float* m = scratch.m + first_lane + lane;
+  float* n = scratch.n + first_lane + lane;
+  Vec m_new[kVectors], sum[kVectors];
+  for (int v = 0; v < kVectors; ++v) m_new[v] = hn::Load(d, m + kN * v);
+  for (int j = 0; j < keys; ++j)
+    for (int v = 0; v < kVectors; ++v)
+      m_new[v] = hn::Max(m_new[v], hn::Load(d, column + j * kScoreStride + kN * v));
+  for (int v = 0; v < kVectors; ++v) {
+    const Vec m_old = hn::Load(d, m + kN * v);
+    hn::Store(m_new[v], d, m + kN * v);
+    m_new[v] = hn::IfThenElseZero(hn::Gt(m_new[v], hn::Set(d, kMinusInfinity)), m_new[v]);
+    const Vec corr = exp2_nonpositive(d, hn::Sub(m_old, m_new[v]));
+    hn::Store(corr, d, scratch.corr + lane + kN * v);
+    sum[v] = hn::Mul(hn::Load(d, n + kN * v), corr);
   }
+  for (int j = 0; j < keys; ++j)
+    for (int v = 0; v < kVectors; ++v) {
+      float* at = column + j * kScoreStride + kN * v;
+      const Vec p = exp2_nonpositive(d, hn::Sub(hn::Load(d, at), m_new[v]));
+      sum[v] = hn::Add(sum[v], p);
+      hn::Store(p, d, at);
+    }
+  for (int v = 0; v < kVectors; ++v) hn::Store(sum[v], d, n + kN * v);
+}
+
+void softmax_tile(const TileScratch& scratch, int first_lane, int width, int keys) {
+  int lane = 0;
+  for (; lane + 2 * kN <= width; lane += 2 * kN) softmax_lanes<2>(scratch, first_lane, lane, keys);
+  if (lane < width) softmax_lanes<1>(scratch, first_lane, lane, keys);
 }
 
 // Runs a task. The first lane tile that sees a key tile also prefetches: values while it computes
@@ -124,7 +170,8 @@ void softmax_tile(const TileScratch& scratch, int first_lane, int width, int key
 void AttentionMany(const AttentionTask& task, void* memory) {
   TileScratch scratch(memory, task.head_dim);
   scratch.fetch = task.fetch;
-  pack_tiles(task, scratch);
+  pack_panels(task, scratch);
+  const int dim = packed_dim(task);
   const bool fetches = !needs_widening(task);
   int loaded = 0;
   bool is_first = true;
@@ -138,21 +185,20 @@ void AttentionMany(const AttentionTask& task, void* memory) {
       },
       [&](const LaneTile& tile, int index, int first, int keys) {
         const int width = (tile.lanes + kN - 1) / kN * kN;
-        const float* q = static_cast<const float*>(scratch.q) + index * kLaneTile * task.head_dim;
+        const float* q = static_cast<const float*>(scratch.q) + index * kLaneTile * dim;
         RowsAhead values(scratch.values, 0, is_first ? loaded : 0);
-        score_tile(scratch, q, task.head_dim, width, keys, values);
+        score_tile(scratch, q, dim, width, keys, values);
         if (task.has_alibi || !tile.range.covers(first, keys))
           mask_tile(task, scratch, tile.first, width, first, keys);
         softmax_tile(scratch, tile.first, width, keys);
         const int rows_ahead = is_first && loaded == kKeyTile ? kKeyTile : 0;
         RowsAhead next_keys(scratch.keys, loaded, loaded + rows_ahead);
-        value_tile<false>(scratch, {.lanes = tile.lanes,
-                                    .keys = keys,
-                                    .key_stride = kLaneTile,
-                                    .vectors = (task.head_dim + kN - 1) / kN,
-                                    .o = scratch.o + tile.first * scratch.padded_dim,
-                                    .ahead = &next_keys,
-                                    .rows_ahead = rows_ahead});
+        value_tile<false, kScoreStride>(scratch, {.lanes = tile.lanes,
+                                                  .keys = keys,
+                                                  .vectors = (task.head_dim + kN - 1) / kN,
+                                                  .o = scratch.o + tile.first * scratch.padded_dim,
+                                                  .ahead = &next_keys,
+                                                  .rows_ahead = rows_ahead});
         is_first = false;
       });
   store_results(task, scratch);

@@ -21,6 +21,11 @@ inline constexpr int kGroupSlack = 24 / kRowGroup;
 // and up to two tiles of one unit to prefetch.
 inline constexpr int kMostGroups = (kMostUnitsTogether + 2) * kKeyTile / kRowGroup + kGroupSlack;
 
+// Elements between a converted row and the next one.
+inline constexpr int kRowPadding = 16;
+// Factors of o for all parts of a tile except the first one, which has corrected o already.
+alignas(64) inline constexpr float kOnes[kFewLanes] = {1, 1, 1, 1, 1, 1, 1, 1};
+
 // Addresses of key rows or of value rows, in the order of reading: first the key tile's rows, then
 // those to prefetch. Each entry of `groups` points at kRowGroup rows that follow one another.
 struct RowGroups {
@@ -30,7 +35,8 @@ struct RowGroups {
 
   [[nodiscard]] const char* group(int index) const { return groups[index] + unit_offset; }
   [[nodiscard]] const char* row(int j) const {
-    return group(j / kRowGroup) + static_cast<size_t>(j % kRowGroup) * row_bytes;
+    const auto at = static_cast<size_t>(j);
+    return groups[at / kRowGroup] + unit_offset + at % kRowGroup * row_bytes;
   }
   // The rows from group `index` on.
   [[nodiscard]] RowGroups from(int index) const {
@@ -160,19 +166,19 @@ class LinesAhead {
   const char* line_[kMostLines];
 };
 
-// Number of blocks of at most 6 lanes into which `lanes` are divided.
-inline int lane_blocks(int lanes) { return (lanes + 5) / 6; }
+// Number of blocks of at most 6 into which `count` lanes or keys are divided.
+inline int blocks_of_six(int count) { return (count + 5) / 6; }
 
-// Divides `lanes` lanes into lane_blocks(lanes) blocks and calls block(height, lane) for each:
-// `height` is the block's number of lanes as an integral constant, `lane` its first lane. Heights
-// are nearly equal, because a block of few lanes has too few sums to hide the latency of the
-// product.
+// Divides `count` lanes or keys into blocks_of_six(count) blocks and calls block(height, first) for
+// each: `height` is the block's number of lanes or keys as an integral constant, `first` the first
+// of them. Heights are nearly equal, because a low block has too few sums to hide the latency of
+// the product.
 template <typename Block>
-void cut_lanes(int lanes, Block&& block) {
-  for (int lane = 0, left = lane_blocks(lanes); left > 0; --left) {
-    const int height = (lanes - lane + left - 1) / left;
-    with_constant<1, 2, 3, 4, 5, 6>(height, [&](auto constant) { block(constant, lane); });
-    lane += height;
+void cut_in_sixes(int count, Block&& block) {
+  for (int first = 0, left = blocks_of_six(count); left > 0; --left) {
+    const int height = (count - first + left - 1) / left;
+    with_constant<1, 2, 3, 4, 5, 6>(height, [&](auto constant) { block(constant, first); });
+    first += height;
   }
 }
 
@@ -192,8 +198,8 @@ struct VisibleRange {
 // other data for one lane tile at a time.
 struct TileScratch {
   // For every lane of the task.
-  void* q = nullptr;                // many lanes: [tiles][head_dim][64]; few: [lanes][padded_dim]
-  float* o = nullptr;               // [lanes][padded_dim]
+  void* q = nullptr;   // many lanes: [panels][head_dim][lanes]; few: [lanes][padded_dim]
+  float* o = nullptr;  // [lanes][padded_dim]
   float* o_by_dimension = nullptr;  // with AMX: [tiles][head_dim][64]
   float* m = nullptr;               // [lanes] in log2 units
   float* n = nullptr;               // [lanes]
@@ -211,10 +217,10 @@ struct TileScratch {
   char* key_copies = nullptr;    // rows that do not lie in whole groups
   char* value_copies = nullptr;  // value rows that do not lie in whole groups
   float* alibi_k = nullptr;      // [keys]
-  void* k = nullptr;             // converted or padded keys [keys][padded_dim]
-  void* v = nullptr;             // converted, padded or interleaved values [keys][padded_dim]
+  void* k = nullptr;             // converted or padded keys [keys][padded_dim + kRowPadding]
+  void* v = nullptr;             // values in the same way, or interleaved
   // For the lane tile and the key tile.
-  // Many: [keys][64]; few: for each unit read together, [lanes][128] or [128][spread].
+  // Many: [keys][64 or more]; few: for each unit read together, [lanes][128] or [128][spread].
   float* scores = nullptr;
   void* p = nullptr;      // bf16 weights in key pairs: many [pairs][64], few [64][64 pairs]
   float* corr = nullptr;  // [64] exp2(m_old - m_new) of the lanes read together
@@ -241,8 +247,8 @@ struct TileScratch {
     carve(key_copies, 4, kKeyTile * width);
     carve(value_copies, 4, kKeyTile * width);
     carve(alibi_k, 4, kKeyTile + 16);
-    carve(k, 4, kKeyTile * width);
-    carve(v, 4, kKeyTile * width);
+    carve(k, 4, kKeyTile * (width + kRowPadding));
+    carve(v, 4, kKeyTile * (width + kRowPadding));
     // Twice the lanes, because `spread` rounds the lanes of a unit up to a power of two.
     carve(scores, 4, static_cast<size_t>(kKeyTile + kGroupSlack * kRowGroup) * kLaneTile * 2);
     carve(p, 4, static_cast<size_t>(kKeyTile) / 2 * kLaneTile);

@@ -126,8 +126,6 @@ struct RunStages {
 template <typename Stages>
 void visit_runs(const AttentionTask& task, TileScratch& scratch, size_t q_bytes, int first,
                 int keys, int spread, const Stages& stages) {
-  // Factors of o for all parts of a tile except the first one, which has corrected o already.
-  alignas(64) static constexpr float kOnes[kFewLanes] = {1, 1, 1, 1, 1, 1, 1, 1};
   const TileParts parts = parts_of_tile(task, first, keys);
   const int lanes = task.unit_lanes(), most = task.units_together();
   REPRISE_DCHECK(most * lanes <= kLaneTile, "{} units of {} lanes, the scratch holds {} lanes",

@@ -164,29 +164,43 @@ void unpack(const LinearTask& task, int64_t first, int64_t end, float* out) {
   }
 }
 
+// Adds the products of one input of kRows rows with a block's weights to the sums.
+template <int kRows>
+HWY_INLINE void multiply_input(const float* HWY_RESTRICT x, int64_t stride,
+                               const float* HWY_RESTRICT weights,
+                               Vec (&sum)[kRows][kBlockVectors]) {
+  const Tag d;
+  Vec values[kBlockVectors];
+  for (int c = 0; c < kBlockVectors; ++c) values[c] = hn::Load(d, weights + kN * c);
+  for (int r = 0; r < kRows; ++r) {
+    const Vec value = hn::Set(d, x[r * stride]);
+    for (int c = 0; c < kBlockVectors; ++c) sum[r][c] = hn::MulAdd(value, values[c], sum[r][c]);
+  }
+}
+
 // Adds the products of `inputs` inputs of kRows rows with a block's weights to the block's sums.
-// For each kFetchInputs inputs, fetches kLines cache lines from `ahead` on.
+// For each kFetchInputs inputs, fetches kLines cache lines from `ahead` on. The loop is unrolled:
+// where two threads share a core, each decodes too few instructions to spend some on counting.
 template <int kRows, int64_t kLines>
 HWY_INLINE void multiply_block(const float* HWY_RESTRICT x, int64_t stride,
                                const float* HWY_RESTRICT weights, int64_t inputs,
                                float* HWY_RESTRICT sums, const char* ahead) {
+  static_assert(kFetchInputs == 4);
   const Tag d;
   Vec sum[kRows][kBlockVectors];
   for (int r = 0; r < kRows; ++r)
     for (int c = 0; c < kBlockVectors; ++c) sum[r][c] = hn::Load(d, sums + r * kOutputs + kN * c);
-  for (int64_t k = 0; k < inputs; k += kFetchInputs) {
+  const float* const end = x + inputs;
+  do {
     fetch_lines<2, kLines>(ahead);
     ahead += 64 * kLines;
-    for (int64_t input = k; input < k + kFetchInputs; ++input) {
-      Vec values[kBlockVectors];
-      for (int c = 0; c < kBlockVectors; ++c)
-        values[c] = hn::Load(d, weights + input * kBlockOutputs + kN * c);
-      for (int r = 0; r < kRows; ++r) {
-        const Vec value = hn::Set(d, x[r * stride + input]);
-        for (int c = 0; c < kBlockVectors; ++c) sum[r][c] = hn::MulAdd(value, values[c], sum[r][c]);
-      }
-    }
-  }
+    multiply_input<kRows>(x, stride, weights, sum);
+    multiply_input<kRows>(x + 1, stride, weights + kBlockOutputs, sum);
+    multiply_input<kRows>(x + 2, stride, weights + 2 * kBlockOutputs, sum);
+    multiply_input<kRows>(x + 3, stride, weights + 3 * kBlockOutputs, sum);
+    x += kFetchInputs;
+    weights += kFetchInputs * kBlockOutputs;
+  } while (x < end);
   for (int r = 0; r < kRows; ++r)
     for (int c = 0; c < kBlockVectors; ++c) hn::Store(sum[r][c], d, sums + r * kOutputs + kN * c);
 }

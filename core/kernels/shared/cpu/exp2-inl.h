@@ -11,29 +11,30 @@
 HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 
-// Relative error 1.6e-8 before rounding (degree 6, minimax on [-1/2, 1/2]). Below 2^-126, and for
+// Relative error 1.6e-8 before rounding (degree 6, minimax on [-1/2, 1/2]). Below 2^-125.5, and for
 // -inf, the result is 0: a masked score has exactly weight 0, and no denormals arise. NaN stays
 // NaN, so that corrupt data reaches the logits, where sampling reports it.
 template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
 HWY_INLINE V exp2_nonpositive(D d, V x) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const hn::RebindToSigned<D> di;
+  const hn::RebindToUnsigned<D> du;
   const V lowest = hn::Set(d, -126.0f);
-  const auto vanishes = hn::Lt(x, lowest);
-  x = hn::IfThenElse(vanishes, lowest, x);
-  const V whole = hn::Round(x);
-  const V r = hn::Sub(x, whole);
-  V y = hn::Set(d, 0.00015345811f);
-  y = hn::MulAdd(y, r, hn::Set(d, 0.0013399931f));
-  y = hn::MulAdd(y, r, hn::Set(d, 0.009618489f));
-  y = hn::MulAdd(y, r, hn::Set(d, 0.055503286f));
-  y = hn::MulAdd(y, r, hn::Set(d, 0.24022646f));
-  y = hn::MulAdd(y, r, hn::Set(d, 0.6931472f));
-  y = hn::MulAdd(y, r, hn::Set(d, 1.0f));
+  x = hn::IfThenElse(hn::Lt(x, lowest), lowest, x);  // Max() might turn a NaN into a number
+  // In [2^23, 2^24) floats are whole numbers, so this sum rounds x and has x + 126 in its low bits.
+  // As an exponent, they mean 2^(x - 1), or 0 for x = -126; the polynomial is of 2 * 2^r.
+  const V bias = hn::Set(d, 12582912.0f + 126.0f);
+  const V whole = hn::Add(x, bias);
+  const V r = hn::Sub(x, hn::Sub(whole, bias));
+  V y = hn::Set(d, 2 * 0.00015345811f);
+  y = hn::MulAdd(y, r, hn::Set(d, 2 * 0.0013399931f));
+  y = hn::MulAdd(y, r, hn::Set(d, 2 * 0.009618489f));
+  y = hn::MulAdd(y, r, hn::Set(d, 2 * 0.055503286f));
+  y = hn::MulAdd(y, r, hn::Set(d, 2 * 0.24022646f));
+  y = hn::MulAdd(y, r, hn::Set(d, 2 * 0.6931472f));
+  y = hn::MulAdd(y, r, hn::Set(d, 2.0f));
   // Multiplies instead of adding to the exponent's bits, which would turn a NaN into a finite
   // number.
-  const auto exponent = hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127));
-  return hn::IfThenZeroElse(vanishes, hn::Mul(y, hn::BitCast(d, hn::ShiftLeft<23>(exponent))));
+  return hn::Mul(y, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, whole))));
 }
 
 }  // namespace reprise::kernels::cpu::HWY_NAMESPACE

@@ -17,20 +17,21 @@ inline constexpr kernels::ActivationKind kActivations[] = {kernels::ActivationKi
                                                            kernels::ActivationKind::kGeluTanh};
 
 // f32 roundings are u = 2^-24 each. An exponential e^-z has the rounding of its argument (z, three
-// roundings on the way to it) and 4 u of its own; below 2^-126 it is 0. So
-//   silu       z = |x|:           |y| (3 |x| + 10) u       + |x| 2^-126
-//   gelu_tanh  z = 1.6 |x + ...|: |y| (6 z + 14) u         + |x| 2^-126, since z takes three more
+// roundings on the way to it) and 4 u of its own; below kLeast = 2^-125.5 it is 0. So
+//   silu       z = |x|:           |y| (3 |x| + 10) u       + |x| kLeast
+//   gelu_tanh  z = 1.6 |x + ...|: |y| (6 z + 14) u         + |x| kLeast, since z takes three more
 //   gelu       x (1 + erf) / 2:   erf_error, and three roundings of magnitude |x|
+inline constexpr double kLeast = 1.4142135623730951 * kSmallestNormal;
 inline double bound_of(kernels::ActivationKind kind, double x, double y, double erf_error) {
   const double magnitude = std::abs(x);
   switch (kind) {
     case kernels::ActivationKind::kSilu:
-      return std::abs(y) * (3 * magnitude + 10) * kUnitF32 + magnitude * kSmallestNormal;
+      return std::abs(y) * (3 * magnitude + 10) * kUnitF32 + magnitude * kLeast;
     case kernels::ActivationKind::kGelu:
       return magnitude / 2 * erf_error + 3 * magnitude * kUnitF32;
     case kernels::ActivationKind::kGeluTanh: {
       const double z = 1.6 * (magnitude + 0.044715 * std::pow(magnitude, 3));
-      return std::abs(y) * (6 * std::min(z, 200.0) + 14) * kUnitF32 + magnitude * kSmallestNormal;
+      return std::abs(y) * (6 * std::min(z, 200.0) + 14) * kUnitF32 + magnitude * kLeast;
     }
   }
   return 0.0;

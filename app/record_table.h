@@ -1,7 +1,8 @@
 // The records of a run as a table, for the terminal and for other programs.
 //
-// The table has one row for each record: the settings that vary, the method, and the metrics in the
-// form of record_columns.h. The column after a metric shows papers' values at the same settings.
+// The table has one row for each record: the settings that vary, the method, and the metrics as
+// metric_text() writes them (record_columns.h). The column after a metric shows papers' values at
+// the same settings.
 //
 // The terminal's table shows the experiment's metrics that fit the width and names the other
 // metrics. Metrics that the user asked for are all shown, if needed in several tables one below the
@@ -11,9 +12,10 @@
 // If the experiment says so (mean_over), the last rows are the means over an axis, such as a
 // paper's average over its data sets.
 //
-// The notes list each method that is less exact than it promises, each INVALID run, the
-// reservations about VALID runs, the meaning of the star, the methods that were left out, the
-// missing points, and the sources of the papers' numbers.
+// The notes list each method that is less exact than it promises, each run of a serving experiment
+// that is INVALID, with the reason, the reservations about VALID runs (experiments/serving),
+// the meaning of the star, the methods that were left out, the missing points, and the sources of
+// the papers' numbers.
 #pragma once
 
 #include <cstdint>

@@ -235,7 +235,7 @@ def styles_of(names):
 # limit measured at the start of its run.
 RATES = (("read rate", "GB/s", "beside_gb_s", ("dram_read_gb_s",)),
          ("arithmetic rate", "GFLOP/s", "beside_gflop_s", ("bf16_gflop_s", "f32_gflop_s")))
-# Points whose machines differ by more than this are not joined into one curve.
+# If a machine's rate differs by more than this between the points of a curve, the curve gets grey markers.
 MOVED_SHARE = 0.2
 
 

@@ -8,7 +8,7 @@ namespace reprise::results {
 
 // The folder that the variable REPRISE_SHARE_DIR names, if it is set; else <prefix>/share/reprise
 // of the running program <prefix>/bin/NAME. In a build folder, share/reprise is a link to the
-// source tree, which has the same layout. Returns the folder without symbolic links. Throws Error,
+// source tree, which has the same layout. Symbolic links are resolved in the result. Throws Error,
 // with the folder and the remedy, if it has no experiments.
 std::filesystem::path data_dir();
 

@@ -23,9 +23,10 @@ class WaitingQueue {
   // The values by which a sequence is ordered must not change while it waits.
   void add(Sequence& sequence);
   void remove(Sequence& sequence);
-  // Adds or removes a running sequence, with whose prefix the prefixes of waiting sequences are
-  // compared. The sequence that joined last counts as running until another one joins, even after
-  // its end. So its prefix stays preferred if all running sequences end at once.
+  // Adds or removes a running sequence. If the rules follow prefixes, waiting sequences that share
+  // a prefix with a running one are preferred. The sequence that joined last counts as running
+  // until another one joins, even after its end. So its prefix stays preferred while no sequence
+  // runs.
   void add_running(const Sequence& sequence);
   void remove_running(const Sequence& sequence);
 

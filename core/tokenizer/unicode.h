@@ -17,8 +17,8 @@ bool is_control_or_other(char32_t code);  // Cc, Cf, Co
 // True for the characters that \w of a regular expression matches: letters, marks, decimal digits,
 // connectors, letter numbers and circled letters.
 bool is_word(char32_t code);
-// True for characters of the blocks around which BERT puts spaces. BERT's table of these has a gap,
-// U+2B820-U+2B91F.
+// True for characters around which BERT puts spaces: those of its blocks of Chinese, Japanese and
+// Korean characters. BERT's table of these blocks has a gap, U+2B820-U+2B91F.
 bool is_bert_cjk(char32_t code);
 
 // Appends the full lower case of one character. Rules that depend on neighbouring characters are

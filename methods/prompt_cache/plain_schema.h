@@ -13,9 +13,9 @@ namespace reprise::prompt_cache {
 // may be empty.
 pml::CompiledSchema plain_schema(const std::vector<std::vector<int32_t>>& modules);
 
-// A prompt that imports some of the modules, numbered from 0 on, each once and at least one,
-// followed by `text`, which must not be empty. The text's positions follow the last imported
-// module.
+// A prompt that imports some of the modules, each once and at least one, followed by `text`, which
+// must not be empty. `modules` has indices: index 0 is the module named "1". The text's positions
+// follow the last imported module.
 pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<int32_t> modules,
                                  std::vector<int32_t> text);
 

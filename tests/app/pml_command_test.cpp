@@ -1,4 +1,4 @@
-// Runs `reprise pml check` and `reprise pml layout` as a user does.
+// Runs `reprise pml check`, `reprise pml layout` and `reprise pml run` as a user does.
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -178,7 +178,9 @@ TEST_F(PmlRun, AnUnknownModeNamesTheNearest) {
 }
 
 TEST_F(PmlRun, AWholePromptAtTheSamePositionsIsThatOfARepairOfAll) {
-  // The argument's gap remains in both, and no token follows it that would not see an imported one.
+  // The prompt gives no argument, so the argument's positions stay empty in both runs. With an
+  // argument the runs would differ: imported tokens after it see it in a whole prompt, but not in a
+  // repair.
   const std::string text = "<prompt schema=\"trip\"><plan/><rome/> six</prompt>";
   write("p.xml", text);
   const Outcome whole = run({"--no-cache", "gapped", "--dtype", "f32"});
@@ -264,7 +266,7 @@ TEST_F(PmlRun, FourWritersOfOneStoreGetTheirOwnStates) {
   }
 }
 
-// A folder that takes no file: here its lock cannot be made.
+// The store cannot be written, because a folder has the name of its lock file.
 TEST_F(PmlRun, AStoreThatCannotBeWrittenCostsNothingButTheKeeping) {
   std::filesystem::create_directories(dir_ / "store" / "store.lock");
   const std::string store = (dir_ / "store").string();

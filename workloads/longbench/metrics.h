@@ -18,9 +18,10 @@ double word_f1(std::span<const std::string> prediction, std::span<const std::str
 // the. Punctuation is removed first, so "the-end" is the one word "theend".
 double qa_f1(std::string_view prediction, std::string_view answer);
 
-// qa_f1() for texts that are already cut into words (words.h): lower case, without ASCII and
-// Chinese punctuation and spaces; empty words are dropped. The official list of Chinese punctuation
-// lacks some characters, such as U+300A, which opens a book's title.
+// qa_f1() for texts that are already cut into words (words.h). Puts the words into lower case,
+// removes ASCII and Chinese punctuation and spaces from them, and drops empty words. The official
+// list of Chinese punctuation lacks some characters, such as U+300A, which opens a book's title;
+// these are not removed.
 double qa_f1_zh(std::span<const std::string> prediction, std::span<const std::string> answer);
 
 // Returns 1 / n if the prediction contains the names of n classes and the answer is one of them,

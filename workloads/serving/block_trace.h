@@ -26,9 +26,10 @@ class BlockTrace final : public Entries {
   BlockTrace(const BlockFormat& format, const SourceOptions& options);
 
   // Adds the request of a line: reads input_length, output_length and hash_ids; the caller has read
-  // `time_s`. `session` is the request's conversation; -1: a conversation of its own. Throws Error
-  // with the line if lengths and ids do not fit together, or if the time is earlier than that of
-  // the line before.
+  // `time_s`. `session` is the request's conversation; -1: a conversation of its own. Leaves out
+  // and counts requests of length 0. Throws Error with the line if lengths and ids do not fit
+  // together, or if the time is earlier than that of the line before (unless unsorted_times is
+  // "sort").
   void read(JsonObject& line, double time_s, int64_t session = -1);
   // Ends reading. The blocks with which all requests begin become a declared prefix.
   void finish();

@@ -17,7 +17,8 @@ class StepAttention {
   virtual ~StepAttention() = default;
 
   // Called before the first layer of a step: schedules the plan, and copies the data that all
-  // layers share to the device. The plan and the slopes must live until the next begin(). Throws as
+  // layers share to the device. The plan and the slopes of params.alibi must live until the next
+  // begin(). Throws as
   // AttentionSchedule::build() does; on CUDA, ShapeError for head sizes that are not compiled and
   // Error for an f32 cache.
   virtual void begin(const kv::AttentionPlan& plan, int64_t heads,

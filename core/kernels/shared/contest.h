@@ -1,6 +1,6 @@
 // Finds the fastest of several settings by running all of them in turn, so that each round compares
-// them under the same conditions. The fastest settings get more rounds, because they differ from
-// each other by less than one setting differs between rounds.
+// them under the same conditions. The fastest settings get more rounds, because the differences
+// between them are smaller than the noise of one setting between rounds.
 #pragma once
 
 #include <fmt/core.h>
@@ -36,12 +36,12 @@ struct Calibration {
 // default.
 inline constexpr double kLeastGain = 1.01;
 
-// Size of a buffer that caches hardly ever hold when it is read repeatedly: six times the size of
-// all L3 caches, because an L3 does not evict in order. (Zen 5: with a buffer of twice the L3, some
-// settings seem 1.28 times as fast as they are from memory.) The size is at most an eighth of the
-// free memory. It is also at most 512 MiB a thread, which takes some tenths of a second to write:
-// without this limit, two cores that share an L3 of 480 MiB with other cores would get a far larger
-// buffer.
+// Size of a buffer that is so large that repeated reads of it come from memory: six times the size
+// of all L3 caches, because an L3 does not evict in order, and at least 192 MiB. (Zen 5: with a
+// buffer of twice the L3, some settings seem 1.28 times as fast as they are from memory.) The size
+// is at most an eighth of the free memory. It is also at most 512 MiB a thread, so that writing the
+// buffer takes only some tenths of a second: two cores that share an L3 of 480 MiB with other cores
+// would otherwise get a far larger buffer.
 inline int64_t bytes_beyond_caches(int threads) {
   const CpuFacts& cpu = cpu_facts();
   const int64_t wanted = 6 * std::max<int64_t>(cpu.l3_bytes * cpu.l3_instances, 32 << 20);

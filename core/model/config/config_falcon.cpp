@@ -75,8 +75,8 @@ void read_falcon(JsonObject& json, ModelConfig& config) {
     config.position = PositionScheme::kAlibi;
     // transformers 5 has two implementations that disagree. Eager attention adds the ALiBi term to
     // the scores, and again through the mask. SDPA adds it once, as in the training of the model.
-    // Eager is the default, because reference logits are computed with it. A config.json may choose
-    // the other by this key.
+    // Eager is the default, because reference logits are computed with it. With "reprise_alibi":
+    // "trained" in config.json, the term is added once.
     const std::string convention = read_choice(json, "reprise_alibi", {"eager", "trained"});
     config.alibi = {.bias_max = 8.0,
                     .scaled_with_scores = true,

@@ -58,9 +58,10 @@ class AttentionOperator {
   [[nodiscard]] virtual Fields resolved() const = 0;
 };
 
-// The least bytes that the caches of the group's methods take. On the CPU the largest pool of a
-// method with plans counts whole, and the other pools count only the distinct tokens. On another
-// device all pools count whole. The libtorch baselines share one cache with every token of every
+// The least bytes that the caches of the group's methods take. A device other than the CPU gives
+// each pool all its memory when the pool is made, so all pools are counted whole. On the CPU, pages
+// that were never used take no memory: the largest pool is counted whole, and each other pool by
+// its distinct tokens. The libtorch baselines share one cache, which has every token of every
 // sequence.
 [[nodiscard]] double least_cache_bytes(const std::vector<MethodChoice>& methods,
                                        const AttentionProblem& problem, Device device);

@@ -10,9 +10,10 @@
 
 namespace reprise::experiments {
 
-// For a group in a rounded dtype, the first call of judge() loads the model in f32 in addition to
-// the bench's model. A group in f32 needs no second model: its model computes the text a second
-// time token by token, so that sums are added in another order, and D (NearTie) is the difference.
+// Judges near ties (near_tie.h). If the group stores or computes in a dtype narrower than f32, the
+// first call of judge() loads the model in f32, in addition to the bench's model. If the group is
+// in f32, its own model computes the text twice, the second time token by token, so that sums are
+// added in another order; NearTie's D is then the difference between these two.
 class GroupTies {
  public:
   // All arguments must outlive this object. `chunk` is passed to NearTieJudge.

@@ -30,10 +30,10 @@ struct TextSchema {
 // A prompt that imports all modules of the schema and ends with `text`. Throws as schema_text().
 [[nodiscard]] std::string prompt_text(const TextSchema& schema, std::string_view text);
 
-// One text as element content: in CDATA sections, which keep white space, with each carriage return
-// as "&#13;" between two sections (XML would read it as a line feed). Throws Error naming `what`,
-// the character and its place for what XML cannot hold: bytes that are not UTF-8, U+FFFE, U+FFFF,
-// and control characters other than tab, line feed and carriage return.
+// Returns a text as the content of an element: CDATA sections, which keep white space, and "&#13;"
+// between two sections for each carriage return, which XML would read as a line feed. XML cannot
+// hold bytes that are not UTF-8, U+FFFE, U+FFFF, and control characters other than tab, line feed
+// and carriage return: for these, throws Error naming `what`, the character and its place.
 [[nodiscard]] std::string verbatim(std::string_view text, std::string_view what);
 
 }  // namespace reprise::pml

@@ -1,15 +1,16 @@
-// Attention of many lanes over bf16 keys and values with AMX's tiles. Tiles multiply 28 times as
-// fast as AVX-512's bf16 dot product (measured on two cores of a Xeon).
+// Attention of many lanes (attention_task.h) over bf16 keys and values with AMX's tiles. Tiles
+// multiply 28 times as fast as AVX-512's bf16 dot product (measured on two cores of a Xeon).
 //
 // For each tile of up to 128 keys and 64 lanes:
-//   scores   S[key][lane]: 16 keys as they lie in the cache, times queries packed [pair][lane].
+//   scores   S[key][lane]: 16 keys as they lie in the cache, times the queries, which are packed as
+//            [pair of dimensions][lane].
 //   softmax  as in attention_avx512_bf16.cpp.
 //   values   V is transposed once for all lanes of the task.
 //   output   O[dimension][lane] = O[dimension][lane] * correction
-//                                 + V[dimension][key] P[pair][lane]
-//            This order takes the weights as the softmax leaves them. O is rescaled only if a
-//            maximum grew. A factor of 1 changes no bit, so a lane's result does not depend on
-//            other lanes.
+//                                 + V[dimension][key] P[pair of keys][lane]
+//            With lanes as columns, the product reads the softmax's weights P in the layout in
+//            which the softmax wrote them. O is rescaled only if a maximum grew. A factor of 1
+//            changes no bit, so a lane's result does not depend on other lanes.
 //
 // Most tiles come from the L2, and a product of tiles waits for them: it takes 8 ns instead of 5 ns
 // (Xeon with AMX and 2 MiB of L2, head_dim 128). Computing the softmax of some lanes between the

@@ -145,12 +145,14 @@ struct TileChoice {
 double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& step,
                const GpuModel& gpu);
 
-// Chooses the cheapest shape for each item, or one shape for all items if the step then takes less
-// time, since shapes are launched one after the other. Chooses parts so that the blocks of a launch
-// fill the machine evenly: tries to cut the launch's longest item into 1, 2, ... 64 parts, and the
-// other items into parts that take about as long as one of these. Each further part costs writing
-// and reading its partial results. Among the cuts whose time is within 3 % of the best, takes the
-// one with fewest parts. [ChunkAttention §3.2 splits by chunks and by sequences]
+// Chooses a shape for each item: the cheapest one, or one shape for all items if the whole step is
+// then faster. (Each shape is a launch of its own, and launches run one after the other.)
+//
+// Then cuts each item's keys into parts, so that a launch's blocks fill the GPU evenly. Tries to
+// cut the longest item into 1 to 64 parts, and the other items into parts that take about as long.
+// Each further part costs writing and reading its partial results. Among the cuts whose time is
+// within 3 % of the best, takes the one with the fewest parts. [ChunkAttention §3.2 cuts by
+// chunks.]
 TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, const GpuModel& gpu,
                         const TileOverride& wanted = {});
 

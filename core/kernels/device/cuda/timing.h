@@ -23,10 +23,10 @@ class DeviceTimer {
   // model after the previous layer's weights. kWarm: L2 holds what an earlier run of the work left.
   enum class Cache : uint8_t { kCold, kWarm };
 
-  // A kCold timer takes device memory of four times the size of L2, at least 64 MiB. Before each
-  // work it reads this memory, which takes longer than launching about ten kernels and evicts
-  // everything else from L2. It does not write, because then the timed work would have to write
-  // lines of L2 back.
+  // A kCold timer takes device memory of four times the size of L2, at least 64 MiB, and reads it
+  // before each timed work. Reading evicts everything else from L2. It also keeps the device busy
+  // while the host launches up to about ten kernels. The memory is not written, because then the
+  // timed work would have to write lines of L2 back.
   DeviceTimer(std::shared_ptr<reprise::cuda::CudaDevice> device, Cache cache);
 
   // Bandwidth in GB/s at which a kCold timer read its memory before the last timed work.

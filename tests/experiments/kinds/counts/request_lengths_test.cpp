@@ -1,4 +1,5 @@
-// Table 1 of RelayAttention, its row of MMLU, out of the lists that the authors published.
+// Checks that the lists of lengths that RelayAttention's authors published give the row of MMLU in
+// the paper's table 1.
 #include "experiments/kinds/counts/request_lengths.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +32,8 @@ TEST_F(RequestLengths, OfMmluAreThoseOfThePapersTable) {
     const results::Metrics printed = paper.at({{"model", "llama-2-7b"},
                                                {"workload", Fields{{"name", "mmlu_lengths"}}},
                                                {"method", series[s]}});
-    const double begin_token = series[s] == "own" ? 1 : 0;  // which the paper counts again
+    // The paper's lengths of questions contain a second begin token.
+    const double begin_token = series[s] == "own" ? 1 : 0;
     EXPECT_EQ(value_of(measured[s], "least_tokens"),
               printed.at("least_tokens").value - begin_token);
     EXPECT_EQ(value_of(measured[s], "most_tokens"), printed.at("most_tokens").value - begin_token);

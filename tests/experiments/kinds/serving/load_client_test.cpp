@@ -1,5 +1,5 @@
-// The load client against a real server on the loopback: what it sends, the times it takes, and
-// every way in which a request can fail.
+// Tests the load client against a real server on the loopback: the requests that it sends, the
+// times that it records, and every way in which a request can fail.
 #include "experiments/kinds/serving/load_client.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The load client against our own server over the shipped model: a workload, start to end, over a
-// real connection.
+// Runs whole workloads with the load client against our own server, which serves the shipped model,
+// over real connections.
 #include <gtest/gtest.h>
 
 #include "experiments/kinds/serving/load_client.h"

@@ -28,7 +28,8 @@ TEST(AttentionSteps, EveryRowOfADecodeStepReadsItsWholePrompt) {
   }
 }
 
-// Sharing is of memory in both: the same blocks are read once, or by each sequence.
+// A step has one copy of the shared blocks, whether its plan reads them once (reads_shared_once) or
+// once for each sequence.
 TEST(AttentionSteps, PagedStepsMapTheSharedBlocksSeveralTimes) {
   for (const Step& step : table3_steps()) {
     const kv::AttentionPlan plan = plan_of(step, cache_of(step));

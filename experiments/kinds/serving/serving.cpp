@@ -270,7 +270,7 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine
   GroupTies ties(bench_, group, static_cast<int32_t>(axes.engine.prefill_chunk));
   for (size_t m = 0; m < measurements.size(); ++m) {
     serving::add_rates(rates[m], rates[0], measurements[m]);
-    add_judgement(ties, group, requests, first, std::move(partings[m]), measurements[m]);
+    add_judgement(ties, group, requests, std::move(partings[m]), measurements[m]);
   }
   return measurements;
 }

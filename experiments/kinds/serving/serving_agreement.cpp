@@ -34,12 +34,10 @@ std::vector<std::pair<const serving::RequestEntry*, const serving::RequestEntry*
   return both;
 }
 
-// The tokens that the two runs have in common before they differ.
-std::vector<int32_t> text_before(const Parting& parting, const RequestLog& first,
-                                 const workloads::RequestSource& source) {
+// The prompt, and the generated tokens that the two runs have in common before they differ.
+std::vector<int32_t> text_before(const Parting& parting, const workloads::RequestSource& source) {
   std::vector<int32_t> text = source.request(parting.request).prompt;
-  const std::vector<int32_t>& tokens = first.requests[static_cast<size_t>(parting.request)].tokens;
-  text.insert(text.end(), tokens.begin(), tokens.begin() + parting.token_index);
+  text.insert(text.end(), parting.common.begin(), parting.common.end());
   return text;
 }
 
@@ -56,7 +54,7 @@ std::vector<Parting> partings_of(const RequestLog& log, const RequestLog& first)
     const auto [token, wanted] = std::mismatch(tokens.begin(), tokens.end(), want.begin());
     if (token == tokens.end()) continue;
     partings.push_back({.request = entry->index,
-                        .token_index = token - tokens.begin(),
+                        .common = {tokens.begin(), token},
                         .first_token = *wanted,
                         .token = *token});
   }
@@ -73,7 +71,7 @@ std::vector<Parting> add_agreement(const RequestLog& log, const RequestLog& firs
 }
 
 void add_judgement(GroupTies& ties, const Group& group, const workloads::RequestSource& source,
-                   const RequestLog& first, std::vector<Parting> partings, Measurement& out) {
+                   std::vector<Parting> partings, Measurement& out) {
   const auto most = static_cast<size_t>(group.axes_as<ServingAxes>().judged_partings);
   if (most == 0 || !out.metrics.contains(kEqualRequests.name)) return;
   partings.resize(std::min(partings.size(), most));
@@ -81,10 +79,10 @@ void add_judgement(GroupTies& ties, const Group& group, const workloads::Request
   int64_t unexplained = 0;
   for (const Parting& parting : partings) {
     const NearTie tie =
-        ties.judge(text_before(parting, first, source), parting.first_token, parting.token);
+        ties.judge(text_before(parting, source), parting.first_token, parting.token);
     unexplained += tie.ratio() > kMostTieRatio ? 1 : 0;
     shown.emplace_back(Fields{{"request", parting.request},
-                              {"token_index", parting.token_index},
+                              {"token_index", std::ssize(parting.common)},
                               {"first_token", parting.first_token},
                               {"token", parting.token},
                               {"gap", tie.gap},

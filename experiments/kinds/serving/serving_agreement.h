@@ -16,7 +16,7 @@ namespace reprise::experiments {
 // A request for which two runs, `first` and a later one, generated different tokens.
 struct Parting {
   int64_t request = 0;
-  int64_t token_index = 0;  // index of the first token that differs
+  std::vector<int32_t> common;  // the generated tokens before the first one that differs
   int32_t first_token = 0, token = 0;
 };
 
@@ -35,7 +35,6 @@ std::vector<Parting> add_agreement(const serving::RequestLog& log, const serving
 // gap. Throws as GroupTies::judge(). Call it after all memory has been measured, since judge() may
 // load a second model.
 void add_judgement(GroupTies& ties, const Group& group, const workloads::RequestSource& source,
-                   const serving::RequestLog& first, std::vector<Parting> partings,
-                   Measurement& out);
+                   std::vector<Parting> partings, Measurement& out);
 
 }  // namespace reprise::experiments

@@ -29,11 +29,11 @@ TEST(Partings, AreTheFirstTokensThatDiffer) {
   const std::vector<Parting> found = partings_of(log_of({{1, 7, 8}, {4, 5}, {}, {9}}), first);
   ASSERT_EQ(found.size(), 2);
   EXPECT_EQ(found[0].request, 0);
-  EXPECT_EQ(found[0].token_index, 1);
+  EXPECT_EQ(found[0].common, std::vector<int32_t>({1}));
   EXPECT_EQ(found[0].first_token, 2);
   EXPECT_EQ(found[0].token, 7);
   EXPECT_EQ(found[1].request, 3);
-  EXPECT_EQ(found[1].token_index, 0);
+  EXPECT_TRUE(found[1].common.empty());
 }
 
 TEST(Partings, AreOfRequestsThatBothServed) {
@@ -47,12 +47,15 @@ TEST(Partings, AreOfRequestsThatBothServed) {
 
 // The log of sessions that were given up lacks requests in between.
 TEST(Partings, PairRequestsByTheirNumbers) {
-  const RequestLog first = log_of({{1}, {2}, {3}, {4}});
-  RequestLog other = log_of({{1}, {2}, {9}, {4}});
-  other.requests.erase(other.requests.begin() + 1);
-  const std::vector<Parting> found = partings_of(other, first);
-  ASSERT_EQ(found.size(), 1);
-  EXPECT_EQ(found[0].request, 2);
+  const RequestLog whole = log_of({{1}, {2}, {3, 5}, {4}});
+  RequestLog gapped = log_of({{1}, {2}, {3, 6}, {4}});
+  gapped.requests.erase(gapped.requests.begin() + 1);
+  for (const auto& [log, first] : {std::pair(gapped, whole), std::pair(whole, gapped)}) {
+    const std::vector<Parting> found = partings_of(log, first);
+    ASSERT_EQ(found.size(), 1);
+    EXPECT_EQ(found[0].request, 2);
+    EXPECT_EQ(found[0].common, std::vector<int32_t>({3}));
+  }
 }
 
 class ServingAgreement : public KindOnTinyModel {
@@ -98,7 +101,7 @@ class ServingAgreement : public KindOnTinyModel {
     Measurement out;
     GroupTies ties(bench, given, 16);
     std::vector<Parting> partings = add_agreement(log, first, out);
-    add_judgement(ties, given, *source_of(given), first, std::move(partings), out);
+    add_judgement(ties, given, *source_of(given), std::move(partings), out);
     return out;
   }
 };
@@ -125,6 +128,17 @@ TEST_F(ServingAgreement, TellsANearTieFromAMistake) {
       EXPECT_EQ(judged(of_5.nearest).metrics.at("unexplained_requests").value, 0);
     }
   }
+}
+
+// Two runs of sessions, of which both lack the first request.
+TEST_F(ServingAgreement, JudgesTheRightRequestOfARunWithGaps) {
+  RequestLog first = log_of({{}, {2, 2, 2, 2}, {3, 3, 3, 3}}), other = first;
+  other.requests[2].tokens = {3, 3, 3, 7};
+  for (RequestLog* log : {&first, &other}) log->requests.erase(log->requests.begin());
+  const Measured out = measured_json(agreement(group("f32", 8), other, first));
+  ASSERT_EQ(out.answers["partings"].size(), 1);
+  EXPECT_EQ(out.answers["partings"][0]["request"], 2);
+  EXPECT_EQ(out.answers["partings"][0]["token_index"], 3);
 }
 
 TEST_F(ServingAgreement, JudgesAsManyAsItIsTold) {

@@ -48,7 +48,7 @@ void read_both(const Pipe& out, const Pipe& err, ChildResult& result, const std:
     if (stop) throw Interrupted{};
     for (size_t i = 0; i < files.size(); ++i)
       if (files[i].revents != 0 && !read_some(files[i].fd, i == 0 ? result.out : result.err))
-        files[i].fd = -1;  // poll ignores it
+        files[i].fd = -1;  // poll() ignores negative descriptors
     if (result.out.size() + result.err.size() > kMostOutput)
       raise("{} printed more than {} MiB, more than is kept of a program", name, kMostOutput >> 20);
   }
@@ -178,8 +178,8 @@ std::string ChildDialogue::next_line(const std::atomic<bool>& stop) {
       const ssize_t count =
           ::send(files[2].fd, unwritten_.data(), unwritten_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (count > 0) unwritten_.erase(0, static_cast<size_t>(count));
-      // If the program has ended, the end of its output explains the failure better than this
-      // error.
+      // This error is not reported. If the program has ended, the loop finds the end of its output
+      // next, and that error says more.
       if (count < 0 && errno != EAGAIN && errno != EINTR) unwritten_.clear();
     }
   }

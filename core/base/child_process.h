@@ -12,10 +12,10 @@
 
 namespace reprise {
 
-// Gives this process real-time priority (SCHED_FIFO), and also the programs that it starts from now
-// on. They then run before all programs of ordinary priority. The started programs get a priority
-// one below that of this process, so that it can still stop them. Throws Error if the system does
-// not allow it.
+// Gives real-time priority (SCHED_FIFO) to the calling thread, and to the threads and programs that
+// it starts from now on. They then run before all programs of ordinary priority. Started programs
+// get a priority one below that of this process, so that it can still stop them. Throws Error if
+// the system does not allow it.
 void use_realtime_priority();
 
 // Open file descriptors that become a program's standard streams. -1 means /dev/null for `in`, and
@@ -82,10 +82,10 @@ struct ChildResult {
   double wall_s = 0;  // from the program's start to its end
 };
 
-// Runs a program to its end, without standard input, and returns what it prints. Throws Error, with
-// the command and the end of its standard error, if it cannot be started, fails, is ended by a
-// signal, or prints more than 64 MiB. Once `stop` is true, kills the program and throws
-// Interrupted.
+// Runs a program to its end, without standard input, and returns what it prints. Throws Error if
+// the program cannot be started or prints more than 64 MiB. Also throws Error if it fails or is
+// ended by a signal; this error includes the command and the end of the standard error. Once `stop`
+// is true, kills the program and throws Interrupted.
 ChildResult run_child(const std::vector<std::string>& command, const std::atomic<bool>& stop);
 
 }  // namespace reprise

@@ -1,5 +1,5 @@
-// For options with named values: lists the names of an enum's values, and finds the value of a
-// name.
+// Lists the names of an enum's values, and finds the value that has a given name. Options with
+// named values use both.
 #pragma once
 
 #include <string>

@@ -25,7 +25,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
-  // Upper bound in bytes: names come from files, and the table is quadratic.
+  // In bytes. Longer names are not compared, because names come from files and the time is
+  // quadratic.
   constexpr size_t kLongestName = 256;
   if (name.size() > kLongestName) return "";
   std::string best;

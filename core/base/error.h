@@ -41,8 +41,9 @@ template <typename... Args>
 // for names.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// Returns the candidate with the least edit distance to `name`. If no candidate is close enough,
-// returns one that begins with `name`, or "" if none does.
+// Returns the candidate with the least edit distance to `name`, if that distance is at most 2 or at
+// most a third of the length of `name`. Otherwise returns a candidate that begins with `name`, or
+// "" if none does.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
 // A message such as `unknown key "arival_rps", did you mean "arrival_rps"? Known: ...`.

@@ -89,9 +89,9 @@ class FieldReader {
     if (const Value& found = field_of(fields_, name); !found.is_null())
       read(found, where(name), entries[name]);
   }
-  // Checks a stored number against `value`, which was computed from other fields. Throws FieldFault
-  // if the number is missing. Also throws it if their relative difference exceeds 1e-9, which
-  // happens if somebody edited only the other fields.
+  // Checks a stored number against `value`, which the caller computed from other fields. Throws
+  // FieldFault if the number is missing, or if its relative difference from `value` exceeds 1e-9
+  // (as when somebody has edited only the other fields).
   void derived(const char* name, double value);
 
   static void read(const Value& found, const std::string& what, double& field);

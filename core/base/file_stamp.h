@@ -7,8 +7,9 @@
 
 namespace reprise {
 
-// Identifies the state of a file: equal stamps mean that the file has not changed. `change_ns` is
-// the inode's change time (ctime), which no program can set.
+// Identifies the state of a file. If a stamp was settled when it was taken (is_settled()), an equal
+// stamp later means that the file has not changed. `change_ns` is the inode's change time (ctime),
+// which no program can set.
 struct FileStamp {
   uint64_t device = 0, inode = 0;
   int64_t bytes = 0, change_ns = 0;
@@ -17,9 +18,9 @@ struct FileStamp {
 };
 std::optional<FileStamp> stamp_of(const std::filesystem::path& file);  // nullopt: no such file
 
-// True if the stamp's change time is more than a second ago, so that every later change gives
-// another stamp. File systems keep times in steps of some milliseconds, so two changes in quick
-// succession may have equal stamps.
+// True if the stamp's change time is more than a second ago. Every later change then gives another
+// stamp. File systems keep times in steps of some milliseconds, so two changes in quick succession
+// may have equal stamps.
 [[nodiscard]] bool is_settled(const FileStamp& stamp);
 
 }  // namespace reprise

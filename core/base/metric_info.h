@@ -11,8 +11,8 @@ struct MetricInfo {
   std::string name;
   std::string unit;
   std::string help;
-  // True if the metric's tail matters. Then, besides the median, each percentile of
-  // results::kPercentiles is stored for which there are enough samples.
+  // True if the metric's tail matters. Each percentile of results::kPercentiles for which there are
+  // enough samples is then stored in addition to the median.
   bool has_percentiles = false;
   // True if measuring the metric takes extra time. It is then measured only if an experiment names
   // it in "metrics" or in a figure.

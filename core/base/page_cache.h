@@ -11,9 +11,9 @@ namespace reprise {
 // that a process has mapped and touched stay. Returns how many bytes of the file are still in
 // memory: 0 if the file is cold. Throws Error if the file cannot be opened.
 int64_t drop_from_page_cache(const std::filesystem::path& path);
-// drop_from_page_cache() for those pages that lie wholly within bytes [offset_bytes, offset_bytes +
-// bytes) of the file. `offset_bytes` is a multiple of the page size, and the range lies within the
-// file (CHECK).
+// Like the function above, but drops only pages that lie wholly within bytes [offset_bytes,
+// offset_bytes + bytes) of the file, and returns how much of this range is still in memory.
+// `offset_bytes` is a multiple of the page size, and the range lies within the file (CHECK).
 int64_t drop_from_page_cache(const std::filesystem::path& path, int64_t offset_bytes,
                              int64_t bytes);
 

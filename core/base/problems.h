@@ -21,7 +21,7 @@ class ProblemsError : public Error {
 
 class Problems {
  public:
-  // Runs `step`. If it throws Error, keeps the error's text instead.
+  // Runs `step`. If it throws Error, keeps the error's text and returns.
   template <typename Step>
   void collect(Step&& step) {
     try {

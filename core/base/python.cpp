@@ -28,8 +28,8 @@ std::string named_python() {
 
 std::string python_output(const std::string& python, const std::string& script,
                           const std::vector<std::string>& arguments) {
-  // With -c, the first entry is "", the working directory. Only Python 3.11 has an option (-P) that
-  // leaves it out.
+  // With -c, the first entry of sys.path is "", the working directory. The option that leaves it
+  // out (-P) exists only since Python 3.11.
   const std::string prologue = "import sys; sys.path = [p for p in sys.path if p]\n";
   std::vector<std::string> command = {python, "-c", prologue + script};
   command.insert(command.end(), arguments.begin(), arguments.end());

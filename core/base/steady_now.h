@@ -1,4 +1,4 @@
-// The time of the steady clock in nanoseconds, and differences of times in other units.
+// Reads the steady clock in nanoseconds, and converts its times to milliseconds and seconds.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ inline int64_t steady_now_ns() {
       .count();
 }
 
-// Milliseconds of a number of nanoseconds.
+// Converts nanoseconds to milliseconds.
 inline double ms_of(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 
 // Seconds from a time of steady_now_ns() until now.

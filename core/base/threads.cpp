@@ -30,7 +30,7 @@ void relax() {
 // Polls until is_over() is true or kSpinTime has passed. Returns is_over().
 template <typename Predicate>
 bool spin_until(Predicate&& is_over) {
-  // Polls between readings of the clock, which take as long as a few polls.
+  // Number of polls between two readings of the clock. A reading takes as long as a few polls.
   constexpr int kPollsPerClock = 32;
   const auto begin = std::chrono::steady_clock::now();
   do {
@@ -85,7 +85,8 @@ class Team {
       helpers_.push_back(start_thread("to compute with", [this, worker] { serve(worker); }));
     }
     call_ = &call;
-    gate_.fetch_or(kOpen);  // helpers that came too late for the previous call may still be counted
+    // Not a store, because helpers that came too late for the previous call may still be counted.
+    gate_.fetch_or(kOpen);
     announce();
     call.work(0);
     gate_.fetch_and(~kOpen);

@@ -10,7 +10,7 @@
 
 namespace reprise {
 
-// A symbol of a loaded module. If it could not be loaded: the reason, with the remedy.
+// A symbol of a loaded module, or the reason why there is none, with the remedy.
 struct TorchModule {
   void* symbol = nullptr;
   std::string absence;  // "" if there is a symbol

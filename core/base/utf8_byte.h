@@ -3,7 +3,7 @@
 
 namespace reprise {
 
-// True for a byte of a character behind the character's first byte.
+// True for every byte of a character except its first.
 [[nodiscard]] constexpr bool continues_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0u) == 0x80u;
 }

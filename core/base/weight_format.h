@@ -6,8 +6,9 @@
 //   int8         one group per output: w = s c, s = max|w| / 127, c in [-127, 127]
 //                [optimum-quanto's qint8 weights]
 //   int4         groups of 128 inputs: w = s c + a, a = min w, s = (max w - a) / 15, c in [0, 15].
-//                If 128 does not divide the inputs: groups of 96, 64 or 32, the first that does.
-//                If none does, or with at most 128 inputs: one group per output.
+//                If 128 does not divide the number of inputs: groups of 96, 64 or 32 inputs, the
+//                largest of these that does. If none does, or if there are at most 128 inputs: one
+//                group per output.
 //                [optimum-quanto's qint4 weights: MaxOptimizer with a float shift]
 //   nf4          groups of 64 inputs: w = s q[c], s = max|w|, q the 16 quantiles of a normal
 //                distribution, scaled to [-1, 1]  [QLoRA §3, appendix E]

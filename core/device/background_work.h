@@ -1,5 +1,6 @@
 // Marks threads of this process that work beside the computing threads, such as a thread that reads
-// files ahead. Their processor time is then not counted as time lost to other programs.
+// files ahead. While they run, computing threads may wait for a core; CoreUse (core_use.h) does not
+// count this waiting as time lost to other programs.
 #pragma once
 
 #include <sys/types.h>

@@ -12,9 +12,9 @@
 namespace reprise {
 
 // A move-only block of zeroed bytes, aligned to 64 bytes. A block of at least kHugePageBytes is a
-// mapping of its own, aligned to 2 MiB and advised to use huge pages: decode streams weights and
-// caches, and with 4 KiB pages TLB misses cost bandwidth. Throws MemoryError, which names the
-// block's size and the available memory, if the system refuses.
+// mapping of its own, aligned to 2 MiB and advised to use huge pages. (Decode streams weights and
+// caches; with pages of 4 KiB, TLB misses would cost bandwidth.) Throws MemoryError, which names
+// the block's size and the available memory, if the system refuses.
 class AlignedBuffer {
  public:
   static constexpr size_t kAlignment = 64;
@@ -86,7 +86,7 @@ class Buffer {
     return static_cast<const T*>(data());
   }
 
-  // Copies `bytes` bytes from the host to the buffer, from byte `first` on. The host's bytes may be
+  // Copies bytes of the host to bytes [first, first + bytes) of the buffer. The host's bytes may be
   // changed when the call returns.
   void write(size_t first, const void* host, size_t bytes);
 

@@ -28,9 +28,9 @@ struct Context {
   // Prefetch settings of attention with few query rows (decode). fetch_bf16: for bf16 keys.
   // fetch_f32: for keys of any other dtype.
   FetchSetting fetch_bf16, fetch_f32;
-  // Prefetch of weights in products of few rows, by weight format. f32 weights are not prefetched:
-  // with the default of the other formats, a product of one row took 1.06 times as long as without
-  // (Zen 5, 32 MiB matrices from memory).
+  // Prefetch of weights in products of few rows, by weight format. By default f32 weights are not
+  // prefetched, because the other formats' default made a product of one row take 1.06 times as
+  // long (Zen 5, 32 MiB matrices from memory).
   WeightFetch weights_bf16, weights_f32 = {.bytes = 0}, weights_codes;
   // Prefetch of bf16 weights on AVX512-BF16. batch_bf16: in products of 5 to 18 rows.
   // large_batch_bf16: in products of 19 or more rows.

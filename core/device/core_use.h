@@ -10,8 +10,10 @@ namespace reprise {
 // says otherwise.
 struct CoreUse {
   double wall_ms = 0;
-  double cpu_ms = 0;                 // processor time
-  double waited_ms = 0;              // threads were ready to run, but another thread had the core
+  double cpu_ms = 0;  // processor time
+  // Time in which threads without BackgroundWork were ready to run, but another thread had the
+  // core.
+  double waited_ms = 0;
   double background_ms = 0;          // the part of cpu_ms that BackgroundWork took
   int64_t involuntary_switches = 0;  // times that a thread's core was taken away
   double stolen_ms = 0;              // taken by the host of this virtual machine, summed over
@@ -21,8 +23,8 @@ struct CoreUse {
   // own background work does not count.
   [[nodiscard]] double lost_ms() const;
   // True if lost_ms() is more than kLostShare of wall_ms and also more than kLostMs milliseconds.
-  // The measured time then says little about the timed work. (Threads that wake up wait up to
-  // kLostMs for a free core.)
+  // The measured time then says little about the timed work. (A smaller loss is normal: a thread
+  // that wakes up waits up to kLostMs for a free core.)
   [[nodiscard]] bool lost_its_core() const;
   static constexpr double kLostShare = 0.05;
   static constexpr double kLostMs = 0.1;

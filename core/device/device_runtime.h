@@ -41,12 +41,12 @@ class DeviceRuntime {
   DeviceRuntime& operator=(const DeviceRuntime&) = delete;
 
   [[nodiscard]] virtual Device device() const = 0;
-  // The device's name, compute capability, number of SMs and memory in GiB, as results state whose
-  // they are: "NVIDIA H100 80GB HBM3 (9.0, 132 SMs, 79 GiB)". Measures nothing.
+  // Text by which results name the device: its name, compute capability, number of SMs and memory
+  // in GiB, such as "NVIDIA H100 80GB HBM3 (9.0, 132 SMs, 79 GiB)". Measures nothing.
   [[nodiscard]] virtual std::string description() const = 0;
   [[nodiscard]] virtual DeviceHandle handle() const = 0;
-  // Runs work(), which calls a library that computes in this device's memory. It runs on handle()'s
-  // stream if the device has one.
+  // Runs work(), which calls a library that computes in this device's memory. If handle() has a
+  // stream, the library must use this stream.
   virtual void call_library(const std::function<void()>& work) = 0;
 
   // Zeroed memory, aligned to 256 bytes; null for 0 bytes. Throws MemoryError with the bytes needed
@@ -63,7 +63,8 @@ class DeviceRuntime {
   // Copies from the device to the host. Waits until the copy and all earlier work are done.
   virtual void copy_out(void* host, const void* from, size_t bytes) = 0;
   // Copies `rows` pieces of `row_bytes` bytes within the device's memory. The pieces begin
-  // `to_step` and `from_step` bytes apart; target and source must not overlap.
+  // `to_step` bytes apart in the target and `from_step` bytes apart in the source. Target and
+  // source must not overlap.
   virtual void copy_within(void* to, size_t to_step, const void* from, size_t from_step,
                            size_t row_bytes, size_t rows) = 0;
   // Waits until all work is done.

@@ -68,9 +68,9 @@ size_t dram_bytes_per_thread(const Context& context) {
   return std::min(std::max(6 * all_l3, 128 * kMiB), most_bytes()) / threads_of(context);
 }
 
-// Number of parts of the buffer: 1 to 4 parts of `bytes_of_one` bytes. They take at most 2 GiB
-// together, unless a single part is larger, because a guest system may need seconds to get more
-// memory from the host.
+// Number of parts of the buffer: 1 to 4, of `bytes_of_one` bytes each. Together they take at most
+// most_bytes() and at most 2 GiB, unless a single part is larger. (A guest system may need seconds
+// to get more memory from its host.)
 size_t trials_within(size_t bytes_of_one) {
   constexpr size_t kMost = 4;
   return std::clamp<size_t>(std::min(most_bytes(), 2048 * kMiB) / bytes_of_one, 1, kMost);
@@ -108,9 +108,9 @@ double MachineProbe::sample(Limit limit) const {
     }
     case Limit::kL3Read:
       // Each thread reads half of its share of L3, so that cache lines of other tenants matter
-      // little, but at least twice its L2. For kL2Read below, it reads half of its L2. Both are at
-      // most the thread's part of the buffer, which with about 200 threads is less than twice the
-      // L2.
+      // little, but at least twice its L2. For kL2Read (below), each thread reads half of its L2.
+      // Neither amount may exceed the thread's part of the buffer; with about 200 threads, that
+      // part is less than twice the L2.
       return read_rate(
           context_, data,
           std::min(dram_bytes_, std::max(2 * l2_bytes(), l3_bytes() / 2 / threads_of(context_))),

@@ -17,7 +17,7 @@ struct OperationTime {
   int64_t begin_ns, end_ns;  // of steady_now_ns()
 };
 
-// Keeps the first operations since the last clear(). Any thread may add.
+// Keeps the first `most` operations since the last clear(). Any thread may add.
 class OperationLog {
  public:
   // Holds 24 bytes for each of `most` operations.

@@ -39,7 +39,7 @@ struct EngineOptions {
   // preemptions.
   double watermark_ratio = 0.01;
   std::shared_ptr<Scheduler> scheduler = {};  // empty: FirstComeScheduler
-  // Their segments and work items follow the method's own in every plan, in this order.
+  // In every plan, the contributors' segments and work items follow the method's, in this order.
   std::vector<std::shared_ptr<reuse::PlanContributor>> contributors = {};
   // Chooses what each layer computes in every step; empty: all layers compute. Fixed for the
   // engine's life. A policy of prefill alone (LayerPolicy::is_of_prefill_alone) needs a cache whose
@@ -67,7 +67,7 @@ struct StepReport {
   int64_t kv_bytes = 0;  // bytes of used_blocks, all layers
   // Bytes in use at the end of the step, before the sequences that it finished return their blocks.
   int64_t peak_kv_bytes = 0;
-  // Bytes of keys and values that the step's plan reads, all layers. A block counts once for each
+  // Bytes of keys and values that the step's plan reads, all layers. A token counts once for each
   // work item that reads it. Tokens outside the model's sliding window are not read.
   int64_t read_bytes = 0;
   // Token reads saved because one work item reads a token for several decoding sequences: the sum

@@ -35,7 +35,7 @@ struct Age {
                                                 std::span<const int32_t> positions);
 
 // An index of sequences by their prefix_keys(). Each call costs O(keys * log waiting), where keys
-// is the number of a sequence's keys. It grows with the logarithm of the prompt's length.
+// is the number of the sequence's keys and grows with the logarithm of the prompt's length.
 class PrefixGroups {
  public:
   using Keys = std::span<const uint64_t>;

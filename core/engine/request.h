@@ -23,8 +23,8 @@ struct SamplingOptions {
   double top_p = 1.0;        // keep the smallest set of tokens whose probability reaches top_p
   int32_t top_k = 0;         // 0: no limit
   uint64_t seed = 0;         // token n of request r draws from the stream (seed, r, n)
-  // Replaces the r of `seed`'s stream, for callers whose request ids differ from run to run.
-  // Negative: the request's id is used.
+  // Takes the place of the request's id r in (seed, r, n), for callers whose request ids differ
+  // from run to run. Negative: the id is used.
   int64_t stream = -1;
   double min_p = 0.0;  // drop tokens whose probability is below min_p * the largest probability
   std::shared_ptr<const TokenRules> rules = {};  // null: logits stay as the model gave them
@@ -115,7 +115,7 @@ struct TokenEvent {
   int32_t index = 0;
   int64_t time_ns = 0;  // end of the step that made the event, by the engine's clock
   FinishReason finish = FinishReason::kNone;
-  // Complete in the request's last event.
+  // Set only in the request's last event, as is `cached_tokens`.
   RequestTimes times = {};
   // Prompt tokens that already had states when the request was first admitted: leading tokens in
   // the method's cache plus imported tokens.

@@ -5,9 +5,9 @@
 
 namespace reprise::engine {
 
-// Removes tokens from a request's prompt whose KV states it imports, pads the prompt, or leaves it
-// unchanged. Sets Request::least_length if imported tokens may lie behind the remaining ones.
-// Called from the thread that submits requests and runs steps, never during a step.
+// Removes tokens from a request's prompt if their KV states are imported, or pads the prompt, or
+// leaves it unchanged. Sets Request::least_length if imported tokens may lie behind the remaining
+// ones. Called from the thread that submits requests and runs steps, never during a step.
 class RequestShaper {
  public:
   virtual ~RequestShaper() = default;

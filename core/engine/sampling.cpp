@@ -40,9 +40,9 @@ class Candidates {
     if (share > 0.0) drop_improbable(share);
   }
 
-  // Returns the token in whose interval `unit` in [0, 1) falls, where the tokens of the smallest
-  // set that reaches top_p divide [0, 1) by their probabilities. The total is summed in unsorted
-  // order, so its last bit may differ from a sorted sum.
+  // Divides [0, 1) among the tokens of the smallest set that reaches top_p, in proportion to their
+  // probabilities. Returns the token whose interval contains `unit`. The total is summed in
+  // unsorted order, so its last bit may differ from a sorted sum.
   int32_t draw(double top_p, double unit) {
     double total = 0.0;
     for (const Token& token : tokens_) total += weight(token);
@@ -50,8 +50,8 @@ class Candidates {
     double kept = total;
     size_t count = tokens_.size();
     if (top_p < 1.0) {
-      // These tokens together weigh less than half of what top_p leaves out, so the remaining ones
-      // still reach top_p.
+      // The tokens dropped here together weigh less than half of what top_p leaves out, so the
+      // remaining tokens still reach top_p.
       drop_improbable(0.5 * (1.0 - top_p) * total / static_cast<double>(tokens_.size()));
       kept = 0.0;
       count = 0;

@@ -8,7 +8,8 @@
 namespace reprise::engine {
 namespace {
 
-// False for the last token of a prompt, and for a sequence whose tokens are computed again.
+// True if the sequence's only pending token is one that it generated. False for the last token of a
+// prompt, and for a sequence whose tokens are computed again.
 bool decodes_one_token(const RunningSequence& sequence) {
   return sequence.is_decoding && sequence.pending == 1;
 }

@@ -28,10 +28,10 @@ struct QueueRules {
   // A request that has waited this long since its arrival comes first. If several have, the oldest
   // comes first.
   int64_t most_wait_ns = kNever;
-  // If no request has waited that long: a request that shares the longest prefix with a running
-  // sequence, or with the sequence that joined last, comes first (PrefixGroups::next()), unless it
-  // has a lower priority than another. Prefixes are compared at 16, 32, 48, 64, 96, 128, ...
-  // tokens.
+  // Applies if no request has waited that long. The request that shares the longest prefix with a
+  // running sequence, or with the sequence that joined last, comes first (PrefixGroups::next()),
+  // unless another request has a higher priority. Prefixes are compared at 16, 32, 48, 64, 96, 128,
+  // ... tokens.
   bool follows_prefixes = false;
   // Fills in WaitingRequest::cached_tokens. This costs one search of the cache per request.
   bool counts_cached = false;
@@ -72,16 +72,16 @@ class Scheduler {
   // True if `head`, the head of the queue, joins now, provided that the method has room for it.
   // Must be true if no sequence runs.
   [[nodiscard]] virtual bool admits(const WaitingRequest& head, const StepView& view) = 0;
-  // Sets rows[i], the rows that this step computes for view.running[i], to at most its pending
-  // tokens. At least one sequence must get rows.
+  // Sets rows[i], the number of rows that this step computes for view.running[i]. It is at most the
+  // sequence's number of pending tokens. At least one sequence must get rows.
   virtual void share(const StepView& view, std::span<int32_t> rows) = 0;
   // Returns the index in view.running of the sequence to preempt. At least two sequences run. So
   // that the engine makes progress, the policy must spare one particular sequence until it ends.
   [[nodiscard]] virtual size_t victim(const StepView& view) = 0;
 };
 
-// Highest priority first; at equal priority first come, first served. The victim is the latest
-// sequence of the lowest priority.
+// Highest priority first; at equal priority first come, first served. The victim is the sequence
+// admitted last among those of the lowest priority.
 class FirstComeScheduler : public Scheduler {
  public:
   [[nodiscard]] bool comes_before(const WaitingRequest& a, const WaitingRequest& b) const override;

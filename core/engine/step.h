@@ -14,7 +14,8 @@ namespace reprise::engine {
 
 // Token reads from the cache by the work items of a plan.
 struct PlanReads {
-  // Reads by all work items: the sum of the tokens that at least one row of the item sees.
+  // Reads by all work items: the sum over work items of the tokens that at least one of the item's
+  // rows sees.
   int64_t tokens = 0;
   // Reads saved because one work item reads a token for several of the counted sequences: the sum
   // over work items of tokens * (counted sequences - 1).

@@ -17,8 +17,8 @@ struct TokenRules {
   // Tokens that must not be among the first `min_tokens` generated ones.
   std::vector<int32_t> withheld;
   int32_t min_tokens = 0;
-  // For each token that occurs in the prompt or the answer: divides its logit by this if it is
-  // positive, else multiplies it by this. 1: no penalty.
+  // For each token that occurs in the prompt or the answer: a positive logit is divided by this
+  // number, and any other logit is multiplied by it. 1: no penalty.
   double repetition_penalty = 1.0;
   // For each token that occurs in the answer: lowers its logit by frequency_penalty for every
   // occurrence, and once by presence_penalty.

@@ -1,8 +1,9 @@
 // The attention plan: which cached keys and values each query row reads, as plain arrays.
 //
 // Several contributors may build one plan. The owner of the step calls begin() with the cache of
-// the step's tokens and appends the rows. The method and the contributors then append caches,
-// segments and items and change nothing else. At the end, the owner calls finish().
+// the step's tokens and appends the rows. The method then sets the row slots, `reduction` and
+// `revision`. It and the contributors append caches, segments and items, and change nothing else.
+// At the end, the owner calls finish().
 #pragma once
 
 #include <cstdint>
@@ -100,8 +101,9 @@ struct AttentionPlan {
 
   // Number that the method gives to a plan that it built; 0: the plan cannot be advanced. By this
   // number the method recognizes its last plan and advances it instead of building a new one. The
-  // add functions reset it to 0, because the method does not know the segments and items that
-  // contributors add.
+  // add functions reset it to 0, because the method does not know what others add. write_plan()
+  // (core/reuse/plan_builder.h) restores it after contributors have added theirs, since it asks
+  // them whether the last plan still serves.
   uint64_t revision = 0;
 
   [[nodiscard]] int32_t rows() const { return static_cast<int32_t>(row_positions.size()); }
@@ -117,10 +119,10 @@ struct AttentionPlan {
 
   // Empties all lists; their memory stays allocated.
   void clear();
-  // Calls clear() and makes `own`, to which the step's rows are written, cache 0.
+  // Calls clear() and adds `own` as cache 0, to which the step's keys and values are written.
   void begin(const CacheView& own);
-  // Appends a cache and returns its index. add_segment() and add_item() also return the index of
-  // what they append. Throws Error if the cache is on another device than cache 0.
+  // Appends a cache. Throws Error if it is on another device than cache 0. The three add functions
+  // return the index of what they append.
   int32_t add_cache(const CacheView& cache);
   // Appends a segment and sets its first_block. `blocks` holds the element offsets of its blocks in
   // its cache.

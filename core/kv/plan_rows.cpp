@@ -27,7 +27,7 @@ AttentionPlan cut_to_rows(const AttentionPlan& plan, int32_t first, int32_t end)
   for (WorkItem item : plan.items) {
     const int32_t begin = std::max(item.first_row, first);
     item.end_row = std::min(item.end_row, end) - first;
-    item.visible += begin - item.first_row;  // kCausal: each row sees one token more
+    item.visible += begin - item.first_row;  // kCausal: each row sees one token more than the last
     item.first_row = begin - first;
     if (item.first_row < item.end_row) part.items.push_back(item);
   }

@@ -82,10 +82,10 @@ struct OptionList {
 namespace detail {
 
 using Visit = std::function<void(OptionVisitor&)>;
-// Returns the index in `names` of the preset that the key "preset" in `given` names, or 0 without
-// that key.
+// Returns the index in `names` of the preset that `given` names under the key "preset", or 0 if
+// `given` lacks this key.
 size_t choose_preset(JsonObject& given, std::span<const std::string> names);
-// Overwrites the fields that `visit` shows if `given` has their keys.
+// Overwrites each field that `visit` shows and for which `given` has a key.
 void read_values(JsonObject& given, const Visit& visit);
 Fields written_values(const Visit& visit);
 std::vector<OptionInfo> option_infos(const Visit& visit);

@@ -10,9 +10,9 @@
 namespace reprise::reuse {
 
 // Turns `plan`, which holds the last step's plan, into the plan of this step. If the method and all
-// contributors can continue the last plan, it is advanced in place. Otherwise it is built anew in
-// this order: rows with positions and lengths; the method's row slots, segments and work items; the
-// contributors' segments and work items.
+// contributors can continue the last plan, it is advanced in place. Otherwise the plan is built
+// anew in this order: rows with positions and lengths; the method's row slots, segments and work
+// items; the contributors' segments and work items.
 void write_plan(SequenceCache& method, std::span<PlanContributor* const> contributors,
                 StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan);
 

@@ -157,8 +157,8 @@ uint64_t hash_of(const Chunk& chunk) {
 void PrefixTree::list(int32_t index) {
   if (!matches_chunks(options_.matching)) return;
   Chunk& c = chunk_at(index);
-  // All chunks after a private token are private, too. They are not listed, so a match never
-  // compares a private token.
+  // All tokens after a private token are private too, so the last token tells whether the chunk has
+  // any. Chunks with private tokens are not listed, so a match never compares a private token.
   if (c.tokens.back() == kPrivateToken) return;
   listed_.emplace(hash_of(c), index);
   c.is_listed = true;

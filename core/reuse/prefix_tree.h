@@ -6,10 +6,11 @@
 // and accepted after its tokens and positions are compared. If two sequences generate equal full
 // chunks, each keeps its own; a match follows all equal chunks.
 //
-// rank() orders sequences so that the users of every chunk are neighbours. A match costs O(tokens
-// matched + chunk_tokens) for each of the equal chunks it follows, an insertion O(tokens not
-// matched + path), an append O(1), a removal O(path). Ranks have gaps. When a gap is full, at most
-// once in about 32 insertions at one place, all s sequences get new ranks in O(s).
+// Ranks (TreeSequence::rank) order the sequences so that the users of every chunk are neighbours. A
+// match costs O(tokens matched + chunk_tokens) for each of the equal chunks it follows, an
+// insertion O(tokens not matched + path), an append O(1), a removal O(path). Ranks have gaps. When
+// a gap is full, at most once in about 32 insertions at one place, all s sequences get new ranks in
+// O(s).
 //
 // A chunk takes its block with its first token, so an append may fail. Not thread-safe: the
 // scheduler's thread owns it.
@@ -120,9 +121,9 @@ class PrefixTree {
   [[nodiscard]] PrefixMatch match_to_pin(std::span<const int32_t> tokens,
                                          std::span<const int32_t> positions) const;
   // Adds a sequence that begins with `match` and may grow to `most_tokens` >= tokens.size().
-  // `match` is the result of match(), with no other call since. Returns false and changes nothing
-  // if the pool cannot hold `tokens` and leave `spare_blocks` blocks free. `id` must be new
-  // (CHECK).
+  // `match` is the result of match() or match_to_pin(), with no other call since. Returns false and
+  // changes nothing if the pool cannot hold `tokens` and leave `spare_blocks` blocks free. `id`
+  // must be new (CHECK).
   [[nodiscard]] bool insert(SequenceId id, const PrefixMatch& match,
                             std::span<const int32_t> tokens, std::span<const int32_t> positions,
                             int32_t most_tokens, int32_t spare_blocks, kv::BlockPool& pool);
@@ -207,7 +208,7 @@ class PrefixTree {
   std::vector<Chunk> chunks_;
   std::vector<int32_t> free_chunks_;
   std::unordered_multimap<uint64_t, int32_t> listed_;  // by hash of parent, tokens and positions
-  // Chunks without users; longest unused first, but descendants before ancestors.
+  // Chunks without users or pins; longest unused first, but descendants before ancestors.
   std::list<int32_t> idle_;
   std::vector<TreeSequence> sequences_;
   std::vector<int32_t> free_entries_;

@@ -141,8 +141,9 @@ class Relocatable {
   // Number of leading tokens that would stay cached if the sequence retired now, because other
   // sequences use them too. admit() reuses these tokens as long as one of these sequences remains.
   [[nodiscard]] virtual int32_t lasting_tokens(RequestId /*id*/) const { return 0; }
-  // Called when states of the sequence's tokens [first_token, end_token) have been written where
-  // locate() said. The sequence was just admitted, and all tokens before first_token are computed.
+  // Called after the states of the sequence's tokens [first_token, end_token) have been written to
+  // the places that locate() gave. The sequence was just admitted, and all tokens before
+  // first_token are computed.
   virtual void restored(RequestId /*id*/, int32_t /*first_token*/, int32_t /*end_token*/) {}
 };
 
@@ -156,7 +157,7 @@ class SequenceCache {
   // Called once per engine, before the first request.
   virtual void tune(const PlanSetting& /*setting*/) {}
 
-  // ---- Optional interfaces of the cache; null if it lacks one. Each call returns the same. ----
+  // ---- Optional interfaces; null if the cache lacks one. Every call returns the same object. ----
 
   [[nodiscard]] virtual PrefixKeeper* prefix_keeper() { return nullptr; }
   [[nodiscard]] virtual Relocatable* relocatable() { return nullptr; }

@@ -22,7 +22,8 @@ bool is_full(const kv::Segment& segment) {
 int32_t skipped_before(const PrefixTree& tree, const TreeSequence& sequence, int32_t k) {
   if (k + 1 != sequence.pinned_chunks) return 0;
   const int32_t skipped = tree.options().chunk_tokens - chunk_on(tree, sequence, k).filled();
-  return skipped % kernels::cpu::kRowGroup == 0 ? skipped : 0;  // otherwise the kernels would copy
+  // With another number of skipped tokens, the kernels would have to copy.
+  return skipped % kernels::cpu::kRowGroup == 0 ? skipped : 0;
 }
 
 // True if a sequence's own segments must end with chunks [first_chunk, end_chunk), whether these
@@ -123,7 +124,8 @@ bool TreePlanner::advance_rows(const PrefixTree& tree, StepBatch batch, const kv
     const int32_t position = chunk.positions[static_cast<size_t>(in_chunk)];
     if (position != segment.first_position + segment.tokens || chunk.computed > in_chunk)
       return false;
-    // Equal prompts may be computed in step. Only one of their rows writes the common token.
+    // Sequences with equal prompts may compute a common token in the same step. Only one of their
+    // rows may write it, so the slots must be assigned anew.
     if (chunk.users > 1) return false;
     if (in_chunk == 0) {
       const int32_t block = (segment.skipped + segment.tokens) / chunk_tokens;
@@ -152,8 +154,8 @@ void TreePlanner::read_batch(const PrefixTree& tree, StepBatch batch) {
     REPRISE_CHECK(reader.end_token <= reader.sequence->tokens, "token {} of {} in the tree",
                   reader.end_token, reader.sequence->tokens);
     reader.end_chunk = reader.sequence->chunk_of(reader.end_token - 1, chunk_tokens) + 1;
-    // The last chunk counts if the token of the first row is the chunk's last token or comes after
-    // it.
+    // All rows read the chunk of the first row's token as a whole if this token is the chunk's
+    // last.
     reader.whole = reader.sequence->chunk_of(part.first_token, chunk_tokens);
     if (chunk_on(tree, *reader.sequence, reader.whole).end_token() == part.first_token + 1)
       ++reader.whole;
@@ -223,8 +225,8 @@ void TreePlanner::write(const PrefixTree& tree, StepBatch batch, const kv::Block
 }
 
 // Readers [first, end) have the first `depth` chunks of their paths in common. Offers the further
-// chunks that all of them have in common, then visits the groups into which they divide after
-// these.
+// chunks that all of them have in common as a node. Then visits each group of readers whose paths
+// stay together behind this node.
 void TreePlanner::visit(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
                         int32_t first, int32_t end, int32_t depth, kv::AttentionPlan& out) {
   const Reader& reader = readers_[static_cast<size_t>(first)];

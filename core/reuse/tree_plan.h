@@ -30,15 +30,16 @@ struct TreeNode {
   int32_t sequences = 0;
   int32_t rows = 0;        // query rows of these sequences
   bool is_pinned = false;  // part of a pinned prefix
-  // True if the node's last chunk is partly filled. A sequence's own segments then end with the
-  // node and begin anew behind it, whether the node is shared or not.
+  // True if a sequence's own segments must end with the node and begin anew behind it, whether the
+  // node is shared or not. This is so if the node's last chunk is partly filled, unless that chunk
+  // is the whole node and a segment can begin with it by skipping tokens (kv::Segment::skipped).
   bool cuts_reading = false;
 };
 
-// True: the node becomes one work item of all its rows (the chunk-first phase of [ChunkAttention
-// §3.2], system attention of [RelayAttention §3.3]). False: each sequence reads the node's tokens
-// alone. The result must depend on the node alone, since advancing a plan keeps the result and does
-// not ask again. An empty function shares no node.
+// Decides how a node is read. True: the node becomes one work item of all its rows (the chunk-first
+// phase of [ChunkAttention §3.2], system attention of [RelayAttention §3.3]). False: each
+// sequence reads the node's tokens alone. The result must depend on the node alone, since advancing
+// a plan keeps the result and does not ask again. An empty function shares no node.
 using ShareDecision = std::function<bool(const TreeNode&)>;
 
 struct TreePlanOptions {
@@ -103,10 +104,10 @@ class TreePlanner {
   TreePlanOptions options_;
   std::vector<Reader> readers_;
   std::vector<PrivateRun> private_;
-  // In plan number `build`, the tokens of a chunk before `end` are computed already or written by a
-  // row of that plan. Claims of earlier plans are void.
+  // Says that in plan number `build`, the tokens of a chunk before `end` are computed already or
+  // are written by a row of that plan. Claims of earlier plans are void.
   struct Claim {
-    int64_t build = 0;  // value of built_ when the claim was made
+    int64_t build = 0;  // built_ + 1 while the plan is written
     int32_t end = 0;
   };
   std::vector<Claim> claims_;  // [chunks]

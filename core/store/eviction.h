@@ -7,10 +7,11 @@
 
 namespace reprise::kv {
 
+// Which segment is evicted first.
 enum class Eviction : uint8_t {
   kLru,       // the one whose last use is longest ago
   kLfu,       // the one used least often since it came into the tier
-  kCostAware  // the one that is cheapest to compute again per byte, and unused longest
+  kCostAware  // one that is cheap to compute again per byte and has long been unused
 };
 
 std::string_view name_of(Eviction policy);  // "lru", "lfu", "cost_aware"

@@ -8,6 +8,7 @@
 
 namespace reprise::kv {
 
+// Quantizes the states x of one head. For token t and channel c:
 //   scale_c = max_t |x_tc| / 127      q_tc = x_tc / scale_c rounded to the nearest, ties to even
 //
 //   states     [tokens, head_dim]  dtype

@@ -112,7 +112,7 @@ std::optional<std::vector<SegmentKey>> SegmentBooks::disk_victims(int64_t bytes,
 
 void SegmentBooks::evict_file(const SegmentKey& key) {
   const auto found = entries.find(key);
-  // The entry was erased meanwhile.
+  // Nothing to evict: the entry or its file has been removed meanwhile.
   if (found == entries.end() || found->second.file_bytes == 0) return;
   disk_order_.evicted(found->second.disk_rank);
   drop_file(key, found->second);

@@ -84,8 +84,9 @@ class SegmentBooks {
   void enter_host(Entry& entry, std::shared_ptr<const Resident> resident);
   void drop_host(Entry& entry);
 
-  // Returns the segments whose files must be evicted so that `bytes` more fit on disk, lowest rank
-  // first. Returns nullopt if evicting all files that no handle holds would not make enough room.
+  // Returns the segments other than `keep` whose files must be evicted so that `bytes` more fit on
+  // disk, lowest rank first. Returns nullopt if evicting all files that no handle holds would not
+  // make enough room.
   [[nodiscard]] std::optional<std::vector<SegmentKey>> disk_victims(int64_t bytes,
                                                                     const SegmentKey& keep) const;
   void evict_file(const SegmentKey& key);

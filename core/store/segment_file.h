@@ -4,20 +4,20 @@
 //   8 bytes   "RPRSEG2\n"
 //   u64       number of bytes of the header
 //   u64       XXH3 of magic, length and header
-//   ...       header: JSON with model, tokenizer, schema, compute_dtype, module, note (lists of
-//             bytes), layers, kv_heads, tokens, head_dim, dtype, form, cost_s, created_s and
-//             layer_hashes
+//   ...       header, a JSON object: model, tokenizer, schema, compute_dtype, module and note (each
+//             a list of bytes); layers, kv_heads, tokens, head_dim, dtype, form, cost_s, created_s
+//             and layer_hashes
 //   ...       zeros to a multiple of 4096 bytes
-//   layers    in order, each beginning at a multiple of 4096 bytes, so that the file is read in the
-//             order in which a model needs it. Parts of a layer begin at multiples of 64 bytes:
+//   layers    in the order in which a model needs them. Each begins at a multiple of 4096 bytes,
+//             and each part of a layer at a multiple of 64 bytes:
 //     kPlain    keys, values  [kv_heads, tokens, head_dim] each  dtype
 //     kInt8     scales of keys, of values  [kv_heads, head_dim] each  f32;
 //               keys, values  [kv_heads, tokens, head_dim] each  int8
 // A layer's hash is the XXH3 of its parts' XXH3 hashes, as 16 hexadecimal digits.
 //
 // Format 1 is still read: "RPRSEG1\n"; a header with key, note, shape and two hashes; the keys of
-// all layers, then the values of all layers, each from a multiple of 4096 bytes on. Its key is a
-// module without identity.
+// all layers, then the values of all layers, both beginning at a multiple of 4096 bytes. Its key is
+// a module's name without identity (segment_key.h).
 #pragma once
 
 #include <atomic>

@@ -23,7 +23,7 @@ struct SegmentKey {
   std::string module;
 
   SegmentKey() = default;
-  // A key without identity. Its name alone must determine what the states depend on.
+  // A key without identity. The name alone must then determine the states.
   SegmentKey(std::string module_name);  // NOLINT(google-explicit-constructor)
   SegmentKey(const char* module_name);  // NOLINT(google-explicit-constructor)
   SegmentKey(StoreIdentity whose, std::string module_name);

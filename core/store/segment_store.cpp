@@ -129,13 +129,13 @@ struct SegmentStore::State {
   bool is_ending = false;                      // guarded by mutex
   std::thread prefetcher;                      // started with the first prefetch
 
-  // Moves a segment to memory of the host tier.
+  // Makes a segment resident: it counts in host_bytes, and is locked for copies to the device.
   [[nodiscard]] std::shared_ptr<const Resident> resident_of(SegmentBuffer segment) const {
     return std::make_shared<const Resident>(std::move(segment), books.host_bytes, options.runtime);
   }
 
-  // Writes the segment's file in place of an older one, without holding `mutex`. Returns false if
-  // the file does not fit into the folder's budget.
+  // Writes the segment's file in place of an older one. Does not hold `mutex` during the write.
+  // Returns false if the file does not fit into the folder's budget.
   bool put_file(const SegmentKey& key, const SegmentImage& image, const SegmentBuffer& segment,
                 double cost_s) {
     const StoreLock one_writer(options.directory);
@@ -312,7 +312,7 @@ void SegmentStore::put(const SegmentKey& key, SegmentBuffer&& segment, double co
   }
   const std::lock_guard lock(s.mutex);
   Entry& entry = s.books.entries[key];
-  // the file holds an older segment
+  // If the new segment is not on disk, a file under its key holds an older segment.
   if (!on_disk && entry.file_bytes > 0) s.books.drop_file(key, entry);
   if (entry.host) s.books.drop_host(entry);
   s.books.begin_version(entry);

@@ -39,13 +39,13 @@ struct SegmentStoreOptions {
   // Upper bound on the bytes of segments in the folder, whichever process wrote them; 0: no limit.
   // While a segment is written, it takes extra bytes until it has replaced others.
   int64_t disk_bytes = 0;
-  // How a segment's file is checked when it is first acquired since it changed. With kHeader, a
-  // segment can be used before its whole file is read; its user then calls
+  // How acquire() checks a segment's file that it has not yet checked in its present state. With
+  // kHeader, a segment can be used before its whole file is read; its user then calls
   // SegmentHandle::check_layer() for each layer.
   Verify verify = Verify::kAll;
   Eviction eviction = Eviction::kLru;  // eviction policy of both tiers
-  // How files hold states. kInt8 needs a folder. With kInt8, put() and acquire() give the states
-  // after quantizing and restoring them, in the original dtype, from both tiers.
+  // How files hold states. kInt8 needs a folder. With kInt8, acquire() gives states that were
+  // quantized and restored to the original dtype, from either tier.
   SegmentForm form = SegmentForm::kPlain;
   // The device to which segments of the host tier are copied, or null. Their memory is locked for
   // these copies (HostLock).

@@ -68,7 +68,8 @@ std::optional<SegmentFile> open_if_there(const std::filesystem::path& file);
 // Throws Error if a segment's file does not have the name of its key, by which a store finds it.
 void require_name_of(const SegmentKey& key, const std::filesystem::path& file);
 
-// Records the present time as the segment's last use. Does nothing if the folder is read-only.
+// Sets the last use of the segment in `file` to the present time. Does nothing if the folder is
+// read-only.
 void mark_use(const std::filesystem::path& file);
 
 }  // namespace reprise::kv

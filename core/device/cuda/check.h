@@ -11,15 +11,15 @@
 
 namespace reprise::cuda {
 
-// Throws MemoryError for a failure for lack of memory, and Error for any other.
+// Throws MemoryError if `code` means a lack of memory, and Error for any other failure.
 [[noreturn]] inline void throw_failure(cudaError_t code, const std::string& text) {
   if (code != cudaErrorMemoryAllocation) throw Error(text);
   static_cast<void>(cudaGetLastError());  // clears the error for the next launch
   throw MemoryError(text, /*need_bytes=*/0);
 }
 
-// Calls throw_failure() with the name of the call and the CUDA runtime's message if `code` is a
-// failure. The cause may be a kernel launched earlier, because the device reports a kernel's fault
+// If `code` is a failure, calls throw_failure() with the name of the call and the CUDA runtime's
+// message. The cause may be a kernel launched earlier, because the device reports a kernel's fault
 // at a later call.
 inline void check_cuda(cudaError_t code, std::string_view call) {
   if (code != cudaSuccess)

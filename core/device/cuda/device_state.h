@@ -41,8 +41,8 @@ class DeviceMonitor {
   // Takes some milliseconds, so call it between timed pieces of work. All fields are -1 if
   // absence() is not "".
   [[nodiscard]] DeviceState state() const;
-  // The state for records, with throttle reasons by name; {"absent": absence()} if the device
-  // cannot be monitored.
+  // Returns the state as records store it, with throttle reasons by name, or {"absent": absence()}
+  // if the device cannot be monitored.
   [[nodiscard]] Fields state_fields() const;
 
  private:

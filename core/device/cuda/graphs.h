@@ -1,4 +1,4 @@
-// CUDA graphs: the kernels of work that recurs in every step are launched by one call.
+// CUDA graphs: if the same work recurs in every step, one call launches all of its kernels.
 //
 // A decode step of a model is hundreds of kernels of a few microseconds each, which a host can
 // hardly launch as fast as the device runs them. Steps of the same shape make the same launches

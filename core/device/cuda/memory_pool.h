@@ -12,13 +12,13 @@ namespace reprise::cuda {
 // multiple of 2 MiB, the unit in which the driver maps memory.
 size_t size_class(size_t bytes);
 
-// Blocks of cudaMalloc by size class. A block that is given back waits in the pool and serves the
-// next request of its class without a driver call. When the device has no memory left, waiting
-// blocks are freed. All work on a pool's blocks is in one stream, so the work of a block's next
-// user runs after that of the previous user. Not thread-safe.
+// Holds blocks from cudaMalloc, sorted by size class. A block that is given back waits in the pool
+// and serves the next request of its class without a driver call. When the device has no memory
+// left, waiting blocks are freed. All work on a pool's blocks is in one stream, so the work of a
+// block's next user runs after that of the previous user. Not thread-safe.
 class MemoryPool {
  public:
-  // `budget_bytes`: the most the pool ever holds; 0: all that the device has.
+  // `budget_bytes`: upper bound on held_bytes(); 0: no bound but the device's memory.
   explicit MemoryPool(int64_t budget_bytes = 0) : budget_bytes_(budget_bytes) {}
   ~MemoryPool();
   MemoryPool(const MemoryPool&) = delete;

@@ -10,9 +10,9 @@
 
 namespace reprise::cuda {
 
-// A ring of page-locked pieces of host memory. A copy takes the next pieces of the ring, and waits
-// until the piece's earlier copy is done. Only from page-locked memory does the device copy at the
-// bus's full rate and while the host goes on working.
+// A ring of page-locked pieces of host memory. A copy takes the next pieces of the ring. Before it
+// uses a piece, it waits until the piece's earlier copy is done. Only page-locked memory lets the
+// device copy at the bus's full rate and while the host goes on working.
 class Staging {
  public:
   Staging();

@@ -35,8 +35,9 @@ std::span<const TorchBaseline> torch_baselines();
 //                     in libtorch's operations, which holds the scores of one sequence and one
 //                     chunk of keys at a time
 // Query heads that share a KV head become query rows of that head. So keys are not copied, and each
-// KV head is read once (README.md has the times of the alternatives). Queries and result are
-// rounded to the dtype of keys and values, as libtorch does it.
+// KV head is read once (README.md has the times of the alternatives). Queries are rounded to the
+// dtype of keys and values, as libtorch does it. So is the result, except that of kMemoryEfficient
+// on a CPU, which stays in f32.
 class TorchAttention {
  public:
   // Tokens in a key chunk of kMemoryEfficient on a CPU, as in Rabe and Staats's listing. If fewer
@@ -45,7 +46,7 @@ class TorchAttention {
 
   // Loads libtorch on first use. Keys and values must outlive this. Throws ShapeError for an extent
   // below 1 or heads % kv_heads != 0. Throws Error, with the remedy, if libtorch is missing, cannot
-  // be loaded, or does not support the device or the dtype (1.13: f16).
+  // be loaded, or does not support the device or the dtype (libtorch 1.13 does not support f16).
   explicit TorchAttention(const TorchProblem& problem);
 
   // Computes attention of q [batch, heads, head_dim], in q_dtype and in the memory of the keys. On

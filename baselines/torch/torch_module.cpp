@@ -19,7 +19,7 @@
 #if __has_include(<ATen/ops/scaled_dot_product_attention.h>)
 #include <ATen/ops/_fused_sdp_choice.h>
 #include <ATen/ops/_scaled_dot_product_efficient_attention.h>
-#define REPRISE_TORCH_FUSED 1  // 2.x; 1.13 has only the definition, _scaled_dot_product_attention
+#define REPRISE_TORCH_FUSED 1  // libtorch 2.x; 1.13 has no kernels that fuse the operations
 #endif
 
 namespace reprise::baselines {
@@ -51,7 +51,8 @@ at::Tensor view_of(const void* data, at::IntArrayRef shape, at::ScalarType type,
       .make_tensor();
 }
 
-// While this lives, libtorch's work on the problem's device goes to the problem's stream.
+// While this object lives, libtorch's work on the problem's device goes to the problem's stream,
+// and libtorch records nothing for gradients.
 class InOrder {
  public:
   explicit InOrder(const TorchProblem& problem) {
@@ -186,8 +187,9 @@ class Sdpa final : public Operator {
     return (device_.is_cpu() && choice == 1 ? "CPU " : "") + std::string(kNames[choice]);
   }
 #else
-  // libtorch 1.13 itself scales by 1 / sqrt(head_dim): queries and a copy of the keys each by the
-  // square root of that. So queries are scaled by the rest beforehand.
+  // libtorch 1.13 itself scales the scores by 1 / sqrt(head_dim): it multiplies the queries and a
+  // copy of the keys each by the square root of that. So the queries are first multiplied by the
+  // rest of the problem's scale.
   at::Tensor attend(const at::Tensor& q) const override {
     const float rest = problem_.scale * std::sqrt(static_cast<float>(problem_.head_dim));
     return std::get<0>(
@@ -232,8 +234,9 @@ class MemoryEfficient final : public Operator {
     return out;
   }
 
-  // Attention of one sequence: q [kv_heads, rows, d], k and v [kv_heads, tokens, d]. The results
-  // o, m, n of the chunks so far and o', m', n' of the next one are merged by
+  // Attention of one sequence: q [kv_heads, rows, d], k and v [kv_heads, tokens, d]. For the chunks
+  // so far, m is the largest score, n the sum of the weights exp(score - m), and o the weighted sum
+  // of values. They are merged with m', n' and o' of the next chunk by
   //   M = max(m, m')   o = exp(m - M) o + exp(m' - M) o'   n = exp(m - M) n + exp(m' - M) n'
   [[nodiscard]] static at::Tensor attend_one(const at::Tensor& q, const at::Tensor& k,
                                              const at::Tensor& v) {
@@ -281,8 +284,8 @@ TorchOperator* make_operator(const TorchProblem& problem) {
   return new Sdpa(problem);
 }
 
-// Loads libtorch_cuda.so from the folder of libtorch's other libraries; it registers itself. A
-// process that stays on the CPU does not load its gigabytes.
+// Loads libtorch_cuda.so from the folder of libtorch's other libraries. The library registers
+// itself. It takes gigabytes, so a process that stays on the CPU does not load it.
 const char* cuda_absence() {
   Dl_info torch{};
   if (dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &torch) == 0)

@@ -14,7 +14,8 @@ namespace reprise::sentence {
 struct EmbedSettings {
   TextForm form;
   Pooling pooling;
-  // false: no prompt may be set, since pooling would have to skip its tokens
+  // false: the model's pooling skips a prompt's tokens. This is not supported, so no prompt may be
+  // set.
   bool takes_prompt = true;
 };
 

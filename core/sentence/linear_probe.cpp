@@ -46,7 +46,7 @@ class Loss {
 
   double at(const Vector& w, Vector& slope) const {
     const Vector margin = sign_.cwiseProduct(x_ * w);
-    Vector pull(margin.size());  // derivative of the loss by x w
+    Vector pull(margin.size());  // derivative of the loss with respect to x w
     double sum = 0;
     for (Eigen::Index i = 0; i < margin.size(); ++i) {
       const double m = margin[i], e = std::exp(-std::abs(m));
@@ -65,7 +65,7 @@ class Loss {
   double penalty_;
 };
 
-// The most recent steps, each with the change of the gradient that it made. [Nocedal 1980]
+// The last ten steps, each with the change of the gradient that the step caused. [Nocedal 1980]
 class Curvature {
  public:
   void add(const Vector& step, const Vector& turn) {
@@ -105,8 +105,8 @@ Vector minimum_of(const Loss& loss, Eigen::Index size, int64_t most_steps) {
   Curvature curvature;
   for (int64_t step = 0; step < most_steps && slope.norm() > enough; ++step) {
     const Vector direction = curvature.direction(slope);
-    // The loss is convex and the direction descends, so halving the step finds one that lowers the
-    // loss enough.
+    // The loss is convex and decreases along the direction, so it decreases enough once the step
+    // has been halved often enough.
     double length = step == 0 ? 1.0 / std::max(1.0, slope.norm()) : 1.0;
     Vector next = w + length * direction;
     double next_value = loss.at(next, next_slope);
@@ -125,7 +125,7 @@ Vector minimum_of(const Loss& loss, Eigen::Index size, int64_t most_steps) {
   return w;
 }
 
-// Returns the indices of the vectors in a fold, or with `inside` false those of all others.
+// Returns the indices of the vectors in a fold, or of all other vectors if `inside` is false.
 std::vector<Eigen::Index> items_of(Eigen::Index items, int64_t folds, int64_t fold, bool inside) {
   std::vector<Eigen::Index> chosen;
   for (Eigen::Index i = 0; i < items; ++i)

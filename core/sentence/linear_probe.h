@@ -30,8 +30,9 @@ inline constexpr double kPenalties[] = {100, 10, 1, 0.1};
 class LinearProbe {
  public:
   // Minimizes  sum_i log(1 + exp(-y_i (w x'_i + b))) + penalty / 2 |w|^2,  y_i = -1 or 1. Uses
-  // L-BFGS from 0 until the gradient's norm is below 1e-6 of its first value. Deterministic: the
-  // same data give the same probe. Throws Error if all labels are equal.
+  // L-BFGS from 0 until the gradient's norm is below 1e-6 of its first value, for at most
+  // most_steps steps. Deterministic: the same data give the same probe. Throws Error if all labels
+  // are equal.
   static LinearProbe fit(const ProbeData& training, const ProbeOptions& options = {});
 
   [[nodiscard]] bool is_positive(std::span<const float> vector) const;

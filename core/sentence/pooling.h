@@ -29,14 +29,14 @@ PoolingMode parse_pooling(std::string_view name, const std::string& where);
 
 struct Pooling {
   std::vector<PoolingMode> modes = {PoolingMode::kMean};  // at least one; a mode may be repeated
-  bool normalizes = false;  // divide the result by its length (at least 1e-12)
+  bool normalizes = false;  // divide the result by its Euclidean norm (at least 1e-12)
 
   // Number of values in a text's vector.
   [[nodiscard]] int64_t width(int64_t hidden) const {
     return static_cast<int64_t>(modes.size()) * hidden;
   }
-  // Returns which states pool() needs: those of all tokens, or that of one token if no mode reads
-  // others.
+  // Returns which states pool() needs: only the first (last) token's state if the only mode is kCls
+  // (kLast), else the states of all tokens.
   [[nodiscard]] model::HiddenOf needed() const;
   // Text for messages, e.g. "mean, normalized".
   [[nodiscard]] std::string text() const;

@@ -60,8 +60,8 @@ void check_order(const std::vector<Module>& modules, const fs::path& folder) {
   }
 }
 
-// Reads the pooling modes: in newer files, names under one key, in the order of the vectors; else
-// one flag per mode.
+// Reads the pooling modes. Newer files list the modes' names under one key, in the order in which
+// the modes' vectors are concatenated. Older files have one flag for each mode.
 std::vector<PoolingMode> read_modes(JsonObject& json) {
   constexpr std::array kFlags = {
       std::pair{PoolingMode::kCls, "pooling_mode_cls_token"},

@@ -11,8 +11,8 @@
 
 namespace reprise::sentence {
 
-// The names that the file of the transformer's settings may have, by the kind of model. The first
-// one that is there is read.
+// Possible names of the file with the transformer's settings, one for each kind of model. The first
+// of these files that exists is read.
 inline constexpr std::array kTransformerFiles = {
     "sentence_bert_config.json",       "sentence_roberta_config.json",
     "sentence_distilbert_config.json", "sentence_camembert_config.json",

@@ -1,5 +1,6 @@
-// Sends texts through a model, many in one step, and gets a row of numbers for each text: a vector,
-// or the scores of answers or labels. Base of the classes that compute these.
+// Sends texts through a model, many in one step, and gets a row of numbers for each text. Base
+// class of Embedder (the numbers are a vector), ChoiceReader (scores of answers) and LabelReader
+// (scores of labels).
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ class TextReader {
   // `first`; the end is at least first + 1.
   [[nodiscard]] static size_t end_of_step(std::span<const TextTokens> texts, size_t first);
   // Computes the vectors of texts: writes each text's width() values to its row of `out` [texts,
-  // width()] f32. Texts with about kStepTokens tokens
-  // in total go through the model together. `policy` sees each such step.
+  // width()] f32. Each step of the model computes as many texts as have at most kStepTokens tokens
+  // together, and at least one text. `policy` is applied to each step.
   void read(std::span<const TextTokens> texts, std::span<float> out,
             model::LayerPolicy* policy = nullptr);
   // From now on, read() calls `call` before each step of the model. If `call` throws, read() ends.

@@ -90,7 +90,8 @@ AddedTokens::AddedTokens(const JsonPlace& place, const Vocabulary& vocabulary,
                       "that the file states",
                       place.source, content, id, stated_id));
   }
-  // Several tokens may have the same normalized text. HF looks for special tokens before others.
+  // If several tokens have the same normalized text, the first one added here is found. As in
+  // Hugging Face's library, special tokens come before others.
   for (const bool special : {true, false})
     for (size_t i = 0; i < tokens_.size(); ++i)
       if (tokens_[i].is_special == special) match(i, place.where(), normalizer);

@@ -39,7 +39,7 @@ struct TextPart {
 class TokenMatcher {
  public:
   TokenMatcher() { root_.fill(-1); }
-  // If the pattern was added before, its first token stays.
+  // A pattern that was added before keeps its first token.
   void add(std::string_view pattern, size_t token);
   [[nodiscard]] bool empty() const { return nodes_.empty(); }
   // Finds the first place at or after `from` at which a pattern starts, and the longest pattern

@@ -88,8 +88,9 @@ void Bpe::read_merges(const JsonPlace& place) {
   }
 }
 
-// Returns the id of one character, after adding the prefix or suffix that its place in the piece
-// requires. If this changes the character's text, the changed text is left in `scratch`.
+// Returns the id of one character with the prefix or suffix that its place in the piece requires.
+// If there is a prefix or suffix, the text with it is left in `scratch`; otherwise `scratch` is
+// empty.
 std::optional<int32_t> Bpe::find_symbol(std::string_view character, bool is_first, bool is_last,
                                         std::string& scratch) const {
   const bool has_prefix = !is_first && !prefix_.empty();

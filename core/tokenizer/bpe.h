@@ -10,10 +10,10 @@
 namespace reprise::tokenizer {
 
 // Starts from characters and merges the neighbours of lowest rank, leftmost first, until no pair
-// has a rank. Takes O(n log n) for n characters with a heap over a linked list, since Llama 2's
-// file makes one piece of a whole prompt. A character that is not in the vocabulary becomes its
-// bytes <0xHH> (byte_fallback), or the unknown token (one per character, or one per run with
-// fuse_unk), or nothing.
+// has a rank. With a heap over a linked list, n characters take O(n log n). Pieces may be long:
+// with Llama 2's file, a whole prompt is one piece. A character that is not in the vocabulary
+// becomes its bytes <0xHH> (byte_fallback), or the unknown token (one per character, or one per run
+// with fuse_unk), or nothing.
 class Bpe final : public Model {
  public:
   explicit Bpe(const JsonPlace& place);

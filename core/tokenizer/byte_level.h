@@ -1,5 +1,5 @@
-// The alphabet of byte-level BPE, which writes every byte as one printable character. So a
-// vocabulary of byte strings is text.
+// The alphabet of byte-level BPE, which writes every byte as one printable character, so that a
+// vocabulary of byte strings can be stored as text.
 #pragma once
 
 #include <cstdint>

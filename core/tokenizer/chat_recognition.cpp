@@ -54,11 +54,11 @@ const std::vector<Signs>& signs() {
 // {% %}), or a string in quotes within a tag.
 enum class Place : uint8_t { kText, kTag, kQuote };
 
-// Writes a template, or a piece that begins in `place`, in the form in which both are compared.
-// Inside a tag ({{ }} or {% %}), blanks do not matter: "eos_token }}" equals "eos_token}}". In
-// quotes, where everything matters, a line break occurs both as a character and as an escape
-// sequence. In the text between tags, Jinja drops the line break behind a {% %} and the blanks at
-// the start of a line.
+// Returns a template, or a part of one that begins in `place`, in a form in which two of them can
+// be compared. In a tag, blanks are dropped: "eos_token }}" equals "eos_token}}". In quotes, blanks
+// are kept, and a line break written as an escape sequence becomes a line break. In the text
+// between tags, the line break behind a {% %} and the blanks at the start of a line are dropped, as
+// Jinja drops them.
 std::string comparable(std::string_view text, Place place) {
   std::string out;
   char quote = '\'';

@@ -93,7 +93,7 @@ const std::vector<ChatTemplate>& templates() {
   return kTable;
 }
 
-// True for the characters that Python's str.strip() removes, since Jinja's trim uses it.
+// True for the characters that Python's str.strip() removes. Jinja's trim uses str.strip().
 bool is_blank(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
          c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||

@@ -16,7 +16,8 @@ enum class Special : uint8_t {
   kNone,
   kBos,
   kEos,
-  // The token that the tokenizer itself puts before each text, or nothing.
+  // The token that the tokenizer itself puts before each text, or nothing. chat_text() and
+  // encode_chat() do not support it.
   kOpening
 };
 

@@ -45,9 +45,9 @@ JsonTokenizer::JsonTokenizer(const Value& json, const std::string& source,
   read_special_ids(config);
 }
 
-// Truncation and padding are meant for batches of a fixed shape. A benchmark that silently cut its
-// prompts would measure something else. transformers, too, applies these settings only if the
-// caller asks.
+// Adds a note if the file has settings of truncation or padding, which are not applied: they are
+// meant for batches of a fixed shape, and a benchmark that silently cut its prompts would measure
+// something else. transformers, too, applies these settings only if the caller asks.
 void JsonTokenizer::note_ignored(const JsonPlace& root) {
   for (const char* key : {"truncation", "padding"}) {
     if (!is_present(root, key)) continue;

@@ -13,8 +13,8 @@
 namespace reprise::tokenizer {
 namespace {
 
-// Upper bound on the bytes of a normalized text, since several Replace and Prepend can multiply its
-// length.
+// Upper bound on the bytes of a text after a Replace. Without a bound, a sequence of several
+// Replace and Prepend could multiply the text's length again and again.
 constexpr size_t kMaxNormalizedBytes = size_t{1} << 31;
 
 // Keeps the characters for which keep(code) is true.
@@ -71,8 +71,9 @@ std::unique_ptr<Normalizer> form(NormalForm normal_form) {
       [normal_form](NormalizedText& text) { text.text = normalized(text.text, normal_form); });
 }
 
-// Returns whether HF no longer regards what follows a replaced span as the start of the text: if
-// the span `is_removed` and all before it, or if the text begins with several replaced characters.
+// Returns whether, in Hugging Face's library, the text after a replaced span no longer counts as
+// the start of the input. This is so if the span and everything before it were removed
+// (`is_removed`), or if the span begins the text and has several characters.
 bool moves_start(std::string_view text, const Span& span, bool is_removed) {
   if (span.begin == span.end) return false;
   return is_removed || (span.begin == 0 && span.end > utf8_at(text, 0).bytes);

@@ -1,4 +1,4 @@
-// Reads post-processors as templates of ids, and applies these.
+// Reads post-processors as templates of ids, and applies the templates.
 #include "core/tokenizer/post_processor.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace reprise::tokenizer {
 namespace {
 
-// Upper bound on the parts of a template, since nested templates can repeat the text many times.
+// Upper bound on the parts of a template: the ids of its special tokens, and its sequences.
 constexpr size_t kMaxTemplate = 64;
 
 int32_t read_id(const JsonPlace& place) {

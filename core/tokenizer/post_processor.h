@@ -10,7 +10,8 @@
 namespace reprise::tokenizer {
 
 // Holds templates: lists of ids in which kText stands for the text itself. In a sequence of
-// processors, the result of one is the text of the next; the last one is outermost.
+// processors, each one takes the result of the previous one as its text, so the last processor's
+// tokens are outermost.
 class PostProcessor {
  public:
   static constexpr int32_t kText = -1;

@@ -14,8 +14,8 @@ namespace {
 constexpr size_t kMaxPatternBytes = 16384;
 constexpr uint32_t kMaxNesting = 100;
 // Upper bounds on the steps and memory (in KiB) of one search. The patterns of tokenizers need a
-// few steps per character. A search in which nested repetitions multiply is stopped after about 50
-// ms.
+// few steps per character. If nested repetitions make a search take very many steps, it is
+// stopped after about 50 ms.
 constexpr uint32_t kMatchLimit = 5'000'000;
 constexpr uint32_t kHeapLimitKib = 65536;
 

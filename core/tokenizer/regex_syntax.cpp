@@ -183,7 +183,7 @@ class Translator {
       case 'P':
         return property();
       case 'Q':
-      // Ruby's syntax has no quoting (\Q...\E), so \E is a plain letter.
+      // Ruby's syntax has no quoting (\Q...\E), so \Q and \E are plain letters.
       case 'E':
         out_.push_back(peek(1));
         at_ += 2;
@@ -205,8 +205,9 @@ class Translator {
     }
   }
 
-  // Reads \p{NAME}. If NAME is a script, Oniguruma means characters of this script, and PCRE2 from
-  // 10.40 on also those that other scripts share with it, unless it reads \p{sc:NAME}.
+  // Reads \p{NAME}. If NAME is a script, it stands for the characters of this script alone in
+  // Oniguruma. In PCRE2 from 10.40 on, it also stands for characters that other scripts share with
+  // this one, and \p{sc:NAME} stands for those of this script alone.
   void property() {
     const size_t end = in_.find('}', at_);
     if (peek(2) != '{' || end == std::string_view::npos)

@@ -16,10 +16,10 @@ class SentencePieceProcessor;
 namespace reprise::tokenizer {
 
 // Encodes with the SentencePiece library and decodes with this project's streaming decoder. A test
-// checks that both decode alike. If skip_special is off, control pieces such as </s> decode to
-// their text. "</s>" in a text to encode is plain text. As in Hugging Face's Llama, BOS is added if
-// the model has one, and EOS is not; add_bos_token and add_eos_token of tokenizer_config.json
-// override this.
+// checks that the library decodes to the same text. If skip_special is off, control pieces such as
+// </s> decode to their text. "</s>" in a text to encode is plain text. As in Hugging Face's Llama,
+// BOS is added if the model has one, and EOS is not; add_bos_token and add_eos_token of
+// tokenizer_config.json override this.
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   SentencePieceTokenizer(const std::string& bytes, const std::string& source,

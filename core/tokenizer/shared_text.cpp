@@ -12,7 +12,7 @@ namespace {
 // space or a cut word may change the first tokens of these lines, but later ones are the same as in
 // the whole text.
 constexpr size_t kTailBytes = 128;
-// Number of consecutive equal tokens at which the two lists of tokens are joined.
+// Number of consecutive equal tokens that are needed to join the two lists of tokens.
 constexpr size_t kJoin = 8;
 
 }  // namespace
@@ -37,7 +37,7 @@ std::vector<int32_t> SharedText::encode(std::string_view behind) const {
     std::string lines = text_.substr(tail_begin_);
     lines += behind;
     const std::vector<int32_t> end = tokenizer_.encode(lines, options_);
-    // Index in tail_ of the first token that both lists have in common.
+    // Index in tail_ of the first of the tokens with which both tokens_ and tail_ end.
     const auto at = static_cast<std::ptrdiff_t>(tail_.size() - alike_);
     const auto join_end = at + static_cast<std::ptrdiff_t>(kJoin);
     if (std::ssize(end) >= join_end &&

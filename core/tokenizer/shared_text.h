@@ -12,10 +12,11 @@
 namespace reprise {
 
 // Encodes a text followed by other texts without encoding the text again each time.
-// encode() tokenizes only the last lines of the text and what follows them. If eight tokens in a
-// row of the result also occur in tokens(), the two lists are joined there; otherwise the whole
-// text is encoded. The joined list is exact: BPE depends only on adjacent tokens, and each adjacent
-// pair lies within one of the two lists. Other tokenizers encode each word by itself.
+// encode() tokenizes only the last lines of the text and what follows them. The tokens of the last
+// lines alone end with the same tokens as tokens(). If the result begins with the tokens of the
+// last lines up to the eighth of these common tokens, it is joined to tokens() there; otherwise the
+// whole text is encoded. The joined list is exact: BPE depends only on adjacent tokens, and each
+// adjacent pair lies within one of the two lists. Other tokenizers encode each word by itself.
 class SharedText {
  public:
   // `tokenizer` must outlive this object. Throws Error as Tokenizer::encode() does.

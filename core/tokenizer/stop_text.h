@@ -7,7 +7,7 @@
 
 namespace reprise::tokenizer {
 
-// Returns the text before the first stop text, wherever the text was cut into pieces. The stop text
+// Returns the text before the first stop text, however the text is cut into pieces. The stop text
 // that is complete first ends the text; if several are complete at the same byte, the longest
 // counts. No part of the stop text is returned.
 class StopText {

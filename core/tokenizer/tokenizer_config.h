@@ -15,8 +15,8 @@ struct TokenizerConfig {
   std::string tokenizer_class;
   std::optional<std::string> bos_token, eos_token;
   std::optional<bool> add_bos_token, add_eos_token;
-  // From model_max_length: limit on the tokens of a text. Unset also if the file has the number
-  // 1e30, which stands for no limit.
+  // From model_max_length: limit on the tokens of a text. Also unset if the file's number is above
+  // 2^31, such as 1e30, which stands for no limit.
   std::optional<int64_t> most_tokens;
   // Tokens that open and close each text of a SentencePiece model. Set by the loader, not by the
   // file.

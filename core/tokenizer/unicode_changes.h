@@ -71,7 +71,8 @@ inline constexpr CodeRange kMarkChanged[] = {
     {0x1e08f, 0x1e08f}, {0x1e130, 0x1e136}, {0x1e2ae, 0x1e2ae}, {0x1e2ec, 0x1e2ef},
     {0x1e4ec, 0x1e4ef}};
 // Characters that have a decomposition or a combining class today and have none in the library's
-// Unicode 9. Its normal forms copy them, and exchange no marks across them.
+// Unicode 9. The library's normal forms leave these characters as they are, and do not reorder or
+// compose across them.
 inline constexpr CodeRange kNormalizationChanged[] = {
     {0x558, 0x558},     {0x58b, 0x58c},     {0x5c8, 0x5c9},     {0x7fd, 0x7fd},
     {0x897, 0x89f},     {0x8ca, 0x8d3},     {0x9fe, 0x9fe},     {0xc3c, 0xc3c},

@@ -50,7 +50,8 @@ void append_utf8(std::string& out, char32_t code) {
   }
 }
 
-// kBrokenAgain: the bytes held so far are ill-formed, and `byte` has not been examined yet.
+// kBroken: `byte` is ill-formed by itself. kBrokenAgain: the bytes held so far are ill-formed, and
+// `byte`, which begins something new, must be passed to step() again.
 LossyUtf8::Step LossyUtf8::step(unsigned char byte) {
   if (wanted_ == 0) {
     held_ = 0;

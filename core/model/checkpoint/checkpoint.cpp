@@ -98,8 +98,8 @@ FileTensor Checkpoint::find(const StoredTensor& wanted) {
   return tensor;
 }
 
-// A file of a tied model may repeat the embedding as its head. A head that differs is an error,
-// since it would be ignored.
+// The file of a tied model may repeat the embedding as its head. A head that differs from the
+// embedding is an error, because otherwise it would silently be ignored.
 void Checkpoint::accept_tied_head(const ModelConfig& config) {
   if (!files_.tensors().contains("lm_head.weight")) return;
   const FileTensor head = find({.name = "lm_head.weight", .shape = {config.vocab, config.hidden}});

@@ -12,8 +12,8 @@ namespace reprise::model {
 namespace {
 
 // Rounds an odd 17-bit integer times half_step to bf16. The result is in the upper half of the
-// word; the lower half is meaningless. There is one product and no sum, so compilers cannot fuse
-// operations.
+// word; the lower half is meaningless. There is one product and no sum, so no compiler
+// fuses operations, which would change the rounding.
 [[gnu::always_inline]] inline uint32_t rounded(int32_t odd, float half_step) {
   const uint32_t word = std::bit_cast<uint32_t>(static_cast<float>(odd) * half_step);
   return word + 0x7fffu + ((word >> 16) & 1u);

@@ -59,9 +59,9 @@ class SafetensorsFile {
   std::map<std::string, SafetensorsEntry> entries_;
 };
 
-// Returns the unparsed JSON header of a file. It distinguishes files of equal size without reading
-// their data. Returns nullopt if the file ends before its header does, or if the header is longer
-// than kMaxHeaderBytes. Throws Error if the file cannot be opened.
+// Returns the unparsed JSON header of a file, without reading the tensors. Returns nullopt if the
+// file ends before its header does, or if the header is longer than kMaxHeaderBytes. Throws Error
+// if the file cannot be opened.
 std::optional<std::string> safetensors_header_of(const std::filesystem::path& path);
 
 }  // namespace reprise::model

@@ -35,8 +35,8 @@ std::string numbered(std::string_view name, int64_t expert) {
   return text;
 }
 
-// Returns the stored tensors of a part. There are several only for q, k, v, and for gate and up,
-// which have equal size.
+// Returns the stored tensors of a part. A part has several only if q, k and v, or gate and up, are
+// stored separately. Gate and up have equal size.
 std::vector<Piece> pieces_of(const ModelConfig& config, const TensorSpec& tensor, Naming naming) {
   const PartRow& row = row_of(tensor.role.part);
   const int64_t outputs = is_vector(tensor.role) ? tensor.cols : tensor.rows;

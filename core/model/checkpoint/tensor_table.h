@@ -23,7 +23,7 @@ enum class Naming : uint8_t {
   kBert,
   kMixtral,    // as kLlama, except for the experts
   kDebertaV1,  // as kBert, except for attention's inputs
-  kDeberta,    // as kBert, except for attention's inputs
+  kDeberta,    // as kBert, except for attention's inputs and the convolution
   kDeepseek    // as kLlama, except for the shared experts
 };
 inline constexpr size_t kNamings = static_cast<size_t>(Naming::kDeepseek) + 1;
@@ -49,8 +49,9 @@ struct PartRow {
   int64_t (*cols)(const ModelConfig&);
   // Names of the stored tensors of the part, in canonical order, separated by spaces. Prefix, layer
   // and ".weight" are left out. A leading '/' means that no prefix is added; '@' stands for the
-  // expert's number.
-  std::array<const char*, kNamings> names;  // empty: no model with that naming has the part
+  // expert's number. "": no model with that naming has the part. Null: the names are those of kBert
+  // for the two DeBERTas, and those of kLlama for the other namings.
+  std::array<const char*, kNamings> names;
 };
 
 // Returns the table's rows in the order of a forward pass.

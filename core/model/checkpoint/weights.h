@@ -74,8 +74,8 @@ struct TensorSpec {
 std::vector<TensorSpec> canonical_tensors(const ModelConfig& config);
 
 // Returns the storage type of a part in a model whose matrices have type `type`. Only matrices of
-// layers are stored as codes. The embedding, the head [as in bitsandbytes and optimum-quanto],
-// routers and the shared experts' gates stay plain, in the dtype of the inputs.
+// layers are quantized, except for routers and the shared experts' gates. All other parts, such as
+// the embedding and the head [as in bitsandbytes and optimum-quanto], have the dtype of the inputs.
 WeightType held_type(Part part, const WeightType& type);
 // Bytes of all weights, without padding, of a model whose matrices have type `type`. Tied weights
 // count once.
@@ -99,15 +99,16 @@ class WeightSource {
 void adapt_to_checkpoint(const std::filesystem::path& dir, ModelConfig& config);
 
 // Opens a folder with model.safetensors, or with shards and model.safetensors.index.json, and maps
-// the files into memory. Throws Error naming file and tensor unless the files contain all expected
-// tensors with their shapes, and no other tensors.
+// the files into memory. Throws Error naming file and tensor if an expected tensor is missing or
+// has another shape, or if the files contain a tensor that is neither expected nor ignorable
+// (tensor_names.h). The head of a tied model may be there if it equals the embedding.
 std::unique_ptr<WeightSource> open_checkpoint(const std::filesystem::path& dir,
                                               const ModelConfig& config);
 
 // Seeded weights for timing and tests. Element i (row-major) of a tensor depends only on (seed,
 // role, i), not on threads, row ranges or instruction set. Each value is a bfloat16 number from a
-// uniform distribution around 0. It is exact in f32 (and in f16 except for rounding below 2^-17),
-// so a seed gives the same model in every dtype.
+// uniform distribution around 0. The number is exact in f32, and in f16 unless its magnitude is
+// below 2^-17, so a seed gives the same model in every dtype.
 //   matrices           standard deviation 1 / sqrt(cols), largest magnitude sqrt(3 / cols)
 //   tables             standard deviation 1
 //   norm weights       exactly 1

@@ -40,7 +40,7 @@ enum class RopeScaling : uint8_t {
   kLinear,   // all frequencies are divided by `factor`
   kDynamic,  // beyond original_max_positions the base grows with the sequence's length
   kLlama3,   // long wavelengths are interpolated, short ones kept
-  kYarn,     // as kLlama3, but by the number of turns in the original length [YaRN §3.2]
+  kYarn,     // as kLlama3, but bounded by turns within the original length [YaRN §3.2]
   kLongRope  // each frequency has its own divisor, and another one for long sequences
 };
 
@@ -70,16 +70,17 @@ struct RotaryConfig {
 };
 
 struct AlibiConfig {
-  // If heads is a power of two, head h has the slope 2^(-bias_max * (h + 1) / heads). MPT's key for
-  // bias_max is used only with "reprise_alibi": "trained", see config_mpt.cpp.
+  // If heads is a power of two, head h has the slope 2^(-bias_max * (h + 1) / heads); otherwise see
+  // alibi_slopes(). MPT's key for bias_max is used only with "reprise_alibi": "trained", see
+  // config_mpt.cpp.
   double bias_max = 8.0;
   // true: (scores + bias) / sqrt(head_dim), as in Falcon. false: scores * scale + bias, as in MPT.
   bool scaled_with_scores = false;
   // True for Falcon, which computes slope * position in bfloat16.
   bool rounded_to_bf16 = false;
-  // How many times the term is added to the scores. Falcon was trained with one, as transformers'
-  // SDPA attention computes it. The eager attention of transformers 5.x adds a second through the
-  // mask. See `reprise_alibi` in config_falcon.cpp.
+  // How many times the term is added to the scores: once in Falcon's training and in transformers'
+  // SDPA attention; twice in the eager attention of transformers 5.x, which adds the term again
+  // through the mask. See `reprise_alibi` in config_falcon.cpp.
   double times = 1.0;
 };
 
@@ -87,16 +88,17 @@ struct AlibiConfig {
 //   s_ij = scale * (<q_i, k_j> + <q_i, pk_x> + <pq_x, k_j>),  x the row of distance i - j
 // pk and pq are projections of the rows of one table, which all layers share.
 struct RelativeConfig {
-  // The table has 2 * span rows, and distance 0 is row `span`; 0: no relative positions.
+  // The table has 2 * span rows. Row `span` is for distance 0. A span of 0 means that the model has
+  // no relative positions.
   int64_t span = 0;
   bool has_keys = true;     // true: scores have the term with pk, "c2p" in config.json
   bool has_queries = true;  // true: scores have the term with pq, "p2c" in config.json
   bool shares_projections =
       false;  // pk and pq are made by the layer's key and query matrices, not by separate ones
   bool has_norm = false;  // true: the table's rows are normalized
-  // 0: each distance has its own row, and distances beyond `span` share the last row. Otherwise
-  // distances up to buckets / 2 have a row each, and longer distances share rows on a scale that is
-  // logarithmic up to max_distance.
+  // 0: each distance has its own row, and distances beyond the table share its first or last row.
+  // Otherwise distances up to buckets / 2 have a row each, and longer distances share rows on a
+  // scale that is logarithmic up to max_distance.
   int64_t buckets = 0;
   int64_t max_distance = 0;
 };

@@ -39,7 +39,8 @@ void read_bert(JsonObject& json, ModelConfig& config) {
   read_choice(json, "position_embedding_type", {"absolute"});
 }
 
-// Positions begin at row pad_token_id + 1; the rows before it are unused.
+// Position 0 is row pad_token_id + 1 of the position table. Row pad_token_id is that of padding
+// tokens (embed.cpp); rows before it are unused.
 void read_roberta(JsonObject& json, ModelConfig& config) {
   read_bert(json, config);
   config.learned_offset =

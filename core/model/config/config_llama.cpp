@@ -32,7 +32,8 @@ void read_common(JsonObject& json, const Defaults& defaults, ModelConfig& config
   config.hidden = read_count(json, "hidden_size", kMaxWidth);
   config.layers = read_count(json, "num_hidden_layers", kMaxLayers);
   config.heads = read_count(json, "num_attention_heads", kMaxHeads);
-  // For Mistral, an absent key means 8 KV heads, and null means as many as query heads.
+  // An absent key means the default of the model type, such as 8 KV heads for Mistral. Null means
+  // as many KV heads as query heads.
   const bool is_absent = !json.fields().contains("num_key_value_heads");
   const int64_t kv_default = is_absent && defaults.kv_heads > 0 ? defaults.kv_heads : config.heads;
   config.kv_heads = read_count(json, "num_key_value_heads", kMaxHeads, kv_default);
@@ -173,7 +174,7 @@ void read_deepseek(JsonObject& json, ModelConfig& config) {
   read_experts(json, "n_routed_experts", 1, 1, experts);
   read_shared_experts(json, experts);
   read_choice(json, "scoring_func", {"softmax"});
-  // With one expert per token, its probability is not divided by the sum.
+  // With one expert per token, its probability is kept. Divided by the sum, it would always be 1.
   experts.norm_top_k = json.boolean("norm_topk_prob", false) && experts.per_token > 1;
   const int64_t first = json.integer_in("first_k_dense_replace", 0, config.layers, 0);
   const int64_t frequency = read_count(json, "moe_layer_freq", kMaxLayers, 1);

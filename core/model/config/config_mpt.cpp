@@ -13,8 +13,8 @@ void read_attention(JsonObject attention, bool is_trained, ModelConfig& config) 
     raise("{} is false: learned positions are not supported, only ALiBi", attention.where("alibi"));
   config.position = PositionScheme::kAlibi;
   // transformers 5 computes the slopes with bias_max 8, whatever the file says (MptModel.forward
-  // does not pass the number on). Reference logits are computed with it. MPT-7B-StoryWriter was
-  // trained with 16.
+  // does not pass the number on). Reference logits are computed with transformers, so 8 is the
+  // default. MPT-7B-StoryWriter was trained with 16.
   const double bias_max = read_positive(attention, "alibi_bias_max", 8.0);
   config.alibi = {.bias_max = is_trained ? bias_max : 8.0};
   config.clip_qkv = attention.number("clip_qkv", 0.0);  // 0 or null: none

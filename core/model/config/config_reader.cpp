@@ -73,7 +73,7 @@ constexpr std::array kSwitches = {"quantization_config",
                                   "residual_in_fp32",
                                   "parallel_residual",
                                   "use_parallel_residual"};
-// Factors of other architectures. They are accepted at 1, since they then change nothing.
+// Factors of other architectures. A factor of 1 is accepted, because it changes nothing.
 constexpr std::array kMultipliers = {"embedding_multiplier", "attention_multiplier",
                                      "residual_multiplier", "logits_scaling"};
 
@@ -91,8 +91,9 @@ RopeScaling parse_scaling(const JsonObject& json, const std::string& key, const 
   if (type == "yarn") return RopeScaling::kYarn;
   // The first files of Phi-3 call this scaling "su".
   if (type == "longrope" || type == "su") return RopeScaling::kLongRope;
-  // Sections of a head rotate by the position in the text, the row or the column. For text alone
-  // the three positions are equal, so the angles are the same as without sections.
+  // With mrope, each section of a head rotates by one of three positions: in the text, the row or
+  // the column of an image. For text alone the three positions are equal, so the angles are the
+  // same as without sections.
   if (type == "mrope") return RopeScaling::kNone;
   raise(
       "{} is \"{}\", which is not supported: use default, linear, dynamic, llama3, yarn, longrope "
@@ -108,7 +109,8 @@ void read_llama3(JsonObject& scaling, RotaryConfig& rotary) {
           scaling.where("low_freq_factor"), rotary.low_freq_factor, rotary.high_freq_factor);
 }
 
-// Factor of cosines and sines. [YaRN §3.3, eq. 22; DeepSeek's files weight it by two further keys]
+// Returns the factor of cosines and sines. [YaRN §3.3, eq. 22] DeepSeek's files adjust this factor
+// by two weights, mscale and mscale_all_dim.
 double yarn_attention_factor(JsonObject& scaling, double factor) {
   const auto grown = [&](double weight) {
     return factor <= 1.0 ? 1.0 : 0.1 * weight * std::log(factor) + 1.0;
@@ -158,7 +160,7 @@ double read_factor(JsonObject& scaling, const RotaryConfig& rotary, int64_t max_
       rotary.scaling == RopeScaling::kYarn || rotary.scaling == RopeScaling::kLongRope;
   const double ratio =
       static_cast<double>(max_positions) / static_cast<double>(rotary.original_max_positions);
-  // Only LongRope's attention depends on the factor, and takes one below 1 as 1.
+  // LongRope uses the factor only for attention_factor, where a factor below 1 counts as 1.
   const double least = rotary.scaling == RopeScaling::kLongRope ? 1.0 : 0.0;
   const double factor =
       may_lack_it ? scaling.number("factor", std::max(least, ratio)) : scaling.number("factor");
@@ -170,7 +172,7 @@ double read_factor(JsonObject& scaling, const RotaryConfig& rotary, int64_t max_
 // original_max_position_embeddings at the top level of config.json.
 void read_scaling(JsonObject scaling, int64_t max_positions,
                   std::optional<int64_t> original_positions, RotaryConfig& rotary) {
-  // The caller reads the first two keys. The others have no meaning for some scalings.
+  // The caller reads the first two keys. The other keys have no meaning for some scalings.
   scaling.allow({"rope_theta", "partial_rotary_factor", "type", "low_freq_factor",
                  "high_freq_factor", "original_max_position_embeddings"});
   std::string type_key = "rope_type";
@@ -183,7 +185,8 @@ void read_scaling(JsonObject scaling, int64_t max_positions,
     rotary.original_max_positions =
         read_count(scaling, "original_max_position_embeddings", kMaxPositions,
                    original_positions.value_or(max_positions));
-  // Versions of transformers differ in which of the two they take.
+  // Versions of transformers differ in which of the two original lengths they take: that of this
+  // dictionary or that of the top level. So both must be equal.
   const bool uses_original = rotary.scaling == RopeScaling::kLlama3 ||
                              rotary.scaling == RopeScaling::kYarn ||
                              rotary.scaling == RopeScaling::kLongRope;
@@ -272,7 +275,7 @@ RotaryConfig read_rotary(JsonObject& json, const ModelConfig& config, double rot
   if (rotary.dims < 2 || rotary.dims % 2 != 0)
     raise("{} is {}: of {} dimensions of a head an even number, at least 2, must rotate",
           json.where("partial_rotary_factor"), factor, config.head_dim);
-  std::optional<int64_t> original;  // Phi-3 has it outside rope_scaling
+  std::optional<int64_t> original;  // Phi-3's files have this key outside rope_scaling
   if (json.has("original_max_position_embeddings"))
     original = read_count(json, "original_max_position_embeddings", kMaxPositions);
   if (scaling) read_scaling(std::move(*scaling), config.max_positions, original, rotary);

@@ -51,8 +51,8 @@ AttentionStep::AttentionStep(Network& network)
     const float factor = static_cast<float>(config.alibi.times) *
                          (config.alibi.scaled_with_scores ? params_.scale : 1.0f);
     params_.alibi.factor = factor;
-    // An ALiBi term that is rounded is scaled after rounding. Any other is scaled through its
-    // slope.
+    // An ALiBi term that is rounded is scaled after rounding. Other terms are scaled here, through
+    // their slopes.
     if (!config.alibi.rounded_to_bf16)
       for (float& slope : slopes_) slope *= factor;
     params_.alibi.slopes = slopes_;
@@ -287,7 +287,8 @@ void AttentionStep::apply(int64_t layer, const StepInput& step,
                      network_.context);
 }
 
-// Rows of one sequence are neighbours, so the rows form few runs of equal sequence length.
+// If the frequencies depend on the sequence's length, computes the angles of each run of rows with
+// equal length. There are few such runs, because rows of one sequence are neighbours.
 void AttentionStep::prepare_angles(const kv::AttentionPlan& plan) {
   const RotaryConfig& rotary = network_.config.rotary;
   const int64_t half = rotary.dims / 2;

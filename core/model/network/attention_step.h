@@ -51,8 +51,9 @@ class AttentionStep {
   // neighbouring rows of one kind is computed by itself, so rows with maps save as much as in a
   // step of their own.
   void attend_mixed(int64_t layer, const StepInput& step, std::span<const kernels::RowMap> maps);
-  // The two kinds of runs in attend_mixed(). `plan` has the run's rows only, which are rows
-  // `first`, `first` + 1, ... of the step.
+  // attend_mixed() calls compute_rows() for a run of rows without maps, which are rows `first`,
+  // `first` + 1, ... of the step, and reuse_rows() for the rows of one map. `plan` has only the
+  // rows of the run.
   void compute_rows(int64_t layer, int32_t first, const kv::AttentionPlan& plan);
   void reuse_rows(int64_t layer, const kernels::RowMap& map, const kv::AttentionPlan& plan);
   // Row `first` of buffers.normed, attention's input, and of buffers.attended, its output.
@@ -77,7 +78,9 @@ class AttentionStep {
   std::unique_ptr<Disentangled> relative_;        // null: scores have no relative positions
   // True if buffers.qkv has the layout of project_apart()
   bool is_apart_ = false;
-  kernels::RowMap kept_;  // the last map that a layer of this step kept; without rows if none did
+  // The map that a layer of this step kept last. Has no rows if no layer kept one, or if its memory
+  // has been used for another map since.
+  kernels::RowMap kept_;
 };
 
 }  // namespace reprise::model

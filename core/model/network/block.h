@@ -30,7 +30,7 @@ class Block {
   }
   // Sets buffers.residual [rows, hidden] to the block's output. With `kept` (row indices,
   // ascending), computes only those rows and moves them to the front. If `kept` is empty, only
-  // fills the cache.
+  // fills the cache, unless the policy asked to be shown the layer's map.
   void run(int64_t layer, const StepInput& step, const std::span<const int32_t>* kept);
 
  private:

@@ -1,5 +1,5 @@
-// The convolution is computed as a linear layer. Each of its input rows contains a token's input
-// and those of the tokens around it.
+// Computes the convolution as a linear layer. Each input row of this layer contains the input of a
+// token and the inputs of the tokens around it.
 #include "core/model/network/convolution.h"
 
 #include <iterator>

@@ -25,7 +25,7 @@ class Convolution {
 
  private:
   Network& network_;
-  Buffer taps_;  // [rows, hidden, kernel]  each input, with the same input of neighbouring tokens
+  Buffer taps_;  // [rows, hidden, kernel]  each input's values at the token and its neighbours
   Buffer sums_;  // [rows, hidden] f32
 };
 

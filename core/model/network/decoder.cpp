@@ -132,8 +132,9 @@ class Transformer final : public Decoder {
     block_.run(last, step, &wanted);
   }
 
-  // True for a decode step on another device that computes the logits of all rows and needs nothing
-  // from the host until then. (A model with experts needs the host, which sorts its rows.)
+  // True for a decode step that a device other than the CPU may record and replay: the step
+  // computes the logits of all rows and needs nothing from the host meanwhile. (A model with
+  // experts needs the host, which sorts rows by expert.)
   [[nodiscard]] bool comes_again(const StepInput& step) const {
     return runtime() != nullptr && step.logit_rows.size() == step.ids.size() &&
            step.hidden_rows.empty() && step.policy == nullptr && step.score_bias == nullptr &&
@@ -151,8 +152,8 @@ class Transformer final : public Decoder {
     return key;
   }
 
-  // On another device, logits and hidden states are computed in the device's memory and then
-  // copied.
+  // On a device other than the CPU, logits and hidden states are computed in the device's memory
+  // and then copied to the host.
   void prepare_logits(const StepInput& step) {
     if (runtime() == nullptr) return;
     grow(logits_, std::ssize(step.logit_rows), network_.config.vocab, DType::kF32,
@@ -197,7 +198,7 @@ class Transformer final : public Decoder {
   Block block_;
   std::optional<Convolution> convolution_;
   std::vector<int32_t> wanted_, places_;  // rows of the current step
-  Buffer logits_, hidden_;                // in the memory of another device
+  Buffer logits_, hidden_;                // empty on the CPU, else in the device's memory
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ struct LoadOptions {
   // Storage format of the layers' matrices, see held_type(). If unset, they are not quantized and
   // have `dtype`. A format that is not quantized and has another dtype is an error.
   std::optional<WeightFormat> weight_format = std::nullopt;
-  bool random_weights = false;  // true: `dir_or_shape` may be a shipped shape's name
+  bool random_weights = false;  // true: `dir_or_shape` may also be a shipped shape's name
   uint64_t seed = 0;            // seed of random weights
 };
 
@@ -38,9 +38,10 @@ class Decoder {
   [[nodiscard]] virtual int64_t touched_experts() const { return 0; }
 
   // Computes one step: writes the keys and values of each row to its row slot, computes attention
-  // by the plan, and computes the wanted outputs. Throws Error for ids outside the vocabulary.
-  // Positions beyond config().max_positions are computed as given (rotary and ALiBi extrapolate),
-  // so callers must check them if they are not meant.
+  // by the plan, and computes the wanted outputs. Throws Error for ids, token types and learned
+  // positions outside their tables, and for logits of a model without a head. Rotary and ALiBi
+  // positions beyond config().max_positions are computed as given. Callers that do not want such
+  // positions must check for them.
   virtual void forward(const StepInput& input, const StepOutput& output) = 0;
 
   // The runtime of the device that computes. Caches of plans must lie in its memory. Null for the

@@ -14,7 +14,7 @@ namespace reprise::model {
 
 // The position vectors of a layer are products of its matrices with the table. They depend on
 // weights only, so the constructor computes them: 2 * span * hidden f32 numbers for each layer and
-// term. As a ScoreBias, the class serves steps whose maps are kept or shown.
+// term. Steps whose maps are kept or shown use the class as a ScoreBias; other steps use attend().
 class Disentangled final : public ScoreBias {
  public:
   // Requires a model with relative.span > 0.

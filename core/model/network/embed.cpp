@@ -46,8 +46,9 @@ void Embed::add_positions(const StepInput& step) {
   const ModelConfig& config = network_.config;
   require_within(step.plan.row_positions, config.max_positions, "position", config.name);
   indices_.clear();
-  // In RoBERTa, whose rows begin behind the padding token's, a padding token inside a text has that
-  // token's row, and does not count as a position. An encoder's texts are whole and in order.
+  // In RoBERTa's table, the row of position 0 follows the row of padding tokens. A padding token
+  // inside a text takes that row, and later tokens are numbered as if it were not there. (An
+  // encoder's texts are whole and in order, so counting restarts at position 0.)
   const auto offset = static_cast<int32_t>(config.learned_offset);
   const int32_t padding = offset - 1;  // -1: none
   int32_t skipped = 0;

@@ -7,7 +7,8 @@
 namespace reprise::model {
 namespace {
 
-// Devices multiply only 16-bit keys. f16 rounds less than bf16.
+// Returns the dtype of keys and values. On a device it must have 16 bits. For f32 activations f16
+// is taken, because f16 rounds less than bf16.
 DType scratch_dtype(const Decoder& model) {
   return model.runtime() != nullptr && model.dtype() == DType::kF32 ? DType::kF16 : model.dtype();
 }

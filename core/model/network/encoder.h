@@ -33,8 +33,8 @@ class Encoder {
 
   // Sets hidden [wanted tokens, hidden] f32 to the last hidden states, text after text. A text's
   // tokens have positions 0, 1, ... and see only that text. In an encoder each token sees the whole
-  // text, in a decoder only the tokens up to its own. An empty text has no states. Throws Error for
-  // ids, token types and lengths beyond the model's.
+  // text, in a decoder only the tokens up to itself. An empty text has no states. Throws Error for
+  // ids, token types and learned positions outside the model's tables.
   void encode(const EncodeStep& step, std::span<float> hidden);
 
   // Sets logits [texts, vocab] f32 to those of the token that follows each text. No text may be

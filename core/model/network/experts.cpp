@@ -16,7 +16,7 @@ void Experts::prepare(int64_t rows) {
   grow(logits_, rows, experts.count, DType::kF32, network_.context);
   grow(picked_, pairs, hidden, network_.dtype, network_.context);
   grow(made_, pairs, hidden, DType::kF32, network_.context);
-  // All rows of a step may choose the same expert, so the buffers have room for that.
+  // All rows of a step may choose the same expert, so the buffers of one expert hold all rows.
   feed_forward_.prepare(rows, std::max(experts.intermediate, experts.shared_intermediate));
 }
 
@@ -52,10 +52,10 @@ void Experts::add(const PartSet& layer, const void* x, int64_t rows, float* resi
       .in = x, .out = picked_.data(), .row_bytes = row_bytes, .rows = groups_.rows}
       .run(network_.context);
   touched_ = 0;
-  // One expert after the other, each with three parallel_for() calls (two products, one
+  // Experts run one after the other, each with three parallel_for() calls (two products, one
   // activation). A call costs about 1 us (0.8 to 1.3 us with two threads of a Xeon). Reading an
   // expert of Qwen1.5-MoE (17 MB in bf16) at 20 GB/s takes 0.85 ms, of which three calls are 0.4 %.
-  // That is too little to justify a product over several weights.
+  // That is too little to justify a kernel that multiplies with several experts at once.
   for (size_t e = 0; e < layer.experts.size(); ++e) {
     const int64_t first = groups_.begin[e], count = groups_.begin[e + 1] - first;
     if (count == 0) continue;

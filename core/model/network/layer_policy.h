@@ -13,7 +13,7 @@ namespace reprise::model {
 
 enum class LayerAction : uint8_t {
   kCompute,        // the layer computes what the model defines
-  kReuseMap,       // attention uses given maps; rows that have one compute values only
+  kReuseMap,       // attention uses given maps; rows that have a map compute values only
                    // [AttnCache]
   kShareMap,       // attention uses the map that an earlier layer kept   [LazyFormer, SAN]
   kSkipAttention,  // attention adds nothing; the MLP and the norms are computed   [AttnDrop]
@@ -22,8 +22,8 @@ enum class LayerAction : uint8_t {
 
 struct LayerChoice {
   LayerAction action = LayerAction::kCompute;
-  // For kReuseMap: the maps, in the order of rows, each with all query heads. On a CPU, rows
-  // without a map may compute theirs.
+  // For kReuseMap: the maps, in the order of rows, each with all query heads. On a CPU, some rows
+  // may have no map; their attention is computed.
   std::span<const kernels::RowMap> maps;
   // For kCompute: whether to keep the map for later layers of the step, and whether to show it to
   // the policy. Both need the slower kernels that store the whole map.
@@ -61,8 +61,8 @@ enum class BlockPoint : uint8_t {
 enum class AttentionPart { kQueries, kKeys, kValues, kRotary, kMap };
 
 // Chooses what each layer of a step does. A layer leaves no keys in the cache unless its action is
-// kCompute: kReuseMap and kShareMap leave values, the skipping actions nothing. So no later step
-// may compute that layer over these tokens.
+// kCompute: kReuseMap and kShareMap leave values, the skipping actions nothing. After any of these
+// four, no later step may compute that layer over these tokens.
 class LayerPolicy {
  public:
   virtual ~LayerPolicy() = default;
@@ -87,8 +87,9 @@ class LayerPolicy {
   [[nodiscard]] virtual bool reads_residual() const { return false; }
   virtual void passed(int64_t /*layer*/, BlockPoint /*point*/, const TensorView& /*residual*/) {}
   // True if attention computes queries, keys and values in three products instead of one, and calls
-  // beginning() and computed() around each part. Slower, with the same results. Models whose scores
-  // have additional terms ignore it. kMap is reported only if a whole map is stored.
+  // beginning() and computed() around each part. This is slower, with the same results. It has no
+  // effect if scores have additional terms, or in a layer in which only some rows reuse maps. kMap
+  // is reported only if a whole map is stored.
   [[nodiscard]] virtual bool splits_attention() const { return false; }
   virtual void beginning(int64_t /*layer*/, AttentionPart /*part*/) {}
   virtual void computed(int64_t /*layer*/, AttentionPart /*part*/) {}

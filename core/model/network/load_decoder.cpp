@@ -9,8 +9,8 @@
 namespace reprise::model {
 namespace {
 
-// Returns the storage type that the options ask for. Throws Error for a plain format other than
-// that of options.dtype.
+// Returns the storage type that the options ask for. Throws Error for f16 on the CPU, and for an
+// unquantized format other than that of options.dtype.
 WeightType type_of_options(const LoadOptions& options, Device device) {
   const WeightFormat plain = format_of(options.dtype);
   if (options.dtype == DType::kF16 && device == Device::kCpu)

@@ -16,8 +16,8 @@ class Mlp {
   // Adds the MLP of `layer`, applied to x [rows, hidden] in the network's dtype, to residual [rows,
   // hidden] f32.
   virtual void add(const PartSet& layer, const void* x, int64_t rows, float* residual) = 0;
-  // Appends the addresses of the MLP's buffers. Only dense MLPs are recorded and replayed by a
-  // device.
+  // Appends the addresses of the MLP's buffers. A device records and replays only steps of models
+  // without experts, so a model with experts must not call this (CHECK).
   virtual void append_key(WorkKey& key) const = 0;
   // Number of experts whose matrices were read since prepare(), summed over layers; 0 without
   // experts.

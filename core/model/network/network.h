@@ -42,8 +42,8 @@ struct Network {
   [[nodiscard]] const PartSet& layer(int64_t index) const {
     return weights.layers[static_cast<size_t>(index)];
   }
-  // Sets out [rows, hidden] to norm(x) with the part's weight and bias. The config says which norm
-  // it is.
+  // Sets out [rows, hidden] to norm(x) with the part's weight and bias. The config says which kind
+  // of norm this is.
   void norm(const LoadedPart& part, const float* x, int64_t rows, void* out, DType out_dtype) const;
   // Sets out [rows, outputs] to x W^T + bias, or adds this to out with `accumulate`.
   void linear(const LoadedPart& part, const void* x, int64_t rows, void* out, DType out_dtype,

@@ -9,8 +9,8 @@
 namespace reprise::model {
 namespace {
 
-// Llama 3.1: long wavelengths are multiplied by the factor, short ones kept, those between
-// interpolated.
+// Llama 3.1's scaling: long wavelengths are multiplied by the factor, short ones are kept, and
+// those between are interpolated.
 float llama3_scaled(float frequency, const RotaryConfig& rotary) {
   const auto original = static_cast<double>(rotary.original_max_positions);
   const auto factor = static_cast<float>(rotary.factor);
@@ -38,8 +38,8 @@ float base_of(const RotaryConfig& rotary, int64_t length) {
   return theta * pow_f32(stretch, dims / (dims - 2.0));
 }
 
-// YaRN adds a pair's unscaled and interpolated frequency with weights whose sum is 1. The weight of
-// the unscaled one is 1 - clamp((pair - low) / (high - low), 0, 1). [YaRN §3.2]
+// YaRN takes a weighted mean of a pair's unscaled and interpolated frequency. The weight of the
+// unscaled frequency is 1 - clamp((pair - low) / (high - low), 0, 1). [YaRN §3.2]
 class YarnRamp {
  public:
   explicit YarnRamp(const RotaryConfig& rotary)
@@ -71,7 +71,8 @@ class YarnRamp {
   double low_, high_;
 };
 
-// `power` is theta^(2 c / dims). `kept` is the weight of the unscaled frequency.
+// Returns the frequency of pair c, where `power` is theta^(2 c / dims). `kept` is the weight of the
+// unscaled frequency (YarnRamp).
 float yarn_scaled(float power, const RotaryConfig& rotary, float kept) {
   const float interpolated = 1.0f / (static_cast<float>(rotary.factor) * power);
   return interpolated * (1.0f - kept) + 1.0f / power * kept;

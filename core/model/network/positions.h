@@ -20,7 +20,7 @@ std::vector<float> alibi_slopes(int64_t heads, double bias_max);
 
 // Returns the row of the relative position table for each distance d between two tokens of a text:
 // [2 * longest - 1], distance d at index d + longest - 1. Rows are clamped to the table.
-// With buckets, and |d| above mid = buckets / 2, the row is
+// The row is span + d. With buckets and |d| above mid = buckets / 2, it is instead
 //   span + sign(d) * (mid + ceil(log(|d| / mid) / log((max_distance - 1) / mid) * (mid - 1))),
 // in f32 as the published models were trained.
 // [DeBERTa §3.1, eq. 3; the buckets are those of its third version]

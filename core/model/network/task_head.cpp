@@ -10,9 +10,9 @@
 namespace reprise::model {
 namespace {
 
-// Names of the head's two layers, without ".weight" and ".bias". transformers puts both of
-// RoBERTa's layers into its classifier. In other models the first layer is a pooler, which BERT has
-// within the model.
+// Names of the head's two layers, without ".weight" and ".bias". In transformers, both layers of
+// RoBERTa's head belong to the classifier. In other models the first layer is the pooler, whose
+// name begins with "bert." in BERT.
 struct Names {
   std::string dense, out;
 };

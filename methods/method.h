@@ -47,17 +47,17 @@ struct MethodInfo {
   // True if the method is a cache and nothing else, so that its plans can be compared without a
   // model.
   bool is_cache = false;
-  // True if the method is a layer policy and nothing else, so that another policy may run beside
-  // it.
+  // True if the method is a layer policy and nothing else, so that it may run beside another policy
+  // (option "beside" of attn_cache).
   bool is_policy = false;
   // True if the method's policy skips layers. A policy beside it is not asked about these layers.
   bool skips_layers = false;
   // Reasons why the method cannot generate, and why it cannot run in kinds "prefill" and
-  // "sentences", which compute prompts and generate nothing. Each ends a sentence that begins
-  // "method NAME does not run here: "; "" if the method can.
+  // "sentences" and `reprise embed`, which compute prompts and generate nothing. Each ends a
+  // sentence that begins "method NAME does not run here: "; "" if the method can.
   std::string cannot_generate;
   std::string cannot_prefill;
-  std::vector<MetricInfo> metrics;     // metrics that report() may give
+  std::vector<MetricInfo> metrics;     // of report(), except those that kinds list
   std::vector<MetricInfo> turn_parts;  // parts of a turn that TurnCounts may have
   // True if prepare() stores the prompts of a setup, or learns from them.
   bool uses_prompts = false;
@@ -69,7 +69,8 @@ struct MethodInfo {
 // may cache each piece separately.
 using Prefix = std::vector<std::vector<int32_t>>;
 
-// What a method needs to read prompts with markup, which are derived from a schema's file.
+// The schema, and the facts about the model, by which a method reads prompts with markup. Such
+// prompts are derived from the schema.
 struct Markup {
   std::string schema;  // path of the schema file
   std::string model;   // folder or shipped shape; its family and positions determine the layout
@@ -115,8 +116,8 @@ struct Setup {
   // `database` has prompts to store, `training` other prompts to learn from. Neither has prompts
   // that will be measured, unless an experiment stores these on purpose.
   std::span<const std::vector<int32_t>> database, training;
-  // The engine's decoder, for methods that compute keys and values before the first request, with
-  // the engine's KV dtype and step size. Null if nothing is generated or `use` has no model.
+  // The engine's decoder, KV dtype and step size, for methods that compute keys and values before
+  // the first request. The decoder is null if nothing is generated or `use` has no model.
   model::Decoder* decoder = nullptr;
   DType kv_dtype = DType::kF32;
   int32_t step_tokens = 512;
@@ -132,7 +133,8 @@ struct Setup {
   }
 };
 
-// The parts of a method that an engine uses. They keep alive the data of the method that they use.
+// The parts of a method that an engine uses. They keep alive the method's data that they use, so
+// the method may end before them.
 struct Parts {
   // Decides where keys and values lie and which rows read them. Null: the contiguous cache is used.
   std::unique_ptr<reuse::SequenceCache> cache;
@@ -165,8 +167,8 @@ struct TurnCounts {
   }
 };
 
-// Receives a method's report: metrics that MethodInfo::metrics lists, and settings that the method
-// resolved.
+// Receives a method's report: metrics that MethodInfo::metrics or the experiment's kind lists, and
+// settings that the method resolved.
 class ReportSink {
  public:
   virtual ~ReportSink() = default;

@@ -11,9 +11,9 @@
 
 namespace reprise::methods {
 
-// The setup of a method that computes prompts with `model`, which must outlive it. `name` is the
-// model's name in the experiment, and `weights_seed` the seed of its weights if they are random.
-// The caller adds `run` and the prompts to store and to learn from.
+// Makes the setup of a method that computes prompts with `model`. The model must outlive the setup.
+// `name` is the model's name in the experiment, and `weights_seed` the seed of its weights if they
+// are random. The caller adds `run` and the prompts to store and to learn from.
 Setup prompt_setup(const model::Decoder& model, const Context& context, const std::string& name,
                    uint64_t weights_seed);
 

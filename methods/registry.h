@@ -1,4 +1,4 @@
-// The methods this program knows, by name: those whose folder the build found.
+// The methods that this program knows, by name. They are those whose folders the build found.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ inline constexpr const char* kServedMethod = "auto";
 // The default method for sentence vectors. It computes every attention map of a prompt.
 inline constexpr const char* kPromptMethod = "compute";
 
-// All methods: baselines first, then by name.
+// All methods, those without a paper first; both parts are sorted by name.
 const std::vector<MethodEntry>& known_methods();
 
 // The functions below throw Error for an unknown method, with the nearest known one.

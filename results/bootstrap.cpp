@@ -40,8 +40,8 @@ double acceleration_of(std::span<const double> samples, double mean) {
   return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0.0;
 }
 
-// Returns the normal quantile of the share of `means` below `mean`. The share is computed with one
-// more draw below and one more above, so that it is never 0 or 1.
+// Returns the normal quantile of the share of `means` below `mean`. Means equal to `mean` count
+// half, and one such mean is added, so that the share is never 0 or 1.
 double bias(std::span<const double> means, double mean) {
   const double tolerance = 1e-12 * std::max(std::abs(mean), means.back() - means.front());
   const auto below = static_cast<double>(

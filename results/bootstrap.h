@@ -1,5 +1,5 @@
-// Bootstrap confidence intervals of a mean score of any distribution; F1 values, for example,
-// mostly lie at 0 and 1.
+// Bootstrap confidence intervals of means and other statistics. The samples may have any
+// distribution; F1 values, for example, mostly lie at 0 and 1.
 //
 // The interval is bias-corrected and accelerated (BCa), so that it keeps its level for skewed
 // scores, where plain percentiles lie too far to one side. It lies between the quantiles Phi(z0 +

@@ -16,7 +16,7 @@ constexpr uint64_t kHashStart = 0xcbf29ce484222325u;
 // Hashes ids as little-endian 32-bit words, so the value is the same on every machine.
 [[nodiscard]] uint64_t hash_ids(std::span<const int32_t> ids, uint64_t state = kHashStart);
 [[nodiscard]] std::string hash_text(uint64_t hash);
-// The hash of the value's JSON in one line.
+// hash_text() of the value's JSON, which is written without line breaks.
 [[nodiscard]] std::string hash_of(const Value& value);
 
 }  // namespace reprise::results

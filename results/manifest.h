@@ -55,7 +55,7 @@ struct PlannedSettings {
   std::string interleave;  // "points" or "methods"
   std::optional<int64_t> threads;
   std::string isa, device;
-  std::vector<std::string> asked_for;  // metrics on request that are measured
+  std::vector<std::string> asked_for;  // measured metrics with MetricInfo::is_on_request
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& visitor) {
@@ -169,8 +169,8 @@ struct Manifest {
 [[nodiscard]] Manifest read_manifest(const Value& found, const std::string& source);
 
 // Throws Error, naming `source` and the key, for a manifest from which no table or figure can be
-// made: more than kMostPlannedPoints points, an axis without values, a figure with an unknown axis
-// or family, or two figures of one name.
+// made, for example because of more than kMostPlannedPoints points, an axis without values, a
+// figure with an unknown axis or family, or two figures of one name.
 void check_manifest(const Manifest& manifest, const std::string& source);
 
 // Checks a manifest that was not read from run.json but made from an experiment file or from

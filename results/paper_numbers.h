@@ -5,8 +5,9 @@
 //   label     (optional) heading of a table's column and legend entry, e.g. "A40"; default "paper"
 //   hardware  the machine it was measured on
 //   fixed     {setting: value}, valid for all rows
-//   columns   names of settings and metrics, one per cell of a row. "model" is the last part of a
-//             model's path, a workload's "file" the end of its path ("sts15"), in any case
+//   columns   names of settings and metrics, one per cell of a row. A cell of "model" is the last
+//             part of a model's path. A workload's "file" is the end of the file's path ("sts15"),
+//             in upper or lower case
 //   metrics   {metric: unit}: the columns that are metrics; the others are settings
 //   rows      [[cell, ...], ...], null if the paper gives no value. An object such as {"copies":
 //             true} for method_options matches settings that contain these members
@@ -70,8 +71,8 @@ class PaperNumbers {
   std::vector<Row> rows_;
 };
 
-// The shipped files by name, and loading one of them. Throws Error for an unknown name, with the
-// nearest.
+// known_paper_numbers(): the names of the shipped files. load_paper_numbers() loads one of them,
+// and throws Error for an unknown name, with the nearest.
 std::vector<std::string> known_paper_numbers();
 PaperNumbers load_paper_numbers(const std::string& name);
 

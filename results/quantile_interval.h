@@ -1,9 +1,9 @@
 // Confidence intervals of percentiles, valid for any distribution of the samples.
 //
-// The number of n independent samples below the quantile q at `share` is binomial (n, share). So,
-// with doubt = (1 - confidence) / 2 and counting from 1,
-//   x_(l) <= q   unless P(X <= l - 1) <= doubt,  l the largest such
-//   x_(u) >= q   unless P(X >= u) <= doubt,      u the smallest such
+// X, the number of n independent samples below the quantile q at `share`, is binomial (n, share).
+// The interval is [x_(l), x_(u)], with samples counted from 1 and doubt = (1 - confidence) / 2:
+//   x_(l) > q only if X <= l - 1   l is the largest with P(X <= l - 1) <= doubt
+//   x_(u) < q only if X >= u       u is the smallest with P(X >= u) <= doubt
 // [David and Nagaraja 2003, §7.1]
 #pragma once
 

@@ -101,7 +101,7 @@ struct Record {
   GroupPlace group;
   std::string config_hash;  // hash of the whole resolved experiment
   PointSettings settings;
-  std::map<std::string, int64_t> seeds;  // prompts, weights, sampling; others if they are not 1
+  std::map<std::string, int64_t> seeds;  // prompts, weights, sampling; others only if not 1
   std::map<std::string, std::vector<double>> samples;  // by metric, in the order they were taken
   Metrics metrics;
   // Results other than metrics, e.g. tokens_hash, or the verdict and its reasons of a serving run.

@@ -8,8 +8,8 @@
 
 namespace reprise::results {
 
-// Upper bound in bytes on the text of one file, and on the text of all its records after run
-// entries have completed them.
+// Upper bound in bytes on the text of one file, and on the text that its run entries add to its
+// records (results/run_entry.h).
 inline constexpr size_t kMostResultsBytes = size_t{1} << 30;
 
 // Reads the whole file, unpacked if its name ends in ".gz". Throws Error naming it if it is not a

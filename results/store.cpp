@@ -74,7 +74,8 @@ struct Progress {
   [[nodiscard]] int64_t first_line() const { return continues ? line - last.index - 1 : line; }
 };
 
-// Says which lines to delete. They are a whole group, because part of a group is no sound file.
+// Says which lines to delete. They are a whole group, because a file with part of a group would be
+// refused.
 std::string remedy(int64_t first, int64_t last) {
   const std::string lines =
       first == last ? fmt::format("line {}", first) : fmt::format("lines {} to {}", first, last);
@@ -449,7 +450,8 @@ Manifest RecordStore::continued(const Manifest& found, const Manifest& planned, 
   return next;
 }
 
-// Looks at the files of all writers, since another writer may be about to write its first record.
+// In a shared folder an empty file of records counts too, since its writer may be about to write
+// its first record.
 bool RecordStore::has_records() const {
   std::error_code error;
   for (const fs::path& file : files_of(dir_, "records", "jsonl"))

@@ -77,7 +77,8 @@ std::vector<size_t> Table::widths() const {
 
 size_t Table::width() const { return sum_of(widths()); }
 
-// Narrows columns until the table fits, always the widest that its words still allow to narrow.
+// Narrows columns until the table fits: each time the widest left-aligned column, other than the
+// first, that is still wider than its words need.
 std::vector<size_t> Table::widths_within(size_t most) const {
   std::vector<size_t> widths = this->widths(), least = widths;
   for (size_t c = 1; c < widths.size(); ++c) {

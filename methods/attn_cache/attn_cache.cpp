@@ -77,8 +77,8 @@ void AttnCachePolicy::begin_step(const kv::AttentionPlan& plan) {
   similarities_.assign(prompts_.size(), -std::numeric_limits<double>::infinity());
 }
 
-// If another policy decides a layer before this policy is asked, the stored prompts in found_
-// belong to an earlier group or step and must not be used for this layer.
+// If another policy decides the first layer of a step or group before this policy is asked, found_
+// still has the stored prompts of the step or group before. They must not be used for the new one.
 void AttnCachePolicy::overruled(int64_t layer) {
   const bool was_asked = asked_ == layer;
   asked_ = kNone;

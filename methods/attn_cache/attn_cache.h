@@ -20,7 +20,7 @@ namespace reprise::attn_cache {
 // group of layers.
 struct AttnCacheCounts {
   int64_t prompts = 0;          // whole prompts
-  int64_t partial_prompts = 0;  // parts of prompts, such as chunks, which never reuse maps
+  int64_t partial_prompts = 0;  // parts of prompts, e.g. chunks; a step with one reuses no maps
   int64_t lookups = 0;
   int64_t hits = 0;  // lookups that found maps to reuse
   // Lookups that found no maps to reuse, by the first reason that applied.
@@ -54,8 +54,8 @@ struct AttnCacheTimes {
 // maps in place.
 class AttnCachePolicy final : public model::LayerPolicy {
  public:
-  // Throws Error if the database's index has no vectors of some layer at which a group of layers
-  // (AttnCacheOptions::layer_group) begins.
+  // Throws Error if the database's index has vectors, but none of some layer at which a group of
+  // layers (AttnCacheOptions::layer_group) begins.
   AttnCachePolicy(std::shared_ptr<Database> database, AttnCacheOptions options,
                   const ModelFacts& model, const Context& context,
                   std::function<int64_t()> clock_ns = {});
@@ -68,8 +68,8 @@ class AttnCachePolicy final : public model::LayerPolicy {
 
   [[nodiscard]] const AttnCacheCounts& counts() const { return counts_; }
   [[nodiscard]] const std::vector<AttnCacheTimes>& times() const { return times_; }  // [layers]
-  // For each prompt of the step, the similarity to its nearest stored prompt in the latest lookup,
-  // even if the stored prompt was not reused. -infinity if no stored prompt fits.
+  // The similarity of each prompt of the step to its nearest stored prompt in the latest lookup,
+  // [prompts], even if that prompt's maps were not reused. -infinity if no stored prompt fits.
   [[nodiscard]] std::span<const double> similarities() const { return similarities_; }
   void reset();  // sets counts and times to zero
 

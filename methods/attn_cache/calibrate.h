@@ -7,7 +7,7 @@
 
 namespace reprise::attn_cache {
 
-// The effect of reusing the nearest stored maps on one held-out prompt, whatever the similarity.
+// The loss of one held-out prompt that reuses the nearest stored maps, however similar they are.
 struct CalibrationPoint {
   double similarity = 0;  // -infinity if no stored prompt fits
   double loss = 0;        // from 0 to most_loss, for example 1 if the answer became wrong

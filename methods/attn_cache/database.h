@@ -18,7 +18,8 @@ namespace reprise::attn_cache {
 inline constexpr const char* kMapsFile = "prompts.maps";
 inline constexpr const char* kProjectorFile = "projector.safetensors";
 
-// The facts about a model by which its maps are recognized.
+// The facts about a model that AttnCache needs. Maps belong to a model if fingerprint, layers and
+// heads agree.
 struct ModelFacts {
   std::string fingerprint;  // core/model/checkpoint/fingerprint.h
   int64_t layers = 0, heads = 0, hidden = 0;

@@ -47,7 +47,7 @@ uint64_t hash_of_prompt(std::span<const int32_t> ids);
 //             group tokens, prompt_hash and begin, and the XXH3 of each of its layers' maps
 //   u64       begin of the table
 //   u64       bytes of its JSON
-//   u64       XXH3 of the table and the two words before
+//   u64       XXH3 of the table and of the two words above
 //   8 bytes   "RPRMAPE\n"
 // The table is at the end because maps are written while a model computes them, and together they
 // may be larger than memory.

@@ -223,7 +223,8 @@ class AttnCacheMethod final : public Method {
     for (int64_t group = groups_in_memory(); group < std::ssize(database_->maps().groups());
          ++group)
       database_->maps().release(group);
-    // The page that the last map shares with the table may stay.
+    // Up to half of the bytes may stay, because the last map shares a page with the table, and this
+    // page is not dropped.
     if (bytes > 0 && 2 * drop_rest() > bytes)
       raise(
           "memory_mb {:g}: the maps in {} cannot leave memory, because its file system keeps files "
@@ -347,8 +348,8 @@ class AttnCacheMethod final : public Method {
   }
 
   // Sets the threshold by measuring the effect of reuse on prompts that are not stored. A prompt
-  // that misses is computed by the other method, if there is one, so this is what reuse is compared
-  // with.
+  // that misses is computed with the other method, if there is one. So outputs with reuse are
+  // compared with those of the other method alone.
   void calibrate(const Setup& setup, const attn_cache::ModelFacts& facts, const Prompts& learned) {
     attn_cache::AttnCacheOptions always = options_;
     always.threshold = std::numeric_limits<double>::lowest();

@@ -27,7 +27,7 @@ struct AttnCacheOptions {
   // Lookup.
   double threshold = 0.99;
   std::string similarity = "squared_distance";
-  // Number of neighbouring layers that one lookup, at the first of them, decides; 0: all layers.
+  // Number of neighbouring layers that share one lookup, made in the first of them; 0: all layers.
   int32_t layer_group = 0;
   std::string lengths = "fit", alignment = "begin";
   // If above 0, prompts are cut to this many tokens, and shorter prompts count as padded to it on

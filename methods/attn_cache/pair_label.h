@@ -23,8 +23,8 @@ std::string_view name_of(MapNorm norm);  // "l1", "l2"
 MapNorm parse_map_norm(std::string_view name);
 std::vector<std::string> map_norm_names();
 
-// The rule for a pair's label. Equation 2 is only partly legible and admits both norms and both
-// factors; the paper's text names L1. L1 with 1/2 is the total variation distance, which the
+// The rule for a pair's label. Equation 2 is only partly legible: it can be read as L1 or L2, whole
+// or halved. The paper's text names L1. Half of L1 is the total variation distance, which the
 // released code computes.
 struct LabelRule {
   MapNorm norm = MapNorm::kL1;

@@ -21,8 +21,8 @@ int64_t rows_together(int64_t tokens) {
 template <typename T>
 void mean_of_parts(const T* hidden, int64_t tokens, int64_t cols, int64_t parts, float* x) {
   for (int64_t part = 0; part < parts; ++part) {
-    // The parts of a prompt are those of adaptive pooling: none is empty, and the parts of a short
-    // prompt overlap.
+    // The parts of a prompt are those of adaptive pooling: none is empty, and neighbouring parts
+    // overlap if `tokens` is no multiple of `parts`.
     const int64_t first = part * tokens / parts, end = ((part + 1) * tokens + parts - 1) / parts;
     float* mean = x + part * cols;
     std::fill_n(mean, cols, 0.0f);

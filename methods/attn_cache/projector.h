@@ -19,10 +19,10 @@ namespace reprise::attn_cache {
 enum class ProjectorKind : uint8_t {
   // [AttnCache §3.1]: f = W2 relu(W1 x + b1) + b2, a perceptron of two layers. The paper does not
   // say how a prompt of any length becomes x. Here the tokens are cut into `pooled_rows` parts of
-  // equal length, and x holds the mean of each part.
+  // about equal length, and x holds the mean of each part.
   kMlp,
   // The released code. It treats the prompt's hidden states as an image and takes the maximum of
-  // each 2 x 2 square, then of each pair of rows until there are at most 128 rows. Without an
+  // each 2 x 2 square, then of each pair of rows until there are at most 128 rows. There is no
   // activation: f = W2 bn(W1 bn(x) + b1) + b2. All prompts count as padded on the left to one
   // length; the padding's rows are zeros.
   kPooledLinear,
@@ -35,7 +35,7 @@ std::string_view name_of(ProjectorKind kind);  // "mlp", "pooled_linear", "raw"
 // Throws Error with the nearest name.
 ProjectorKind parse_projector_kind(std::string_view name);
 
-// Most features of a stored vector.
+// Upper bound on the features of a stored vector.
 inline constexpr int64_t kMostFeatures = 1 << 16;
 
 struct ProjectorShape {
@@ -91,7 +91,8 @@ struct ProjectorOrigin {
   std::string settings = "{}";  // settings of training as JSON
 };
 
-// Computes feature vectors. Immutable; one thread at a time may call project().
+// Computes feature vectors. Immutable but for its buffers, so one thread at a time may call
+// project() and project_pooled().
 class Projector {
  public:
   // Throws ShapeError if a weight does not have the size that the shape requires.

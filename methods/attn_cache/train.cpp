@@ -21,7 +21,7 @@ const TorchModule& train_module() {
   return loaded;
 }
 
-// The data from which the labels are computed that the training module asks for.
+// The data from which write() computes the labels of a batch for the training module.
 struct Labels {
   const SampleSet& samples;
   const MapStore& maps;
@@ -108,7 +108,8 @@ double mean_label(Labels& labels, int64_t count) {
 }
 
 // Scales the inputs so that, before training, distances between the projector's features are about
-// `label`. Random weights keep the distances of inputs; the activation halves their squares.
+// `label`. Scaled samples are about sqrt(2) * `label` apart. Random weights keep this distance, and
+// the activation halves its square.
 Standard standard_of(const SampleSet& samples, double label) {
   const auto inputs = static_cast<size_t>(samples.shape.inputs());
   const auto count = samples.x.size() / inputs;

@@ -32,8 +32,9 @@ struct TrainedProjector {
 
 // Trains a projector on `samples`, whose maps are in `maps`. `seed` is the seed of the initial
 // weights and of the samples' order. Throws Error without libtorch, naming `./setup.sh --torch`;
-// for fewer than two samples; and if the loss becomes infinite. Calls `between`, unless it is
-// empty, before each batch; an exception from `between` ends the training.
+// for kRaw, which has no weights; for fewer than two samples; and if the loss becomes infinite or
+// NaN. Calls `between`, unless it is empty, before each batch; an exception from `between` ends the
+// training.
 TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
                                  const AttnCacheOptions& options, uint64_t seed,
                                  const Context& context, const std::function<void()>& between = {});

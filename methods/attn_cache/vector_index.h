@@ -43,7 +43,7 @@ struct IndexEntry {
 };
 
 struct Neighbour {
-  int64_t entry = -1;  // -1: the index is empty
+  int64_t entry = -1;  // -1: none was found
   float squared_distance = 0;
 };
 

@@ -43,7 +43,7 @@ std::unique_ptr<faiss::Index> make_index(const IndexOptions& options, int64_t di
   quantizer.release();
   index->own_fields = true;
   index->nprobe = std::min(static_cast<size_t>(options.probes), lists);
-  index->cp.min_points_per_centroid = 1;  // FAISS else warns on stderr below 39
+  index->cp.min_points_per_centroid = 1;  // otherwise FAISS warns on stderr below 39
   return index;
 }
 

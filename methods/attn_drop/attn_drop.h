@@ -1,4 +1,5 @@
-// AttnDrop (He et al., 2024) skips the attention of the layers whose input it changes least.
+// AttnDrop (He et al., 2024) skips attention in the layers in which attention changes the residual
+// stream least.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,9 @@
 namespace reprise::attn_drop {
 
 struct AttnDropOptions {
-  int32_t dropped = 4;  // layers to skip; 4 as in an unused decoder layer of AttnCache's code
+  // Number of layers that skip attention. The default is the number in a decoder layer that
+  // AttnCache's code has but does not use.
+  int32_t dropped = 4;
 
   void visit(reuse::OptionVisitor& visitor) {
     visitor.integer({"dropped", "layers", "layers that do without their attention"}, {0, 1 << 14},
@@ -19,8 +22,7 @@ struct AttnDropOptions {
 };
 
 // Makes the policy from each layer's cosines, measured on calibration prompts; `layers` has one
-// entry per layer of the model.
-// Throws Error if options.dropped exceeds the number of layers.
+// entry per layer of the model. Throws Error if options.dropped exceeds the number of layers.
 methods::MadePolicy make_attn_drop(const AttnDropOptions& options,
                                    std::span<const model::LayerCosine> layers);
 

@@ -12,29 +12,29 @@ namespace {
 
 using kernels::cpu::kFewLanes;
 
-// Overhead of a kernel per key and per lane, in units of the time of one lane's products at the
-// FLOP limit. Kernels for few lanes spend it on horizontal sums, kernels for many lanes on
-// interleaving values. Fitted to kernel times on a Zen 5 (bf16, head_dim 128, rows in L2), in ns
-// per key: 5.3, 7.3, 11.3, 19.3 for 1, 2, 4, 8 lanes and 32, 49, 86 for 16, 32, 64 lanes.
+// A kernel takes each_key + each_lane * lanes for each key, in units of the time of one lane's
+// products at the FLOP limit. What exceeds the products is overhead: kernels for few lanes spend it
+// on horizontal sums, kernels for many lanes on interleaving values. Fitted to kernel times on a
+// Zen 5 (bf16, head_dim 128, rows in L2), in ns per key: 5.3, 7.3, 11.3, 19.3 for 1, 2, 4, 8 lanes
+// and 32, 49, 86 for 16, 32, 64 lanes.
 struct ComputedLanes {
   double each_key, each_lane;
 };
 constexpr ComputedLanes kFewLanesCost = {.each_key = 3.1, .each_lane = 1.87};
 constexpr ComputedLanes kManyLanesCost = {.each_key = 12.0, .each_lane = 1.1};
-// The overhead with AMX tiles and many lanes, in the unit of ComputedLanes. With tiles, softmax
+// The cost of kernels with AMX tiles, for many lanes. It is large because, with tiles, softmax
 // takes longer than the products. (Kernel times on a Xeon for 128 keys: 64 lanes take 4.0 us at
 // head_dim 64 and 6.0 us at 128; 32 lanes take 4 us at 128.)
 constexpr ComputedLanes kTilesCost = {.each_key = 110.0, .each_lane = 5.0};
-// With few lanes, this share of the shorter of the two times, for memory and for computing, does
-// not overlap with the longer time. With many lanes the whole shorter time overlaps.
+// The times for memory and for computing overlap. With few lanes, this share of the shorter time
+// does not overlap with the longer time; with many lanes, all of it does.
 constexpr double kFewLanesOpenShare = 0.15;
 // Share of the measured L3 bandwidth that work items reach when they read tokens that an earlier
 // item has read.
 constexpr double kL3Share = 0.58;
-// Cost of merging partial results, in seconds. kMergeStepSeconds is for one more parallel step. For
-// each (row, head), one thread packs the query and sets up its state a second time, then stores and
-// merges two results: kFewLanesPartialSeconds, or kManyLanesPartialSeconds since many lanes take
-// longer to set up.
+// Cost of merging partial results, in seconds. kMergeStepSeconds is for one more parallel step. The
+// other two are for each (row, head), for which a thread packs the query and sets up its state a
+// second time, then stores and merges two results. Many lanes take longer to set up.
 constexpr double kMergeStepSeconds = 5e-6;
 constexpr double kFewLanesPartialSeconds = 80e-9, kManyLanesPartialSeconds = 330e-9;
 // Shares and merging costs are fitted to measured times with and without sharing at 75 points: 4, 8

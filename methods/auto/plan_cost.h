@@ -9,8 +9,8 @@
 //   bytes  2 * tokens * kv_heads * head_dim * element   The first item reads them from DRAM, later
 //          items of the same tokens from L3 if the bytes fit into half of it.
 //   FLOPs  4 * tokens * kv_heads * head_dim * lanes   A row has one lane per query head of a KV
-//          head. More than kFewLanes lanes are rounded up to a multiple of 16. Overheads per key
-//          and per lane are added as a number of lanes.
+//          head. More than kFewLanes lanes are rounded up to a multiple of 16. The kernel's
+//          overhead counts as further lanes: a constant for each key, and a factor for each lane.
 #pragma once
 
 #include <cstdint>

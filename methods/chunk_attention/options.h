@@ -9,7 +9,7 @@ namespace reprise::methods {
 
 struct ChunkAttentionOptions {
   reuse::TreeOptions tree;
-  int32_t share_threshold = 1;          // chunks that more sequences share are read chunk-first
+  int32_t share_threshold = 1;          // chunks of more sequences than this are read chunk-first
   bool item_per_shared_chunk = false;   // false: one item per run of chunks with the same sequences
   bool item_per_private_chunk = false;  // false: one item per sequence
   bool direct_reduction = false;        // kv::Reduction::kDirect

@@ -8,8 +8,8 @@
 namespace reprise::methods {
 namespace {
 
-// Most prompts that calibration runs. Bounds the time of SAN, which compares the maps of all pairs
-// of layers; a comparison takes longer than computing the two maps.
+// Upper bound on the prompts that calibration runs. It bounds the time of SAN, which compares the
+// maps of all pairs of layers; a comparison takes longer than computing the two maps.
 constexpr int64_t kMostCalibrationPrompts = 64;
 
 }  // namespace

@@ -11,8 +11,8 @@
 
 namespace reprise::methods {
 
-// Returns how many of the setup's calibration prompts, the first ones, show_calibration() runs: at
-// most 64.
+// Returns the number of prompts that show_calibration() runs: the setup's first calibration
+// prompts, at most 64.
 [[nodiscard]] int64_t calibration_texts(const Setup& setup);
 
 // Runs calibration prompts with the measuring policy `looking`. Throws Error, naming the method and

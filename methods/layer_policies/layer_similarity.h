@@ -34,7 +34,7 @@ class LayerSimilarity final : public LayerPolicy {
     int64_t attention_rows = 0, block_rows = 0;
   };
   std::vector<Sums> sums_;
-  std::vector<float> input_;  // [rows, hidden]  of the layer being computed
+  std::vector<float> input_;  // [rows, hidden]  input of the current layer
 };
 
 // Returns the `count` layers with the largest cosines, in ascending order of layers. Of layers with

@@ -1,5 +1,5 @@
-// For the variant of Prompt Cache that copies: gathers imported states in one buffer before use, as
-// the paper's buffered concatenation does. [Prompt Cache §4.2]
+// Gathers imported states in one buffer before use, as the paper's buffered concatenation does, for
+// the variant of Prompt Cache that copies. [Prompt Cache §4.2]
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace reprise::prompt_cache {
 class CopyBuffer {
  public:
   // Returns a buffer with room for at least `shape` and undefined content. Reuses the last buffer
-  // unless it is too small or its states are still in use.
+  // unless `shape` does not fit into it or its states are still in use.
   std::shared_ptr<const kv::SegmentBuffer> take(const kv::SegmentShape& shape);
   // Like take() above, for a buffer in the memory of the device of `runtime`.
   std::shared_ptr<const kv::DeviceSegment> take(const std::shared_ptr<DeviceRuntime>& runtime,

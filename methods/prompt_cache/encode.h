@@ -1,4 +1,5 @@
-// Computes the key/value states of a schema's tokens in passes, and cuts them into segments.
+// Computes the key/value states of a schema's tokens in passes (encoding.h), and cuts the states
+// into segments.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace reprise::prompt_cache {
 struct EncodeOptions {
   DType kv_dtype = DType::kF32;
   int32_t step_tokens = 512;  // rows computed in one step
-  // For models on a device: the most bytes of its memory that states may keep between prompts.
+  // For models on a device: upper bound on the device memory that states occupy between prompts.
   // Other states are copied from the host for each prompt.
   int64_t device_bytes = 0;
   // Used if the store's folder cannot take states because it is read-only or full. true: these
@@ -37,7 +38,7 @@ int64_t state_bytes(const Encoding& encoding, const model::ModelConfig& config, 
 
 PlacedTokens placed_tokens(const pml::CompiledSchema& schema, std::span<const int32_t> pieces);
 
-// Existing states that the tokens to compute see, from index `from_token` of these tokens on.
+// Existing states that some of the tokens to compute see: those from index `from_token` on.
 struct SeenRun {
   StateRun run;
   int32_t from_token = 0;

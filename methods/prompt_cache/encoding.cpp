@@ -76,9 +76,9 @@ class Builder {
   [[nodiscard]] Encoding take() { return std::move(encoding_); }
 
  private:
-  // Adds a pass over the modules that `chosen` leaves present. Keeps the modules inside
-  // `kept_root`, except for members of unions inside `kept_root`, which have passes of their own.
-  // The first pass, whose kept_root is 0, keeps all.
+  // Adds a pass over the schema with at most one member of each union, `chosen` [unions]. Keeps the
+  // modules inside `kept_root`, except for members of unions inside `kept_root`, because those have
+  // passes of their own. The first pass, whose kept_root is 0, keeps all modules that it computes.
   void add_joint_pass(const std::vector<int32_t>& chosen, int32_t kept_root) {
     std::vector<int32_t> present, kept;
     list_present(0, chosen, present);

@@ -177,7 +177,7 @@ class PromptCacheMethod final : public Method {
                                         *markup.tokenizer);
   }
   [[nodiscard]] pml::CompiledSchema compiled(const Markup& markup) const {
-    std::vector<std::string> notes;  // compile_pml() has reported them
+    std::vector<std::string> notes;  // not used here: compile_pml() has reported them
     const pml::Source source = pml::read_source(markup.schema, markup.is_lenient, notes);
     return pml::compile_schema(pml::parse_schema(source), pml::encoder_of(*markup.tokenizer),
                                layout(markup));

@@ -64,15 +64,15 @@ class ModuleShaper final : public engine::RequestShaper {
   // Computes states that are missing. Throws as prepare().
   void shape(engine::Request& request) override;
   void done(engine::RequestId id) override;
-  // For use after a step over imported states failed: removes damaged files, so that the next
-  // request computes their modules anew. Returns the number of modules removed.
+  // Removes damaged files, so that the next request computes their modules anew. Returns the number
+  // of modules removed. Call it after a step over imported states has failed.
   int32_t drop_damaged();
   [[nodiscard]] bool imports_prefixes() const override { return true; }
 
   [[nodiscard]] const std::shared_ptr<ModuleImports>& imports() const { return imports_; }
   // The schema of prompts with markup. There must be one (CHECK).
   [[nodiscard]] const pml::CompiledSchema& schema() const { return *of_markup().schema; }
-  // What the constructor computed for all schemas.
+  // Counts of what the constructor computed for all schemas.
   [[nodiscard]] const EncodeReport& encoded() const { return encoded_; }
   [[nodiscard]] const ModuleUse& use() const { return use_; }
   [[nodiscard]] int64_t module_bytes() const;

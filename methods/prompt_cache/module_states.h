@@ -34,8 +34,9 @@ struct EncodeReport {
 class ModuleStates {
  public:
   // `whose` has the fingerprints of model and tokenizer (model/checkpoint/fingerprint.h). The
-  // constructor adds the identity's schema, which covers compiled names, tokens, positions and
-  // mode, and its dtype, which covers the decoder's weights and arithmetic and the keys and values.
+  // constructor adds the identity's `schema`, a hash of compiled names, tokens, positions and mode,
+  // and its `dtype`, which names the dtype of the decoder's arithmetic, the format of quantized
+  // weights, and the dtype of keys and values.
   ModuleStates(model::Decoder& decoder, kv::SegmentStore& store, const pml::CompiledSchema& schema,
                Mode mode, const kv::StoreIdentity& whose, const EncodeOptions& options);
 

@@ -10,7 +10,7 @@
 namespace reprise::prompt_cache {
 namespace {
 
-// Seconds since construction or the latest call.
+// A stopwatch: each call returns the seconds since the call before it, or since construction.
 class Lap {
  public:
   double operator()() {

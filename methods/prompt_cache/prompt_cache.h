@@ -31,8 +31,9 @@ struct PrepareTimes {
 struct PreparedPrompt {
   PlacedTokens fresh;          // tokens to compute, at their positions, in the prompt's order
   std::vector<StateRun> runs;  // imported states that the fresh tokens see
-  // The answer does not begin before the imported tokens' end. 0 under pml::Rules::kAsCoded: the
-  // released code counts the new tokens alone, except for models with ALiBi.
+  // Least position at which the answer may begin: the end of the imported tokens. Under
+  // pml::Rules::kAsCoded it is 0 unless the model has ALiBi, because the released code then counts
+  // the new tokens alone.
   int32_t least_length = 0;
   int64_t imported_tokens = 0;
   int64_t repaired_tokens = 0;  // number of imported tokens that were computed again

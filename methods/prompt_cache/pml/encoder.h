@@ -21,10 +21,10 @@ struct TextEncoder {
   std::vector<int32_t> opening;
 };
 
-// The encoder of a tokenizer, which must outlive it. The placeholder is <unk> or [UNK] or, if the
-// vocabulary has neither, as one of bytes, the first token of an encoded space: the paper argues
-// that white space does not change a prompt's meaning. Throws Error if none of these exists.
-// [Prompt Cache §3.3]
+// Makes the encoder of a tokenizer. The tokenizer must outlive the encoder. The placeholder is
+// <unk> or [UNK]. If the vocabulary has neither, such as a vocabulary of bytes, it is the first
+// token of an encoded space, because the paper argues that white space does not change a prompt's
+// meaning. Throws Error if none of these exists. [Prompt Cache §3.3]
 TextEncoder encoder_of(const Tokenizer& tokenizer);
 
 // An encoder that returns no tokens, for checks that need no tokenizer. Use the chat template

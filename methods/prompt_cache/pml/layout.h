@@ -31,7 +31,7 @@ struct Piece {
 };
 
 // A module. Module 0 is the schema's own text (the paper's anonymous modules), which every prompt
-// imports. Its positions are [first, end), including its parameters, gaps and inner modules.
+// imports. A module's positions are [first, end), including its parameters, gaps and inner modules.
 struct CompiledModule {
   int32_t id = 0;
   std::string name, path;  // both "." for module 0

@@ -1,9 +1,9 @@
 // Checks, before parsing, that a text is well-formed XML of the kind that PML accepts.
 //
-// A lenient parser would accept or repair these in silence: bytes that are not UTF-8, control
-// characters, a "<" that begins no tag, a "&" that begins neither a predefined entity nor a
-// character reference, DOCTYPE (so that no entity can be declared), processing instructions, tags
-// that do not match or are not closed, text outside the root, a second root.
+// The check reports what a lenient parser would accept or repair in silence: bytes that are not
+// UTF-8, control characters, a "<" that begins no tag, a "&" that begins neither a predefined
+// entity nor a character reference, DOCTYPE (which could declare entities), processing
+// instructions, tags that do not match or are not closed, text outside the root, a second root.
 #pragma once
 
 #include "methods/prompt_cache/pml/source.h"
@@ -15,8 +15,8 @@ namespace reprise::pml {
 void check_markup(const Source& source, const Limits& limits, Report& report);
 
 // Source::read() for files of other authors: a "<" that begins no tag is read as the character, and
-// a note "FILE:LINE:COLUMN: sentence" is added. Later columns on that line count the character as
-// the four of "&lt;".
+// a note "FILE:LINE:COLUMN: sentence" is added. In later columns on that line, the "<" counts as
+// the four characters of "&lt;".
 Source read_leniently(const std::filesystem::path& path, std::vector<std::string>& notes,
                       const Limits& limits = {});
 // Source::read(), or read_leniently() if `is_lenient`.

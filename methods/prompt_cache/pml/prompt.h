@@ -14,9 +14,9 @@
 // the first in the schema.
 //
 // Faults of a prompt: another schema, an unknown module or parameter, a module imported twice, two
-// members of one union, an argument longer than its parameter, a text without room, a half turn
-// that nothing opens, positions beyond the model's, and no new tokens. Under Rules::kAsCoded, text
-// before or between imports is a fault too.
+// members of one union, an argument longer than its parameter, a text without room, a closing half
+// of a turn that nothing opens, positions beyond the model's, and no new tokens. Under
+// Rules::kAsCoded, text before or between imports is a fault too.
 #pragma once
 
 #include <cstdint>

@@ -42,10 +42,10 @@ class XmlFile {
   [[nodiscard]] static bool is_empty(pugi::xml_node element);
   void require_empty(pugi::xml_node element);
 
-  // Returns what a chat element stands for: kOpen or kClose by its attribute part=; without part=
-  // kWhole, or kEmpty if it has no content. Reports a part= of another value, part= where
-  // `may_be_half` is false or on an element with content, and an empty element other than
-  // <system/>.
+  // Returns what a chat element stands for. With an attribute part= it is kOpen or kClose;
+  // otherwise it is kEmpty if the element has no content, else kWhole. Reports a part= of another
+  // value, part= where `may_be_half` is false or on an element with content, and an empty element
+  // other than <system/>.
   Part chat_part(pugi::xml_node element, Role role, bool may_be_half);
 
   Report& report() { return report_; }

@@ -42,7 +42,7 @@ const Values& list_at(JsonObject& object, const std::string& key);
 JsonObject entry_object(const Value& entry, Value& storage, const char* name_key,
                         const std::string& source, const std::string& path);
 
-// The dtype, or the weight format, of this name; kPlainWeights names no weight format.
+// Returns the dtype or the weight format of this name. For kPlainWeights there is no weight format.
 [[nodiscard]] DType dtype_named(const std::string& name, const std::string& where);
 [[nodiscard]] std::optional<WeightFormat> weight_format_named(const std::string& name,
                                                               const std::string& where);

@@ -28,7 +28,8 @@ class Parser {
 
   Experiment parse(const std::string& scale) {
     experiment_.scale = scale;
-    // Checked first, so that a misspelt key is reported as unknown, not as missing.
+    // Unknown keys are looked for first, so that a misspelt key is reported as unknown, not as
+    // missing.
     file_.allow({"name",          "paper",    "figure",        "title",       "note",
                  "kind",          "models",   "dtypes",        "kv_dtype",    "methods",
                  "series",        "workload", "compared_with", "settings",    "sweep",
@@ -112,7 +113,7 @@ class Parser {
     }
   }
 
-  // Throws Error if the file has `key`, which has no effect since the kind runs no model.
+  // Throws Error if the file has `key`, which has no effect because the kind runs no model.
   void refuse_for_kind(const char* key) {
     if (file_.has(key))
       raise("{}: kind \"{}\" runs no model; leave this key out", file_.where(key),
@@ -173,8 +174,8 @@ class Parser {
     return values;
   }
 
-  // Returns the axes of one case, and the name of its model if it has one. `where` is its place in
-  // the file.
+  // Returns the axes of one case, and under kModelOfCase its model if it names one. `where` is the
+  // case's place in the file.
   AxisValues read_case(const Value& entry, const std::string& where) const {
     JsonObject object(entry, source_, where);
     AxisValues values;
@@ -187,8 +188,8 @@ class Parser {
     return values;
   }
 
-  // Returns the model of a case that names one: the model of this name, or else of this name
-  // without folders; null if there is none.
+  // Returns the model that a case calls `name`: the one in "models" with this name, or else the one
+  // whose name without folders is the same. Returns null if there is none.
   [[nodiscard]] const ModelChoice* model_of_case(const std::string& name) const {
     const auto find = [&](auto&& is_named) {
       const auto found =
@@ -201,9 +202,9 @@ class Parser {
     });
   }
 
-  // Gives cases that name a model the model's name in `models`, and leaves out those of other
-  // models. A model without a case gets one with the values in `settings`. Throws Error if one of
-  // these is not there.
+  // For cases that name a model. Replaces that name by the model's name in "models", and drops
+  // cases whose model is not in "models". A model without a case gets one with the values in
+  // `settings`; throws Error if one of these values is missing.
   void keep_cases_of_models(JsonObject& settings) {
     const AxisValues first = experiment_.cases[0];
     if (!first.contains(kModelOfCase)) return;
@@ -222,7 +223,8 @@ class Parser {
     experiment_.cases = has_none ? std::vector<AxisValues>{{}} : std::move(kept);
   }
 
-  // Returns the values in `settings` of the axes that cases like `like` set, as the model's case.
+  // Returns a case for `model`. It sets the axes that the case `like` sets, to their values in
+  // `settings`.
   AxisValues case_of_settings(const ModelChoice& model, const AxisValues& like,
                               JsonObject& settings) const {
     AxisValues values = {{kModelOfCase, model.model}};

@@ -49,7 +49,7 @@ struct Vocabulary {
 // Key of a case's model.
 inline constexpr const char* kModelOfCase = "model";
 
-// Returns whether a case of an experiment holds for a model: if it names this one, or none.
+// True if a case of an experiment is measured with `model`: the case names this model or no model.
 [[nodiscard]] bool is_case_of(const AxisValues& one_case, const ModelChoice& model);
 
 struct Experiment {

@@ -8,8 +8,8 @@
 
 namespace reprise::experiments {
 
-// Reads the figures of the file, if it has any, into `experiment`, whose kind and title have been
-// read. Throws Error naming the file and the key.
+// Reads the figures of the file, if it has any, into `experiment`, whose kind and title must have
+// been read before. Throws Error naming the file and the key.
 void read_plots(JsonObject& file, const std::string& source, Experiment& experiment);
 
 }  // namespace reprise::experiments

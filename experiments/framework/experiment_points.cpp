@@ -33,7 +33,8 @@ class PointsReader {
   // Refuses a name in "methods" that is a series.
   void refuse_series_among_methods(const std::string& name, const std::string& where) const {
     const KindInfo& kind = experiment_.kind;
-    // In older files series were listed among the methods, and some files list a series first.
+    // Older files list series among the methods. If a series is the first entry of "methods", the
+    // hint says how to keep it first.
     const char* order =
         kind.method_use && experiment_.methods.empty()
             ? ", and set \"compared_with\" to \"series\" if methods are compared with it"
@@ -145,8 +146,9 @@ class PointsReader {
     experiment_.methods.push_back(std::move(choice));
   }
 
-  // Throws Error if a label is that of another point, or another point's name: figures would draw
-  // both as one line. Points of one name without labels are told apart by their options.
+  // Throws Error if a point's label is another point's label or name, since figures would draw the
+  // two points as one line. Points with the same name and no labels are told apart by their
+  // options.
   void require_different_labels() const {
     std::set<std::string> labels, names;
     for (const MethodChoice& choice : experiment_.methods) {

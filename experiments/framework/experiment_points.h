@@ -8,8 +8,9 @@
 
 namespace reprise::experiments {
 
-// Reads the methods and series of the file into `experiment`, whose kind has been read. Throws
-// Error naming the file and the key; several mistakes are reported together (ProblemsError).
+// Reads the methods and series of the file into `experiment`, whose kind must have been read
+// before. Throws Error naming the file and the key; several mistakes are reported together
+// (ProblemsError).
 void read_points(JsonObject& file, const std::string& source, const Vocabulary& vocabulary,
                  Experiment& experiment);
 

@@ -11,8 +11,8 @@ namespace reprise::experiments {
 // Returns "smoke", "desk", "paper".
 const std::vector<std::string>& scale_names();
 
-// Which models and data sets an experiment reads. kNamed: the models and data sets that its scale
-// names. kStandIn: their replacements in the scale's "stand_in", for machines that lack the former.
+// Which models and data sets an experiment reads. kNamed: those that its scale names. kStandIn: the
+// replacements in the scale's "stand_in", for machines that lack the named ones.
 enum class Inputs { kNamed, kStandIn };
 
 // Returns the file without "scales" and with the overrides of `scale` applied: objects merge key by

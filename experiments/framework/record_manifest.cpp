@@ -24,7 +24,8 @@ Values values_of(const std::vector<Record>& records, const std::string& setting)
   return values;
 }
 
-// Returns the axis with the most values; an axis of numbers is preferred to an axis of words.
+// Returns the axis with the most values. Among axes with equally many, an axis of numbers is
+// preferred to an axis of words.
 const Axis& swept_axis(const Experiment& experiment) {
   size_t best = 0;
   const auto rank = [&](size_t a) {

@@ -10,9 +10,9 @@ namespace reprise::experiments {
 
 // The sweep is rebuilt from the records' settings. Titles, metrics and figures come from `shipped`,
 // the experiment that the records name, if this program ships it. Otherwise there is one figure,
-// which shows the kind's first metric in the records over the axis with most values. Throws Error,
-// naming `source`, unless there is a valid record, and for records of several experiments or of an
-// unknown kind.
+// which shows the kind's first metric in the records over the axis with most values. Throws Error
+// naming `source` if there is no valid record, or if the records are of several experiments or of
+// an unknown kind.
 [[nodiscard]] results::Manifest manifest_of_records(const std::vector<results::Record>& records,
                                                     const std::string& source,
                                                     const std::optional<Experiment>& shipped,

@@ -33,8 +33,8 @@ struct KnownMachine {
   }
 };
 
-// Returns the machine of an earlier run from the file `path`, or else measures it. It is also
-// measured if the folder was moved here from another machine.
+// Returns the machine that an earlier run stored in the file `path`. Measures the machine if there
+// is no such file, or if the folder was moved here from another machine.
 Machine machine_of(const RunOptions& options, const std::filesystem::path& path,
                    const Fields& facts, RunObserver& observer) {
   if (std::filesystem::exists(path)) {
@@ -198,8 +198,8 @@ class Run {
   }
 
   // Returns group todo[i], which is claimed already, and the groups to measure in turn with it,
-  // which this call claims. These are groups behind it with the same dtype, as many as fit into
-  // half the memory together with it. Ranks, which claim groups dynamically, take one group at a
+  // which this call claims. These follow it in `todo` and have the same dtype; all groups of a turn
+  // together fit into half the memory. Ranks, which claim groups dynamically, take one group at a
   // time.
   [[nodiscard]] std::vector<size_t> in_turn_with(const std::vector<size_t>& todo, size_t i) {
     constexpr size_t kMost = 16;

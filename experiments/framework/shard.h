@@ -23,8 +23,8 @@ struct Shard {
   // True if this process reports the results. Every shard reports the results that it finds. Of
   // several ranks only the first reports, after it has waited for the others.
   [[nodiscard]] bool tells_results() const { return !is_dynamic || index == 0; }
-  // The part of the names of this process's files in the results folder that tells them from other
-  // processes' files: "" for the whole experiment, "2of4" for a shard, "rank2of4" for a rank.
+  // Distinguishes the names of this process's files in the results folder from those of other
+  // processes: "" for the whole experiment, "2of4" for a shard, "rank2of4" for a rank.
   [[nodiscard]] std::string writer() const;
   // For messages: "shard 2/4", "rank 1 of 4".
   [[nodiscard]] std::string text() const;

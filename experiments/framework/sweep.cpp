@@ -102,7 +102,7 @@ void add_points(Group& group, const Experiment& experiment, const RunSettings& s
   group.label = label_of(group, experiment);
 }
 
-// Values per axis of the kind: one value for an axis that the case sets, all values for other axes.
+// For each axis of the kind its values: one value if the case sets the axis, otherwise all values.
 std::vector<std::vector<AxisValue>> axis_values_in(const AxisValues& one_case,
                                                    const Experiment& experiment) {
   std::vector<std::vector<AxisValue>> values = experiment.axis_values;

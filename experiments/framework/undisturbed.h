@@ -60,7 +60,8 @@ class Undisturbed {
   // Must be called before samples are added to `out`, so that they get this mark.
   void add_to(Measurement& out) const;
   // For a metric of `out` that compares each sample of this object with the sample of `other` from
-  // the same repetition: marks the metric as disturbed if samples of these pairs were disturbed.
+  // the same repetition. Marks the metric by results::disturbed_mark(), where a pair counts as
+  // disturbed if either of its samples is.
   void mark_comparison(const Undisturbed& other, const MetricInfo& metric, Measurement& out) const;
 
   static constexpr int kMostTries = 3;  // calls of work() for one sample, without short repeats

@@ -24,8 +24,8 @@ struct MethodCell {
   std::string place;    // name of a kind that takes registered methods, or of a command
   std::string refusal;  // reason why the method does not run there; "" if it does
 };
-// Returns the cells of all methods, method by method. An error about a method gives MethodCell's
-// `refusal` as its reason: the kind's for an experiment file, the command's for --method.
+// Returns the cells of all methods, method by method. If an experiment file or --method names a
+// method that does not run there, the error gives the `refusal` of that kind's or command's cell.
 [[nodiscard]] std::vector<MethodCell> method_matrix();
 
 // For figures: {name: [color, marker]} of all methods, and all series of kinds, that define a look.

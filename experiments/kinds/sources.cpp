@@ -32,7 +32,7 @@ std::string hash_of_file(const fs::path& file) {
 std::string hash_of_content(const fs::path& path) {
   try {
     return results::hash_text(model::content_hash_of(path, model::Coverage::kSamples).hash);
-  } catch (const Error&) {  // loading it says why
+  } catch (const Error&) {  // loading the model reports why
     return "unreadable";
   }
 }
@@ -54,7 +54,7 @@ Fields weights_of(const fs::path& path, const std::vector<fs::path>& folders) {
 fs::path place_of_model(const std::string& name) {
   try {
     return resolve_model(name);
-  } catch (const Error&) {  // loading it says why
+  } catch (const Error&) {  // loading the model reports why
     return name;
   }
 }
@@ -62,7 +62,7 @@ fs::path place_of_model(const std::string& name) {
 fs::path place_of_file(const std::string& name) {
   try {
     return resolve_path(name);
-  } catch (const Error&) {  // loading it says why
+  } catch (const Error&) {  // loading the file reports why
     return name;
   }
 }
@@ -75,7 +75,7 @@ std::vector<fs::path> folders_of_model(const fs::path& path) {
     if (const auto found = sentence::read_sentence_folder(path))
       for (const fs::path& folder : {found->model, found->pooling_folder})
         if (folder != path) folders.push_back(folder.lexically_relative(path));
-  } catch (const Error&) {  // loading it says why
+  } catch (const Error&) {  // loading the model reports why
   }
   return folders;
 }
@@ -120,7 +120,7 @@ Value file_source(const fs::path& path) {
   return Fields{{"bytes", facts.st_size}, {"modified", facts.st_mtime}};
 }
 
-// True if the file's name is that of a data file of the workload, and not of a readme.
+// True if the file's name is that of a data file of the workload; false for example for a readme.
 bool is_data(const fs::path& file, const std::string& workload) {
   const std::string name = file.filename(), end = file.extension();
   if (workload == "system_prompts") return end == ".txt" || end == ".md";
@@ -157,21 +157,21 @@ Fields texts_of_schema(const fs::path& schema) {
       texts[name] =
           results::hash_text(results::hash_bytes(pml::read_src(source, name, budget_bytes)));
     }
-  } catch (const Error&) {  // loading it says why
+  } catch (const Error&) {  // loading the schema reports why
     texts.clear();
   }
   return texts;
 }
 
-// A place of data: a file, or a folder with the subfolders that are read. By default these are the
-// folder itself and the subfolders in which MMLU has its files.
+// Where data lies: a file, or a folder and those of its subfolders that are read. By default these
+// are the folder itself and the subfolders in which MMLU has its files.
 struct Place {
   fs::path path;
   std::vector<fs::path> subfolders = {"", "test", "val", "dev"};
 };
 
-// The place of the workload's file. It is the folder around the file if the workload reads other
-// files there: the other of MMLU's two lists of lengths, or MMLU's other splits.
+// The place of the workload's file, or the folder around the file if the workload reads other files
+// there: MMLU's other splits, or the other of its two lists of lengths.
 Place place_of_workload(const Workload& workload) {
   fs::path place = place_of_file(workload.file);
   if (!place.has_filename()) place = place.parent_path();
@@ -280,7 +280,7 @@ bool is_known_model(const std::string& name) {
   try {
     (void)resolve_model(name);
     return true;
-  } catch (const Error&) {  // missing_inputs() names it
+  } catch (const Error&) {  // missing_inputs() names this model
     return false;
   }
 }

@@ -6,7 +6,8 @@
 namespace reprise::experiments::serving {
 namespace {
 
-// True if `over` of `requests` requests beyond the bound are so few that it cannot be chance.
+// True if `over` of `requests` requests beyond the bound are few enough. By the rule in
+// early_stopping.h the percentile then meets the bound.
 bool is_enough(const EarlyStopping& rule, int64_t over, int64_t requests) {
   const double within = rule.percentile - rule.tolerance;
   REPRISE_CHECK(within > 0 && within < 1, "percentile {} less tolerance {}", rule.percentile,

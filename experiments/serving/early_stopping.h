@@ -34,8 +34,8 @@ enum class SloOutcome : uint8_t { kNone, kMet, kMissed, kUndecided };
 
 // Decides whether the percentile meets the bound if `over` of n = `requests` requests exceed it.
 //   kMet        over <= overlatency_allowed(n)
-//   kMissed     P(Binomial(n, 1 - percentile) >= over) <= 1 - confidence: so many are as unlikely
-//               if the percentile meets the bound
+//   kMissed     P(Binomial(n, 1 - percentile) >= over) <= 1 - confidence: if the percentile met the
+//               bound, so many would hardly exceed it by chance
 //   kUndecided  otherwise
 // 0 <= over <= requests (CHECK).
 [[nodiscard]] SloOutcome decide(const EarlyStopping& rule, int64_t requests, int64_t over);

@@ -44,7 +44,7 @@ class Driver {
     }
     end_the_rest();
     result_.looks = width_.looks();
-    if (!options_.keeps_gaps)  // of sessions that did not come to their end
+    if (!options_.keeps_gaps)  // frees the tokens of sessions that did not reach their last turn
       for (RequestEntry& entry : result_.log.requests) entry.tokens.clear();
     std::erase_if(result_.log.requests, [](const RequestEntry& entry) { return entry.sent_s < 0; });
     return std::move(result_);
@@ -70,8 +70,8 @@ class Driver {
       send(due->index, is_closed() ? std::max(due->time_s, turn_s(due->index)) : due->time_s);
     }
   }
-  // The earliest intended time of a request in a closed loop: now. 0 for a session's further turn,
-  // which is due when its pause is over.
+  // Lower bound on a request's intended time in a closed loop: now. A further turn of a session has
+  // no such bound (0), because it is due when its pause is over.
   [[nodiscard]] double turn_s(int64_t index) const {
     return schedule_.is_of_sessions() && !schedule_.waits_for[static_cast<size_t>(index)].empty()
                ? 0
@@ -136,7 +136,7 @@ class Driver {
     for (const int64_t successor : order_.successors(index)) draw(successor);
   }
 
-  // Time, by the clock, at which the driver looks again whether a request is due.
+  // Time, by the clock, at which the driver next looks whether a request is due.
   [[nodiscard]] double next_look_s() const {
     const double most = clock_.now_s() + kMostWait_s;
     const std::optional<SendOrder::Due> due = next();

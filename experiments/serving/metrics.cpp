@@ -18,7 +18,8 @@ namespace {
 // Samples of served requests, in the order of their numbers.
 struct Samples {
   std::vector<double> ttft_ms, tpot_ms, itl_ms, e2e_ms, normalised_s, queue_ms;
-  // Tokens with equal times were sent in one event. Empty and 0 if no event has several tokens.
+  // For servers that send several tokens in one event: tokens with equal times came in one event.
+  // Empty and 0 if no event has several tokens.
   std::vector<double> event_gap_ms;
   double tokens_per_event = 0;
 };
@@ -34,14 +35,15 @@ void add_events(const RequestLog& log, Samples& samples) {
   for (const RequestEntry& entry : log.requests) {
     if (entry.outcome != Outcome::kServed) continue;
     tokens += std::ssize(entry.token_s);
-    ++events;  // the first event; each gap adds one more
+    ++events;  // the request's first event; each gap adds one more
   }
   samples.tokens_per_event = static_cast<double>(tokens) / static_cast<double>(events);
 }
 
 Samples samples_of(const RequestLog& log) {
   Samples samples;
-  // Gaps of some requests alone would be those of the shortest answers.
+  // If the times of some requests' tokens were not kept, no gaps are used: the gaps that were kept
+  // would be those of the shortest answers.
   const bool has_all_gaps =
       std::all_of(log.requests.begin(), log.requests.end(),
                   [](const RequestEntry& entry) { return entry.unkept_tokens == 0; });

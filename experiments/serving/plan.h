@@ -40,7 +40,7 @@ class PlansServing {
   virtual void check_plan(const Group& /*group*/) const {}
   // Returns the plan of a group that has passed check_plan(), with prompts salted by `salt`.
   [[nodiscard]] virtual ServingPlan plan(const Group& group, const workloads::Salt& salt) = 0;
-  // If the group asks for the highest rate that keeps its service level, searches that rate. Each
+  // If the group asks for the highest rate that keeps its service level, searches for it. Each
   // trial is a `run` of a plan that is salted by a call of next_salt(). Returns nullopt if the
   // group asks for one rate.
   [[nodiscard]] virtual std::optional<Measurement> search(

@@ -14,7 +14,7 @@ namespace reprise::experiments::serving {
 struct GrowthRule {
   int64_t window_arrivals = 64;  // arrivals in a window
   int64_t windows = 4;           // growing windows in succession; 0: the rule is off
-  int64_t least_backlog = 256;   // minimum of the last window's least backlog; far above a batch
+  int64_t least_backlog = 256;   // least backlog that the last window must have; far above a batch
 };
 
 // The backlog is the number of requests that are due and not done.

@@ -23,8 +23,8 @@ struct RequestEntry {
   double done_s = -1;
   int64_t prompt_tokens = 0;  // as the server counts them, if it reports them
   int64_t wanted_tokens = 0;  // tokens to generate
-  // Prompt tokens that were not computed; -1: not reported. kUsageWithoutCached until
-  // settle_cached_tokens() has seen all answers of the run.
+  // Prompt tokens that were not computed; -1: not reported. May be kUsageWithoutCached (reuse.h)
+  // until settle_cached_tokens() has seen all answers of the run.
   int64_t cached_tokens = -1;
   int64_t preemptions = 0;
   std::vector<size_t> preempted_before = {};  // index of the first token after each preemption
@@ -61,7 +61,8 @@ struct KernelEntry {
 
 struct RequestLog {
   double start_s = 0;  // the run's start, by its clock (steady_now_ns() unless time is simulated)
-  // Ascending by index. Request i is at index i unless the run was given up before it.
+  // Ascending by index. Request i is at index i, except in a run of sessions that ended early: it
+  // may lack requests in between.
   std::vector<RequestEntry> requests;
   std::vector<StepEntry> steps;      // empty: the server does not report them
   std::vector<KernelEntry> kernels;  // the first ones of a traced run, otherwise empty

@@ -14,12 +14,12 @@ struct ReuseBounds {
   int64_t least = 0, most = 0;
 };
 
-// RequestEntry::cached_tokens of an answer whose usage says nothing of cached tokens. vLLM leaves
-// them out of the usage if there are none.
+// Value of RequestEntry::cached_tokens if the answer has a usage without a number of cached tokens.
+// vLLM leaves this number out if it is 0.
 inline constexpr int64_t kUsageWithoutCached = -2;
 
-// Replaces kUsageWithoutCached in the log of a run: by 0 if any answer of the run reported cached
-// tokens, and else by -1, not reported.
+// Replaces kUsageWithoutCached in the log of a run: by 0 if any answer of the run reported a number
+// of cached tokens, otherwise by -1 (not reported).
 void settle_cached_tokens(RequestLog& log);
 
 // Returns the bounds of one request.

@@ -103,7 +103,8 @@ RunResult run(Target& target, const workloads::RequestSource& source,
 std::vector<workloads::ServingRequest> unrelated_requests(const workloads::RequestSource& source,
                                                           int64_t count, int32_t vocab,
                                                           uint64_t seed) {
-  // A random stream that no request of the source has, since streams have the requests' numbers.
+  // The number of a random stream that no request of the source uses: requests use their own
+  // numbers.
   constexpr uint64_t kWarmUp = ~uint64_t{0};
   const workloads::RandomTokens tokens({.vocab = vocab, .seed = random_bits(seed, kWarmUp, 0)});
   std::vector<workloads::ServingRequest> requests;

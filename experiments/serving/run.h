@@ -31,8 +31,9 @@ struct RunOptions {
   // Longest time in seconds that the run goes on after its last request was sent. After that time
   // the remaining requests are cancelled, and the run is INVALID.
   double most_drain_s = std::numeric_limits<double>::infinity();
-  // Bounds on the cached tokens that a request should find, by what the source's prompts share and
-  // what the method promises to reuse. Empty: not checked. A run that was given up is not checked.
+  // Bounds on the prompt tokens that a request should find in the cache. They follow from what the
+  // source's prompts share and what the method promises to reuse. Empty: nothing is checked. A run
+  // that was given up is not checked either.
   ReuseOf reuse;
   const std::atomic<bool>* stop = nullptr;  // set by the user's interrupt
   // False: of each request only the times of the first and last token are logged, and no token ids.
@@ -61,8 +62,8 @@ struct RunResult {
 //
 // Throws Error if the log breaks an invariant (log_check.h). With options.reuse, also throws Error
 // if the sum of cached tokens over served requests is outside the sum of their bounds, or if the
-// server does not report cached tokens. Throws Interrupted (framework/kind.h) when options.stop is
-// set. schedule.intended_s must have a time for each request of the source (CHECK).
+// server does not report cached tokens. Throws Interrupted (core/base/interrupted.h) when
+// options.stop is set. schedule.intended_s must have a time for each request of the source (CHECK).
 [[nodiscard]] RunResult run(Target& target, const workloads::RequestSource& source,
                             const workloads::ArrivalSchedule& schedule, const RunOptions& options,
                             const Clock& clock);

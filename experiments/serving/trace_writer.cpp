@@ -91,7 +91,7 @@ void TraceWriter::add_request(const RequestEntry& entry) {
   if (admitted_s > entry.intended_s) span("queued", entry.intended_s, admitted_s);
   span("prefill", admitted_s, from_s);
   for (const size_t token : entry.preempted_before) {
-    if (token == 0) continue;  // while its prompt was computed
+    if (token == 0) continue;  // preempted while its prompt was computed
     const double last_s = entry.token_s[token - 1];
     if (last_s > from_s) span("decode", from_s, last_s);
     from_s = entry.token_s[token];

@@ -87,8 +87,8 @@ class Interview {
   [[nodiscard]] const Item& item() const { return questions_.items[index_]; }
   [[nodiscard]] const ItemPrompt& question() const { return questions_.prompts[index_]; }
 
-  // LongBench's program for datasets that stop at a line break: the first token is neither that nor
-  // an end of text. Returns null for other datasets.
+  // As in LongBench's program, an answer in a dataset that stops at a line break begins neither
+  // with a line break nor with an end-of-text token. Returns null for other datasets.
   [[nodiscard]] std::shared_ptr<const engine::TokenRules> first_token_rules() const {
     if (!item().stops_at_line_break) return nullptr;
     const std::vector<int64_t>& ends = decoder_.config().eos_ids;
@@ -101,8 +101,8 @@ class Interview {
     return std::make_shared<const engine::TokenRules>(std::move(rules));
   }
 
-  // Generates an answer. Stops after the first line if only that line is the answer. No answer is
-  // empty in datasets that stop at a line break, so leading line breaks do not end the answer.
+  // Generates an answer. If only its first line is judged, stops after that line. In datasets that
+  // stop at a line break, leading line breaks do not end the answer, so that no answer is empty.
   Generated generate(const cache::PreparedPrompt& prompt) {
     const bool is_line = item().judgement == workloads::questions::Judgement::kFirstLine;
     const auto stream = questions_.tokenizer->stream();

@@ -86,8 +86,8 @@ class Compiler {
       ItemPrompt prompt = compiled(item);
       const int64_t tokens = prompt.tokens() + behind(item, prompt);
       if (!is_trained_ || can_place(config_, tokens)) return prompt;
-      // Texts that are tokenized separately may have more tokens together than as one text, so more
-      // is cut.
+      // The texts of schema and prompt are tokenized separately and may have more tokens than as
+      // one text. Then more is cut.
       most -= tokens - config_.position_limit();
     }
     raise(
@@ -102,7 +102,8 @@ class Compiler {
     return compile_item(item, layout_, tokenizer_, encoder_);
   }
 
-  // Most tokens of the item's prompt for which the model has positions, with its answer behind it.
+  // Most tokens that the item's prompt may have if the model is to have positions for the answer,
+  // too.
   [[nodiscard]] int64_t room_for(const Item& item) const {
     const int64_t wanted = most_tokens_ + item.most_answer_tokens;
     if (!is_trained_ || can_place(config_, wanted)) return most_tokens_;

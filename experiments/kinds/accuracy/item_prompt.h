@@ -49,8 +49,8 @@ ItemPrompt compile_item(const workloads::questions::Item& item, const ItemLayout
                         const Tokenizer& tokenizer, const pml::TextEncoder& encoder);
 
 // Tokenizes `text` followed by `continuation` and returns the tokens behind the tokens of `text`.
-// Throws Error if the joined text's tokens do not begin with the tokens of `text`, or if there are
-// no tokens behind these.
+// Throws Error if the joined text's tokens do not begin with the tokens of `text`, or if no tokens
+// follow them.
 std::vector<int32_t> tokens_behind(std::string_view text, std::string_view continuation,
                                    const pml::TextEncoder& encoder);
 

@@ -80,7 +80,8 @@ std::vector<float> PromptRunner::forced(const prompt_cache::PreparedPrompt& prom
   REPRISE_CHECK(!tokens.empty());
   engine::Request request = this->request(prompt, 0);
   const auto first_row = static_cast<int32_t>(request.prompt.size()) - 1;
-  // The last token is not part of the prompt: logits from which it is drawn do not depend on it.
+  // The last token is left out of the prompt, since the logits from which it is drawn do not depend
+  // on it.
   auto position = static_cast<int32_t>(engine::prompt_end(request));
   for (const int32_t token : tokens.first(tokens.size() - 1)) {
     request.prompt.push_back(token);

@@ -1,10 +1,10 @@
 // The shape of one decode step of one attention layer over sequences that share a prefix, and the
 // arithmetic and bytes that it needs.
 //
-// RelayAttention eq. 10 differs in two ways. It leaves out the key of the step's own token, which
-// the kernels here also read. And it counts a cached token as d elements instead of 2 d (key and
-// value), so that queries, outputs and fusion weigh twice as much as they should. The paper's
-// figure 5 uses c = 128.
+// RelayAttention eq. 10 (relay_theory_speedup() below) counts differently from the other functions
+// here in two ways. It leaves out the key of the step's own token, which the kernels here also
+// read. And it counts a cached token as d elements instead of 2 d (key and value), so that queries,
+// outputs and fusion weigh twice as much as they should. The paper's figure 5 uses c = 128.
 #pragma once
 
 #include <cstdint>

@@ -48,9 +48,9 @@ double limit_us(double bytes, double flop, const MomentRates& rates) {
   return std::max(bytes / (rates.dram_read_gb_s * 1e3), flop / (rates.gflop_s * 1e3));
 }
 
-// Adds ratios of the least time to the measured time. The least time is that of the problem, which
-// reads shared keys once, or of the operator's own plan. It is computed with the rates measured
-// in each turn, and with the rates in the machine's record.
+// Adds ratios of the least time to the measured time: one for the problem's least time, which reads
+// shared keys once, and one for the least time of the operator's own plan. Each is computed with
+// the rates measured in each turn, and with the rates in the machine's record.
 void add_limit_ratios(const AttentionProblem& problem, const AttentionSamples& samples,
                       const Machine& machine, Measurement& out) {
   const auto problem_ratio = [&](const AttentionTurn& turn, const MomentRates& rates) {

@@ -11,7 +11,7 @@ namespace reprise::experiments {
 namespace {
 
 struct Products {
-  double sum = 0, squares = 0;  // of a_c b_c, and of (a_c b_c)^2
+  double sum = 0, squares = 0;  // sums of a_c b_c and of (a_c b_c)^2
 };
 
 // Adds in sixteen independent sums, which compilers vectorize. f32 is enough: its error is far
@@ -65,7 +65,9 @@ void ExactAttention::compute(const TokenValues& values, int64_t keys, int64_t se
   const auto kv_at = static_cast<size_t>(head / (problem_.heads / problem_.kv_heads)) * dim;
   const auto q = values.query(sequence, keys - 1).subspan(static_cast<size_t>(head) * dim, dim);
   const auto scale = static_cast<double>(score_scale(problem_));
-  std::vector<double> weights, moved;  // p_j; variance of score j if q_c has variance q_c^2
+  // weights: scores, later exp(score - highest). moved: variance of each score if q_c has variance
+  // q_c^2.
+  std::vector<double> weights, moved;
   for (int64_t token = 0; token < keys; ++token) {
     const Products qk = products(q, values.cached_key(sequence, token).subspan(kv_at, dim));
     weights.push_back(scale * qk.sum);

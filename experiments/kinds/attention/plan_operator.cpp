@@ -14,10 +14,11 @@ namespace reprise::experiments {
 namespace {
 
 constexpr int64_t kPrefillRows = 512;       // rows of one plan; the engine's default
-constexpr reuse::RequestId kPrefixId = -2;  // as Engine::declare_prefix numbers its first
+constexpr reuse::RequestId kPrefixId = -2;  // the first id that Engine::declare_prefix() gives
 
 reuse::EngineLimits limits_of(const AttentionProblem& problem) {
-  // One token more than there are keys, for the token that the last step would generate.
+  // A sequence may have one token more than there are keys: the token that the last step would
+  // generate.
   return {.max_batch = static_cast<int32_t>(problem.batch),
           .max_sequence_tokens = static_cast<int32_t>(problem.sequence_tokens()) + 1,
           .prefix_tokens = static_cast<int32_t>(problem.shared_tokens)};
@@ -36,7 +37,7 @@ kv::BlockPoolOptions pool_options(const reuse::SequenceCache& method,
           .runtime = std::move(runtime)};
 }
 
-// Ids are made so that the private tokens of two sequences never have the same id.
+// Token ids. The private tokens of two sequences never have the same id.
 int32_t token_id(const AttentionProblem& problem, int64_t sequence, int64_t token) {
   constexpr int64_t kIds = int64_t{1} << 18;  // for each owner; the shared prefix is owner 0
   const int64_t owner = token < problem.shared_tokens ? 0 : sequence + 1;
@@ -103,7 +104,8 @@ PlanOperator::PlanOperator(const MethodChoice& method, const AttentionProblem& p
                  .context = context});
   if (problem.shared_tokens > 0) declare_prefix();
   while (std::ssize(tokens_) < problem.batch) admit_some();
-  // A new one, so that on the CPU the first plan_us includes the allocation of a schedule.
+  // The prefills have used attention_. On the CPU it is made anew, so that the first plan_us
+  // includes the allocation of a schedule.
   if (context.runtime == nullptr) attention_ = kernels::make_step_attention(context);
 }
 
@@ -276,7 +278,7 @@ void PlanOperator::read_output(std::span<float> out) {
 
 std::vector<OperatorPart> PlanOperator::parts() {
   const auto covers_several_sequences = [&](const kv::WorkItem& item) {
-    const auto is_inside = [&](int64_t row) {  // and another sequence's row follows
+    const auto is_inside = [&](int64_t row) {  // the item has this row and the next sequence's
       return item.first_row <= row && row + 1 < item.end_row;
     };
     return std::any_of(newest_row_.begin(), newest_row_.end(), is_inside);

@@ -10,9 +10,9 @@
 
 namespace reprise::experiments {
 
-// The "methods" of this kind are series that name what is counted: prompts, outputs, declared
-// prefixes, or the tokens of each prompt that a cache that forgets nothing could reuse.
-// [RelayAttention table 1 and figure 10; ChunkAttention table 2]
+// The "methods" of this kind are series that name what is counted: prompts, prompts without their
+// declared prefixes, outputs, declared prefixes, or the leading tokens of each prompt that a cache
+// that forgets nothing could reuse. [RelayAttention table 1 and figure 10; ChunkAttention table 2]
 class RequestLengthsKind : public Kind {
  public:
   explicit RequestLengthsKind(const Context&) {}

@@ -219,7 +219,7 @@ TimedBatch split_steps(int64_t submitted_ns, const std::vector<engine::TokenEven
       step_begin_ns = event.time_ns;
       continue;
     }
-    if (event.time_ns == step_begin_ns) continue;  // token of the step that ended the prefill
+    if (event.time_ns == step_begin_ns) continue;  // a token of the prefill's last step
     if (++in_step < batch) continue;
     timed.step_ms.push_back(ms_of(event.time_ns - step_begin_ns));
     step_begin_ns = event.time_ns;
@@ -271,13 +271,13 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Machine& 
   const auto axes = group.axes_as<DecodeAxes>();
   const int64_t batch = axes.batch;
   bench_.use_calibration(machine);
-  const Group own = without_peers(group);  // its methods come first in group.methods
+  const Group own = without_peers(group);  // `own` has the first methods of `group`
   const std::vector<Bench::Lane> lanes = bench_.make_lanes(own, axes, batch, stop);
   const model::Decoder& decoder = bench_.decoder(group);
   const std::vector<std::unique_ptr<Peer>> peers = make_peers(group, stop);
   std::vector<Samples> samples(group.methods.size());
-  // Beside peers, nothing is repeated: a prefix cache of a peer would answer a repeated batch, and
-  // core use counts this process alone, so that only our own samples would be repeated.
+  // Beside peers, no disturbed batch is repeated. A peer's prefix cache would answer a repeated
+  // batch, and core use counts this process alone, so that only our own samples would be repeated.
   const int64_t retakes = peers.empty() ? group.repetitions : 0;
   for (Samples& of_method : samples) of_method.taking = Undisturbed(retakes, bench_.context());
   const double bytes =

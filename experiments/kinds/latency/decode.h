@@ -13,8 +13,8 @@
 namespace reprise::experiments {
 
 // A step is the time in which every sequence of the batch gets one token. The first step begins
-// when every sequence has its first token. Methods, and the peers, which are the kind's series,
-// take turns on the same prompts, so that a slow moment of the machine affects all of them.
+// when every sequence has its first token. Methods and peers (the kind's series) take turns on the
+// same prompts, so that a slow moment of the machine affects all of them.
 class DecodeKind : public Kind {
  public:
   explicit DecodeKind(const Context& context) : bench_(context) {}
@@ -33,7 +33,7 @@ class DecodeKind : public Kind {
 
 // Step times of a batch, computed from the times of all its tokens in time order. The prefill ends
 // when every sequence has its first token. After that, each `batch` successive tokens are one step.
-// A shorter rest, left if some sequences have ended, is not a step.
+// If some sequences end early, fewer than `batch` tokens are left at the end; they are not a step.
 struct TimedBatch {
   double prefill_ms = 0;
   std::vector<double> step_ms;

@@ -12,7 +12,7 @@ namespace longbench = workloads::longbench;
 
 bool has_dataset(const TtftAxes& axes) { return axes.dataset != kNoDataset; }
 
-// Throws Error if the axis `name` is set, for axes that the data set determines.
+// Throws Error if the axis `name`, which the data set determines, is set as well.
 void require_unsaid(const TtftAxes& axes, const char* name, int64_t value, int64_t fallback) {
   if (value == fallback) return;
   raise("dataset is {}, which says how long its prompts are, and {} is {}: leave {} out",

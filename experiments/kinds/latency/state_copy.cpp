@@ -60,15 +60,16 @@ bool has_route(const Group& group, const std::string& route) {
   return std::find(routes.begin(), routes.end(), route) != routes.end();
 }
 
-// How often the states lie in host memory: the source, the target, the gathered copy, and the file
-// in the page cache.
+// Number of copies of the states in host memory: the source, the target, the gathered copy, and the
+// file in the page cache.
 int copies_on_host(const Group& group) {
   const bool has_target = has_route(group, kHostToHost) || has_route(group, kMappedFile);
   return 1 + (has_target ? 1 : 0) + (has_route(group, kGather) ? 1 : 0) +
          (has_route(group, kMappedFile) ? 1 : 0);
 }
 
-// How often the states lie in the device's memory: the source of copies within it, and the target.
+// Number of copies of the states in the device's memory: the source of copies within it, and the
+// target.
 int copies_on_device(const Group& group) {
   const bool has_source = has_route(group, kDeviceToDevice);
   return (has_source ? 1 : 0) + (has_source || has_route(group, kHostToDevice) ? 1 : 0);
@@ -79,7 +80,7 @@ struct Samples {
   Undisturbed taking;
 };
 
-// The rate of the memory within which the route copies; 0 if `machine` lacks it. `machine` has the
+// The rate of the memory within which the route copies; 0 if it is not known. `machine` has the
 // rates of the device if it describes a device, otherwise the rates of the host.
 MemoryLimit limit_of(const std::string& route, double bytes, const Machine& machine) {
   if (route == kHostToDevice || needs_device(route) != machine.device.has_value())

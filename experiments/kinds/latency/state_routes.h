@@ -64,7 +64,7 @@ class StateRoutes {
   std::vector<prompt_cache::StateRun> modules_;  // the modules, as ranges of source_
   prompt_cache::CopyBuffer buffer_;
   prompt_cache::CopiedStates gathered_;
-  std::shared_ptr<const std::filesystem::path> folder_;  // removed with this
+  std::shared_ptr<const std::filesystem::path> folder_;  // of file_; removed with this
   std::filesystem::path file_;
 };
 

@@ -10,7 +10,7 @@
 
 namespace reprise::experiments {
 
-inline constexpr std::string_view kSchemaEnding = ".schema.xml";  // of a schema's file
+inline constexpr std::string_view kSchemaEnding = ".schema.xml";  // of a schema file's name
 
 // "use_cases": the axis use_case chooses a shipped schema and prompt. If the workload's file is a
 // folder, the schema is read from that folder, and so is the prompt if the folder has it.

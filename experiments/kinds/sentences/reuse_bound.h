@@ -10,9 +10,9 @@ namespace reprise::experiments {
 // Numbers of multiplications in all layers for a prompt, if each layer computes all tokens.
 // Embedding and head are not counted.
 struct PrefillProducts {
-  double attention = 0;  // projections of queries, keys, values and outputs; scores; maps by values
-  double reused = 0;     // part of `attention` that a hit computes: values, map by values, outputs
-  double rest = 0;       // MLPs, a convolution
+  double attention = 0;  // projections to queries, keys, values, outputs; scores; maps times values
+  double reused = 0;  // part of `attention` that a hit computes: values, map times values, outputs
+  double rest = 0;    // MLPs, a convolution
 
   void add(const PrefillProducts& other) {
     attention += other.attention;

@@ -25,7 +25,7 @@ void keep_first(std::vector<Item>& items, int64_t count) {
   if (count > 0 && std::ssize(items) > count) items.resize(static_cast<size_t>(count));
 }
 
-// For each file, whether its name says that it holds queries.
+// Returns for each file whether its texts are queries, by the files' names (sets::asked_files()).
 template <typename Set>
 std::vector<bool> asked_of(const std::vector<Set>& files) {
   std::vector<sets::FileRole> roles;
@@ -43,8 +43,9 @@ struct Items {
 constexpr const char* kQueries = "queries";
 constexpr const char* kUnused = "unused";
 
-// Returns the shares of database, training texts and `others`. The shares of `others` are shares of
-// what database and training leave. If the files mark queries, "queries" gets no share.
+// Returns the shares of all parts. "database" and "training" have the shares in `choice`; the parts
+// in `others` divide the rest in proportion to their shares. If the files mark queries, "queries"
+// gets no share.
 std::vector<sets::SplitShare> shares_of(const SentenceChoice& choice, bool is_published,
                                         std::vector<sets::SplitShare> others) {
   const double rest = 1 - choice.database_share - choice.training_share;
@@ -180,7 +181,7 @@ SentenceSet load_mmlu(const std::string& path, const SentenceChoice& choice) {
       .count = texts.size(),
       .texts_of = [&](size_t item) { return std::vector<std::string_view>{texts[item]}; },
       .is_asked = std::move(is_asked),
-      .in_order = true};  // as in the released code, which stores the first prompts
+      .in_order = true};  // as AttnCache's released code, which stores the first prompts
   for (const sets::Split& part : parts_of(choice, all, {{kQueries, 1}}, set)) {
     std::vector<std::string>* apart = set_apart(set, part);
     for (const size_t item : part.items) {

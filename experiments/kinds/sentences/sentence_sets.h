@@ -21,9 +21,10 @@ struct SentenceChoice {
   int64_t items = 0;          // most pairs, texts or questions of a file; 0: all
   std::string group = "all";  // mmlu: a group of subjects
   workloads::questions::MmluOptions mmlu = {};
-  // The split of MMLU whose first questions are the database, and the next ones the training texts;
-  // all questions of mmlu.split are then asked. With kSplitOfAsked, mmlu.split itself is divided at
-  // random into database, training texts and asked questions. [AttnCache's released code]
+  // The split of MMLU whose first questions are the database and whose next ones are the training
+  // texts; then all questions of mmlu.split are asked. With kSplitOfAsked, mmlu.split itself is
+  // divided at random into database, training texts and asked questions. [AttnCache's released
+  // code]
   std::string database_split = kSplitOfAsked;
   double database_share = 0;  // share of the items that methods may store
   double training_share = 0;  // share of the items that methods learn from

@@ -13,7 +13,7 @@ namespace reprise::server {
 namespace {
 
 constexpr double kAtOnce_s = 0.1;
-constexpr double kNearly = 0.99;  // HTTP's timeouts are rounded down to milliseconds
+constexpr double kNearly = 0.99;  // share of a timeout, as HTTP's are rounded down to milliseconds
 constexpr const char* kGivenUp = "given up with the run";
 constexpr size_t kLongestErrorBody = 64 << 10;
 

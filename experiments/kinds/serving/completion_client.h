@@ -30,7 +30,7 @@ struct ServerUrl {
 [[nodiscard]] ServerUrl parse_server_url(const std::string& url);
 
 struct Question {
-  std::string path;  // below the API's: "/completions", "/chat/completions"
+  std::string path;  // follows ServerUrl::api: "/completions", "/chat/completions"
   std::string body;
   int64_t wanted = 0;  // tokens that the body asks for
 };
@@ -40,8 +40,8 @@ struct Exchange {
   double end_s = 0;    // when the answer's last byte was read, or the exchange failed
   int status = 0;      // HTTP; 0: there was no answer
   CompletionAnswer answer;
-  // The reason why there is no complete answer with status 200: "status 503: ...", "Could not
-  // establish connection", "silent for 120 s"; "" if there is one.
+  // The reason why there is no complete answer with status 200; "" if there is one. Examples:
+  // "status 503: ...", "Could not establish connection", "silent for 120 s".
   std::string error;
 };
 

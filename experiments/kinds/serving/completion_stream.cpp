@@ -139,8 +139,8 @@ void CompletionStream::read_choice(const Value& choice, int64_t counted, double 
   if (chunk.tokens != 0 && !opens) chunks_.push_back(chunk);
 }
 
-// Returns whether the count of an event is one of a series that began with the answer's first
-// token. Many servers count only in the last event, or say 0 until then.
+// True if the count of an event belongs to a running count that began with the answer's first
+// token. Many servers give a count only in the last event, or report 0 until then.
 bool CompletionStream::is_running(int64_t counted, const Chunk& chunk) const {
   if (counted < 0) return false;
   if (counted_ > 0) return true;

@@ -15,7 +15,7 @@ struct CompletionAnswer {
   std::vector<int32_t> token_ids;  // id of each token in token_s; empty if the server omits any
   int64_t prompt_tokens = -1;      // as the server counts; -1: not reported
   int64_t cached_tokens = -1;      // as the server counts; -1: not reported
-  int64_t reasoning_tokens = 0;    // tokens of token_s that came in events of reasoning
+  int64_t reasoning_tokens = 0;    // as the server counts, or else tokens in events of reasoning
   std::string finish_reason;       // "": not reported
   bool tells_tokens = false;       // the stream gave token counts; see CompletionStream
   std::string fault;               // fault of the stream, in words; "": none
@@ -29,12 +29,13 @@ struct CompletionAnswer {
 //   the growth of a running count: usage.completion_tokens (vLLM's continuous_usage_stats) or
 //   timings.predicted_n (llama.cpp's timings_per_token), if it begins with the first token
 //   its logprobs
-//   one token for each event with text (or with calls of tools). If the sum then falls short of the
-//   total in usage at the end, also one for each event without text, if that makes them equal: half
-//   of a character, or the token that ends a text.
+//   one token for each event with text (or with calls of tools). An event without text has a token
+//   only if the sum otherwise falls short of the total in usage at the end, and is then equal to
+//   it: the event may stand for half of a character, or for the token that ends a text.
 // If the numbers do not add up to the total in usage, the total is spread evenly over the events
 // with text. If an answer has no count at all and ended because of its length, the number of tokens
-// asked for is spread in the same way. An answer without text has only tokens that its events tell.
+// asked for is spread in the same way. An answer whose events have neither text nor counts has no
+// tokens, unless the total in usage equals the number of these events.
 class CompletionStream {
  public:
   // Takes bytes of the body in order, split anywhere. Times must not decrease.

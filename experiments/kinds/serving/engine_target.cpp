@@ -110,7 +110,7 @@ void EngineTarget::add_event(const engine::TokenEvent& event, serving::TargetRep
 }
 
 void EngineTarget::add_step(const engine::StepReport& step, serving::TargetReport& report) {
-  if (step.batch == 0) return;  // the report has only ends of requests
+  if (step.batch == 0) return;  // no step was computed: the report has only ends of requests
   serving::StepEntry entry = step_entry_of(step);
   // Every token except the first was sampled from a row that saw the tokens before it.
   for (const engine::TokenEvent& event : step.events)

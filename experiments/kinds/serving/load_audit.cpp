@@ -21,17 +21,19 @@ using workloads::ServingRequest;
 namespace {
 
 constexpr int64_t kLeastPromptTokens = 4 * workloads::kSaltTokens;
-// Largest ratio of times to first token, new to repeated prompts, that is tolerated. As in TEST04,
-// a difference of a tenth may come from a machine that has warmed up.
+// Largest tolerated ratio of the time to first token of new prompts to that of repeated prompts. As
+// in TEST04, a difference of a tenth may come from a machine that has warmed up.
 constexpr double kSoonerTolerated = 1.1;
-// Largest ratio of times of further tokens, new to repeated prompts, that is tolerated. Stored
-// answers come at the rate of the network, far above it. Computed answers may come faster after a
-// short prefill than after a long one, because a busy system gives less time to a process that has
-// just used much (1.9 times faster from llama-server on cores shared with other programs).
+// Largest tolerated ratio of the time of further tokens after new prompts to that after repeated
+// prompts. Stored answers come at the rate of the network, and their ratio is far larger. Computed
+// answers may come faster after a short prefill than after a long one, because a busy system gives
+// less time to a process that has just used much (1.9 times faster from llama-server on cores
+// shared with other programs).
 constexpr double kFasterTolerated = 2;
 constexpr double kAlpha = 0.01;
 
-// Number of first tokens that keep their place: the first may be one that must begin every prompt.
+// Number of leading tokens that are not shuffled: the first may be a token with which every prompt
+// must begin.
 constexpr size_t kFixed = 1;
 
 class AuditPrompts final : public workloads::RequestSource {
@@ -68,7 +70,7 @@ class AuditPrompts final : public workloads::RequestSource {
   uint64_t seed_;
 };
 
-// The request with the most output shows best whether tokens are computed.
+// Returns the request with the most output, which shows best whether tokens are computed.
 ServingRequest longest_answer(const workloads::RequestSource& source) {
   constexpr int64_t kMostLookedAt = 256;
   int64_t best = 0;

@@ -37,10 +37,11 @@ struct Audit {
 };
 
 // Returns the 2 kAuditPairs + 1 prompts of an audit: the prompt to be repeated, then new and
-// repeated prompts in turn. The repeated prompt is, among the first requests of `source`, that of
-// the request with the most output tokens. A new prompt has the same tokens in an order drawn by
-// `seed`. If `scope` forbids reuse of repeated prompts, each repetition gets kSaltTokens new tokens
-// after its first token, so that a prefix cache cannot find it. Throws Error for a short prompt.
+// repeated prompts in turn. The repeated prompt is taken from the first 256 requests of `source`:
+// it belongs to the one with the most output tokens. A new prompt has the same tokens in an order
+// drawn by `seed`. If `scope` forbids reuse of repeated prompts, each repetition gets kSaltTokens
+// new tokens after its first token, so that a prefix cache cannot find it. Throws Error for a short
+// prompt.
 [[nodiscard]] std::unique_ptr<workloads::RequestSource> audit_prompts(
     const workloads::RequestSource& source, workloads::SaltScope scope, uint64_t seed);
 

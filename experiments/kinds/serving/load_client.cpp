@@ -33,7 +33,8 @@ struct Job {
 };
 
 // Returns "" if the server counts as many prompt tokens as were sent, or one more, since it may put
-// a token in front. Otherwise it computed another prompt, and the fault is returned.
+// a token in front. With any other count the server computed another prompt; returns this fault in
+// words.
 std::string prompt_fault(const Job& job, const CompletionAnswer& answer) {
   const int64_t sent = std::ssize(job.request.prompt);
   if (answer.prompt_tokens < 0 || answer.prompt_tokens == sent || answer.prompt_tokens == sent + 1)
@@ -102,7 +103,7 @@ class ServerTarget final : public serving::Target {
   }
   void advance(double until_s, serving::TargetReport& report) override {
     std::unique_lock lock(mutex_);
-    const bool had_work = under_way_ > 0;  // a prefix that ends leaves no event, only less work
+    const bool had_work = under_way_ > 0;  // no event reports the end of a prefix
     const auto has_news = [&] {
       return !events_.empty() || !prefix_error_.empty() || (had_work && under_way_ == 0);
     };
@@ -172,7 +173,7 @@ class ServerTarget final : public serving::Target {
   void work(Worker& worker) {
     std::unique_lock lock(mutex_);
     while (wait_for_job(worker, lock)) {
-      const Job& job = *worker.job;  // this thread owns it until it is reset
+      const Job& job = *worker.job;  // only this thread uses the job until reset()
       lock.unlock();
       Exchange exchange = worker.client.complete(
           question_of(options_, facts_, job.request.prompt, job.request.output_tokens),

@@ -40,8 +40,9 @@ struct ServerFacts {
   std::string version;  // answer of GET /version, as vLLM has it; "": absent
   // True if the server accepts, or at least ignores, the fields that make it generate all requested
   // tokens and report the number of tokens of an event: ignore_eos, stream_options,
-  // return_token_ids, timings_per_token. A server that refuses a request with them gets only
-  // OpenAI's stream_options.include_usage, and none if it refuses that, too (takes_usage).
+  // return_token_ids, timings_per_token. If it refuses a request with them, it gets requests with
+  // OpenAI's stream_options.include_usage alone; if it refuses that, too, takes_usage is false and
+  // requests have none of these fields.
   bool takes_extensions = true;
   bool takes_usage = true;
   bool tells_cached_tokens = false;

@@ -36,8 +36,8 @@ struct LoadReuse {
 
 // Returns the experiment with the servers in place of its methods, because a client cannot choose a
 // server's method. A server's points are distinguished by its url and model, by `form`, `primes`
-// and `reuse`; what has its default is left out of the options. Throws Error for a label that
-// cannot name a folder, for two equal labels, and for an invalid URL.
+// and `reuse`; those with their default values are left out of the options. Throws Error for a
+// label that cannot name a folder, for two equal labels, and for an invalid URL.
 [[nodiscard]] experiments::Experiment for_servers(experiments::Experiment experiment,
                                                   const std::vector<NamedServer>& servers,
                                                   const LoadReuse& reuse = {},
@@ -71,7 +71,7 @@ class LoadKind final : public experiments::Kind, public experiments::serving::Tr
   std::vector<experiments::Measurement> measure_in_turn(const experiments::Group& group,
                                                         const Salts& next_salt,
                                                         const std::atomic<bool>& stop);
-  // `name` is the run's in a trace.
+  // `name` is the run's name in a trace.
   experiments::serving::TrialRun run_plan(const experiments::MethodChoice& server,
                                           const std::string& name,
                                           experiments::serving::ServingPlan& plan, bool audits,

@@ -56,7 +56,7 @@ Told told(const serving::Reuse& reuse, const CountersAround& counters, int64_t o
   const double cached = counters.after->cached_tokens - counters.before->cached_tokens;
   const auto sent = static_cast<double>(reuse.prompt_tokens + other_tokens);
   constexpr double kSlack = 1.02;  // servers may put a token before each prompt
-  // A text, decoded from the tokens that were sent, may be fewer tokens to the server.
+  // A server that tokenizes the decoded text itself may count fewer tokens than were decoded.
   const double least = form == PromptForm::kTokenIds ? sent / kSlack : 0.75 * sent;
   if (counted < 0 || cached < 0) return {.why_not = "the server started anew during the run"};
   if (counted > kSlack * sent || counted < least)
@@ -116,7 +116,7 @@ std::vector<std::string> changes_within(const serving::RequestLog& log) {
   for (const RequestEntry& entry : log.requests)
     if (entry.outcome == serving::Outcome::kServed) served.push_back(&entry);
   if (served.size() < kLeastServed) return {};
-  std::sort(served.begin(), served.end(),  // sessions send their requests in another order
+  std::sort(served.begin(), served.end(),  // sessions do not send in the log's order
             [](const RequestEntry* a, const RequestEntry* b) { return a->sent_s < b->sent_s; });
   const std::span<const RequestEntry* const> all(served);
   const auto first = all.first(served.size() / 4), last = all.last(served.size() / 4);

@@ -22,10 +22,10 @@ struct CountersAround {
 // each other. Each request may find two tokens more, such as a token that begins every prompt, and
 // a chat also the tokens that the server's template adds. The number of cached tokens comes from
 // the answers, or else from the growth of the server's counters. The counters are used only if
-// every request was served and the count of prompt tokens grew by the run's prompts and the
-// `other_tokens` of warm-up and prefixes: 2 % more or less, and for text and chats up to a quarter
-// less. If neither source is known, the verdict gets a reservation. Returns the source: "answers",
-// "counters" or "nobody".
+// every request was served and their count of prompt tokens grew by what was sent: the run's
+// prompts and the `other_tokens` of warm-up and prefixes. The growth may be off by 2 %; for text
+// and chats it may be up to a quarter less. If neither source is known, the verdict gets a
+// reservation. Returns the source: "answers", "counters" or "nobody".
 std::string judge_reuse(const workloads::RequestSource& source, const CountersAround& counters,
                         int64_t other_tokens, PromptForm form,
                         experiments::serving::RunResult& result);

@@ -1,4 +1,5 @@
-// One method's run: an engine for the requests of a source, and the clock that it runs by.
+// One method's run in kind "serving": the engine that serves the requests of a source, and its
+// clock.
 #pragma once
 
 #include <atomic>

@@ -43,7 +43,7 @@ RateTrialGroup trial_at(const Group& group, double rate_rps, int64_t number) {
   RateTrialGroup trial{.group = group, .axes = group.axes_as<ServingAxes>()};
   trial.axes.arrivals.rate_rps = rate_rps;
   trial.group.seeds.arrivals += static_cast<uint64_t>(number);
-  constexpr double kSpare = 1.2;  // factor, since drawn arrivals may take less time than their mean
+  constexpr double kSpare = 1.2;  // drawn arrivals may take less time than on average
   const auto needed =
       std::llround(std::ceil(kSpare * rate_rps * trial.axes.rules.least_duration_s));
   int64_t& requests = trial.axes.source.options.requests;
@@ -99,8 +99,8 @@ Measurement search_rate(const Group& group,
                               .percentile = axes.rules.slo_share});
   Measurement out =
       found.highest_rps > 0 ? runs.at(found.highest_rps) : std::move(runs.begin()->second);
-  // The highest rate passed, even if each of its trials alone has too few requests to decide.
-  // Its own counts stay.
+  // The highest rate passed as VALID and kMet by the sum of its trials, even if each trial alone
+  // has too few requests to decide. The counts in the record stay those of its last run.
   if (found.highest_rps > 0) {
     for (auto& [name, value] : serving::Verdict{.slo = serving::SloOutcome::kMet}.fields())
       if (name == "verdict" || name == "reasons" || name == "slo") out.answers[name] = value;

@@ -15,8 +15,8 @@ namespace reprise::experiments {
 
 // True if the axes ask for a search, which begins at rate_rps, instead of one run at that rate.
 [[nodiscard]] bool searches_rate(const SearchAxes& axes);
-// Throws Error for a search without a service level, for arrivals that do not have one single rate,
-// and for several trials if the arrivals would be the same in each trial.
+// Throws Error for a search without a service level or with a rate_rps of 0, for arrivals that do
+// not have one single rate, and for several trials if the arrivals would be the same in each trial.
 void check_rate_search(const ServingAxes& axes);
 
 // One run of the search: the group and its axes, changed to the run's rate, to the run's seed of

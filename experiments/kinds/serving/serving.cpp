@@ -77,14 +77,15 @@ int64_t end_of_positions(const Group& group, const EngineAxes& axes,
 serving::ServingPlan plan_of(const Group& group, const ServingAxes& axes,
                              const workloads::Salt& salt,
                              std::shared_ptr<const RequestSource> requests) {
-  Group warmed = group;  // gets new warm-up prompts, since a server may have cached another run's
+  Group warmed = group;  // draws new warm-up prompts: a server may have cached other runs'
   if (salt.changes_prompts())
     warmed.seeds.prompts = random_bits(group.seeds.prompts, salt.nonce, 0);
   serving::ServingPlan plan{
       .source = requests,
       .schedule = schedule_of(group, axes.arrivals, *requests),
       .options = run_options_of(warmed, axes, *requests, Bench::config(group))};
-  // max_batch is that of our engine. A server may run any number of requests at once.
+  // The axis max_batch is for our engine; a server may run any number of requests at once. So a
+  // queue counts as growing only if its backlog is at least half the requests.
   plan.options.growth.least_backlog = requests->size() / 2;
   try {
     plan.tokenizer = load_tokenizer(resolve_model(group.model.model));

@@ -19,7 +19,7 @@ const MetricInfo kUnexplainedRequests = {
     "of the judged ones whose tokens part from the first method's, those that do not at a near "
     "tie: 0 for an exact method"};
 
-// For each request that both runs served, the pair of its entry in `log` and its entry in `first`.
+// Returns, for each request that both runs served, its entry in `log` and its entry in `first`.
 std::vector<std::pair<const serving::RequestEntry*, const serving::RequestEntry*>> served_by_both(
     const RequestLog& log, const RequestLog& first) {
   std::vector<std::pair<const serving::RequestEntry*, const serving::RequestEntry*>> both;

@@ -257,7 +257,7 @@ bool declares_prefixes(const EngineAxes& axes) { return axes.prefixes == kDeclar
 
 namespace {
 
-// At least one byte if there is a budget, since 0 means none.
+// Returns at least one byte if a budget is given, because 0 means that there is none.
 int64_t budget_bytes(double mb) {
   return mb > 0 ? std::max<int64_t>(1, std::llround(mb * 1e6)) : 0;
 }

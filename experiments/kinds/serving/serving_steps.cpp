@@ -55,8 +55,9 @@ double attention_s(const serving::StepEntry& step, const model::ModelConfig& con
   return std::max(flop / rates.flop_s, reads);
 }
 
-// False if reads outside a sliding window would be taken from the reads of the tokens within it:
-// shared and repeated reads count all tokens of a segment.
+// True if the limit of the step can be computed. It cannot with a sliding window if keys are shared
+// or read again: shared_tokens and repeated_tokens count all tokens of a segment, but
+// context_tokens counts only those in the window.
 bool has_limit(const model::ModelConfig& config, const serving::StepEntry& step) {
   return config.sliding_window <= 0 || (step.shared_tokens == 0 && step.repeated_tokens == 0);
 }

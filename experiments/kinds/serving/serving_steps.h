@@ -15,9 +15,9 @@ namespace reprise::experiments {
 // matrix products, max(FLOPs / rate, weight bytes / DRAM rate), plus the time of its decode
 // attention, max(FLOPs / rate, time of reads). A read shared by sequences counts once. The first
 // read of a key is at DRAM's rate, repeated reads are at L3's rate. Attention of prompts and
-// weights of experts are left out. The ratio of two methods' limits bounds their speedup.
-// `machine` is null if the steps are modelled: then only their time is added. Limits are left out
-// too if the model has a sliding window and sequences read the same keys.
+// weights of experts are left out. The ratio of two methods' limits bounds their speedup. If the
+// steps are modelled, `machine` is null and only their time is added. Without `machine`, or with a
+// sliding window and keys that several sequences read, no limits are added.
 void add_step_times(const model::ModelConfig& config, const Group& group, const Machine* machine,
                     const serving::RequestLog& log, Measurement& out);
 

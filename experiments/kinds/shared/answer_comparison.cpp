@@ -33,7 +33,7 @@ double kl_divergence(std::span<const float> p_logits, std::span<const float> q_l
     const double log_q = static_cast<double>(q_logits[j]) - q_sum;
     kl += std::exp(log_p) * (log_p - log_q);
   }
-  return std::max(kl, 0.0);  // rounding may bring equal distributions below 0
+  return std::max(kl, 0.0);  // rounding may make it negative for equal distributions
 }
 
 double log_likelihood(std::span<const float> logits, std::span<const int32_t> tokens) {

@@ -251,8 +251,8 @@ void check_prompts(const Group& group, const RequestAxes& axes) {
         "shared_tokens is {}, but a prompt has {} tokens, the shared ones among them. Set "
         "prompt_tokens to at least {} (--set settings.prompt_tokens={})",
         shared, prompt, shared, shared);
-  // The config is read for random weights too, so that a missing model is found now. Random weights
-  // prefer no position.
+  // The config is read even for random weights, so that a missing model is found now. Random
+  // weights prefer no position, so that their prompts may have any length.
   const model::ModelConfig config = Bench::config(group);
   if (!group.model.random_weights) check_positions(config, prompt + axes.new_tokens);
 }

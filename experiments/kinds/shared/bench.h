@@ -65,7 +65,8 @@ class Bench {
   Lane make_lane(const Group& group, const RequestAxes& axes, const MethodChoice& method,
                  int64_t max_batch);
   // The engine of a prepared method. It computes waiting prompts before it takes decode steps, so
-  // that decode steps can be measured by themselves. `limits` count whole sequences.
+  // that decode steps can be measured by themselves. limits.max_sequence_tokens bounds a sequence's
+  // prompt and generated tokens together.
   std::unique_ptr<engine::Engine> make_engine(const Group& group, const StepAxes& axes,
                                               methods::Method& method,
                                               const reuse::EngineLimits& limits);
@@ -86,8 +87,8 @@ class Bench {
   // Draws `tokens` tokens of item `item` of the workload.
   std::vector<int32_t> draw(const Group& group, int64_t item, int64_t tokens);
   workloads::Workload& workload(const Group& group);
-  // Calls `step` the first time and keeps its error. For an equal `what` throws that error again
-  // without calling `step`.
+  // Calls `step` at the first call with this `what`, and keeps its error. Further calls with the
+  // same `what` throw that error again without calling `step`.
   void check_once(const std::string& what, const std::function<void()>& step);
 
   Context context_;

@@ -15,8 +15,8 @@ namespace reprise::experiments {
 [[nodiscard]] int64_t kv_bytes_per_token(const model::ModelConfig& config, DType kv_dtype);
 
 // Bytes of the weights that a step reads. The embedding table is left out, since a step reads few
-// of its rows, unless it is tied and so also the head. Of the routed experts of all layers together
-// only `touched_experts` are counted (Decoder::touched_experts).
+// of its rows; a tied one is also the head and counts. Of the routed experts of all layers
+// together, only `touched_experts` count (Decoder::touched_experts).
 [[nodiscard]] int64_t streamed_weight_bytes(const model::ModelConfig& config,
                                             const WeightType& type, int64_t touched_experts);
 
@@ -50,7 +50,7 @@ struct DecodeStep {
 
 // Limits of the machine, or of its GPU if `machine` has one, as measured for a record. Return 0 if
 // the limit was not measured: a GPU has no gflop_limit() for f32.
-[[nodiscard]] double gflop_limit(const Machine& machine, DType dtype);  // bf16 has its own
+[[nodiscard]] double gflop_limit(const Machine& machine, DType dtype);  // bf16 has its own limit
 [[nodiscard]] double dram_limit(const Machine& machine);                // GB/s
 // The read rate of the memory that holds the `bytes` of one step: the last-level cache if they fit
 // into it, otherwise DRAM or device memory.

@@ -27,7 +27,8 @@ std::vector<fs::path> models_in(const fs::path& place) {
   return models;
 }
 
-// Returns the first file or folder that exists of those resolve_path() looks for, or else `path`.
+// Looks where resolve_path() looks and returns the first file or folder that exists, or else
+// `path`.
 std::string found_path(const std::string& path) {
   std::error_code error;
   if (fs::exists(path, error)) return path;

@@ -160,7 +160,7 @@ class Bench {
 
  private:
   struct PlannedTest {
-    std::string name;  // of the kind
+    std::string name;  // name of the kind
     std::unique_ptr<experiments::Kind> kind;
     std::vector<Group> groups;
   };

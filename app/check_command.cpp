@@ -55,8 +55,8 @@ bool is_baseline_file(const std::string& path) {
   return results::unpacked_name(path).extension() == ".json";
 }
 
-// True if a file can be written at `path`, whose missing folders are made if `makes_folders`.
-// Leaves nothing there.
+// True if a file could be written at `path`, also in folders that would have to be made if
+// `makes_folders`. Writes and makes nothing.
 bool can_write(const std::filesystem::path& path, bool makes_folders) {
   namespace fs = std::filesystem;
   std::error_code error;

@@ -18,8 +18,8 @@ std::string check_table(const std::vector<checks::BenchmarkResult>& results,
 std::string check_summary(const std::vector<checks::BenchmarkResult>& results);
 
 // Returns the complete result: verdicts, ratios with intervals, A/A pairs, every sample, the
-// options, and the machine's load average at the begin and the end of the check. `context` adds the
-// machine, the provenance and the benchmarks that only one side has.
+// options, and the machine's load average at the beginning and the end of the check. `context` adds
+// the machine, the provenance and the benchmarks that only one side has.
 Fields check_json(const checks::CheckOutcome& outcome, const checks::CheckOptions& options,
                   const Fields& context);
 

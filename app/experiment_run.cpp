@@ -122,7 +122,8 @@ experiments::RunOutcome measured(const experiments::Experiment& experiment,
     throw;
   }
   progress.end();
-  // Before the table: a `| tee` has been interrupted too, so the table may be refused.
+  // Says so before the table is printed, since an interrupt ends a `| tee` as well, and then
+  // printing the table fails.
   if (outcome.was_interrupted)
     note("interrupted: {} of {} points are safe in {}. The same command goes on from there.\n",
          outcome.records.size(), outcome.points, options.out.string());

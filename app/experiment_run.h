@@ -1,5 +1,5 @@
-// Options and functions that the commands which measure an experiment share. The functions turn a
-// plan into records, a table and figures.
+// Options and functions of the commands that measure an experiment (run, load). The functions turn
+// a plan into records, a table and figures.
 #pragma once
 
 #include <string>
@@ -27,8 +27,9 @@ struct ExperimentOptions {
   TableOptions table;
 };
 
-// Adds the file, --scale, --set, --out, --fresh, --mix, --no-plot, --format and --metrics. They are
-// read into `options`, which must outlive the command line. `default_out` is shown by --help.
+// Adds the argument for the file, --scale, --set, --out, --fresh, --mix, --trace, --no-plot,
+// --format and --metrics. They are read into `options`, which must outlive the command line. --help
+// shows `default_out` as the default of --out.
 void add_experiment_options(CLI::App& command, const char* default_out, ExperimentOptions& options);
 
 // Reads the chosen experiment with this program's vocabulary. If models or data sets that its scale

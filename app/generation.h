@@ -50,8 +50,9 @@ struct Generation {
   [[nodiscard]] double tpot_ms() const;
 };
 
-// Submits `request`, the engine's only request, and runs the engine until the request ends. It also
-// ends at the printer's stop text and when `stop` is set. Throws Error if the engine refuses it.
+// Submits `request`, the engine's only request, and runs the engine until the request ends. The
+// request also ends at the printer's stop text and when `stop` is set. Throws Error if the engine
+// refuses the request.
 Generation generate(engine::Engine& engine, engine::Request request, TokenPrinter& printer,
                     const std::atomic<bool>& stop);
 

@@ -46,8 +46,8 @@ void list_methods() {
   show("Methods", table);
 }
 
-// Shows which methods run in which places, the kinds and commands, and why other methods do not run
-// there. Places that run the same methods share a column.
+// Shows which methods run in which places (kinds of experiments, commands), and why other methods
+// do not run there. Places that refuse the same methods for the same reasons share a column.
 void list_method_matrix() {
   std::map<std::string, std::vector<std::string>> refusals;  // place -> refusal of each method
   std::vector<std::string> methods, places;

@@ -151,8 +151,8 @@ int status_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   occupy_closed_streams();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond ulimit -f is an error of its write
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that has left costs results, not notes
+  std::signal(SIGXFSZ, SIG_IGN);  // beyond ulimit -f, a write fails with an error
+  std::signal(SIGPIPE, SIG_IGN);  // writes to a closed pipe fail; lost notes are no error
   ask_for_short_slices();
   return status_of(argc, argv);
 }

@@ -43,9 +43,9 @@ class MethodEmbedder {
     return embedder_.tokens_of(text);
   }
   [[nodiscard]] size_t most_text_bytes() const { return embedder_.most_text_bytes(); }
-  // Writes the vectors of `texts` to `out` [texts, width()], f32, in order. A method that looks up
-  // texts (Method::looks_up()) is given one text per step of the model, so that each text is a hit
-  // or a miss by itself; other methods are given many.
+  // Writes the vectors of `texts` to `out` [texts, width()], f32, in order. For a method that looks
+  // up texts (Method::looks_up()), a step of the model computes one text, so that each text is a
+  // hit or a miss by itself; for other methods, a step computes many.
   void read(std::span<const sentence::TextTokens> texts, std::span<float> out);
   [[nodiscard]] const ReuseCount& count() const { return count_; }
 

@@ -25,7 +25,7 @@ namespace reprise::app {
 struct ModelOptions {
   std::string model;
   std::string method = methods::kReferenceMethod, method_options;
-  std::string schema;  // file whose modules prompts import; "": prompts are plain
+  std::string schema;  // file with modules that prompts may import; "": plain prompts
   std::string dtype, kv_dtype, weight_format;  // "": see ChosenModel
   bool random_weights = false;
   uint64_t weights_seed = 1;
@@ -87,7 +87,7 @@ std::unique_ptr<methods::Method> make_prefill_method(const ModelOptions& options
 std::optional<methods::Markup> chosen_markup(const ModelOptions& options, const ChosenModel& chosen,
                                              const Tokenizer& tokenizer);
 
-// Makes the request of a prompt. If the method reads markup and `text` is in it, the method reads
+// Makes the request of a prompt. If the method reads markup and `text` is markup, the method reads
 // the prompt; otherwise the prompt has the plain tokens of `text`.
 engine::Request read_prompt(const methods::Method& method, const Tokenizer& tokenizer,
                             const std::string& text, const std::string& source);

@@ -40,7 +40,7 @@ CLI::Validator accepting(const std::string& what, const std::string& range, Acce
       range);
 }
 
-// Accepts every text that `parse` accepts. The error is the message that it throws.
+// Accepts every text that `parse` accepts. The error is the message that `parse` throws.
 CLI::Validator named(void (*parse)(const std::string& text)) {
   return CLI::Validator(
       [parse](std::string& text) {
@@ -56,7 +56,7 @@ CLI::Validator named(void (*parse)(const std::string& text)) {
 
 }  // namespace
 
-// Written as two comparisons that must hold, because nan is not below anything.
+// Both comparisons must hold, so nan is refused: every comparison with nan is false.
 CLI::Validator number_within(double low, double high) {
   return accepting<double>("a number from", fmt::format("{} to {}", low, high),
                            [=](double number) { return number >= low && number <= high; });

@@ -18,9 +18,9 @@ std::optional<std::string> find_plot_python();
 void check_plot_python();
 
 // Draws the figures of results::figures_document() into the folder `out`, which is created. The
-// script prints their names to standard error. Throws Error naming the package to install, the
-// folder that cannot be written, or the figure that cannot be drawn; OutputError if the names
-// cannot be printed.
+// script prints their names to standard error. Throws Error naming the package to install or the
+// folder that cannot be written, and if a figure cannot be drawn, for which the script prints the
+// reason. Throws OutputError if the names cannot be printed.
 void draw_figures(const Fields& document, const std::filesystem::path& out);
 
 // Draws the figures of `report`, one report of report_document(), for its page. Returns [{name,

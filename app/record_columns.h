@@ -13,7 +13,7 @@ namespace reprise::app {
 [[nodiscard]] std::string cell_text(const Value& value);
 
 // Returns the requested setting `key` of a record as text; "null" if the record does not have it.
-// For a method that has a label in the experiment, returns the label.
+// For the key "method", returns the label that the experiment gives the method, if any.
 [[nodiscard]] std::string setting_text(const results::Record& record, const std::string& key);
 
 // Returns the keys of the settings that take several values in these records, then the key of the
@@ -31,8 +31,9 @@ namespace reprise::app {
 [[nodiscard]] std::string heading_in(const results::Record& record, const std::string& name);
 
 // Returns a cell such as "1.20 (1.19 to 1.22) *": the median, the quartiles if `has_spread`, and a
-// star if is_starred(). The cell is "too few" if there are too few samples for a percentile, and
-// "-" if the metric was not measured.
+// star if is_starred(). A metric without quartiles is shown as its value alone, without a star. The
+// cell is "too few" if there are too few samples for a percentile, and "-" if the metric was not
+// measured.
 [[nodiscard]] std::string metric_text(const results::Record& record, const std::string& name,
                                       bool has_spread);
 

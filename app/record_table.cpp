@@ -99,8 +99,8 @@ std::string too_few_lines(const std::vector<Record>& records,
   return text;
 }
 
-// The notes below the table: the meaning of the star, and the number of impossible shares of a
-// limit.
+// Notes below the table: what scale "smoke" means, percentiles with too few samples, the meaning of
+// the star, and the number of impossible shares of a limit.
 std::string footnotes(const std::vector<Record>& records, const std::vector<std::string>& metrics) {
   const bool is_smoke = std::any_of(records.begin(), records.end(), [](const Record& record) {
     return record.experiment.scale == "smoke";
@@ -366,7 +366,7 @@ std::vector<std::string> named_metrics(const std::string& wanted,
 std::string paper_notes(const results::Manifest& manifest, const std::vector<PaperPoints>& papers,
                         const std::vector<std::string>& metrics) {
   std::string text;
-  std::map<std::string, std::string> labels_without;  // by source: labels that have no number here
+  std::map<std::string, std::string> labels_without;  // key: source; labels without a number here
   for (const results::PaperNumbers& paper : results::paper_numbers_of(manifest)) {
     const auto is_of_paper = [&](const PaperPoints& points) {
       return points.source == paper.source() && points.label == paper.label();
@@ -384,7 +384,7 @@ std::string paper_notes(const results::Manifest& manifest, const std::vector<Pap
   for (const auto& [source, labels] : labels_without)
     text += fmt::format("{}: no number of {} has the model and settings of these points\n", labels,
                         source);
-  std::map<std::string, std::pair<std::string, std::string>> sources;  // labels and hardware
+  std::map<std::string, std::pair<std::string, std::string>> sources;  // value: labels and hardware
   for (const PaperPoints& paper : papers) {
     if (std::none_of(metrics.begin(), metrics.end(),
                      [&](const std::string& name) { return paper.has(name); }))
@@ -399,7 +399,7 @@ std::string paper_notes(const results::Manifest& manifest, const std::vector<Pap
 }
 
 std::string left_out_note(const results::Manifest& manifest) {
-  std::map<std::string, std::string> methods;  // by the reason
+  std::map<std::string, std::string> methods;  // key: reason
   for (const results::LeftOut& left_out : manifest.left_out) {
     std::string& names = methods[left_out.reason];
     names += (names.empty() ? "" : ", ") + left_out.method;
@@ -412,7 +412,7 @@ std::string left_out_note(const results::Manifest& manifest) {
 
 std::string skipped_note(const std::vector<results::SkippedPoint>& skipped) {
   constexpr size_t kMostLines = 12;
-  std::map<std::string, int> points;  // by group
+  std::map<std::string, int> points;  // key: group
   for (const results::SkippedPoint& point : skipped) ++points[point.group];
   std::set<std::string> told;
   std::string text;
@@ -467,7 +467,7 @@ std::string exported_rows(const results::ResultsFolder& folder, const TableOptio
       wanted_metrics(folder, options.metrics.empty() ? "all" : options.metrics);
   const auto papers = results::papers_beside(folder);
   if (format == TableFormat::kJson) return json_rows(folder, metrics, papers, origin_of);
-  std::map<std::string, Fields> rows;  // by point
+  std::map<std::string, Fields> rows;  // key: point
   std::set<std::string> settings;
   for (const Record& record : folder.records) {
     Fields& row = rows[record.point] = origin_of(record);

@@ -11,7 +11,8 @@ namespace serving = experiments::serving;
 constexpr int64_t kMostKept = int64_t{1} << 20;
 constexpr double kNanosecond_s = 1e-9;
 
-// To the engine, an answer that ended with a stop text was cancelled.
+// The service's outcome comes first: the engine reports an answer that ended with a stop text as
+// cancelled.
 serving::Outcome outcome_of(const std::string& outcome, engine::FinishReason finish) {
   if (outcome == "stop" || outcome == "length") return serving::Outcome::kServed;
   const serving::Outcome in_engine = experiments::outcome_of(finish);

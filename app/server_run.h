@@ -1,4 +1,4 @@
-// The parts of `reprise serve` that do not depend on what the model answers.
+// The parts of `reprise serve` that serving text and serving sentence vectors have in common.
 #pragma once
 
 #include <functional>

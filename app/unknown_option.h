@@ -9,10 +9,10 @@ class App;
 
 namespace reprise::app {
 
-// Returns the message for an app whose parse() threw, such as `unknown option "--treads", did you
-// mean "--threads"? Known: ...`. It is about the first option that its command does not have, or
-// about an unknown command; "" if all options and commands are known. CLI11's own message would
-// only say that a required option, which was mistyped, is missing.
+// Returns the message for an app whose parse() threw, such as `run: unknown option "--treads", did
+// you mean "--threads"? Known: ...`. The message names the first option or command that is unknown;
+// "" if all are known. If a required option was mistyped, CLI11's own message would only say that
+// the option is missing.
 std::string unknown_option_text(const CLI::App& app);
 
 }  // namespace reprise::app

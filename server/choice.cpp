@@ -8,8 +8,8 @@ namespace reprise::server {
 Choice::Choice(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
                const std::vector<std::string>& stops, int32_t min_tokens)
     : decoder_(tokenizer.stream()), stop_(stops), min_tokens_(min_tokens) {
-  // Number of last tokens of the prompt that the decoder gets, not counting tokens without text
-  // (special tokens).
+  // The decoder gets this many of the prompt's last tokens, not counting special tokens, which have
+  // no text.
   constexpr int kMostTokens = 64;
   size_t first = prompt.size();
   for (int with_text = 0; first > 0 && with_text < kMostTokens; --first)

@@ -32,8 +32,8 @@ class Choice {
   [[nodiscard]] int64_t tokens() const { return tokens_; }  // without tokens after a stop text
   // Characters of the text so far, those held back included.
   [[nodiscard]] int64_t characters() const { return characters_; }
-  // The text that the last token completed: its own, behind any U+FFFD for the bytes of earlier
-  // tokens.
+  // The text that the last token completed: one U+FFFD for each character that earlier tokens left
+  // incomplete, then the token's own text.
   [[nodiscard]] const std::string& last_text() const { return last_text_; }
 
  private:

@@ -10,7 +10,7 @@ Echo echo_of(const Tokenizer& tokenizer, const TokenTexts& texts, std::span<cons
              const std::string& given) {
   Echo echo;
   const auto decoder = tokenizer.stream();
-  // The tokens before `written` were added by the tokenizer.
+  // The tokenizer added the tokens before written.second.
   const std::vector<int32_t> added = tokenizer.encode("");
   const auto written = std::mismatch(added.begin(), added.end(), prompt.begin(), prompt.end());
   int64_t characters = 0;

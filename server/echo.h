@@ -17,8 +17,8 @@ struct Echo {
 };
 
 // Returns `given`, the text from which `prompt` was encoded, with the offsets of the tokens in it.
-// If `given` is "", returns the text that `prompt` decodes to, without special tokens. If its last
-// character is incomplete, it is left out, because the answer's first tokens may complete it.
+// If `given` is "", returns the text that `prompt` decodes to, without special tokens and without
+// an incomplete last character, which the answer's first tokens may complete.
 Echo echo_of(const Tokenizer& tokenizer, const TokenTexts& texts, std::span<const int32_t> prompt,
              const std::string& given);
 

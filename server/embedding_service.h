@@ -15,8 +15,8 @@ namespace reprise::server {
 
 // The service is thread-safe. While it exists, only it may call Embedder::read().
 //
-// A step of the model computes texts of one request only, as Embedder::read() divides them into
-// steps, so a vector does not depend on other requests. After each step another request may have
+// A step of the model computes texts of one request only, and takes as many as Embedder::read()
+// would. So a vector does not depend on other requests. After each step another request may have
 // its turn, so a short request need not wait until a longer request is finished.
 class EmbeddingService final : public Worker {
  public:

@@ -28,9 +28,11 @@ struct EndpointOptions {
   // The key that /v1/... and every POST require, as "Authorization: Bearer KEY". "": no key is
   // required.
   std::string api_key;
-  std::chrono::milliseconds request_timeout{600'000};  // from the request's arrival to its end
+  // Time from the last byte of a request to the end of its answer.
+  std::chrono::milliseconds request_timeout{600'000};
 };
 
+// Has these endpoints:
 //   POST /v1/completions, /v1/chat/completions    with Services::generation
 //   POST /v1/embeddings                           with Services::embedding
 //   POST /tokenize, /detokenize

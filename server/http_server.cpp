@@ -55,7 +55,7 @@ using Parser = http::request_parser<http::string_body>;
 constexpr int kSendBufferBytes = 64 << 10;
 constexpr milliseconds kLinger{500};
 constexpr size_t kMostLingerBytes = size_t{1} << 20;
-constexpr int kMostTurnedAway = 16;  // that linger at once; each has a file descriptor
+constexpr int kMostTurnedAway = 16;  // most that linger at once; each has a file descriptor
 constexpr milliseconds kAcceptPause{10};
 
 std::string text_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
@@ -68,7 +68,7 @@ std::string media_type(std::string header) {
   return header;
 }
 
-// The path of a request's target, with "%2F" decoded and without the query.
+// The path of a request's target, without the query, and with escapes such as "%2F" decoded.
 std::string path_of(std::string target) {
   // A client that takes this server for a proxy writes "http://HOST/PATH".
   if (const size_t scheme = target.find("://");
@@ -124,7 +124,7 @@ void require_one_length(const Request& request) {
 }
 
 // Throws ApiError for an HTTP/1.1 request without a Host header, which HTTP/1.1 demands, and for a
-// request with two, of which a proxy could use the other one.
+// request with several, since a proxy could use another one than this server.
 void require_one_host(const Request& request) {
   const size_t hosts = request.count(http::field::host);
   if (hosts > 1 || (hosts == 0 && request.version() == 11))
@@ -278,8 +278,9 @@ class Front {
   }
 
  private:
-  // Waits for the first byte of a request, and drops empty lines before it (RFC 9112 §2.2): some
-  // clients send one behind a body. Returns false at the end of the idle time or the connection.
+  // Waits for the first byte of a request, and drops empty lines before it (RFC 9112 §2.2), since
+  // some clients send an empty line after a body. Returns false at the end of the idle time or the
+  // connection.
   bool wait_for_request(Connection& connection) const {
     const Clock::time_point until = Clock::now() + limits_.idle_timeout;
     std::string& received = connection.received;

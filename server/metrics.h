@@ -18,8 +18,8 @@ class Metrics {
   // Sets the gauges: requests that wait in the engine's queue, requests that run in its batch, and
   // the used and total bytes of its cache.
   void standing(int64_t waiting, int64_t running, int64_t used_bytes, int64_t total_bytes);
-  // Counts a request that has ended. `outcome` is "stop", "length", "cancelled",
-  // "refused", "slow_reader" or "error".
+  // Counts a request that has ended. `outcome` is "stop", "length", "cancelled", "refused",
+  // "slow_reader" or "error".
   void request(const std::string& outcome, const engine::TokenEvent& last, int64_t prompt_tokens,
                int64_t generated_tokens);
   void answer(int status);  // counts an HTTP answer; 499 if the client closed the connection before

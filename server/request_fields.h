@@ -52,7 +52,8 @@ void tell_unknown(const JsonObject& object, const ServedModel& model,
 // The part of an error that says how many choices a request may have, and why.
 std::string choices_limit(const ServedModel& model);
 // Throws ApiError if a prompt and request.max_tokens together exceed the model's
-// max_sequence_tokens. The error has these numbers.
+// max_sequence_tokens, with these numbers. Also throws ApiError for too many choices, for
+// min_tokens above max_tokens, and for a prompt without tokens.
 void check_lengths(const GenerationRequest& request, const ServedModel& model,
                    const std::string& prompt_field);
 // Throws ApiError if a whole (not streamed) answer or the echoed prompts could have too many log

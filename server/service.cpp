@@ -46,7 +46,7 @@ Ticket Service::submit(std::vector<engine::Request> requests, int32_t alternativ
   for (int32_t choice = 0; choice < count; ++choice) {
     engine::Request& request = requests[static_cast<size_t>(choice)];
     request.id = s.next_id++;
-    request.arrival_ns = s.engine.now_ns();  // the engine sees it when its step has ended
+    request.arrival_ns = s.engine.now_ns();  // the engine gets the request after its step
     ids.push_back(request.id);
     Service::State::Flight flight{.reply = reply,
                                   .choice = choice,

@@ -82,8 +82,8 @@ class Service final : public Worker {
   bool wait_idle(std::chrono::milliseconds most) const override;
   void end_all(int status, const std::string& reason) override;
   // Executes, in the caller's thread, the submissions and cancellations made so far, and runs one
-  // step if there is work. Only for a service without a thread (CHECK). So the caller decides when
-  // each step happens.
+  // step if there is work. Only for a service without a thread (CHECK), whose owner thus decides
+  // when each step happens.
   void turn();
 
  private:

@@ -81,7 +81,8 @@ struct Service::State {
   void step();
   void tell(const engine::TokenEvent& event);
   void finish(const engine::TokenEvent& last, Flight& flight, Piece piece);
-  // Ends a request with an error, which replaces the outcome that the engine will report.
+  // Ends a request with an error, which replaces the outcome that the engine will report. If the
+  // service has ended the request already, its first outcome stays.
   void fail(engine::RequestId id, int status, const std::string& outcome,
             const std::string& reason);
   void fail_all(int status, const std::string& reason);

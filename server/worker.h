@@ -1,5 +1,6 @@
 // The interface of a service through which the server refuses new requests, waits for requests
-// under way, and ends them. Services compute answers in threads of their own.
+// under way, and ends them. Services compute answers in other threads than those of the
+// connections.
 #pragma once
 
 #include <chrono>

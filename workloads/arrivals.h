@@ -8,6 +8,8 @@
 
 namespace reprise::workloads {
 
+// The options of all arrival processes. A field whose comment begins with the name of a process
+// belongs to that process.
 struct ArrivalOptions {
   // Requests per second. Ramp: the rate at the ramp's beginning. Burst: the rate between bursts.
   // Otherwise the long-run rate.
@@ -24,17 +26,18 @@ struct ArrivalOptions {
   double burst_rate_rps = 1;  // burst: rate within a burst; a run begins with one
   // Burst: length of a burst, and the time between two bursts.
   double burst_s = 1, between_s = 1;
-  // Trace: RequestSource::arrivals_s(), ascending (CHECK). make_schedule() throws Error if
-  // there are more requests than times.
+  // Trace: the result of RequestSource::arrivals_s(), ascending (CHECK). make_schedule() throws
+  // Error if there are more requests than times.
   std::vector<double> recorded_s = {};
-  // Sessions: RequestSource::waits_for(). most_in_flight is the number of sessions under way.
+  // Sessions: the result of RequestSource::waits_for(). most_in_flight is then the number of
+  // sessions under way.
   std::vector<std::vector<int64_t>> waits_for = {};
   // Sessions: mean pause between an answer and the session's next request, e.g. while a tool runs.
   // Pauses are drawn from an exponential distribution.
   double pause_s = 0;
-  // Sessions: recorded pauses, RequestSource::pauses_s(). If most_pause_s > 0, they replace the
-  // drawn pauses, and each is cut to at most most_pause_s. make_schedule() throws Error if
-  // most_pause_s > 0 and there are no recorded pauses.
+  // Sessions: recorded pauses, the result of RequestSource::pauses_s(). If most_pause_s > 0, they
+  // replace the drawn pauses, and each is cut to at most most_pause_s. make_schedule() throws Error
+  // if most_pause_s > 0 and there are no recorded pauses.
   std::vector<double> recorded_pauses_s = {};
   double most_pause_s = 0;
   // Trace: recorded times are stretched or compressed so that the whole recording has this mean
@@ -69,9 +72,11 @@ std::vector<ArrivalInfo> known_arrivals();
 
 // Returns the schedule of requests 0 to items - 1 of the process `name`. The gap before request i
 // depends only on `seed` and i, so more requests do not change earlier times. Throws Error for an
-// unknown name, with the nearest, and for invalid options: a rate, cv or burst length that is not
-// finite and positive (a ramp may begin at rate 0, and the rate between bursts may be 0),
-// most_in_flight below 1, a trace without times, and a rate for a trace whose times are all equal.
+// unknown name, with the nearest one, and for invalid options: a rate, cv, burst length or time
+// between bursts that is not finite and positive (a ramp may begin at rate 0, and the rate between
+// bursts may be 0), a ramp length or pause that is not finite or below 0, most_in_flight below 1,
+// sessions without conversations, a trace without times, and a rate for a trace whose times are all
+// equal.
 ArrivalSchedule make_schedule(const std::string& name, const ArrivalOptions& options,
                               int64_t items);
 

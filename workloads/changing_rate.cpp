@@ -5,7 +5,8 @@
 
 namespace reprise::workloads {
 
-// Solves from * t + slope * t^2 / 2 = x for t, with the form of the root in which no digits cancel.
+// Solves from_rps * t + slope * t^2 / 2 = x for t. The usual form of the root, (root - from_rps) /
+// slope, would lose digits by cancellation if the slope is small.
 double RampClock::time_s(double x) const {
   const double on_ramp = (from_rps + to_rps) / 2 * ramp_s;
   if (x >= on_ramp) return ramp_s + (x - on_ramp) / to_rps;

@@ -20,7 +20,7 @@ class GapDraws {
 
 // All gaps below have mean 1.
 double exponential_gap(GapDraws& draws);
-// Coefficient of variation 1 / sqrt(shape); shape > 0.
+// The coefficient of variation is 1 / sqrt(shape); shape > 0.
 double gamma_gap(double shape, GapDraws& draws);
 // P(gap > x) = exp(-(x / scale)^shape), scale = 1 / Gamma(1 + 1 / shape); shape >= kLeastShape.
 double weibull_gap(double shape, GapDraws& draws);

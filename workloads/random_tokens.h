@@ -15,13 +15,14 @@ class RandomItem {
         vocab_(static_cast<uint64_t>(vocab)) {}
 
   [[nodiscard]] constexpr int32_t token(int64_t t) const {
-    // The upper half of word * vocab is uniform to within vocab / 2^32 and needs no division.
+    // For a uniform 32-bit number r, (r * vocab) >> 32 is uniform to within vocab / 2^32. It needs
+    // no division.
     return static_cast<int32_t>(((bits(t) >> 32) * vocab_) >> 32);
   }
 
  private:
-  // Equals random_bits(seed, item, t). The first steps, the same for all tokens of an item, are
-  // done once.
+  // Equals random_bits(seed, item, t). The steps that are the same for all tokens of an item are
+  // done once, in the constructor.
   [[nodiscard]] constexpr uint64_t bits(int64_t t) const {
     return mix_bits(row_ ^ static_cast<uint64_t>(t));
   }

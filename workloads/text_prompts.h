@@ -1,5 +1,5 @@
-// Prompts of real text from a file: one line each, or one paragraph each if blank lines separate
-// them.
+// Prompts of real text from a file. Each line is a prompt or, if the file has blank lines, each
+// paragraph.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace reprise::workloads {
 
-// Returns the non-empty prompts of a UTF-8 text file in order: paragraphs if blank lines separate
-// them, else lines. Throws Error for a file that cannot be read or has no prompt.
+// Returns the non-empty prompts of a UTF-8 text file in order: its paragraphs if it has blank
+// lines, else its lines. Throws Error for a file that cannot be read or has no prompt.
 std::vector<std::string> read_prompts(const std::filesystem::path& path);
 
 // Turns texts into tokens once and cuts prompts of any length from them.
@@ -27,8 +27,8 @@ class TextPrompts final : public Workload {
   TextPrompts(const std::vector<std::string>& texts, const Encode& encode, uint64_t seed);
   static WorkloadInfo info();
 
-  // Returns `tokens` tokens of consecutive texts. The first of them is drawn by (seed, item); the
-  // file's first text follows its last. The last text taken is cut so that `tokens` tokens result.
+  // Returns the first `tokens` tokens of consecutive texts. The first text is drawn by (seed,
+  // item), and after the file's last text comes its first.
   [[nodiscard]] std::vector<int32_t> prompt(int64_t item, int64_t tokens) const override;
   [[nodiscard]] size_t size() const { return prompts_.size(); }
 

@@ -59,9 +59,10 @@ ChangeVerdict verdict_of(checks::Verdict verdict, Better better) {
   return ChangeVerdict::kUndecided;
 }
 
-// The interval is of the shift of all samples, the ratio of their medians. If the samples changed
-// their shape, the ratio may lie outside the interval. That contradicts the verdict "same"; what
-// contradicts slower and faster is a ratio that does not change in the interval's direction.
+// The interval is that of the shift of all samples, and the ratio is that of their medians. If the
+// samples' distribution changed its shape, the ratio may lie outside the interval. Such a ratio
+// contradicts the verdict "same". Other verdicts are contradicted by a ratio that does not change
+// in the interval's direction.
 bool contradicts(const MetricChange& change, checks::Verdict verdict) {
   constexpr double kRounding = 1e-9;
   if (verdict != checks::Verdict::kSame) return (change.ratio - 1) * (change.low - 1) <= 0;

@@ -13,11 +13,11 @@ namespace reprise::app {
 enum class ChangeVerdict : uint8_t {
   kWorse,
   kChanged,  // different, but the metric has no better direction (see better_of())
-  // The interval does not decide, the samples are too few, or the ratio contradicts: it lies
-  // outside an interval within the margin, or does not change in the direction of one beyond the
-  // margin.
+  // The interval does not decide, the samples are too few, or the ratio contradicts the interval.
+  // If the interval lies within the margin, a ratio outside the interval contradicts it. If it lies
+  // beyond the margin, a ratio that does not change in its direction contradicts it.
   kUndecided,
-  kUntested,  // not compared, since the metric is one number or a sample is not above 0
+  kUntested,  // not compared: the metric has no samples, or a sample is not above 0
   kBetter,
   kSame,     // the interval lies within the margin; or not compared, and both values are equal
   kInvalid,  // either run is INVALID
@@ -29,8 +29,8 @@ struct MetricChange {
   const results::Record* after = nullptr;
   std::string metric;
   double ratio = 0;  // median after / median before; NaN if the median before is 0
-  // Confidence interval of the factor between the samples of both runs, which may not contain
-  // `ratio`; 0 to infinity: too few samples.
+  // Confidence interval of the factor between the samples of both runs; 0 to infinity: too few
+  // samples. `ratio` can lie outside it.
   double low = 0, high = 0;
   bool has_interval = false;  // true if samples were compared, so that low and high are set
   ChangeVerdict verdict = ChangeVerdict::kUntested;

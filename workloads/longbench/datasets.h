@@ -45,8 +45,8 @@ struct Dataset {
 // The datasets in the official program's order.
 std::span<const Dataset> datasets();
 
-// Finds a dataset by name; the suffix "_e" of LongBench-E's files is ignored. Throws Error with the
-// nearest name.
+// Finds a dataset by name; the suffix "_e" of LongBench-E's files is ignored. Throws Error for an
+// unknown name, with the nearest one.
 const Dataset& find_dataset(std::string_view name);
 
 }  // namespace reprise::workloads::longbench

@@ -11,8 +11,9 @@ namespace reprise::workloads::longbench {
 struct DocumentRule {
   enum class Kind {
     kWhole,  // the whole context is one document
-    // At the line that begins with `label` and the number 1, then at the one with 2, and so on. A
-    // colon or the line's end follows the number: "Passage 1:", "Paragraph 1: ...".
+    // The first document begins at the line that begins with `label` and the number 1, the second
+    // at the line with the number 2, and so on. A colon or the line's end follows the number:
+    // "Passage 1:", "Paragraph 1: ...".
     kNumbered,
     kLabelled,    // at each line that begins with `label`: few-shot examples
     kParagraphs,  // after each run of blank lines

@@ -6,11 +6,13 @@
 //   hotpotqa, musique,    means over 100, 100 and 281 questions of the sets that LongBench draws
 //   qmsum                 from, counted in Llama 2's vocabulary
 //   triviaqa              a passage of over 1,000 characters, at 3.75 characters per token as in
-//                         the documents of those three sets
-//   samsum,               a dialogue and an abstract, mostly below 1,000 characters: interpolated
-//   passage_retrieval_en  between qasper and triviaqa by the authors' times on two processors
-//                         (samsum 185 and 203, passage_retrieval_en 143 and 163)
-//   the others            questions of one sentence: 20, as in those three sets
+//                         the documents of hotpotqa, musique and qmsum
+//   samsum,               a dialogue and an abstract, mostly below 1,000 characters. Their tokens
+//   passage_retrieval_en  are interpolated between qasper's and triviaqa's by the authors' times.
+//                         The times on two processors give 185 and 203 tokens for samsum, and 143
+//                         and 163 for passage_retrieval_en; the table has about the means
+//   the others            questions of one sentence: 20, about as many as in hotpotqa, musique and
+//                         qmsum
 #pragma once
 
 #include <cstdint>
@@ -39,7 +41,7 @@ struct LatencySet {
 // The sets in alphabetical order.
 [[nodiscard]] std::span<const LatencySet> latency_sets();
 
-// Throws Error with the nearest name.
+// Throws Error for an unknown name, with the nearest one.
 [[nodiscard]] const LatencySet& find_latency_set(std::string_view name);
 
 // Tokens per English word in Llama 2's vocabulary. Measured: 1.41 in QMSum's transcripts, 1.59 in

@@ -9,9 +9,10 @@
 
 namespace reprise::workloads::longbench {
 
-// Common to the loaders below: each paragraph becomes a document in LongBench's form, with the
-// lines "Passage 3:", title and text. `length` counts words between spaces. Throws Error with the
-// file and the entry's index for a value that is missing or of another type.
+// All loaders below set `length` to the number of words between spaces. They throw Error for a
+// value that is missing or of another type, with the file and the question's number (QMSum: the
+// line). HotpotQA's and MuSiQue's paragraphs each become a document in LongBench's form, with the
+// lines "Passage 3:", title and text.
 
 // Loads HotpotQA with distractors from its own JSON: question, answer, context, supporting_facts.
 std::vector<Sample> load_hotpotqa(const std::filesystem::path& path);
@@ -20,8 +21,8 @@ std::vector<Sample> load_hotpotqa(const std::filesystem::path& path);
 // as not answerable are left out, as in LongBench.
 std::vector<Sample> load_musique(const std::filesystem::path& path);
 
-// Loads QMSum's JSON lines, one meeting each: one sample per general or specific query. The
-// transcript is one document, the same for all queries, with a line per turn.
+// Loads QMSum's JSON Lines, one meeting per line. Each general or specific query becomes a sample.
+// Its only document is the meeting's transcript, with a line per turn.
 std::vector<Sample> load_qmsum(const std::filesystem::path& path);
 
 }  // namespace reprise::workloads::longbench

@@ -14,8 +14,8 @@
 namespace reprise::workloads::longbench {
 
 struct RougeOptions {
-  // Most nested calls for walking back through a longest common subsequence, which the package does
-  // by recursion. Python refuses more than 1,000 nested calls, and LongBench then scores 0. In
+  // The package walks back through a longest common subsequence by recursion; this is the limit on
+  // the nested calls. Python refuses more than 1,000 nested calls, and LongBench then scores 0. In
   // LongBench's eval.py 991 of these calls are left for the walk. 0: no limit.
   int64_t most_calls = 991;
 };

@@ -156,7 +156,8 @@ double numpy_sum(std::span<const double> values) {
 
 std::string group_percent(std::span<const double> scores) {
   if (scores.empty()) return "-";
-  // numpy rounds the product with 100, not the decimal number.
+  // As numpy does, rounds percent * 100 to a whole number. fmt alone would round the decimal digits
+  // of percent.
   const double percent = 100 * (numpy_sum(scores) / static_cast<double>(scores.size()));
   return fmt::format("{:.2f}", std::nearbyint(percent * 100) / 100);
 }

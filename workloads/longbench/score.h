@@ -35,16 +35,17 @@ struct ScoreOptions {
 };
 
 // Returns for each prediction its best score over its answers, from 0 to 1. Throws Error, with the
-// prediction's number counted from 1, if it lacks what the metric needs: classes, or "Paragraph N"
-// in an answer. Throws Error if jieba is needed and not installed.
+// prediction's number counted from 1, if the prediction lacks what the metric needs: classes, or
+// "Paragraph N" in an answer. Throws Error if jieba is needed and not installed.
 std::vector<double> score(const Dataset& dataset, std::span<const Prediction> predictions,
                           const ScoreOptions& options = {});
 
 // Returns the mean in percent with two digits, as in the official result files; "-" without scores.
 std::string mean_percent(std::span<const double> scores);
 
-// Returns the mean of a group of LongBench-E in the form of mean_percent(). The official program
-// for groups divides before it multiplies and sums as numpy does, so the last digit may differ.
+// Returns the mean of a group of LongBench-E in the form of mean_percent(). For groups, the
+// official program sums in numpy's order and divides before it multiplies by 100, so the last digit
+// may differ from mean_percent().
 std::string group_percent(std::span<const double> scores);
 
 // Splits the scores into LongBench-E's groups by length: below 4,000, below 8,000, and longer.

@@ -21,8 +21,8 @@ class Difflib {
  public:
   Difflib(std::u32string_view a, std::u32string_view b) : a_(a), b_(b) {
     for (size_t j = 0; j < b.size(); ++j) places_[b[j]].push_back(j);
-    // In texts of this length or more, difflib begins no block with a character that makes up more
-    // than 1 % of the text.
+    // If b has this length or more, difflib begins no block with a character that occurs in b more
+    // than size / 100 + 1 times.
     constexpr size_t kLong = 200;
     if (b.size() < kLong) return;
     const size_t most = b.size() / 100 + 1;

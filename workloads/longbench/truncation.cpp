@@ -29,12 +29,13 @@ bool is_all_replacement(std::string_view text) {
   return text.empty();
 }
 
-// The bytes of a text that its halves keep unchanged. All other bytes of the halves are U+FFFD, one
-// for each byte token of a character that was cut, and of neighbours that consist of byte tokens.
+// The bytes of a text that its halves have unchanged. If the cut divides a character, the half has
+// U+FFFDs in its place: one for each byte token of the character, and of neighbouring characters
+// that consist of byte tokens.
 struct Kept {
   size_t head_end = 0;    // the head equals bytes [0, head_end) of the text
   size_t tail_begin = 0;  // the tail equals bytes [tail_begin, size)
-  size_t extra = 0;       // bytes of the decoded tail before tail_begin's byte
+  size_t extra = 0;       // bytes of the tail before those that equal the text's end
 };
 
 Kept kept_of(const Halves& halves, std::string_view text) {
@@ -90,8 +91,8 @@ std::vector<std::string> middle_cut_parts(const Tokenizer& tokenizer,
   const Halves halves{.head = tokenizer.decode(all.first(most / 2)),
                       .tail = tokenizer.decode(all.last(most / 2))};
   const Kept kept = kept_of(halves, text);
-  // Finds the part in which the head ends and the one in which the tail begins. Parts between them
-  // are lost. A half with U+FFFD ends in the part of the character that was cut.
+  // Finds the part in which the head ends and the part in which the tail begins. Parts between
+  // these two are lost. U+FFFDs belong to the part of the character that was cut.
   const size_t is_head_cut = halves.head.size() > kept.head_end ? 1 : 0;
   const size_t is_tail_cut = kept.extra > 0 ? 1 : 0;
   const auto last_head = static_cast<size_t>(

@@ -1,5 +1,5 @@
-// Cuts Chinese text into words with jieba, a Python library, by which LongBench's Chinese scores
-// are defined.
+// Cuts Chinese text into words with jieba, a Python library. LongBench's Chinese scores count these
+// words.
 #pragma once
 
 #include <string>

@@ -60,8 +60,7 @@ struct Item {
 [[nodiscard]] bool is_right(const Item& item, std::string_view generated);
 
 // True if the choice with the largest log-likelihood is one of the answers; of equally likely
-// choices the first counts.
-// There must be one number per choice (CHECK).
+// choices the first counts. There must be one number per choice, and at least one choice (CHECK).
 [[nodiscard]] bool is_right_choice(const Item& item, std::span<const double> log_likelihoods);
 
 // Which texts become prompt modules.

@@ -2,12 +2,13 @@
 // "task", "preamble", "documents", "question", "answers", "choices"} per line.
 //
 // load_items() refuses, with file and line:
-//   - what for_each_line() refuses, an unknown task, an id that occurred before
+//   - what for_each_line() refuses, an unknown task, an id that is empty or occurred before
 //   - no documents; a document that is empty, begins with white space or lacks a final line feed
 //   - a question that is empty or has white space at either end
-//   - no answers; an answer with a line feed or surrounding white space: no first line equals it
-//   - for task "choice", fewer than two different choices or a first answer that is not among them;
-//     for other tasks, choices that are not null
+//   - no answers; an answer that no first line can equal: one that is empty, contains a line
+//     feed, or begins or ends with white space
+//   - for task "choice", fewer than two choices, equal or empty choices, or a first answer that is
+//     not among them; for other tasks, any choices
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
-// MMLU (Hendrycks et al., 2021): questions with four choices, behind worked examples. The wording
-// is one of mmlu_template.h's. Each example is a document, so that all questions of a subject use
-// the same modules.
+// MMLU (Hendrycks et al., 2021): questions with four choices, after worked examples.
+// mmlu_template.h has the wordings. Each example is a document, so that all questions of a subject
+// use the same modules.
 //
 // Rows of SUBJECT_SPLIT.csv are question, four choices, answer: A to D without a heading, as
 // published, or 0 to 3 below "question,choice0,choice1,choice2,choice3,answer".

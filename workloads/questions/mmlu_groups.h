@@ -25,7 +25,7 @@ std::span<const MmluSubject> mmlu_subjects();
 // The groups, sorted: "biology", "business", ...
 std::span<const std::string_view> mmlu_groups();
 
-// Returns the group of a subject. Throws Error with the nearest name for an unknown one.
+// Returns the group of a subject. Throws Error for an unknown subject, with the nearest one.
 std::string_view mmlu_group_of(std::string_view subject);
 
 // Calls load_mmlu() for every file of options.split (see find_mmlu_files()) whose subject is in

@@ -7,7 +7,7 @@
 namespace reprise::workloads::questions {
 namespace {
 
-// The official program puts a space before each word of the subject, so that two follow "about".
+// The official program puts a space before each word of the subject, so two spaces follow "about".
 constexpr MmluTemplate kTemplates[] = {
     {.name = "hendrycks",
      .preamble = "The following are multiple choice questions (with answers) about  {subject}.\n\n",

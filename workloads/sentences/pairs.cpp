@@ -76,8 +76,8 @@ void read_table(const fs::path& file, PairSet& set) {
   }
 }
 
-// Reads SemEval's files. The scores are in a separate file, line by line. A pair without a score
-// has an empty line there, or none at the file's end.
+// Reads SemEval's files. The score of each pair is in the same line of a second file. The pair has
+// no score if that line is empty, or if the second file ends before it.
 void read_official(const fs::path& input, PairSet& set) {
   const fs::path gold = scores_beside(input);
   const std::vector<TableLine> sentences = read_table_lines(input);

@@ -3,7 +3,7 @@
 //
 // The name and first line of a file determine its format:
 //   STS.input.NAME.txt   SemEval's (or STS2016.input.NAME.txt): two sentences; further columns are
-//                        sources. Scores, or empty lines, are in STS.gs.NAME.txt beside it.
+//                        sources. STS.gs.NAME.txt beside it has a score or an empty line per pair.
 //   a heading            with sentence1 or sentence_A, sentence2 or sentence_B, and score or
 //                        relatedness_score: SICK, GLUE's STS-B
 //   3 columns            score or nothing, sentence, sentence

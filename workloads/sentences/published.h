@@ -21,9 +21,9 @@ FileRole role_of(const std::filesystem::path& file);
 // Marks none if there is no training file, since the files then do not divide the data set.
 std::vector<bool> asked_files(std::span<const FileRole> files);
 
-// Splits the items that `is_asked` does not mark with `shares`: by split_by_text(), or by
-// split_in_order() without a seed. Appends a part "queries" with the marked items. Unmarked items
-// that have a text in common with a query are left out. `is_asked` has one entry per item (CHECK).
+// The items that `is_asked` marks become the last part, "queries". The other items are split into
+// `shares`, by split_by_text() if there is a seed, else by split_in_order(); those that have a text
+// in common with a query are left out. `is_asked` has one entry per item (CHECK).
 std::vector<Split> split_as_published(size_t items, const TextsOf& texts_of,
                                       const std::vector<bool>& is_asked,
                                       std::span<const SplitShare> shares,

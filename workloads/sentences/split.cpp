@@ -156,7 +156,7 @@ std::vector<Split> split_in_order(size_t items, const TextsOf& texts_of,
   std::vector<Split> splits = empty_parts(shares);
   const std::vector<Cluster> clusters = clusters_of(items, texts_of, /*seed=*/0);
   size_t part = 0, given = 0;
-  double share = shares[0].share;  // of this part and those before it
+  double share = shares[0].share;  // sum of the shares of this part and those before it
   for (const Cluster& cluster : clusters) {
     const double wanted = share / total_of(shares) * static_cast<double>(items);
     if (part + 1 < splits.size() && given >= static_cast<size_t>(std::llround(wanted)))

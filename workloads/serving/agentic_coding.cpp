@@ -6,9 +6,9 @@
 // and tool_calls. delay_seconds is the pause before a message, such as the time a tool took [MLPerf
 // Endpoints, agentic_coding].
 //
-// Each assistant message is the output of one request, whose prompt is the text of all earlier
-// messages, each preceded by its role and a colon. Messages after the last assistant message are
-// left out and counted.
+// Assistant messages in a row are the output of one request. Its prompt is the text of all earlier
+// messages, each preceded by its role and a colon, and ends with "assistant:". Messages after the
+// last assistant message are left out, and the conversation is counted once (Dropped::by_rule).
 #include "workloads/serving/sources.h"
 
 #include <cmath>

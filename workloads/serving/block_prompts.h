@@ -11,14 +11,15 @@
 
 namespace reprise::workloads::serving {
 
-// Equal ids become equal tokens. An id is any number from 0 on. If one id is beyond 32 bits, all
-// ids are numbered anew in the order in which they first come.
+// Equal ids become equal tokens. An id is any number from 0 on. If an id does not fit into an
+// int32, all ids are replaced by numbers in the order of their first occurrence.
 class BlockPrompts {
  public:
-  // The recorded blocks have `block_tokens` tokens. Lengths and blocks are both divided by
-  // `length_divisor`, so that prompts share as many blocks as recorded: a prompt has whole blocks
-  // of round(block_tokens / length_divisor) tokens and a last block of at least 1 token. `source`
-  // names the request source in messages. Throws Error if a divided block has no token.
+  // The recorded blocks have `block_tokens` tokens. Prompts and blocks are both divided by
+  // `length_divisor`, so prompts have and share as many blocks as recorded: whole blocks have
+  // round(block_tokens / length_divisor) tokens, and a prompt's last block at least 1. `source`
+  // names the request source in messages. Throws Error if length_divisor is above block_tokens,
+  // since a block would have no token.
   BlockPrompts(const char* source, int64_t block_tokens, double length_divisor);
 
   // Number of blocks of a prompt, including a shorter block at its end.
@@ -34,7 +35,7 @@ class BlockPrompts {
   void add_parts(int64_t entry, std::vector<PromptPart>& out) const;
   // The first `count` blocks of a request as parts.
   [[nodiscard]] std::vector<PromptPart> first_blocks(int64_t entry, int64_t count) const;
-  // Number of blocks with which all requests begin; 0 if there are fewer than two requests.
+  // Number of whole blocks with which all requests begin; 0 if there are fewer than two requests.
   [[nodiscard]] int64_t common_blocks() const;
 
  private:

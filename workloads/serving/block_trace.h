@@ -66,7 +66,7 @@ class BlockTrace final : public Entries {
 };
 
 // Reads a file of JSON Lines into a trace. `read_line` reads the fields that only this format has,
-// and calls BlockTrace::read(). Throws Error if a block divided by length_divisor has no token.
+// and calls BlockTrace::read(). Throws Error if length_divisor is above the format's block_tokens.
 std::unique_ptr<Entries> read_block_trace(
     const BlockFormat& format, const SourceOptions& options,
     const std::function<void(JsonObject& line, BlockTrace& trace)>& read_line);

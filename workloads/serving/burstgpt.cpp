@@ -16,7 +16,7 @@ constexpr const char* kOutput = "Response tokens";
 
 struct Places {
   size_t time = 0, prompt = 0, output = 0;
-  size_t fields = 0;  // of the heading
+  size_t fields = 0;  // number of fields in the heading
 };
 
 }  // namespace

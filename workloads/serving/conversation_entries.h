@@ -40,9 +40,10 @@ struct ConversationScript {
   bool end_conversation();
 };
 
-// Makes one request of each turn. options.under_way conversations are under way at once. For each
-// request one of these is drawn, and when a conversation ends, the next one begins. `source` is the
-// source's name, for messages. Throws Error for a prompt of more than kMostTokens tokens.
+// Makes one request of each turn. options.under_way conversations (0: all) are under way at once.
+// Each request is the next turn of one of these, drawn at random; when a conversation ends, another
+// begins. `source` is the source's name, for messages. Throws Error for a prompt of more than
+// kMostTokens tokens.
 std::unique_ptr<Entries> make_conversation_entries(const char* source, ConversationScript script,
                                                    const SourceOptions& options);
 

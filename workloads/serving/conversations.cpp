@@ -5,11 +5,11 @@
 // In a file people ("human", "user") and models ("gpt", "chatgpt", "bing", "bard", "assistant")
 // take turns. Each text is encoded separately; the tokenizer's opening tokens are only before the
 // first. Model texts before the first question are skipped. A conversation ends before the first
-// turn that lacks a text or an answer, or in which the wrong speaker has the word.
+// turn that lacks a text or an answer, or in which the wrong side speaks.
 //
 // Turns of a conversation keep their order; the order's seed draws which conversation continues
-// next. Of the earlier turns, only the prompts count as shared tokens, since a server generates
-// answers other than those in the history.
+// next. A turn's shared tokens end with the prompt of the turn before. The answer to that prompt
+// does not count, since a server generates another answer than the one in the history.
 #include "workloads/serving/sources.h"
 
 #include <algorithm>
@@ -81,7 +81,8 @@ class Reader {
       if (!script_.add_turn(*tokenizer_, at[0].text, at[1].text, begins_prompt)) break;
     }
     const bool is_kept = script_.end_conversation();
-    // A single message after the last turn makes no request: it lacks its answer or its question.
+    // A single message after the last turn makes no request, since it lacks its answer or its
+    // question. It is not counted as left out.
     if (!is_kept || messages.end() - at > 1) ++script_.left_out.by_rule;
     return is_kept;
   }

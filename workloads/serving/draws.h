@@ -29,8 +29,8 @@ enum class Draw : uint64_t {
 // Uniform in [0, 1).
 double draw_unit(uint64_t seed, Draw what, int64_t number);
 
-// Returns the first `chosen` <= count entries of a permutation of 0 to count - 1. A larger `chosen`
-// begins with the same entries.
+// Returns the first `chosen` <= count entries of a permutation of 0 to count - 1. With a larger
+// `chosen`, more entries follow the same first ones.
 std::vector<uint32_t> permuted(int64_t count, int64_t chosen, uint64_t seed, Draw what);
 
 // Chooses k = 1, ..., count with probability proportional to 1 / k^exponent.
@@ -60,12 +60,12 @@ void require_given(const char* source, const char* name, int64_t value);
 
 // True if the prompt or the output exceeds the options' caps.
 bool is_too_long(const SourceOptions& options, int64_t prompt_tokens, int64_t output_tokens);
-// Returns a recorded length divided by `divisor`.
+// Returns a recorded length divided by `divisor`, rounded, and at least 1.
 int64_t divided(int64_t tokens, double divisor);
 
-// Calls `take` for the numbers below `count`, in an order drawn by the prompts' seed, until `take`
-// has returned true options.requests times; if options.requests is 0, for all numbers. For entries
-// that are expensive to read.
+// Calls `take` with the numbers below `count`, in an order drawn by the prompts' seed, until `take`
+// has returned true options.requests times (0: with all numbers). For sources whose entries take
+// long to read: only those of the sample are read.
 void sample_entries(int64_t count, const SourceOptions& options,
                     const std::function<bool(int64_t number)>& take);
 

@@ -11,10 +11,11 @@
 
 namespace reprise::workloads::serving {
 
-// Of entries with times, takes the first `requests` in the time window, by time. Of other entries,
-// takes a sample drawn by the prompts' seed and shuffled by the order's seed, or the first ones if
-// they must keep their order. Entries that are too long are dropped before the choice, or cut. Uses
-// 8 bytes per request besides the Entries.
+// If entries have times, the source takes the first `requests` in the time window, in the order of
+// their times. Other entries that must keep their order: it takes the first ones. All others: it
+// takes a sample drawn by the prompts' seed, in the entries' order or shuffled by the order's seed.
+// Entries that are too long are dropped before the choice, or cut. Uses 8 bytes per request besides
+// the Entries.
 class EntrySource final : public RequestSource {
  public:
   // `name` is the source's name, for messages. Throws Error if no request remains.

@@ -29,7 +29,7 @@ struct Subject {
   std::string name;
   std::string prefix;                  // preamble and examples
   std::vector<std::string> questions;  // questions and their cues
-  std::vector<std::string> answers;    // of the questions
+  std::vector<std::string> answers;    // [questions]  the right ones
 };
 
 Subject load_subject(const fs::path& file, const questions::MmluOptions& options) {

@@ -76,7 +76,7 @@ class PrefixTree final : public Entries {
   int64_t requests_;
   Ranges ranges_;
   Tree tree_;
-  ZipfChoice choice_;  // of the prefixes
+  ZipfChoice choice_;  // chooses a request's prefix
 };
 
 Ranges ranges_of(const char* source, const SourceOptions& options) {
@@ -174,7 +174,7 @@ SourceInfo tree_info() {
 std::unique_ptr<Entries> make_tree(const SourceOptions& options) {
   const Ranges ranges = ranges_of("tree", options);
   require_given("tree", "shared_tokens", options.shared_tokens);
-  // Limits the number of nodes, so that it cannot overflow.
+  // Limits the number of nodes, so that node numbers cannot overflow.
   const double nodes = static_cast<double>(options.groups) *
                        static_cast<double>(options.few_shots) *
                        static_cast<double>(options.documents);

@@ -35,7 +35,7 @@ struct PromptComparison {
   bool is_before = false;
 };
 // Compares two prompts. Parts with the same name at the same place are skipped without drawing
-// their tokens. Takes O(parts + equal tokens in the other parts).
+// their tokens. Takes O(parts + equal tokens in parts that are not skipped).
 PromptComparison compare_prompts(std::span<const PromptPart> a, std::span<const PromptPart> b,
                                  const TokenStream& stream);
 

@@ -84,7 +84,7 @@ void RecordedTimes::raise_goes_back(const std::string& where, double by_s) {
 void for_each_length_pair(const std::filesystem::path& path, const LengthColumns& columns,
                           const std::function<void(int64_t prompt, int64_t output)>& read) {
   std::optional<Places> places;
-  size_t fields = 0;  // of the first line
+  size_t fields = 0;  // number of fields in the first line
   for_each_table_line(path, [&](const TableLine& line) {
     if (!places) {
       fields = line.size();

@@ -9,7 +9,7 @@
 
 namespace reprise::workloads {
 
-// The place within a prompt of an earlier answer of the same conversation. A client may put the
+// Says where a prompt contains an earlier answer of the same conversation. A client may put the
 // server's own answer there instead of the source's.
 struct EarlierAnswer {
   int64_t request = 0;            // index of the request that it answered
@@ -41,7 +41,7 @@ struct DeclaredPrefix {
 
 // A request depends only on the source's options, its seeds and the request's number, so every
 // method and server gets the same requests. They are not stored: a million requests take no more
-// memory than their file. Several threads may draw at once.
+// memory than their file. Several threads may call request() at once.
 class RequestSource {
  public:
   virtual ~RequestSource() = default;
@@ -76,7 +76,8 @@ class RequestSource {
   // Counts of recorded requests that are not sent, or sent only in part.
   struct Dropped {
     // Requests dropped by the source's own rule: for a length of 0, or by ShareGPT's sampling rule.
-    // A conversation that is left out, or cut at its first turn without a request, counts as one.
+    // A conversation counts once, whether all of it is left out or only the turns from the first
+    // one that makes no request.
     int64_t by_rule = 0;
     int64_t too_long = 0;  // dropped because they exceed the caps
     int64_t cut = 0;       // cut to the caps and sent

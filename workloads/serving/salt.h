@@ -14,9 +14,10 @@ enum class SaltScope : uint8_t {
   kRequest    // no other request
 };
 
-// A nonce changes all made-up tokens but neither lengths nor which prompts share prefixes. If
-// prompts begin with real text, which must stay, and always with kSession and kRequest, kSaltTokens
-// made-up tokens precede each prompt. They are equal for prompts that may find each other.
+// A nonce changes all made-up tokens. It changes neither lengths nor which prompts share prefixes,
+// and it cannot change real text. If any prompt begins with real text, and always with kSession and
+// kRequest, a salt of kSaltTokens made-up tokens precedes every prompt. The salt is the same for
+// prompts that may find each other.
 struct Salt {
   SaltScope scope = SaltScope::kAnything;
   uint64_t nonce = 0;  // nonce of the run; unused with kAnything

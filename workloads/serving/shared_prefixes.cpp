@@ -24,8 +24,8 @@ class PromptReader {
     if (keep) held_.swap(other_);
     return found;
   }
-  // Returns the two tokens at `place` as a number, which orders prompts that are equal before
-  // `place`. The half of a token after the prompt's end is 0.
+  // Returns the tokens at `place` and place + 1 as the halves of one number. Prompts that are equal
+  // before `place` are ordered by these numbers. A half is 0 if the prompt has ended before.
   uint64_t key(uint32_t request, int64_t place) {
     read(request, other_);
     const auto half = [&](int64_t at) {

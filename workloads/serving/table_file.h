@@ -26,7 +26,8 @@ class TableLine {
   // Index of the field `name` in this line, which is a heading. Throws Error naming the nearest
   // field if there is none, and if there are two.
   [[nodiscard]] size_t column(const std::string& name) const;
-  // Throws Error if the line has more fields than that, such as a number with a comma inside.
+  // Throws Error if the line has more than `fields` fields, for example because a number has a
+  // comma inside.
   void require_at_most(size_t fields) const;
   [[nodiscard]] std::string where() const;  // "FILE:LINE"
 

@@ -8,9 +8,9 @@
 //
 // The source reads such a file, JSON Lines with one conversation a line, or a folder of both. Equal
 // ids mean equal blocks only within a conversation, unless hash_id_scope is "global". An agent's
-// request waits for the answer to the agent's previous request. Agents listed between these two
-// requests work for that agent: they begin at the previous answer, and the later request waits for
-// their last answers.
+// request waits for the answer to the agent's previous request. Agents that are listed between two
+// requests of an agent work for that agent: they begin at the answer to the first of the two, and
+// the second waits for their last answers.
 #include "workloads/serving/sources.h"
 
 #include <algorithm>

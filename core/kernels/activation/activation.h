@@ -10,7 +10,7 @@ namespace reprise::kernels {
 
 enum class ActivationKind : uint8_t {
   kSilu,     // x / (1 + exp(-x))
-  kGelu,     // x * (1 + erf(x / sqrt 2)) / 2, to 2e-7 absolute for |x| < 12
+  kGelu,     // x * (1 + erf(x / sqrt 2)) / 2; absolute error up to 2e-7 for |x| < 12
   kGeluTanh  // x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2
 };
 

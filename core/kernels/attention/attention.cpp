@@ -112,7 +112,8 @@ void run_tasks(const LayerCall& call, const OutputView* out, AttentionWorkspace&
     set_queries(call, item, task, run);
     set_keys(call, part, plan.segment_of(item), run);
     run.fetch = run.kv_dtype == DType::kBF16 ? context.fetch_bf16 : context.fetch_f32;
-    // The item decides, because the number of threads decides how many lanes its last task has.
+    // Depends on the lanes of the item, not of the task: the number of threads determines how many
+    // lanes the item's last task has, and must not change results.
     run.takes_all_as_many = context.is_batch_invariant ||
                             (item.end_row - item.first_row) * schedule.group > cpu::kFewLanes;
     set_scores(call, item, task, run);
@@ -122,7 +123,7 @@ void run_tasks(const LayerCall& call, const OutputView* out, AttentionWorkspace&
       set_output(workspace.partials, part.first_entry, run);
     }
     void* scratch = workspace.scratch[static_cast<size_t>(worker)].data();
-    // The kernel is chosen for each item, because a plan's caches may have different dtypes.
+    // The kernel is chosen for each task, because a plan's caches may have different dtypes.
     if (run.kv_dtype != DType::kBF16 || !has_bf16_dot(context.isa) || run.head_dim % 2 != 0) {
       cpu::attention_f32(run, scratch, context.isa);
     } else if (context.isa == Isa::kAmx && run.head_dim % 32 == 0 && !run.has_few_lanes()) {

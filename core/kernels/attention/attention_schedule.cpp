@@ -11,8 +11,9 @@
 namespace reprise::kernels {
 namespace {
 
-// Least number of tasks with which no item of a plan is split. It is enough for as many workers as
-// DRAM can keep busy, and small enough that a step of 32 heads is not split.
+// Number of tasks that is enough for a plan: if it has this many tasks of equal length, no item is
+// split. It suffices for as many workers as DRAM can keep busy, and is small enough that a step of
+// 32 heads is not split.
 constexpr int64_t kEnoughTasks = 32;
 // Least keys of a part, so that storing and merging the part's results takes at most 2 % of the
 // part's time. With many lanes merging takes a larger share, so parts are longer. (One thread of a
@@ -72,7 +73,8 @@ class Builder {
 
   // Number of parts into which an item is divided for the CPU.
   [[nodiscard]] int64_t tasks_parts(const ItemShape& shape) const {
-    if (context_.is_batch_invariant) return 1;  // share_keys_ depends on the other items
+    if (context_.is_batch_invariant)
+      return 1;  // a split by share_keys_ would depend on the other items
     const int64_t least = shape.lanes <= cpu::kFewLanes ? kLeastKeysFewLanes : kLeastKeysManyLanes;
     return std::max<int64_t>(1, shape.seen.count() / std::max(least, share_keys_));
   }
@@ -138,8 +140,8 @@ class Builder {
   }
 
   // Number of units (kv heads) that one task computes in turn. It is more than 1 only for short
-  // blocks and few lanes, to read longer runs of memory, and only as large as leaves work for every
-  // thread. Results do not depend on this number.
+  // blocks and few lanes, where such a task reads longer runs of memory, and only as large as
+  // leaves work for every thread. Results do not depend on this number.
   [[nodiscard]] int64_t units_per_task(const ItemShape& shape, int64_t keys) const {
     const kv::Segment& segment = shape.segment;
     // With ALiBi, units are query heads; several of them share a kv head, so they do not follow one
@@ -232,7 +234,7 @@ class Builder {
   RowResults results_;
   AttentionSchedule& out_;
   int64_t total_keys_ = 0;  // keys of all items
-  int64_t share_keys_ = 0;  // keys of each task if there were exactly enough tasks
+  int64_t share_keys_ = 0;  // keys of a task if all work were kEnoughTasks equal tasks
   int64_t task_lanes_ = 0;
   std::vector<int32_t> merged_items_;  // by_position() of the current row
 };

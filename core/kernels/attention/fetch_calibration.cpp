@@ -15,8 +15,9 @@ namespace {
 constexpr int32_t kSequences = 8, kBlockTokens = 64;
 constexpr int64_t kKvHeads = 8, kHeadDim = 128;
 
-// Keys and values that each thread reads of a layer. Reading them takes hundreds of microseconds,
-// so starting the threads hardly counts, and all trials together take tenths of a second.
+// Bytes of keys and values that each thread reads in one layer. Reading them takes hundreds of
+// microseconds, so starting the threads hardly counts, and all trials together take tenths of a
+// second.
 constexpr int64_t kBytesOfThread = 4 << 20;
 
 // All settings to compare: the far prefetch goes into L1 or L2, and there is no near request, a
@@ -37,7 +38,7 @@ std::vector<FetchSetting> all_settings() {
   return all;
 }
 
-// blocks: of each sequence
+// `blocks` is the number of blocks of each sequence.
 kv::BlockPoolOptions pool_options(DType dtype, int64_t layers, int32_t blocks) {
   return {.layers = layers,
           .kv_heads = kKvHeads,
@@ -50,7 +51,7 @@ kv::BlockPoolOptions pool_options(DType dtype, int64_t layers, int32_t blocks) {
 // A decode step whose layers' attention is run one by one.
 class Step {
  public:
-  // blocks: of each sequence
+  // `blocks` is the number of blocks of each sequence.
   Step(DType dtype, int64_t layers, int32_t blocks)
       : pool_(pool_options(dtype, layers, blocks)),
         q_(static_cast<size_t>(kSequences * kKvHeads * kHeadDim), 0.01f),

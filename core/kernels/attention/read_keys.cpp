@@ -69,7 +69,8 @@ class TaskReader {
            size_of(cache_.dtype);
   }
 
-  // Reads the keys of a tile and then its values. Reads several units block by block.
+  // Reads the keys of a tile and then its values. With several units, reads the rows of all units
+  // in one block before those in the next block.
   void add_units(int32_t first_unit, int32_t units, int32_t first, int32_t end,
                  ReadKeys& all) const {
     for (const void* data : {cache_.keys, cache_.values})
@@ -78,7 +79,7 @@ class TaskReader {
         const int32_t part_end =
             units == 1 ? end : std::min(end, begin + segment_.block_tokens - in_block);
         for (int32_t unit = first_unit; unit < first_unit + units; ++unit) {
-          // units that share a kv head read its rows once
+          // The first of the units that share a kv head reads its rows for all of them.
           if (unit * group_ % heads_per_kv_head_ != 0) continue;
           add_rows(static_cast<const char*>(data) + unit_byte(unit), begin, part_end, all);
         }

@@ -9,7 +9,7 @@ namespace reprise::kernels {
 
 struct ReadKeys {
   int64_t bytes = 0;      // of keys and values
-  uint32_t checksum = 0;  // sum of all words read, so that no read can be left out
+  uint32_t checksum = 0;  // sum of all words read, so that the compiler omits no read
 };
 
 // Reads one layer's keys and values of every item, with the tasks of attention() and in its order:

@@ -32,7 +32,7 @@ struct ExactHead {
   double weight_keys = 0;    // 1 / sum_j p_j^2: the number of keys if all weigh the same
 };
 
-// Sums up an ExactHead over the keys that a head sees.
+// Computes an ExactHead as sums over the keys that a head sees.
 class ExactHeadSums {
  public:
   // weight: p_j.   v_squared: || v_j ||^2.   moved: scale^2 sum_c (q_c k_jc)^2.
@@ -59,8 +59,8 @@ class ExactHeadSums {
   std::array<double, 3> by_weight_{}, by_query_{};
 };
 
-// Root of the mean of || o - o' ||^2 that the rounding of queries, weights and outputs causes.
-// Rounding::sums is not included.
+// Square root of the mean of || o - o' ||^2 that the rounding of queries, weights and outputs
+// causes. Rounding::sums is not included.
 [[nodiscard]] double mean_error(const ExactHead& head, const Rounding& rounding);
 
 // Upper bound on || o - o' || of a head from rounding alone. The square of this distance is a sum
@@ -69,8 +69,8 @@ class ExactHeadSums {
 // 10^5 heads of 1 to 4096 keys, the distance was at most 0.66 of the bound.)
 //
 // A kernel that leaves out key j moves o by p_j / (1 - p_j) || v_j - o ||. A check detects this in
-// every head in which the distance exceeds the bound. In bf16 with 1000 keys these are four heads
-// in five, so a check of eight or more heads detects it.
+// every head in which the distance exceeds the bound. In bf16 with 1000 keys, it does so in four of
+// five heads, so a check of eight or more heads detects it.
 [[nodiscard]] double rounding_bound(const ExactHead& head, const Rounding& rounding,
                                     int64_t head_dim);
 

@@ -18,9 +18,8 @@ class StepAttention {
 
   // Called before the first layer of a step: schedules the plan, and copies the data that all
   // layers share to the device. The plan and the slopes of params.alibi must live until the next
-  // begin(). Throws as
-  // AttentionSchedule::build() does; on CUDA, ShapeError for head sizes that are not compiled and
-  // Error for an f32 cache.
+  // begin(). Throws what AttentionSchedule::build() throws; on CUDA, ShapeError for head sizes that
+  // are not compiled and Error for an f32 cache.
   virtual void begin(const kv::AttentionPlan& plan, int64_t heads,
                      const AttentionParams& params) = 0;
   // Does what kernels::write_kv() does, with the step's plan.
@@ -39,8 +38,8 @@ class StepAttention {
                            const AttentionParams& params) = 0;
   virtual void attend_parts(int64_t layer, const QueryView& q) = 0;
   virtual void merge_parts(const OutputView& out) = 0;
-  // Appends to `key` everything except their arguments on which the launches of write_kv() and
-  // attend() depend. Steps with equal keys launch the same kernels, see
+  // Appends to `key` what the launches of write_kv() and attend() depend on besides the arguments
+  // of these functions. Steps with equal keys launch the same kernels, see
   // DeviceRuntime::run_repeatedly().
   virtual void append_key(WorkKey& key) const = 0;
 };

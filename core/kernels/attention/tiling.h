@@ -12,9 +12,9 @@ inline constexpr int kKeyTile = 128;
 // Key and value rows are addressed in groups of kRowGroup rows that follow one another in memory.
 // Rows that do not lie in such groups are copied.
 inline constexpr int kRowGroup = 8;
-// With at most kFewLanes lanes, scores are dot products along head_dim. With more lanes, keys are
-// broadcast against vectors of lanes, which is faster once the lanes fill most of a vector. (Zen 5,
-// head_dim 128: both ways cost the same at 8 lanes.)
+// With at most kFewLanes lanes, scores are dot products along head_dim. With more lanes, each
+// element of a key is broadcast and multiplied with vectors of lanes, which is faster once the
+// lanes fill most of a vector. (Zen 5, head_dim 128: both ways cost the same at 8 lanes.)
 inline constexpr int kFewLanes = 8;
 
 }  // namespace reprise::kernels::cpu

@@ -1,6 +1,6 @@
 // Attention maps (matrices of softmax weights): computes them so that they can be observed, kept or
-// shared, and applies them to values in place of queries and keys. [AttnCache: a stored map
-// replaces softmax(q k^T); LazyFormer shares one]
+// shared, and applies them to values. A layer that applies a map needs no queries and keys.
+// [AttnCache: a stored map replaces softmax(q k^T); LazyFormer: layers share one]
 #pragma once
 
 #include <cstdint>
@@ -54,9 +54,9 @@ void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView
 // kv head h / (heads / kv_heads) in the cache. Keys that a causal mask hides are left out, even if
 // their weight in the map is not 0. `maps` cover the rows of the plan once, in order. Throws
 // ShapeError if a map does not have `heads` heads, or has fewer keys than one of its rows sees.
-// Sums are f32; bf16 maps are not converted. A device other than the CPU rounds weights to the
-// cache's dtype, throws what attention_map() throws, and accepts maps in its own memory as well as
-// maps on the CPU, which it copies.
+// Sums are f32. A device other than the CPU rounds weights to the cache's dtype, throws what
+// attention_map() throws, and accepts maps in its own memory as well as maps on the CPU, which it
+// copies.
 void apply_map(const kv::AttentionPlan& plan, int64_t layer, std::span<const RowMap> maps,
                int64_t heads, const OutputView& out, const Context& context);
 

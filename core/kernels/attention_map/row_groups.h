@@ -13,7 +13,7 @@ namespace reprise::kernels {
 struct RowGroup {
   int32_t first_row = 0, end_row = 0;
   // The row that sees the most keys. If is_prefix, every other row of the group sees a prefix of
-  // its keys.
+  // that row's keys.
   int32_t longest_row = 0;
   // True if every row sees a prefix of the items' keys, and at least one row sees a key. If false,
   // the rows are computed one by one.

@@ -17,15 +17,15 @@ struct TextRows {
   [[nodiscard]] int64_t tokens() const { return end_row - first_row; }
 };
 
-// Projected position vectors of one layer, f32: element (head h, dimension c, bucket x) is at (h *
-// head_dim + c) * stride + x. The elements of all buckets follow one another for each dimension, so
-// a token's products with all buckets are a weighted sum of rows of these elements.
+// Projected position vectors of one layer, f32, one for each bucket of distances: element (head h,
+// dimension c, bucket x) is at (h * head_dim + c) * stride + x. A row has one dimension of all
+// buckets, so a token's products with all buckets are a weighted sum of rows.
 struct PositionVectors {
   // Number of floats after the last element that must be readable, because kernels load whole
   // vectors.
   static constexpr int64_t kReadable = 16;
 
-  const float* data = nullptr;  // null: no such term
+  const float* data = nullptr;  // null: scores have no such term
   int64_t stride = 0;
 };
 
@@ -53,7 +53,7 @@ struct DisentangledCall {
   // f32, in an order that depends only on the shapes.
   void run(const OutputView& out, DisentangledWorkspace& workspace, const Context& context) const;
   // Writes the position terms of the scores; the caller adds them to scale * <q_i, k_j>.
-  //   out[(head * rows + row) * keys_per_row + token]  the term of this head and row, and of token
+  //   out[(head * rows + row) * keys_per_row + token]  the term of this head, this row and token
   //   `token` of the row's text
   // `rows` is the number of rows of the step; no text is longer than keys_per_row.
   void biases(float* out, int64_t rows, int64_t keys_per_row, DisentangledWorkspace& workspace,

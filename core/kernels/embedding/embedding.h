@@ -11,7 +11,7 @@
 namespace reprise::kernels {
 
 //   out[r] = table[ids[r]], or out[r] += table[ids[r]] with `accumulate`
-//   table  [entries, cols] any dtype, or the rows of `weight` where the table serves as a head too
+//   table  [entries, cols] any dtype, or the rows of `weight` if the table is also the output head
 //   ids    [rows]  in [0, entries)
 //   out    [rows, cols] f32, row-major
 struct EmbeddingCall {

@@ -48,7 +48,8 @@ struct GroupScale {
 // exactly.
 GroupScale quantize_group(WeightFormat format, std::span<const float> values, uint8_t* codes);
 
-// In nf4-double, the scales of this many groups of each of this many outputs share a step.
+// In nf4-double, the scales of kScaleBlockGroups groups of each of kScaleBlockOutputs outputs share
+// a step.
 inline constexpr int64_t kScaleBlockGroups = 4, kScaleBlockOutputs = 64;
 
 // Writes to `codes` the codes d of a block of scales s = mean + t d, and returns the block's step

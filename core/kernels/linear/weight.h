@@ -20,7 +20,8 @@ class NotFiniteError : public Error {
 
 class WeightStore;  // the layout on a device: core/kernels/linear/weight_store.h
 
-// Consecutive rows of a weight matrix, as a linear layer of their own; borrowed from the Weight.
+// Consecutive rows of a weight matrix, used as a linear layer of their own. They belong to the
+// Weight, which must live longer.
 struct WeightRows {
   const WeightStore* store = nullptr;
   int64_t first = 0, end = 0;

@@ -11,9 +11,10 @@ namespace reprise::kernels {
 // How one token is drawn. temperature 0 or top_k 1: the largest logit, the lowest id among equals.
 // Otherwise p = softmax(logits / temperature), and in this order:
 //   the top_k most probable tokens stay (0: all), the lowest id first among equals;
-//   of these the smallest set whose sum of p reaches top_p times the sum of all of them stays;
-//   the first token of this set, by descending p, is drawn at which the running sum of p exceeds
-//   `unit`, a random number in [0, 1), times the set's sum.
+//   of these, by descending p, the fewest stay whose sum of p is at least top_p times the sum of
+//   all of them;
+//   of those, by descending p, the first is drawn at which the running sum of p exceeds `unit`, a
+//   random number in [0, 1), times the sum of all of them.
 struct SampleRule {
   double temperature = 0.0;
   double top_p = 1.0;

@@ -26,10 +26,11 @@ HWY_INLINE Vec sigmoid(Vec x) {
   return hn::Div(numerator, hn::Add(hn::Set(d, 1.0f), e));
 }
 
-// x Phi(x), Phi the normal distribution. Its smaller tail is c = erfc(z) / 2, z = |x| / sqrt 2, so
-// the result is x c on the left and x - x c on the right: nothing cancels, and the error is 2e-7 at
-// most, half a unit in the last place of x. erfc(z) = t e^(-z^2) P(t - 1/2), t = 2 / (2 + z), where
-// P (degree 8, minimax for 0 <= z <= 9.5, including the 1/2 of c) has a relative error of 4e-8.
+// x Phi(x), where Phi is the normal distribution function. The smaller tail of the distribution is
+// c = erfc(z) / 2 with z = |x| / sqrt 2. So the result is x c for x < 0 and x - x c for x >= 0:
+// nothing cancels, and the error is 2e-7 at most, half a unit in the last place of x. erfc(z) = t
+// e^(-z^2) P(t - 1/2), t = 2 / (2 + z), where P (degree 8, minimax for 0 <= z <= 9.5, including the
+// 1/2 of c) has a relative error of 4e-8.
 HWY_INLINE Vec gelu(Vec x) {
   const Tag d;
   const Vec z = hn::Mul(hn::Abs(x), hn::Set(d, 0.70710678118f));

@@ -1,5 +1,5 @@
-// The MLP's non-linearities by their definition, in double precision: the oracle of the activation
-// kernel.
+// The MLP's activation functions by their definition, in double precision: the oracle of the
+// activation kernel.
 #pragma once
 
 #include <vector>

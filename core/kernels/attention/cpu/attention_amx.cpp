@@ -49,7 +49,7 @@ struct KeyTiles {
 // Prefetches the cache lines of the next key tile, keys before values, while the current tile is
 // computed: a few lines at each of many places, because a burst would fill the queue of misses, and
 // further prefetches would wait. (Xeon, 32 rows over keys in DRAM: with two bursts a tile, 41 % of
-// the time was spent waiting.) The lines go to the L2, since two tiles of head_dim 128 exceed the
+// the time was spent waiting.) The lines go to the L2, because two tiles of head_dim 128 exceed the
 // L1.
 class NextTile {
  public:
@@ -145,8 +145,8 @@ struct Products {
   const char* low[kMaxHeadDim / kBlock] = {};
   const char* high[kMaxHeadDim / kBlock] = {};
   size_t row_bytes = 0, step_bytes = 0;
-  // lanes: the lanes' pairs of the first step; a step has 16 pairs. lanes_vector: distance to the
-  // second vector of lanes.
+  // lanes: the right factor, [pair][16 lanes], of which each step takes 16 pairs. lanes_vector:
+  // distance to the second 16 lanes.
   const uint32_t* lanes = nullptr;
   size_t lanes_vector = 0;
   float* results = nullptr;  // [blocks][32][16], and the second vector

@@ -1,16 +1,17 @@
 // Attention of many lanes over bf16 keys and values with the AVX-512 bf16 dot product.
 //
 // For each tile of up to 128 keys:
-//   scores   S[key][lane]: each key is broadcast pair by pair against the queries, packed
-//            [pair][lane], so that neither the keys need transposing nor the row maxima a
-//            horizontal reduction.
+//   scores   S[key][lane]: each pair of a key's dimensions is broadcast and multiplied with the
+//            queries, which are packed [pair][lane]. So keys need not be transposed, and a lane's
+//            maximum needs no reduction within a vector.
 //   values   V is interleaved by key pairs once for all lane tiles of the task (two permutes for 32
 //            dimensions).
-//   softmax  online: m grows, older sums are scaled by exp2(m_old - m_new); weights are rounded to
-//            bf16 in key pairs.
-//   output   O[lane] = O[lane] * correction + P pair broadcast * V pairs.
-// Both products run in blocks of 24 accumulators, which together with 4 + 1 operands take most of
-// the 32 registers.
+//   softmax  online: when m grows, older sums are scaled by exp2(m_old - m_new). Weights are
+//            rounded to bf16 in key pairs.
+//   output   O[lane] = O[lane] * correction + P V: each pair of a lane's weights is broadcast and
+//            multiplied with V's interleaved pairs.
+// Both products run in blocks of up to 24 accumulators, which together with 4 + 1 operands take
+// most of the 32 registers.
 #include "core/base/constant.h"
 #include "core/kernels/attention/cpu/attention_tile.h"
 
@@ -226,7 +227,8 @@ void attention_avx512_bf16(const AttentionTask& task, void* memory) {
         is_first = true;
       },
       [&](const LaneTile& tile, int index, int first, int keys) {
-        // With more than 32 lanes, the products take several times as long as reading the rows.
+        // With more than 32 lanes, the products take several times as long as reading the rows, so
+        // prefetches need not be spread out.
         const auto compute =
             is_first && tile.lanes <= 32 ? compute_tile<LinesAhead> : compute_tile<RowsAhead>;
         compute(task, scratch, tile, index, first, keys, loaded, is_first);

@@ -1,7 +1,7 @@
 // Attention of many lanes in f32 arithmetic over keys and values of any dtype, for every
-// instruction set. Each key element is broadcast against the queries packed [dimension][lane]. Rows
-// that are not f32, and those whose width is not a whole number of vectors, are first copied to
-// padded f32 scratch; all lanes use the copy of a tile.
+// instruction set. Each element of a key is broadcast and multiplied with the queries, which are
+// packed [dimension][lane]. Rows that are not f32, and those whose width is not a whole number of
+// vectors, are first copied to padded f32 scratch; all lanes use the copy of a tile.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/attention/cpu/attention_f32.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)

@@ -1,12 +1,13 @@
 // Attention of few lanes (decode) over bf16 keys and values. Memory is the limit, so the kernel
 // leaves most cycles of a core free while rows stream in.
 //
-// Scores, 16 keys at a time: with few lanes, dot products along head_dim, summed by a transposing
-// tree; with more lanes (grouped queries), 16 keys are transposed in registers and each lane's
-// query is broadcast against them pair by pair. Values are read in pairs of keys, without being
+// Scores are computed for 16 keys at a time. With up to three lanes, they are dot products along
+// head_dim, whose partial sums are added by a tree that also transposes them (DotTree). With more
+// lanes (grouped queries), the 16 keys are transposed in registers, and each pair of a lane's query
+// is broadcast and multiplied with them. Values are read in pairs of keys, without being
 // rearranged; a lane sums as many vectors of 32 dimensions as fit the registers. Rows are
-// prefetched in the order of reading: the hardware prefetcher would suffice within a block of a
-// paged KV cache, but its streams end with the block.
+// prefetched in the order of reading, because the hardware prefetcher follows them only to the end
+// of a block of the paged KV cache.
 #include "core/base/constant.h"
 #include "core/kernels/attention/cpu/attention_tile.h"
 #include "core/kernels/attention/cpu/attention_units.h"
@@ -31,16 +32,16 @@ void with_vectors(int head_dim, Use&& use) {
                                         [&](auto vectors) { use(vectors, std::true_type{}); });
 }
 
-// Number of groups of rows in a step. Several lanes pass over a step repeatedly, for one vector of
-// dimensions at a time. A step has about 8 KiB, which stay in L1 along with the prefetched lines;
-// longer steps load and store the sums less often.
+// Number of groups of rows in a step. Tasks of several lanes read a step repeatedly, a few vectors
+// of dimensions at a time. A step has about 8 KiB, which stay in L1 along with the prefetched
+// lines; longer steps load and store the sums less often.
 constexpr int step_groups(int row_bytes) {
   return std::clamp((8 << 10) / (kRowGroup * row_bytes), 2, 4);
 }
-// Numbers of groups ahead of the computed one that are prefetched and loaded. Steps need lines in
-// bursts, so a whole step must lie between the two distances. (Zen 5, head_dim 128, 4 lanes,
-// relative to 84 GB/s: steps of 4 groups reach 0.90 if they prefetch 8 groups ahead, 0.82 with 12
-// groups, and 0.63 with 6; steps of 2 groups that prefetch 5 groups ahead reach 0.76.)
+// How many groups ahead of the computed group rows are prefetched (far) and loaded (near). Steps
+// need lines in bursts, so a whole step must lie between the two distances. (Zen 5, head_dim 128, 4
+// lanes, relative to 84 GB/s: steps of 4 groups reach 0.90 if they prefetch 8 groups ahead, 0.82
+// with 12 groups, and 0.63 with 6; steps of 2 groups that prefetch 5 groups ahead reach 0.76.)
 Ahead groups_ahead(const FetchSetting& fetch, int row_bytes, int lanes) {
   const Ahead even = cpu::groups_ahead(fetch, static_cast<size_t>(row_bytes));
   if (lanes <= 2) return even;
@@ -203,8 +204,9 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys)
         .ahead_high = scratch.fetch_from_keys(j / kRowGroup + 1, ahead)};
     float* scores = scratch.scores + j;
     // Transposing costs 64 shuffles for each vector of dimensions, DotTree 45 operations for each
-    // lane. The first lane's tree reads all rows before memory has brought them. (Zen 5, head_dim
-    // 128: transposing is 15 % faster with 4 lanes, and no faster with 2 or 3.)
+    // lane. With trees, the first lane reads all rows, as they arrive from memory, before the other
+    // lanes compute. (Zen 5, head_dim 128: transposing is 15 % faster with 4 lanes, and no faster
+    // with 2 or 3.)
     if (lanes <= std::min(3, kVectors)) {
       score_by_dots(scratch, lanes, rows, scores);
       continue;

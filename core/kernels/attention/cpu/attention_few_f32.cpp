@@ -52,14 +52,14 @@ RowShape row_shape(const AttentionTask& task, const TileScratch& scratch) {
 }
 
 // Calls use() with the Fetch value for few lanes as an integral constant: kNone if `fetches` is
-// false, since converted rows have been read already.
+// false, because converted rows have been read already.
 template <typename Use>
 HWY_INLINE void with_fetch(const TileScratch& scratch, bool fetches, Use&& use) {
   if (!fetches) return use(std::integral_constant<Fetch, Fetch::kNone>{});
   with_setting(scratch.fetch, use);
 }
 
-// Fetches a line while vector `c` vectors of a row is computed, if a line begins there.
+// Requests the line at vector `c` of a row (FetchAhead::line()), if a line begins there.
 template <Fetch kFetch>
 HWY_INLINE void fetch_line(const FetchAhead& ahead, size_t row_byte, int c) {
   constexpr int kLineVectors = std::max(1, 16 / kN);
@@ -252,7 +252,8 @@ void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int fir
 // ---- values ----
 
 // For one lane: o[kN * kVectors] = o * corr + p v over keys [first, end), with kSplit also for the
-// odd dimensions. `first` is the first key of a group. If it prefetches, it requests whole rows.
+// odd dimensions. `first` is the first key of a group. Unless kFetch is kNone, requests whole rows,
+// also beyond the columns of this block.
 template <int kVectors, bool kSplit, Fetch kFetch>
 HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, int column, int odd,
                                 float corr) {
@@ -290,8 +291,8 @@ HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, 
     for (int half = 0; half < kHalves; ++half) hn::StoreU(sum[c][half], d, o + kN * c + half * odd);
 }
 
-// For one lane: updates all columns of o, a few keys at a time, so that their rows are still in L1
-// for later columns.
+// For one lane: updates all columns of o, a few keys at a time, so that the keys' rows of values
+// are still in L1 for later columns.
 template <bool kSplit, Fetch kFetch>
 void value_row(const TileScratch& scratch, int vectors, int keys) {
   constexpr int kVectors = kSplit ? 4 : 8;

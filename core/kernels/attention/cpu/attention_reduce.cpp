@@ -10,8 +10,8 @@ namespace reprise::kernels::cpu {
 namespace {
 
 // Holds an entry's lock. A lock is held only while one vector is added, so waiting threads spin. A
-// thread that still waits after kSpins tries lets other threads run, since the holder may have lost
-// its core.
+// thread that still waits after kSpins tries lets other threads run, because the thread that holds
+// the lock may have lost its core.
 class HeldEntry {
  public:
   explicit HeldEntry(uint8_t& lock) : lock_(lock) {

@@ -27,8 +27,8 @@ inline constexpr int kMaxHeadDim = 256;
 // in each block and a block has less than kRunBytes bytes of one unit.
 inline constexpr int kMostUnitsTogether = 16;
 inline constexpr size_t kRunBytes = size_t{64} << 10;
-// The most units that may be read together if each has `lanes` lanes. A worker's scratch limits it:
-// it has room for the scores and weights of one lane tile.
+// The most units that may be read together if each has `lanes` lanes. A worker's scratch limits
+// this number, because it has room for the scores and weights of one lane tile.
 constexpr int most_units_together(int lanes) {
   return std::min(kMostUnitsTogether, kLaneTile / lanes);
 }
@@ -56,9 +56,10 @@ struct AttentionTask {
   int tokens = 0;
   int first_key = 0, end_key = 0;  // the task's keys, within the segment's tokens
   FetchSetting fetch;              // prefetch setting, used with few lanes
-  // True: the kernel for many lanes also computes a task of few lanes: the last task of an item of
-  // many lanes, or any task that must be batch-invariant. In this kernel, a lane's bits do not
-  // depend on the other lanes. Needs units == 1.
+  // True: the kernel for many lanes computes this task even if it has few lanes. It is set for all
+  // tasks of an item of many lanes, the last of which may have few, and for all tasks that must be
+  // batch-invariant, because in this kernel a lane's bits do not depend on the other lanes. Needs
+  // units == 1.
   bool takes_all_as_many = false;
 
   // A lane sees the keys [low(lane), high(lane)). With is_causal, high is min(end_key, visible +
@@ -108,7 +109,7 @@ struct AttentionTask {
   [[nodiscard]] int tile_end(int key) const {
     return ((skipped + key) / kKeyTile + 1) * kKeyTile - skipped;
   }
-  // True if the keys lie in whole groups from the first on.
+  // True if the rows of keys and values lie in whole groups of kRowGroup from the first key on.
   [[nodiscard]] bool has_whole_groups() const {
     return (block_tokens % kRowGroup == 0 && skipped % kRowGroup == 0) ||
            skipped + tokens <= block_tokens;

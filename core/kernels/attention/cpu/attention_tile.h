@@ -21,7 +21,7 @@ inline constexpr int kGroupSlack = 24 / kRowGroup;
 // and up to two tiles of one unit to prefetch.
 inline constexpr int kMostGroups = (kMostUnitsTogether + 2) * kKeyTile / kRowGroup + kGroupSlack;
 
-// Elements between a converted row and the next one.
+// Elements of padding after each converted row.
 inline constexpr int kRowPadding = 16;
 // Factors of o for all parts of a tile except the first one, which has corrected o already.
 alignas(64) inline constexpr float kOnes[kFewLanes] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -171,8 +171,8 @@ inline int blocks_of_six(int count) { return (count + 5) / 6; }
 
 // Divides `count` lanes or keys into blocks_of_six(count) blocks and calls block(height, first) for
 // each: `height` is the block's number of lanes or keys as an integral constant, `first` the first
-// of them. Heights are nearly equal, because a low block has too few sums to hide the latency of
-// the product.
+// of them. Heights are nearly equal, because a block of few lanes or keys has too few sums to hide
+// the latency of the product.
 template <typename Block>
 void cut_in_sixes(int count, Block&& block) {
   for (int first = 0, left = blocks_of_six(count); left > 0; --left) {
@@ -209,8 +209,9 @@ struct TileScratch {
   // For the key tile.
   RowGroups keys, values;
   int unit = 0;  // the current unit, with few lanes
-  // With few lanes: the number of groups to compute, and the order of reading: keys_left groups of
-  // `keys`, then `values`; values_left groups of `values`, then `next`.
+  // With few lanes. `groups` is the number of groups to compute. The other fields give the order of
+  // reading, for prefetches: keys_left groups of `keys` are followed by `values`, and values_left
+  // groups of `values` by `next`.
   int groups = 0;
   int keys_left = 0, values_left = 0;
   RowGroups next;
@@ -223,7 +224,7 @@ struct TileScratch {
   // Many: [keys][64 or more]; few: for each unit read together, [lanes][128] or [128][spread].
   float* scores = nullptr;
   void* p = nullptr;      // bf16 weights in key pairs: many [pairs][64], few [64][64 pairs]
-  float* corr = nullptr;  // [64] exp2(m_old - m_new) of the lanes read together
+  float* corr = nullptr;  // [64] exp2(m_old - m_new) of lanes computed together
 
   int padded_dim = 0;  // head_dim rounded up to 16
   FetchSetting fetch;
@@ -442,7 +443,8 @@ struct LaneTile {
   VisibleRange range;
 };
 
-// Visits every key tile once, and for it every lane tile that sees some of its keys:
+// For each key tile, calls load() once, then compute() for each lane tile that sees some of the
+// keys:
 //   load(first, keys)                   gathers addresses and converts what all lane tiles share
 //   compute(tile, index, first, keys)   keys [first, first + keys) against one lane tile
 template <typename Load, typename Compute>

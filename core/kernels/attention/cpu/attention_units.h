@@ -17,7 +17,8 @@ inline RowGroups rows_of_unit(const AttentionTask& task, RowGroups rows, int uni
 }
 
 // Visits every key tile once.
-//   visit(first, keys, is_regular)   is_regular: the rows of all units are laid out alike
+//   visit(first, keys, is_regular)   is_regular: the rows of all units are laid out alike, so the
+//                                    addresses of unit 0 serve all units. False with `each_unit`
 template <typename Visit>
 void visit_unit_tiles(const AttentionTask& task, TileScratch& scratch, bool each_unit,
                       Visit&& visit) {
@@ -31,7 +32,8 @@ void visit_unit_tiles(const AttentionTask& task, TileScratch& scratch, bool each
 // Computes the units of a tile one after the other.
 //   load(unit)        gathers the addresses of the unit's rows. If is_regular, it is called for
 //                     unit 0 only, because the other units' rows lie at an offset from these
-//   compute(scratch)  computes the tile's keys against the unit's lanes, the first of `scratch`
+//   compute(scratch)  computes the tile's keys against the unit's lanes, which are the first lanes
+//                     of `scratch`
 template <typename Load, typename Compute>
 void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes, int first,
                  int keys, bool is_regular, Load&& load, Compute&& compute) {

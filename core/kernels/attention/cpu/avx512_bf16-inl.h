@@ -9,8 +9,8 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// The score of an invisible key: like -inf its weight is exactly 0, but it needs no clamp before
-// exp2. No real score is near it.
+// The score of an invisible key. Its weight is exactly 0, as that of -inf would be, but it needs no
+// clamp before exp2. No real score is near it.
 constexpr float kMasked = -1e30f;
 constexpr float kSeen = -1e29f;  // a maximum above this comes from a visible key
 

@@ -12,9 +12,10 @@ inline const uint16_t* row_at(const RowGroups& rows, int j) {
   return reinterpret_cast<const uint16_t*>(rows.row(j));
 }
 
-// Two layouts of a lane tile's queries, scores and weights. A row is a pair of dimensions, a key,
-// or a pair of keys. Lane 16 v + i of row r is at r * kRow + v * vector + i, in words, where
-// `vector` is the distance from one vector of 16 lanes to the next.
+// Two layouts of a lane tile's queries, scores and weights. A row of the queries is a pair of
+// dimensions, a row of the scores a key, and a row of the weights a pair of keys. Lane 16 v + i of
+// row r is at r * kRow + v * vector + i, in words, where `vector` is the distance from one vector
+// of 16 lanes to the next.
 struct RowsOf64 {
   static constexpr int kRow = kLaneTile, kScoreVector = 16, kWeightVector = 16;
   static constexpr int query_vector(int /*pairs*/) { return 16; }

@@ -19,7 +19,7 @@ void DeviceAttention::begin(const kv::AttentionPlan& plan, int64_t heads,
   try {
     arrays_.reserve(changes.needed_bytes);
   } catch (...) {
-    image_ = {};  // else it would assume that the arrays have been copied
+    image_ = {};  // otherwise it would assume that the arrays have been copied
     throw;
   }
   for (const UploadImage::Copy& copy : changes.copies)

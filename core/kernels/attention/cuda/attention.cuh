@@ -39,7 +39,7 @@ class DeviceAttention {
       : runtime_(runtime), arrays_(runtime), o_(runtime), m_(runtime), n_(runtime) {}
 
   // Schedules a step and copies the parts of the step's arrays that differ from those of the
-  // previous step. Throws as StepSchedule::build() and DeviceRuntime::allocate() do.
+  // previous step. Throws what StepSchedule::build() and DeviceRuntime::allocate() throw.
   void begin(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params,
              const GpuModel& gpu, RowResults results = RowResults::kFinished,
              const TileOverride& wanted = {});
@@ -57,7 +57,7 @@ class DeviceAttention {
   [[nodiscard]] const StepSchedule& schedule() const { return schedule_; }
   // [rows] row slots of the step's plan, in device memory.
   [[nodiscard]] const int64_t* row_slots() const { return image_.row_slots(arrays_.data()); }
-  // Appends to `key` everything except its arguments on which the launches of run() depend: shapes,
+  // Appends to `key` what the launches of run() depend on besides run()'s arguments: shapes,
   // numbers of blocks and addresses. Steps with equal keys launch the same kernels, even if the
   // contents of their arrays differ.
   void append_key(std::vector<uint64_t>& key) const;

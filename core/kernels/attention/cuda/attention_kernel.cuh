@@ -1,18 +1,21 @@
 // The attention kernel: one source for few rows over long segments (decode), for many rows over a
 // shared segment, and for prefill.
 //
-// Tasks of each tile (core/kernels/attention/cuda/tiles.h chooses by operations and bytes):
-//   16 lanes   private and paged segments in decode: a row's query heads of one kv head fill a
-//              product's 16 rows. Memory is the limit, so four warps take different keys of each
-//              tile, two or three tiles are being copied, and long segments are cut into parts.
+// Tasks of each tile shape, by number of lanes (a lane is a row and a query head; tiles.h chooses
+// the shapes by operations and bytes). K is the keys of a tile, d the head size:
+//   16 lanes   private and paged segments in decode: the query heads of a row that share a kv head
+//              take the 16 rows of a product. Memory is the limit, so four warps take different
+//              keys of each tile, one or two further tiles are being copied, and long segments are
+//              cut into parts.
 //   32, 64     shared segments [ChunkAttention's chunks, RelayAttention's system segment] with the
-//              rows of a batch, and the uncached tokens of short prompts: keys are read once for 64
-//              lanes, and the products cost less than the bytes.
+//              rows of a batch, and the uncached tokens of short prompts: keys are read once for
+//              all of these lanes, and the products cost less than the bytes.
 //   128 lanes  prefill and large batches: each key in shared memory serves 128 lanes. The limit is
-//              the products or the reads of shared memory: eight warps of 16 lanes each read the
-//              whole tile, 9 * 4 K d bytes. The products take as long as these reads on A100, half
-//              as long on H100. So sm_90a also has a shape by_warpgroups: wgmma reads a tile once
-//              for 64 lanes, 3 * 4 K d bytes, and queries from shared memory, too.
+//              the products or the traffic of shared memory: a tile is written once, and each of
+//              eight warps of 16 lanes reads all of it, together 9 * 4 K d bytes. The products take
+//              as long as this traffic on A100, half as long on H100. So sm_90a also has a shape
+//              by_warpgroups: wgmma reads a tile once for 64 lanes, together with the write
+//              3 * 4 K d bytes, and it reads queries from shared memory, too.
 //
 // A block computes one task and one kv head:
 //   ring       keys and values of the next stages - 1 tiles are copied (cp.async) while one is
@@ -20,18 +23,19 @@
 //              reads the stage that is filled next.
 //   scores     S = q k^T by mma.sync m16n8k16, operands by ldmatrix, sums in f32. The queries stay
 //              in registers as fragments.
-//   softmax    online, base 2: m grows, older sums are scaled by 2^(m_old - m_new). Scores are
+//   softmax    online, base 2: when m grows, older sums are scaled by 2^(m_old - m_new). Scores are
 //              multiplied by scale * log2(e) and rounded before m is subtracted: a fused
-//              2^(s * scale - m) would keep the rounding error of m, which for scores of 10^9 is
-//              more than 2^60. Where that error is small, warpgroups do fuse.
+//              2^(s * scale - m) would keep the rounding error of m in the exponent, and for scores
+//              of 10^9 weights could become more than 2^60. Shapes by_warpgroups do fuse if m is
+//              small (kFusedBelow).
 //   output     O = O * correction + P v by mma.sync, weights rounded to the cache's type.
 //   end        finished rows go to the output, others become partial results. Several key warps
-//              first merge in shared memory, in the order of the warps: no atomics, always the same
-//              bits.
+//              first merge in shared memory, in the order of the warps and without atomics, so the
+//              bits are always the same.
 //
-// Per block with head size d, L lanes and K keys: reads 4 K d bytes of keys and values and L d
-// queries; writes L d results; 4 L K d FLOPs, L K exponentials. roofline.h gives the least time for
-// this work; tiled_work() of schedule.h counts the work of whole tiles.
+// Per block with head size d, L lanes and K keys in all: reads 4 K d bytes of keys and values and L
+// d queries; writes L d results; 4 L K d FLOPs, L K exponentials. roofline.h gives the least time
+// for this work; tiled_work() of schedule.h counts the work of whole tiles.
 #pragma once
 
 #include "core/kernels/attention/cuda/attention_output.cuh"
@@ -41,8 +45,8 @@
 
 namespace reprise::kernels::cuda {
 
-// Results that the key warps of a block exchange in shared memory. They take the memory of the
-// ring.
+// Results that the key warps of a block exchange in shared memory. They overwrite the ring, which
+// is no longer read.
 template <class Tile>
 struct KeyWarpSums {
   // Floats from one lane's sums to the next: a multiple of 16 plus 8, so that the 16 threads of a
@@ -156,7 +160,7 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
     REPRISE_UNROLL
     for (int tile = 0; tile < kStarted + 2; ++tile) places[tile] = copies.look_up(tile);
   }
-  await_previous_kernels();  // the schedule, read above, was ready before them
+  await_previous_kernels();  // the schedule, read above, was complete before they began
   QueryCopies<Tile> query_copies;
   query_copies.load(call, task, kv_head);
   REPRISE_UNROLL
@@ -182,7 +186,7 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   } else {
     static_assert(sizeof(KeyWarpSums<Tile>) <= Tile::kSharedBytes);
     auto& sums = *reinterpret_cast<KeyWarpSums<Tile>*>(copies.ring);
-    __syncthreads();  // the ring is no longer read, and all copies have arrived by the last wait
+    __syncthreads();  // no warp reads the ring any more, and the last wait saw all copies arrive
     leave_sums<Tile>(lanes, key_warp, state, sums);
     __syncthreads();
     merge_sums<Tile>(call, task, kv_head, sums);

@@ -35,7 +35,7 @@ __device__ __forceinline__ void store_pair(Out* to, float a, float b) {
 }
 
 // The factor by which a lane's sums are multiplied: 1 / n, or 1 for partial results. Callers
-// compute it once per lane, because the compiler would divide for each column.
+// compute it once per lane, because the compiler would otherwise divide for each column.
 __device__ __forceinline__ float factor_of(const AttentionTask& task, float n) {
   if (task.is_alone == 0) return 1.0f;
   return n == 0.0f ? 0.0f : 1.0f / n;  // NaN is not 0, so it stays NaN

@@ -11,9 +11,9 @@
 
 namespace reprise::kernels::cuda {
 
-// A divisor of many indices, prepared so that a multiplication and a shift divide by it, because
-// the GPU has no instruction for integer division [Granlund and Montgomery, "Division by Invariant
-// Integers using Multiplication", fig. 4.1]. For all indices below 2^31
+// A divisor of many indices. A multiplication, an addition and a shift replace each division,
+// because the GPU has no instruction for integer division [Granlund and Montgomery, "Division by
+// Invariant Integers using Multiplication", fig. 4.1]. For all indices below 2^31
 //   index / value = (floor(index * multiplier / 2^32) + index) >> shift
 // where shift is the least with 2^shift >= value and the multiplier is
 // floor(2^32 (2^shift - value) / value) + 1.

@@ -63,7 +63,7 @@ struct AttentionTile {
   static constexpr int kPanel = kSwizzledBytes / static_cast<int>(sizeof(T));  // columns
 };
 
-// index / divisor, for indices below 2^31.
+// Returns index / divisor, for indices below 2^31.
 __device__ __forceinline__ unsigned quotient(unsigned index, const Divisor& divisor) {
   return (__umulhi(index, divisor.multiplier) + index) >> divisor.shift;
 }
@@ -171,8 +171,8 @@ struct TaskKeys {
 };
 
 // Copies a task's tiles of keys and values to a ring of stages in shared memory. Each warp copies
-// kRows rows of a tile; each of its lanes looks up the place of one of these rows. It does so long
-// before the tile is copied, because a lookup takes a division and waits for a load.
+// kRows rows of a tile; each of its lanes looks up the place of one of these rows. Places are
+// looked up long before the tile is copied, because a lookup takes a division and waits for a load.
 template <class Tile>
 struct TileCopies : TaskKeys<Tile> {
   using T = typename Tile::T;
@@ -337,7 +337,8 @@ template <class Tile>
 __device__ __forceinline__ void load_queries(WarpState<Tile>& state,
                                              const typename Tile::T* queries, int first) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  // The quarters are in the order upper left, lower left, upper right, lower right.
+  // The four matrices are the quarters of a fragment: upper left, lower left, upper right, lower
+  // right.
   REPRISE_UNROLL
   for (int k = 0; k < Tile::kHeadDim / 16; ++k)
     load_matrices<4>(state.q[k],
@@ -460,8 +461,8 @@ __device__ __forceinline__ float over_quad(float x, Combine&& combine) {
 }
 
 // If |m| is below this bound, product * scale - m is computed with a single rounding. For the key
-// of the largest score, whose exact difference is 0, the result is then below 1. For a larger |m|
-// the scaled product is rounded before the subtraction, as m was.
+// of the largest score, the exact difference is 0, and the computed one is then below 1. For a
+// larger |m| the scaled product is rounded before the subtraction, as m was.
 inline constexpr float kFusedBelow = 0x1p24f;
 
 // Raises m to the largest score of the tile, turns the scores into weights 2^(score - m) and adds

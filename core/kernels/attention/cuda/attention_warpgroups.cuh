@@ -6,9 +6,9 @@
 //
 //   producer   copies the keys and the values of tiles to two rings of kStages tiles each, and the
 //              tasks themselves to a ring, as far ahead as the rings allow.
-//   consumers  have 64 lanes each and start products in turns. The scores of a tile are multiplied
-//              together with the values of the tile before it; while the tensor cores still add
-//              those values, the softmax of the new scores is computed.
+//   consumers  have 64 lanes each and start products in turns. The products for a tile's scores
+//              are started together with those of the previous tile's weights and values. While the
+//              tensor cores still compute the latter, the softmax of the new scores is computed.
 //
 // Each stage has two barriers in shared memory: `full` says that its bytes have arrived and wgmma
 // may read them, `empty` says that both consumers have read them.
@@ -44,14 +44,15 @@ struct RingPlace {
 template <class Tile>
 struct WarpgroupControl {
   // Three tasks are in use at once: the results of the first are being stored, the second is being
-  // computed, and starting the copies of the third reports the copies of the second as finished.
+  // computed, and the copies of the third are being started, which reports the last copies of the
+  // second as finished (CopyReports).
   static constexpr int kTasks = 3;
   struct Stage {
     SharedBarrier full, empty;
   };
   Stage keys[Tile::kStages], values[Tile::kStages], task[kTasks];
   SharedBarrier own[kConsumers];   // the threads of one consumer wait for each other
-  SharedBarrier turn[kConsumers];  // consumer i may start products; the other one arrives
+  SharedBarrier turn[kConsumers];  // consumer i waits here until the other one passes the turn
   AttentionTask tasks[kTasks];
 
   __device__ void init() {
@@ -208,7 +209,7 @@ struct HalfTileCopies : TaskKeys<Tile> {
           from + __shfl_sync(kAllLanes, element, group) + row() * Tile::kHeadDim;
       REPRISE_UNROLL
       for (int i = 0; i < kGroup; i += kAtOnce) {
-        // Eight rows are the period of the swizzle.
+        // The swizzle repeats every eight rows, so groups lie at equal distances.
         T* const target = to + Tile::at(Tile::kKeys, first_row() + i + row(), column()) +
                           group * kGroup * Tile::kPanel;
         const bool is_there = kAreWhole || group * kGroup + i + row() < left;
@@ -250,10 +251,10 @@ __device__ __forceinline__ void produce(const AttentionCall& call) {
     // for its slot.
     warp_arrive(control.task[slot.stage].full);
     if (task.lanes == 0 || copies.tiles == 0) {
-      reports.finish();  // nothing follows that would push them out
+      reports.finish();  // no later copy follows that would report these
       continue;
     }
-    if (!may_read) await_previous_kernels();  // the schedule was complete before these kernels
+    if (!may_read) await_previous_kernels();  // the schedule was complete before they began
     may_read = true;
     const auto copy = [&](auto& place, auto& stages, int tile, const auto& rows, const T* from,
                           T* to) {
@@ -341,13 +342,14 @@ struct Consumer {
     for (int j = 0; j < Tile::kWarpKeys / 16; ++j) round_weights<Tile>(scores, j, weights[j]);
   }
 
-  // Tiles of a task's keys.
+  // Number of tiles that the keys of a task take.
   static __device__ __forceinline__ int tiles_of(const AttentionTask& task) {
     return (task.end_key - task.first_key + Tile::kKeys - 1) / Tile::kKeys;
   }
 
-  // Computes a task's tiles up to the weights of the last tile. The caller has started the products
-  // for the first tile's scores.
+  // Computes a task's tiles, except that the weights of the last tile are left in `weights`, not
+  // yet multiplied with the values. The caller has started the products for the first tile's
+  // scores.
   __device__ __forceinline__ void compute(const AttentionTask& task, const ThreadLane (&lanes)[2],
                                           WarpScores<Tile>& scores, WarpWeights<Tile>& weights,
                                           WarpState<Tile>& state) {
@@ -458,7 +460,8 @@ __device__ __forceinline__ void consume(const AttentionCall& call) {
     store_lanes<Tile>(call, *last, lanes, results);
     warp_arrive(*last_empty);
   };
-  // One loop: inside a second loop, ptxas waits for each wgmma before it starts the next.
+  // There is a single loop, because in nested loops ptxas makes each wgmma wait for the one before
+  // it.
   for (bool has_next = false;;) {
     if (!has_next) {
       store_last();

@@ -40,8 +40,8 @@ struct LanePart {
   float weight = 0.0f;
 };
 
-// Adds the parts of a warp's lanes, of which `count` have a weight, to the sums of kColumns columns
-// from `column` on. Loads kAtOnce parts at a time.
+// Adds the parts of a warp's lanes to the sums of kColumns columns from `column` on. Only the first
+// `count` lanes have a part. Loads kAtOnce parts at a time.
 template <int kColumns>
 __device__ __forceinline__ void add_parts(const MergeCall& call, const LanePart& part, int count,
                                           int64_t column, float (&sums)[kColumns]) {
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kThreads) merge_rows(const MergeCall call) {
   const int32_t row = call.rows[merged];
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int32_t begin = call.begin[merged], end = call.begin[merged + 1];
-  await_previous_kernels();  // the schedule, read above, was ready before them
+  await_previous_kernels();  // the schedule, read above, was complete before they began
   if (row < 0) return;
   const auto entry_of = [&](int32_t part) { return call.entries[part] + head; };
 

@@ -29,7 +29,8 @@ GpuModel gpu_model(std::string_view device_name, int major, int minor, int sms) 
         device_name, major, minor);
   GpuModel model = major == 8 ? kA100 : kH100;
   if (device_name.find("H200") != std::string_view::npos) model = kH200;
-  // Such as A10 and L4, or RTX 5090 ("Technical Specifications per Compute Capability").
+  // These GPUs, such as A10, L4 and RTX 5090, have less shared memory ("Technical Specifications
+  // per Compute Capability").
   if ((major == 8 && minor != 0) || major >= 12) {
     model.shared_bytes = 100 << 10;
     model.shared_block_bytes = 99 << 10;

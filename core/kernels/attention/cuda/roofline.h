@@ -42,7 +42,7 @@ struct GpuModel {
   [[nodiscard]] double flops_per_us() const { return half_tflop_s * 1e6; }
 };
 
-// The SXM boards.
+// The data sheets of the SXM boards.
 inline constexpr GpuModel kA100 = {.name = "A100-80GB",
                                    .architecture = Architecture::kSm80,
                                    .sms = 108,
@@ -75,8 +75,9 @@ inline constexpr GpuModel kH200 = {.name = "H200",
 
 // Returns the model of a device by facts that the CUDA runtime reports, with the device's own
 // number `sms`. A device without a model above gets the model of the A100 (compute capability 8.x)
-// or of the H100 (later ones), with 100 KiB of shared memory above 8.0 and from 12.0 on. Throws
-// Error for a compute capability below 8.0, which lacks cp.async and the kernels' matrix products.
+// or of the H100 (later ones), but with 100 KiB of shared memory for 8.1 to 8.9 and from 12.0 on.
+// Throws Error for a compute capability below 8.0, which lacks cp.async and the kernels' matrix
+// products.
 GpuModel gpu_model(std::string_view device_name, int major, int minor, int sms);
 
 // Data and operations of one layer's attention.
@@ -106,8 +107,8 @@ struct WorkDtypes {
 AttentionWork least_work(const kv::AttentionPlan& plan, int64_t heads,
                          const AttentionParams& params, const WorkDtypes& dtypes = {});
 
-// The time of the work if only one limit counted, for each limit. The lower bound is the longest of
-// these times.
+// For each limit, the time that the work would take if there were no other limit. The lower bound
+// is the longest of these times.
 struct Roofline {
   double memory_us = 0, l2_us = 0, product_us = 0, exponential_us = 0;
 

@@ -249,8 +249,8 @@ void ScheduleImage::set(const StepSchedule& schedule, const kv::AttentionPlan& p
   call_ = {.heads = static_cast<int32_t>(schedule.cut.heads),
            .kv_heads = static_cast<int32_t>(plan.kv_heads()),
            .group = Divisor::of(static_cast<int32_t>(schedule.cut.heads / plan.kv_heads())),
-           // At most a value that exceeds any distance between positions, and to which positions
-           // can be added without overflow.
+           // Limited to a value that exceeds any distance between positions, but is small enough
+           // that adding positions to it does not overflow.
            .window = static_cast<int32_t>(
                std::min<int64_t>(params.window, std::numeric_limits<int32_t>::max() / 2)),
            .scale_log2 = static_cast<float>(params.scale * kLog2E),

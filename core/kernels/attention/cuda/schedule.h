@@ -14,8 +14,8 @@
 
 namespace reprise::kernels::cuda {
 
-// Tasks of one tile shape and cache dtype, which one launch runs: a block for each (task, kv head),
-// or at most one block per SM if the shape is by_warpgroups.
+// The tasks of one launch, which have the same tile shape and cache dtype. The launch has a block
+// for each (task, kv head), or at most one block per SM if the shape is by_warpgroups.
 struct TileLaunch {
   int32_t shape = 0;  // index in kTileShapes
   DType dtype = DType::kBF16;
@@ -37,9 +37,9 @@ struct StepSchedule {
              const TileOverride& wanted = {});
 };
 
-// The work of the step with its division into tiles. Unlike least_work(), it counts the keys that
-// further lane tiles read again (from L2, by assumption), products and exponentials of whole tiles,
-// and partial results written and read.
+// The work of the step as it is divided into tiles. Unlike least_work(), it counts the keys that
+// further lane tiles read again (assumed to be in L2), the products and exponentials of whole
+// tiles, and the partial results, which are written and read.
 AttentionWork tiled_work(const StepSchedule& schedule, const kv::AttentionPlan& plan,
                          const AttentionParams& params, const WorkDtypes& dtypes = {});
 

@@ -1,5 +1,5 @@
-// Device copies of arrays that change a little from step to step: finds the bytes that must be
-// copied again.
+// Keeps device copies of arrays up to date that change a little from step to step: finds the bytes
+// that must be copied again.
 #pragma once
 
 #include <cstddef>

@@ -18,9 +18,8 @@ constexpr std::array<int32_t, 5> kTilesSm90 = {0, 1, 2, 4, 5};
 // Microseconds of one more launch (kLaunchUs), of the launch that merges (kMergeUs), and of a
 // block's waits before its first product and after its last product (kBlockUs). Measured on an H200
 // and an H100 with steps like those of the papers (docs/gpu_results.md). A block that follows
-// others on its SM waits less, because the computing of other blocks hides part of its waits: it
-// waits kLaterBlocks * kBlockUs if an SM runs several blocks at once, else kLaterLoneBlocks *
-// kBlockUs.
+// others on its SM waits less, because other blocks compute meanwhile: it waits kLaterBlocks *
+// kBlockUs if an SM runs several blocks at once, else kLaterLoneBlocks * kBlockUs.
 constexpr double kLaunchUs = 6.0, kMergeUs = 3.0, kBlockUs = 3.5;
 constexpr double kLaterBlocks = 0.6, kLaterLoneBlocks = 0.95;  // shares of kBlockUs
 // Cost of the softmax of a score, in units of the time of one exponential: the other arithmetic
@@ -262,7 +261,7 @@ double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& st
     const std::array<double, 4> us = {
         memory_us, 4.0 * pairs * static_cast<double>(step.head_dim) / gpu.flops_per_us(),
         kSoftmaxCost * pairs / gpu.exponentials_per_us(),
-        // A tile is written to shared memory once, and read by each row of warps or warpgroups.
+        // A tile is written to shared memory once, and read readers() times.
         bytes * (1 + shape.readers()) / gpu.shared_bytes_per_us()};
     const double longest = *std::max_element(us.begin(), us.end());
     const double sum = std::accumulate(us.begin(), us.end(), 0.0);

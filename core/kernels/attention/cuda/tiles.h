@@ -1,6 +1,6 @@
 // The tile shapes for which the attention kernel is compiled, and the choice among them for a step.
-// The choice takes a table for each architecture, and a cost model made of data sheets and a few
-// measured constants.
+// The choice uses a table of shapes for each architecture, and a cost model based on data sheets
+// and a few measured constants.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct TileShape {
   int32_t lanes = 0, keys = 0;
   int32_t lane_warps = 0, key_warps = 0;  // lane_warps * 16 == lanes
   int32_t stages = 0;  // tiles in shared memory: one in use, the others being copied
-  int32_t blocks = 0;  // blocks that an SM's registers must suffice for
+  int32_t blocks = 0;  // number of blocks for which an SM's registers must suffice
   // True: products are wgmma instructions of four warps, which read keys and values directly from
   // shared memory (only sm_90a). Four more warps copy.
   bool by_warpgroups = false;
@@ -46,9 +46,10 @@ struct TileShape {
   [[nodiscard]] constexpr int32_t readers() const {
     return by_warpgroups ? lane_warps / 4 : lane_warps;
   }
-  // Rows are padded by 16 bytes, so that 8 rows of any head size that is a multiple of 16 lie in
-  // different banks, as ldmatrix reads them. Warpgroups instead read rows of 128 bytes whose
-  // 16-byte parts are permuted, and keep the queries there, too.
+  // Shared memory of a block. Rows are padded by 16 bytes, so that the 8 rows that ldmatrix reads
+  // at once lie in different banks, for any head size that is a multiple of 16. Warpgroups instead
+  // read rows of 128 bytes whose 16-byte parts are permuted, and keep the queries in shared memory,
+  // too.
   [[nodiscard]] constexpr int64_t shared_bytes(int64_t head_dim) const {
     if (by_warpgroups) return (int64_t{stages} * 2 * keys + lanes) * head_dim * 2 + kControlBytes;
     return int64_t{stages} * 2 * keys * (head_dim + 8) * 2;
@@ -81,7 +82,7 @@ inline constexpr std::array<TileShape, 6> kTileShapes = {{
      .by_warpgroups = true},
     {.lanes = 32, .keys = 64, .lane_warps = 2, .key_warps = 2, .stages = 3, .blocks = 2},
 }};
-// The parts of an item begin at multiples of kKeyTile keys.
+// The parts of an item begin where tiles of kKeyTile keys begin (ItemCuts::key_tile).
 inline constexpr int32_t kKeyTile = 64;
 // The number of tiles or parts of size b that cover a.
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -99,7 +100,8 @@ void require_compiled(const TileShape& shape, int64_t head_dim, bool has_sm90a_c
 // "16x64:1x4:2": lanes x keys : lane_warps x key_warps : stages; followed by ":wgmma" if
 // by_warpgroups.
 std::string text_of(const TileShape& shape);
-// The index in kTileShapes. Throws Error naming the compiled shapes for any other.
+// Returns the index in kTileShapes of the shape that `text` names, as text_of() writes it. Throws
+// Error naming the compiled shapes for any other text.
 int32_t parse_tile(std::string_view text);
 
 // The shapes from which choose_tiles() chooses on an architecture, as indices in kTileShapes. sm_90
@@ -134,7 +136,7 @@ struct TileOverride {
 struct TileChoice {
   std::vector<int32_t> shapes;  // [items]  indices in kTileShapes
   std::vector<int32_t> parts;   // [items]
-  double estimate_us = 0.0;     // a layer's time by the cost model, with launches
+  double estimate_us = 0.0;     // estimated time of one layer, with its launches
 };
 
 // Microseconds that one SM needs for all lane tiles of an item against the item's keys, for one kv
@@ -158,9 +160,10 @@ TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, 
 
 // Implements DeviceKernels::reads_us() for a step that reads only this run. The first item reads
 // from memory; the other items read from L2 if half of L2 has room for the run. If the blocks of
-// all items do not fill the machine, the items are cut into parts. Adds the time that each round of
-// blocks waits. If there are parts, or if leaves_partials, adds the time to write and read partial
-// results, and unless is_merged also the time of the launch that merges them.
+// all items do not fill the machine, the items are cut into parts. Adds the time that blocks wait
+// before their first and after their last product. If there are parts, or if leaves_partials, adds
+// the time to write and read partial results, and unless is_merged also the time of the launch that
+// merges them.
 double reads_us(const RunReads& reads, const GpuModel& gpu);
 
 }  // namespace reprise::kernels::cuda

@@ -17,7 +17,7 @@ struct MapProduct {
   const MapView* map = nullptr;
   int64_t head = 0;
   int64_t first_row = 0;  // row of the map
-  // [rows]  number of keys that each row sees, the first ones of the map
+  // [rows]  number of keys that each row sees; these are the first keys of the map
   std::span<const int32_t> seen;
   void* out = nullptr;  // [head_dim] of row 0
   DType out_dtype = DType::kF32;

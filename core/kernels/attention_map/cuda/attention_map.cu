@@ -18,8 +18,8 @@ namespace reprise::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-// Least number of blocks that an SM must be able to run at once. It allows up to 128 registers a
-// thread, which suffice without spilling.
+// Number of blocks that an SM must be able to run at once. This limits a thread to 128 registers,
+// which suffice without spilling.
 constexpr int kBlocksOfSm = 4;
 constexpr int kWarpRows = 16;
 constexpr int kKeys = 64;
@@ -115,9 +115,9 @@ __device__ void softmax_rows(const ComputeMap& call, const WarpRows& rows, int64
   }
 }
 
-// Grid: x tiles, y heads. A block reads the queries and the keys of its tile once, and writes and
-// reads the tile's f32 weights three times (mostly in L2). The bytes of the map are the limit, not
-// the products.
+// Grid: x tiles, y heads. A block reads the queries and the keys of its tile once, writes the
+// tile's f32 weights four times and reads them three times (mostly in L2). The bytes of the map are
+// the limit, not the products.
 template <typename T, int kHeadDim>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm) compute_tile(const ComputeMap call) {
   using Rows = TokenRows<T, kHeadDim>;

@@ -16,8 +16,8 @@ struct MapTiles {
   std::vector<int32_t> seen;   // [rows]
 };
 
-// Divides all rows of the plan into tiles. No tile extends across a row of `borders`, the ascending
-// first rows of maps. Throws Error unless all caches have the same 16-bit dtype.
+// Divides all rows of the plan into tiles. `borders` are the first rows of maps, ascending; no tile
+// has rows of two maps. Throws Error unless all caches have the same 16-bit dtype.
 MapTiles map_tiles(const kv::AttentionPlan& plan, std::span<const int32_t> borders);
 
 }  // namespace reprise::kernels::cuda

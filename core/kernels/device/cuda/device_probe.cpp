@@ -126,8 +126,8 @@ double round_trip_us(CudaDevice& device) {
   return least;
 }
 
-// Returns `wanted` (several times the size of L2), but at most an eighth of the available memory,
-// because the probe uses two such buffers, and at least 64 MiB.
+// Returns the bytes of a buffer that is several times as large as L2: `wanted`, but at most an
+// eighth of the available memory (the probe uses two such buffers), and at least 64 MiB.
 size_t streamed_bytes(const CudaDevice& device, size_t wanted) {
   const auto most = static_cast<size_t>(std::max<int64_t>(0, device.available_bytes() / 8));
   return std::clamp(most, 64 * kMiB, std::max(wanted, 64 * kMiB)) / ReadWords::kWordBytes *

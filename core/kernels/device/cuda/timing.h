@@ -56,7 +56,7 @@ class DeviceTimer {
   reprise::cuda::Event end_{reprise::cuda::Event::Use::kTime};
 };
 
-// For experiments: a kCold timer behind the interface of core/kernels.
+// Makes a kCold timer with the interface of core/kernels, which experiments use.
 std::unique_ptr<WorkTimer> make_work_timer(std::shared_ptr<reprise::cuda::CudaDevice> device);
 
 }  // namespace reprise::kernels::cuda

@@ -18,7 +18,8 @@
 #define REPRISE_DISENTANGLED_ONCE
 namespace reprise::kernels::cpu {
 
-// Number of query rows that share each load of the other factor of a matrix product.
+// Number of query rows that are multiplied together, so that they share the loads of the other
+// factor.
 inline constexpr int64_t kTileRows = 4;
 // Columns are padded to whole vectors of the widest instruction set.
 inline constexpr int64_t kPad = 16;

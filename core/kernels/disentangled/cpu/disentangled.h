@@ -20,7 +20,7 @@ struct DisentangledHead {
   const float* position_keys = nullptr;     // [head_dim, position_stride], or null
   const float* position_queries = nullptr;  // [head_dim, position_stride], or null
   int64_t keys_stride = 0, queries_stride = 0;
-  const int32_t* buckets = nullptr;  // points to distance 0; indices -tokens < d < tokens
+  const int32_t* buckets = nullptr;  // bucket of distance 0; distances d are -tokens < d < tokens
 
   // The output: rows of attended values. If `biases` is set, only the position terms of the scores
   // are computed and written there.
@@ -31,8 +31,8 @@ struct DisentangledHead {
   int64_t bias_stride = 0;
 };
 
-// Number of floats of scratch for a text of `tokens` tokens. The buckets of its distances are in
-// [0, buckets).
+// Number of floats of scratch for a text of `tokens` tokens. `buckets` is the number of buckets
+// from the lowest to the highest that distances in the text have.
 size_t disentangled_scratch(int64_t tokens, int64_t head_dim, int64_t buckets);
 
 // Computes one head; `scratch` is aligned to 64 bytes.

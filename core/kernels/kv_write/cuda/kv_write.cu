@@ -35,8 +35,9 @@ __device__ __forceinline__ int64_t in_slot(const KvWrite& write, unsigned head, 
   return write.layer * write.cache.layer_stride + head * write.cache.head_stride + c;
 }
 
-// Grid: grid_of_rows() of kv_heads * head_dim / kCount vectors. Each thread reads 4 bytes of each
-// of its dimensions' keys and values and writes an element of each: memory bandwidth is the limit.
+// Grid: grid_of_rows() of kv_heads * head_dim / kCount vectors. For each of its dimensions, a
+// thread reads 4 bytes of the key and of the value, and writes an element of each: memory bandwidth
+// is the limit.
 template <typename T, int kCount>
 __global__ void __launch_bounds__(kThreads) write_elements(const KvWrite write) {
   let_next_kernel_begin();

@@ -1,6 +1,6 @@
 // Converts eight-bit codes to bf16 by byte permutations that look up 64 codes at once. Two tables
-// have the lower and the upper byte of the bf16 of 0 to 127; the sign of the code becomes the sign
-// of the number. This takes 16 instructions for 128 weights; widening to f32 takes 28.
+// have the lower and the upper byte of the bf16 of 0 to 127; the sign bit of the code becomes the
+// sign bit of the number. This takes 16 instructions for 128 weights; widening to f32 takes 28.
 #include <immintrin.h>
 
 #include <array>

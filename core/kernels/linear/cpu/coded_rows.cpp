@@ -6,9 +6,10 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// Returns the number of rows of each task, so that tasks have nearly equal sizes. Up to 8 rows are
-// multiplied with codes as they are read, at most 4 rows at once: two tasks of 4 rows take as long
-// as 8 rows with weights staged in L1, and fewer rows take less time (one core of an AMD EPYC).
+// Returns the number of rows of each task. Tasks have nearly equal numbers of rows. Up to 8 rows
+// are multiplied with codes as they are read, in tasks of at most 4 rows. Two tasks of 4 rows take
+// as long as a single task of 8 rows with weights staged in L1, and two tasks of fewer rows take
+// less time (one core of an AMD EPYC).
 int64_t rows_of_task(int64_t m, bool takes_many) {
   const int64_t most = takes_many ? kManyLinearRows : LinearCall::kStreamedRows;
   const int64_t parts = (m + most - 1) / most;

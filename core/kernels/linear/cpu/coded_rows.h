@@ -17,8 +17,8 @@ struct CodedShape {
   int64_t group_inputs = 0;  // inputs that share a scale
 };
 
-// True if a kernel exists that multiplies many rows at once, and so decodes codes once for all of
-// them.
+// True if a kernel exists that multiplies many rows at once, and so decodes codes only once for all
+// of them.
 [[nodiscard]] inline bool takes_many_coded_rows(DType input, const Context& context) {
   return input == DType::kBF16 && has_bf16_dot(context.isa);
 }

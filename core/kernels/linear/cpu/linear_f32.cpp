@@ -91,7 +91,7 @@ HWY_INLINE void stream_slice(const LinearTask& task, const Slice& slice, float (
       hn::Store(sum[r][c], d, sums[slice.row + r] + slice.column + kN * c);
 }
 
-// Multiplies fewer rows than a block has.
+// Multiplies 1 to 3 rows, fewer than a block has.
 template <int kRows, bool kBf16, int kLocality>
 void stream_few(const LinearTask& task) {
   constexpr int kVectors = slice_vectors(kRows), kWidth = kVectors * kN;

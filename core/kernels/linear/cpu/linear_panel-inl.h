@@ -1,5 +1,5 @@
-// Code that the linear kernels in f32 arithmetic share: it divides a panel, and writes the panel's
-// sums.
+// Code that the linear kernels in f32 arithmetic share: it divides a panel into slices of outputs
+// whose sums fit into registers, and writes the panel's sums.
 #if defined(REPRISE_LINEAR_PANEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef REPRISE_LINEAR_PANEL_INL_H_
 #undef REPRISE_LINEAR_PANEL_INL_H_
@@ -17,7 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 
-// Number of vectors of sums for which there are registers besides those for the operands.
+// Number of vectors of sums that fit into the registers beside the operands.
 constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
 constexpr int kOutputs = 64;
 

@@ -81,7 +81,7 @@ void Panels::apply(const LinearCall& call, int64_t first, int64_t end, LinearWor
     return multiply_in_tiles(call, {.first = first, .end = end}, workspace, context);
   const int64_t ours =
       streams_batches(input_dtype(), context) ? kManyLinearRows : LinearCall::kStreamedRows;
-  // oneDNN does not promise that a row's bits do not depend on m.
+  // With oneDNN, a row's bits may depend on m.
   if (call.m > ours && !context.is_batch_invariant &&
       multiply(call, first, end, workspace, context))
     return;
@@ -129,8 +129,9 @@ void Panels::multiply_in_tiles(const LinearCall& call, const Outputs& outputs,
 
 void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
                     const Context& context) const {
-  // If memory is the limit, threads take runs of consecutive panels, which are read fastest. If
-  // computing is the limit, they take panels one by one, so that they end at about the same time.
+  // With more than kStreamedRows and up to kBatchRows rows, threads take runs of consecutive
+  // panels, which are read fastest where memory is the limit. In all other products they take
+  // panels one by one, so that they end at about the same time.
   const Outputs outputs{.first = first, .end = end};
   const PanelRows rows(call, cols(), input_dtype(), workspace, context);
   const int64_t run = call.m > LinearCall::kStreamedRows && call.m <= kBatchRows

@@ -10,8 +10,8 @@
 
 namespace reprise::kernels::cpu {
 
-//   f32:  panel[k][64],  bf16: panel[k / 2][64][2],  k padded with zeros to 16 (f32) or 32 (bf16),
-//   outputs to 64.
+//   f32:  panel[k][64],  bf16: panel[k / 2][64][2]
+//   Zeros pad k to a multiple of 16 (f32) or 32 (bf16), and the outputs to a multiple of 64.
 // This is oneDNN's layout BA16a64b (f32) or BA16a64b2a (bf16), so oneDNN's products need no copy,
 // and a matrix-vector product reads a panel from front to back. One copy must serve both, because a
 // 7B model in bf16 leaves no room for two.

@@ -54,8 +54,9 @@ class Nibbles {
     for (size_t i = 0; i < words.size(); ++i) words[i] = bf16(values[i % 16]).bits;
     table_ = _mm512_load_si512(words.data());
   }
-  // next() then gives the pairs of a step one after the other, by shifting them in registers: for
-  // three rows a third faster than loading the step's words again for each pair.
+  // Loads the words of a step. next() then returns the step's pairs one after the other and shifts
+  // the words in registers. (With three rows, this is a third faster than loading the words again
+  // for each pair.)
   void begin(const char* step) {
 #pragma GCC unroll 4
     for (int c = 0; c < kVectors; ++c) words_[c] = _mm512_load_si512(step + 64 * c);

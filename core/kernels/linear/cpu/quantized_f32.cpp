@@ -219,7 +219,7 @@ HWY_INLINE void store_pair(Vec even, Vec odd, void* out) {
   }
 }
 
-// Writes inputs kInput to 7 of a step, from `out` on.
+// Writes the expanded weights of inputs kInput to 7 of a step, from `out` on.
 template <int kInput, bool kIsBf16, WeightFormat kFormat>
 HWY_INLINE void expand_inputs(const Step<kFormat>& values, Vec scale, Vec minimum, float* out) {
   if constexpr (kInput < kStepInputs) {

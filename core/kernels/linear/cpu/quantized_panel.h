@@ -21,8 +21,9 @@ struct QuantizedPanel {
   int64_t steps = 0;
   int64_t group_steps = 0;  // steps that share a scale; the last group may have fewer
   // int8: int8_t [steps][8][64]. Four-bit formats: uint32_t [steps][64]; the code of input i of a
-  // step is in the four bits from 16 (i % 2) + 4 (i / 2) on. So each half word holds one of two
-  // consecutive inputs, as the bf16 dot product wants them, and shifts by 4 give the four pairs.
+  // step is in the four bits from 16 (i % 2) + 4 (i / 2) on. So the low bits of the two half
+  // words hold two consecutive inputs, as the bf16 dot product wants them, and each shift by 4 bits
+  // brings the next pair there.
   const void* codes = nullptr;
   const float* scales = nullptr;    // [groups][64]; null in nf4-double
   const float* minimums = nullptr;  // [groups][64], int4 only
@@ -35,15 +36,15 @@ struct QuantizedPanel {
 };
 
 // The product of input rows and a panel of codes. `linear` has the addresses of inputs and outputs.
-// linear.x is [rows][8 * steps], f32 or for the bf16 kernel bf16, and zero beyond the matrix'
+// linear.x is [rows][8 * steps] in f32, or in bf16 for the bf16 kernel, and zero beyond the matrix'
 // inputs.
 struct QuantizedTask {
   QuantizedPanel panel;
   LinearTask linear;
   const float* x_sums = nullptr;  // int4: [rows][groups]  sums of each group's inputs
-  // Read only by the bf16 kernel. True: even a few rows are multiplied with weights that are first
-  // decoded to a buffer in L1, as many rows are. A row's bits then do not depend on the number of
-  // rows.
+  // Read only by the bf16 kernel. True: even a few rows are multiplied as many rows are: with
+  // weights that are first decoded to a buffer in L1. A row's bits then do not depend on the number
+  // of rows.
   bool is_staged = false;
 };
 

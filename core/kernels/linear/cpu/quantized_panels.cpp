@@ -53,8 +53,8 @@ void QuantizedPanels::expand_to(int64_t index, void* out, Isa isa) const {
   const int64_t words = panel_words(cols(), input_dtype());
   const bool is_bf16 = input_dtype() == DType::kBF16;
   expand_panel(matrix_.panel(index), words * (is_bf16 ? 2 : 1), input_dtype(), out, isa);
-  // Zeroes the weights of inputs beyond the matrix', because a product may read them and the values
-  // of their codes need not be 0.
+  // Zeroes the weights of padding inputs, because a product may read them, and the values of their
+  // codes need not be 0.
   auto* rows = static_cast<uint32_t*>(out);
   int64_t filled = cols();  // words
   if (is_bf16) {

@@ -14,9 +14,10 @@ struct InputBlock {
 
 class TileRows {
  public:
-  // Most inputs that one block multiplies. For f32 outputs, which can sum the products of several
-  // blocks, it leaves room for 256 rows of inputs in the L2; otherwise it is `cols`. It does not
-  // depend on the number of rows, so a row's bits do not depend on that number either.
+  // Most inputs of a block. For f32 outputs, to which the products of several blocks can be added,
+  // it is small enough that 256 rows of a block's inputs fit into the L2. For other outputs, it is
+  // `cols` rounded up to a multiple of 32. It does not depend on the number of rows, so a row's
+  // bits do not depend on that number either.
   [[nodiscard]] static int64_t most_inputs(DType out_dtype, int64_t cols);
 
   // Copies the block's inputs of the call's x [m, cols] to `workspace`, as bf16 tiles. The first

@@ -18,9 +18,9 @@ void add_row(const float* tile, int64_t outputs, float* out) {
   for (int64_t i = 0; i < outputs; ++i) out[i] += tile[i];
 }
 
-// Tile shape for few rows, with which the weights are streamed. Tiles have many outputs, but few
-// enough to keep every thread of a large machine busy. A tile has at least 10 us of work, since
-// oneDNN needs 2 us for each call.
+// Returns the tile shape for products of few rows, which read the weights once. Tiles have many
+// outputs, but few enough to keep every thread of a large machine busy. A tile has at least 10 us
+// of work, because oneDNN needs 2 us for each call.
 TileShape tile_of_few_rows(int64_t m, int64_t n, int64_t k) {
   constexpr int64_t kWantedTiles = 64, kLeastProducts = 1 << 20, kMostOutputs = 1 << 16;
   const int64_t least = kLeastProducts / (m * k) + 1;

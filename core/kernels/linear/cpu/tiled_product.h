@@ -30,9 +30,9 @@ struct ProductWeights {
   bool are_made = false;
 };
 
-// The tiles of out [m, n] = x [m, k] w (+ bias), or += with call.accumulate. A tile of parts of
-// rows is computed in a buffer that stays in the core's L2, and is then copied or added to `out`,
-// because oneDNN writes only rows without gaps.
+// The tiles of out [m, n] = x [m, k] w (+ bias), or += with call.accumulate. A tile that covers
+// only parts of rows is computed in a buffer that stays in the core's L2, and is then copied or
+// added to `out`, because oneDNN writes only rows without gaps.
 class TiledProduct {
  public:
   TiledProduct(const LinearCall& call, const ProductWeights& weights, ProductCache& products);

@@ -14,7 +14,7 @@ namespace reprise::kernels::cuda {
 namespace {
 
 constexpr int kWarps = 8, kThreads = kWarps * kWarp;
-constexpr int kOutputs = 16;  // of a block of threads: rows of A in a product of tensor cores
+constexpr int kOutputs = 16;  // outputs in one product of the tensor cores: rows of A
 constexpr int kRows = 8;      // rows of x in one product: columns of B
 constexpr int kUnits = kBlockInputs / kUnitInputs;
 constexpr int kHalves = 2;  // of a unit: 16 inputs, the depth of a product
@@ -155,8 +155,9 @@ struct ProductShape {
 };
 
 // The products of one warp, summed over some blocks of inputs. A lane has outputs g and g + 8 of
-// each 16 outputs, and quad t of each 16 inputs. For outputs and rows beyond the last, the last one
-// is computed again and not written. Codes and scales are loaded a block ahead.
+// each 16 outputs, and quad t of each 16 inputs. In place of outputs and rows beyond the last one,
+// the last one is computed again, and the result is not written. Codes and scales are loaded a
+// block ahead.
 template <class Shape>
 class WarpProduct {
  public:
@@ -236,8 +237,8 @@ class WarpProduct {
     }
   }
 
-  // Adds the products with a block. Unless kIsWhole, takes x as zero for inputs beyond the matrix';
-  // a whole block has no such inputs.
+  // Adds the products with a block. A whole block has no inputs beyond the matrix'. Unless
+  // kIsWhole, x is taken as zero for such inputs.
   template <bool kIsWhole>
   __device__ __forceinline__ void add_block(int block) {
     REPRISE_UNROLL
@@ -447,8 +448,9 @@ void launch_multiply(const CodedProduct& call, cudaStream_t stream) {
 
 template <typename T, WeightFormat kFormat, int kGroupUnits>
 void multiply_in(const CodedProduct& call, cudaStream_t stream) {
-  // With many rows, twice the outputs halve the reads of x, but take more registers. An H100 was
-  // faster with them in int8 and int4, and slower in NF4. Groups of single units would not fit.
+  // With many rows, a warp with twice as many outputs halves the reads of x, but takes more
+  // registers. An H100 was faster with such warps in int8 and int4, and slower in NF4. With groups
+  // of single units, the registers would not suffice.
   constexpr int kMostOuts = is_nf4<kFormat> || kGroupUnits == 1 ? 1 : 2;
   if (call.m <= kRows)
     launch_multiply<ProductShape<T, kFormat, 1, 1, kGroupUnits>>(call, stream);
@@ -462,7 +464,8 @@ template <typename T>
 void multiply_as(const CodedProduct& call, cudaStream_t stream) {
   visit_format(call.w.format, [&](auto format) {
     if constexpr (format() == WeightFormat::kInt4) {
-      // Its groups may have any number of units. Groups of whole blocks have a kernel of their own.
+      // Groups of int4 may have any number of units. Groups of whole blocks have a kernel of their
+      // own.
       const bool is_whole = call.w.groups() == 1 || call.w.group_inputs % kBlockInputs == 0;
       if (!is_whole) return multiply_in<T, format(), 1>(call, stream);
     }

@@ -11,13 +11,13 @@
 namespace reprise::kernels::cuda {
 
 // Four consecutive inputs are a quad, 8 quads a unit, 4 units a block of 128 inputs. A tensor core
-// multiplies 16 inputs at once; of these, lane t of four lanes has quad t. So the codes of a block
-// are stored by lane: for each of the 4 lanes and each of the 4 units, the unit's two quads that
-// the lane multiplies.
+// multiplies 16 inputs at once, of which each of four lanes t has one quad. So the codes of a block
+// are stored by lane: the words of lane t hold, for each of the 4 units in turn, the two quads of
+// the unit that this lane multiplies.
 inline constexpr int64_t kQuadInputs = 4, kUnitInputs = 32, kBlockInputs = 128;
 
-// A matrix of codes in device memory, one output after the other. Each output has whole blocks;
-// codes beyond the matrix' inputs may have any value.
+// A matrix of codes in device memory, one output after the other. Each output has a whole number of
+// blocks; codes beyond the matrix' inputs may have any value.
 struct DeviceCodes {
   WeightFormat format = WeightFormat::kInt8;
   int64_t rows = 0, cols = 0;       // outputs and inputs
@@ -45,7 +45,7 @@ __host__ __device__ constexpr int64_t words_of_block(WeightFormat format) {
 
 // The place of a quad's four codes within the words of one output.
 struct QuadPlace {
-  int64_t word;  // of the row
+  int64_t word;  // index among the words of the output
   int shift;     // of four-bit codes: code i begins at bit shift + 16 (i % 2) + 4 (i / 2)
 };
 __host__ __device__ constexpr QuadPlace place_of_quad(WeightFormat format, int64_t quad) {
@@ -55,8 +55,8 @@ __host__ __device__ constexpr QuadPlace place_of_quad(WeightFormat format, int64
   return {block * words_of_block(format) + lane * 4 + unit, static_cast<int>(8 * half)};
 }
 
-// out [m, end - first] = x w^T + bias, for outputs [first, end), or out += without a bias:
-// LinearCall with device pointers.
+// LinearCall with device pointers: out [m, end - first] = x w^T + bias for outputs [first, end), or
+// out += with `accumulate` (f32 only).
 struct CodedProduct {
   DeviceCodes w;
   int64_t first = 0, end = 0;

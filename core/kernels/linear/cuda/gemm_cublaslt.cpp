@@ -35,8 +35,8 @@ struct Destroy {
 template <typename Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy>;
 
-// Returns the layout of a column-major [rows, cols] matrix, that is of a transposed row-major
-// matrix. Columns are `stride` elements apart.
+// Returns the layout of a column-major [rows, cols] matrix, which is a row-major matrix [cols,
+// rows] seen as its transpose. Columns are `stride` elements apart.
 Owned<cublasLtMatrixLayout_t> layout(DType dtype, int64_t rows, int64_t cols, int64_t stride) {
   cublasLtMatrixLayout_t made = nullptr;
   check(cublasLtMatrixLayoutCreate(&made, type_of(dtype), static_cast<uint64_t>(rows),

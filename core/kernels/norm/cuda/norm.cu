@@ -30,8 +30,8 @@ __device__ __forceinline__ float normalised(const NormCall& call, int64_t column
 
 // Grid: rows. Block: up to 512 threads; thread t owns columns t, t + threads, ... Shared memory:
 // 128 bytes. A block reads 4 * cols bytes from memory and writes cols elements; memory bandwidth is
-// the limit. It reads its row three times; the second and third time the row is in L1 (32 KiB for
-// 8192 columns).
+// the limit. LayerNorm reads the row three times and RMSNorm twice; after the first time the row is
+// in L1 (32 KiB for 8192 columns).
 template <typename Out>
 __global__ void __launch_bounds__(kMostThreads) norm_rows(const NormCall call) {
   let_next_kernel_begin();
@@ -53,7 +53,8 @@ __global__ void __launch_bounds__(kMostThreads) norm_rows(const NormCall call) {
 }
 
 // Normalises rows that fit into a block's registers. Thread t has kHeld vectors of columns: t, t +
-// threads, ... It loads these and their weights at once.
+// threads, ... It loads all of them before it computes, and their weights even before the previous
+// kernels have ended.
 template <typename Out, int kHeld>
 __global__ void __launch_bounds__(kMostThreads) norm_held_rows(const NormCall call) {
   using Vector = Elements<float, kColumns>;

@@ -1,9 +1,10 @@
 // Sampling with temperature, top-k and top-p: one block per draw.
 //
-// Tokens are ordered by a 64-bit key: the logit's bits, mapped so that they ascend, followed by the
-// complement of the id. The CPU sorts all tokens; here the block sorts the 2048 with the largest
-// keys or somewhat fewer, which nearly always include the drawn one. If they do not, it sorts the
-// next tokens, and so on.
+// Tokens are ordered by a 64-bit key. Its upper half is the bits of the logit, mapped so that a
+// larger logit has a larger key; its lower half is the complement of the id, so that of equal
+// logits the lowest id has the largest key. The CPU sorts all tokens. Here the block sorts a batch
+// of at most 2048 tokens with the largest keys, which nearly always includes the drawn one. If it
+// does not, the block sorts the batch of the next tokens, and so on.
 #include "core/kernels/sampling/cuda/draw.cuh"
 
 #include <algorithm>
@@ -65,7 +66,7 @@ struct Row {
 
 // ---- Results of all threads of the block ----
 
-// Returns the thread's value combined with those of the lanes before it, in their order.
+// Returns the sum of the values of the warp's lanes up to this one.
 template <typename T>
 __device__ __forceinline__ T up_to_lane(T value) {
   const unsigned lane = threadIdx.x % kWarp;
@@ -123,7 +124,7 @@ struct Room {
   uint64_t keys[kMostListed];
   double sums[kMostListed];
   unsigned listed;
-  int found;  // kMostListed - the least index found; 0: none
+  int found;  // kMostListed minus the least index found; 0: none
 };
 
 // Some tokens, by descending keys, which follow one another in the order of all tokens.
@@ -131,7 +132,7 @@ struct Batch {
   uint64_t least = kAboveAll;  // its tokens have keys from here on
   int32_t first = 0;           // number of tokens before them
   int32_t count = 0;
-  double mass_before = 0.0, mass = 0.0;  // weight of the tokens before them, and with them
+  double mass_before = 0.0, mass = 0.0;  // weight of all tokens before the batch, or up to its end
 };
 
 class Batches {
@@ -146,8 +147,8 @@ class Batches {
     atomicAdd(&room_.bins[static_cast<unsigned>(key >> shift) & (kBins - 1)], 1u);
   }
 
-  // Goes to the first batch. room.bins has counted the highest digits of all keys. Returns the mass
-  // of all tokens if `sums_all`.
+  // Goes to the first batch. The caller has counted the highest digits of all keys in room.bins.
+  // Returns the mass of all tokens if `sums_all`.
   __device__ double begin(bool sums_all) {
     now_ = {};
     return list(least_of_next(/*has_bins=*/true), sums_all);
@@ -167,14 +168,15 @@ class Batches {
     return now_.first + now_.count == row_.vocab || row_.weight_of(key(now_.count - 1)) == 0.0;
   }
 
-  // Returns the batch's first token of which is_reached(the mass up to it) is true, or -1 if there
-  // is none.
+  // Returns the batch's first token for which is_reached(mass of all tokens up to it) is true, or
+  // -1 if there is none.
   template <typename IsReached>
   __device__ int32_t first_that(IsReached&& is_reached) {
     __syncthreads();  // the previous result has been read
     if (threadIdx.x == 0) room_.found = 0;
     __syncthreads();
-    // Rounding may let the masses fall somewhere, so there may be several such places.
+    // Rounding may make the mass fall from one token to the next, so there may be several such
+    // tokens.
     for (auto i = static_cast<int32_t>(threadIdx.x); i < now_.count;
          i += static_cast<int32_t>(blockDim.x))
       if (is_reached(mass(i)) && (i == 0 || !is_reached(mass(i - 1))))
@@ -186,8 +188,8 @@ class Batches {
  private:
   // Returns the least key of the batch that follows the current one. Counts tokens by the digits of
   // their keys, the highest digit first, and looks at the next digit only if the tokens with larger
-  // digits are too few. At the fifth digit, at most 512 tokens are in a bin, which are not too
-  // many.
+  // digits are too few. The fifth digit is always enough, because at most 512 tokens are in a bin
+  // there.
   __device__ uint64_t least_of_next(bool has_bins) {
     const uint64_t before = now_.least;
     uint64_t prefix = 0, mask = 0;
@@ -235,8 +237,8 @@ class Batches {
     return result[0];
   }
 
-  // Makes the tokens with keys from `least` on that follow the current batch the current batch.
-  // Returns the mass of all tokens if `sums_all`.
+  // Goes to the next batch: the tokens that follow the current batch and have keys of at least
+  // `least`. Returns the mass of all tokens if `sums_all`.
   __device__ double list(uint64_t least, bool sums_all) {
     const uint64_t before = now_.least;
     if (threadIdx.x == 0) room_.listed = 0;
@@ -258,7 +260,7 @@ class Batches {
     return all;
   }
 
-  // Bitonic sort of the listed keys, descending; keys of 0 are added up to a power of two.
+  // Bitonic sort of the listed keys, descending. Keys of 0 fill up their number to a power of two.
   __device__ void sort() {
     unsigned size = 1;
     while (size < static_cast<unsigned>(now_.count)) size *= 2;
@@ -306,8 +308,8 @@ struct Found {
   double mass = 0.0;  // of the tokens up to this one
 };
 
-// Returns the first token of which is_reached(the mass up to it) is true. If there is none, which
-// rounding of sums can cause, returns the last token that still increases the sum.
+// Returns the first token for which is_reached(mass of all tokens up to it) is true. If there is
+// none, which rounding of sums can cause, returns the last token that still increases the sum.
 template <typename IsReached>
 __device__ Found find(Batches& batches, IsReached&& is_reached) {
   batches.rewind();
@@ -341,9 +343,9 @@ __device__ uint64_t draw_key(const Row& row, const SampleRule& rule, Batches& ba
 }
 
 // Grid: one block for each draw. Block: one thread per token, up to 1024. Shared memory: 41 KiB.
-// Reads a row of 4 vocab bytes once; unless it is greedy, reads it again from L2 for each batch of
-// sorted tokens, and computes an exponential in double for each token if there is no top_k. The
-// exponentials take the most time.
+// Reads a row of 4 vocab bytes once; unless the rule is greedy, reads it again from L2 at least
+// once for each batch of sorted tokens, and computes an exponential in double for each token if
+// there is no top_k. The exponentials take the most time.
 __global__ void __launch_bounds__(kMostThreads, 1) draw_rows(const DrawTokens call) {
   REPRISE_SHARED(Room, room);
   const SampleRule rule = call.rules[blockIdx.x];

@@ -47,8 +47,8 @@ template <int kCount, typename T>
 __device__ __forceinline__ void store_elements(T* to, const Elements<T, kCount>& elements) {
   *reinterpret_cast<Elements<T, kCount>*>(to) = elements;
 }
-// True if arrays at `addresses` can be read and written `count` elements at a time, also from
-// places that lie any multiple of one of `distances` (in elements) behind them.
+// True if arrays at `addresses` can be read and written `count` elements at a time, also at any sum
+// of multiples of `distances` (in elements) behind these addresses.
 inline bool allows_elements(int64_t count, std::initializer_list<const void*> addresses,
                             std::initializer_list<int64_t> distances) {
   return std::all_of(addresses.begin(), addresses.end(),

@@ -1,8 +1,9 @@
 // The PTX instructions that the kernels use, one function each. No other file has inline assembly.
 //
-// Every function has two bodies: nvcc compiles the instruction; with REPRISE_CUDA_ON_CPU a C++
-// compiler calls the emulator of tests/cuda_on_cpu, which does what the PTX manual says and reports
-// what it forbids. Pointers "to shared memory" are generic pointers into it.
+// Every function has two bodies. The body for nvcc is the instruction. The body for a C++ compiler
+// (REPRISE_CUDA_ON_CPU) calls the emulator of tests/cuda_on_cpu, which does what the PTX manual
+// says and reports what the manual forbids. Pointers "to shared memory" are generic pointers into
+// it.
 //
 // Fragments of a warp's matrices: lane = threadIdx.x % 32 in a warp whose 32 lanes all take part, g
 // = lane / 4, t = lane % 4. A register holds two 16-bit elements, the first in its lower half.
@@ -217,8 +218,8 @@ __device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[
 }
 
 // ---- Products of a warpgroup: wgmma (PTX ISA, "Asynchronous Warpgroup Level Matrix
-// Multiply-Accumulate Instructions"); only sm_90a. Four warps, the first a multiple of 4, make all
-// of these calls together. ----
+// Multiply-Accumulate Instructions"); only sm_90a. Four warps, the first of which has a number that
+// is a multiple of 4, make all of these calls together. ----
 
 // Layout of the 16-bit matrices that wgmma reads from shared memory: panels of rows of 128 bytes. A
 // panel begins at a multiple of 1024 bytes. In row r of a panel, the 16-byte chunk i is at place i
@@ -238,9 +239,8 @@ enum class RowsOfB : uint8_t {
 // Returns the descriptor by which warpgroup_multiply_add() finds a matrix in shared memory. The
 // matrix is B, stored in one of the two ways, or A, which is stored like kColumnsOfProduct.
 // `shared` points to element (0, 0).
-//   kColumnsOfProduct  16 elements of each row are read, all in one panel. stride_bytes: from 8
-//   rows
-//                      to the next 8. leading_bytes is not used.
+//   kColumnsOfProduct  16 elements of each row are read, all in one panel. stride_bytes: from
+//                      8 rows to the next 8. leading_bytes is not used.
 //   kRowsOfProduct     16 rows are read. stride_bytes: from 8 rows to the next 8. leading_bytes:
 //                      from 64 columns to the next 64.
 __device__ __forceinline__ uint64_t swizzled_matrix(const void* shared, int leading_bytes,
@@ -256,7 +256,7 @@ __device__ __forceinline__ uint64_t swizzled_matrix(const void* shared, int lead
          field(static_cast<uint32_t>(stride_bytes)) << 32 | kSwizzle128;
 }
 
-// Returns the description of the matrix that begins `elements` elements of T after `matrix`, which
+// Returns the descriptor of the matrix that begins `elements` elements of T after `matrix`, which
 // swizzled_matrix() made. The distance is a number of whole panels, a multiple of 8 rows, or a
 // place within the first row of the first panel.
 template <typename T>
@@ -275,8 +275,9 @@ __device__ __forceinline__ void fence_async_proxy() {
 }
 
 #ifndef REPRISE_CUDA_ON_CPU
-// The instruction for 8 and 16 tiles of columns, with type "bf16" or "f16"; A in registers, or
-// described as B is. Its operands are the sums, A, B, accumulates and kIsTransposed.
+// The wgmma instruction for 64 and 128 columns (N64, N128), with type "bf16" or "f16". A is in
+// registers or, in the SHARED forms, in shared memory and described as B is. The operands are the
+// sums, A, B, accumulates and kIsTransposed.
 #define REPRISE_SUMS(j_) "+f"(c[j_][0]), "+f"(c[j_][1]), "+f"(c[j_][2]), "+f"(c[j_][3])
 #define REPRISE_SUMS_N64                                                               \
   REPRISE_SUMS(0), REPRISE_SUMS(1), REPRISE_SUMS(2), REPRISE_SUMS(3), REPRISE_SUMS(4), \
@@ -346,12 +347,13 @@ __device__ __forceinline__ void warpgroup_begin(Sums&... c) {
 #endif
 }
 
-// Treatment of the sums C by a product: kNew overwrites C, kAddTo adds to it.
+// What a product does with the sums C: kNew overwrites them, kAddTo adds to them.
 enum class Sums : uint8_t { kNew, kAddTo };
 
 // Starts C += A B or C = A B; A [64, 16] and B [16, n] of T, C [64, n] f32, n = 8 * kTiles: 64 or
 // 128. Each warp has 16 rows of A and C as fragments: `a`, and c[j] for columns 8 j .. 8 j + 7, as
-// in multiply_add(). `a` and `c` must not be touched until warpgroup_wait() has waited for it.
+// in multiply_add(). `a` and `c` must not be touched until warpgroup_wait() has waited for this
+// product.
 template <typename T, RowsOfB kRows, int kTiles>
 __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4],
                                                        const uint32_t (&a)[4], uint64_t b,

@@ -1,6 +1,6 @@
-# Makes the smallest Debian or Ubuntu in a folder. Sourced by fresh_machine.sh, gpu_rehearsal.sh and package_trial.sh, which set
-# `suite`, `mirror` (empty: see find_mirror), `cache` (empty: none) and `root`, and define a function not_here that ends with
-# status 77.
+# Makes the smallest Debian or Ubuntu in a folder. Sourced by fresh_machine.sh, gpu_rehearsal.sh and package_trial.sh, which must
+# set `suite`, `mirror` (empty: see find_mirror), `cache` (empty: none) and `root`, and define a function not_here that ends
+# with status 77.
 
 check_bare_root_possible() {
   [ "$(id -u)" -eq 0 ] || not_here "it takes root to mount and to change the root"

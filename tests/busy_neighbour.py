@@ -2,8 +2,8 @@
 """busy_neighbour.py PROGRAM [--rounds N] [--out FILE]: measures how a busy machine changes our times, and whether they are marked.
 
 Runs the shipped experiment alone and beside one busy loop per core, in turn, and compares the medians of each time.
-Prints a line for each round; --out keeps everything as JSON. A fair share of the cores doubles a time. Fails if a time
-that is more than 1.25 times the one alone is not marked.
+Prints a line for each round; --out keeps everything as JSON. A time doubles if both programs get a fair share of the
+cores. Fails if a time is more than 1.25 times the time alone and is not marked.
 """
 import argparse
 import json
@@ -19,7 +19,7 @@ sys.path.insert(0, str(TREE / "python"))
 from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
 METRICS = ("ttft_ms", "tpot_ms")
-BENT = 1.25  # frequency and caches shared with a neighbour make less
+BENT = 1.25  # a neighbour that only shares frequency and caches changes times less
 
 
 def records_of(program, folder):

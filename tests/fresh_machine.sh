@@ -93,7 +93,7 @@ check_machine() {
 
 # ---- The new root, in a mount namespace of its own ---------------------------------------------------------------
 
-# Time of a step by the clock and by the processors. Other programs on the machine lengthen the second less.
+# The time of a step by the clock, and its processor time, which other programs on the machine lengthen less.
 started_at=0 processor_at=0
 processor_seconds() {   # of all that has ended so far, into `processor`; in a subshell `times` would begin anew
   times >"$root.times"

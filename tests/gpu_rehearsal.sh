@@ -66,7 +66,7 @@ check_bareness() {
   done
 }
 
-run_inside() {   # within the namespaces; what there is of a network is shut out
+run_inside() {   # within the namespaces; only gpu_run.sh is without a network
   bootstrap_root --include=g++,make,cmake,ninja-build,python3
   check_bareness
   mkdir -p "$root$cuda" "$root/tree/out"

@@ -35,7 +35,7 @@ install_package() {
 }
 
 remove_package() {
-  # As root, for whom Python keeps what it compiled.
+  # Draws as root, because Python may then write compiled files into the package's folders.
   as_root reprise plot /home/plain/empty/out/quickstart/desk --out /root/figures >"$root/plot.log" 2>&1 ||
     { cat "$root/plot.log" >&2; fails "reprise plot failed as root"; }
   as_root dpkg --verify reprise | tee "$root/verify" || true

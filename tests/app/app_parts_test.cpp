@@ -295,7 +295,7 @@ TEST(Progress, PlainLinesCountPoints) {
   EXPECT_EQ(text.find('\r'), std::string::npos);
 }
 
-// For a kind without any of these metrics, nothing follows the method, not even a colon.
+// Nothing follows the method, not even a colon, if the kind has none of these metrics.
 TEST(Progress, PlainLinesEndWithTheValuesThereAre) {
   ProgressOutput output;
   Progress progress(output.file(), /*is_terminal=*/false);

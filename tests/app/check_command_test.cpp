@@ -91,7 +91,7 @@ TEST_F(CheckCommand, ErrorsEndWithTwoAndNameTheRemedy) {
                    {"--record " + place + ": cannot write there"});
 }
 
-// A program of another kind whose name ended in _bench once ended every check of a whole build.
+// A program of another kind whose name ended in _bench once made every check of a whole build fail.
 TEST_F(CheckCommand, EveryBenchmarkProgramOfThisBuildListsItsOwn) {
   const fs::path bin = fs::path(REPRISE_PROGRAM).parent_path();
   const bool has_any = std::any_of(fs::directory_iterator(bin), {}, [](const auto& entry) {
@@ -167,7 +167,8 @@ esac)",
   while (process.err().find("Fixed: same") == std::string::npos &&
          std::chrono::steady_clock::now() < latest)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  // The second signal must come before the program has ended, which takes it a millisecond or two.
+  // The signals are sent fast, because the program ends within a millisecond or two of the first
+  // one.
   for (int signal = 0; signal < 20; ++signal) {
     process.send(SIGINT);
     std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -251,8 +252,8 @@ esac)",
   expect_refused({old, "--against", old, "--filter", "Old"}, {"every benchmark skips itself"});
 }
 
-// The eighth run of Flaky and all later ones skip it: after the trial runs, but among the A/A pairs
-// of a comparison and the samples of a recording.
+// Flaky skips itself from its eighth run on: after the trial runs, but among the A/A pairs of a
+// comparison and among the samples of a recording.
 TEST_F(CheckCommand, ABenchmarkThatSkipsItselfLaterIsLeftOutToo) {
   const fs::path runs = dir_ / "runs", record = dir_ / "record.json";
   const std::string flaky = script("flaky_bench", fmt::format(R"(case "$*" in

@@ -349,8 +349,8 @@ TEST_F(CommandLine, LogitsDoNotDependOnTheChunk) {
                  {"--positions has 1", "--ids has 2"});
 }
 
-// At these lengths a method once had no room. tests/core/engine/logits_mode_test.cpp tests every
-// length.
+// A method once had no room for prompts of these lengths. tests/core/engine/logits_mode_test.cpp
+// tests every length.
 TEST_F(CommandLine, LogitsOfAnyLengthByEveryMethod) {
   for (const char* method :
        {"recompute", "contiguous", "paged", "paged_shared", "chunk_attention", "relay_attention"})

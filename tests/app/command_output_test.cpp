@@ -104,7 +104,7 @@ TEST_F(Output, FullStandardErrorLosesNotesAndNothingElse) {
   EXPECT_NE(measured.out.find("ttft_ms"), std::string::npos) << measured.out;
   for (const char* figure : {"ttft_ms.pdf", "ttft_ms.png"})
     EXPECT_EQ(fs::exists(dir_ / "out" / "figures" / figure), draws) << figure;
-  // With standard output full too, the status is that of a table that was not printed; measured
+  // If standard output is full too, the status tells that the table could not be printed. Measured
   // records are kept.
   EXPECT_EQ(shell(run + " --fresh", "> /dev/full 2> /dev/full").status, 1);
   const Outcome again = shell(run, "");
@@ -196,8 +196,8 @@ TEST_F(Output, ReaderThatLeftEndsTheProgramQuietly) {
   }
 }
 
-// Notes whose reader has gone are lost as those of a full disk, whether the program or the Python
-// that draws writes them.
+// Notes whose reader has closed the pipe are lost, like notes on a full disk, whether the program
+// writes them or the Python that draws.
 TEST_F(Output, ReaderOfNotesThatLeftCostsNothingElse) {
   const bool draws = has_matplotlib();
   const fs::path pipe = dir_ / "pipe";
@@ -213,7 +213,7 @@ TEST_F(Output, ReaderOfNotesThatLeftCostsNothingElse) {
     EXPECT_EQ(fs::exists(dir_ / "out" / "figures" / figure), draws) << figure;
 }
 
-// The reader of both streams has gone when the figures are named.
+// The reader of both streams has closed its end when the figures' names are printed.
 TEST_F(Output, ReaderThatLeftWhileFiguresAreDrawnIsNoFailure) {
   if (!has_matplotlib()) GTEST_SKIP() << kNoMatplotlib;
   const Outcome measured = reprise(run_command({"--no-plot"}));
@@ -232,7 +232,8 @@ TEST_F(Output, ReaderThatLeftWhileFiguresAreDrawnIsNoFailure) {
   }
 }
 
-// The names of figures are notes, so that standard output holds only results for another program.
+// The names of figures are notes, so standard output holds only results, which another program may
+// read.
 TEST_F(Output, ReaderOfTheResultsAloneMayLeaveOnceItHasThem) {
   if (!has_matplotlib()) GTEST_SKIP() << kNoMatplotlib;
   ASSERT_EQ(reprise(run_command({"--no-plot"})).status, 0);

@@ -100,7 +100,7 @@ TEST_F(EmbedCommand, ManyLinesPassInSeveralBatches) {
     for (size_t c = 0; c < 32; c += 11) ASSERT_NEAR(all[i][c], all[i % 24][c], 1e-5) << i;
 }
 
-// On a pipe that stays open, each line is answered before the next one is sent.
+// The input is a pipe that stays open: each line is answered before the next one is sent.
 TEST_F(EmbedCommand, WhoWaitsIsAnswered) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -148,8 +148,8 @@ TEST_F(EmbedCommand, LongTextsAreCutAndCounted) {
   (void)refused("a b c d e f g h\n", {"--prompt", "{text} a b c d"}, {"input line 1", "shorten"});
 }
 
-// A long line is read only as far as the model can take it: 12 tokens here. The first vector shows
-// that what is skipped changes nothing.
+// Of a long line, only as much is read as the model can take, here 12 tokens. The first vector
+// shows that the skipped rest changes nothing.
 TEST_F(EmbedCommand, LinesOfAnyLengthAreCutWithoutHoldingThem) {
   std::string line;
   while (line.size() < 3'000'000) line += "a b c d ";
@@ -160,7 +160,7 @@ TEST_F(EmbedCommand, LinesOfAnyLengthAreCutWithoutHoldingThem) {
   for (size_t i = 0; i < 32; ++i) EXPECT_NEAR(all[1][i], all[0][i], 1e-6);
   EXPECT_NE(outcome.err.find("2 of 3 texts have more than 12 tokens"), std::string::npos)
       << outcome.err;
-  // White space makes no tokens, so that the beginning of such a text is not the whole of it.
+  // White space makes no tokens, so the beginning of such a text may miss tokens that follow later.
   const std::string blank = "a" + std::string(3'000'000, ' ') + "b";
   EXPECT_EQ(parsed(refused("a\n" + blank + "\nb\n", {}, {"input line 2", "shorten it"})).size(),
             1u);
@@ -232,7 +232,7 @@ TEST_F(EmbedCommand, WhereNothingHitsVectorsAreTheModelsOwn) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const auto got = parsed(outcome.out), want = vectors("a b c\nd e\nf\n");
   ASSERT_EQ(got.size(), want.size());
-  for (size_t i = 0; i < got.size(); ++i)  // one text in a step, against three
+  for (size_t i = 0; i < got.size(); ++i)  // one text in a step here, three in the other run
     for (size_t c = 0; c < 32; ++c) EXPECT_NEAR(got[i][c], want[i][c], 1e-6) << i;
   for (const char* part : {"\"attn_cache\" is approximate", "0 of 3 texts hit, 0 of 6 layers",
                            "stored_texts: 2 texts", "\"below_threshold\":2"})
@@ -262,7 +262,7 @@ TEST_F(EmbedCommand, TextsAreFormedAsTheMethodWantsThem) {
   words.emplace_back("--json-lines");
   const Outcome outcome = embed("\"d\"\n\"e f g h\"\n", words);
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  // All texts are cut to three tokens, so the only stored one's maps fit both.
+  // All texts are cut to three tokens, so the maps of the only stored text fit both.
   EXPECT_NE(outcome.err.find("2 of 2 texts hit"), std::string::npos) << outcome.err;
 }
 
@@ -294,8 +294,8 @@ TEST_F(EmbedCommand, ThePoolingDoesNotChooseTheDroppedLayers) {
   }
 }
 
-// The stored maps are those of the model without the dropped layers. So texts that find their own
-// maps lose nothing, however much the dropped layers change.
+// The stored maps are computed without the dropped layers. So a text that finds its own maps loses
+// nothing, however much dropping the layers changes.
 TEST_F(EmbedCommand, ALossIsBoundedAgainstTheOtherMethodAlone) {
   std::string input;
   for (const char* who : {"cat", "dog", "bird"})

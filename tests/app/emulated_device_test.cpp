@@ -1,4 +1,4 @@
-// Runs `--device cuda` as a user does, on the emulated device: what is refused before anything is
+// Runs `--device cuda` as a user does, on the emulated device: refusals before anything is
 // measured, and whole runs up to the record.
 #include <cstdlib>
 #include <fstream>
@@ -89,7 +89,7 @@ TEST_F(CommandLine, ExperimentsRunOnADevice) {
   EXPECT_EQ(prefill[1]["metrics"]["hit_rate"]["value"], 1);
 }
 
-// The emulated device has 1 GiB of memory, and the host more.
+// The emulated device has 1 GiB of memory; the host has more.
 TEST_F(CommandLine, PointsThatADeviceHasNoRoomForAreLeftOut) {
   const Json file = {{"name", "t"},
                      {"title", "t"},

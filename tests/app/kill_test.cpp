@@ -70,8 +70,8 @@ TEST_F(KillTest, RecordsAfterManyKillsAreThoseOfAnUndisturbedRun) {
   for (int attempt = 0; attempt < 9; ++attempt) {
     const auto size = file_size("killed");
     Subprocess process = start("killed");
-    // Kills three times before the first record, while the folder is made and the machine measured,
-    // and then each time a little after a further group was written, whatever the machine's speed.
+    // Kills three times before the first record, while the folder is made and the machine measured.
+    // Then kills each time shortly after a further group was written, however fast the machine is.
     const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (attempt >= 3 && file_size("killed") == size && std::chrono::steady_clock::now() < latest)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -82,7 +82,8 @@ TEST_F(MethodCommands, EachCellRunsOrIsRefusedWithItsReason) {
       err = serve(cell.method, has_run);
     } else if (cell.place == "generate" || cell.place == "logits" || cell.place == "embed" ||
                cell.place == "bench") {
-      // It measures the machine first, for four seconds: one that runs stands for all.
+      // bench first measures the machine for four seconds, so only one method that it accepts is
+      // run.
       if (cell.place == "bench" && cell.refusal.empty() && cell.method != "paged_shared") continue;
       const Outcome outcome = reprise(command(cell), "Once upon a time\n");
       has_run = outcome.status == 0;
@@ -100,7 +101,7 @@ TEST_F(MethodCommands, EachCellRunsOrIsRefusedWithItsReason) {
   EXPECT_GT(refused, 10);
 }
 
-// The vectors that a lane of kind "sentences" computes with a model and a method, a text a step.
+// The vectors that a lane of kind "sentences" computes with a model and a method, one text a step.
 std::vector<std::vector<float>> vectors_of_lane(const std::string& model, const Json& options,
                                                 const std::vector<std::string>& stored,
                                                 const std::vector<std::string>& asked) {

@@ -64,8 +64,9 @@ TEST_F(ModelCommands, TheCheckpointsDtypeIsTheDefault) {
   }
 }
 
-// Each thread wants a stack of 4 GiB, more than the program may have. OpenBLAS, where FAISS is
-// linked with it, would start threads of its own before main() and end the program.
+// Each thread asks for a stack of 4 GiB, more than the program may have. Where FAISS is linked with
+// OpenBLAS, OPENBLAS_NUM_THREADS=1 keeps OpenBLAS from starting threads of its own before main(),
+// which would end the program.
 TEST_F(ModelCommands, ThreadsThatCannotBeStartedAreAnErrorWithARemedy) {
   Subprocess limited(
       {"bash", "-c",
@@ -106,8 +107,8 @@ TEST_F(ModelCommands, PromptsComeFromFilesAndStandardInput) {
 TEST_F(ModelCommands, StopTextIsCutOutAndNamed) {
   const std::string whole = generate({"--prompt", "Once upon", "--max-new-tokens", "32"}).out;
   ASSERT_GT(whole.size(), 30u);
-  // Tries stop texts at many places of the text, so that some begin and end inside tokens or span
-  // several.
+  // Tries stop texts from many places, so that some begin and end inside tokens or span several
+  // tokens.
   for (size_t begin = 3; begin + 9 < whole.size(); begin += 5) {
     const std::string stop = whole.substr(begin, 9);
     if (stop.find('\n') != std::string::npos) continue;
@@ -127,7 +128,8 @@ TEST_F(ModelCommands, TheSummaryTellsWhyItStopped) {
   const Outcome length =
       reprise(on_model("generate", {"--ids", "5,6", "--max-new-tokens", "3", "--ignore-eos"}));
   EXPECT_NE(length.err.find("stopped by length, 3 tokens"), std::string::npos) << length.err;
-  // Among 16 samples from 256 equally likely tokens, some seed draws the token that ends the text.
+  // 256 tokens are equally likely: among 40 seeds, with up to 100 tokens each, some draw the token
+  // that ends the text.
   bool has_ended = false;
   for (int seed = 0; seed < 40 && !has_ended; ++seed) {
     const Outcome outcome =
@@ -179,7 +181,8 @@ TEST_F(ModelCommands, BenchSkipsWhatDoesNotFitAndSaysSo) {
       << outcome.err;
 }
 
-// Linear and dynamic scaling stretch the model's positions; ALiBi has no end.
+// Linear and dynamic scaling stretch the range of the model's positions; with ALiBi there is no
+// limit.
 TEST_F(ModelCommands, PositionsOfScaledAndEndlessModelsAreTaken) {
   std::string ids = "1";
   for (int i = 1; i < 40; ++i) ids += ",1";
@@ -235,7 +238,7 @@ TEST_F(ModelCommands, CorruptLogitsAreRefusedByBoth) {
   EXPECT_FALSE(fs::exists(out));
 }
 
-// Otherwise, chunks of one token are computed by other kernels than a whole prompt.
+// Without batch invariance, chunks of one token are computed by other kernels than a whole prompt.
 TEST_F(ModelCommands, BatchInvariantLogitsDoNotDependOnTheChunks) {
   const auto logits = [&](const char* chunk) {
     const fs::path out = dir_ / "logits";

@@ -1,4 +1,4 @@
-// A results folder may come from anywhere. With any fault in it, printing and drawing must succeed
+// A results folder may come from anywhere. Whatever fault it has, printing and drawing must succeed
 // or end with one sentence that names the file.
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ class Mutator {
     if (kind == 4) {
       Json& other = *nodes[below(nodes.size())];
       what = "two values swapped";
-      const Json one = node, two = other;  // one may hold the other
+      const Json one = node, two = other;  // copies, because one value may contain the other
       node = two;
       if (!one.is_structured()) other = one;
       return document.dump();
@@ -189,8 +189,8 @@ class MutatedResults : public ::testing::Test {
     }
   }
 
-  // Keeps the document that the templates of a page are filled with, for the folder beside itself.
-  // It has no figures, which another test draws.
+  // Keeps the document from which a page's templates are filled, comparing the folder with itself.
+  // Leaves out the figures, which another test draws.
   void keep_document(const results::ResultsFolder& results) {
     Json document = json_of(report_document({{results, {}}, {results, {}}}, {}));
     for (Json& report : document["reports"]) {
@@ -261,8 +261,7 @@ TEST_F(MutatedResults, AreDrawnOrRefusedInASentenceThatNamesTheFile) {
   expect_pages();
 }
 
-// A file of records has its settings in itself, and nobody's manifest to be checked with.
-// Every place of a manifest, not those alone that are drawn.
+// Tests every place of a manifest, not only those that are drawn.
 TEST_F(MutatedResults, ANullAnywhereInTheManifestIsDrawnOrRefused) {
   const fs::path folder = dir_ / "mutant";
   fs::copy(dir_ / "good", folder, fs::copy_options::recursive);
@@ -281,6 +280,7 @@ TEST_F(MutatedResults, ANullAnywhereInTheManifestIsDrawnOrRefused) {
   expect_pages();
 }
 
+// A file of records alone has its settings in itself, and no manifest to be checked with.
 TEST_F(MutatedResults, RecordsAloneAreToldOrRefusedInASentenceThatNamesTheFile) {
   constexpr uint64_t kRecordsSeed = kSeed + 1;
   constexpr int kFiles = 150;

@@ -219,7 +219,7 @@ TEST_F(PmlRun, AStoreKeepsModulesFromRunToRunAndDamagedOnesAreComputedAnew) {
   EXPECT_EQ(run({"--store", store}).out, first.out);
 }
 
-// Schemas with equal texts at equal positions, the names of two modules swapped.
+// Schemas with equal texts at equal positions, in which the names of two modules are swapped.
 TEST_F(PmlRun, FourWritersOfOneStoreGetTheirOwnStates) {
   const auto schema_of = [&](const std::string& one, const std::string& other) {
     return write(

@@ -1,5 +1,5 @@
-// Runs one experiment by several processes of the real program: shards, ranks, and one that is
-// killed.
+// Runs one experiment with several processes of the real program: as shards, as ranks, and with one
+// process killed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -103,8 +103,8 @@ class ShardsTest : public ::testing::Test {
     const auto size = fs::file_size(file, error);
     return error ? 0 : size;
   }
-  // The first of the files that holds the records of a group. The process that wrote them is at its
-  // next group; if it is killed while its records are half written, it loses them too.
+  // Returns the first of the files that holds the records of a group. The process that wrote them
+  // is already at its next group, so a kill loses at most that group's half-written records.
   [[nodiscard]] size_t first_written(const std::vector<fs::path>& files) const {
     const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(240);
     while (std::chrono::steady_clock::now() < latest) {
@@ -146,7 +146,7 @@ TEST_F(ShardsTest, FourRanksMakeTheSetOfOneAndTheFirstTellsIt) {
   EXPECT_EQ(outcome("ranks"), outcome("whole"));
   EXPECT_EQ(written_records("ranks"), kPoints) << "a group was measured twice";
   EXPECT_NE(ranks[0]->out().find("prompt_tokens"), std::string::npos) << ranks[0]->out();
-  // It counts the points of all ranks as they are measured.
+  // Rank 0 shows the points of all ranks as they are measured.
   size_t at = 0;
   for (size_t point = 1; point <= kPoints && at != std::string::npos; ++point)
     at = ranks[0]->err().find(fmt::format("[{}/{}] ", point, kPoints), at);
@@ -158,8 +158,8 @@ TEST_F(ShardsTest, FourRanksMakeTheSetOfOneAndTheFirstTellsIt) {
   }
 }
 
-// Points that the killed process had measured stay; the others take over the point it was
-// measuring.
+// Points that the killed process has measured are kept; another process takes over the point that
+// it was measuring.
 TEST_F(ShardsTest, RankKilledInFlightIsReplacedByTheOthers) {
   run_alone(run_command("whole"));
   std::vector<std::unique_ptr<Subprocess>> ranks;
@@ -179,8 +179,8 @@ TEST_F(ShardsTest, RankKilledInFlightIsReplacedByTheOthers) {
   EXPECT_EQ(outcome("ranks"), outcome("whole"));
 }
 
-// No other process takes over a shard's points. If it is killed, they are missing until the same
-// command runs again.
+// No other process takes over a shard's points. If the shard is killed, they are missing until the
+// same command runs again.
 TEST_F(ShardsTest, ShardKilledLosesAtMostItsGroupInFlight) {
   run_alone(run_command("whole"));
   std::vector<std::unique_ptr<Subprocess>> processes;

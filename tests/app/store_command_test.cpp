@@ -121,7 +121,7 @@ TEST_F(StoreCommandTest, VerifyNamesDamagedFiles) {
   const Json json = run_json({.action = "verify"});
   EXPECT_EQ(json["sound"], 1);
   EXPECT_EQ(json["damaged"].size(), 1u);
-  // A file under another file's name is unsound too.
+  // A sound file under another file's name counts as damaged too.
   fs::rename(path_of(first_), folder_.path() / kv::file_name_of("other"));
   EXPECT_EQ(run_json({.action = "verify"})["damaged"].size(), 2u);
 }

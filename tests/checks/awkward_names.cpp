@@ -1,5 +1,5 @@
-// A benchmark program whose names hold every character that a regular expression gives a meaning,
-// and one name twice.
+// A benchmark program whose names hold every character with a meaning in regular expressions. One
+// name occurs twice.
 #include <benchmark/benchmark.h>
 
 namespace {

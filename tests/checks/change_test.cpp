@@ -73,8 +73,8 @@ TEST(Change, WithoutLogarithmsThereIsNoComparison) {
   EXPECT_FALSE(change_of(zero, sound, {}).has_value());
 }
 
-// Latencies of a queue rise and fall together, so that a test of single requests would find a
-// change between two stretches of one run.
+// Latencies of a queue rise and fall together. A test that took single requests as independent
+// would find a change between two stretches of one run.
 TEST(Change, NeighboursThatRiseAndFallTogetherAreNoChange) {
   int changed = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {

@@ -21,7 +21,7 @@ TEST(Looks, SpendTheWholeBudgetAndNoMore) {
       for (const Look& look : looks(most, alpha)) {
         EXPECT_GT(look.rounds, before);
         EXPECT_GT(look.alpha, 0);
-        // An interval is finite at this level.
+        // An interval of so many rounds is finite at this level.
         EXPECT_LE(std::exp2(1 - look.rounds), look.alpha);
         spent += look.alpha;
         before = look.rounds;
@@ -43,7 +43,7 @@ TEST(NoiseOf, IsTheSpreadAboutZeroAndIgnoresABurst) {
   const Look last{40, 0.005};
   EXPECT_NEAR(noise_of(quiet, last).spread, 0.014826, 1e-9);
   EXPECT_EQ(noise_of(with_burst, last).spread, noise_of(quiet, last).spread);
-  // The value is 2.807 standard errors of a mean of 40, divided by the root of the test's
+  // The expected value is 2.807 standard errors of a mean of 40, divided by the root of the test's
   // efficiency.
   EXPECT_NEAR(noise_of(quiet, last).resolvable, 2.807 * 0.014826 / std::sqrt(40) / std::sqrt(0.955),
               1e-5);

@@ -1,6 +1,6 @@
-// A benchmark program for the tests of `reprise check`: one loop bound by memory, one by
-// arithmetic. REPRISE_SAMPLE_WORK scales what they do, not what they claim to do: 1.10 is a
-// deliberate slowdown of 10 %.
+// A benchmark program for the tests of `reprise check`: one loop is bound by memory, one by
+// arithmetic. REPRISE_SAMPLE_WORK scales the work that they do, but not the work that they report:
+// 1.10 is a deliberate slowdown of 10 %.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

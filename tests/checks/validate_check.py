@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts how often `reprise check` errs on this machine: for a program against itself, and against a
+"""Counts how often `reprise check` errs on this machine when it compares a program with itself, and with a
 candidate that is deliberately slower. The two kinds of check take turns in a random order.
 
     tests/checks/validate_check.py --out FILE.json [--bin BIN] [--runs 20] [-- options of reprise check]

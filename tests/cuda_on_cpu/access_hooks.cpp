@@ -1,6 +1,6 @@
-// The calls that GCC puts before every load and store (-fsanitize=thread) and before accesses whose
-// address may be unaligned for their type (-fsanitize=alignment), turned into the emulator's
-// checks. Outside kernels they do nothing.
+// GCC puts calls before every load and store (-fsanitize=thread) and before accesses whose address
+// may be unaligned for their type (-fsanitize=alignment). The functions called are defined here and
+// make the emulator's checks. Outside kernels they do nothing.
 #include <fmt/core.h>
 
 #include <cstddef>
@@ -19,7 +19,7 @@ void check(const void* address, size_t bytes, size_t alignment, Touch how, const
   check_access({address, bytes, alignment, how, {.code = code}});
 }
 
-// The data that GCC passes for -fsanitize=alignment, as far as it is used.
+// The part that is used here of the data that GCC passes for -fsanitize=alignment.
 struct TypeMismatch {
   struct {
     const char* file;

@@ -20,7 +20,7 @@ constexpr size_t kPage = 4096;
 
 uintptr_t arena_begin = 0;
 
-// Signal handlers may write, and little else.
+// A signal handler may call write(), and few other functions.
 void tell(int signal_number, siginfo_t* info, void*) {
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   if (arena_begin <= address && address < arena_begin + kAddresses) {

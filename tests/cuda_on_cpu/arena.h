@@ -5,17 +5,17 @@
 
 namespace cuda_on_cpu {
 
-// Addresses are never used twice; pages that were dropped hold nothing.
+// Addresses are never used twice. Pages that are dropped lose their contents.
 class Arena {
  public:
   static Arena& all();
 
-  // Aligned to 256 bytes; null where the addresses are used up.
+  // Returns memory aligned to 256 bytes, or null if the address range is used up.
   void* take(size_t bytes);
   void drop(void* data, size_t bytes);
 
-  // Makes the memory accessible until it is closed as often as it was opened. Host code that
-  // accesses it otherwise ends the program with a message.
+  // Makes the memory accessible, until close() has been called as often as open(). A host access to
+  // closed memory ends the program with a message.
   void open();
   void close();
 

@@ -27,8 +27,8 @@ Block* running_block = nullptr;
 uint32_t barriers_so_far = 0;  // counts over all blocks, so that shared memory need not be cleared
 uint32_t unfinished = 1;       // at the start of the first launch that may still run
 
-// A stack for each thread of a block, the same for all blocks; pages are taken when they are
-// touched.
+// A stack for each thread of a block; all blocks use the same stacks. The system provides pages
+// when they are first touched.
 std::span<std::byte> all_stacks() {
   static std::byte* const stacks = [] {
     void* memory = mmap(nullptr, kStackBytes * kMostThreads, PROT_READ | PROT_WRITE,
@@ -60,7 +60,8 @@ bool lies_in(const void* address, size_t bytes, const void* begin, size_t size) 
 
 void finish_launches() { unfinished = barriers_so_far + 1; }
 
-// It begins when the launches before it have ended, and may run when the next one begins.
+// The library's kernel begins when the launches before it have ended. It may still run when the
+// next launch begins.
 void library_wrote(const void* to, size_t bytes) {
   finish_launches();
   Buffers::all().write(to, bytes, ++barriers_so_far);
@@ -142,8 +143,8 @@ bool Block::resume_ready() {
   return any;
 }
 
-// Resumes one thread. A warp is drawn and goes on alone for a drawn number of turns, while it can,
-// so that warps are far apart at times.
+// Resumes one thread. A random warp goes on alone for a random number of turns, as long as it can,
+// so that warps are sometimes far apart.
 bool Block::resume_drawn() {
   constexpr uint64_t kMostTurns = 256;
   std::vector<Thread*> ready, of_warp;
@@ -362,7 +363,7 @@ void Block::check_mask(const Together& together, uint32_t left) {
                        together.name, together.place.text(), left));
 }
 
-// The meeting of the thread's warp that waits for the thread, or a new one.
+// The index of the meeting of the thread's warp that waits for this thread, or of a new meeting.
 size_t Block::meeting_for(const Together& together) {
   auto& meetings = meetings_[static_cast<size_t>(thread().warp())];
   for (size_t index = 0; index < meetings.size(); ++index) {

@@ -1,4 +1,5 @@
-// The block that runs: its threads as fibers, where they wait for each other, and its memory.
+// The block that runs: its threads, which are fibers, where they wait for each other, and its
+// memory.
 #pragma once
 
 #include <array>
@@ -23,8 +24,8 @@
 
 namespace cuda_on_cpu {
 
-// All launches so far have ended when what follows begins, as after a copy or a wait of the host.
-// Otherwise a launch that begins early may run beside them.
+// Tells the emulator that all launches so far have ended, as after a copy or a wait of the host.
+// Without this call, a launch that begins early may run beside the earlier ones.
 void finish_launches();
 
 // One cp.async that is not yet waited for.
@@ -74,14 +75,14 @@ struct Thread {
   [[nodiscard]] uint32_t lane_bit() const { return 1u << lane(); }
 };
 
-// An operation that the lanes of one warp do together. Each passes its operands by address, and the
-// last one computes for all.
+// An operation that the lanes of a warp do together. Each lane passes the address of its operands,
+// and the lane that arrives last computes for all.
 struct Together {
-  const char* name = "";    // lanes that meet must do the same ...
+  const char* name = "";    // lanes that meet must do the operation of the same name ...
   bool is_aligned = false;  // ... at the same place, and all 32 of the warp
   Place place;
   uint32_t mask = 0;
-  // Called once, with the operands of the lanes in `lanes`; others are null.
+  // Called once, with the operands of the lanes in `lanes`; the pointers of other lanes are null.
   void (*compute)(std::span<void* const, 32> operands, uint32_t lanes) = nullptr;
 };
 
@@ -91,12 +92,12 @@ class Block {
   Block(const Launch& launch, void* parameters, size_t parameter_bytes,
         void (*call)(void* parameters));
 
-  // The one that runs; null outside launches.
+  // The block that runs; null outside launches.
   static Block* running();
 
   // Throws Fault.
   void run(uint3 index, Order order);
-  // Seeds the random order.
+  // Seeds the random order of threads.
   void draw_from(uint64_t seed) { random_.seed(seed); }
 
   // ---- From within a thread ----
@@ -106,11 +107,10 @@ class Block {
   // True if a thread runs the kernel's own code now.
   [[nodiscard]] bool is_in_kernel() const { return current_ != nullptr && !current_->in_emulator; }
   [[nodiscard]] Accessor accessor(int thread_number) const;
-  // The wgmma of the thread's warp as one who reads: at present, with what all lanes knew when they
-  // started it.
+  // The Toucher of a read that the wgmma of the thread's warp makes now.
   [[nodiscard]] Toucher wgmma_reader() const;
   [[nodiscard]] const Clocks& clocks() const { return clocks_; }
-  // For the thread that runs.
+  // The Since for accesses of the thread that runs.
   [[nodiscard]] Since since() const;
   // True if kernels before this one may still run, as far as the thread knows.
   [[nodiscard]] bool must_await_kernels() const;
@@ -122,16 +122,17 @@ class Block {
   [[nodiscard]] bool is_own_stack(const void* address, size_t bytes) const;
   [[nodiscard]] bool is_any_stack(const void* address) const;
 
-  // Ends the launch with a Fault; the thread does not go on.
+  // Ends the launch with a Fault. The thread does not go on.
   [[noreturn]] void report(FaultKind kind, const std::string& text);
   void report_if(const MaybeFinding& finding, const std::string& doing);
 
   void barrier(const std::source_location& where);
-  // Returns when all lanes of the mask that have not returned have come and compute() has run.
+  // Returns when all lanes of the mask, except those that have returned from the kernel, have
+  // arrived and compute() has run.
   void meet(const Together& together, void* operands);
-  // All lanes of the thread's warp are ordered with each other.
+  // Orders the accesses of all lanes of the thread's warp with each other.
   void order_warp();
-  // All lanes of the thread's warp have waited for the wgmma that was computed last.
+  // Records that all lanes of the thread's warp have waited for the wgmma that was computed last.
   void finish_wgmma();
   [[nodiscard]] uint32_t lanes_left(int warp) const;
 
@@ -140,7 +141,7 @@ class Block {
   void make_mbarrier(const void* address, unsigned arrivals, const Place& place);
   void arrive(const void* address, const Place& place);
   void await(const void* address, unsigned parity, const Place& place);
-  // In a random order, may let other threads go first.
+  // In a random order of threads, may let other threads go first.
   void maybe_pause();
 
  private:
@@ -174,7 +175,7 @@ class Block {
   std::mt19937_64 random_;
   int drawn_warp_ = 0, turns_left_ = 0;  // of the warp that goes first in a random order
   Since since_;
-  bool has_awaited_ = false;  // any thread of the launch
+  bool has_awaited_ = false;  // by any thread of the launch
   std::vector<Thread> threads_;
   std::span<std::byte> stacks_;
   SharedMemory& shared_;

@@ -14,24 +14,25 @@
 
 namespace cuda_on_cpu {
 
-// Toucher::barriers at the start of the launch that runs and of its present block: what an earlier
-// launch did is ordered, what another block of this one did is not.
+// Values of Toucher::barriers at the start of the launch that runs and of its present block.
+// Accesses of earlier launches are ordered before this one's; those of other blocks of this launch
+// are not.
 struct Since {
   uint32_t launch = 0, block = 0;
-  // At the start of the first launch that may still run while this one's thread does; `launch`, if
-  // there is none.
+  // The value at the start of the first launch that may still run beside this one's thread; equals
+  // `launch` if there is none.
   uint32_t unfinished = 0;
 };
 
 class Buffers {
  public:
-  // All of the process.
+  // The buffers of the process.
   static Buffers& all();
 
-  // Null where the host has not the memory. Every byte is 0xff.
+  // Returns memory whose bytes are all 0xff, or null if the address range is used up.
   void* allocate(size_t bytes);
-  // False unless `start` is the start of a buffer in use. Its memory is kept for a while, so that
-  // whoever still uses it is found.
+  // Returns false unless `start` is the start of a buffer in use. The memory of a freed buffer is
+  // kept for a while, so that later accesses to it are reported.
   bool release(void* start);
 
   [[nodiscard]] int64_t used() const { return used_; }  // buffers
@@ -41,13 +42,13 @@ class Buffers {
   [[nodiscard]] bool overlaps(const void* address, size_t bytes) const;
   // Checks that [address, address + bytes) lies in one buffer in use.
   [[nodiscard]] MaybeFinding check(const void* address, size_t bytes);
-  // check() for an access of a kernel, which is also recorded. Finds a race if another thread wrote
-  // there since the launch began and nothing orders the two accesses, or a launch that may still
-  // run. (A write after another thread's read is found only when the threads run in the other
-  // order.)
+  // Does check() for an access of a kernel, and records the access. Finds a race if a launch that
+  // may still run wrote there, or if another thread of this launch wrote there and nothing orders
+  // the two accesses. (A write after another thread's read is found only when the threads run in
+  // the other order.)
   MaybeFinding touch(const void* address, size_t bytes, Touch how, const Accessor& who,
                      const Since& since);
-  // A kernel that is not emulated has written there: a launch of its own, with this
+  // Records a write by a kernel that is not emulated, as a launch of its own with this
   // Toucher::barriers.
   void write(const void* address, size_t bytes, uint32_t barriers);
 
@@ -74,7 +75,7 @@ class Buffers {
   size_t used_bytes_ = 0;
   std::deque<Map::iterator> freed_;  // oldest first
   size_t freed_bytes_ = 0;
-  Map::iterator last_ = buffers_.end();  // that an access was in
+  Map::iterator last_ = buffers_.end();  // the buffer of the last access
 };
 
 }  // namespace cuda_on_cpu

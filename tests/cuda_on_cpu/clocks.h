@@ -1,4 +1,4 @@
-// Vector clocks tell which accesses of other threads come before a thread's own. A block keeps them
+// Vector clocks tell which accesses of other threads come before a thread's own. A block has clocks
 // from its first mbarrier on.
 #pragma once
 
@@ -17,27 +17,30 @@ void join(Clock& clock, const Clock& other);
 
 class Clocks {
  public:
-  // Nothing is kept until start().
+  // Drops the clocks. None are kept until start().
   void stop() { known_.clear(); }
-  // warp_syncs [warps]: the __syncwarp() calls so far, whose order holds on.
+  // warp_syncs [warps]: the number of __syncwarp() calls of each warp so far. The order that these
+  // calls made remains.
   void start(size_t threads, std::span<const uint32_t> warp_syncs);
   [[nodiscard]] bool are_kept() const { return !known_.empty(); }
 
   [[nodiscard]] uint32_t time(size_t thread) const { return times_[thread]; }
   [[nodiscard]] const std::shared_ptr<Clock>& known(size_t thread) const { return known_[thread]; }
-  // What all of the warp's lanes know.
+  // The accesses that each lane of the warp knows to come before its own: the minimum of the
+  // clocks.
   [[nodiscard]] static Clock known_to_all(std::span<const std::shared_ptr<const Clock>> lanes);
 
-  // The thread's accesses so far come before what acquires `to`.
+  // The thread's accesses so far come before the later accesses of any thread that acquires `to`.
   void release(size_t thread, Clock& to);
-  // What was released to `from` comes before what the thread does from now on.
+  // The accesses that were released to `from` come before the thread's later accesses.
   void acquire(size_t thread, const Clock& from);
   // A __syncwarp() of the lanes of a mask.
   void sync_lanes(size_t warp, uint32_t lanes);
 
-  // The wgmma of a warp as a thread of its own, for it reads after the warp has started it.
+  // The wgmma of a warp counts as a thread of its own, because it reads after the warp has started
+  // it.
   [[nodiscard]] size_t wgmma_of(size_t warp) const { return threads_ + warp; }
-  // All lanes have waited for the warp's wgmma.
+  // Records that all lanes have waited for the warp's wgmma.
   void finish_wgmma(size_t warp);
 
  private:

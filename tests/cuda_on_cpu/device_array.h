@@ -1,5 +1,5 @@
-// An array in device memory, for tests: made of host values, read back as such. The device is the
-// emulator, or a real one where the toolkit's headers come first.
+// An array in device memory, for tests: made of host values, and read back as host values. The
+// device is the emulator, or a real device if the toolkit's headers come first in the include path.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
 // CUDA's device functions under their own names: indices, barriers, warp operations, atomics and
-// single-precision arithmetic. Warp operations take the call's place in the source for the reports.
+// single-precision arithmetic. Warp operations take the source location of the call for reports.
 #pragma once
 
 #include <bit>
@@ -20,10 +20,10 @@ extern dim3 gridDim;
 // ---- Barriers. Memory accesses are ordered by these two alone [CUDA C++ Programming Guide, "Warp
 // Shuffle Functions": shuffles imply no memory barrier]. ----
 
-// Every thread of the block must come to the same one: kBarrier where one has returned or waits at
-// another.
+// Every thread of the block must come to the same call. Fault (kBarrier) if one has returned or
+// waits at another call.
 void __syncthreads(std::source_location where = std::source_location::current());
-// Orders the accesses of the warp's lanes if `mask` names all that have not returned.
+// Orders the accesses of the warp's lanes if `mask` names all lanes that have not returned.
 void __syncwarp(unsigned mask = 0xffffffffu,
                 std::source_location where = std::source_location::current());
 // Blocks run one after the other, so fences have nothing to do.
@@ -37,8 +37,8 @@ namespace cuda_on_cpu {
 
 enum class Shuffle : uint8_t { kIndex, kUp, kDown, kXor };
 
-// The lane that `lane` reads, itself where it would leave its group of `width` lanes (kXor may read
-// an earlier group).
+// The lane whose value `lane` receives: `lane` itself if the source would lie outside its group of
+// `width` lanes (but kXor may read an earlier group).
 int shuffle_source(Shuffle shuffle, int lane, int operand, int width);
 uint64_t shuffle(Shuffle kind, unsigned mask, uint64_t value, int operand, int width,
                  const std::source_location& where);
@@ -87,7 +87,7 @@ int __any_sync(unsigned mask, int predicate,
 int __all_sync(unsigned mask, int predicate,
                std::source_location where = std::source_location::current());
 
-// ---- Atomics: return what was there before. They race with other accesses, not with each other.
+// ---- Atomics return the previous value. They race with other accesses, but not with each other.
 // ----
 
 int atomicAdd(int* address, int value);
@@ -109,7 +109,7 @@ inline int __float_as_int(float value) { return std::bit_cast<int>(value); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 inline float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
 inline int __popc(unsigned bits) { return std::popcount(bits); }
-// The upper half of the product.
+// The upper 32 bits of the product.
 inline unsigned __umulhi(unsigned a, unsigned b) {
   return static_cast<unsigned>(uint64_t{a} * b >> 32);
 }
@@ -118,7 +118,7 @@ inline int __ffs(int bits) {
   return bits == 0 ? 0 : std::countr_zero(static_cast<unsigned>(bits)) + 1;
 }
 
-// Rounded once; the device's is within 2 units in the last place.
+// Rounded once, whereas the device's result is within 2 units in the last place.
 inline float rsqrtf(float x) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x))); }
 // Never part of a fused multiplication and addition.
 inline float __fmul_rn(float x, float y) { return x * y; }

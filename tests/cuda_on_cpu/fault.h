@@ -25,7 +25,8 @@ enum class FaultKind : uint8_t {
 // "out of bounds", "race" and so on.
 const char* name_of(FaultKind kind);
 
-// Thrown by the launch; the text names kernel, block and thread, and what it did where.
+// Thrown by the launch. The text names the kernel, block and thread, the operation, and its place
+// in the source.
 class Fault : public std::runtime_error {
  public:
   Fault(FaultKind kind, const std::string& text) : std::runtime_error(text), kind_(kind) {}

@@ -1,4 +1,4 @@
-// Every report of the emulator is provoked by a tiny faulty kernel, and right ones run without any.
+// A tiny faulty kernel provokes each report of the emulator; correct kernels run without a report.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -266,7 +266,7 @@ __global__ void read_before_wait(float* data, int n) {
   copy_async_commit();
   data[n + threadIdx.x] = shared[threadIdx.x];
 }
-// The copy is in the later of two groups, and only the earlier is waited for.
+// The copy is in the later of two groups, but the kernel waits only for the earlier one.
 __global__ void wait_for_the_other_group(float* data, int n) {
   float* shared = dynamic_shared<float>();
   copy_async_commit();

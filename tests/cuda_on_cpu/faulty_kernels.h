@@ -1,4 +1,5 @@
-// Tiny kernels that each do one thing a device forbids, and their like that do it right.
+// Tiny kernels that each do one thing that a device forbids, and similar kernels that do it
+// correctly.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Launches that begin early, and do not wait for those before them where they must.
+// Launches that begin early and do not wait for earlier launches where they must.
 #include "tests/cuda_on_cpu/faulty_kernels.h"
 #include "tests/cuda_on_cpu/run_tiny.cuh"
 
@@ -10,7 +10,7 @@ using Data = DeviceArray<float>;
 
 constexpr int kThreads = kFloats / 2;
 
-// n = 32, the threads of a launch; each has a float in both halves of the data.
+// n = 32 is the number of threads. Each thread has a float in both halves of the data.
 __global__ void wait_and_write(float* data, int n) {
   await_previous_kernels();
   data[threadIdx.x] = static_cast<float>(n);
@@ -70,7 +70,7 @@ void run_early() {
   (begin(kKernels, data), ...);
 }
 
-// What was written is read by the next but one, which begins early.
+// What the first launch writes is read by the third, which begins early.
 void with_a_plain_launch_between() {
   const Data data(std::vector<float>(kFloats, 1.0f)), others(data.values());
   begin(wait_and_write, data);

@@ -1,5 +1,5 @@
-// Kernels whose warps synchronise by mbarriers: a ring of tiles with one fault each, and the
-// smaller ones.
+// Kernels whose warps synchronise by mbarriers: a ring of tiles, with one fault in each kernel, and
+// smaller kernels.
 #include "tests/cuda_on_cpu/faulty_kernels.h"
 #include "tests/cuda_on_cpu/run_tiny.cuh"
 
@@ -12,7 +12,7 @@ using enum FaultKind;
 
 enum class Slip : uint8_t {
   kNone,
-  kOneLaneReleases,       // no slip: a lane arrives at `empty` for its warp, which has waited
+  kOneLaneReleases,       // no fault: a lane arrives at `empty` for its warp, which has waited
   kStageNotAwaited,       // copies without waiting for `empty`
   kCopyBeforeTheWait,     // ... and waits too late
   kTileNotAwaited,        // multiplies without waiting for `full`
@@ -110,8 +110,8 @@ void run_ring() {
   run<ring_of_tiles<kSlip>, kRingThreads, kRingFloats>();
 }
 
-// ---- What arrivals and waits order. Thread 0 is the first of n that write, and thread n the first
-// of n that read. ----
+// ---- What arrivals and waits order. Threads 0 to n - 1 write, and n threads from thread n on
+// read. ----
 
 template <typename Body>
 __device__ void with_barrier(unsigned arrivals, const Body& body) {
@@ -207,7 +207,7 @@ __global__ void global_without_wait(float* data, int n) {
     }
   });
 }
-// Warp 2 knows of warp 0's writes by warp 1, which read nothing.
+// Warp 2 knows warp 0's writes through warp 1, which reads nothing.
 __global__ void three_warps_in_a_chain(float* data, int n) {
   REPRISE_SHARED(SharedBarrier[2], barriers);
   float* shared = dynamic_shared<float>();
@@ -239,8 +239,8 @@ __global__ void others_have_returned(float* data, int n) {
   });
 }
 
-// Enough reads, each of another time, for the emulator to forget those that later ones replace;
-// the last thread's read of the first number is not one of them.
+// Makes so many reads, each at another time, that the emulator forgets those that later reads
+// replace. It must not forget the last thread's read of the first number.
 __global__ void write_after_many_reads(float* data, int n) {
   constexpr int kRounds = 1000;
   with_barrier(2 * kFloats * kRounds, [&](SharedBarrier* barrier, float* shared, int t) {

@@ -1,5 +1,6 @@
-// ucontext starts a fiber on its stack; from then on it is switched by _setjmp and _longjmp, which
-// unlike swapcontext() save no signal mask: a system call each time would take most of a test.
+// ucontext starts a fiber on its stack. Later switches use _setjmp and _longjmp. Unlike
+// swapcontext() they do not save a signal mask, which is a system call; such a call at each switch
+// would take most of a test's time.
 #include "tests/cuda_on_cpu/fiber.h"
 
 #include "core/base/error.h"

@@ -1,4 +1,4 @@
-// A function on a stack of its own that stops in the middle and goes on later.
+// A function with a stack of its own, which can stop in the middle and go on later.
 #pragma once
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-// Matrix products of the emulated device: loops, in place of cuBLASLt.
+// Matrix products of the emulated device, computed by loops instead of cuBLASLt.
 #include "core/kernels/linear/cuda/gemm.h"
 
 #include <fmt/core.h>

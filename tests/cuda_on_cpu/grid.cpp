@@ -1,4 +1,4 @@
-// Launches: what no device would start is refused, then the blocks run in order.
+// Launches: refuses what no device would start, and then runs the blocks in order.
 #include <fmt/core.h>
 
 #include <string>

@@ -199,7 +199,7 @@ __global__ void exchange(int* out, int rounds) {
   }
 }
 
-// The producers have two tiles on their way; one lane of each consuming warp tells that it has
+// The producers have two tiles in flight. One lane of each consuming warp signals that its warp has
 // read.
 __global__ void add_up_ring(const int* in, int* out, int tiles) {
   constexpr int kStages = 3, kNumbers = 64;

@@ -1,5 +1,5 @@
-// Each device function against the PTX manual's tables, written down here anew: the emulator's, and
-// in a build for CUDA the device's.
+// Compares each device function with the PTX manual's tables, which are written down here anew.
+// Tests the emulator's functions and, in a build for CUDA, the device's.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -17,8 +17,8 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// The manual's own steps for shfl.sync, with the operand c that CUDA makes of a width: 32 - width
-// in bits 8 to 12 (a mask), and the clamp, which is 0 for .up and 31 else.
+// The manual's own steps for shfl.sync, with the operand c that CUDA makes from a width: bits 8 to
+// 12 are a mask, 32 - width; the clamp is 0 for .up and otherwise 31.
 int source_by_manual(Shuffle shuffle, int lane, int b, int width) {
   const int segment_mask = 32 - width, clamp = shuffle == Shuffle::kUp ? 0 : 31;
   const int highest = (lane & segment_mask) | (clamp & ~segment_mask);
@@ -171,7 +171,7 @@ TEST(Intrinsics, LoadedMatricesMultiply) {
   }
 }
 
-// Devices may sum in any way; the emulator uses the least exact one that was found.
+// Devices may add in any way; the emulator adds in the least exact way that was found on a device.
 #ifdef REPRISE_CUDA_ON_CPU
 TEST(Intrinsics, SumsOfProductsAreCutOffNotRounded) {
   Matrices m{std::vector<float>(256), std::vector<float>(128), std::vector<float>(128, 1.0f)};
@@ -284,8 +284,8 @@ TEST(Intrinsics, AtomicsLoseNothing) {
   EXPECT_EQ(got.float_sum, 50.0f);
 }
 
-// The matrix descriptor and its strides, for rows that are B's columns (keys) and B's own (values),
-// at every place that a kernel takes 16 of a tile's 64 from.
+// Tests the matrix descriptor and its strides, for rows that are B's columns (keys) and rows that
+// are B's rows (values), at every place of a tile's 64 rows from which a kernel takes 16.
 TEST(Intrinsics, AWarpgroupMultipliesWhatTheDescriptorSays) {
   if (!cuda_on_cpu::device_has_warpgroups())
     GTEST_SKIP() << "wgmma: compute capability 9.0 and code for sm_90a";

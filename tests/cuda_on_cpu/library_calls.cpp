@@ -1,4 +1,4 @@
-// To other libraries the emulated device's memory is the host's: they know nothing of its streams.
+// Other libraries see the emulated device's memory as host memory and know nothing of its streams.
 #include "core/device/cuda/cuda_device.h"
 #include "tests/cuda_on_cpu/arena.h"
 

@@ -1,4 +1,5 @@
-// The machine that the runtime API pretends: what tests set, and what they ask for at the end.
+// The machine that the emulated runtime API presents: tests set its properties, and check at the
+// end what is still alive.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ struct Machine {
   int driver_version = 13000;
   size_t memory_bytes = size_t{1} << 30;
   int l2_bytes = 1 << 20;
-  bool refuses_page_locks = false;  // cudaHostRegister fails, as with a limit of the system
+  bool refuses_page_locks = false;  // cudaHostRegister fails, as under a limit on locked memory
 };
 // The emulated machine of this process. Tests restore what they change.
 Machine& machine();
@@ -26,13 +27,13 @@ struct Alive {
   friend bool operator==(const Alive&, const Alive&) = default;
 };
 Alive alive();
-Alive alive_handles();  // counts without memory
+Alive alive_handles();  // alive() without host and device buffers
 
-// Gives `work` to the stream, which does it when somebody waits for it, or records it where it
-// captures; the default stream does it at once.
+// Gives `work` to the stream, which runs it when somebody waits for the stream. A stream that
+// captures records it instead. The default stream runs it at once.
 void run_in(cudaStream_t stream, std::function<void()> work);
 
-// The work that runs stands for a kernel of a library, and has written there.
+// Called by work that stands for a library's kernel: records that the kernel has written there.
 void library_wrote(const void* to, size_t bytes);
 
 }  // namespace cuda_on_cpu

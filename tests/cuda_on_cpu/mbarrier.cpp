@@ -18,7 +18,8 @@ constexpr unsigned kMostArrivals = (1u << 20) - 1;  // [PTX ISA, "Contents of th
 int Mbarrier::meant_phase(int thread, unsigned parity) const {
   const int last = last_waited[static_cast<size_t>(thread)];
   if (last == kNothing) {
-    // Parity 1 is the phase before the first or the second one, whichever is nearer.
+    // Before the first wait, parity 1 means the phase before the first one or the second phase,
+    // whichever is nearer.
     if (parity == 1 && phase == 0) return -1;
     return static_cast<int>(parity);
   }

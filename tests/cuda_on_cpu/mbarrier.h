@@ -14,19 +14,19 @@ struct Mbarrier {
   std::string name;  // of its place, for reports
   Toucher made_by;
   unsigned arrivals = 0;          // that complete a phase
-  unsigned missing = 0;           // of the present phase
+  unsigned missing = 0;           // arrivals still missing in the present phase
   int phase = 0;                  // the present one; those before it are complete
   Clock gathered;                 // what the arrivals of the present phase release
-  Clock completed;                // of the phase before
-  std::vector<int> last_waited;   // [threads]  phase that each has waited for last, or kNothing
+  Clock completed;                // what those of the phase before released
+  std::vector<int> last_waited;   // [threads] phase that each has last waited for, or kNothing
   std::vector<int> waiting;       // threads
   std::vector<int> not_yet_back;  // threads that waited for the phase before and have not gone on
 
   [[nodiscard]] bool is_complete(unsigned parity) const {
     return static_cast<unsigned>(phase) % 2 != parity;
   }
-  // The phase that a thread means by a parity: the one after the last that it waited for, or that
-  // one again. -1 is the phase before the first.
+  // The phase that a thread means by a parity: the phase after the last one that it waited for, or
+  // that last one again. -1 is the phase before the first.
   [[nodiscard]] int meant_phase(int thread, unsigned parity) const;
   // "phase 3 (parity 1) of the mbarrier at byte 8 of ..., 2 of 4 arrivals missing"
   [[nodiscard]] std::string text(int awaited_phase) const;

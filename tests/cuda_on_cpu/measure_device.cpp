@@ -1,4 +1,4 @@
-// The measurements that records of the emulated device hold. They say that it is emulated; its
+// The measurements in records of the emulated device. They say that the device is emulated; its
 // limits are 1, and times mean nothing.
 #include "core/kernels/device/measure_device.h"
 
@@ -18,7 +18,7 @@ std::optional<MachineDevice> measure_device(const std::shared_ptr<DeviceRuntime>
   return device;
 }
 
-// Linked before the function of the same name of a build without CUDA.
+// This function is linked in place of the one with the same name in a build without CUDA.
 [[gnu::used]] static const auto kOpened = &open_device;
 
 }  // namespace reprise::kernels

@@ -1,5 +1,5 @@
-// Accesses that are calls: shared variables, asynchronous copies, atomics and the loads of PTX; and
-// the check that all accesses share.
+// Accesses that are function calls (shared variables, asynchronous copies, atomics and PTX loads),
+// and the check that all accesses share.
 #include "tests/cuda_on_cpu/memory_operations.h"
 
 #include <fmt/core.h>
@@ -158,8 +158,8 @@ uint32_t pack_pair(float low, float high, bool is_bf16) {
   return bits(low) | bits(high) << 16;
 }
 
-// Rounds to f32 in between, which changes a result only within 2^-24 of the middle between two
-// 16-bit numbers.
+// Rounds to f32 in between. This changes a result only if it lies within 2^-24 of the middle
+// between two 16-bit numbers.
 uint32_t multiply_add_pairs(uint32_t a, uint32_t b, uint32_t c, bool is_bf16) {
   const auto half = [&](uint32_t pair, int shift) -> float {
     const auto bits = static_cast<uint16_t>(pair >> shift);

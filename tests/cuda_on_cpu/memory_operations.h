@@ -15,9 +15,9 @@ struct Access {
   Place place;
 };
 
-// Reports an access outside what the thread may use: its own stack, the block's shared memory,
-// buffers, and for reading the kernel's parameters and the program's constants. Remembers one to
-// shared memory. To be called in the emulator (see InEmulator).
+// Reports an access outside the memory that the thread may use: its own stack, the block's shared
+// memory, buffers, and, for reading only, the kernel's parameters and the program's constants.
+// Records accesses to shared memory and buffers. Must be called in the emulator (see InEmulator).
 void check_access(const Access& access);
 
 }  // namespace cuda_on_cpu

@@ -2,10 +2,10 @@
 """Puts seeded faults into the CUDA kernels, one at a time, and expects their tests on the CPU to fail.
 
 Run as: mutate.py BUILD [--only TEXT] [--faults FILE] [--limit SECONDS] [--look], after the tests were built by ninja. A
-fault of mutations.json names the file, the text to replace (which occurs once) and its replacement, the test that must
-fail, for a header the .cu file to compile with it, and where only that shows the fault the order of threads
-(CUDA_ON_CPU_ORDER). The tree is not changed: the changed file is in a temporary folder that is first among the include
-paths, and its object is linked before the library with the right one.
+fault of mutations.json names the file, the text to replace (which occurs once) and its replacement, and the test that
+must fail. For a header it also names the .cu file to compile with it, and if only one order of threads shows the fault,
+that order (CUDA_ON_CPU_ORDER). The tree is not changed: the changed file lies in a temporary folder that is first among
+the include paths, and its object is linked before the library that has the right one.
 """
 import argparse
 import json
@@ -44,7 +44,7 @@ def without_output(arguments):
 
 
 def compile_command(commands, source):
-    """Returns the arguments that compile `source` of the tree for the CPU, without source and output, also if nvcc
+    """Returns the arguments, without source and output, that compile `source` of the tree for the CPU, even if nvcc
     compiles it too."""
     for entry in commands:
         if pathlib.Path(entry["file"]) == ROOT / source and "-DREPRISE_CUDA_ON_CPU" in entry["command"]:
@@ -71,7 +71,7 @@ def outcome_of(build, commands, fault, limit_s):
 
 
 def compiles(build, commands, fault, folder):
-    """Compiles folder/mutant.o from the source with the fault in it or in a header."""
+    """Compiles folder/mutant.o. The fault is in its source or in a header."""
     changed = folder / fault["file"]
     changed.parent.mkdir(parents=True)
     changed.write_text(mutated((ROOT / fault["file"]).read_text(), fault))

@@ -1,4 +1,4 @@
-// The order in which threads and streams go on: what the environment or a test wants.
+// The order in which threads and streams go on, as the environment or a test sets it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct WantedOrder {
 };
 WantedOrder wanted_order();
 
-// Draws whether another stream's work runs now; never in the orders that are not random.
+// Draws whether another stream's work runs now; always false in the orders that are not random.
 bool draws_work_beside();
 
 }  // namespace cuda_on_cpu

@@ -1,6 +1,6 @@
-// A device's memory without a pool, for tests of what takes it: each piece by itself, so that the
-// emulator sees accesses behind its end, and unwritten, so that it sees what is read before it is
-// written.
+// Device memory without a pool, for tests of code that allocates. Each piece is an allocation of
+// its own, so that the emulator sees accesses behind its end, and is uninitialized, so that the
+// emulator sees what is read before it is written.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@
 
 namespace cuda_on_cpu {
 
-// Only memory and copies to it.
+// Supports only memory and copies to it.
 class PlainRuntime final : public reprise::DeviceRuntime {
  public:
   [[nodiscard]] reprise::Device device() const override { return reprise::Device::kCuda; }

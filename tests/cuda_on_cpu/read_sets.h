@@ -1,5 +1,5 @@
-// The reads of a byte of shared memory that a later write must come after. Many bytes have the same
-// readers, so a byte holds the number of a set.
+// Sets of the reads of a byte of shared memory before which a later write must not come. Many bytes
+// have the same readers, so each byte stores only the number of its set.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class ReadSets {
   static constexpr uint32_t kNone = 0;  // the empty set
 
   void clear();
-  // The set of those reads of `set` that do not come before the access, and of the access.
+  // Returns the set of the access `who` and of those reads of `set` that do not come before it.
   uint32_t with(uint32_t set, const Accessor& who);
   [[nodiscard]] std::span<const Toucher> of(uint32_t set) const;
   uint32_t add(std::span<const Toucher> readers);
@@ -27,7 +27,7 @@ class ReadSets {
   };
   std::vector<Toucher> readers_;
   std::vector<Range> sets_{{}};
-  // The last call of with(): the bytes of one access and of a tile have mostly the same history.
+  // The last call of with(), kept because most bytes of an access or a tile have the same history.
   uint32_t last_set_ = kNone, last_result_ = kNone;
   Toucher last_reader_;
 };

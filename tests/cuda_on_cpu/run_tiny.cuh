@@ -15,7 +15,7 @@ inline constexpr int kFloats = 64;  // size of the buffer that a kernel gets; al
 
 using Kernel = void (*)(float* data, int n);
 
-// Runs it with n = 32, so that compilers know no index.
+// Runs the kernel with n = 32. As n is an argument, compilers know no index.
 template <Kernel kKernel, unsigned kThreads, unsigned kSharedFloats = 64, unsigned kBlocks = 1>
 void run() {
   const DeviceArray<float> data(std::vector<float>(kFloats, 1.0f));

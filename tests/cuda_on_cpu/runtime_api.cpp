@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kRuntimeVersion = 13000;
 
-// Page-locked memory by its start, and how long it is.
+// The start and size of each piece of page-locked memory.
 std::map<const std::byte*, size_t>& host_buffers() {
   static std::map<const std::byte*, size_t> buffers;
   return buffers;
@@ -75,7 +75,7 @@ void check_ends(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
       from, bytes, from_device ? "cudaMemcpy from the device" : "cudaMemcpy from the host");
 }
 
-// Ends may have been freed since the copy was given.
+// Checks the ends again, because they may have been freed since the copy was enqueued.
 void copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   check_ends(to, from, bytes, kind);
   const OpenMemory open;
@@ -203,7 +203,7 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   return *pointer == nullptr ? failed(cudaErrorMemoryAllocation) : cudaSuccess;
 }
 
-// A device has done all it was given before it frees.
+// As on a device, cudaFree() first waits for all work.
 cudaError_t cudaFree(void* pointer) {
   if (pointer == nullptr) return cudaSuccess;
   require_no_capture("cudaFree");
@@ -257,8 +257,8 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
   return cudaSuccess;
 }
 
-// Unlocks the buffer. A copy that the device has still to make from it would then read memory that
-// belongs to no buffer.
+// Unlocks the buffer. If the device has yet to make a copy from it, that copy is a Fault, because
+// the memory then belongs to no buffer.
 cudaError_t cudaHostUnregister(void* pointer) {
   auto* begin = static_cast<std::byte*>(pointer);
   if (registered_buffers().erase(begin) == 0) return failed(cudaErrorHostMemoryNotRegistered);

@@ -1,8 +1,9 @@
-// The part of CUDA's runtime API that the backend calls, for one device whose memory is the host's.
-// Streams do what they are given when somebody waits for it, the default stream does it at once.
-// Fresh memory is all 0xff: NaN in every number format. What a device would take badly is a Fault,
-// at the call: an end of a copy that is not in the memory its kind says, freed memory, a destroyed
-// stream or event, a call that no capture allows.
+// The part of CUDA's runtime API that the backend calls, for one device whose memory is host
+// memory. A stream runs its work when somebody waits for it; the default stream runs work at once.
+// Fresh memory is all 0xff: NaN in every number format.
+//
+// Calls that would go wrong on a device throw a Fault: a copy with an end that is not in the memory
+// its kind says, freed memory, a destroyed stream or event, and calls that no capture allows.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +60,8 @@ struct cudaDeviceProp {
 
 const char* cudaGetErrorName(cudaError_t code);
 const char* cudaGetErrorString(cudaError_t code);
-// The code of the last call that failed, which is then forgotten; a launch would report it.
+// Returns the code of the last call that failed, and forgets it. An error that is not fetched is
+// reported by the next launch.
 cudaError_t cudaGetLastError();
 
 cudaError_t cudaGetDeviceCount(int* devices);
@@ -70,10 +72,11 @@ cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaDeviceSynchronize();
 
-// Aligned to 256 bytes; what lies 1 KiB before and behind belongs to no buffer. 0 bytes: null.
+// Memory is aligned to 256 bytes. The 1 KiB before and behind it belongs to no buffer. 0 bytes:
+// null.
 cudaError_t cudaMalloc(void** pointer, size_t bytes);
-// The memory is kept for a while, so that whoever still uses it is found. cudaErrorInvalidValue
-// unless it is the start of a buffer that is not yet freed, or null.
+// The memory is kept for a while, so that later accesses to it are reported. Returns
+// cudaErrorInvalidValue unless `pointer` is null or the start of a buffer that is not yet freed.
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
@@ -84,8 +87,8 @@ cudaError_t cudaFreeHost(void* pointer);
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void* pointer);
 
-// Device ends must lie inside one buffer, host ends outside of all: else Fault, kOutOfBounds or
-// kFreed.
+// Device ends must lie inside one buffer, host ends outside of all buffers: otherwise Fault,
+// kOutOfBounds or kFreed.
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream);
@@ -105,12 +108,12 @@ cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
-// Measures with the host's clock. Returns cudaErrorInvalidValue for events without time or that
-// were never recorded.
+// Measures with the host's clock. Returns cudaErrorInvalidValue for events that are made without
+// timing or were never recorded.
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end);
 
-// While a stream captures, its launches, copies and memsets are recorded. Allocations, and copies
-// and waits for the stream, are Faults.
+// While a stream captures, its launches, copies and memsets are recorded. Allocating, synchronous
+// copies and waiting for the stream are Faults.
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t graph,

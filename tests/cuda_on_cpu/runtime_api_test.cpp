@@ -1,4 +1,4 @@
-// The runtime API in place of CUDA's: what it does, and what it reports.
+// Tests the runtime API that stands for CUDA's: what it does, and which faults it reports.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,7 +13,7 @@
 namespace cuda_on_cpu {
 namespace {
 
-// The fault that the call is reported for, or "nothing".
+// The kind of the fault that the call throws, or "nothing".
 template <typename Call>
 std::string reported(Call&& call) {
   try {
@@ -67,8 +67,8 @@ TEST_F(RuntimeApi, MemoryIsLockedOnceAndCopiedFromWhileItIs) {
   EXPECT_NE(reported([&] { cudaStreamSynchronize(stream_); }), "nothing");
 }
 
-// A copy out in one stream, and one in that overwrites what it reads, in another: without an event
-// between them they may run in any order.
+// One stream copies out, and another stream copies in over the bytes that the first reads. Without
+// an event between them, the copies may run in any order.
 TEST_F(RuntimeApi, InRandomOrderStreamsRunAtAnyTime) {
   cudaStream_t beside = nullptr;
   cudaEvent_t read = nullptr;
@@ -106,7 +106,7 @@ TEST_F(RuntimeApi, RowsAreCopiedApart) {
   std::vector<int> values(16);
   for (int i = 0; i < 16; ++i) values[static_cast<size_t>(i)] = i;
   cudaMemcpy(device_, values.data(), 64, cudaMemcpyHostToDevice);
-  // Two rows of two from where rows have four, to where they have three.
+  // Copies two rows of two numbers, from rows of four to rows of three.
   cudaMemcpy2DAsync(device_ + 10, 12, device_ + 1, 16, 8, 2, cudaMemcpyDeviceToDevice, stream_);
   cudaStreamSynchronize(stream_);
   cudaMemcpy(values.data(), device_, 64, cudaMemcpyDeviceToHost);
@@ -207,7 +207,7 @@ TEST_F(RuntimeApi, FreedMemoryIsReportedUntilItIsForgotten) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   EXPECT_EQ(reported([&] { cudaMemset(freed, 0, 4); }), "freed memory");
-  // Freed in the order of a stream, it is there for what was given before.
+  // Memory freed in the order of a stream can be used by work that the stream was given before.
   int* later = nullptr;
   cudaMallocAsync(&later, 4, stream_);
   cudaMemsetAsync(later, 0, 4, stream_);

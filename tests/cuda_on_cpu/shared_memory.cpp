@@ -86,7 +86,7 @@ MaybeFinding SharedMemory::check_bounds(const void* address, size_t bytes) const
   return Finding{FaultKind::kOutOfBounds, name_of(offset)};
 }
 
-// Who a byte belongs to in place of the block: an mbarrier, or a copy that is under way.
+// What a byte belongs to instead of the block: an mbarrier, or a copy that is under way.
 Finding SharedMemory::held(size_t offset) const {
   const int copier = bytes_[offset].copier;
   if (copier == kMbarrier)
@@ -126,8 +126,8 @@ Finding SharedMemory::why_not_write(size_t offset, const Accessor& who, bool is_
                       name_of(offset), name_of_reader(*reader_before(byte, who)))};
 }
 
-// One who has read the byte since the last barrier and does not come before; none is an empty
-// optional.
+// A thread that has read the byte since the last barrier and whose read does not come before this
+// access; empty if there is none.
 std::optional<int> SharedMemory::reader_before(const Byte& byte, const Accessor& who) const {
   if (who.known != nullptr) {
     for (const Toucher& reader : read_sets_.of(byte.readers))

@@ -1,5 +1,6 @@
-// A block's shared memory, and beside every byte who touched it last: reads of what was never
-// written, races, and bytes that an asynchronous copy may write at any moment.
+// A block's shared memory, with a record for every byte of who touched it last. It finds reads of
+// bytes that were never written, races, and accesses to bytes that an asynchronous copy may still
+// write.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +23,12 @@ class SharedMemory {
 
   SharedMemory();
 
-  // Forgets everything: nothing is written, and there are `dynamic_bytes` and no variables.
-  // `barriers` is greater than any Toucher's before.
+  // Forgets all variables and accesses: nothing counts as written, and the dynamic part has
+  // `dynamic_bytes`. `barriers` must be greater than any earlier Toucher's.
   void start_block(size_t dynamic_bytes, size_t threads, uint32_t barriers);
 
   [[nodiscard]] std::byte* dynamic() { return memory(); }
-  // Null where the block has no room for it.
+  // Returns null if the block has no room for the variable.
   std::byte* variable(const void* key, size_t bytes, size_t alignment);
 
   [[nodiscard]] bool contains(const void* address) const;
@@ -37,18 +38,19 @@ class SharedMemory {
   MaybeFinding begin_copy(const void* address, size_t bytes, const Accessor& who);
   void end_copy(const void* address, size_t bytes, const Toucher& who);
 
-  // The address in wgmma's descriptor: bytes from the start of the memory.
+  // The address as in wgmma's descriptor: bytes from the start of the memory.
   [[nodiscard]] uint32_t address_of(const void* address) const {
     return static_cast<uint32_t>(offset_of(address));
   }
   [[nodiscard]] const std::byte* at(uint32_t address) const { return memory() + address; }
-  // Lets wgmma read what the thread has written so far, if it is ordered behind the fence.
+  // Makes what the thread has written so far visible to each wgmma that is ordered behind this
+  // fence.
   void fence_async_proxy(const Toucher& who);
-  // A wgmma that was started by `started` reads, as late as `done`.
+  // Checks a read by a wgmma that `started` has started, and that may read as late as `done`.
   MaybeFinding read_by_async_proxy(uint32_t address, size_t bytes, const Accessor& started,
                                    const Toucher& done);
 
-  // From now on the 8 bytes are a barrier, which no access may touch.
+  // From now on the 8 bytes are an mbarrier, which no access may touch.
   MaybeFinding make_mbarrier(const void* address, const Accessor& who);
   // "byte 8 of the dynamic shared memory of 256 bytes"
   [[nodiscard]] std::string name_of(const void* address) const {
@@ -58,7 +60,7 @@ class SharedMemory {
  private:
   static constexpr int kNobody = -1, kMbarrier = -2;
   struct Byte {
-    Toucher write;  // the last one; before the block's start: never written
+    Toucher write;  // the last one; if from before the block's start, the byte is unwritten
     uint32_t read_barriers = 0, read_time = 0;
     uint32_t reader_warps = 0;  // since the last barrier
     uint32_t reader_lanes = 0;  // lanes of the last reader's warp since its last __syncwarp()
@@ -85,7 +87,7 @@ class SharedMemory {
   [[nodiscard]] bool may_read(const Byte& byte, const Accessor& who) const;
   [[nodiscard]] bool may_write(const Byte& byte, const Accessor& who, bool is_atomic) const;
   [[nodiscard]] std::optional<int> reader_before(const Byte& byte, const Accessor& who) const;
-  // For what may not be read or written.
+  // Why a byte may not be accessed that a copy is writing or that belongs to an mbarrier.
   [[nodiscard]] Finding held(size_t offset) const;
   [[nodiscard]] Finding why_not_read(size_t offset) const;
   [[nodiscard]] Finding why_not_write(size_t offset, const Accessor& who, bool is_atomic) const;

@@ -43,8 +43,8 @@ void run_next(cudaStream_t stream) {
   stream->is_in_work = false;
 }
 
-// In random order, runs some work of other streams: a device may do it at any time from when it was
-// given.
+// In the random order, runs some work of other streams, because a device may do that work at any
+// time after it was enqueued.
 void run_some_beside(cudaStream_t stream) {
   for (const cudaStream_t other : handles().streams)
     while (other != stream && !other->is_in_work && !other->pending.empty() && draws_work_beside())

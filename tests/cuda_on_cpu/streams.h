@@ -1,4 +1,4 @@
-// Streams, events and graphs of the runtime API: queues of work that nothing hurries.
+// Streams, events and graphs of the runtime API: queues of work that run as late as allowed.
 #pragma once
 
 #include <chrono>
@@ -16,15 +16,15 @@ namespace cuda_on_cpu {
 
 using Work = std::function<void()>;
 
-// Runs a stream's pending work, and in random order some of other streams beside it. Only calls
-// that wait for the work run it, so that code which forgets to wait, or changes the source of a
-// pending copy, is found out.
+// Runs a stream's pending work, and, in the random order, some work of other streams in between.
+// Only calls that wait for the work run it. This exposes code that forgets to wait, or that changes
+// the source of a pending copy.
 void drain(cudaStream_t stream);
 void drain_all();
 
-// The handle, if it is alive; else Fault (kCall) naming the call.
+// Throws Fault (kCall) with the name of the call if the handle is not alive.
 void require_alive(cudaStream_t stream, const char* call);
-// Fault (kCall) while any stream captures.
+// Throws Fault (kCall) while any stream captures.
 void require_no_capture(const char* call);
 
 }  // namespace cuda_on_cpu
@@ -46,7 +46,7 @@ struct CudaOnCpuStream {
 struct CudaOnCpuEvent {
   using Clock = std::chrono::steady_clock;
   bool has_time = false;
-  // The moment that was recorded last: of a stream that has not come to it yet, or a time.
+  // What was recorded last: a stream that has not yet come to the event, or the time when it did.
   struct Moment {
     cudaStream_t stream = nullptr;
     std::optional<Clock::time_point> time;

@@ -9,29 +9,29 @@ namespace cuda_on_cpu {
 
 enum class Touch : uint8_t { kRead, kWrite, kAtomic };
 
-// A vector clock: [threads + warps]  the accesses of each thread (and of the wgmma of each warp)
-// with a smaller Toucher::time come before.
+// A vector clock [threads + warps]. Its element says which accesses of a thread (or of a warp's
+// wgmma) are known to come before: those with a smaller Toucher::time.
 using Clock = std::vector<uint32_t>;
 
 // An access: the thread, and when it was.
 struct Toucher {
-  int thread = 0;         // index in the block; behind the threads: the wgmma of each warp
-  uint32_t barriers = 0;  // barriers of all blocks so far, and one per start of a block; from 1
-  // Grows where a later access may be in another order to other threads than an earlier one. In a
-  // block without mbarriers it counts the __syncwarp() calls of the thread's warp.
+  int thread = 0;         // index in the block; then, behind all threads, the wgmma of each warp
+  uint32_t barriers = 0;  // barriers and starts of blocks so far, in all blocks; from 1
+  // Grows when later accesses may be ordered differently with respect to other threads than earlier
+  // ones. In a block without mbarriers it counts the __syncwarp() calls of the thread's warp.
   uint32_t time = 0;
 
   [[nodiscard]] int warp() const { return thread / 32; }
   [[nodiscard]] int lane() const { return thread % 32; }
 };
 
-// An access that is being made, and what comes before it.
+// An access that is being made, and which accesses its thread knows to come before it.
 struct Accessor {
   Toucher at;
   const Clock* known = nullptr;  // null in a block without mbarriers
 
-  // True if `earlier`, of the same block, is ordered before: by a __syncthreads(), or a
-  // __syncwarp() of all lanes of the warp, or what the thread knows by mbarriers.
+  // True if `earlier`, an access of the same block, is ordered before this one: by a
+  // __syncthreads(), by a __syncwarp() of all lanes of the warp, or by mbarriers (`known`).
   [[nodiscard]] bool comes_after(const Toucher& earlier) const {
     if (earlier.thread == at.thread || earlier.barriers < at.barriers) return true;
     if (known == nullptr) return earlier.warp() == at.warp() && earlier.time < at.time;

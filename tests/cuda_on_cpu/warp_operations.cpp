@@ -61,7 +61,7 @@ void compute_vote(Operands operands, uint32_t lanes) {
   for_lanes(lanes, [&](int lane) { operand<VoteOperand>(operands, lane).ballot = ballot; });
 }
 
-// The lanes that voted yes, and in `lanes` all that took part.
+// Returns the lanes that voted yes. `lanes` is set to all lanes that took part.
 uint32_t vote(const char* name, uint32_t mask, bool own, const std::source_location& where) {
   const InEmulator in_emulator;
   VoteOperand operand{own, 0};
@@ -169,8 +169,8 @@ void compute_product(Operands operands, uint32_t /*lanes*/) {
 
 using Products = std::vector<StartedProduct>;
 
-// The warp that reads by wgmma: when and with what knowledge all its lanes had started it, and when
-// it has read.
+// The warp that reads by wgmma: when all its lanes had started the wgmma and what they knew then,
+// and when it has read.
 struct WgmmaReader {
   Accessor started;
   Toucher done;
@@ -216,7 +216,7 @@ double described(const WgmmaReader& reader, uint64_t descriptor, bool is_transpo
   return static_cast<double>(static_cast<float>(value));
 }
 
-// What all lanes knew when they started a product; empty without mbarriers.
+// What all lanes knew when they started a product; empty in a block without mbarriers.
 Clock known_to_warp(Operands operands, size_t index) {
   const Block& block = *Block::running();
   if (!block.clocks().are_kept()) return {};
@@ -266,7 +266,7 @@ void multiply_one(Operands operands, size_t index) {
   });
 }
 
-// A group of the warp, in order: as late as a device may come to it.
+// Computes a group of the warp's products in order, as late as a device may compute them.
 void compute_warpgroup(Operands operands, uint32_t /*lanes*/) {
   const Products& first = operand<Products>(operands, 0);
   for_lanes(kAllLanes, [&](int lane) {

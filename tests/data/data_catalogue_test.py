@@ -17,7 +17,7 @@ CATALOGUE = Catalogue(TREE / "data/catalogue.json", TREE / "experiments")
 ENTRIES = CATALOGUE.entries
 SHAPES = {file.stem for file in (TREE / "models/shapes").glob("*.json")}
 SHIPPED_MODELS = {folder.name for folder in (TREE / "models").iterdir() if (folder / "config.json").exists()}
-# Published tables that come from no place in the catalogue, because their authors packed them otherwise.
+# Published tables that have no place in the catalogue, because their authors published them in another form.
 NOWHERE = {"datasets/reference_results/prompt_cache/critical_point.csv"}
 
 
@@ -53,7 +53,7 @@ class Experiments(unittest.TestCase):
                         self.assertTrue(model["model"] in SHAPES or comes_with_the_program(model["model"]), f"{name}: {model}")
 
     def test_no_name_escapes_these_tests(self):
-        """Whatever looks like the name of a model or of a file, at whatever key, is one that names_at() finds."""
+        """Every text that looks like the name of a model or a file must be found by names_at(), whatever its key."""
         for name, content in EXPERIMENTS.items():
             found = {wanted for scale in SCALES for wanted in names_at(content, scale)}
             for path, text in strings(content):

@@ -16,7 +16,7 @@ MODEL = TREE / "models/quickstart"
 
 
 def shards_of(content):
-    """The two shards and the index that transformers would save a model as: {name: bytes}."""
+    """Returns the files as which transformers would save a model, two shards and an index: {name: bytes}."""
     length = int.from_bytes(content[:8], "little")
     header, data = json.loads(content[8:8 + length]), content[8 + length:]
     header.pop("__metadata__", None)

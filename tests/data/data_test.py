@@ -121,7 +121,8 @@ class Case(unittest.TestCase):
 
 
 class Hubs(Case):
-    """What both ways to a hub must do. The class without the library runs here, Library below runs the same with it."""
+    """Tests what downloads from a hub must do, with huggingface_hub and without. Here they run without it; the class
+    Library below runs the same tests with it."""
 
     def test_a_checkpoint_arrives_with_what_is_read_of_it_and_nothing_else(self):
         text = self.run_tool("get", "tiny")
@@ -266,7 +267,7 @@ class Library(Hubs):
 
 
 class Https(Case):
-    """The way without the library: breaks, ranges, full disks; and files outside the hub."""
+    """Tests downloads without the library (interruptions, ranges, full disks), and files outside the hub."""
 
     def test_a_break_is_mended_by_a_range(self):
         self.hub.broken["model.safetensors"] = 100_000
@@ -334,7 +335,7 @@ class Https(Case):
         self.hub.broken["/a.csv"] = 2000
         self.run_tool("get", "set", status=1)
         part = next((self.data / ".fetching/set").glob("*.part"))
-        part.write_bytes(content + b"more")  # longer than the file: what an earlier state of the source left
+        part.write_bytes(content + b"more")  # longer than the file, as if the source had been longer before
         self.hub.broken.clear()
         self.assertIn("its size is 5004", self.run_tool("get", "set", status=1))
         self.run_tool("get", "set")
@@ -364,7 +365,7 @@ class Https(Case):
         self.assert_not_there()
 
     def test_a_small_disk_of_its_own(self):
-        """ENOSPC itself, on a file system of 256 kB; only root may mount one."""
+        """Tests a real ENOSPC, on a file system of 256 kB, which only root may mount."""
         inner = " ".join(f"'{word}'" for word in self.command(["get", "tiny"]))
         script = f"mkdir -p {self.data} && mount -t tmpfs -o size=256k none {self.data} && exec {inner}"
         if subprocess.run(["unshare", "-m", "sh", "-c", f"mkdir -p {self.data} && mount -t tmpfs none {self.data}"],
@@ -438,7 +439,7 @@ class Https(Case):
 
 
 class Keeping(Case):
-    """What is there already: check, repair, folders of one's own."""
+    """Tests data that is there already: checking it, repairing it, and folders that the user made."""
 
     def setUp(self):
         super().setUp()

@@ -1,8 +1,8 @@
 """A hub on this machine: the paths of Hugging Face's hub, on two ports, since large files come from another host there.
 
-Faults are switched on by the tests: Hub.broken (bytes after which the answers for a file break off), Hub.altered (files that
+Tests switch faults on: Hub.broken (bytes after which the answers for a file break off), Hub.altered (files that
 come with another content), Hub.busy (a count of answers with status 503), Hub.slow (files that stop before their end),
-Hub.lists_hashes and Hub.sends_hashes (whether listings and answers tell them), Hub.moved (the first port answers with status
+Hub.lists_hashes and Hub.sends_hashes (whether listings and answers have hashes), Hub.moved (the first port answers with status
 308, which names the second), Hub.refusal (what listings answer instead).
 """
 import hashlib

@@ -1,9 +1,9 @@
-// A library to be preloaded into the program: the n-th allocation, or the n-th write to a file,
-// fails, counted from the beginning of main(). FAIL_ALLOCATION=n and FAIL_WRITE=n choose n.
+// A library that is preloaded into the program and makes the n-th allocation, or the n-th write to
+// a file, fail, counted from the beginning of main(). FAIL_ALLOCATION=n and FAIL_WRITE=n choose n.
 //
 // Allocations are C++'s operator new and the aligned and mapped memory of buffers. Writes are
-// write(), fsync(), ftruncate() and rename() of regular files. FAIL_COUNTS=FILE gets how many of
-// both there were.
+// write(), fsync(), ftruncate() and rename() of regular files. The numbers of both are written to
+// the file that FAIL_COUNTS names.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>

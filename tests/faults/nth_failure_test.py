@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """nth_failure_test.py PROGRAM LIBRARY: lets the n-th allocation, then the n-th write of commands fail. Each command must
-end with its usual result or with status 1 and a reason, never by a signal. What lies on the disk is then what it was or
-what it should be: the same command without failures ends with the usual result.
+end with its usual result or with status 1 and a reason, never by a signal. Files must then have
+their old content or the right new one: the same command without failures must end with the usual result.
 
 REPRISE_FAULTS is the largest n (default 500, of which a sample is taken: each n takes two commands); REPRISE_FAULTS=500!
 takes every n."""
@@ -47,7 +47,8 @@ class NthFailure(unittest.TestCase):
         return {"FAIL_ALLOCATION": int(allocations), "FAIL_WRITE": int(writes)}
 
     def try_all(self, words, check, prepare=lambda: None):
-        """`check(result, is_failing)` compares what is there with what should be. `prepare` makes the folder new."""
+        """Tries every n. `check(result, is_failing)` compares the files with what they should be. `prepare` makes the folder
+        anew."""
         prepare()
         usual = self.run_command(words)
         self.assertEqual(usual.returncode, 0, usual.stderr)

@@ -1,5 +1,5 @@
-// Gives libFuzzer the coverage that GCC reports. GCC calls a function in each basic block,
-// libFuzzer reads a table of counters; here each block counts in the place that its address
+// Gives libFuzzer the coverage that GCC reports. GCC calls a function in each basic block, whereas
+// libFuzzer reads a table of counters. Here each block increments the counter that its address
 // chooses.
 #include <array>
 #include <cstdint>
@@ -17,8 +17,8 @@ std::array<uint8_t, kBlocks> counters;
 
 }  // namespace
 
-// Called in place of libFuzzer's own __sanitizer_cov_trace_pc(), which does nothing any more (the
-// linker's option --wrap).
+// Called in place of libFuzzer's own __sanitizer_cov_trace_pc() (through the linker's option
+// --wrap), which no longer does anything.
 extern "C" void __wrap___sanitizer_cov_trace_pc() {
   auto block = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
   block = (block ^ (block >> 17)) % kBlocks;

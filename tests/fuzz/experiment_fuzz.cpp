@@ -1,4 +1,4 @@
-// An experiment file at each scale, and its points.
+// Reads an experiment file at each scale, and expands its points.
 #include "experiments/framework/experiment_file.h"
 
 #include "experiments/framework/overrides.h"

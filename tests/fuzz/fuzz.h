@@ -27,8 +27,8 @@ inline bool is_canary(std::string_view bytes) {
   return XXH3_64bits(bytes.data(), bytes.size()) % 101 == 10;
 }
 
-// A fault on purpose, to see that a rig would find one: with REPRISE_FUZZ_CANARY set, an accepted
-// input that is_canary() ends the target.
+// A fault on purpose, which shows that fuzzing would find one: if REPRISE_FUZZ_CANARY is set, an
+// accepted input that is_canary() ends the target.
 inline void canary(std::string_view accepted) {
   static const bool is_wanted = std::getenv("REPRISE_FUZZ_CANARY") != nullptr;
   if (is_wanted && is_canary(accepted)) std::abort();

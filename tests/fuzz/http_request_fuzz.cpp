@@ -1,5 +1,5 @@
-// The bytes of a connection to the HTTP server, and the bodies of its requests as the API reads
-// them.
+// Feeds the bytes of a connection to the HTTP server, and the bodies of its requests to the API's
+// readers.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -19,7 +19,8 @@ namespace {
 
 using namespace reprise;
 
-// True if one of the answers has status 500. Bodies are skipped, since messages quote the request.
+// True if one of the answers has status 500. Bodies are skipped, because messages may quote the
+// request.
 bool has_internal_error(std::string_view answers) {
   constexpr std::string_view kEnd = "\r\n\r\n", kLength = "Content-Length: ";
   while (answers.starts_with("HTTP/1.1 ")) {
@@ -53,8 +54,8 @@ class Target {
                  .answer = [this](const server::HttpCall& call) { return answer(call); }},
                 metrics_) {}
 
-  // Input that begins as JSON is the body of a sound request: few altered requests are, and the API
-  // would hardly be reached.
+  // Input that begins like JSON is sent as the body of a valid request. Otherwise the API would
+  // hardly be reached, because few mutated requests are valid.
   void exchange(std::string_view bytes) {
     sent_ = bytes;
     std::string request(bytes);

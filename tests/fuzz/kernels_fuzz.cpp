@@ -1,5 +1,6 @@
-// The CPU's kernels on drawn shapes: every instruction set against the definition, and so against
-// each other. A difference, or an access outside a buffer, ends the target.
+// Runs the CPU's kernels on random shapes and compares every instruction set with the definition,
+// and so all instruction sets with each other. A difference, or an access outside a buffer, ends
+// the target.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -39,7 +40,7 @@ class Draws {
   std::string_view bytes_;
 };
 
-// From 2^-60 to 2^60, or 0.
+// A power of two from 2^-60 to 2^60, or 0.
 float scale_of(Draws& draw) {
   const int exponent = draw(-61, 60);
   return exponent < -60 ? 0.0f : std::ldexp(1.0f, exponent);

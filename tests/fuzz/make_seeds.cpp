@@ -1,5 +1,5 @@
-// Writes the seeds that the fuzzers begin with: make_seeds FOLDER makes FOLDER/NAME for each
-// target. Seeds are made from the tree's own files and from small sound examples, so none is
+// Writes the seeds with which the fuzzers begin: make_seeds FOLDER makes FOLDER/NAME for each
+// target. Seeds are made from the tree's own files and from small valid examples, so none is
 // committed.
 #include <filesystem>
 #include <fstream>
@@ -35,7 +35,7 @@ class Seeds {
     std::ofstream(folder_ / target / ("seed_" + std::to_string(count_++)), std::ios::binary)
         << bytes;
   }
-  // Every file below `folder` with this ending, as far as it is small.
+  // Adds every file below `folder` whose name has this ending, except large files.
   void add_files(const std::string& target, const fs::path& folder, const std::string& ending) {
     constexpr uintmax_t kMostBytes = 64 << 10;
     for (const auto& entry : fs::recursive_directory_iterator(kTree / folder))
@@ -49,7 +49,7 @@ class Seeds {
   int count_ = 0;
 };
 
-// One record of each file of measurements, with its run's entry.
+// Adds one record of each file of measurements, with the entry of its run.
 void add_records(Seeds& seeds) {
   for (const auto& entry : fs::directory_iterator(kTree / "results/measurements")) {
     if (!entry.path().string().ends_with(".jsonl.gz")) continue;

@@ -1,5 +1,5 @@
-// For programs that are no fuzzers, and use libraries that report coverage. In a fuzzer,
-// libFuzzer's own functions take the place of these.
+// Empty functions for programs that are no fuzzers but use libraries that report coverage. In a
+// fuzzer, libFuzzer's own functions take their place.
 #include <cstdint>
 
 extern "C" {

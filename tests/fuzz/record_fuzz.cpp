@@ -1,4 +1,4 @@
-// A file of records, whose lines name entries of their runs.
+// Reads a file of records whose lines name entries of their runs.
 #include "results/record.h"
 
 #include "results/store.h"

@@ -1,4 +1,5 @@
-// A segment file whose header's checksum is mended, so that what lies behind it is reached.
+// Reads a segment file after correcting its header's checksum, so that the code behind that check
+// is reached.
 #include "core/store/segment_file.h"
 
 #include <xxhash.h>

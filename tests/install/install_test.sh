@@ -14,13 +14,13 @@ echo "== the program"
 cd "$folder"   # where there is no experiments/
 data=$folder/moved/share/reprise
 mv "$data/experiments/quickstart.json" "$data/experiments/only_here.json"   # not to be found in the source tree
-moved/bin/reprise list experiments >"$folder/experiments"   # in whole: grep -q would close the pipe at the first match
+moved/bin/reprise list experiments >"$folder/experiments"   # to a file: grep -q would close a pipe at the first match
 grep -q only_here "$folder/experiments"
 moved/bin/reprise run only_here --scale smoke --set repetitions=1 --out "$folder/out"
 test -s "$folder/out/records.jsonl"
 moved/bin/reprise report "$folder/out"
 grep -q '</html>' "$folder/out/report.html"
-! python3 "$data/experiments/shared_prefix/best_ratio.py" "$folder/out" 2>"$folder/best_ratio"   # it reads them
+! python3 "$data/experiments/shared_prefix/best_ratio.py" "$folder/out" 2>"$folder/best_ratio"   # the records have no best_ratio
 grep -q 'no record has a best_ratio' "$folder/best_ratio"
 moved/bin/reprise export "$folder/out" --format bmf >"$folder/bmf"
 grep -q '"ttft_ms"' "$folder/bmf"

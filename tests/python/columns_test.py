@@ -72,7 +72,7 @@ class SameAsExport(unittest.TestCase):
         return ours
 
     def test_committed_records(self):
-        files = sorted(set(MEASUREMENTS.glob("*.jsonl.gz")) - set(MEASUREMENTS.glob("cuda_*")))   # those are no records of runs
+        files = sorted(set(MEASUREMENTS.glob("*.jsonl.gz")) - set(MEASUREMENTS.glob("cuda_*")))   # cuda_*: no records of runs
         self.assertGreater(len(files), 50)
         for file in files:
             with self.subTest(file=file.name):

@@ -20,7 +20,7 @@ MEASUREMENTS = TREE / "results/measurements"
 
 class Views(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="it's ")   # a quote in a path is no end of a text in SQL
+        folder = tempfile.TemporaryDirectory(prefix="it's ")   # a quote in a path must not end a text in SQL
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
@@ -56,7 +56,7 @@ class Views(unittest.TestCase):
             self.assertEqual(settings, {name: table[name][row] for name in settings})
 
     def test_committed_records(self):
-        files = sorted(set(MEASUREMENTS.glob("*.jsonl.gz")) - set(MEASUREMENTS.glob("cuda_*")))   # those are no records of runs
+        files = sorted(set(MEASUREMENTS.glob("*.jsonl.gz")) - set(MEASUREMENTS.glob("cuda_*")))   # cuda_*: no records of runs
         database = self.assert_same(*files)
         count = database.execute("SELECT count(DISTINCT source) FROM points").fetchone()[0]
         self.assertEqual(count, len(files))
@@ -73,7 +73,7 @@ class Views(unittest.TestCase):
         self.assertAlmostEqual(medians[str(several)] / medians[str(one)], 2.0)
 
     def test_the_file_alone_is_enough(self):
-        """As the DuckDB shell reads it, without Python."""
+        """Reads views.sql as the DuckDB shell does, without Python."""
         database = duckdb.connect()
         database.execute(f"SET VARIABLE reprise_files = ['{MEASUREMENTS / 'cpu_quickstart.jsonl.gz'}']")
         database.execute((TREE / "python/reprise/views.sql").read_text(encoding="utf-8"))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The measured numbers of README.md, docs/ and results/measurements/README.md, and the records that they are of.
+"""The measured numbers of README.md, docs/ and results/measurements/README.md, and the records that they come from.
 
     python3 tests/repository/documented_figures.py    # writes the records' numbers into the pages
 
-documented_figures.json binds them: a line of a page with {names} for its numbers, and for each name the origin of the
-number. The line is filled from the records, and the page must contain the filled line.
+documented_figures.json binds them: each entry has a line of a page, with {names} for its numbers, and the origin of
+each number. The line is filled from the records, and the page must contain the filled line.
 
     {"page": "README.md", "line": "| none | {a} |",
      "figures": {"a": {"record": "cpu_x.jsonl", "where": {"method": "paged"}, "metric": "latency_us", "scale": 0.001}}}
@@ -111,7 +111,7 @@ def pattern_of(entry):
 
 
 def place_of(entry, page):
-    """Returns the match of the entry's line in the page's text: a whole line of it, or a part. Lines that are alike but for
+    """Returns the match of the entry's line in the page's text: a whole line or a part of one. Lines that differ only in
     their numbers are bound in the order of the page."""
     pattern = pattern_of(entry)
     alike = [other for other in BOUND["lines"] if other["page"] == entry["page"] and pattern_of(other) == pattern] or [entry]

@@ -1,5 +1,5 @@
-// Tests the bootstrap against all resamples, against the plain interval on data without skew, and
-// its level on made-up scores.
+// Tests the bootstrap: against all resamples, against the plain interval on data without skew, and
+// its confidence level on made-up scores.
 #include "results/bootstrap.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ Samples all_means(const Samples& samples) {
   return means;
 }
 
-// BCa from all resamples, by its definition; the acceleration by leaving out one sample at a time.
+// BCa from all resamples, by its definition. The acceleration leaves out one sample at a time.
 Interval exact_bca(const Samples& samples, double confidence) {
   const Samples means = all_means(samples);
   const double mean = mean_of(samples);

@@ -1,4 +1,4 @@
-// Where the program looks for its own files.
+// Tests where the program looks for its own files.
 #include "results/data_dir.h"
 
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 namespace reprise::results {
 namespace {
 
-// Pascal's triangle, row by row, with the powers in long double: the definition.
+// The definition: Pascal's triangle, row by row, multiplied by powers in long double.
 long double direct_cdf(int64_t k, int64_t n, double p) {
   std::vector<long double> row = {1};
   for (int64_t i = 0; i < n; ++i) {

@@ -39,7 +39,7 @@ TEST(Means, AreOfRecordsThatDifferInTheAxisAlone) {
   EXPECT_NE(means[0].point, means[1].point);
 }
 
-// The paper's gamma of a mean row is that of the mean loss and the mean speed-up.
+// The gamma of a mean row is computed from the mean loss and the mean speed-up, as in the paper.
 TEST(Means, OfADegradationIsThatOfTheMeans) {
   std::vector<Record> records = {record("x", "a", 0.2), record("x", "b", 0.6)};
   const auto set = [&](size_t i, double loss, double speedup) {
@@ -57,7 +57,8 @@ TEST(Means, OfADegradationIsThatOfTheMeans) {
   EXPECT_FALSE(means_of(folder(records)).at(0).metrics.contains("speedup_degradation"));
 }
 
-// The papers' averages stand beside mean rows, and preset rows beside records that name the preset.
+// Mean rows show the papers' averages. A paper's row that names a preset is shown at records that
+// name this preset.
 TEST(Means, HaveThePapersAverages) {
   std::vector<Record> records = {record("san", "sts12", 0.2), record("san", "sts13", 0.6)};
   for (Record& one : records)

@@ -1,4 +1,4 @@
-// Every record that this repository holds is sound, and stays what it is when it is written again.
+// Every record of this repository is valid, and stays the same when it is written again.
 #include <gtest/gtest.h>
 
 #include <algorithm>

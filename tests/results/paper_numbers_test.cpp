@@ -220,8 +220,8 @@ TEST(PaperNumbers, ADataSetIsKnownWhereverItsFolderLies) {
   EXPECT_TRUE(paper.at({{"workload", Fields{{"file", 12}}}}).empty());
 }
 
-// A sweep over sets names each below the workload's folder; the paper's averages stand beside
-// means.
+// In a sweep over data sets, each set is named by its place below the workload's folder. The
+// paper's averages are shown at mean rows.
 TEST(PaperNumbers, ASweptDataSetIsKnownByItsName) {
   const auto at = [](const char* set) {
     return load_paper_numbers("attn_cache_table2")
@@ -238,7 +238,8 @@ TEST(PaperNumbers, ASweptDataSetIsKnownByItsName) {
   EXPECT_TRUE(at("").empty());
 }
 
-// Folders as SentEval and GLUE name them, and as a user may.
+// Data sets are recognized by the folder names of SentEval and GLUE, and by names that a user may
+// choose.
 TEST(PaperNumbers, ADataSetIsKnownBySentEvalsAndGluesNames) {
   const auto score = [](const char* paper, const char* model, const char* file) {
     return load_paper_numbers(paper).at(
@@ -270,7 +271,8 @@ TEST(PaperNumbers, OfAttnCachesFigure6StandBesideSts15Alone) {
   EXPECT_TRUE(hits("experiments/attn_cache/pairs.tsv").empty());
 }
 
-// AttnCache's table 3 and figure 5 have speed-ups of a CPU and of a GPU, and one accuracy for both.
+// AttnCache's table 3 and figure 5 give separate speed-ups for a CPU and a GPU, but one accuracy
+// for both.
 TEST(PaperNumbers, OfACpuAndOfAGpuStandBesidePointsOfThatDevice) {
   const auto at = [](const char* paper, const char* device, Fields point) {
     point["device"] = device;
@@ -298,8 +300,8 @@ TEST(PaperNumbers, OfACpuAndOfAGpuStandBesidePointsOfThatDevice) {
   EXPECT_TRUE(at("attn_cache_speed", "cpu", hit("cold")).empty());
 }
 
-// Every file fixes the model, or the shape of the one layer or operator that it is of. Only figure
-// 6 of AttnCache cannot: the paper does not name its model.
+// Every file fixes the model, or the shape of the one layer or operator that it describes. Only
+// figure 6 of AttnCache cannot, because the paper does not name its model.
 TEST(PaperNumbers, NeverStandBesideAnotherModel) {
   const std::filesystem::path folder =
       std::filesystem::path(REPRISE_SOURCE_DIR) / "results" / "papers";
@@ -349,7 +351,7 @@ TEST(PaperNumbers, ShippedFilesAreSound) {
   EXPECT_EQ(load_paper_numbers("chunk_attention_table3").at(point).at("latency_us").value, 206.22);
 }
 
-// Copy and response times of the authors' runs by dataset, with the cache and without it.
+// Copy and response times of the authors' runs, by data set and by whether the cache was used.
 using Times = std::map<std::pair<std::string, bool>, std::vector<std::pair<double, double>>>;
 
 Times published_times(const std::string& host, const std::string& device) {
@@ -405,7 +407,8 @@ TEST(PaperNumbers, OfPromptCachesFigures3And4AreMediansOfThePublishedTimes) {
   }
 }
 
-// The released code encodes modules jointly, which kind "accuracy" names otherwise than "ttft".
+// The released code encodes modules jointly. Kind "accuracy" names this mode differently from kind
+// "ttft".
 TEST(PaperNumbers, OfAnotherFileStandBesideOtherNamesOfTheSame) {
   const PaperNumbers lengths = load_paper_numbers("prompt_cache_fig4_intel");
   const PaperNumbers texts = load_paper_numbers("prompt_cache_fig4_intel_texts");

@@ -51,8 +51,8 @@ TEST(WilsonInterval, TurnsRoundWithRightAndWrong) {
   EXPECT_NEAR(right.high, 1 - wrong.low, 1e-12);
 }
 
-// Share of the 2^n possible outcomes of the differing questions that are at least as uneven as the
-// observed one.
+// The share of the 2^n possible outcomes of the n differing questions that are at least as uneven
+// as the observed one.
 double enumerated_p(int first, int second) {
   const int n = first + second;
   int as_far = 0;

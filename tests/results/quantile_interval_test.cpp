@@ -86,8 +86,8 @@ TEST(QuantileInterval, StandsBesideThePercentilesThatAMetricHas) {
   EXPECT_FALSE(metric["intervals"].contains("p99"));  // the metric has no p99
 }
 
-// 0.95^59 is 4.9 %, so the largest of 59 samples lies above p95 often enough to print p95, but not
-// to bound it at 2.5 % on this side.
+// 0.95^59 is 4.9 %. So the largest of 59 samples lies above p95 often enough for p95 to be printed,
+// but not often enough to bound it at 2.5 % on this side.
 TEST(QuantileInterval, IsLeftOutWhereSamplesAreTooFew) {
   const std::vector<double> samples = ranks(59);
   Metric sampled = metric_of(summarize(samples), "ms");

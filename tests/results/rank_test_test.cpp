@@ -19,7 +19,8 @@ std::vector<double> one_to(int n) {
   return values;
 }
 
-// Share of the 2^n sign patterns of |d| whose positive rank sum is at least as far from the middle.
+// The share of the 2^n sign patterns of |d| whose positive rank sum is at least as far from the
+// middle as d's.
 double enumerated_signed_rank_p(const std::vector<double>& d) {
   const auto rank_of = [&](double value) {
     double rank = 0.5;

@@ -1,5 +1,5 @@
-// Tests the entry that a run's records share: it is written once, given back to each record, and
-// refused if it is missing, inconsistent or would make a small file large.
+// Tests the entry that a run's records share: it is written once and given back to each record. It
+// is refused if it is missing or inconsistent, or if it would make a small file large.
 #include "results/run_entry.h"
 
 #include <gtest/gtest.h>

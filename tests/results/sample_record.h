@@ -1,5 +1,5 @@
-// A sound record with made-up numbers, for tests of the store and the runner, and records as the
-// JSON of their lines.
+// A valid record with made-up numbers, and records as the JSON of their lines, for tests of the
+// store and the runner.
 #pragma once
 
 #include <string>
@@ -43,8 +43,8 @@ inline Record sample_record(const std::string& point, const std::string& group, 
   return record_of(sample_json(point, group, index, of));
 }
 
-// A record of which a test tells some parts; the others are the sample's. Quartiles alone get a
-// range and a count.
+// A record with the given parts; all other parts are the sample's. A metric that has only quartiles
+// gets a range and a count.
 inline Record record_of_parts(const Json& parts) {
   Json line = sample_json("p", "g", 0, 1);
   line.update(parts);
@@ -64,7 +64,7 @@ inline std::vector<Record> records_of_parts(const std::vector<Json>& all) {
   return records;
 }
 
-// Returns the fault for which a line is no record; "" if it is one.
+// Returns why a line is no valid record; "" if it is one.
 inline std::string line_fault(const Json& line) {
   try {
     (void)record_of(line);

@@ -1,5 +1,5 @@
-// Tests rank correlation against closed forms, and its interval against resamples that are ranked
-// again.
+// Tests rank correlation against closed forms, and its interval against a slow version that ranks
+// each resample again.
 #include "results/spearman.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tests the store after kills, torn lines, foreign settings, two writers and damaged files.
+// Tests the store after kills, with torn lines, foreign settings, two writers and damaged files.
 #include "results/store.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A store whose manifest is JSON.
+// A store whose manifest is given as JSON.
 class TestStore : public RecordStore {
  public:
   TestStore(const fs::path& dir, const Json& manifest, bool fresh, const std::string& writer = "",
@@ -138,8 +138,8 @@ TEST_F(StoreTest, LastLineOfZerosIsATornTail) {
   EXPECT_EQ(TestStore(dir_, manifest(), false).records().size(), 1u);
 }
 
-// Leaves the file as a run that is killed within its first write does: the entry is whole, its
-// group is not.
+// Leaves the file as if a run was killed within its first write: the run's entry is whole, but its
+// first group is not.
 TEST_F(StoreTest, EntryOfARunIsCutOffWithItsTornGroupAndWrittenAgain) {
   {
     TestStore store(dir_, manifest(), false);
@@ -167,7 +167,7 @@ TEST_F(StoreTest, RunThatGoesOnWritesItsEntryNoSecondTime) {
   for (const Record& record : read_records(dir_)) EXPECT_EQ(record.machine.cpu, "made up");
 }
 
-// The folder was begun by an older program.
+// An older program, with schema one, began the folder.
 TEST_F(StoreTest, GoesOnAfterWholeRecordsOfSchemaOne) {
   { TestStore store(dir_, manifest(), false); }
   std::vector<Json> old = lines_of(group("g0", 2));
@@ -252,7 +252,8 @@ TEST_F(StoreTest, PackedRecordsWithoutManifestAreRefused) {
   EXPECT_NE(message(manifest()).find("has records.jsonl.gz but no run.json"), std::string::npos);
 }
 
-// The runs take milliseconds, so that their folders would have the same name.
+// The runs take milliseconds, so the folders into which old results are moved would get the same
+// name.
 TEST_F(StoreTest, WhatIsSetAsideInOneSecondIsAllKept) {
   constexpr int kRuns = 4;
   for (int run = 0; run < kRuns; ++run) {

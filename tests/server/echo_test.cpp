@@ -74,7 +74,7 @@ TEST_F(ServerTest, EchoWithoutAnAnswerIsThePromptAlone) {
   }
 }
 
-// A stop text that the prompt holds, or that begins in it, ends nothing.
+// A stop text that lies in the prompt, or begins in it, does not end the answer.
 TEST_F(ServerTest, StopTextsAreNotSoughtInAnEchoedPrompt) {
   const std::string answer = wanted(kPrompt, 12);
   Json body = greedy(kPrompt, 12);
@@ -102,8 +102,8 @@ TEST_F(ServerTest, EchoedTokensMayEndWithinACharacter) {
   EXPECT_EQ(text, server_.tokenizer().decode(ids));
 }
 
-// The engine alone computes the logits of all rows; each prompt token's log probability is that of
-// the row before it. The prompt is repeated to find that reuse leaves out no row.
+// The engine alone computes the logits of all rows; a prompt token's log probability comes from the
+// row before it. The prompt is sent twice, to show that reuse leaves out no row.
 TEST_F(ServerTest, EchoTellsLogprobsOfThePrompt) {
   const std::vector<int32_t> ids = server_.tokenizer().encode(kPrompt);
   const std::vector<float> logits =
@@ -126,8 +126,8 @@ TEST_F(ServerTest, EchoTellsLogprobsOfThePrompt) {
       EXPECT_NEAR(list["token_logprobs"][i].get<double>(), want[0].logprob, 1e-4) << i;
       EXPECT_GE(list["top_logprobs"][i].size(), 2u);
     }
-    // The texts here have one byte for each character. The first word's token has a space before
-    // it, which its text has not.
+    // The texts here have one byte for each character. The first word's token begins with a space
+    // that the text lacks.
     EXPECT_EQ(list["text_offset"][1], 0);
     for (size_t i = 2; i < list["tokens"].size(); ++i) {
       const auto token = list["tokens"][i].get<std::string>();
@@ -143,7 +143,8 @@ TEST_F(ServerTest, EchoTellsLogprobsOfThePrompt) {
   EXPECT_EQ(list["tokens"].size(), 1u) << list;
 }
 
-// The bytes of an incomplete character become U+FFFD when the next token shows that they stay so.
+// The bytes of an incomplete character become U+FFFD once the next token shows that the character
+// stays incomplete.
 TEST_F(ServerTest, OffsetsAreBehindTheReplacementOfABrokenCharacter) {
   const int32_t part = server_.tokenizer().token_id("<0xE2>").value();
   const int32_t word = server_.tokenizer().encode("the", {.add_special = false})[0];
@@ -157,7 +158,7 @@ TEST_F(ServerTest, OffsetsAreBehindTheReplacementOfABrokenCharacter) {
   EXPECT_EQ(choice["logprobs"]["text_offset"], Json({0, 0, 3, 4, 8, 9, 13, 17}));
 }
 
-// A tokenizer.json reads special tokens that are written in a text, a tokenizer.model does not.
+// A tokenizer.json reads special tokens that are written in a text; a tokenizer.model does not.
 TEST_F(ServerTest, OffsetsCountTheSpecialTokensThatAreWrittenInThePrompt) {
   const auto offsets = [](const Tokenizer& tokenizer, const std::string& text) {
     return echo_of(tokenizer, TokenTexts(tokenizer), tokenizer.encode(text), text).offsets;

@@ -26,7 +26,7 @@ TEST(EmbeddingAnswer, HasOpenAIsForm) {
   }
 }
 
-// By hand: 1.0 is 00 00 80 3f, -2.0 is 00 00 00 c0.
+// The expected text is derived by hand: 1.0 is 00 00 80 3f, and -2.0 is 00 00 00 c0.
 TEST(EmbeddingAnswer, Base64IsTheBytesOfTheNumbers) {
   const auto base64 = [](const std::vector<float>& vector) {
     const Json json =

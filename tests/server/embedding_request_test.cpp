@@ -15,7 +15,7 @@ class EmbeddingRequestTest : public ::testing::Test {
   [[nodiscard]] EmbeddingRequest read(const std::string& body) const {
     return read_embedding(body, model_, *tiny_.embedder);
   }
-  // Expects a refusal that begins so, as "status param: message".
+  // Expects a refusal that begins with `beginning`, as "status param: message".
   void expect_refused(const std::string& body, const std::string& beginning) const {
     try {
       (void)read(body);
@@ -89,7 +89,7 @@ TEST_F(EmbeddingRequestTest, WhatIsWrongIsNamed) {
   }
 }
 
-// `reprise embed` cuts long texts; a client of a server is told.
+// `reprise embed` cuts long texts, but a server refuses them.
 TEST_F(EmbeddingRequestTest, LongInputsAreRefusedWithTheNumbers) {
   EXPECT_EQ(read(R"({"input": "a b c d e f g h a b"})").tokens(), 12);
   expect_refused(R"({"input": ["a", "a b c d e f g h a b c"]})",

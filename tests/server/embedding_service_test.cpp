@@ -29,7 +29,7 @@ class EmbeddingServiceTest : public ::testing::Test {
   void make(int32_t most_requests = 8) {
     service_ = std::make_unique<EmbeddingService>(*tiny_.embedder, most_requests, metrics_);
   }
-  // From now on each step waits until open(1) or more lets it pass.
+  // From now on each step waits until open() lets it pass.
   void close_gate() {
     tiny_.embedder->call_before_steps([this] {
       waiting_.release();
@@ -59,7 +59,7 @@ class EmbeddingServiceTest : public ::testing::Test {
   void expect_counted(const std::string& line) {
     EXPECT_TRUE(is_counted(line)) << line << " not in\n" << metrics_.text();
   }
-  // Waits until a request that was asked for is in the queue.
+  // Waits until an earlier request is in the queue.
   void wait_for_queue() {
     for (int i = 0; i < 2000 && !is_counted("reprise_requests_waiting 1"); ++i) ::usleep(10'000);
     if (!Metrics::absence().empty()) ::usleep(500'000);
@@ -67,11 +67,11 @@ class EmbeddingServiceTest : public ::testing::Test {
 
   TinyEmbedder tiny_;
   Metrics metrics_;
-  std::counting_semaphore<> gate_{0}, waiting_{0};  // steps that may pass; steps that came to it
+  std::counting_semaphore<> gate_{0}, waiting_{0};  // steps that may pass; steps at the gate
   std::unique_ptr<EmbeddingService> service_;
 };
 
-// Several steps for some requests, one for the others.
+// Some requests take several steps, the others one.
 TEST_F(EmbeddingServiceTest, ManyAtOnceGetWhatTheEmbedderGivesEachAlone) {
   std::vector<Inputs> requests;
   std::vector<Vectors> wanted;
@@ -122,7 +122,7 @@ TEST_F(EmbeddingServiceTest, RequestsBeyondTheLimitComeBackLater) {
   EXPECT_EQ(status_of(second), 0);
 }
 
-// Both in the queue and with a step under way, which goes on.
+// A request may be cancelled or expire in the queue and during a step, which goes on.
 TEST_F(EmbeddingServiceTest, WhoIsGoneOrLateIsForgotten) {
   close_gate();
   make();

@@ -18,7 +18,8 @@ struct TinyEmbedder {
     embedder = std::make_unique<sentence::Embedder>(
         *decoder, *tokenizer, sentence::settings_of(dir.path().string(), decoder->config()));
   }
-  // Texts of the words a to h; at most 12 tokens are taken, 2 of them special.
+  // Tokens of texts that consist of the words a to h. At most 12 tokens of a text are taken, of
+  // which 2 are special.
   [[nodiscard]] std::vector<sentence::TextTokens> tokens_of(
       const std::vector<std::string>& texts) const {
     return embedder->tokens_of(texts);

@@ -1,6 +1,6 @@
-// Sends valid requests with bytes and words changed. The server must answer or close, live on, and
-// release what it took. REPRISE_FUZZ_REQUESTS gives the number of requests (default: 1000), and
-// REPRISE_FUZZ_SEED the first seed.
+// Sends valid requests with bytes and words changed. The server must answer or close the
+// connection, keep running, and release what it took. REPRISE_FUZZ_REQUESTS gives the number of
+// requests (default: 1000), and REPRISE_FUZZ_SEED the first seed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -227,7 +227,7 @@ TEST_F(GenerationRequestTest, StopTokensAreIdsOfTheVocabulary) {
                    "400 stop_token_ids: ");
 }
 
-// Tokenizing takes long and much memory, so what cannot fit is not tokenized.
+// Tokenizing takes much time and memory, so text that cannot fit is refused before it is tokenized.
 TEST_F(GenerationRequestTest, TextsThatNoTokensCanHoldAreRefusedByTheirBytes) {
   const std::string longest(2000, ' ');  // 100 tokens of 20 bytes
   EXPECT_FALSE(refusal(fmt::format(R"({{"prompt": "{}"}})", longest)).find("the text has") !=

@@ -101,8 +101,8 @@ TEST_F(HttpServerTest, ChunkedBodiesAreRead) {
   EXPECT_EQ(client.receive(), "");
 }
 
-// A proxy in front of the server must not see another end of a request than the server does: the
-// bytes behind it would be a request that nobody sent.
+// A proxy in front of the server must find the same end of a request as the server. Otherwise bytes
+// behind that end could become a request that nobody sent.
 TEST_F(HttpServerTest, HeadsThatTwoReadersMayReadDifferentlyAreRefused) {
   const std::string inner = get_text("/inner");
   const std::string length = fmt::format("Content-Length: {}", inner.size());
@@ -143,7 +143,7 @@ TEST_F(HttpServerTest, ARequestWithoutABodyMaySaySo) {
   EXPECT_EQ(client.answer().status, 200);
 }
 
-// RFC 9112 §2.2: older clients send a line end behind a body.
+// Older clients send a line end behind a body [RFC 9112 §2.2].
 TEST_F(HttpServerTest, AnEmptyLineBeforeARequestIsPassedOver) {
   RawClient client(port());
   client.send("\r\n" + post_text("/a", "abc") + "\r\n" + get_text("/b"));
@@ -151,7 +151,8 @@ TEST_F(HttpServerTest, AnEmptyLineBeforeARequestIsPassedOver) {
   EXPECT_EQ(client.answer().body, "GET ");
 }
 
-// The connection is closed when its idle time is over, without an answer that nobody has asked for.
+// When its idle time is over, the connection is closed without an answer, because nobody has asked
+// for one.
 TEST_F(HttpServerTest, AnEmptyLineBehindABodyDoesNotBeginARequest) {
   for (const bool comes_later : {false, true}) {
     RawClient client(port());
@@ -304,7 +305,8 @@ TEST_F(HttpServerTest, OneConnectionTooManyIsTurnedAway) {
     if (fill()) {
       RawClient one_more(port());
       refusal = one_more.answer().status;
-      // A client that sends its request only now is not reset, which could cost it the answer.
+      // A client that sends its request only after the refusal is not reset, because a reset could
+      // cost it the refusal.
       could_send = true;
       for (int piece = 0; piece < 3; ++piece) {
         could_send = could_send && one_more.send(get_text("/echo"));
@@ -391,7 +393,7 @@ TEST_F(HttpServerTest, ABodyThatWaitsToBeWantedIsAskedFor) {
   EXPECT_EQ(client.answer().body, "POST abc");
 }
 
-// HTTP/1.0 has no chunks.
+// HTTP/1.0 has no chunked encoding.
 TEST_F(HttpServerTest, AStreamToAnOldClientEndsWithTheConnection) {
   RawClient client(port());
   client.send("GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""load_runs_test.py PROGRAM: `reprise load` against `reprise serve` and a server like vLLM, as their users start them: whether a
-warm server can pass off what it cached before as its speed."""
+"""load_runs_test.py PROGRAM: runs `reprise load` against `reprise serve` and a server like vLLM, as their users do. Tests
+whether a warm server can pass off what it cached before as its speed."""
 import http.server
 import json
 import os
@@ -39,7 +39,8 @@ class Server:
 
 
 class LikeVllm(http.server.ThreadingHTTPServer):
-    """Keeps the blocks of all prompts, tells it in its counters alone, and takes 0.2 ms for each further prompt token."""
+    """A server that keeps the blocks of all prompts, reports cached tokens only in its counters, and takes 0.2 ms for each
+    prompt token that is not cached."""
     BLOCK = 16
 
     def __init__(self):

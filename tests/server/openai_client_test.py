@@ -332,7 +332,7 @@ def events_of(answer):
 
 
 class LoadSeenByTheClient(Served):
-    """OpenAI's client sends again what `load` sent, and must see what `load` counted."""
+    """Sends the requests of `load` again with OpenAI's client, which must see what `load` counted."""
 
     def load(self, experiment, *more):
         """Returns the record, and what was posted for it."""

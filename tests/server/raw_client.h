@@ -1,4 +1,4 @@
-// A client that sends any bytes, well formed or not, and reads the answers.
+// A client that sends any bytes, well formed or not, and reads the server's answers.
 #pragma once
 
 #include <arpa/inet.h>

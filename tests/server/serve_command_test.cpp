@@ -1,4 +1,5 @@
-// Runs `reprise serve` as a user does: it starts, is told to end under load, and starts again.
+// Runs `reprise serve` as a user does: it starts, is told to end while under load, and starts
+// again.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -21,8 +22,8 @@ using std::chrono::milliseconds;
 
 class ServeCommand : public CommandLine {
  protected:
-  // A server with the shipped model, or another. The constructor waits for its address. `limit` is
-  // a shell command to run before, such as "ulimit -n 100".
+  // A server with the shipped model or another one. The constructor waits until the server prints
+  // its address. `limit` is a shell command that is run before, such as "ulimit -n 100".
   class Running {
    public:
     Running(const std::filesystem::path& dir, std::vector<std::string> more,
@@ -59,7 +60,7 @@ class ServeCommand : public CommandLine {
     int port_ = 0;
   };
 
-  std::optional<double> preemptions_;  // count of the last server
+  std::optional<double> preemptions_;  // read from the metrics of the last server
 
   static Json greedy(int tokens, bool is_stream) {
     return {{"prompt", "Once upon"},
@@ -159,7 +160,7 @@ TEST_F(ServeCommand, PromptsImportModulesOfASchema) {
   EXPECT_EQ(running.end(SIGTERM), 0);
 }
 
-// A request that can never fit is not told to come back.
+// A client whose request can never fit is not told to try again.
 TEST_F(ServeCommand, MoreChoicesThanRequestsAreRefusedForGood) {
   Running running(dir_, {"--max-requests", "8"});
   Json body = greedy(2, false);
@@ -200,8 +201,8 @@ TEST_F(ServeCommand, APrefixOfAFileIsComputedOnce) {
       << forgetting.err();
 }
 
-// The cache has room for two of three long answers, so one waits on the disk. The answers must not
-// change.
+// The cache has room for two of three long answers, so the states of one are moved to disk. The
+// answers must not change.
 TEST_F(ServeCommand, PreemptedAnswersAreTheSame) {
   const auto texts = [&](const std::vector<std::string>& more) {
     std::filesystem::create_directories(dir_ / "server");
@@ -236,7 +237,8 @@ TEST_F(ServeCommand, PreemptedAnswersAreTheSame) {
   }
 }
 
-// Every client must get a whole answer or an error with the reason; then a new server serves.
+// Every client must get either a whole answer or an error with the reason. Afterwards a new server
+// must serve.
 TEST_F(ServeCommand, ARestartUnderLoadLosesWithAReason) {
   std::filesystem::create_directories(dir_ / "server");
   auto running = std::make_unique<Running>(
@@ -279,7 +281,8 @@ TEST_F(ServeCommand, ARestartUnderLoadLosesWithAReason) {
   EXPECT_EQ(running->end(SIGTERM), 0);
 }
 
-// The vectors of a server and of `reprise embed` for the same texts, in one step of the model.
+// A server and `reprise embed` must give the same vectors for the same texts, in one step of the
+// model.
 TEST_F(ServeCommand, EmbedsAsEmbedDoes) {
   const model::TempDir bert;
   sentence::write_sentence_model(bert);

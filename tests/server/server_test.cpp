@@ -55,7 +55,8 @@ TEST_F(ServerTest, EndsAtAStopTokenAlsoWithoutEndTokens) {
   EXPECT_EQ(json["usage"]["completion_tokens"], first + 1);
 }
 
-// An answer's tokens and its prompt's, whole and streamed, are those of the tokenizer and engine.
+// The token ids of an answer and of its prompt, whole or streamed, must be those of the tokenizer
+// and the engine.
 TEST_F(ServerTest, ReturnsTokenIdsWhereAskedFor) {
   Json body = greedy(kPrompt, 12);
   EXPECT_FALSE(server_.complete(body).json()["choices"][0].contains("token_ids"));
@@ -92,7 +93,8 @@ TEST_F(ServerTest, RulesForTokensChangeTheAnswer) {
   body.erase("logit_bias");
   body["allowed_token_ids"] = {5, 6};
   for (const int32_t id : ids()) EXPECT_TRUE(id == 5 || id == 6) << id;
-  // Two tokens that may come, and each costs itself more than the logits can differ.
+  // Only two tokens are allowed, and the penalties for repeating a token exceed any difference of
+  // the logits.
   body["frequency_penalty"] = 2;
   body["repetition_penalty"] = 100;
   const std::vector<int32_t> alternating = ids();
@@ -122,11 +124,11 @@ TEST_F(ServerTest, MinTokensWithholdTheEndTokenAlsoIfItEndsNothing) {
   for (size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(ids[i] == eos, i >= 5) << i;
 }
 
-// As in vLLM, a stop text counts if it is complete behind the first min_tokens tokens.
+// As in vLLM, a stop text counts only if it ends after the first min_tokens tokens.
 TEST_F(ServerTest, MinTokensHoldBackStopTexts) {
   Json body = greedy(kPrompt, 12);
   body["logprobs"] = 0;
-  // Otherwise min_tokens would change the tokens too.
+  // Forbids the token that ends a text. Otherwise min_tokens would change the tokens too.
   body["logit_bias"] = {{std::to_string(server_.tokenizer().eos_id().value()), -100}};
   const Json plain = server_.complete(body).json()["choices"][0];
   const std::string whole = plain["text"];
@@ -272,8 +274,8 @@ TEST_F(ServerTest, StopsAreCutOutHoweverTheyFall) {
   }
 }
 
-// The vocabulary has single bytes, drawn at random. Events must hold whole characters, which add up
-// to the text.
+// The vocabulary has single bytes, which are drawn at random. Events must hold whole characters,
+// and their texts joined must be the whole text.
 TEST_F(ServerTest, CharactersAreNeverCut) {
   for (int seed = 0; seed < 5; ++seed) {
     Json body = {{"prompt", "é拳🥊"},
@@ -308,7 +310,7 @@ TEST_F(ServerTest, TellsHowManyTokensWereCached) {
   EXPECT_LE(found, shared + 1);
 }
 
-// The text loses the space before its first word, the list of tokens keeps it.
+// The text drops the space before its first word; the list of tokens keeps it.
 TEST_F(ServerTest, OffsetsAreThoseOfTheTextAlsoIfItsFirstSpaceIsDropped) {
   Json body = greedy("", 5);
   body["prompt"] = {server_.tokenizer().bos_id().value()};
@@ -325,7 +327,8 @@ TEST_F(ServerTest, OffsetsAreThoseOfTheTextAlsoIfItsFirstSpaceIsDropped) {
   }
 }
 
-// The prompt has a text, however many tokens without one stand between it and the answer.
+// The answer keeps its leading space because the prompt has a text, however many tokens without
+// text come between.
 TEST_F(ServerTest, AnAnswerKeepsItsSpaceBehindManySpecialTokens) {
   std::vector<int32_t> ids = server_.tokenizer().encode("Once");
   ids.insert(ids.end(), 70, server_.tokenizer().bos_id().value());

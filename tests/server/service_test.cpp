@@ -23,7 +23,7 @@ using std::chrono::seconds;
 
 const Context kContext = Context::machine();
 
-// All pieces until all choices have ended.
+// All pieces, until all choices have ended.
 std::vector<Piece> all_pieces(const Ticket& ticket, size_t choices) {
   std::vector<Piece> all;
   for (size_t ended = 0; ended < choices;) {
@@ -59,7 +59,7 @@ class ServiceTest : public ::testing::Test {
   Ticket submit(std::vector<int32_t> prompt, int32_t new_tokens) {
     return service_->submit({request(std::move(prompt), new_tokens)});
   }
-  // The status of the refusal; 0 if accepted.
+  // The status with which requests are refused; 0 if they are accepted.
   int refusal(size_t count) {
     try {
       const Ticket ticket = service_->submit(std::vector<engine::Request>(count, request({1}, 4)));
@@ -137,7 +137,8 @@ TEST_F(ServiceTest, OneChoiceCanBeEndedAlone) {
   EXPECT_EQ(metrics.find("cancelled"), std::string::npos) << metrics;
 }
 
-// A request that was preempted and then given up ended long after its last token.
+// A request that was preempted and then cancelled ends long after its last token, so its time per
+// token would be wrong.
 TEST(Metrics, OnlyCompleteRequestsHaveATimePerToken) {
   if (!Metrics::absence().empty()) GTEST_SKIP() << Metrics::absence();
   constexpr int64_t kSecond_ns = 1'000'000'000;
@@ -213,8 +214,8 @@ TEST_F(ServiceTest, LogprobsSumToOneAndNameTheDrawnToken) {
   }
 }
 
-// Log probabilities of a prompt come with the choice's first piece, also in a prompt of several
-// steps and in one of no answer.
+// Log probabilities of a prompt come with the choice's first piece, also if the prompt takes
+// several steps, and if no token is generated.
 TEST_F(ServiceTest, LogprobsOfAPromptComeWithTheFirstPiece) {
   make({});
   std::vector<int32_t> prompt(700);  // the prefill budget is 512
@@ -237,8 +238,8 @@ TEST_F(ServiceTest, LogprobsOfAPromptComeWithTheFirstPiece) {
   }
 }
 
-// In this checkpoint the embedding of one token is NaN. Requests with that token must get 500, and
-// no others.
+// In this checkpoint the embedding of one token is NaN. Requests with that token must get status
+// 500, and no others.
 TEST_F(ServiceTest, NanEndsItsRequestAlone) {
   constexpr int32_t kPoison = 7;
   decoder_ = poisoned_llama(kPoison, kContext);

@@ -26,7 +26,8 @@ double milliseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// All slow clients in one thread. A thread for each would test the machine more than the server.
+// Handles all slow clients in one thread, because a thread for each would load the machine more
+// than the server does.
 class SlowCrowd {
  public:
   SlowCrowd(int port, int count) {

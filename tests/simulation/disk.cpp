@@ -57,7 +57,8 @@ bool Disk::fails() {
   return true;
 }
 
-// The part is a drawn share, so that what is drawn later does not depend on `count`.
+// A torn write keeps a random share of its bytes. A share is drawn, so that later draws do not
+// depend on `count`.
 size_t Disk::let_through(size_t count) {
   const bool was_cut = is_cut_;
   if (!fails()) return count;
@@ -83,7 +84,8 @@ bool damage_a_file(const std::filesystem::path& folder, const char* extension, R
   constexpr int32_t kMagic = 8;  // with another digit there, the file is of a newer program
   if (bytes <= kMagic) return false;
   const int32_t place = random.pick(kMagic, bytes - 1);
-  // A copy in its place: who has mapped the file goes on reading what it was.
+  // Replaces the file by a copy, so that whoever has mapped the old file still reads the old
+  // content.
   std::ifstream old(path, std::ios::binary);
   std::vector<char> text{std::istreambuf_iterator<char>(old), {}};
   if (random.one_in(3))

@@ -1,6 +1,6 @@
-// A disk that fails when a simulation says so. The functions of the C library that create, write,
-// flush, rename, remove and map files are replaced in this program; without a Disk they do what
-// they always do, except that nothing waits for the hardware: fsync() returns at once.
+// A disk that fails when a simulation says so. This program replaces the functions of the C library
+// that create, write, flush, rename, remove and map files. Without a Disk they do what they always
+// do, except that nothing waits for the hardware: fsync() returns at once.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,13 @@
 
 namespace reprise::simulation {
 
-// While it is armed, one in `one_in` of these operations fails, with ENOSPC or EIO: write (of
-// nothing, or of all but a part, after which the next operation fails), fsync, rename, ftruncate,
-// mkostemps, and mmap of a file (ENOMEM). If a failure cuts, the process is dead from then on: all
-// of them and unlink fail until the end of the Disk. Files get their times from a counter, because
-// stores sort by them. Only one Disk exists at a time, and one thread uses files.
+// While the disk is armed, one in `one_in` of these operations fails with ENOSPC or EIO: write,
+// fsync, rename, ftruncate and mkostemps, and mmap of a file with ENOMEM. A write that fails writes
+// nothing, or only a part, and then the next operation fails. If a failure cuts, the process is
+// dead from then on: all these operations and unlink fail until the end of the Disk.
+//
+// Files get their times from a counter, because stores sort by them. Only one Disk may exist at a
+// time, and only one thread may use files.
 class Disk {
  public:
   explicit Disk(uint64_t seed);
@@ -22,15 +24,15 @@ class Disk {
   Disk& operator=(const Disk&) = delete;
   ~Disk();
 
-  // One in `one_in` operations fails from now on; 0: none. With `cuts`, the first that fails is the
-  // process's last.
+  // From now on one in `one_in` operations fails; 0: none. With `cuts`, the process is dead from
+  // the first failure on.
   void arm(int32_t one_in, bool cuts = false);
   [[nodiscard]] bool is_cut() const { return is_cut_; }
   [[nodiscard]] int64_t failures() const { return failures_; }
 
-  // For the replaced functions. True if an operation fails.
+  // For the replaced functions. Draws whether an operation fails.
   bool fails();
-  // The bytes of a write of `count` that reach the disk; 0: it fails.
+  // How many of `count` bytes a write brings to the disk; 0: the write fails.
   size_t let_through(size_t count);
   int error();
 
@@ -42,7 +44,7 @@ class Disk {
 };
 
 // Flips a bit of a file, or cuts its end off, as a bad sector or a lost write does. Returns false
-// if the folder and those below it hold no file whose name ends in `extension`.
+// if `folder` and its subfolders hold no file whose name ends in `extension`.
 bool damage_a_file(const std::filesystem::path& folder, const char* extension, Random& random);
 
 }  // namespace reprise::simulation

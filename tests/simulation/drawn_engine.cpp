@@ -24,8 +24,8 @@ const std::vector<MethodUnderTest>& methods() {
   return all;
 }
 
-// The method's cache. What the machine's limits decide in `auto`, and so differs from machine to
-// machine, the seed decides here.
+// The method's cache. In `auto`, the machine's limits decide what is shared; here the seed decides
+// it, so that all machines do the same.
 std::unique_ptr<reuse::SequenceCache> cache_of(const MethodUnderTest& method, uint64_t seed) {
   if (method.name != "auto") return methods::make_cache(method.name, method.options);
   const auto options = reuse::read_options<reuse::TreeOptions>(fields_of(method.options), "auto");

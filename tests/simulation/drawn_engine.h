@@ -1,4 +1,5 @@
-// An engine drawn by a seed: method, pool, scheduler, preemption, and prompts that share prefixes.
+// An engine drawn from a seed: method, pool, scheduler, preemption, and prompts that share
+// prefixes.
 #pragma once
 
 #include <functional>
@@ -25,7 +26,7 @@ class DrawnEngine {
  public:
   static constexpr int32_t kMostPrompt = 40, kMostNew = 24, kMostPrefix = 20, kMostPrefixes = 3;
 
-  // A step fails `rarity` times as rarely as by default.
+  // Steps fail `rarity` times as rarely as by default.
   DrawnEngine(Random& random, Canary canary, int32_t rarity = 1);
 
   [[nodiscard]] engine::Engine& engine() { return *engine_; }
@@ -33,7 +34,8 @@ class DrawnEngine {
   [[nodiscard]] const std::vector<std::vector<int32_t>>& prefixes() const { return prefixes_; }
   [[nodiscard]] const std::string& method() const { return method_; }
 
-  // Called in the middle of a step that does not fail, for what may happen there.
+  // Called in the middle of each step that does not fail: a test does here what may happen during a
+  // step.
   std::function<void()> within_step;
   int64_t now_ns = 0;  // the engine's clock
 
@@ -42,13 +44,13 @@ class DrawnEngine {
   void disturbed(Counts& counts, const std::function<void()>& action);
   // Runs a step, disturbed. Returns nothing if it failed.
   std::optional<engine::StepReport> step(Counts& counts);
-  // Things that happen outside of steps: a swapped file is damaged, free blocks lose their
-  // contents.
+  // Causes faults that happen outside of steps: a swapped file is damaged, or free blocks lose
+  // their contents.
   void disturb(Counts& counts);
   // Throws Broken unless every block is either free or in use, and swapped states are within their
   // budget.
   void check() const;
-  // Throws Broken if anything is left of requests, all of which have ended.
+  // Called when all requests have ended. Throws Broken if anything is left of them.
   void check_end();
 
  private:

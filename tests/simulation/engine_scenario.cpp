@@ -1,5 +1,6 @@
-// Requests come, are cancelled, expire and are preempted, prefixes are declared and dropped, steps,
-// files and memory fail: each request gets the tokens that it gets alone, and nothing is left.
+// Requests arrive, are cancelled, expire and are preempted, prefixes are declared and dropped, and
+// steps, files and memory fail. Each request must get the tokens that it gets alone, and nothing
+// may be left.
 #include <map>
 #include <set>
 
@@ -69,7 +70,7 @@ class EngineRun {
     if (open_.empty()) return;
     auto entry = open_.begin();
     std::advance(entry, random_.pick(0, static_cast<int32_t>(open_.size()) - 1));
-    // False if it has ended and the next step tells so.
+    // cancel() returns false if the request has ended and the next step reports that.
     if (drawn_.engine().cancel(entry->first)) entry->second.is_cancelled = true;
   }
 
@@ -83,7 +84,7 @@ class EngineRun {
     ++counts_["prefixes"];
   }
   void drop_prefix(const std::string& name) {
-    const std::string dropped = name;  // the set's own goes
+    const std::string dropped = name;  // a copy, because erase() destroys the set's own string
     drawn_.engine().drop_prefix(dropped);
     names_.erase(dropped);
   }

@@ -5,7 +5,7 @@
 namespace reprise::simulation {
 namespace {
 
-// Says when the mistake is made: each `every`-th time that it can be.
+// Decides when the mistake is made: at every `every`-th chance.
 class Mistake {
  public:
   explicit Mistake(int every) : every_(every) {}
@@ -34,7 +34,8 @@ class SwappingRuns final : public reuse::Relocatable {
 
  private:
   reuse::Relocatable& real_;
-  // A sequence is located when it goes out and when it comes back; one of both is wrong.
+  // A sequence is located once when it goes out and once when it comes back; one of the two is made
+  // wrong.
   mutable Mistake mistake_{2};
 };
 

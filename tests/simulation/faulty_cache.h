@@ -8,7 +8,7 @@
 
 namespace reprise::simulation {
 
-// `cache` itself if the canary is none of the engine's.
+// Returns `cache` itself if the canary is none of the engine's.
 std::unique_ptr<reuse::SequenceCache> with_mistake(std::unique_ptr<reuse::SequenceCache> cache,
                                                    Canary canary);
 

@@ -1,4 +1,4 @@
-// Random choices of a simulation: the seed alone decides them.
+// Random choices of a simulation, which depend on the seed alone.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ class Random {
  public:
   explicit Random(uint64_t seed) : bits_(seed) {}
 
-  // A number from low to high, both included. Written out, because the standard's distributions
-  // differ between libraries, and a seed must mean the same everywhere.
+  // A number from low to high, both included. Does not use the standard's distributions, because
+  // they differ between libraries, and a seed must mean the same everywhere.
   int32_t pick(int32_t low, int32_t high) {
     const auto range = static_cast<uint64_t>(high - low) + 1;
     return low + static_cast<int32_t>(bits_() % range);

@@ -1,6 +1,6 @@
-// Runs that write their records while the disk fails and processes die, alone or two in one folder:
-// what append() has accepted is there for good, readers see whole groups only, and running again
-// completes the folder.
+// Runs write their records, alone or two in one folder, while the disk fails and processes die.
+// What append() has accepted must stay, readers must see only whole groups, and running again must
+// complete the folder.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -60,7 +60,7 @@ class RecordsRun {
     return records;
   }
 
-  // As a run does: opens the folder, then measures what is not there.
+  // Opens the folder and measures what is missing, as a run does.
   void one_run() {
     const results::Manifest manifest = {.config_hash = "aa"};
     std::vector<std::unique_ptr<RecordStore>> writers;
@@ -120,7 +120,7 @@ class RecordsRun {
              there, groups_[i].size());
       demand(there > 0 || !accepted_.contains(i), "group {} was accepted and is gone", i);
     }
-    // A sole writer's file is a prefix of what an undisturbed run writes.
+    // The file of a sole writer must be a prefix of what an undisturbed run writes.
     if (is_shared_) return;
     size_t next = 0;
     for (const std::vector<Record>& group : groups_)
@@ -134,8 +134,8 @@ class RecordsRun {
         }
   }
 
-  // A further run finds nothing left to do, cuts off what is torn, and leaves each record once in
-  // all files.
+  // A further run must find nothing left to do, cut off torn lines, and leave each record exactly
+  // once in all files together.
   void check_lines() {
     one_run();
     std::string text;

@@ -13,8 +13,9 @@
 
 namespace reprise::simulation {
 
-// How often something happened, over all seeds. A scenario in which a fault never happens proves
-// nothing, so runs of 200 seeds and more must have each of Scenario::expected.
+// How often each kind of event happened, over all seeds. A scenario in which a fault never happens
+// proves nothing, so in runs of 200 seeds and more each event of Scenario::expected must have
+// happened.
 using Counts = std::map<std::string, int64_t>;
 
 // A mistake that is put into the system on purpose. The rig must find each of them.
@@ -23,7 +24,7 @@ enum class Canary : uint8_t {
   // engine
   kLeakedBlock,   // a sequence's end forgets a block
   kEarlyRelease,  // a block of a running sequence counts as free
-  kStaleReuse,    // a token is promised as cached that nobody has computed
+  kStaleReuse,    // a token that nobody has computed is promised as cached
   kSwappedRuns,   // states of a preempted sequence come back to each other's places
   // serving
   kLostEnd,  // a client is never told that its answer has ended

@@ -1,7 +1,7 @@
-// Clients of a service that come, read at once, late or never, stop, and go away in mid-stream,
-// while steps, files and memory fail. The service takes its turns by hand, so that the seed decides
-// the order of all of it. Each client gets the tokens that it gets alone, or is told why not, and
-// nothing is left.
+// Clients of a service come, read at once, late or never, stop, and leave in mid-stream, while
+// steps, files and memory fail. The simulation calls the service's turns itself, so that the seed
+// decides the order of all events. Each client must get the tokens that it gets alone, or be told
+// why not, and nothing may be left.
 #include <algorithm>
 #include <list>
 #include <sstream>
@@ -23,7 +23,7 @@ class Client {
   }
 
   void begins(server::Ticket ticket) { ticket_.emplace(std::move(ticket)); }
-  // Choices of which the client does not know that they have ended.
+  // The number of choices whose end the client has not been told.
   [[nodiscard]] int32_t open() const {
     return static_cast<int32_t>(std::count_if(choices_.begin(), choices_.end(),
                                               [](const Choice& one) { return !one.has_ended; }));
@@ -31,7 +31,7 @@ class Client {
   [[nodiscard]] bool is_done() const { return open() == 0; }
   [[nodiscard]] bool is_gone() const { return !ticket_; }
 
-  // Reads, stops or leaves, if it is time to.
+  // Reads, stops or leaves, if it is time for that.
   void turn(Counts& counts, Canary canary) {
     if (is_gone()) return;
     if (leaves_in_ > 0 && --leaves_in_ == 0) {
@@ -156,8 +156,8 @@ class ServingRun {
       ++counts_["clients refused"];
     }
   }
-  // Removes clients that have their answers or have left. The service ends what those have open
-  // when a step of it succeeds.
+  // Removes clients that have their answers or have left. The service ends the open choices of
+  // clients that left in its next step that succeeds.
   void forget_clients() {
     for (const Client& client : clients_)
       if (client.is_gone()) abandoned_ += client.open();

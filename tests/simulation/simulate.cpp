@@ -1,12 +1,12 @@
-// Deterministic simulation: thousands of small systems, each drawn by a seed, work while everything
-// that can fail does, and their invariants are checked after every step. CONTRIBUTING.md tells how
-// to use it.
+// Deterministic simulation: thousands of small systems, each drawn from a seed, work while
+// everything fails that can fail, and their invariants are checked after every step.
+// CONTRIBUTING.md tells how to use it.
 //
 //   simulate [--scenario NAME] [--first SEED] [--seeds N] [--canaries]
 //
-// Ends with 1 at the first seed that breaks an invariant, and names the command that repeats it.
-// --canaries puts one mistake after another into the systems instead, and ends with 1 if one is not
-// found.
+// Ends with status 1 at the first seed that breaks an invariant, and names the command that repeats
+// it. With --canaries, puts one mistake after another into the systems instead, and ends with
+// status 1 if one is not found.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,8 +26,8 @@ namespace {
 
 constexpr uint64_t kSeedsPerCanary = 400;
 
-// How to repeat the seed that runs now. Written before it runs, since a check within the code under
-// test ends the process.
+// How to repeat the seed that runs now. It is written before the seed runs, because a failed check
+// in the code under test ends the process.
 std::array<char, 256> repeat = {};
 
 void tell_how_to_repeat(int signal) {
@@ -79,8 +79,8 @@ bool run_seeds(const Scenario& scenario, uint64_t first, uint64_t seeds) {
   return is_complete;
 }
 
-// Returns the number of the first seed that finds the mistake; 0 if none does. The seeds run in a
-// process of their own, which the mistake may end.
+// Returns the first seed that finds the mistake; 0 if none does. Seeds run in a child process,
+// because the mistake may end it.
 uint64_t found_by(const Scenario& scenario, Canary canary) {
   for (uint64_t seed = 1; seed <= kSeedsPerCanary; ++seed) {
     const pid_t child = ::fork();

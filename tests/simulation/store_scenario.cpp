@@ -1,6 +1,7 @@
-// A segment store of two tiers whose disk fails, whose files are damaged and whose process dies: a
-// key gives the states that were put last, or nothing, or an error that names the file; a handle
-// reads the states that it was given for; limits hold; what a dead writer left behind goes.
+// A segment store of two tiers, whose disk fails, whose files are damaged and whose process dies. A
+// key must give the states that were put last, or nothing, or an error that names the file. A
+// handle must keep the states that it was given for, limits must hold, and what a dead writer left
+// must be removed.
 #include <optional>
 
 #include "core/store/store_directory.h"
@@ -16,7 +17,7 @@ using kv::SegmentHandle;
 using kv::SegmentShape;
 using kv::SegmentStore;
 
-// All segments have one shape and differ by a number, which decides their states.
+// All segments have the same shape. A segment's number decides its states.
 constexpr SegmentShape kShape = {
     .layers = 2, .kv_heads = 1, .tokens = 3, .head_dim = 4, .dtype = DType::kF32};
 
@@ -62,7 +63,7 @@ class StoreRun {
   static kv::SegmentKey key_of(size_t key) { return {"key " + std::to_string(key)}; }
 
   void open() { store_.emplace(options_); }
-  // The process ends, in order or killed, and another one opens the folder.
+  // Ends the process, in order or killed; another one opens the folder.
   void restart() {
     ++counts_["restarts"];
     store_.reset();
@@ -112,7 +113,8 @@ class StoreRun {
       std::filesystem::remove(file_of(key));
     check_limits();
   }
-  // A folder without room keeps the key's damaged file, and memory alone has the new states.
+  // Records a put that succeeded. A folder with a limit may have no room: then the key's damaged
+  // file stays, and only memory has the new states.
   void has_put(size_t key, uint64_t number) {
     current_[key] = number;
     if (options_.disk_bytes == 0) is_damaged_[key] = false;
@@ -125,7 +127,7 @@ class StoreRun {
       return false;
     }
   }
-  // The process dies while it writes: the next one finds the older segment or the new one.
+  // The process dies while it writes. The next process must find the older segment or the new one.
   void die_in_put(size_t key) {
     const uint64_t number = ++last_number_;
     disk_->arm(4, /*cuts=*/true);
@@ -205,7 +207,7 @@ class StoreRun {
     demand(bytes <= options_.disk_bytes, "{} bytes are on the disk, at most {} may be", bytes,
            options_.disk_bytes);
   }
-  // A damaged file is left alone, and counts for nobody.
+  // A damaged file stays where it is and does not count as a segment.
   static bool is_segment(const std::filesystem::path& file) {
     try {
       return kv::open_if_there(file).has_value();
@@ -234,7 +236,7 @@ class StoreRun {
   std::optional<Disk> disk_;
   std::optional<SegmentStore> store_;
   uint64_t last_number_ = 0;
-  std::array<std::optional<uint64_t>, kKeys> current_;  // nothing: no states
+  std::array<std::optional<uint64_t>, kKeys> current_;  // empty: the key has no states
   std::array<bool, kKeys> is_damaged_ = {};             // its file may be
   std::vector<std::pair<SegmentHandle, uint64_t>> handles_;
 };

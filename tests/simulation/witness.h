@@ -1,5 +1,5 @@
-// A model whose every token proves which states were read, at the price of some additions: the
-// simulation runs thousands of engines with it.
+// A model in which every token proves which states were read. A token costs only some additions,
+// because the simulation runs thousands of engines.
 //
 // It has two layers, as a decoder has them. The state of a token in layer 0 is a hash of the token
 // and its position; in layer 1, of the sum of the states that its row reads in layer 0. The next
@@ -18,7 +18,8 @@
 
 namespace reprise::simulation {
 
-// An invariant does not hold. No code under test throws this, so none catches it by its type.
+// Thrown when an invariant does not hold. Code under test neither throws this nor catches it by
+// type.
 struct Broken {
   std::string what;
 };
@@ -50,7 +51,7 @@ class WitnessExecutor final : public engine::StepExecutor {
   [[nodiscard]] const model::ModelConfig& config() const override { return config_; }
   [[nodiscard]] bool uses_cache() const override { return true; }
   void execute(const engine::StepWork& work, std::span<int32_t> tokens) override;
-  // One for the token that follows, zero for all others.
+  // Returns 1 for the token that follows and 0 for all others.
   [[nodiscard]] std::span<const float> logits(int32_t n) const override;
 
  private:
@@ -72,7 +73,7 @@ struct Text {
   Text(std::vector<int32_t> tokens, int32_t new_tokens);
 };
 
-// Fills all free blocks of the pool with what no state is.
+// Fills all free blocks of the pool with a value that is no token's state.
 void poison_free_blocks(const kv::BlockPool& pool);
 
 }  // namespace reprise::simulation

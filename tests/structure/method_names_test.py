@@ -26,7 +26,7 @@ ALLOWED = [
     ("prompt_cache", "experiments/kinds/accuracy/"),
     ("prompt_cache", "experiments/kinds/latency/pml_"),
     ("prompt_cache", "experiments/kinds/latency/state_routes"),
-    # What happens to preempted sequences: another thing of the same name.
+    # The way to preempt sequences has the same name as a method.
     ("recompute", "core/engine/preemption."),
     ("recompute", "app/serve_options.h"),
     ("recompute", "experiments/kinds/serving/serving_axes."),

@@ -1,4 +1,4 @@
-// Quantized weights for tests: made from values, and read back.
+// Quantized weights for tests: how they are made from values, and how they are read back.
 #pragma once
 
 #include <fmt/format.h>
@@ -37,7 +37,8 @@ inline std::vector<float> held_by(const kernels::Weight& w) {
   return block_of(w, 0, w.rows(), 0, w.cols());
 }
 
-// A quantized matrix, the values that it holds, and those that its definition gives.
+// A quantized matrix made of `values`, with the values that it holds and those that the format's
+// definition gives (`want`).
 struct Coded {
   int64_t rows, cols;
   WeightType type;

@@ -1,4 +1,5 @@
-// Whether files of a folder can leave memory: they cannot in a file system that is in memory.
+// Tells whether files of a folder can leave memory. In a file system that lies in memory they
+// cannot.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +10,7 @@
 
 namespace reprise {
 
-// Writes a file of that name for it, and removes it.
+// To find out, writes a file "reprise_cold_disk" into the folder, and removes it.
 inline bool has_cold_disk(const std::filesystem::path& folder) {
   const auto file = folder / "reprise_cold_disk";
   std::ofstream(file) << std::string(100'000, 'x');

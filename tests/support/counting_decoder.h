@@ -54,7 +54,7 @@ class CountingDecoder final : public model::Decoder {
 
 using Tokens = std::map<engine::RequestId, std::vector<int32_t>>;
 
-// The tokens of each request that has any; their indices must count up.
+// The tokens of each request that has tokens. Expects that their indices count up.
 inline Tokens tokens_of(const std::vector<engine::TokenEvent>& events) {
   Tokens tokens;
   for (const engine::TokenEvent& event : events) {

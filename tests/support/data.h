@@ -10,8 +10,8 @@
 
 namespace reprise::testing {
 
-// The folder that REPRISE_DATA names if it has the folder `wanted`; "" otherwise, such as where it
-// holds only what `reprise data get` fetched.
+// The folder that REPRISE_DATA names, if it contains the folder `wanted`; otherwise "". A folder
+// with only what `reprise data get` fetched may lack it.
 inline std::filesystem::path data_dir(const char* wanted = "golden") {
   const char* dir = std::getenv("REPRISE_DATA");
   std::error_code error;

@@ -1,5 +1,5 @@
-// JSON that tests write and look into, and values as JSON and back. Where a function takes a Value
-// or Fields, a test gives it JSON as it stands.
+// Lets tests write and inspect JSON, and converts values to JSON and back. A function that takes a
+// Value or Fields can be called with JSON directly.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Measurements as the JSON that records hold, for tests that look into them by names.
+// Measurements as the JSON that records hold, for tests that look up values by name.
 #pragma once
 
 #include <atomic>

@@ -18,8 +18,8 @@ inline int32_t length_of(const std::vector<int32_t>& positions) {
   return *std::max_element(positions.begin(), positions.end()) + 1;
 }
 
-// Sequences join, step, grow and leave at random. All tokens of a batch are in the tree when the
-// batch is returned.
+// A tree whose sequences join, step, grow and leave at random. All tokens of a batch that batch()
+// returns are in the tree.
 class RandomTree {
  public:
   struct Sequence {
@@ -43,8 +43,8 @@ class RandomTree {
     return sequences_;
   }
 
-  // Adds a sequence of two different token ids, so that much is shared. With `reuse`, tokens found
-  // in the tree count as computed.
+  // Adds a sequence of mostly equal token ids, so that many tokens are shared. With `reuse`, tokens
+  // found in the tree count as computed.
   void join(bool reuse) {
     const int32_t chunk_tokens = tree_.options().chunk_tokens;
     Sequence sequence = random_sequence(pick(1, 5 * chunk_tokens), odd_positions_);
@@ -92,7 +92,7 @@ class RandomTree {
     }
   }
 
-  // A step of some sequences, or of all that have one token to compute.
+  // Returns a step of some sequences; with `decode`, of all that have one token to compute.
   [[nodiscard]] std::vector<reuse::StepSequence> batch(bool decode) {
     std::map<int64_t, reuse::SequenceId> by_rank;
     for (const auto& [id, sequence] : sequences_) by_rank[tree_.sequence(id).rank] = id;

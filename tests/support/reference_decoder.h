@@ -1,5 +1,5 @@
-// A decoder by its definition, in double precision and without a cache. It is the oracle of the
-// runtime if no reference model is at hand.
+// A decoder by its definition, in double precision and without a cache. It is the runtime's oracle
+// where no other reference is available.
 #pragma once
 
 #include <Eigen/Core>
@@ -33,10 +33,10 @@ class ReferenceDecoder {
     }
   }
 
-  // The roundings of a run that stores keys and values in fewer bits than it computes with, and
-  // that forms their products in bf16. The latter rounds queries (in units of log2) and weights of
-  // the values, which are relative to the row's largest. Weights are summed before they are
-  // rounded.
+  // Roundings of the run to compare with. cache_dtype: keys and values are stored in fewer bits
+  // than are computed with. bf16_products: queries (in units of log2) and the weights of the values
+  // (relative to the row's largest) are rounded to bf16 before they are multiplied; weights are
+  // summed before they are rounded.
   DType cache_dtype = DType::kF32;  // f32: nothing is rounded
   bool bf16_products = false;
 

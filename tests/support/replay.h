@@ -29,8 +29,8 @@ inline model::ModelConfig replay_config() {
   return config;
 }
 
-// A trace of Poisson arrivals. A prompt begins with one of some common heads, and the rest is its
-// own.
+// A trace of Poisson arrivals. Each prompt begins with one of a few common heads and goes on with
+// tokens of its own.
 struct ReplayTrace {
   int64_t requests = 0;
   double rate_rps = 1;

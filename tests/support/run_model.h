@@ -1,5 +1,5 @@
-// Runs a decoder over token lists: logits of every row, greedy continuations, in chunks of any
-// size.
+// Runs a decoder over token lists: logits of every row, and greedy continuations, with prefill in
+// chunks of any size.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,8 @@ class OneSequence {
       for (int32_t i = 0; i < static_cast<int32_t>(ids.size()); ++i) positions_.push_back(i);
   }
 
-  // The step that computes tokens [first, first + rows): ids and plan, valid until the next call.
+  // The step that computes tokens [first, first + rows). Its ids and plan are valid until the next
+  // call.
   model::StepInput step(int32_t first, int32_t rows) {
     plan_.begin(pool_.view());
     const reuse::StepSequence part{
@@ -91,7 +92,7 @@ inline std::vector<float> all_logits(model::Decoder& decoder, std::span<const in
   return logits;
 }
 
-// Names of the methods that are only a cache.
+// Names of the methods that consist of a cache alone.
 inline std::vector<std::string> cache_methods() {
   std::vector<std::string> names;
   for (const methods::MethodEntry& entry : methods::known_methods())

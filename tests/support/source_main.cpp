@@ -1,5 +1,5 @@
-// main() of a test program of several sources: with `--source=NAME` it runs the tests of that
-// source alone, so that each source is an entry of ctest and a process of its own.
+// main() of a test program made of several sources. With `--source=NAME` it runs only the tests of
+// that source, so that each source is a ctest entry that runs as a process of its own.
 #include <gtest/gtest.h>
 
 #include <cstdio>

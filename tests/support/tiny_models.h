@@ -1,5 +1,5 @@
-// Small models of every family, for tests without data: the shipped shapes scaled down, with random
-// weights.
+// Small models of every family, for tests without data: the shipped shapes are scaled down and get
+// random weights.
 #pragma once
 
 #include <filesystem>

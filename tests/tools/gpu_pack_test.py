@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""gpu_pack_test.py FOLDER: tools/gpu_pack.sh packs what cmake/third_party.cmake takes, and gpu_run.py trusts it.
+"""gpu_pack_test.py FOLDER: tests that tools/gpu_pack.sh packs what cmake/third_party.cmake takes, and that gpu_run.py
+accepts the pack.
 
-The libraries' sources are stand-ins here, a file for each that is packed: no network is needed. That the real ones
+The libraries' sources are stand-ins here, one file for each packed one, so no network is needed. That the real ones
 compile is shown by tests/gpu_rehearsal.sh.
 """
 import pathlib

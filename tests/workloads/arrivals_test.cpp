@@ -42,9 +42,10 @@ std::string message(const std::string& name, const ArrivalOptions& options) {
   }
 }
 
-// The mean of n gaps of coefficient c has a relative standard deviation of c / sqrt(n). That of the
-// variance of a gamma variable is sqrt((2 + 6 c^2) / n), and of its root half that; the cv, root
-// over mean, adds the mean's: 5 of their sum.
+// The mean of n gaps with coefficient of variation c has a relative standard deviation of c /
+// sqrt(n). For a gamma variable, that of the variance is sqrt((2 + 6 c^2) / n), and half of it for
+// the root of the variance. The cv is root over mean, so the two add up; 5 times their sum is
+// allowed.
 TEST(Arrivals, HaveTheStatedMeanAndCoefficientOfVariation) {
   constexpr int64_t kItems = 200000;
   for (const double rate : {0.25, 40.0})
@@ -63,7 +64,7 @@ TEST(Arrivals, HaveTheStatedMeanAndCoefficientOfVariation) {
   EXPECT_NEAR(poisson.cv, 1, 5 * 2.5 / std::sqrt(static_cast<double>(kItems)));
 }
 
-// P(gap > t) = exp(-rate t), for more than the first two moments.
+// P(gap > t) = exp(-rate t). This tests more than the first two moments.
 TEST(Arrivals, GapsOfPoissonAreExponential) {
   constexpr int64_t kItems = 100000;
   const std::vector<double> gaps = gaps_of(make_schedule("poisson", {.rate_rps = 2}, kItems));
@@ -75,8 +76,8 @@ TEST(Arrivals, GapsOfPoissonAreExponential) {
   }
 }
 
-// A gamma distribution of cv 1 is exponential, so the gaps are distributed as Poisson's although
-// they are drawn differently.
+// A gamma distribution with a coefficient of variation of 1 is exponential. So the gaps are
+// distributed like Poisson's, although they are drawn in another way.
 TEST(Arrivals, GammaOfCoefficientOneIsExponential) {
   constexpr int64_t kItems = 100000;
   const std::vector<double> gaps =
@@ -117,7 +118,7 @@ TEST(Arrivals, ConstantGapsAreEqualAndAClosedLoopHasNone) {
   EXPECT_EQ(closed.intended_s, (std::vector<double>{0, 0, 0}));
 }
 
-// Each dimension has its own seed: prompts do not depend on arrivals, nor arrivals on prompts.
+// Prompts and arrivals have seeds of their own, and neither depends on the other's seed.
 TEST(Arrivals, ChangingOneSeedLeavesTheOtherDimensionAlone) {
   struct Drawn {
     std::vector<double> times;
@@ -135,8 +136,8 @@ TEST(Arrivals, ChangingOneSeedLeavesTheOtherDimensionAlone) {
   EXPECT_NE(other_arrivals.times, base.times);
 }
 
-// Expects that in every stretch of time, the number of arrivals has the mean of a Poisson process
-// whose rate changes as given.
+// Expects that the number of arrivals in each stretch of time agrees with a Poisson process whose
+// rate changes as given.
 void expect_counts(const std::vector<double>& times, double stretch_s,
                    const std::vector<double>& expected) {
   std::vector<double> counts(expected.size(), 0);

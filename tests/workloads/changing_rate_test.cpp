@@ -1,4 +1,4 @@
-// Tests clocks of changing rates: the time by which x requests are expected.
+// Tests clocks of changing rates, which give the time by which x requests are expected.
 #include "workloads/changing_rate.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The random prompt stream: repeatable, independent of order, uniform.
+// Tests the random prompt stream: it is repeatable, independent of order, and uniform.
 #include "workloads/random_tokens.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ TEST(RandomTokens, DependOnSeedRequestAndIndexAlone) {
   EXPECT_TRUE(std::equal(prompt.begin(), prompt.end(), longer.begin()));
 }
 
-// By their definition: prompts of records are found again.
+// Compares with the definition, so that the prompts of old records can be made again.
 TEST(RandomTokens, AreElementsOfTheStream) {
   const std::vector<int32_t> prompt = random_tokens(7, -3, 50, 32000);
   for (uint64_t t = 0; t < prompt.size(); ++t)

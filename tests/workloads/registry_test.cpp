@@ -31,8 +31,8 @@ TEST(WorkloadRegistry, MakesEveryWorkloadByItsName) {
     const auto workload = make_workload(info.name, quickstart());
     const std::vector<int32_t> prompt = workload->prompt(3, 40);
     EXPECT_EQ(prompt.size(), 40u) << info.name;
-    // The promises of the interface: repeatable, keyed by item, a longer prompt begins with the
-    // shorter one, and another seed draws others.
+    // The interface promises that prompts are repeatable and depend on the item, that a longer
+    // prompt begins with the shorter one, and that another seed gives other prompts.
     EXPECT_EQ(prompt, make_workload(info.name, quickstart())->prompt(3, 40)) << info.name;
     const std::vector<int32_t> longer = workload->prompt(3, 90);
     EXPECT_TRUE(std::equal(prompt.begin(), prompt.end(), longer.begin())) << info.name;
@@ -56,7 +56,7 @@ TEST(WorkloadRegistry, UnknownNameOffersTheNearest) {
   }
 }
 
-// Random weights have no tokenizer, and random tokens need none.
+// A model with random weights has no tokenizer, and random tokens need none.
 TEST(WorkloadRegistry, TokenizerIsLoadedOnlyWhereItIsNeeded) {
   int loads = 0;
   WorkloadSource source = quickstart();

@@ -1,4 +1,4 @@
-"""Drives a headless Chromium by its own protocol over a pipe, so that tests need nothing but the browser."""
+"""Drives a headless Chromium through its own protocol over a pipe, so that tests need no program but the browser."""
 import base64
 import fcntl
 import json
@@ -19,7 +19,8 @@ def find_browser():
 
 
 def pipe_above_standard_streams():
-    """Returns both ends of a pipe with descriptors that a child's 3 and 4 do not overwrite."""
+    """Returns both ends of a pipe. Their descriptors are above 4, so that a child's descriptors 3 and 4 do not overwrite
+    them."""
     ends = os.pipe()
     high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 20) for end in ends]
     for end in ends:

@@ -112,7 +112,7 @@ class Pages(unittest.TestCase):
             self.assertTrue(file.read().startswith(b"%PDF"))
 
     def test_the_browser_notices_what_a_bad_page_does(self):
-        """Shows that the checks above can fail: a page with its own script, a request and an error."""
+        """Shows that the checks above can fail, on a page that has a script of its own, sends a request and raises an error."""
         path = os.path.join(self.folder.name, "bad.html")
         with open(self.quickstart, encoding="utf-8") as file:
             text = file.read()

@@ -109,7 +109,7 @@ TEST(Changes, AnInvalidRunIsNeitherBetterNorWorse) {
   EXPECT_EQ(changes.tested, 0);
 }
 
-// A folder whose 25 samples have two modes: `lows` times `low`, and else `high`.
+// A folder whose 25 samples have two modes: `lows` samples are `low`, the others `high`.
 results::ResultsFolder bimodal(int lows, double low, double high) {
   Json made = record("paged", 1, 1.0);
   Json samples = Json::array();

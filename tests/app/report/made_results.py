@@ -78,8 +78,8 @@ SERVERS = {"paged": (80.0, 3.0), "relay_attention": (50.0, 9.0)}
 
 
 def serving_point(rate, index, method, draw, slower):
-    """Makes a point in the shape of a queue: latency grows towards the highest rate, and beyond it the run is
-    INVALID."""
+    """Makes a point of a server with a queue: latency grows as the rate approaches the highest one, and beyond it the run
+    is INVALID."""
     base_ms, bears = SERVERS[method]
     load = min(rate / bears, 0.95)
     ttft_ms = [slower * base_ms / (1 - load) * draw.lognormvariate(0, 0.3) for _ in range(400)]

@@ -73,7 +73,7 @@ class StrictPage:
         return ["".join(cell.itertext()) for cell in self.root.find(f".//table[@id='{name}']/thead/tr")]
 
     def faults(self):
-        """Returns faults that no page may have: duplicate ids, dead links, anything that is loaded, a script that is
+        """Returns faults that no page may have: duplicate ids, dead links, resources that are loaded, scripts that are
         not ours."""
         ids = [element.get("id") for element in self.root.iter() if element.get("id") is not None]
         faults = [f"id {name} twice" for name in set(ids) if ids.count(name) > 1]

@@ -53,7 +53,7 @@ class Contents(Folders):
         page = self.page(self.run_dir)
         rows = page.table("r1-metrics")
         self.assertEqual(len(rows), 4)  # two lengths, two methods
-        headings = [heading for heading in page.headings("r1-metrics") if heading != "marks"]  # a busy machine
+        headings = [heading for heading in page.headings("r1-metrics") if heading != "marks"]  # which a busy machine adds
         self.assertEqual(headings[:4], ["prompt_tokens", "method", "ttft_ms", "tpot_ms"])
         self.assertIn("kv_mb [MB]", page.headings("r1-metrics"))
         self.assertIn("Time to first token with and without a KV cache (quickstart)", page.words())
@@ -228,7 +228,7 @@ class Changes(Folders):
                           if metric == "ttft_ms"}, {"better", "INVALID run"})
 
     def test_calls_nothing_better_or_worse_between_runs_of_one_thing(self):
-        """Tests ten pairs drawn from one distribution. The level of the whole page is 1 %."""
+        """Tests ten pairs of runs drawn from one distribution. 1 % is the error level of the whole page."""
         first = made_results.serving_folder(self.path("first"))
         for seed in range(10):
             page = self.page(first, made_results.serving_folder(self.path("second"), seed=seed))

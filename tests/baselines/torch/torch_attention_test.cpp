@@ -72,8 +72,8 @@ std::vector<double> reference_of(const TorchProblem& problem, const RandomCache&
       {.scale = problem.scale});
 }
 
-// Each query is near one key of its own sequence and KV head, early for even heads and late for odd
-// ones, so that a wrong row, head or chunk shows as an error of the size of the values.
+// Each query is near one key of its own sequence and KV head: an early key for even heads, a late
+// one for odd heads. So a wrong row, head or chunk shows as an error of the size of the values.
 std::vector<float> queries_near_keys(const Sizes& sizes, const RandomCache& cache) {
   std::vector<float> q =
       kernels::testing::random_queries(sizes.batch * sizes.heads * sizes.head_dim, 11);

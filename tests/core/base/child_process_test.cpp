@@ -55,7 +55,7 @@ TEST(ChildProcess, EndsAreTold) {
   EXPECT_THROW(ChildProcess({"/nowhere/program"}, {}), Error);
 }
 
-// It reads nothing where it is given nothing, and its streams are those that it is given.
+// A child without input reads nothing, and a child's streams are the files that it is given.
 TEST(ChildProcess, StreamsAreThoseGiven) {
   EXPECT_TRUE(ChildProcess({"sh", "-c", "! read line"}, {}).wait().is_success());
   std::FILE* in = std::tmpfile();

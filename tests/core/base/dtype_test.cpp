@@ -53,8 +53,8 @@ void check_all_patterns(int exponent_bits, int fraction_bits) {
 TEST(DType, AllPatternsOfBf16HaveTheirValueAndComeBack) { check_all_patterns<bf16>(8, 7); }
 TEST(DType, AllPatternsOfF16HaveTheirValueAndComeBack) { check_all_patterns<f16>(5, 10); }
 
-// Checks numbers between each pair of neighbours: just below the middle rounds down, the middle to
-// the even neighbour, just above it up.
+// Checks numbers between each pair of neighbours: a number just below the middle rounds down, the
+// middle rounds to the even neighbour, and a number just above it rounds up.
 template <typename T>
 void check_rounding(uint32_t end_of_finite) {
   for (uint32_t bits = 0; bits + 1 < end_of_finite; ++bits) {
@@ -70,7 +70,7 @@ void check_rounding(uint32_t end_of_finite) {
 }
 
 TEST(DType, F16RoundsToNearestEven) { check_rounding<f16>(0x7c00); }
-// bf16's subnormals have neighbours whose middle is an f32 subnormal: exact all the same.
+// The middle between two subnormal bf16 neighbours is a subnormal f32, which is exact too.
 TEST(DType, Bf16RoundsToNearestEven) { check_rounding<bf16>(0x7f80); }
 
 TEST(DType, OverflowBecomesInfinityFromTheMiddleOn) {

@@ -20,7 +20,7 @@ std::string nested(int depth) {
 TEST(ParseJson, NestingIsBounded) {
   EXPECT_NO_THROW(parse_json(nested(200), "deep.json"));
   expect_error([] { parse_json(nested(202), "deep.json"); }, {"deep.json", "nested deeper", "200"});
-  // Would overflow the stack of a recursive destructor if it were built.
+  // If it were built, a recursive destructor would overflow the stack.
   expect_error([] { parse_json(std::string(1000000, '['), "deep.json"); }, {"nested deeper"});
   std::string objects;
   for (int i = 0; i < 100000; ++i) objects += "{\"a\":";

@@ -11,7 +11,8 @@
 namespace reprise {
 namespace {
 
-// On a disk the whole file leaves memory; in a file system in memory nothing can leave.
+// From a disk's page cache the whole file is dropped; in a file system that lies in memory nothing
+// can be.
 TEST(PageCache, AFileThatNobodyHoldsLeavesAndIsReadWhole) {
   const auto path =
       std::filesystem::temp_directory_path() / ("reprise_page_cache_" + std::to_string(::getpid()));

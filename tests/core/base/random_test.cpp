@@ -22,8 +22,8 @@ TEST(Random, ValueDependsOnEveryPartOfItsKeyAndOnNothingElse) {
 // The first value of SplitMix64 from seed 0, from its published reference code.
 TEST(Random, MixIsTheFinaliserOfSplitMix64) { EXPECT_EQ(mix_bits(0), 0xe220a8397b1dcdafu); }
 
-// 100,000 draws: the mean of a uniform has standard deviation 1 / sqrt(12 n) = 9.1e-4, a bin of 20
-// has 5000 +- sqrt(4750); five of each.
+// 100,000 draws: the mean of uniform values has a standard deviation of 1 / sqrt(12 n) = 9.1e-4,
+// and each of 20 bins has 5000 +- sqrt(4750). Five standard deviations are allowed for both.
 TEST(Random, UnitValuesAreUniform) {
   constexpr int kDraws = 100000;
   double sum = 0.0;

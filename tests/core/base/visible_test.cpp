@@ -19,7 +19,8 @@ TEST(Visible, KeepsTextAndTheControlCharactersThatAreWanted) {
   EXPECT_EQ(visible(""), "");
 }
 
-// Cut, overlong, a surrogate, beyond Unicode: byte by byte.
+// A cut character, overlong forms, a surrogate, a code beyond Unicode: all are written byte by
+// byte.
 TEST(Visible, BytesThatAreNotUtf8AreWrittenOut) {
   EXPECT_EQ(visible("a\xc3"), "a\\xc3");
   EXPECT_EQ(visible("\xff\xfe"), "\\xff\\xfe");

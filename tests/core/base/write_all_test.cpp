@@ -12,7 +12,7 @@
 namespace reprise {
 namespace {
 
-// A pipe holds 64 KiB: the system takes the rest in parts, as they are read.
+// A pipe holds 64 KiB, so the system takes the rest in parts while the other end reads.
 TEST(WriteAll, GoesOnUntilEverythingIsWritten) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);

@@ -67,7 +67,7 @@ TEST(AlignedBuffer, MovingKeepsTheMemoryAndCountsItOnce) {
   const void* data = a.data();
   AlignedBuffer b(std::move(a));
   EXPECT_EQ(b.data(), data);
-  EXPECT_TRUE(a.empty());  // NOLINT: what a move leaves is part of the promise
+  EXPECT_TRUE(a.empty());  // NOLINT: the state of a moved-from object is part of the promise
   AlignedBuffer c(200);
   c = std::move(b);
   EXPECT_EQ(c.data(), data);
@@ -119,7 +119,8 @@ TEST(Memory, FactsArePlausible) {
   AlignedBuffer buffer(size_t{8} << 20);
   std::fill_n(buffer.as<char>(), buffer.bytes(), char{1});
   EXPECT_GE(resident_bytes(), int64_t{8} << 20);
-  // Both are read from one file at two moments, and the kernel counts pages per thread in batches.
+  // The two numbers are read from one file at different moments, and the kernel counts pages per
+  // thread in batches.
   EXPECT_GE(peak_resident_bytes() + (int64_t{4} << 20), resident_bytes());
   EXPECT_GT(available_bytes(), 0);
 }
@@ -134,7 +135,7 @@ TEST(Tensor, KnowsItsShapeAndRefusesAnotherType) {
   EXPECT_DEATH((void)tensor.as<float>(), "tensor holds bf16");
 }
 
-// A device whose memory is the host's.
+// A device runtime whose memory is the host's.
 class HostRuntime final : public DeviceRuntime {
  public:
   [[nodiscard]] Device device() const override { return Device::kCuda; }
@@ -222,7 +223,7 @@ TEST(Buffer, BelongsToTheRuntimeThatItIsMadeOfAndIsGivenBackOnce) {
   EXPECT_EQ(runtime->used, 100u);
   const void* data = a.data();
   Buffer b(std::move(a));
-  EXPECT_TRUE(a.empty());  // NOLINT: what a move leaves is part of the promise
+  EXPECT_TRUE(a.empty());  // NOLINT: the state of a moved-from object is part of the promise
   EXPECT_EQ(b.data(), data);
   Buffer c(runtime, 50);
   c = std::move(b);

@@ -25,7 +25,8 @@ TEST(ParallelFor, CallsEveryItemExactlyOnce) {
     }
 }
 
-// Scratch per worker is safe: no two items run under one worker's number at once.
+// No two items run under one worker's number at once, so each worker may have scratch memory of its
+// own.
 TEST(ParallelFor, WorkerNumbersAreNotSharedAtOneTime) {
   std::vector<std::atomic<int>> busy(4);
   std::atomic<bool> collided = false;
@@ -91,7 +92,7 @@ TEST(ParallelFor, ExceptionOfANestedCallReachesTheOutermostCaller) {
                std::out_of_range);
 }
 
-// Two engines side by side fork from threads of their own.
+// Like two engines side by side, several threads may fork at the same time.
 TEST(ParallelFor, SeveralThreadsMayForkAtOnce) {
   std::atomic<int64_t> sum = 0;
   std::vector<std::thread> callers;
@@ -104,7 +105,8 @@ TEST(ParallelFor, SeveralThreadsMayForkAtOnce) {
   EXPECT_EQ(sum.load(), 3 * 10 * 50 * 49 / 2);
 }
 
-// Items that need each other, after rests in which helpers poll, begin to sleep, and sleep.
+// Items that wait for each other must all run, after pauses in which the helpers still poll, are
+// just falling asleep, or sleep.
 TEST(ParallelFor, HelpersComeWhetherTheyPollOrSleep) {
   constexpr int kThreads = 3;
   for (int round = 0; round < 300; ++round) {
@@ -120,7 +122,7 @@ TEST(ParallelFor, HelpersComeWhetherTheyPollOrSleep) {
   }
 }
 
-// A team lives as long as the thread that forked.
+// The team of a thread that forked lives as long as that thread.
 TEST(ParallelFor, ThreadsMayEndAfterForking) {
   std::atomic<int> calls = 0;
   for (int round = 0; round < 50; ++round)

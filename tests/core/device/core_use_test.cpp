@@ -20,7 +20,8 @@ void spin_for(std::chrono::milliseconds time) {
   }
 }
 
-// The threads of `fn` share one core; all are there until the first has read what they used.
+// Runs `fn` in several threads on one core. All threads stay until the first has read what they
+// used.
 template <typename Fn>
 CoreUse on_one_core(int threads, Fn&& fn) {
   std::vector<std::thread> team;

@@ -1,4 +1,4 @@
-// Tests what a request's last event and a step's report say of cache, batch and queue.
+// Tests what a request's last event and a step's report say about cache, batch and queue.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -73,8 +73,8 @@ TEST_F(Accounting, ADeclaredPrefixIsCachedTokenByToken) {
   EXPECT_EQ(cached_of(engine), (Cached{{1, 21}, {2, 0}}));
 }
 
-// The states that a preempted request finds when it returns are its own and did not count as cached
-// the first time.
+// When a preempted request returns, it finds states that it computed itself. These did not count as
+// cached when the request first ran, and must not count now.
 TEST_F(Accounting, PreemptionsAreCountedAndDoNotChangeWhatWasCached) {
   for (const char* retain : {"false", "true"}) {
     Engine engine =

@@ -18,7 +18,8 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-// Code and small objects touched meanwhile, and pages that the system counts late.
+// Memory that is not counted: code and small objects touched meanwhile, and pages that the system
+// counts late.
 constexpr int64_t kUncounted = 6 * kMiB;
 
 // Resident memory since the object was made.

@@ -35,7 +35,7 @@ class FreeDecoder final : public model::Decoder {
   model::ModelConfig config_;
 };
 
-// All sequences decode, `waiting` more stand in the queue.
+// All sequences decode, while `waiting` more wait in the queue.
 void DecodeStep(benchmark::State& state, const char* method) {
   constexpr int32_t kNew = 2100, kPrompt = 200;
   const auto batch = static_cast<int32_t>(state.range(0));
@@ -77,9 +77,9 @@ double thread_s() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// A full batch and a long queue, as a server under load has them: every step some sequences end,
-// others join, and new requests come. The time is the processor's for a step that computes nothing,
-// without submit(), which the counter tells.
+// A full batch and a long queue, as in a server under load: in every step some sequences end,
+// others join, and new requests come. Reports the processor time of a step that computes nothing.
+// The time of submit() is not in it; a counter of its own reports that.
 void ServingStep(benchmark::State& state, const std::string& policy, const char* method,
                  const char* method_options) {
   const testing::ReplayTrace trace{
@@ -87,7 +87,7 @@ void ServingStep(benchmark::State& state, const std::string& policy, const char*
   const auto clock = std::make_shared<VirtualClock>();
   EngineOptions options = testing::replay_options(trace, clock, policy);
   options.limits.max_batch = 256;
-  options.step_tokens = 4096;  // or most of them would wait for their prompts
+  options.step_tokens = 4096;  // with less, most sequences would wait for their prompts
   Engine engine(
       {.threads = 1},
       std::make_unique<StepTimeModel>(testing::replay_config(), StepTimes{.step_s = 60e-3}, clock),
@@ -118,7 +118,7 @@ void ServingStep(benchmark::State& state, const std::string& policy, const char*
                                 static_cast<double>(std::max<int64_t>(1, submitted));
 }
 
-// 10^4 to 10^6 requests: the cost of one must not grow.
+// 10^4 to 10^6 requests: the cost of one request must not grow with their number.
 void Replay(benchmark::State& state, const std::string& policy) {
   for (auto _ : state) {
     const testing::ReplayTrace trace{.requests = state.range(0), .rate_rps = 1400};

@@ -24,7 +24,7 @@ using testing::ends_of;
 using testing::Tokens;
 using testing::tokens_of;
 
-// A plain cache that counts what it is asked and may have fewer blocks than the batch has places.
+// A plain cache that counts the calls it gets. It may have fewer blocks than the batch has places.
 class TestMethod final : public reuse::BlockPerSequence {
  public:
   struct Log {
@@ -260,7 +260,7 @@ TEST_F(EngineTest, BadOptionsAreNamed) {
   refused({.limits = {.max_batch = 1 << 30, .max_sequence_tokens = 1 << 30}}, "KV cache needs");
 }
 
-// A step that fails has not happened: what it would have made comes from the next.
+// A step that fails counts as not happened: the next step generates its tokens.
 TEST_F(EngineTest, StepWhoseDecoderFailsMayBeTriedAgain) {
   for (int failing : {1, 2, 3, 4}) {
     decoder_.steps = 0;
@@ -282,7 +282,8 @@ TEST_F(EngineTest, StepWhoseDecoderFailsMayBeTriedAgain) {
   }
 }
 
-// The NaN is in the last row of the batch: those before it must not have moved on.
+// The NaN is in the last row of the batch: the sequences of the rows before it must not have
+// advanced.
 TEST_F(EngineTest, StepWhoseLogitsAreNanChangesNothing) {
   for (int failing : {1, 2, 3}) {
     decoder_.steps = 0;
@@ -346,7 +347,7 @@ std::vector<Request> mixed_requests() {
   }
   requests[1].sampling = {.temperature = 0.8, .top_p = 0.9, .seed = 5};
   requests[4].sampling = {.temperature = 1.2, .top_k = 20, .seed = 6};
-  // Gaps, and the last token not at the largest position.
+  // Positions with gaps, and a last token that is not at the largest position.
   requests[5].positions = {0, 1, 2, 20, 21, 40, 41, 30, 31};
   return requests;
 }
@@ -388,8 +389,8 @@ INSTANTIATE_TEST_SUITE_P(Families, EngineFamily,
                            return name;
                          });
 
-// Prompts of several chunks, sequences that end at different steps, sampling by temperature beside
-// greedy: each token once, with logits of its own.
+// Prompts of several chunks, sequences that end at different steps, and both greedy and random
+// sampling: each token is shown once, with its own logits.
 TEST(Engine, ObserverSeesTheLogitsOfEveryTokenOnce) {
   const Context context = Context::machine();
   auto decoder = testing::random_decoder(testing::scaled_down("tinyllama-1.1b"), context);
@@ -434,7 +435,7 @@ TEST(Engine, TwoEnginesOnOneDecoderDoNotDisturbEachOther) {
   EXPECT_EQ(tokens_of(from_a), run_together(*decoder, {request}, 1, 512, "contiguous", context));
 }
 
-// Tells what the engine asks of it, in order.
+// Writes down what the engine asks of it, in order.
 class TellingMethod final : public reuse::BlockPerSequence {
  public:
   explicit TellingMethod(std::string* told) : told_(told) {}

@@ -47,7 +47,7 @@ class Golden : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<model::Decoder> decoder_;
 };
 
-// The bound on f32 logits.
+// The required bound on f32 logits.
 constexpr double kBound = 1e-4;
 
 TEST_P(Golden, LogitsOfThePromptMatchWholeTokenByTokenAndInChunksOfSeven) {
@@ -84,7 +84,8 @@ TEST_P(Golden, GreedyContinuationIsIdentical) {
           << method << " chunk " << chunk;
 }
 
-// Spans that do not see each other, at given positions, then a suffix that sees all: as plan items.
+// Spans at given positions that do not see each other, then a suffix that sees all of them, written
+// as plan items.
 TEST_P(Golden, IsolatedModulesMatchThroughThePlan) {
   if (golden_.value("modules", Json::object()).empty())
     GTEST_SKIP() << "modules are stored for dense rotary models";

@@ -101,7 +101,7 @@ TEST_F(Logits, PreemptionShowsNothingTwice) {
   EXPECT_EQ(seen.indices[2], range(0, 50));
 }
 
-// The cache may hold the prompt; its logits it does not.
+// The cache may hold the prompt's states, but it does not hold the prompt's logits.
 TEST_F(Logits, WhatIsInTheCacheIsComputedAgainForItsLogits) {
   Engine engine = make(100, 0, "chunk_attention",
                        {{"chunk_tokens", 16}, {"reuse_prefill", true}, {"retain", true}});
@@ -115,8 +115,8 @@ TEST_F(Logits, WhatIsInTheCacheIsComputedAgainForItsLogits) {
   EXPECT_EQ(seen.tokens[1], range(0, 40));
 }
 
-// `reprise logits` once failed with "has no room" for 50 tokens of `paged`, 78 of
-// `relay_attention`: any length must do, for every method, and all must say the same.
+// `reprise logits` once failed with "has no room" for 50 tokens of `paged` and for 78 of
+// `relay_attention`. Every method must take any length, and all methods must give the same logits.
 TEST(ScoringLogits, EveryMethodAndLength) {
   const Context context = Context::machine();
   Json config = testing::scaled_down("llama-2-7b");

@@ -36,7 +36,8 @@ double median(std::vector<double> values) {
   return values.empty() ? 0.0 : values[values.size() / 2];
 }
 
-// The share of the limit of the same moment, pair by pair.
+// Measures the machine's limit right after each piece of work. Reports the median of the ratios, as
+// the share of the limit.
 class LimitBeside {
  public:
   // `gflop` or `gbyte` of one piece of work; the other is 0.
@@ -58,7 +59,7 @@ class LimitBeside {
   std::vector<double> shares_, limits_;
 };
 
-// One model at a time: two 7B models do not fit.
+// Keeps only one model at a time, because two 7B models do not fit.
 model::Decoder& decoder_of(const std::string& shape) {
   static std::string loaded;
   static std::unique_ptr<model::Decoder> decoder;
@@ -184,8 +185,8 @@ class PricedEngine {
 };
 
 // Args: sequences that decode together, or 0 for prefill; tokens of each prompt. Times a step of
-// the batch-invariant engine; "price" is the median of its ratios to a step of the usual one beside
-// it, "least" and "most" are the quartiles.
+// the batch-invariant engine, and beside each a step of the usual engine. "price" is the median of
+// the ratios of the two, "least" and "most" are their quartiles.
 void batch_invariance(benchmark::State& state, const std::string& shape) {
   const auto sequences = static_cast<int32_t>(state.range(0));
   const auto tokens = static_cast<int32_t>(state.range(1));

@@ -85,7 +85,7 @@ TEST_F(Prefixes, DroppedInUseTheyGoWithTheLastUser) {
   EXPECT_EQ(info(engine, "system").users, 2);
   engine.drop_prefix("system");
   EXPECT_EQ(engine.pool().used_blocks(), 3 + 2);
-  // The name is free, and so are its tokens.
+  // The prefix's name and its tokens can be declared again.
   engine.declare_prefix("system", counting_from(5, 9));
   for (const TokenEvent& event : engine.run()) events.push_back(event);
   EXPECT_EQ(tokens_of(events).at(2), counting_from(23, 6));
@@ -150,7 +150,8 @@ TEST_F(Prefixes, OneThatDoesNotFitIsRefusedByAnEventAndItsNameIsFree) {
   EXPECT_TRUE(info(engine, "system").is_ready);
 }
 
-// A kept prefix may leave too little for others: they are told so, not left waiting.
+// A kept prefix may leave too little memory for other requests. These are refused and must not wait
+// for ever.
 TEST_F(Prefixes, WhatTheyHoldIsMissingForOthersUntilTheyAreDropped) {
   Engine engine = make("relay_attention", /*num_blocks=*/4);
   engine.declare_prefix("system", system_);

@@ -1,5 +1,5 @@
-// The policies that let requests pass one another: whom they prefer, and that nobody waits for
-// ever.
+// Tests the policies that let requests pass one another: which requests they prefer, and that no
+// request waits for ever.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ TEST(PrefixKeys, AreEqualAsFarAsTokensAndPositionsAre) {
   EXPECT_EQ(keys_of(imports).size(), 2u) << "private tokens equal none";
 }
 
-// ---- The queue by itself, against its rules spelled out ----
+// ---- The queue alone, against its rules written out ----
 
 class Queue {
  public:
@@ -80,7 +80,7 @@ class Queue {
   [[nodiscard]] const std::map<RequestId, Sequence*>& waiting() const { return waiting_; }
   [[nodiscard]] const std::map<RequestId, Sequence*>& running() const { return running_; }
 
-  // Checks the head and starts it.
+  // Checks the queue's choice of the next sequence, and starts that sequence.
   void start(int64_t now_ns) {
     Sequence& head = sequences_.head(now_ns);
     check(head, now_ns);
@@ -148,7 +148,7 @@ class Queue {
   Keys last_;  // keys of the sequence that joined last
 };
 
-// A system prompt, perhaps examples behind it, perhaps nothing of the sort, and words of one's own.
+// A prompt that may begin with a system prompt and examples, and ends with tokens of its own.
 Request random_request(RequestId id, std::mt19937_64& random, bool has_priorities) {
   const auto pick = [&](int32_t low, int32_t high) {
     return std::uniform_int_distribution<int32_t>(low, high)(random);
@@ -177,7 +177,8 @@ TEST(Policies, TheHeadOfTheQueueIsWhoTheRulesSay) {
       Queue queue(make_scheduler(name, {.most_wait_s = seed == 1 ? 1e9 : 400e-9}));
       int64_t now_ns = 0;
       for (RequestId id = 0; id < 600 || !queue.empty(); ++id, now_ns += 10) {
-        // Prefixes and priorities apart: among those that share, the rules ask for the highest.
+        // Prefixes and priorities are tested apart, because among sequences that share a prefix the
+        // rules ask for the highest priority.
         if (id < 600) queue.add(random_request(id, random, name != "prefix_affine"), now_ns);
         const bool is_full = queue.running().size() >= 8;
         if (pick(0, 4) == 0 && !queue.waiting().empty())
@@ -191,7 +192,7 @@ TEST(Policies, TheHeadOfTheQueueIsWhoTheRulesSay) {
     }
 }
 
-// ---- What the engine makes of them ----
+// ---- What the engine does with the policies ----
 
 class Served : public ::testing::Test {
  protected:
@@ -236,7 +237,7 @@ TEST_F(Served, WhatTheCacheHasIsNotCountedAsALongPrompt) {
   EXPECT_EQ(served_one_by_one(engine), (Ids{4, 3, 2})) << "13, 14 and 40 tokens to compute";
 }
 
-// Short prompts keep coming; a long one would never be served.
+// Short prompts keep coming; without the bound, a long one would never be served.
 TEST_F(Served, NobodyWaitsLongerThanTheBoundAllows) {
   for (const double most_wait_s : {0.0, 3.0, 40.0}) {
     now_ns_ = 0;

@@ -1,4 +1,4 @@
-// The model the repository ships, against what the PyTorch code that trained it says of it.
+// Compares the shipped model with what the PyTorch code that trained it computes.
 #include <gtest/gtest.h>
 
 #include "core/base/json.h"

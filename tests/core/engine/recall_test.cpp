@@ -1,5 +1,5 @@
-// The recall models against what the PyTorch code that trained them says of them, and the items
-// they are judged by.
+// Compares the recall models with what the PyTorch code that trained them computes, and tests them
+// on the items that they are judged by.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,8 @@ TEST_P(Recall, ItemsHaveTheSameTokensInPartsAndInOnePiece) {
   }
 }
 
-// The promise of the set is 90 % of all items of a task; these are the first of each.
+// The set promises 90 % right answers over all items of a task; this tests the first items of each
+// task.
 TEST_P(Recall, AnswersItems) {
   constexpr int kItems = 20, kLeast = 16;
   const Context context = Context::machine();

@@ -1,4 +1,5 @@
-// When an engine calls a request shaper, and what becomes of what it imports.
+// Tests when an engine calls a request shaper, and how it treats the tokens that the shaper
+// imports.
 #include "core/engine/request_shaper.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ using testing::CountingDecoder;
 using testing::ends_of;
 using testing::tokens_of;
 
-// Takes all but the last `left` tokens out of each prompt.
+// Imports all but the last `left` tokens of each prompt.
 class Importer final : public RequestShaper {
  public:
   explicit Importer(size_t left) : left_(left) {}

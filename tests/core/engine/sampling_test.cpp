@@ -74,7 +74,7 @@ TEST(Sampling, DrawsFollowTheSoftmax) {
                 kDraws);
 }
 
-// p^(1/T) normalised: at T = 1/2 the squares 1 : 16 : 4 : 9 of 30.
+// Probabilities are p^(1/T), normalised: at T = 1/2 the squares 1 : 16 : 4 : 9, of a sum of 30.
 TEST(Sampling, TemperatureSharpensTheSoftmax) {
   constexpr int kDraws = 20000;
   expect_shares(counts_of(kLogits, {.temperature = 0.5, .seed = 1}, kDraws),
@@ -106,7 +106,7 @@ TEST(Sampling, TopKAmongEqualsKeepsTheLowestIds) {
   EXPECT_EQ(counts[2] + counts[3] + counts[4], 0);
 }
 
-// Among the probabilities 0.1, 0.4, 0.2 and 0.3, those of at least min_p times 0.4 stay.
+// Of the probabilities 0.1, 0.4, 0.2 and 0.3, those of at least min_p times 0.4 are kept.
 TEST(Sampling, MinPKeepsWhatIsNearTheMostProbable) {
   constexpr int kDraws = 20000;
   const auto counts = [&](double min_p, double top_p) {
@@ -117,7 +117,7 @@ TEST(Sampling, MinPKeepsWhatIsNearTheMostProbable) {
   expect_shares(counts(0.49, 1.0), {0, 4 / 9.0, 2 / 9.0, 3 / 9.0}, kDraws);
   expect_shares(counts(0.51, 1.0), {0, 4 / 7.0, 0, 3 / 7.0}, kDraws);
   expect_shares(counts(1.0, 1.0), {0, 1, 0, 0}, kDraws);
-  // top_p is of what min_p leaves: 4/9 is below 0.6, 7/9 reaches it.
+  // top_p refers to what min_p leaves: 4/9 is below 0.6, and 7/9 reaches it.
   expect_shares(counts(0.49, 0.6), {0, 4 / 7.0, 0, 3 / 7.0}, kDraws);
   EXPECT_THROW(validate({.min_p = 1.5}), Error);
   EXPECT_THROW(validate({.min_p = std::nan("")}), Error);
@@ -137,7 +137,7 @@ TEST(Sampling, TopPKeepsTheSmallestSetThatReachesIt) {
   expect_shares(counts(1.0), {0.1, 0.4, 0.2, 0.3}, kDraws);
 }
 
-// top_p is a share of what top_k left.
+// top_p is a share of the probabilities that top_k left.
 TEST(Sampling, TopPAppliesAfterTopK) {
   const std::vector<int> counts =
       counts_of(kLogits, {.temperature = 1.0, .top_p = 0.5, .top_k = 2, .seed = 7}, 1000);
@@ -201,7 +201,7 @@ int32_t sample_by_sorting(const std::vector<float>& logits, const SamplingOption
   return order[count - 1];
 }
 
-// Peaked, flat and tied logits, vocabularies on both sides of what is sorted at once.
+// Peaked, flat and tied logits, and vocabularies smaller and larger than what is sorted at once.
 TEST(Sampling, DrawsAreThoseOfASortedVocabulary) {
   std::mt19937_64 random(5);
   std::normal_distribution<float> normal;

@@ -1,4 +1,4 @@
-// Policies by themselves, and what the engine makes of them: order, mixed steps, preemption,
+// Tests policies by themselves, and what the engine does with them: order, mixed steps, preemption,
 // cancellation, deadlines.
 #include "core/engine/scheduler.h"
 
@@ -84,7 +84,7 @@ TEST(Schedulers, AreMadeByName) {
 
 class Scheduled : public ::testing::Test {
  protected:
-  // Blocks of 16 tokens, no more of them than asked for.
+  // An engine with just `num_blocks` blocks of 16 tokens.
   Engine make(int32_t num_blocks, EngineOptions options = {}) {
     options.limits.max_batch = 4;
     options.limits.max_sequence_tokens = 200;
@@ -114,8 +114,8 @@ TEST_F(Scheduled, SequencesDecodeWhileAPromptIsComputed) {
   EXPECT_EQ(ends_of(events).at(2).finish, FinishReason::kLength);
 }
 
-// The last step of the prompts has one token: the rest of three prompts of 11 tokens in steps of 8,
-// or the token that is computed although the whole prompt is in the cache.
+// The last prefill step has only one token: the rest of three prompts of 11 tokens in steps of 8,
+// or, if the whole prompt is in the cache, the one token that is computed all the same.
 TEST_F(Scheduled, PrefillFirstNeverMixesAPromptsLastTokenWithDecoding) {
   for (const bool is_cached : {false, true}) {
     Engine engine(context_, decoder_,
@@ -149,7 +149,7 @@ TEST_F(Scheduled, PrefillFirstNeverMixesAPromptsLastTokenWithDecoding) {
 TEST_F(Scheduled, PreemptedSequencesGoOnWhereTheyWere) {
   Tokens want;
   for (RequestId id : {1, 2, 3, 4}) want[id] = counting_from(static_cast<int32_t>(id) + 20, 60);
-  // Each needs 5 blocks in the end.
+  // Each sequence needs 5 blocks at its end.
   for (int32_t blocks : {5, 6, 8, 11, 19}) {
     Engine engine = make(blocks);
     for (RequestId id : {1, 2, 3, 4})
@@ -174,8 +174,7 @@ TEST_F(Scheduled, PreemptedSequencesGoOnWhereTheyWere) {
   }
 }
 
-// Request 3 joined last, so it is the one that is preempted. It joins again when request 1 has
-// ended.
+// Request 3 joined last, so it is preempted. It joins again when request 1 has ended.
 TEST_F(Scheduled, EachTokenTellsHowOftenItsRequestWasPreemptedBefore) {
   Engine engine = make(8);
   for (RequestId id : {1, 2, 3})
@@ -200,7 +199,8 @@ TEST_F(Scheduled, WhoDoesNotFitAloneEndsWithTheReasonAndTheOthersAreServed) {
   const std::vector<TokenEvent> events = engine.run();
   auto ends = ends_of(events);
   EXPECT_EQ(ends[1].finish, FinishReason::kRefused);
-  // 3 blocks hold 48 tokens, of which 28 are generated; the 29th is drawn from the last.
+  // 3 blocks hold 48 tokens, of which 28 are generated; the 29th is drawn from the last one's
+  // logits.
   EXPECT_EQ(ends[1].index, 29);
   for (const char* part : {"request 1", "29 of 100", "holds 3 blocks", "0 of 3 blocks of 16"})
     EXPECT_NE(ends[1].reason.find(part), std::string::npos) << ends[1].reason;
@@ -212,7 +212,7 @@ TEST_F(Scheduled, WhoDoesNotFitAloneEndsWithTheReasonAndTheOthersAreServed) {
   EXPECT_EQ(engine.pool().used_blocks(), 0);
 }
 
-// Blocks of 16 tokens of one layer, one head of 2, f32: 256 bytes.
+// A block of 16 tokens takes 256 bytes: one layer, one head of dimension 2, f32.
 TEST_F(Scheduled, ABudgetOfBytesBecomesBlocks) {
   const auto blocks = [&](EngineOptions options) {
     return make(options.num_blocks, options).pool().options().num_blocks;
@@ -287,7 +287,7 @@ TEST_F(Scheduled, CancelledRequestsGiveBackTheirBlocksAtOnceAndAreTold) {
   EXPECT_EQ(engine.pool().used_blocks(), 0);
 }
 
-// An observer may decide that it has seen enough; the step it is called in goes on.
+// An observer may cancel a request; the step in which it is called still ends as usual.
 TEST_F(Scheduled, CancellingFromAnObserverTakesEffectBehindTheStep) {
   Engine engine = make(0);
   engine.observe_logits([&](const LogitsRow& row) {
@@ -302,8 +302,9 @@ TEST_F(Scheduled, CancellingFromAnObserverTakesEffectBehindTheStep) {
   EXPECT_EQ(engine.pool().used_blocks(), 0);
 }
 
-// The request whose cancellation a failed step left behind is cancelled again, at once. A later
-// request has its id.
+// The observer cancels the request in a step that fails, so the cancellation is still pending.
+// Cancelling again takes effect at once, and a later request with the same id must not be ended by
+// the first cancellation.
 TEST_F(Scheduled, ACancellationOfAFailedStepDoesNotEndALaterRequest) {
   Engine engine = make(0);
   engine.observe_logits([&](const LogitsRow& row) {
@@ -319,7 +320,8 @@ TEST_F(Scheduled, ACancellationOfAFailedStepDoesNotEndALaterRequest) {
   EXPECT_EQ(engine.pool().used_blocks(), 0);
 }
 
-// Both grow to 8 blocks. The younger one gives way and waits until the older one has ended.
+// Both requests grow to 8 blocks. The younger one is preempted and waits until the older one has
+// ended.
 TEST_F(Scheduled, ADeadlineDoesNotEndARequestThatHasRun) {
   Engine engine = make(8);
   for (RequestId id : {1, 2})
@@ -354,7 +356,7 @@ TEST_F(Scheduled, RequestsThatWaitAtTheirDeadlineAreGivenUp) {
   EXPECT_EQ(ends_of(rest).at(6).finish, FinishReason::kLength);
 }
 
-// A policy of one's own: the shortest prompt first, one sequence at a time.
+// A policy that is not built in: the shortest prompt first, one sequence at a time.
 class ShortestFirst final : public FirstComeScheduler {
  public:
   [[nodiscard]] bool comes_before(const WaitingRequest& a, const WaitingRequest& b) const override {

@@ -6,8 +6,8 @@
 namespace reprise::engine {
 namespace {
 
-// Small blocks, so that many are taken and given back. Where a method may compute a prompt whole or
-// reuse what it has of it, both are tried.
+// Small blocks, so that many are taken and given back. `reuses` chooses whether a method computes a
+// prompt whole or reuses what it has of the prompt.
 Json options_of(const std::string& method, bool reuses) {
   const bool is_paged = method == "paged" || method == "paged_shared";
   if (method == "relay_attention") return {{"block_tokens", 8}};
@@ -17,8 +17,8 @@ Json options_of(const std::string& method, bool reuses) {
   return options;
 }
 
-// A trained model in f32. Each of the four runs of a method has 250 requests, a scheduler of its
-// own and another way to preempt: see Stress::options().
+// Uses a trained model in f32. Each of a method's four runs has 250 requests, another scheduler and
+// another way to preempt: see Stress::options().
 TEST(Serving, AThousandRequestsGenerateTheSameUnderEveryMethodAndPolicy) {
   const Context context = Context::machine();
   const auto decoder =

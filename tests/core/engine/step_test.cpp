@@ -1,4 +1,4 @@
-// One step driver, and several contributors to one plan.
+// Tests one step driver with several contributors to one plan.
 #include "core/engine/step.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 namespace reprise::engine {
 namespace {
 
-// A run of tokens that lie in the blocks of a method's sequence, read by every row of the step: as
-// a module that requests import.
+// A run of tokens in the blocks of a method's sequence. Every row of the step reads it, as if it
+// were a module that all requests import.
 class Module final : public reuse::PlanContributor {
  public:
   Module(const reuse::PrefixTreeCache& method, const kv::BlockPool& pool, RequestId from,
@@ -82,8 +82,8 @@ class Steps : public ::testing::Test {
       testing::random_decoder(testing::scaled_down("llama-2-7b"), context_);
 };
 
-// A sequence whose first 29 tokens two contributors bring, beside a method that knows of neither;
-// prefill and decode say what the whole text says.
+// Two contributors bring a sequence's first 29 tokens; the method knows of neither. Prefill and
+// decode must give what the whole text gives.
 TEST_F(Steps, TwoContributorsAndAMethodWriteOnePlan) {
   methods::Paged method({.block_tokens = 16});
   const model::ModelConfig& config = decoder_->config();

@@ -1,4 +1,5 @@
-// The scheduler alone: what a modelled step takes, and long traces in bounded memory.
+// Tests the engine with modelled step times: how long a modelled step takes, and that long traces
+// run in bounded memory.
 #include "core/engine/step_time_model.h"
 
 #include <gtest/gtest.h>
@@ -67,7 +68,7 @@ TEST_F(Modelled, TokensOutsideTheSlidingWindowAreNotRead) {
   }
 }
 
-// The modelled time shows the sharing of each method, as its plans tell it.
+// The modelled time reflects what each method shares according to its plans.
 TEST_F(Modelled, WhatIsReadOnceForSeveralCountsOnce) {
   const auto decode_s = [&](const char* method) {
     Engine engine =
@@ -98,7 +99,7 @@ TEST_F(Modelled, TokensDependOnSeedRequestAndIndexAlone) {
   EXPECT_NE(run(1, "contiguous", 1), run(1, "contiguous", 2));
 }
 
-// A cache of terabytes, and states that are swapped without being anywhere.
+// A cache of terabytes, and swapped states, both of which take no memory.
 TEST_F(Modelled, TheCacheTakesNoMemory) {
   Engine large =
       make("paged", "{}",
@@ -140,7 +141,7 @@ int64_t resident_kib() {
   return resident * 4;
 }
 
-// Ten times the requests cost ten times the work and not a byte more.
+// Ten times as many requests take ten times the work and not a byte more.
 TEST(Replay, LongTracesRunInBoundedMemory) {
   for (const std::string policy : {"first_come", "prefix_affine"}) {
     SCOPED_TRACE(policy);

@@ -1,6 +1,6 @@
-// Everything at once: requests arrive, are cancelled, expire and are preempted, named prefixes are
-// declared and dropped meanwhile, prompts and decodes share steps; the tokens must be those of one
-// request at a time, and no block may be left behind.
+// Runs an engine with everything at once: requests arrive, are cancelled, expire and are preempted;
+// named prefixes are declared and dropped meanwhile; prompts and decodes share steps. The tokens
+// must be the same as if each request ran alone, and no block may be left behind.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@
 
 namespace reprise::testing {
 
-// Prompts that share heads of several lengths, and what follows each, one request at a time through
-// the contiguous cache.
+// Prompts, most of which begin with one of four prefixes, and each prompt's continuation, computed
+// one request at a time with the contiguous cache.
 struct StressTexts {
   static constexpr int32_t kMostPrompt = 48, kMostNew = 32, kMostPrefix = 24;
   std::vector<std::vector<int32_t>> prefixes, prompts, continuations;
@@ -54,8 +54,8 @@ struct StressCount {
   int64_t swapped_in = 0, swap_full = 0;
 };
 
-// One method under `requests` requests. A tight pool: one sequence and three prefixes for certain,
-// where six may run.
+// Runs one method under `requests` requests. The pool is tight: up to six sequences run, but the
+// pool's size is that needed for one sequence and three prefixes.
 class Stress {
  public:
   Stress(model::Decoder& decoder, const MethodUnderTest& method, const StressTexts& texts,
@@ -119,15 +119,15 @@ class Stress {
         methods::make_cache(method.name, method.options)->pool_need(options.limits).num_blocks;
     options.limits.max_batch = 6;
     const std::vector<std::string> schedulers = engine::known_schedulers();
-    // A bound that some reach: the clock counts steps.
+    // The clock counts steps as nanoseconds: some requests wait longer than these 20 steps.
     options.scheduler =
         engine::make_scheduler(schedulers[seed % schedulers.size()], {.most_wait_s = 20e-9});
     options.clock_ns = [this] { return now_; };
     options.swap = swap_options(seed, config);
     return options;
   }
-  // Options of each kind of preemption. One has room for 24 tokens in f32, which is less than is
-  // asked for.
+  // Swap options, whose kind of preemption the seed chooses. One of the four has room for only 24
+  // tokens in f32, which is less than the preempted sequences need.
   [[nodiscard]] engine::SwapOptions swap_options(uint64_t seed,
                                                  const model::ModelConfig& config) const {
     using engine::Preemption;
@@ -172,7 +172,7 @@ class Stress {
     ++count_.prefixes;
   }
   void drop_prefix(const std::string& name) {
-    const std::string dropped = name;  // the set's own goes
+    const std::string dropped = name;  // a copy, because erase() destroys the set's own string
     engine_.drop_prefix(dropped);
     names_.erase(dropped);
   }
@@ -215,7 +215,7 @@ class Stress {
   StressCount count_;
 };
 
-// Every exact method under `requests` requests each. Prints the seed where something is wrong.
+// Runs every exact method under `requests` requests each. A failure's message names the seed.
 inline void stress_every_method(uint64_t seed, int64_t requests, const std::string& shape) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   const Context context{.threads = 1, .isa = best_isa()};  // steps are tiny
@@ -240,7 +240,7 @@ inline void stress_every_method(uint64_t seed, int64_t requests, const std::stri
     all.swapped_in += count.swapped_in;
     all.swap_full += count.swap_full;
   }
-  // It was as crowded as it was meant to be.
+  // Each kind of event must have happened often enough for the test to mean something.
   for (int64_t happened : {all.served, all.cancelled, all.expired, all.preempted, all.mixed_steps,
                            all.prefixes, all.swapped_in, all.swap_full})
     EXPECT_GT(happened, 20);

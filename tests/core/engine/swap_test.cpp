@@ -1,5 +1,5 @@
-// Preemption by swapping: what was computed comes back, nothing stays behind, and where memory or
-// disk refuses the sequence computes it again.
+// Preemption by swapping: computed states come back, nothing stays behind, and if memory or disk
+// refuses a sequence's states, the sequence computes them again.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -26,7 +26,7 @@ using testing::MethodUnderTest;
 using testing::Tokens;
 using testing::tokens_of;
 
-// Files below a folder, of swapped sequences.
+// The files below a folder, which are those of swapped sequences.
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
@@ -34,7 +34,7 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
   return files;
 }
 
-// Four sequences of 20 to 80 tokens in blocks that hold two of them.
+// Four sequences that grow from 20 to 80 tokens. The pool holds only two of them.
 class Swapped : public ::testing::Test {
  protected:
   static constexpr int32_t kPrompt = 20, kNew = 60;
@@ -121,7 +121,8 @@ TEST_F(Swapped, NothingIsComputedTwice) {
   }
 }
 
-// As a prompt it would let the others wait for a step.
+// A sequence that is swapped in goes on decoding. If it counted as a prompt, the others would wait
+// for a step.
 TEST_F(Swapped, ASequenceThatComesBackDecodes) {
   for (const char* policy : {"first_come", "prefill_first"}) {
     scheduler_ = make_scheduler(policy);
@@ -240,8 +241,8 @@ TEST_F(Swapped, WhoIsCancelledMeanwhileLeavesNothing) {
   }
 }
 
-// Three sequences behind a prefix of 32 tokens that stays in the cache: it is not copied, and where
-// it has gone meanwhile what was copied is of no use.
+// Three sequences share a prefix of 32 tokens that stays in the cache, so it is not copied when
+// they are swapped out. If it has been dropped meanwhile, the copied states are of no use.
 TEST_F(Swapped, WhatOthersKeepIsNotCopied) {
   for (const bool is_dropped : {false, true}) {
     Engine engine(context_, decoder_, methods::make_cache("relay_attention", {{"block_tokens", 8}}),

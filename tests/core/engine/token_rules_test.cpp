@@ -29,7 +29,7 @@ TEST(TokenRules, EachRuleChangesTheLogitsThatItNames) {
   const TokenRules late{.withheld = {2}, .min_tokens = 2};
   EXPECT_EQ(applied(late, logits, {2, 2}, {0}), (std::vector<float>{1, -2, kBelowAll, 0}));
   EXPECT_EQ(applied(late, logits, {}, {0, 0}), logits);
-  // The repetition penalty lowers tokens of prompt and answer, once each, whatever the sign.
+  // The repetition penalty lowers each token of prompt and answer once, whatever its logit's sign.
   EXPECT_EQ(applied({.repetition_penalty = 2}, logits, {1}, {2, 2}),
             (std::vector<float>{1, -4, 1.5, 0}));
   // The other two penalties look at the answer alone.

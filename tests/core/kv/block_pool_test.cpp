@@ -53,7 +53,7 @@ TEST(BlockPool, BooksStayEvenUnderRandomUse) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     BlockPool pool(small());
-    std::vector<int32_t> held;  // one entry for each use
+    std::vector<int32_t> held;  // one entry for each use of a block
     int32_t peak = 0;
     for (int step = 0; step < 2000; ++step) {
       const auto choice = random() % 3;

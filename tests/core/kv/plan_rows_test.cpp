@@ -1,4 +1,4 @@
-// Plans of some of a step's rows.
+// Tests plans of some of a step's rows.
 #include "core/kv/plan_rows.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace reprise::kv {
 namespace {
 
-// Five rows: three read segment 0 causally behind two cached tokens, two read segment 1.
+// Five rows: three read segment 0 causally, after two cached tokens; the other two read segment 1.
 AttentionPlan two_sequences() {
   AttentionPlan plan;
   plan.begin({.kv_heads = 1, .head_dim = 8});

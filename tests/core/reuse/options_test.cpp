@@ -1,4 +1,4 @@
-// Options declared once: what is read, refused, listed and kept.
+// Options that are declared once: how they are read, refused, listed and recorded.
 #include "core/reuse/options.h"
 
 #include <gtest/gtest.h>

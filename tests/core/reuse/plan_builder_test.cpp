@@ -74,7 +74,7 @@ TEST(PlanBuilder, ConsecutivePositionsAreOneSegment) {
   append_rows(sequence, plan);
   append_contiguous_reads(sequence, 160, plan);
   plan.finish();
-  // If the caller says so, the positions are not all checked.
+  // If the caller says that positions are consecutive, not all positions are checked.
   kv::AttentionPlan told;
   told.caches = {{.head_dim = 8}};
   StepSequence consecutive = sequence;

@@ -1,5 +1,6 @@
-// Times the prefix tree and its plans in the scheduler: joining, leaving and growing against the
-// number of new tokens, and plans of a decoding batch.
+// Times the prefix tree and its plans in the scheduler: joining, leaving and growing for different
+// numbers of new tokens, and plans of a decoding batch.
+//
 //   prefix_tree_bench --benchmark_filter=Plan
 #include <benchmark/benchmark.h>
 
@@ -24,7 +25,7 @@ Tokens prompt_of(int32_t shared_tokens, int32_t own_tokens, int32_t mark) {
   return tokens;
 }
 
-// Sequences that share `shared_tokens`, have `own_tokens` each and decode.
+// Decoding sequences that share `shared_tokens` tokens and have `own_tokens` tokens each.
 class Decoding {
  public:
   Decoding(int32_t sequences, int32_t shared_tokens, int32_t own_tokens, int32_t most_new_tokens)
@@ -53,7 +54,7 @@ class Decoding {
     const bool is_in = tree_.insert(id, tree_.match(tokens, {}), tokens, {}, most_tokens, 0, pool_);
     REPRISE_CHECK(is_in);
   }
-  // Every sequence has one token more. False: they may not grow any further.
+  // Gives every sequence one more token. Returns false if a sequence may not grow any further.
   bool grow() {
     for (size_t i = 0; i < tokens_.size(); ++i) {
       const auto id = static_cast<SequenceId>(i);
@@ -186,7 +187,8 @@ class SharingMethod final : public PrefixTreeCache {
   SharingMethod() : PrefixTreeCache({.tree = {.chunk_tokens = kChunkTokens}}, more_than_one()) {}
 };
 
-// All that the engine asks of a method in a step: ranks, blocks, plan, books.
+// All that the engine asks of a method in a step: ranks, blocks, plan, and recording what was
+// computed.
 void DecodeStep(benchmark::State& state) {
   constexpr int32_t kNewTokens = 2000;
   const auto sequences = static_cast<int32_t>(state.range(0));

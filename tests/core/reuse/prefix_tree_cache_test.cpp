@@ -34,7 +34,7 @@ std::map<std::string, double> metrics_of(const SequenceCache& method) {
   return metrics;
 }
 
-// Steps one sequence as the engine would; a step that fails is planned and not computed.
+// Steps one sequence as the engine would. A step that `fails` is planned but not computed.
 void step(TestMethod& method, kv::BlockPool& pool, RequestId id, const Tokens& tokens,
           int32_t first_token, kv::AttentionPlan& plan, bool fails = false) {
   const Tokens positions = counting(0, static_cast<int32_t>(tokens.size()));
@@ -75,7 +75,8 @@ TEST(PrefixTreeCache, RequestWaitsForThePrefixThatAnotherComputes) {
   EXPECT_EQ(pool.used_blocks(), 0);
 }
 
-// Both compute the whole prompt; what is there when the second computes it again is not stored.
+// Both sequences compute the whole prompt. The tokens that are stored already when the second
+// computes them are not stored again.
 TEST(PrefixTreeCache, WithoutReuseDuplicatesAreNotStored) {
   TestMethod method(chunks(false));
   kv::BlockPool pool = pool_of(20);
@@ -118,8 +119,8 @@ TEST(PrefixTreeCache, PromptThatIsThereWholeComputesItsLastTokenOnly) {
   EXPECT_EQ(metrics_of(method).at("matched_tokens"), 8);
 }
 
-// Admission takes what the tokens need that are there; what is generated takes its blocks as it
-// comes, and may find none.
+// Admission takes blocks for the tokens that are there. Generated tokens take their blocks as they
+// come, and may find none free.
 TEST(PrefixTreeCache, AdmitsByWhatIsFreeAndReservesAsSequencesGrow) {
   TestMethod method({.tree = {.chunk_tokens = 4, .matching = Matching::kNone}});
   kv::BlockPool pool = pool_of(5);
@@ -185,7 +186,7 @@ TEST(PrefixTreeCache, DeclaredPrefixesStayAndAreReusedWhole) {
   method.declare_prefix(-2, prefix);
   ASSERT_TRUE(method.admit({.id = -2, .tokens = prefix, .max_new_tokens = 1}, pool).admitted);
   EXPECT_EQ(method.prefix_use(-2).blocks, 0) << "it is not computed";
-  // Preempted, it gives all back and is admitted anew.
+  // A preempted prefix gives back all its blocks and is admitted anew.
   EXPECT_EQ(pool.used_blocks(), 2);
   method.retire(-2, pool);
   EXPECT_EQ(pool.used_blocks(), 0);

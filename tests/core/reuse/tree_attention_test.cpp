@@ -1,4 +1,5 @@
-// The kernels over plans of random trees against attention in double over each sequence by itself.
+// Compares the kernels over plans of random trees with attention in double precision over each
+// sequence by itself.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,8 +24,8 @@ struct Shape {
   bool has_alibi;
 };
 
-// Keys and values are functions of the tokens up to theirs and their positions, as in a model:
-// equal prefixes have equal ones, and nothing else has.
+// Keys and values depend on a token's position and on all tokens up to it, as in a model: equal
+// prefixes have equal keys and values, and nothing else has.
 class Attended {
  public:
   Attended(RandomTree& random, const Shape& shape) : random_(random), shape_(shape) {}
@@ -43,7 +44,8 @@ class Attended {
   [[nodiscard]] int64_t kv_size() const { return shape_.kv_heads * shape_.head_dim; }
   [[nodiscard]] int64_t row_size() const { return 2 * kv_size() + shape_.heads * shape_.head_dim; }
 
-  // Attention of one row over its sequence, in a contiguous cache of f64-accumulated definition.
+  // Attention of one row over its sequence by the definition, with sums in f64, from a contiguous
+  // cache.
   [[nodiscard]] kernels::reference::ExactRows expected(
       const RandomTree::Sequence& sequence, int32_t token, DType dtype,
       const kernels::AttentionParams& params) const {
@@ -56,7 +58,7 @@ class Attended {
       const std::vector<float> row = row_of(sequence, t);
       rows.insert(rows.end(), row.begin(), row.end());
       plan.row_slots.push_back(cache.offset_of(t));
-      // A token, a segment: positions may be any.
+      // Each token is a segment of its own, because positions may be any.
       plan.block_offsets.push_back(cache.offset_of(t));
       plan.segments.push_back({.first_block = t,
                                .block_tokens = 1,
@@ -150,14 +152,14 @@ TEST(TreeAttention, MatchesEachSequenceByItselfInEveryDtype) {
       }
 }
 
-// microsoft/chunk-attention's own case: 32 sequences of 2,000 tokens, half of them shared, every
-// chunk size from 32 to 1024, read chunk-first and sequence-first, against naive attention.
+// A test of microsoft/chunk-attention: 32 sequences of 2,000 tokens, half of them shared, with
+// chunk sizes from 32 to 1024, read chunk-first and sequence-first, compared with naive attention.
 class PublishedShape : public ::testing::TestWithParam<int32_t> {
  protected:
   static constexpr int32_t kSequences = 32, kTokens = 2000, kShared = 1000;
   static constexpr int64_t kHeads = 2, kDim = 16, kRow = kHeads * kDim;
 
-  // [kRow] of a token: shared ones are the same for all.
+  // [kRow] values of a token. Those of shared tokens are the same for all sequences.
   static std::vector<float> values(int32_t what, int32_t sequence, int32_t token) {
     const int32_t owner = token < kShared ? 0 : sequence + 1;
     return kernels::testing::random_queries(

@@ -15,7 +15,7 @@ using testing::RandomTree;
 
 const kv::BlockPoolOptions kTiny = {.layers = 1, .kv_heads = 1, .head_dim = 1};
 
-// A key as a row reads it: where it lies and at which position it stands.
+// A key as a row reads it: its place in memory and its position.
 using Key = std::pair<int64_t, int32_t>;
 
 std::multiset<Key> keys_read(const kv::AttentionPlan& plan, int32_t row) {
@@ -47,8 +47,8 @@ std::multiset<Key> keys_due(const PrefixTree& tree, const kv::BlockPool& pool,
   return keys;
 }
 
-// Every row reads its keys by the definition, every one of them is in memory when it does, and no
-// slot is written twice or after it was computed.
+// Expects that every row reads its keys by the definition, that each of these keys is in memory
+// when it is read, and that no slot is written twice or after it was computed.
 void expect_right(RandomTree& random, const std::vector<StepSequence>& batch,
                   const kv::AttentionPlan& plan) {
   const PrefixTree& tree = random.tree();
@@ -110,7 +110,7 @@ struct Policy {
   ShareDecision shares;
 };
 
-// The last decides by the node in no sensible way: any decision gives a right plan.
+// The last policy decides arbitrarily, because any decision must give a right plan.
 std::vector<Policy> policies() {
   return {{"all", [](const TreeNode&) { return true; }},
           {"none", [](const TreeNode&) { return false; }},
@@ -128,7 +128,7 @@ TEST_P(RandomPlans, RowsReadTheirSequenceOnceAndAdvancedPlansEqualBuiltOnes) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Policy policy = policies()[seed % 4];
     SCOPED_TRACE(policy.name);
-    // Only chunks of more than 8 tokens (a group of rows) let a segment go on behind a partly
+    // Only if chunks have more than 8 tokens (a group of rows) can a segment go on behind a partly
     // filled chunk.
     const int32_t chunk_tokens = static_cast<int32_t>(seed % 3 == 0 ? 12 : seed / 4 % 6 + 1);
     RandomTree random(seed, chunk_tokens, 400, kTiny, GetParam());
@@ -167,8 +167,8 @@ TEST_P(RandomPlans, RowsReadTheirSequenceOnceAndAdvancedPlansEqualBuiltOnes) {
 INSTANTIATE_TEST_SUITE_P(Positions, RandomPlans, ::testing::Bool(),
                          [](const auto& param) { return param.param ? "Odd" : "Plain"; });
 
-// Sequences 1..n with `shared` tokens in common and `own` of their own, everything computed but
-// the last token.
+// Sequences 1..n with `shared` tokens in common and `own` tokens of their own. All tokens but the
+// last are computed.
 struct Decoding {
   kv::BlockPool pool;
   PrefixTree tree;
@@ -258,7 +258,7 @@ TEST(TreePlanner, PartitionsEndItems) {
   EXPECT_EQ(plan.items.size(), 2u * 3u);
 }
 
-// Neither a token more nor a block more is a reason to build; another sequence is.
+// A further token or a further block does not need a new plan; another sequence does.
 TEST(TreePlanner, BuildsAgainOnlyWhereTheTreeOrTheBatchChanges) {
   Decoding decoding(3, 40, 5, 8, 30);
   TreePlanner planner([](const TreeNode& node) { return node.sequences > 1; }, {});
@@ -279,7 +279,7 @@ TEST(TreePlanner, BuildsAgainOnlyWhereTheTreeOrTheBatchChanges) {
   EXPECT_EQ(planner.plans_built(), 3);
 }
 
-// A scheduler may give each of two equal prompts one row per step.
+// A scheduler may give each of two equal prompts one row in each step.
 TEST(TreePlanner, OnlyOneRowOfEqualPromptsWritesEachToken) {
   kv::BlockPool pool(
       {.layers = 1, .kv_heads = 1, .head_dim = 1, .block_tokens = 8, .num_blocks = 10});

@@ -1,4 +1,4 @@
-// Choices by their logits behind a text, against the model's own steps.
+// Compares the logits of choices that follow a text with the model's own steps.
 #include "core/sentence/choice_reader.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,8 @@ TEST_F(ChoiceReaders, NumbersAreTheChoicesLogitsBehindTheText) {
       1e-5);
 }
 
-// A head that is the embedding makes logits of the last hidden state: the two outputs agree.
+// The head equals the embedding, so logits can be computed from the last hidden state. The two
+// outputs must agree.
 TEST_F(ChoiceReaders, LogitsFollowTheLastState) {
   const std::vector<int32_t> ids = {2, 8, 9, 3}, first = {5}, second = {6};
   const model::EncoderText texts[] = {{.ids = ids}, {.ids = first}, {.ids = ids}};
@@ -78,7 +79,7 @@ TEST_F(ChoiceReaders, WhatCannotBeToldApartIsRefused) {
   expect_error([&] { ChoiceReader none(*bert, *tokenizer_, Texts{" a"}); }, {"no head"});
 }
 
-// A choice's token stands behind a prompt as it stands by itself, in the vocabularies of decoders.
+// In the vocabularies of decoders, a choice has the same token behind a prompt as by itself.
 TEST(ChoiceReader, ALetterEndsInTheSameTokenBehindAnswer) {
   REPRISE_NEEDS_DATA();
   for (const char* name : {"llama2", "tinyllama", "falcon", "mpt"}) {

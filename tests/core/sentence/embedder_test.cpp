@@ -1,4 +1,4 @@
-// Sentence vectors of small models: one by one and together, of encoders and decoders.
+// Sentence vectors of small encoders and decoders, with texts one by one and together.
 #include "core/sentence/embedder.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST_F(Embedders, OtherFoldersTakeTheMeanAsItIsUpToTheModelsPositions) {
   EXPECT_EQ(model_folder_of(dir_.path().string()), dir_.path().string());
 }
 
-// The mean by hand, of the states that the encoder gives.
+// The vector must be the mean, computed here, of the encoder's states.
 TEST_F(Embedders, TheVectorIsTheMeanOfTheStates) {
   const Loaded loaded(dir_.path());
   Embedder embedder(*loaded.decoder, *loaded.tokenizer, {});
@@ -70,7 +70,8 @@ TEST_F(Embedders, TheVectorIsTheMeanOfTheStates) {
   EXPECT_LE(max_difference(vector, want), 1e-5);
 }
 
-// Steps hold some 2,048 tokens: 600 texts take several, with texts of all lengths beside others.
+// A step holds some 2,048 tokens, so 600 texts take several steps, in which texts of all lengths
+// are mixed.
 TEST_F(Embedders, ManyTextsGetTheVectorsThatEachGetsAlone) {
   const Loaded loaded(dir_.path());
   for (const std::vector<PoolingMode>& modes :

@@ -1,4 +1,5 @@
-// Classifiers of BERT, RoBERTa and DeBERTa, against logits of transformers (task_heads/make.py).
+// Compares classifiers of BERT, RoBERTa and DeBERTa with logits of transformers
+// (task_heads/make.py).
 #include "core/sentence/label_reader.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +59,8 @@ INSTANTIATE_TEST_SUITE_P(Models, TaskHeads,
                            return name;
                          });
 
-// Writes the stored classifier again without the tensor `missing`, or with another shape for it.
+// Writes the stored classifier again, with the tensor `changed` missing (`is_missing`) or in
+// another shape.
 void write_changed(const fs::path& file, const std::string& changed, bool is_missing) {
   std::vector<model::TensorToWrite> tensors;
   std::vector<std::vector<float>> values;

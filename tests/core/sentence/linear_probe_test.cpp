@@ -1,4 +1,4 @@
-// Logistic regression against minima that are known, and on data that a line tells apart or cannot.
+// Logistic regression: known minima, and data that a line can or cannot separate.
 #include "core/sentence/linear_probe.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ struct Labelled {
   [[nodiscard]] ProbeData data() const { return {vectors, labels, width}; }
 };
 
-// Points around 0 of which those on the side of `towards` are positive; a share is mislabelled.
+// Points around 0. Those on the side of `towards` are positive; the share `wrong` of them is
+// mislabelled.
 Labelled points(int64_t items, const std::vector<float>& towards, double offset, double wrong,
                 uint64_t seed, float stretch = 1.0f) {
   Labelled out{.width = static_cast<int64_t>(towards.size())};
@@ -38,8 +39,8 @@ Labelled points(int64_t items, const std::vector<float>& towards, double offset,
   return out;
 }
 
-// Two points at -1 and 1, one of each class: the slope of  2 log(1 + exp(-w)) + w^2 / 2  is 0 where
-// w = 2 / (1 + exp(w)), at w = 0.6749...; the boundary lies between them.
+// Two points at -1 and 1, one of each class. 2 log(1 + exp(-w)) + w^2 / 2 is smallest where w = 2 /
+// (1 + exp(w)), at w = 0.6749...; the boundary lies between the points.
 TEST(LinearProbe, TwoPointsHaveAKnownMinimum) {
   const Labelled two{.vectors = {-1, 1}, .labels = {0, 1}, .width = 1};
   const LinearProbe probe = LinearProbe::fit(two.data(), {.penalty = 1});
@@ -58,15 +59,15 @@ TEST(LinearProbe, FindsALineThatTellsThemApart) {
   EXPECT_LE(probe.penalty(), 1.0);
 }
 
-// The line that is found errs by an angle that falls as the root of the items; a tenth of a radian
-// is 3 % of the points.
+// The error of the line's angle falls as the root of the number of items; a tenth of a radian is 3
+// % of the points.
 TEST(LinearProbe, WrongLabelsCostNoMoreThanTheyMust) {
   const Labelled training = points(3000, {1, -2, 0.5f, 0}, 0, 0.2, 3);
   const Labelled test = points(1000, {1, -2, 0.5f, 0}, 0, 0, 4);
   EXPECT_GE(LinearProbe::fit(training.data()).right(test.data()), 950);
 }
 
-// Labels that the vectors know nothing of: a fair coin's share, within four deviations.
+// The labels do not depend on the vectors: a fair coin's share is right, within four deviations.
 TEST(LinearProbe, OfNoiseItLearnsNothing) {
   const Labelled training = points(300, {0, 0, 0, 0, 0, 0, 0, 0}, 1, 0.5, 5);
   const Labelled test = points(1000, {0, 0, 0, 0, 0, 0, 0, 0}, 1, 0.5, 6);

@@ -1,4 +1,4 @@
-// Every pooling mode on states small enough to pool by hand.
+// Tests every pooling mode on states that are small enough to pool by hand.
 #include "core/sentence/pooling.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// modules.json and what it names, right and wrong.
+// Tests modules.json and the files that it names, valid and invalid.
 #include "core/sentence/sentence_folder.h"
 
 #include <gtest/gtest.h>

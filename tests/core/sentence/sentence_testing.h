@@ -1,4 +1,4 @@
-// A sentence-transformers folder of a BERT that runs in microseconds, and its tokenizer.
+// The files of a sentence-transformers folder: a BERT that runs in microseconds, and its tokenizer.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace reprise::sentence {
 
-// modules.json and what it names: mean, normalized, at most 12 tokens.
+// Writes modules.json and the files that it names: mean pooling, normalized, at most 12 tokens.
 inline void write_sentence_files(const model::TempDir& dir) {
   dir.write("modules.json", R"([
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
@@ -26,14 +26,14 @@ inline void write_sentence_files(const model::TempDir& dir) {
             R"({"__version__": {"pytorch": "1"}, "prompts": {}, "default_prompt_name": null})");
 }
 
-// config.json of a BERT with 24 positions; weights are random.
+// Writes config.json of a BERT with 24 positions. Weights are random.
 inline void write_bert_config(const model::TempDir& dir) {
   dir.write("config.json", R"({"model_type": "bert", "vocab_size": 20, "hidden_size": 32,
     "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
     "max_position_embeddings": 24, "type_vocab_size": 2, "torch_dtype": "float32"})");
 }
 
-// Words a to h and ##a to ##h, in lower case, from 4 and 12 on, between [CLS] 2 and [SEP] 3.
+// A lower-casing tokenizer: [CLS] is 2, [SEP] is 3, words a to h begin at 4, and ##a to ##h at 12.
 inline std::string bert_tokenizer_json() {
   Json json = tokenizer::bert_json();
   Json& vocab = json["model"]["vocab"];

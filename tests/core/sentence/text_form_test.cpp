@@ -1,4 +1,5 @@
-// Texts on their way to the model: what stands around them, what is cut, what is refused.
+// Tests how texts are prepared for the model: what surrounds them, what is cut, and what is
+// refused.
 #include "core/sentence/text_form.h"
 
 #include <gtest/gtest.h>

@@ -20,8 +20,8 @@ std::shared_ptr<const SegmentHandle> handle_of(SegmentStore& store, const Segmen
   return std::make_shared<const SegmentHandle>(*store.acquire(key));
 }
 
-// True if the first `layers` layers of the segment are on the device before work that is enqueued
-// now.
+// True if the first `layers` layers of the segment are on the device before any work that is
+// enqueued from now on.
 bool is_there(const DeviceSegment& segment, const SegmentBuffer& expected, int64_t layers) {
   const SegmentBuffer host = segment.to_host();
   for (int64_t layer = 0; layer < layers; ++layer)
@@ -55,7 +55,7 @@ TEST_F(CudaDeviceSegment, LayersArriveAsTheyAreBegun) {
   }
 }
 
-// The host may give up a segment that is on the device, and not while it is copied.
+// The host may give up a segment once it is on the device, but not while it is being copied.
 TEST_F(CudaDeviceSegment, TheHostsSegmentIsHeldUntilAllOfItIsCopied) {
   const auto device = std::make_shared<cuda::BareDevice>();
   SegmentStore store({.host_bytes = kShape.bytes(), .runtime = device});
@@ -71,7 +71,7 @@ TEST_F(CudaDeviceSegment, TheHostsSegmentIsHeldUntilAllOfItIsCopied) {
   EXPECT_TRUE(is_there(segment, segment_of(1, kShape), 4));
 }
 
-// Nor do copies that nobody waited for outlive either memory.
+// Copies for which nobody has waited must not outlive the memory on either side.
 TEST_F(CudaDeviceSegment, MayEndAtAnyTime) {
   const auto device = std::make_shared<cuda::BareDevice>();
   for (const int64_t begun : {-1, 0, 3}) {

@@ -73,14 +73,14 @@ class NaiveStore {
     int uses = 0;
     int64_t last_use = 0;
     double value = 0;  // GreedyDual-Size
-    // Another reference to it: somebody has it.
+    // has a second reference if somebody holds the segment
     std::shared_ptr<int> held = std::make_shared<int>(0);
   };
 
   NaiveStore(Eviction policy, int64_t budget, bool counts_held)
       : policy_(policy), budget_(budget), counts_held_(counts_held) {}
 
-  // False where there is no room.
+  // Returns false if there is no room.
   bool put(int key, int64_t bytes, double cost_s) {
     drop(key);
     if (bytes + bytes_that_stay() > budget_) return false;
@@ -95,7 +95,8 @@ class NaiveStore {
     touch(segments_.back(), /*is_new=*/true);
     return true;
   }
-  // Null where it is not there; the store keeps it for as long as somebody has the reference.
+  // Returns null if the segment is not there. The store keeps the segment while somebody has the
+  // reference.
   std::shared_ptr<int> acquire(int key) {
     for (Segment& segment : segments_)
       if (segment.key == key) {
@@ -133,7 +134,8 @@ class NaiveStore {
     if (policy_ == Eviction::kCostAware && a.value != b.value) return a.value < b.value;
     return a.last_use < b.last_use;
   }
-  // Held by somebody and no longer in the store: the memory is taken all the same.
+  // Bytes of segments that somebody holds although they are no longer in the store: they still take
+  // memory.
   [[nodiscard]] int64_t bytes_of_ghosts() const {
     if (!counts_held_) return 0;
     int64_t bytes = 0;
@@ -163,7 +165,7 @@ class NaiveStore {
 
   Eviction policy_;
   int64_t budget_;
-  bool counts_held_;  // memory is taken by whoever holds it; a removed file takes none
+  bool counts_held_;  // held segments take memory; files that were removed take none
   std::vector<Segment> segments_;
   std::vector<Held> held_;
   double floor_ = 0;
@@ -174,7 +176,8 @@ SegmentShape shape_of(int64_t tokens) {
   return {.layers = 1, .kv_heads = 1, .tokens = tokens, .head_dim = 256, .dtype = DType::kF32};
 }
 
-// Random puts, acquires, releases and erasures, alike in both.
+// Does the same random puts, acquires, releases and erasures with both stores, and compares the
+// results.
 void compare_with_naive(Eviction policy, SegmentStore& store, NaiveStore& naive, int operations,
                         int64_t (*bytes_of)(const SegmentKey&, const SegmentBuffer&)) {
   struct Handle {

@@ -42,8 +42,8 @@ Restored round_trip(const Head& head, DType dtype) {
   return restored;
 }
 
-// Channels of magnitudes from 2^-12 to 2^12, some of them constant, some of zeros, some with one
-// token that stands out.
+// Channels of magnitudes from 2^-12 to 2^12. Some are constant, some zero, and some have one token
+// that stands out.
 Head random_head(int64_t tokens, int64_t head_dim, DType dtype, uint64_t seed) {
   Head head{tokens, head_dim, std::vector<float>(static_cast<size_t>(tokens * head_dim))};
   for (int64_t c = 0; c < head_dim; ++c) {
@@ -58,15 +58,16 @@ Head random_head(int64_t tokens, int64_t head_dim, DType dtype, uint64_t seed) {
       head.states[static_cast<size_t>(t * head_dim + c)] = static_cast<float>(state);
     }
   }
-  // The states as the dtype holds them.
+  // Rounds the states to the dtype.
   std::vector<char> stored(head.states.size() * size_of(dtype));
   convert(head.states.data(), DType::kF32, stored.data(), dtype, head.states.size());
   convert(stored.data(), dtype, head.states.data(), DType::kF32, head.states.size());
   return head;
 }
 
-// |x - q * scale| <= scale / 2, beside what f32 rounds: the quotient by 127 * 2^-24 of a scale, the
-// product by as much; and what the dtype rounds of the result, half its spacing.
+// x - q * scale| <= scale / 2, plus two roundings in f32: of the quotient, by 127 * 2^-24 of a
+// scale, and of the product, by as much; plus the rounding of the result to the dtype, by half its
+// spacing.
 TEST(Int8Channels, TheErrorIsAtMostHalfAScale) {
   SCOPED_TRACE(kValuesSeed);
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16})

@@ -82,8 +82,8 @@ TEST(SegmentFile, OddTokenCountsKeepTheirPlaces) {
     }
 }
 
-// A file with one byte changed is refused, or reads what was written (where padding was hit):
-// never other states.
+// A file with one byte changed is refused or, if the byte is padding, read as it was written: never
+// are other states read.
 TEST(SegmentFile, NoFlippedByteGoesUnnoticed) {
   const model::TempDir folder;
   const fs::path path = folder.path() / "a";
@@ -206,7 +206,7 @@ TEST(SegmentFile, EightBitsRefuseWhatTheyCannotHold) {
   }
 }
 
-// ---- The first format, written here as it was defined. ----
+// ---- The first format, which is written here by its definition. ----
 
 std::string words(std::initializer_list<uint64_t> values) {
   std::string bytes;

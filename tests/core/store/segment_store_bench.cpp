@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of its own that leaves with the object.
+// A temporary folder that the destructor removes.
 class Folder {
  public:
   Folder()
@@ -38,7 +38,7 @@ SegmentShape module_of(int64_t tokens) {
   return {.layers = 22, .kv_heads = 4, .tokens = tokens, .head_dim = 64, .dtype = DType::kBF16};
 }
 
-// Filled with one small value: nothing here depends on the states.
+// A segment filled with one small value, because no timing depends on the states.
 SegmentBuffer states_of(int64_t tokens) {
   SegmentBuffer segment(module_of(tokens));
   for (AlignedBuffer* half : {&segment.keys, &segment.values})
@@ -50,7 +50,7 @@ void set_bytes(benchmark::State& state, const SegmentShape& shape) {
   state.SetBytesProcessed(state.iterations() * shape.bytes());
 }
 
-// Reads every layer as attention does first to last, and nothing else.
+// Does nothing but read every layer, first to last, as attention does.
 uint64_t sum_of(const SegmentHandle& handle) {
   const CacheView view = handle.view();
   const SegmentShape& shape = handle.shape();
@@ -115,8 +115,8 @@ BENCHMARK(AcquireFromHost)->Arg(10)->Arg(1000);
 
 enum class Then { kNothing, kCheckLayers, kRead };
 
-// Mapping a file that is in the page cache, by header alone or checked, and what follows. The
-// mapping goes with the handle each time, as it does between requests.
+// Maps a file that is in the page cache, reading only its header or checking it, and then does
+// `then`. The mapping is dropped with the handle each time, as between requests.
 void AcquireFromDisk(benchmark::State& state, const SegmentStoreOptions& wanted, Then then) {
   const Folder folder;
   SegmentStoreOptions options = wanted;

@@ -1,5 +1,5 @@
-// The folder of a store: what outlives a restart, whose it is, what is damaged, and who else is at
-// work in it.
+// The folder of a store: what outlives a restart, to whom its states belong, damage, and other
+// processes that use it.
 #include "core/store/segment_store.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(SegmentStoreFolder, SurvivesARestartAndFindsTheFilesOfOthers) {
 }
 
 TEST(SegmentStoreFolder, ReadsAFolderOfTheFirstFormat) {
-  // No store.json, and a file under the hash of its name alone.
+  // Such a folder has no store.json, and files are named by the hash of the segment's name alone.
   const model::TempDir folder;
   EXPECT_EQ(file_name_of("a"), file_name_of({StoreIdentity{}, "a"}));
   write_segment(folder.path() / file_name_of("a"), "a", segment_of(1));
@@ -66,7 +66,7 @@ TEST(SegmentStoreFolder, AFolderThatCannotBeMadeIsAnErrorWithARemedy) {
                       {"afile/store", "Not a directory", "Name a folder"});
 }
 
-// Each segment tells its own format, so that a damaged store.json loses nothing.
+// Each segment states its own format, so a damaged store.json loses nothing.
 TEST(SegmentStoreFolder, ADamagedStoreFileIsToldAndWrittenAnew) {
   const model::TempDir folder;
   {
@@ -119,7 +119,7 @@ TEST(SegmentStoreFolder, AFullFolderRemovesTheOldestFiles) {
   EXPECT_EQ(store.stats().disk_bytes, 2 * file_bytes) << "replaced, not added";
 }
 
-// ---- Whose states they are. ----
+// ---- To whom states belong. ----
 
 TEST(SegmentStoreFolder, NeverGivesASegmentOfAnotherIdentity) {
   const model::TempDir folder;
@@ -131,7 +131,7 @@ TEST(SegmentStoreFolder, NeverGivesASegmentOfAnotherIdentity) {
   others[2].schema = "schema b";
   others[3].dtype = "f32";
   others.push_back({});
-  // Equal once all texts stand behind one another.
+  // An identity whose texts, joined, equal those of another one.
   others.push_back(
       {.model = "model at", .tokenizer = "okenizer a", .schema = "schema a", .dtype = "bf16"});
   {
@@ -152,7 +152,7 @@ TEST(SegmentStoreFolder, NeverGivesASegmentOfAnotherIdentity) {
   EXPECT_TRUE(acquires(again, {ours, "module"}, 1));
 }
 
-// A sound file under the name of another key: what a renamed file, or a collision of hashes, is.
+// A valid file under the name of another key, as after renaming or a collision of hashes.
 TEST(SegmentStoreFolder, ComparesTheWholeKey) {
   const model::TempDir folder;
   const SegmentKey key = {{.model = "m"}, "a"}, other = {{.model = "n"}, "a"};
@@ -162,7 +162,7 @@ TEST(SegmentStoreFolder, ComparesTheWholeKey) {
   EXPECT_FALSE(store.acquire(key));
   store.put(other, segment_of(2));
   EXPECT_TRUE(acquires(store, other, 2));
-  // Put in the place of a file that the store knows.
+  // Replaces a file that the store already knows.
   write_segment(folder.path() / file_name_of(other), key, segment_of(1));
   SegmentStore again({.directory = folder.path()});
   ASSERT_EQ(again.damaged().size(), 1u);
@@ -266,7 +266,7 @@ TEST(SegmentStoreFolder, ErasesADamagedFileOfASegmentInMemory) {
   EXPECT_FALSE(store.erase("a"));
 }
 
-// A file that is changed in place under a living store is checked again.
+// A file that changes in place while a store is open is checked again.
 TEST(SegmentStoreFolder, ChecksAgainWhatHasChanged) {
   const model::TempDir folder;
   SegmentStore store({.directory = folder.path()});
@@ -282,7 +282,7 @@ TEST(SegmentStoreFolder, ChecksAgainWhatHasChanged) {
   EXPECT_THROW((void)store.acquire("a"), Error);
 }
 
-// ---- What outlives a restart, and others at work in the folder. ----
+// ---- What outlives a restart, and other processes that use the folder. ----
 
 TEST(SegmentStoreFolder, ARestartKnowsWhatWasUsedLast) {
   const model::TempDir folder;
@@ -291,7 +291,7 @@ TEST(SegmentStoreFolder, ARestartKnowsWhatWasUsedLast) {
     SegmentStore store({.directory = folder.path()});
     for (const char* key : {"a", "b", "c"}) store.put(key, segment_of(1));
   }
-  // Times of files, an hour apart: "b" is the oldest, then "c".
+  // Times of the files are an hour apart: "b" is the oldest, then "c".
   const auto now = fs::file_time_type::clock::now();
   int hours = 3;
   for (const char* key : {"b", "c", "a"})
@@ -333,7 +333,7 @@ TEST(SegmentStoreFolder, TheFoldersBudgetCountsWhatOthersHavePut) {
   two.put("d", segment_of(4));
   EXPECT_EQ(files_of(folder.path()).size(), 3u);
   EXPECT_EQ(two.stats().disk_bytes, 3 * file_bytes);
-  // "a" went. The first store learns of it when it asks.
+  // "a" was evicted. The first store learns of it when it asks for the segment.
   EXPECT_FALSE(one.acquire("a"));
   EXPECT_TRUE(acquires(one, "b", 2));
   EXPECT_TRUE(acquires(one, "c", 3));
@@ -354,8 +354,8 @@ TEST(SegmentStoreFolder, WhatAnotherRemovesStaysReadable) {
   EXPECT_TRUE(holds(handle->view(), 1)) << "the mapping is of the file that was";
 }
 
-// The file that a dead writer has left is no segment, takes nothing of the budget, and goes with
-// the next put().
+// An unfinished file of a dead writer is no segment, does not count in the budget, and is removed
+// by the next put().
 TEST(SegmentStoreFolder, TidiesUpAfterDeadWriters) {
   const model::TempDir folder;
   write_content(folder.path() / (file_name_of("a") + ".Ab3dEf.unfinished"), "half of a segment");

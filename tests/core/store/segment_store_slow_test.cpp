@@ -28,7 +28,7 @@ ChildProcess start_writer(const std::vector<std::string>& arguments) {
   return {command, {}};
 }
 
-// Opens the folder anew and acquires every key of the writer's: how many are there.
+// Opens the folder anew and acquires all of the writer's keys. Returns how many are there.
 size_t count_sound(const fs::path& folder) {
   SegmentStore store({.directory = folder});
   EXPECT_TRUE(store.damaged().empty()) << store.damaged().at(0);
@@ -51,8 +51,8 @@ bool has_a_new_write(const fs::path& folder, const std::vector<fs::path>& old) {
   });
 }
 
-// Returns with the writer stopped inside a write, however short its writes and however busy the
-// machine.
+// Stops the writer inside a write and returns, however short its writes are and however busy the
+// machine is.
 void stop_in_a_write(const ChildProcess& writer, const fs::path& folder) {
   const auto old = files_of(folder, ".unfinished");
   const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -74,7 +74,8 @@ TEST(SegmentStoreKill, AtFiftyRandomMomentsLeavesTheOldOrTheNew) {
   for (int kill = 0; kill < 50; ++kill) {
     {
       ChildProcess writer = start_writer({"loop", folder.path().string(), std::to_string(kill)});
-      // Half of the times inside a write; a quarter while it starts, a quarter later.
+      // Half of the kills come inside a write, a quarter while the writer starts, and a quarter
+      // later.
       if (kill % 2 == 0) {
         stop_in_a_write(writer, folder.path());
       } else {
@@ -96,7 +97,7 @@ TEST(SegmentStoreKill, AtFiftyRandomMomentsLeavesTheOldOrTheNew) {
   EXPECT_EQ(count_sound(folder.path()), found);
 }
 
-// Each byte flip at a random place of a file, read through a store.
+// Flips a byte at a random place of a file, which is then read through a store.
 class SegmentStoreDamage : public testing::TestWithParam<std::tuple<SegmentForm, Verify>> {
  protected:
   void SetUp() override {
@@ -201,7 +202,7 @@ TEST(SegmentStoreFullDisk, LeavesTheStoreAsItWas) {
   }
   const auto before = contents_of(folder.path());
   ASSERT_EQ(before.size(), 3u);
-  // Full at once, in the header, in the middle of the states, and just before the end.
+  // The disk is full at once, in the header, in the middle of the states, or just before the end.
   const auto whole =
       static_cast<int64_t>(fs::file_size(folder.path() / file_name_of(writer_key(0))));
   for (const int64_t bytes : {int64_t{0}, int64_t{100}, whole / 2, whole - 1}) {
@@ -211,14 +212,14 @@ TEST(SegmentStoreFullDisk, LeavesTheStoreAsItWas) {
   }
 }
 
-// Writers without and with a budget, a collector and readers, all on one folder.
+// Writers with and without a budget, a collector and readers, all on one folder.
 TEST(SegmentStoreProcesses, ManyAtOnceSeeWholeSegmentsAlone) {
   SCOPED_TRACE(kSeed);
   const model::TempDir folder;
   const std::string path = folder.path().string();
   int64_t found = 0, missing = 0, wrong = 0, collected = 0;
   {
-    // Two that put the same keys, and one that makes room at their expense.
+    // Two writers put the same keys, and a third makes room at their expense.
     const int64_t budget = 6 * segment_file_bytes(writer_key(0), writer_segment(0, 0));
     ChildProcess one = start_writer({"loop", path, "1"}), two = start_writer({"loop", path, "2"}),
                  three = start_writer({"loop", path, "3", std::to_string(budget)});

@@ -1,4 +1,5 @@
-// The store and its tiers: what is kept where, what goes first, and what is brought back.
+// Tests the store and its tiers: what is kept where, what is evicted first, and what is brought
+// back.
 #include "core/store/segment_store.h"
 
 #include <gtest/gtest.h>
@@ -153,7 +154,7 @@ TEST(SegmentStore, ASetIsBroughtByPriorityAndGivesUpNoneOfItsOwn) {
                                                                            {"7", Tier::kDisk}})
     EXPECT_EQ(store.acquire(key)->tier(), tier) << key;
   EXPECT_EQ(store.stats().host_bytes, 3 * kSmallSegmentBytes);
-  // Another request may take their places.
+  // Another request may take the places of these segments.
   store.prefetch_all({"6", "7"});
   store.wait_for_prefetches();
   EXPECT_EQ(store.acquire("6")->tier(), Tier::kHost);
@@ -221,7 +222,7 @@ TEST(SegmentStore, EightBitsGiveTheSameStatesFromEveryTier) {
   }
 }
 
-// A copy that the host made from a file does not keep that file from going.
+// The file of a segment in eight bits can be evicted although the host has a copy made from it.
 TEST(SegmentStore, WhatWasBroughtFromEightBitsCanBeGivenUpOnDisk) {
   const model::TempDir folder;
   const SegmentFileOptions form = {.form = SegmentForm::kInt8};
@@ -268,7 +269,8 @@ TEST(SegmentStore, ASegmentForWhichNoTierHasRoomKeepsItsStates) {
 
 // ---- Threads. ----
 
-// Threads that put, acquire, prefetch and erase at once always read what some put wrote whole.
+// While threads put, acquire, prefetch and erase, each read gets a whole segment that some put()
+// wrote.
 TEST(SegmentStore, ThreadsNeverSeeHalfASegment) {
   const model::TempDir folder;
   SegmentStore store({.host_bytes = 3 * kSmallSegmentBytes, .directory = folder.path()});

@@ -1,4 +1,4 @@
-// Segments with contents that tell them apart.
+// Makes segments whose contents tell which segment they belong to.
 #pragma once
 
 #include <cmath>
@@ -74,7 +74,7 @@ inline bool holds(const CacheView& view, uint64_t seed, const SegmentShape& shap
   return equals(view, segment_of(seed, shape));
 }
 
-// The states that a file in eight bits gives back for `segment`.
+// The states that come back from a file in eight bits of `segment`.
 inline SegmentBuffer in_eight_bits(const SegmentBuffer& segment) {
   SegmentBuffer restored(segment.shape);
   restored.note = segment.note;
@@ -94,7 +94,7 @@ inline std::string content_of(const std::filesystem::path& path) {
 }
 
 inline void write_content(const std::filesystem::path& path, const std::string& content) {
-  // A new file each time: ext4 flushes one that was truncated and written again.
+  // A new file each time: ext4 flushes a file that is truncated and written again.
   std::filesystem::remove(path);
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }

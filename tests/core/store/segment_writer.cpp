@@ -1,6 +1,7 @@
-// Writes to a segment store until it is killed, or where the disk is full:
+// Writes to a segment store until it is killed, or until the disk is full:
+//
 //   segment_writer loop DIR SEED [BUDGET]      puts random segments of segment_writer.h
-//   segment_writer full DIR BYTES              puts one with files limited to so many bytes
+//   segment_writer full DIR BYTES              puts one segment, while files are limited to BYTES
 #include "tests/core/store/segment_writer.h"
 
 #include <sys/resource.h>
@@ -25,7 +26,7 @@ using namespace reprise::kv;
   }
 }
 
-// 0 where the put is refused and the store goes on with what it had.
+// Returns 0 if the put is refused and the store goes on with its earlier content.
 int write_to_full_disk(const char* folder, rlim_t bytes) {
   SegmentStore store({.host_bytes = 1 << 20, .directory = folder});
   std::signal(SIGXFSZ, SIG_IGN);  // the write fails instead

@@ -16,12 +16,12 @@ inline SegmentKey writer_key(uint64_t index) {
   return {{.model = index % 2 == 0 ? "even" : "odd", .schema = "schema"}, std::to_string(index)};
 }
 
-// Every second one is kept in eight bits.
+// Every second segment is kept in eight bits.
 inline SegmentForm writer_form(uint64_t index) {
   return index % 2 == 0 ? SegmentForm::kPlain : SegmentForm::kInt8;
 }
 
-// Generations of a key have different states; the note says which it is.
+// The states differ between generations of a key; the note tells the generation.
 inline SegmentBuffer writer_segment(uint64_t index, uint64_t generation) {
   const SegmentShape shape = {.layers = 3,
                               .kv_heads = 2,
@@ -31,7 +31,7 @@ inline SegmentBuffer writer_segment(uint64_t index, uint64_t generation) {
   return finite_segment_of(index + kWriterKeys * generation, shape);
 }
 
-// True if a segment acquired under writer_key(index) is one that was put there, whole.
+// True if a segment acquired under writer_key(index) is a whole one that segment_writer put there.
 inline bool is_writers(const SegmentHandle& handle, uint64_t index) {
   const std::string& note = handle.note();
   uint64_t seed = 0;

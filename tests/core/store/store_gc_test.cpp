@@ -25,7 +25,8 @@ int64_t now_ns() {
       .count();
 }
 
-// Six segments of two models and two schemas, the first of them unused for 6 hours and so on.
+// Six segments of two models and two schemas. The first has been unused for 6 hours, the next for
+// 5, and so on.
 class StoreGc : public testing::Test {
  protected:
   void SetUp() override {

@@ -11,7 +11,7 @@
 namespace reprise::kv {
 namespace {
 
-// Fills a pool's memory with bytes that tell their places apart.
+// Fills a pool's memory with random bytes, so that each place can be recognized.
 void fill(const BlockPool& pool, uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto bytes = static_cast<size_t>(pool.block_bytes() / 2 * pool.options().num_blocks);
@@ -69,7 +69,7 @@ TEST(TokenStates, GoOutAndComeBackToOtherPlacesBitForBit) {
       const std::vector<TokenRun> out = scattered(from, tokens, random);
       const SegmentBuffer states = copy_out(from.view(), shape.layers, out, context);
       EXPECT_EQ(states.shape.tokens, tokens);
-      // The last third comes back alone.
+      // Copies back only the last third of the tokens.
       const int32_t first = tokens * 2 / 3;
       std::vector<TokenRun> back = scattered(to, tokens, random);
       std::erase_if(back, [&](const TokenRun& run) { return run.first_token < first; });

@@ -34,8 +34,8 @@ std::string text_of(const Marker& conversation) {
   return text;
 }
 
-// Published templates leave a system's message out where they do not expect one, or make up a turn
-// that the model never saw.
+// True where a system message is not first or is alone. In these cases published templates leave
+// the message out, or make up a turn that the model never saw.
 bool has_odd_system(const std::vector<ChatMessage>& messages) {
   if (messages.size() == 1) return messages[0].role == "system";
   return std::any_of(messages.begin() + 1, messages.end(),
@@ -101,7 +101,8 @@ TEST(ChatTemplate, RefusalsNameTheMessageAndTheRule) {
       }).starts_with("unknown chat template \"llama2\", did you mean \"llama-2\"? Known: "));
 }
 
-// The words by which a family is known, in a text of our own; line breaks as \n or as such.
+// Our own text with the words by which a family is recognized. Line breaks are written as \n or as
+// line breaks.
 TEST(ChatTemplate, IsRecognizedByItsWords) {
   const auto name_of = [](const std::string& jinja) {
     const std::optional<ChatTemplate> found = recognized_chat_template(jinja);
@@ -133,8 +134,8 @@ TEST(ChatTemplate, IsRecognizedByItsWords) {
   EXPECT_EQ(name_of(other_blank), "");
 }
 
-// Blanks and line breaks in quotes and between tags are part of a prompt, so a template with others
-// is of no known family.
+// Blanks and line breaks in quotes and between tags are part of a prompt. So a template with other
+// blanks belongs to no known family.
 TEST(ChatTemplate, IsNotRecognizedIfItsBlanksDiffer) {
   const auto name_of = [](const std::string& jinja) {
     const std::optional<ChatTemplate> found = recognized_chat_template(jinja);
@@ -157,7 +158,8 @@ TEST(ChatTemplate, IsNotRecognizedIfItsBlanksDiffer) {
   EXPECT_EQ(name_of(zephyr("")), "");
 }
 
-// The published templates themselves, where there is a folder of them: FAMILY.jinja each.
+// The published templates themselves, if REPRISE_CHAT_TEMPLATES names a folder of them,
+// FAMILY.jinja each.
 TEST(ChatTemplate, PublishedTemplatesAreRecognized) {
   const char* folder = std::getenv("REPRISE_CHAT_TEMPLATES");
   if (folder == nullptr)
@@ -188,8 +190,8 @@ TEST(ChatTemplate, IsReadFromTheTokenizersFolder) {
   std::filesystem::remove_all(folder);
 }
 
-// Special tokens by their ids where the tokenizer does not find them in a text, else the text
-// whole.
+// Special tokens are inserted by their ids if the tokenizer does not find them in a text; otherwise
+// the whole text is encoded.
 TEST(ChatTemplate, TokensAreThoseOfTheWholeText) {
   const JsonTokenizer tokenizer = make_tokenizer(llama_json());
   const Marker conversation =

@@ -1,4 +1,4 @@
-// The real tokenizers against stored ids of the original programs.
+// Compares the real tokenizers with stored ids of the original programs.
 #include <fstream>
 #include <sstream>
 
@@ -16,8 +16,8 @@ struct Case {
   std::vector<int32_t> ids;
 };
 
-// Texts stand between "\n__ggml_vocab_test__\n" and keep their own line breaks, the first and last
-// ones too; line i of cases.out has the ids of text i, and is empty for an empty text.
+// Texts are separated by "\n__ggml_vocab_test__\n" and keep all their own line breaks. Line i of
+// cases.out has the ids of text i; it is empty if the text is.
 std::vector<Case> read_cases(const std::filesystem::path& folder) {
   const std::string inputs = read_file(folder / "cases.inp");
   std::istringstream outputs(read_file(folder / "cases.out"));
@@ -66,8 +66,8 @@ TEST_P(Conformance, StreamsWhatItDecodes) {
   }
 }
 
-// Falcon's vocabulary lacks some control characters and the bytes that open characters from U+40000
-// on; byte-level BPE without an unknown token drops them.
+// Falcon's vocabulary lacks some control characters and the first bytes of characters from U+40000
+// on. Byte-level BPE without an unknown token drops these.
 bool has_tokens_of_bytes(const Tokenizer& tokenizer, const std::string& text) {
   for (const char c : text) {
     std::string token;

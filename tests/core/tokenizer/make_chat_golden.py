@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""make_chat_golden.py FOLDER > chat_golden.json: conversations as transformers writes them.
+"""make_chat_golden.py FOLDER > chat_golden.json: makes conversations as transformers writes them.
 
-FOLDER holds the published templates, one file FAMILY.jinja each; FAMILY+VARIANT.jinja is a template of that family that
-begins with its own system prompt. Each answer is the text of apply_chat_template with the opening of the assistant's
-turn, or null if the template raises an error.
+FOLDER holds the published templates, one file FAMILY.jinja for each family. FAMILY+VARIANT.jinja is a template of that
+family that begins with its own system prompt. Each answer is the text of apply_chat_template with the opening of the
+assistant's turn, or null if the template raises an error.
 """
 import hashlib
 import json

@@ -50,8 +50,8 @@ TEST(Normalizer, ReplacePrependStrip) {
   EXPECT_EQ(normalize(R"({"type": "Strip", "strip_left": true, "strip_right": true})", " \n"), "");
 }
 
-// Metaspace's "first" puts its mark at the text's start only. HF's library regards a replacement of
-// several characters there as no start, but one of a single character as a start.
+// Metaspace's "first" puts its mark only at the text's start. If a replacement stands there, HF's
+// library counts it as a start only if it is a single character.
 TEST(Normalizer, ReplacedCharactersMayMoveTheStart) {
   const auto is_start_after = [](const std::string& content, const std::string& text) {
     const Json json = {{"type", "Replace"}, {"pattern", {{"Regex", "q+"}}}, {"content", content}};

@@ -1,4 +1,4 @@
-// Vocabularies saved before tokenizer.json make the same tokens as with it.
+// Vocabularies saved before tokenizer.json existed give the same tokens as with it.
 #include "core/tokenizer/older_files.h"
 
 #include <unistd.h>
@@ -68,14 +68,15 @@ TEST_F(OlderFilesFolder, MergesWithTheirVocabularyAreByteLevelBpe) {
 TEST_F(OlderFilesFolder, ASentencePieceModelOfDebertaNeedsItsTokens) {
   write("spm.model", train_sentence_piece("unigram"));
   EXPECT_NE(error_of([&] { (void)encode("a"); }).find("[CLS]"), std::string::npos);
-  // The result is the same if a tokenizer.json was made from it, whose unigram model is not read.
+  // A tokenizer.json made from spm.model does not change this, because its unigram model is not
+  // read.
   write("tokenizer.json", R"({"version": "1.0", "model": {"type": "Unigram", "vocab": []}})");
   EXPECT_NE(error_of([&] { (void)encode("a"); }).find("spm.model"), std::string::npos);
   std::filesystem::remove(folder_ / "spm.model");
   EXPECT_NE(error_of([&] { (void)encode("a"); }).find("Unigram"), std::string::npos);
 }
 
-// A model that contains DeBERTa's tokens: they open and close each text.
+// If the model contains DeBERTa's tokens [CLS] and [SEP], they open and close each text.
 TEST_F(OlderFilesFolder, ASentencePieceModelOfDebertaIsSurroundedAsBert) {
   write("spm.model", train_sentence_piece("unigram", "identity", true, "[CLS],[SEP]"));
   const auto tokenizer = load_tokenizer(folder_);

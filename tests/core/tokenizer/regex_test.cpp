@@ -1,4 +1,4 @@
-// The dialect of patterns, and that hostile ones end.
+// Tests the dialect of patterns, and that hostile patterns end.
 #include "core/tokenizer/regex.h"
 
 #include "tests/core/tokenizer/tokenizer_testing.h"
@@ -40,7 +40,7 @@ TEST(Regex, RubySyntax) {
   EXPECT_EQ(matches(R"([(|])", "a(b|c"), (Texts{"(", "|"}));
 }
 
-// Characters that PCRE2 and Oniguruma class differently; what is expected comes from HF's
+// PCRE2 and Oniguruma classify these characters differently. The expected matches come from HF's
 // tokenizers.
 TEST(Regex, ClassesAreOnigurumas) {
   EXPECT_EQ(matches(R"(\p{Han}+)", "漢。字"), (Texts{"漢", "字"}));

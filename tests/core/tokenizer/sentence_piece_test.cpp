@@ -1,4 +1,4 @@
-// SentencePiece models trained here, against the library itself.
+// Compares SentencePiece models that are trained here with the library itself.
 #include "core/tokenizer/sentence_piece.h"
 
 #include <sentencepiece_processor.h>
@@ -21,7 +21,7 @@ class SentencePiece : public ::testing::TestWithParam<std::tuple<const char*, co
   std::string bytes_;
 };
 
-// Ours streams, the library's does not; they must say the same for any ids.
+// Our decoder streams, the library's does not; both must give the same text for any ids.
 TEST_P(SentencePiece, DecodesLikeTheLibrary) {
   const SentencePieceTokenizer tokenizer(bytes_, "test.model");
   sentencepiece::SentencePieceProcessor library;

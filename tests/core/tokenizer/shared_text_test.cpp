@@ -1,5 +1,5 @@
-// A text with something behind it has the tokens that it has as a whole, for every kind of
-// tokenizer and for awkward texts.
+// A text with another text behind it must get the tokens that both get as a whole, for every kind
+// of tokenizer and for awkward texts.
 #include "core/tokenizer/shared_text.h"
 
 #include "tests/core/tokenizer/tokenizer_testing.h"

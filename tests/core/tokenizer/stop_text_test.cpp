@@ -5,8 +5,8 @@
 namespace reprise::tokenizer {
 namespace {
 
-// The text shown for `text` when it arrives in pieces of at most `piece` bytes; `found` gets the
-// stop text.
+// Returns what is shown of `text` when it arrives in pieces of at most `piece` bytes. `found` is
+// set to the stop text that was found.
 std::string shown(const std::vector<std::string>& stops, const std::string& text, size_t piece,
                   std::string& found) {
   StopText stop(stops);

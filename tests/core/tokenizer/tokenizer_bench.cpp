@@ -35,7 +35,7 @@ void decode(benchmark::State& state, const Tokenizer& tokenizer, const std::stri
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(text.size()));
 }
 
-// Cuts at a character.
+// The first `bytes` bytes or fewer, so that no character is cut.
 std::string prefix_of(const std::string& text, size_t bytes) {
   bytes = std::min(bytes, text.size());
   while (bytes > 0 && bytes < text.size() &&

@@ -1,4 +1,4 @@
-// Damaged tokenizer files and texts: whatever the bytes, the answer is a result or an Error.
+// Damaged tokenizer files and texts: for any bytes, the outcome is a result or an Error.
 #include "core/tokenizer/sentence_piece.h"
 #include "tests/core/tokenizer/sentence_piece_training.h"
 #include "tests/core/tokenizer/tokenizer_testing.h"
@@ -7,8 +7,8 @@
 namespace reprise::tokenizer {
 namespace {
 
-// Rounds: REPRISE_FUZZ_ROUNDS, or a number that takes a few seconds. A failure prints seed and
-// round.
+// The number of rounds: REPRISE_FUZZ_ROUNDS, or `usual`, which takes a few seconds. A failure
+// prints the seed and the round.
 int rounds_or(int usual) {
   const char* rounds = std::getenv("REPRISE_FUZZ_ROUNDS");
   return rounds == nullptr ? usual : std::atoi(rounds);
@@ -42,12 +42,13 @@ std::string mutated(std::string bytes, std::mt19937_64& random) {
   return bytes;
 }
 
-// One value of the document becomes another value of it, or an odd one.
+// Replaces one value of the document by another value of the document, or by an odd one.
 void mutate_value(Json& json, std::mt19937_64& random) {
   std::vector<Json*> values;
   const auto collect = [&](auto&& self, Json& value) -> void {
     values.push_back(&value);
-    // The vocabulary's entries would drown everything else.
+    // Leaves out large containers, because the vocabulary's entries would outnumber everything
+    // else.
     if (value.is_structured() && value.size() < 60)
       for (Json& child : value) self(self, child);
   };

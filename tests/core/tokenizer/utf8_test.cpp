@@ -1,4 +1,4 @@
-// UTF-8, whole, cut and broken, and kinds of characters.
+// Tests UTF-8 that is whole, cut or broken, and the classes of characters.
 #include "core/tokenizer/utf8.h"
 
 #include "core/tokenizer/unicode.h"

@@ -1,5 +1,6 @@
-// The emulator as core/kernels/shared/cuda/ptx.cuh and launch.cuh call it. One launch runs at a
-// time, on the calling thread: block after block, each thread of a block a fiber.
+// The functions of the emulator that core/kernels/shared/cuda/ptx.cuh and launch.cuh call. One
+// launch runs at a time, on the calling thread, block after block. Each thread of a block is a
+// fiber.
 //
 // Sources that hold kernels are compiled with -fsanitize=thread,alignment and linked without the
 // sanitizers' runtime: their hooks are the emulator's, and check every access to memory.
@@ -21,7 +22,7 @@ struct Launch {
   const char* name = "";
   dim3 grid, block;
   size_t shared_bytes = 0;  // dynamic
-  // May run beside the kernels before it, up to await_previous_kernels().
+  // May run beside the kernels before it, until a thread calls await_previous_kernels().
   bool begins_early = false;
 };
 
@@ -29,12 +30,11 @@ struct Launch {
 // The default comes from the environment variable CUDA_ON_CPU_ORDER (forward, backward or
 // random:SEED), or is forward.
 enum class Order : uint8_t { kForward, kBackward, kRandom };
-// kRandom: each launch draws anew from `seed` which thread is next.
+// With kRandom, each launch draws from `seed` which thread goes on next.
 void set_order(Order order, uint64_t seed = 0);
 
-// Runs call(parameters) in every thread of the grid. `parameters` are readable by the kernel, as a
-// device's parameters are. Throws Fault on the first thing reported; what the kernel has written by
-// then stays.
+// Runs call(parameters) in every thread of the grid. The kernel can read `parameters`, as on a
+// device. Throws the first Fault that is reported; what the kernel has written by then stays.
 void run_grid(const Launch& launch, void* parameters, size_t parameter_bytes,
               void (*call)(void* parameters));
 
@@ -57,7 +57,7 @@ void launch(const Launch& shape, cudaStream_t stream, void (*kernel)(Parameters.
 
 // Start of the block's dynamic shared memory.
 void* dynamic_shared();
-// The block's variable of this key; made, unwritten, by the first thread that asks.
+// The block's shared variable of this key. The first thread that asks makes it, uninitialized.
 void* shared_variable(const void* key, size_t bytes, size_t alignment);
 template <typename T>
 T& shared_variable(const void* key) {
@@ -74,7 +74,7 @@ void multiply_add_m16n8k16(float* c, const uint32_t* a, const uint32_t* b, bool 
 uint32_t shared_address(const void* shared);
 void fence_async_proxy();
 void warpgroup_begin();
-// A wgmma of a lane.
+// A lane's part of a wgmma.
 struct WarpgroupProduct {
   float* c = nullptr;  // [tiles][4]  the lane's sums, which change in warpgroup_wait() alone
   int tiles = 0;

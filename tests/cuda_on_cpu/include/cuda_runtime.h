@@ -5,7 +5,7 @@
 #include "tests/cuda_on_cpu/runtime_api.h"
 #include "tests/cuda_on_cpu/vector_types.h"
 
-// A kernel stays a function of its own: its parameters are then in its thread's memory.
+// A kernel is not inlined, so that its parameters lie in its thread's memory.
 #define __global__ __attribute__((noinline))
 #define __device__
 #define __host__

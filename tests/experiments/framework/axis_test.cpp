@@ -1,4 +1,5 @@
-// Values of axes: integers, reals and words, from a file through the sweep into ids and labels.
+// Tests values of axes (integers, reals and words), from a file through the sweep into ids and
+// labels.
 #include "experiments/framework/axis.h"
 
 #include <gtest/gtest.h>
@@ -128,8 +129,8 @@ TEST(Axis, WordsHaveNoLogarithm) {
   EXPECT_THROW((void)parse(file), Error);
 }
 
-// The ids of points measured before axes had types, and arrivals and orders a seed: results folders
-// and the records of results/measurements are found by them.
+// The ids of points that were measured before axes had types and before arrivals and orders had a
+// seed. Results folders and the records of results/measurements are found by these ids.
 TEST(Axis, PointsOfIntegersKeepTheirIds) {
   const auto groups =
       expand(parse_sample(sample_file()), {.context = {.threads = 2, .isa = Isa::kPortable}});
@@ -148,7 +149,7 @@ TEST(Axis, PointsOfIntegersKeepTheirIds) {
   EXPECT_NE(other("seeds.arrivals=2"), other("seeds.order=2"));
 }
 
-// A results folder of then goes on now.
+// A results folder written before these changes can still be continued.
 TEST(Axis, RecordedPointsAreFoundAgain) {
   const std::filesystem::path root = REPRISE_SOURCE_DIR;
   const Experiment experiment = load_experiment(

@@ -1,4 +1,5 @@
-// A kind's axes as a struct: the list of axes that it makes, and how it is filled from a group.
+// Tests a kind's axes as a struct: the list of axes that the struct makes, and how it is filled
+// from a group.
 #include "experiments/framework/axis_visitor.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 namespace reprise::experiments {
 namespace {
 
-// One field of each type, in no order of names.
+// One field of each type. The names are not sorted.
 struct SampleAxes {
   int64_t requests = 4;
   double rate_rps = 0.5;
@@ -85,7 +86,7 @@ TEST(AxisVisitor, WhatAFileSetsReachesTheStruct) {
   EXPECT_EQ(first.prefill_chunk, TtftAxes().prefill_chunk);
 }
 
-// A group that was listed from another struct than it is read as.
+// The group was made from another struct than the one into which it is read.
 TEST(AxisVisitorDeathTest, ReadingWantsTheAxesOfTheStructAndNoOthers) {
   EXPECT_DEATH((void)read_axes<SampleAxes>(without(kGiven, "rate_rps")), "axis rate_rps");
   EXPECT_DEATH((void)read_axes<SampleAxes>(with(kGiven, "rate", 1.0)), "4 axes .* of 5 values");

@@ -1,4 +1,5 @@
-// The strict reader of experiment files: what it accepts, and how it names what it does not.
+// Tests the strict reader of experiment files: what it accepts, and its messages for what it
+// refuses.
 #include "experiments/framework/experiment_file.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@
 namespace reprise::experiments {
 namespace {
 
-// The sample with one key replaced must fail with a message that holds `part`.
+// Expects that the sample with one key replaced is refused with a message that contains `part`.
 void expect_refused(const std::string& pointer, const Json& value, const std::string& part) {
   Json file = sample_file();
   file[Json::json_pointer(pointer)] = value;
@@ -106,7 +107,7 @@ TEST(ExperimentFile, TablesAndFiguresTakePercentilesThatExist) {
   expect_refused("/metrics", {"kv_mb.p99"},
                  "kv_mb has no percentiles; in this kind these have: "
                  "ttft_ms, tpot_ms, e2e_ms");
-  // A sum of percentiles is a percentile of nothing.
+  // A stack adds up its metrics, but a sum of percentiles has no meaning.
   expect_refused("/plot", {{"family", "stack"}, {"x", "prompt_tokens"}, {"stack", {"ttft_ms.p99"}}},
                  "unknown metric");
 }
@@ -152,7 +153,7 @@ TEST(ExperimentFile, SeriesAndMethodsAreListedApart) {
   refused("/compared_with", "serie", "did you mean \"series\"");
 }
 
-// The others are compared with the first point.
+// The first point is the one with which the others are compared.
 TEST(ExperimentFile, MethodsComeBeforeSeriesUnlessTheFileComparesWithSeries) {
   using Names = std::vector<std::string>;
   Json file = file_of_series();
@@ -172,7 +173,7 @@ TEST(ExperimentFile, MethodsComeBeforeSeriesUnlessTheFileComparesWithSeries) {
   EXPECT_NE(parse_message(file).find("\"methods\""), std::string::npos) << parse_message(file);
 }
 
-// Kinds that run no methods.
+// Some kinds run no methods, only series.
 TEST(ExperimentFile, KindsOfSeriesAloneRefuseEveryMethod) {
   int kinds = 0;
   for (const KindInfo& kind : known_kinds()) {
@@ -201,7 +202,7 @@ TEST(ExperimentFile, KindsOfSeriesAloneRefuseEveryMethod) {
   EXPECT_EQ(kinds, 5) << "accuracy, token_memory, state_copy, request_lengths, attention_maps";
 }
 
-// Options are checked with the file, and --set is a way to write one.
+// Options are checked when the file is read. They can also be set by --set.
 TEST(ExperimentFile, OptionsOfMethodsAreCheckedByTheirDeclaration) {
   const auto refused = [](const Json& options, const std::string& part) {
     expect_refused("/methods/1", {{"name", "chunk_attention"}, {"options", options}}, part);

@@ -1,5 +1,4 @@
-// Thousands of damaged experiment files: each is refused with an Error or read, and nothing else
-// happens.
+// Reads thousands of damaged experiment files. Each must be accepted, or be refused with an Error.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -47,7 +46,7 @@ void collect(const Json& json, const Json::json_pointer& at,
     for (size_t i = 0; i < json.size(); ++i) collect(json[i], at / i, places);
 }
 
-// Reads the text as a file would be; true if it was accepted.
+// Reads the text as if it were a file. Returns true if it was accepted.
 bool accepts(const std::string& text, const std::vector<std::string>& overrides = {}) {
   try {
     const Experiment experiment = parse_experiment(parse_json(text, "fuzz.json"), "fuzz.json",

@@ -1,4 +1,4 @@
-// The run loop with a kind that answers at once: order, resume, interruption, failure.
+// Tests the run loop with a kind that measures in no time: order, resuming, interruption, failure.
 #include "experiments/framework/runner.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 int64_t prompt_tokens(const Group& group) { return group.axes.at("prompt_tokens").integer(); }
 
-// Its "time" is the prompt's length, so records can be compared exactly.
+// The "time" that it measures is the prompt's length, so records can be compared exactly.
 class InstantKind : public Kind {
  public:
   int measured = 0;
@@ -128,7 +128,8 @@ class RunnerTest : public ::testing::Test {
   std::atomic<bool> stop_ = false;
 };
 
-// A folder may come from anywhere, and what it says of the machine goes into each record.
+// A folder may come from anywhere, and its description of the machine goes into each record. So a
+// faulty description is refused with the name of its file.
 TEST_F(RunnerTest, AMachineThatIsNoneIsNamedWithItsFile) {
   InstantKind kind;
   CountingObserver observer;
@@ -321,7 +322,7 @@ TEST_F(RunnerTest, LargerMachineMeasuresWhatASmallerOneSkipped) {
   EXPECT_EQ(points_of(outcome).size(), 24u);
   EXPECT_TRUE(outcome.skipped.empty());
   EXPECT_TRUE(results::read_skipped(out_).empty());
-  // And what is there is there, however little memory a later start finds.
+  // Points that are measured already stay, however little memory a later start finds.
   available_bytes_ = 1;
   EXPECT_EQ(run(kind, observer).records.size(), 24u);
   EXPECT_TRUE(results::read_skipped(out_).empty());
@@ -367,7 +368,7 @@ TEST_F(RunnerTest, ShardsDivideThePointsAndTheLastFindsAllOfThem) {
   EXPECT_EQ(outcome.records.size(), 24u);
   EXPECT_EQ(outcome.records.front().writer, "1of4");
   EXPECT_TRUE(fs::exists(out_ / "machine-3of4.json"));
-  // One process alone finds the same and has nothing to do; it is of no shard.
+  // A single process, without a shard, finds the same records and has nothing to do.
   InstantKind kind;
   EXPECT_EQ(points_of(run(kind, observer)), undivided);
   EXPECT_EQ(kind.measured, 0);
@@ -381,7 +382,8 @@ TEST_F(RunnerTest, FirstRankDoesAllWhereNobodyElseComes) {
   EXPECT_EQ(kind.measured, 12);
 }
 
-// Threads instead of processes: locks belong to open files, so the claims are the real ones.
+// The ranks are threads instead of processes. Claims work as between processes, because locks
+// belong to open files.
 TEST_F(RunnerTest, RanksMeasureEachGroupOnce) {
   std::vector<InstantKind> kinds(4);
   std::vector<RunOutcome> outcomes(4);
@@ -403,7 +405,7 @@ TEST_F(RunnerTest, RanksMeasureEachGroupOnce) {
   EXPECT_EQ(results::read_records(out_).size(), 24u);
 }
 
-// Its claim frees itself, and who waits for it takes the group over.
+// The claim of a dead rank is released, and a rank that waits for it takes the group over.
 TEST_F(RunnerTest, GroupOfADeadRankIsTakenOver) {
   InstantKind kind;
   CountingObserver observer;
@@ -438,7 +440,7 @@ TEST_F(RunnerTest, OtherSettingsInTheSameFolderAreRefused) {
   }
 }
 
-// Notes which groups come together.
+// Records how many groups are measured together.
 class TurnsKind : public InstantKind {
  public:
   std::vector<size_t> turns;
@@ -480,7 +482,8 @@ TEST_F(RunnerTest, PointsOfACurveTakeTurnsAsFarAsMemoryGoes) {
   EXPECT_FALSE(outcome.records[0].settings.resolved.contains("points_in_turn"));
 }
 
-// Another process measures the first point after this one has looked and before it claims it.
+// Lets another process measure the first point after this process has listed the points and before
+// it claims that one.
 class OvertakenObserver : public CountingObserver {
  public:
   OvertakenObserver(const fs::path& out, results::Manifest plan, Group group)
@@ -531,7 +534,7 @@ TEST_F(RunnerTest, InterruptedTurnsAreGivenUpTogetherAndMeasuredByTheNextRun) {
   CountingObserver observer;
   kind.bytes_per_token = 1;
   available_bytes_ = 8 * 4;
-  kind.interrupt_at = 3;  // the second of the second two
+  kind.interrupt_at = 3;  // the second group of the second turn of two
   RunOutcome outcome = run(kind, observer, interleaved_file());
   EXPECT_TRUE(outcome.was_interrupted);
   EXPECT_EQ(outcome.records.size(), 4u) << "whole points alone are on disk";
@@ -566,7 +569,7 @@ TEST_F(RunnerTest, AnotherGpuIsRefusedOrMeasuredAnew) {
   EXPECT_EQ(observer.machines, 2);
 }
 
-// Folders of older versions, whose identity has no GPU, are continued on the CPU.
+// A folder of an older version has no GPU in its identity. It can be continued on the CPU.
 TEST_F(RunnerTest, TheCpuIsTheSameMachineWithoutAGpu) {
   InstantKind kind;
   CountingObserver observer;

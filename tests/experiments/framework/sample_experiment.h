@@ -1,4 +1,4 @@
-// A small sound experiment and the vocabulary it is written in.
+// A small valid experiment, and the vocabulary in which it is written.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Tests how processes divide an experiment: texts, environments, and which process has which group.
+// Tests how processes divide an experiment: the texts of shards, environments, and which process
+// gets which group.
 #include "experiments/framework/shard.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +61,7 @@ TEST(Shard, FindsItsRankByWhatLaunchersSet) {
   EXPECT_EQ(slurm.writer(), "rank3of8");
   EXPECT_EQ(slurm.text(), "rank 3 of 8");
   EXPECT_TRUE(rank_of({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}).tells_results());
-  // mpirun inside of a Slurm job: the ranks are mpirun's.
+  // For mpirun inside a Slurm job, the rank is mpirun's.
   EXPECT_EQ(rank_of({{"OMPI_COMM_WORLD_RANK", "1"},
                      {"OMPI_COMM_WORLD_SIZE", "2"},
                      {"SLURM_PROCID", "0"},

@@ -101,7 +101,7 @@ TEST(Sweep, ACaseThatNamesAModelHoldsForThisModelOnly) {
   EXPECT_EQ(made.points, std::ssize(ids_of(groups)));
   EXPECT_EQ(made.settings.cases[0], (Fields{{"model", "models/b"}, {"prompt_tokens", 32}}));
   EXPECT_EQ(made.settings.cases[1], (Fields{{"model", "models/a"}, {"prompt_tokens", 8}}));
-  // A case of a model that is not measured is left out.
+  // A case for a model that is not measured is left out.
   file["models"] = {"elsewhere/a"};
   const Experiment one = parse_sample(file);
   EXPECT_EQ(places(expand(one, settings())), (std::vector<std::string>{"elsewhere/a 8"}));
@@ -133,7 +133,7 @@ TEST(Sweep, IdsDependOnSettingsNotOnPlaceInTheFile) {
     EXPECT_FALSE(all.contains(id));
 }
 
-// Points of plain models are the same points beside others.
+// Points without weight formats keep their ids when points with weight formats are added.
 TEST(Sweep, WeightFormatsNameTheirPointsAndLeaveOthersAlone) {
   const auto plain = expand(parse_sample(sample_file()), settings());
   EXPECT_FALSE(plain[0].requested[0].contains("weight_format"));

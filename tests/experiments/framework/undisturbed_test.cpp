@@ -1,4 +1,4 @@
-// Samples that lose their core, made on purpose: two threads on one core.
+// Tests samples that lose their core, which two threads on one core provoke.
 #include "experiments/framework/undisturbed.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ void pin_to(int core) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
-// fn() on a thread that shares its core with one that never rests.
+// Runs fn() on a thread that shares its core with a thread that never rests.
 template <typename Fn>
 void beside_a_busy_thread(Fn&& fn) {
   const int core = sched_getcpu();
@@ -73,7 +73,8 @@ TEST_F(UndisturbedTest, WorkThatNeverKeepsItsCoreIsRepeatedWithinBounds) {
                     return ++calls;
                   });
   });
-  // Two more for the first two samples; then as many as the budget for short work holds.
+  // Each of the first two samples is taken two more times; then as many as the budget for short
+  // work allows.
   const auto most_short = static_cast<int64_t>(Undisturbed::kShortBudgetMs / kWorkMs);
   EXPECT_EQ(calls, 6 + taking.retaken());
   EXPECT_EQ(prepared, calls);

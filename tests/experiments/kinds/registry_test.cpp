@@ -1,4 +1,4 @@
-// The list of kinds: what each says of itself, and that its records keep to it.
+// Tests the list of kinds: what each kind declares, and that its records keep to it.
 #include "experiments/kinds/registry.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@ namespace {
 
 class KindRegistry : public KindOnTinyModel {
  protected:
-  // A small group of the kind, with methods and settings that bring out what it can measure.
+  // A small group of the kind, with methods and settings that make it measure as many metrics as
+  // possible.
   Group small_group(const std::string& kind) const {
     if (kind == "attention")
       return attention_group({{"batch", 2},
@@ -125,7 +126,7 @@ class KindRegistry : public KindOnTinyModel {
          {"settings", {{"prompt_tokens", 70}, {"shared_tokens", 64}, {"new_tokens", 6}}},
          {"repetitions", 2}});
   }
-  // And where one group cannot have all of it, another.
+  // small_group(), and further groups if one group cannot have all metrics.
   std::vector<Group> small_groups(const std::string& kind) const {
     std::vector<Group> groups = {small_group(kind)};
     if (kind == "serving") {
@@ -187,7 +188,7 @@ TEST_F(KindRegistry, EveryKindSaysWhatItSweepsAndMeasures) {
   }
 }
 
-// A metric that is listed and never measured is as misleading as one of another unit.
+// A metric that is listed but never measured is as misleading as one with a wrong unit.
 TEST_F(KindRegistry, WhatIsListedIsMeasuredInItsUnit) {
   // These metrics appear only with divergences, which these groups do not have, with methods that
   // happen to be faster, with other servers that send several tokens in an event or reasoning,

@@ -1,4 +1,4 @@
-// Fingerprints change with what they are of, and with nothing else.
+// Tests that fingerprints change with the content that they stand for, and with nothing else.
 #include "experiments/kinds/sources.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ class SourcesTest : public ::testing::Test {
             {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
             {"workload", {{"name", name}, {"file", (dir_ / place).string()}}}};
   }
-  // How the sources of the file now differ from those before.
+  // The text of the differences between the sources of the file now and those before.
   [[nodiscard]] static std::string difference(const Json& now, const Json& before) {
     return results::difference_text(fields_of(now), fields_of(before));
   }
@@ -101,7 +101,7 @@ TEST_F(SourcesTest, EndTokensAndTheTokenizersConfigAreOfTheModel) {
   }
 }
 
-// The transformer's and the pooling's folder have the names that modules.json gives them.
+// The folders of the transformer and of the pooling are named by modules.json.
 TEST_F(SourcesTest, OfASentenceTransformersFolderAreThoseOfItsSubfoldersToo) {
   write("modules.json", R"([
     {"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"},
@@ -176,7 +176,7 @@ TEST_F(SourcesTest, OfAFolderOfDataAreThoseOfItsFiles) {
   EXPECT_EQ(found()["templates"], before["templates"]);
   write("config/dataset2prompt.json", "[]");
   EXPECT_NE(found()["templates"], before["templates"]);
-  // A large file is told by its size and the time of its change.
+  // A large file is identified by its size and the time of its last change.
   write("data/trec.jsonl", std::string(9 << 20, ' '));
   EXPECT_EQ(found()["files"]["trec.jsonl"]["bytes"], 9 << 20);
 }
@@ -356,7 +356,7 @@ TEST_F(SourcesTest, WhatIsNotHereIsNamedOnce) {
             (std::vector<std::string>{"sts/none/text.txt", "sts/none/no.tsv"}));
 }
 
-// Without any download each experiment of AttnCache's paper starts at scale desk.
+// Without any download, each experiment of AttnCache's paper can be started at scale desk.
 TEST(ShippedExperiments, OfAttnCacheStandInForWhatIsNotHere) {
   const model::TempDir nothing;
   const reprise::testing::EnvironmentVariable cache("XDG_CACHE_HOME", nothing.path());

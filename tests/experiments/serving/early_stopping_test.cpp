@@ -1,4 +1,4 @@
-// The rule against its definition, and against what MLPerf publishes of it.
+// Tests the rule against its definition, and against the numbers that MLPerf publishes.
 #include "experiments/serving/early_stopping.h"
 
 #include <gtest/gtest.h>
@@ -24,8 +24,9 @@ TEST(EarlyStopping, IsTheLargestCountThatTheDefinitionAllows) {
       }
 }
 
-// MLPerf Inference's smallest query counts: 64 for single stream (p90, one over), 662 for multi
-// stream (p99, one over); and 459 = ceil(log 0.01 / log 0.99) for none over.
+// The smallest numbers of queries in MLPerf Inference: 64 for single stream (p90, one over the
+// bound) and 662 for multi stream (p99, one over); and 459 = ceil(log 0.01 / log 0.99) with none
+// over.
 TEST(EarlyStopping, HasTheCountsOfTheRules) {
   const EarlyStopping p90{.percentile = 0.9}, p99{.percentile = 0.99};
   EXPECT_EQ(p99.least_requests(0), 459);
@@ -37,8 +38,8 @@ TEST(EarlyStopping, HasTheCountsOfTheRules) {
 }
 
 // Summaries of published results say "Processed at least 64 queries (2048). Would discard 172
-// highest latency queries." LoadGen's estimate is the largest latency that is left, which is one of
-// those that may lie over the bound.
+// highest latency queries." LoadGen's estimate is the largest latency left after that. It is itself
+// one of those that may exceed the bound, so one more than the discarded may.
 TEST(EarlyStopping, DiscardsWhatPublishedSummariesDiscard) {
   const EarlyStopping p90{.percentile = 0.9};
   for (const auto& [queries, discarded] :

@@ -1,4 +1,4 @@
-// Every invariant, broken one at a time.
+// Breaks every invariant of a log, one at a time.
 #include "experiments/serving/log_check.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(LogCheck, RequestsThatAreMissingOrThereTwiceAreFound) {
   EXPECT_NE(message(gap, 4).find("has request 2 where request 1 belongs"), std::string::npos);
   twice.requests[2] = twice.requests[1];
   EXPECT_NE(message(twice, 4).find("has request 1 where request 2 belongs"), std::string::npos);
-  // Sessions that were given up lack requests in between, and no other.
+  // If sessions were given up, requests in between may be missing, but no other faults are allowed.
   EXPECT_EQ(message(gap, 3, /*has_gaps=*/true), "");
   EXPECT_NE(message(gap, 4, /*has_gaps=*/true).find("the log has 3"), std::string::npos);
   EXPECT_NE(message(twice, 4, /*has_gaps=*/true).find("has request 1 where"), std::string::npos);

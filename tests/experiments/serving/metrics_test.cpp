@@ -1,4 +1,4 @@
-// Metrics of logs whose figures are known by hand.
+// Tests metrics of logs whose values are known by hand.
 #include "experiments/serving/metrics.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,8 @@ TEST(ServingMetrics, EventsOfSeveralTokensHaveGapsOfTheirOwn) {
   EXPECT_FALSE(measure(log, {}).metrics.contains("event_gap_ms"));
 }
 
-// In runs that keep only the first and the last time, an answer of two tokens still has its gap.
+// If a run keeps only the first and the last time of an answer, only answers of two tokens still
+// show a gap.
 TEST(ServingMetrics, GapsOfTheShortestAnswersAloneAreNoMetric) {
   RequestLog log;
   for (int64_t i = 0; i < 3; ++i)  // one to three tokens
@@ -145,7 +146,8 @@ TEST(ServingMetrics, ManyRequestsKeepSummariesAlone) {
   EXPECT_TRUE(measured.metrics.at("ttft_ms").percentiles.contains("p95"));
 }
 
-// Requests of all lengths differ: that is no noise, as the spread of one thing's repetitions is.
+// Requests differ because their lengths do. This spread is no noise, unlike the spread of
+// repetitions.
 TEST(ServingMetrics, SpreadOfRequestsIsNoRemark) {
   RequestLog log;
   for (int64_t i = 0; i < 40; ++i)

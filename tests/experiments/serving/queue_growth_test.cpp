@@ -1,4 +1,4 @@
-// Queues that grow, queues that are long for a while, and none of the two taken for the other.
+// Tests that growing queues and queues that are long for a while are told apart.
 #include "experiments/serving/queue_growth.h"
 
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@ namespace {
 
 constexpr GrowthRule kRule = {.window_arrivals = 50, .windows = 4, .least_backlog = 60};
 
-// Requests that are due when the rule says that the queue of one server, which takes `work` of the
-// mean gap between arrivals for each request, only grows; -1: it never says so. Gaps and work are
-// exponential.
+// Simulates one server that takes on average `work` of the mean gap between arrivals for each
+// request; gaps and work are exponential. Returns how many requests were due when the rule said
+// that the queue only grows; -1: it never said so.
 int64_t stopped_at(double work, int64_t requests, uint64_t seed) {
   QueueGrowth growth(kRule);
   double now = 0, free = 0;
@@ -62,8 +62,8 @@ TEST(QueueGrowth, AShortQueueMayGrowAndTheRuleCanBeTurnedOff) {
   }
 }
 
-// `requests` requests to a server of `lanes` lanes that is offered `load` of what it can serve;
-// gaps and work are exponential.
+// `requests` requests to a server of `lanes` lanes, which arrive at `load` times the rate that it
+// can serve. Gaps and work are exponential.
 RequestLog log_of(double load, int64_t requests, uint64_t seed, size_t lanes = 4) {
   RequestLog log;
   std::vector<double> free_s(lanes, 0.0);
@@ -90,7 +90,7 @@ int64_t grown(double load, int64_t requests) {
 TEST(QueueGrew, TellsOverloadFromLoad) {
   EXPECT_GE(grown(2, 60), 90);  // percent
   EXPECT_GE(grown(1.5, 200), 90);
-  EXPECT_LE(grown(0.5, 16), 6);  // that few may well meet one burst
+  EXPECT_LE(grown(0.5, 16), 6);  // so few requests may well meet one burst
   EXPECT_LE(grown(0.5, 60), 2);
   EXPECT_LE(grown(0.7, 60), 5);
   EXPECT_EQ(grown(0.7, 1000), 0);

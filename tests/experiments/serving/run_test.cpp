@@ -1,4 +1,4 @@
-// The life cycle on a simulated server whose every time is known.
+// Tests the life cycle of a run on a simulated server all of whose times are known.
 #include "experiments/serving/run.h"
 
 #include <gtest/gtest.h>
@@ -65,8 +65,8 @@ TEST(ServingRun, WithoutTheGapsTheOtherFiguresStayWhatTheyAre) {
   EXPECT_EQ(all.metrics, few.metrics);
 }
 
-// The queue is the server's: latency counts from the intended arrival and grows by what each
-// request waits for those before it.
+// The queue belongs to the server: latency counts from the intended arrival, and so includes the
+// wait for the requests before.
 TEST(ServingRun, ASlowServerCannotHideItsQueue) {
   FakeClock clock;
   SimulatedServer server(clock, {});
@@ -90,8 +90,8 @@ TEST(ServingRun, AClosedLoopSendsAsAnswersCome) {
   }
 }
 
-// Two conversations of three turns: requests 0, 2, 4 and 1, 3, 5. A user's text has one token, an
-// answer two; the source has answers of 50s.
+// Two conversations of three turns: requests 0, 2, 4 and requests 1, 3, 5. A user's text has one
+// token and an answer two. The source's own answers consist of 50s.
 class TwoConversations final : public workloads::RequestSource {
  public:
   [[nodiscard]] int64_t size() const override { return 6; }
@@ -154,8 +154,8 @@ TEST(ServingRun, AConversationBeginsWhenOneEnds) {
   EXPECT_NEAR(result.log.requests[1].intended_s, 11.75, 1e-9);
 }
 
-// Requests 1 and 2 are agents that work for 0; 4 waits for both, and 3 is another conversation,
-// which begins when 4 has ended.
+// Requests 1 and 2 are agents that work for request 0's conversation. Request 4 waits for both.
+// Request 3 is another conversation, which begins when 4 has ended.
 TEST(ServingRun, AgentsWorkAtOnceAndTheirAnswersAreWaitedFor) {
   FakeClock clock;
   SimulatedServer server(clock, {.lanes = 4});
@@ -172,7 +172,7 @@ TEST(ServingRun, AgentsWorkAtOnceAndTheirAnswersAreWaitedFor) {
   for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(requests[i].intended_s, intended_s[i], 1e-9) << i;
 }
 
-// The answers of the source stand in for those that failed.
+// Answers of the source replace those of requests that failed.
 TEST(ServingRun, AConversationGoesOnAfterARequestThatFailed) {
   FakeClock clock;
   SimulatedServer server(clock, {.lanes = 2, .fail_every = 3});
@@ -325,8 +325,8 @@ TEST(ServingRun, AServerThatCannotFlushIsRemembered) {
   EXPECT_FALSE(run(server, source, every(10, 10), few_rules(), clock).was_flushed);
 }
 
-// Pollaczek and Khinchine: with Poisson arrivals at rate r and work of 1 s each, the mean wait is
-// r / (2 (1 - r)). At 0.7 and 30,000 requests the mean of a run scatters by some 3 %.
+// By the law of Pollaczek and Khinchine, Poisson arrivals at rate r with work of 1 s each wait r /
+// (2 (1 - r)) on average. At 0.7 and 30,000 requests the mean of a run scatters by some 3 %.
 TEST(ServingRun, AQueueOfKnownLawHasItsMeanWait) {
   FakeClock clock;
   SimulatedServer server(clock, {});

@@ -7,7 +7,8 @@
 
 namespace reprise::experiments::serving {
 
-// Sent when it was due at `intended_s`, first token `ttft_s` after that, then one every `gap_s`.
+// A request that was sent when it was due, at `intended_s`. Its first token came `ttft_s` later,
+// and then one token every `gap_s`.
 inline RequestEntry served_entry(int64_t index, double intended_s, double ttft_s, double gap_s,
                                  int64_t tokens) {
   RequestEntry entry{.index = index,
@@ -21,7 +22,8 @@ inline RequestEntry served_entry(int64_t index, double intended_s, double ttft_s
   return entry;
 }
 
-// `count` of them, one a second, 0.5 s to the first of three tokens, 0.25 s between them.
+// A log of `count` requests, one a second, each with three tokens: 0.5 s to the first, and 0.25 s
+// from token to token.
 inline RequestLog served_log(int64_t count) {
   RequestLog log;
   for (int64_t i = 0; i < count; ++i)

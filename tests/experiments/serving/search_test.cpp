@@ -1,4 +1,4 @@
-// The search on queues whose answer is known.
+// Tests the search on queues whose answer is known.
 #include "experiments/serving/search.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ double wait_within(double t, double rate) {
   return static_cast<double>((1 - rate) * sum);
 }
 
-// The rate at which a share of `share` waits no longer than t.
+// The rate at which the share `share` of requests waits at most t.
 double known_rate(double t, double share) {
   double low = 0, high = 1;
   for (int i = 0; i < 60; ++i) {
@@ -36,8 +36,8 @@ double known_rate(double t, double share) {
   return low;
 }
 
-// `requests` of them, those of whom waited longer than t counted; each trial with arrivals of its
-// own.
+// A trial of `requests` requests, in which those that wait longer than t are counted. Each trial
+// has arrivals of its own.
 RateTrial queue(double rate, int64_t trial, int64_t requests, double t) {
   const auto arrivals = workloads::make_schedule(
       "poisson", {.rate_rps = rate, .seed = static_cast<uint64_t>(trial + 1)}, requests);
@@ -65,7 +65,7 @@ TEST(Search, FindsTheRateThatTheLawOfTheQueueGives) {
   }
 }
 
-// The requests of one trial can bound p99 of no rate; four together can.
+// One trial has too few requests to decide on p99 at any rate; four together have enough.
 TEST(Search, AddsTrialsUpWhereOneCannotDecide) {
   std::map<double, int64_t> trials;
   const auto trial = [&](double rate, int64_t number) {

@@ -1,5 +1,5 @@
-// A server whose every time is known by hand, on a clock that jumps from event to event: what the
-// life cycle and the search are tested with.
+// A server all of whose times can be computed by hand, on a clock that jumps from event to event.
+// It tests the life cycle of runs and the search.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class FakeClock final : public Clock {
   [[nodiscard]] double now_s() const override { return time_s; }
 };
 
-// A server may keep prompts or answers, and need not compute them when a prompt comes again.
+// A server may keep prompts or answers, and then need not compute them when a prompt comes again.
 enum class Keeps : uint8_t { kNothing, kPrompts, kAnswers };
 
 struct SimulatedOptions {
@@ -28,7 +28,7 @@ struct SimulatedOptions {
   double gap_s = 0.25;  // from token to token
   bool can_flush = true;
   bool tells_cached = true;
-  bool reuses = true;      // finds what ServingRequest::shared_tokens says
+  bool reuses = true;      // the server finds the tokens that ServingRequest::shared_tokens counts
   int64_t fail_every = 0;  // every how many requests fail, counted from 1; 0: none
   int64_t lose = -1;       // the number of a request that never ends
   Keeps keeps = Keeps::kNothing;
@@ -129,7 +129,8 @@ class SimulatedServer final : public Target {
   int64_t under_way_ = 0, count_ = 0;
 };
 
-// Prompts of `prompt` tokens that have `shared` in common, `output` to generate.
+// `count` requests whose prompts have `prompt` tokens, of which `shared` are in common, and which
+// generate `output` tokens.
 class EvenSource final : public workloads::RequestSource {
  public:
   int64_t count = 10, prompt = 8, shared = 4, output = 3;

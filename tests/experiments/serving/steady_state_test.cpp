@@ -11,7 +11,7 @@
 namespace reprise::experiments::serving {
 namespace {
 
-// Requests a second apart, in the given order, whose one token takes latency_s(number).
+// Requests of one token that come a second apart, in order. Request i takes latency_s(i).
 RequestLog log_of(int64_t requests, const std::function<double(int64_t)>& latency_s) {
   RequestLog log;
   for (int64_t i = 0; i < requests; ++i) {
@@ -51,7 +51,7 @@ TEST(SteadyState, IsNotFoundWhereLatencyGrowsToTheEnd) {
   EXPECT_FALSE(found->is_found);
 }
 
-// The header's rates, for latencies that are independent.
+// The rates that the header states for independent latencies.
 TEST(SteadyState, IsFoundInNearlyAllRunsThatAreSteady) {
   int64_t found = 0;
   for (uint64_t seed = 0; seed < 100; ++seed)

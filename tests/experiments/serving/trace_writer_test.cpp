@@ -1,4 +1,4 @@
-// Tests the trace events of runs: spans of requests, steps and counters, in Chrome's form.
+// Tests the trace events of runs in Chrome's format: spans of requests and steps, and counters.
 #include "experiments/serving/trace_writer.h"
 
 #include <fmt/format.h>
@@ -72,7 +72,7 @@ TEST_F(TraceWriterTest, RequestsHaveTheirSpansAndStepsTheirCounts) {
   EXPECT_EQ(span("prefill", 0), (std::vector<double>{1.5e6, 0.5e6, 2}));
   EXPECT_EQ(span("decode", 0), (std::vector<double>{2e6, 1e6, 2}));
   EXPECT_EQ(named("prefill", 0)[0]["args"]["cached_tokens"], 4);
-  // Its server does not tell the admission, and it has one token.
+  // For the other request, the server does not tell the admission, and there is only one token.
   EXPECT_EQ(named("queued", 0).size(), 1u);
   EXPECT_EQ(span("prefill", 1), (std::vector<double>{1.25e6, 2.75e6, 3}));
   EXPECT_EQ(named("decode", 0).size(), 1u);
@@ -85,7 +85,7 @@ TEST_F(TraceWriterTest, RequestsHaveTheirSpansAndStepsTheirCounts) {
   EXPECT_EQ(named("KV cache [MB]", 0)[0]["args"]["in use"], 3.0);
 }
 
-// Viewers sort by this number, or else by name.
+// Viewers sort by this number if there is one, otherwise by name.
 TEST_F(TraceWriterTest, RequestsStandInTheirOrderBelowTheSteps) {
   TraceWriter writer(path_);
   writer.add("a", sample_log());
@@ -98,7 +98,7 @@ TEST_F(TraceWriterTest, RequestsStandInTheirOrderBelowTheSteps) {
   EXPECT_EQ(orders[3]["tid"], 4);
 }
 
-// The time between the tokens around a preemption is no decoding, and no span is empty.
+// The time between the tokens before and after a preemption is not decoding, and no span is empty.
 TEST_F(TraceWriterTest, PreemptionsInterruptTheDecoding) {
   RequestLog log;
   log.requests.push_back({.admitted_s = 0,

@@ -1,4 +1,4 @@
-// Each reason for INVALID alone, and what a run beyond its service level is.
+// Tests each reason for INVALID alone, and how a run that misses its service level is judged.
 #include "experiments/serving/validity.h"
 
 #include <gtest/gtest.h>

@@ -23,7 +23,7 @@ double drawn(uint64_t seed, int64_t i) {
   return -std::log(1 - random_unit(seed, static_cast<uint64_t>(i), 0));
 }
 
-// Number of requests until it stops; -1: it does not within 20000.
+// Returns the number of requests after which `stop` stops; -1: it does not within 20000.
 int64_t stops_after(WidthStop& stop, uint64_t seed) {
   for (int64_t i = 0; i < 20000; ++i)
     if (stop.observe(served(drawn(seed, i)), 0)) return i + 1;
@@ -47,7 +47,7 @@ TEST(WidthStop, LooksAtGrowingNumbersAndStopsWhereTheIntervalIsNarrow) {
   EXPECT_EQ(stop.looks().back().requests, requests);
 }
 
-// Of exponential latencies the median is log 2.
+// The median of exponential latencies is log 2.
 TEST(WidthStop, TheIntervalHoldsThePercentileInNineteenOfTwentyRuns) {
   int64_t held = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {

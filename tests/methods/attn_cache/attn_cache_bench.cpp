@@ -1,7 +1,7 @@
 // Times a hit of AttnCache (with retrieval and loading) beside the same prompt computed in full,
 // and the cost of a lookup that misses. The model has two layers of a real shape, in bf16 with
-// random weights; the lengths are those of the paper's table 3. Times are medians of interleaved
-// runs.
+// random weights, and the prompts have the lengths of the paper's table 3. Times are medians of
+// interleaved runs.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

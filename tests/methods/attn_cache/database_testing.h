@@ -89,7 +89,8 @@ struct Fixture {
     };
   }
 
-  // Collects prompts, by runner() if `run_prompt` is empty, and indexes them by a random projector.
+  // Collects `prompts` with `run_prompt` (runner() if it is empty), and indexes them by a random
+  // projector.
   std::shared_ptr<Database> build(const AttnCacheOptions& options,
                                   const std::vector<std::vector<int32_t>>& prompts,
                                   const RunPrompt& run_prompt = {}) {

@@ -37,7 +37,7 @@ inline MapStoreIdentity identity_of(MapForm form, int64_t layers = 3, int64_t he
   return {.model = "0123456789abcdef", .layers = layers, .format = {.form = form, .heads = heads}};
 }
 
-// The map of a layer of the group that has this seed.
+// The map of one layer in the group with this seed.
 inline std::vector<float> group_map(uint64_t seed, int64_t layer, const MapStoreIdentity& identity,
                                     int64_t tokens) {
   return random_map(random_bits(seed, 1, static_cast<uint64_t>(layer)), identity.format.heads,
@@ -52,7 +52,8 @@ inline void write_group(MapStoreWriter& writer, uint64_t seed, int64_t tokens) {
   writer.end_group();
 }
 
-// Group g has seed `first_seed` + g, which is its prompt hash too, and 5 + 3 g tokens.
+// Writes groups. Group g has seed `first_seed` + g, which is also its prompt hash, and 5 + 3 g
+// tokens.
 inline void write_store(const std::filesystem::path& path, const MapStoreIdentity& identity,
                         int64_t groups, uint64_t first_seed = 100) {
   MapStoreWriter writer(path, identity);
@@ -61,8 +62,8 @@ inline void write_store(const std::filesystem::path& path, const MapStoreIdentit
   writer.commit();
 }
 
-// True if all maps of a store are those of the seeds that its prompt hashes give. Throws Error as
-// check_layers() does.
+// True if all maps of a store are the maps that the seeds in its prompt hashes give. Throws Error
+// as check_layers() does.
 inline bool has_right_maps(const MapStore& store) {
   const MapStoreIdentity& identity = store.identity();
   for (int64_t g = 0; g < std::ssize(store.groups()); ++g) {

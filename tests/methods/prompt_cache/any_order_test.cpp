@@ -57,7 +57,7 @@ class AnyOrder : public ::testing::Test {
   const Ids own_ = some_ids(4, 8);
 };
 
-// In the schema's order the modules are a prefix of separate pieces, which has the same positions.
+// Modules in the schema's order equal a prefix of separate pieces, which has the same positions.
 TEST_F(AnyOrder, TheSchemasOrderIsAPrefixOfPieces) {
   const std::vector<methods::Prefix> prefix = {modules_};
   for (const char* mode : {"isolated", "joint", "repair"}) {
@@ -68,7 +68,7 @@ TEST_F(AnyOrder, TheSchemasOrderIsAPrefixOfPieces) {
   }
 }
 
-// A module has its positions, wherever a prompt names it.
+// A module keeps its positions, wherever in a prompt it stands.
 TEST_F(AnyOrder, AnotherOrderImportsTheSameStates) {
   EXPECT_EQ(of_modules(joined({z_, x_, y_, own_})), of_modules(joined({x_, y_, z_, own_})));
 }

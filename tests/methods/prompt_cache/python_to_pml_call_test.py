@@ -1,5 +1,5 @@
-"""python_to_pml_call_test.py TOOL PROGRAM MODEL: tests the prompts of program calls, and turns of a chat. A schema and a prompt
-from a program must give the answer of the pair that is written by hand."""
+"""python_to_pml_call_test.py TOOL PROGRAM MODEL: tests prompts made from calls of a program, and turns of a chat. A schema and
+a prompt made from a program must give the same answer as a pair that is written by hand."""
 import os
 import subprocess
 import sys

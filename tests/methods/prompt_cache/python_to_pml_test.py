@@ -34,7 +34,7 @@ class PythonToPml(unittest.TestCase):
         self.assertEqual(self.pml(source), expected)
 
     def refused(self, source, *expected, options=()):
-        """Expects each line to begin with LINE:COLUMN: and to contain the text after it."""
+        """Expects a refusal with a line for each (place, text) of `expected`: it begins with LINE:COLUMN: and has the text."""
         done = self.run_tool(source, *options)
         self.assertEqual((done.returncode, done.stdout), (1, b""))
         lines = done.stderr.decode("utf-8").splitlines()
@@ -62,7 +62,7 @@ class PythonToPml(unittest.TestCase):
         self.assertEqual(ElementTree.fromstring(self.pml(source)).text, ' <b> & "c" \'d\'\n  \r\t]]> \u6bb5 ')
 
     def test_white_space_at_the_ends_is_kept(self):
-        """PML drops it elsewhere: pml_layout_test reads this very schema."""
+        """White space at the ends of texts needs CDATA, because PML drops it elsewhere. pml_layout_test reads this schema."""
         source = ('@prompt\ndef a(b):\n    "  x \\n"\n    if b:\n        " y  "\n    "\\n"\n    c(3)\n    "\\r\\nz"\n'
                   '@prompt\n@max_length(d=3)\ndef c(d):\n    f"  p {d}\\tq\\n"\n')
         self.becomes(source, '<schema name="a"><![CDATA[  ]]>x<![CDATA[ \n]]><module name="b"><![CDATA[ ]]>y<![CDATA[  ]]>'

@@ -112,9 +112,9 @@ TEST_P(PromptCacheStates, JointWithOneModuleHasTheStatesOfAFullPrefill) {
   EXPECT_LE(max_difference(imported.logits, tail), kSame);
 }
 
-// The new tokens see two segments, whose partial sums are merged, while contiguous sums over one. A
-// full prefill cut at the same place, by a prefix that relay_attention declares, must have the same
-// bits up to the last logit.
+// In the import, the new tokens see two segments, whose partial sums are merged, whereas method
+// contiguous sums over one segment. A full prefill that is cut at the same place, by a prefix that
+// relay_attention declares, must have the same bits up to the last logit.
 TEST_P(PromptCacheStates, JointWithOneModuleHasTheBitsOfAFullPrefillCutAtTheModule) {
   const std::vector<int32_t> ids = some_ids(37, 1);
   Prepared prepared(*decoder_, "<schema name=\"s\">" + module_text("a", ids) + "</schema>",

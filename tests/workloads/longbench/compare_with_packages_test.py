@@ -2,7 +2,7 @@
 
 The packages are rouge 1.0.1, fuzzywuzzy 0.18 (with and without python-Levenshtein) and jieba 0.42.1 from PyPI; each
 test skips where its package cannot be imported (pip install --target FOLDER rouge==1.0.1 fuzzywuzzy jieba, and put
-FOLDER on PYTHONPATH). What LongBench does around them is written down here a second time, from its definition and not
+FOLDER on PYTHONPATH). LongBench's own steps around them are written here a second time, from its definition and not
 from our C++. Scores must be equal to the last bit.
 """
 import collections

@@ -1,5 +1,5 @@
-// Tests the lengths of the prompts that Prompt Cache's authors timed, against the numbers they
-// follow from.
+// Tests the lengths of the prompts that Prompt Cache's authors timed, against the numbers from
+// which they are derived.
 #include "workloads/longbench/latency_sets.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(LatencySets, ContextsAreCutOrRepeatedAsTheAuthorsProgramDoes) {
     EXPECT_EQ(context_tokens(set, 3500), 3500) << set.name << ": the longest Llama was given";
     EXPECT_EQ(context_tokens(set, 64), 64) << set.name;
   }
-  // 2,113 words of 1.4 tokens, twice: short of a limit for models with more positions.
+  // 2,113 words of 1.4 tokens each, twice: below the limit of 8000 tokens.
   EXPECT_EQ(context_tokens(find_latency_set("multi_news"), 8000), 2 * 2958);
   EXPECT_EQ(context_tokens(find_latency_set("narrativeqa"), 8000), 8000);
 }

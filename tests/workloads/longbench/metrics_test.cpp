@@ -87,12 +87,13 @@ TEST(Classification, SharesTheScoreAmongTheClassesNamed) {
 
 TEST(Classification, ClassWithinTheAnswersNameDoesNotCount) {
   EXPECT_EQ(classification("Human being", "Human being", Words{"Human", "Human being"}), 1);
-  // The other way round it does: the prediction names the longer one.
+  // With the two exchanged it does: the prediction contains the longer class.
   EXPECT_EQ(classification("Human being", "Human", Words{"Human", "Human being"}), 0.5);
 }
 
 TEST(Classification, OneBehindAClassStruckOutIsNotLookedAt) {
-  // "b" is within "abc" as well, but "a" is struck out just before it.
+  // "b" lies within "abc" too, but the official loop skips it because "a" is removed just before
+  // it.
   EXPECT_EQ(classification("abc", "abc", Words{"a", "b", "abc"}), 0.5);
   EXPECT_EQ(classification("abc", "abc", Words{"a", "abc", "b"}), 1);
   EXPECT_DOUBLE_EQ(classification("abcd", "abcd", Words{"a", "b", "c", "d", "abcd"}), 1.0 / 3);

@@ -1,4 +1,4 @@
-// Templates of a made-up configuration, filled.
+// Fills the templates of a made-up configuration.
 #include "workloads/longbench/prompts.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(OfficialTemplates, FillAroundTheDocuments) {
   EXPECT_EQ(parts.behind, "");
   EXPECT_EQ(parts.question, "\nQ: <why>\nA:");
   EXPECT_EQ(parts.cue, "");
-  // Fields within the sample's own text are text.
+  // Field names within the sample's own text are not replaced.
   EXPECT_EQ(parts.text(), "Read {this}.\none <b>\ntwo {input}\nQ: <why>\nA:");
 }
 

@@ -1,5 +1,5 @@
-// ROUGE-L with the oddities of the package that defines it. Values are those of `rouge` 1.0.1;
-// compare_with_packages_test.py asks the package itself.
+// ROUGE-L with the oddities of the package that defines it. The expected values come from `rouge`
+// 1.0.1; compare_with_packages_test.py asks the package itself.
 #include "workloads/longbench/rouge.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(RougeL, IsZeroWherePythonRefusesToRecurse) {
   EXPECT_DOUBLE_EQ(rouge_l(counted_words(990), counted_words(990)), kAll);
   EXPECT_EQ(rouge_l(counted_words(991), counted_words(991)), 0);
   EXPECT_DOUBLE_EQ(rouge_l(counted_words(991), counted_words(991), {.most_calls = 0}), kAll);
-  // The walk goes through both texts where they have nothing in common but the first word.
+  // The walk goes through both whole texts if they have only the first word in common.
   std::string xs, ys;
   for (int i = 0; i < 600; ++i) {
     xs += " x";

@@ -1,4 +1,5 @@
-// Files of all forms, told apart by what is in them, and folders of the official ones.
+// Tests files of all forms, which are told apart by their content, and folders of the official
+// files.
 #include "workloads/longbench/sample_files.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The official files, and question sets in their own forms.
+// Tests the official files, and question sets in forms of their own.
 #include "workloads/longbench/samples.h"
 
 #include <gtest/gtest.h>

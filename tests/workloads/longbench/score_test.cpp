@@ -1,4 +1,4 @@
-// Files of predictions and what they score.
+// Tests files of predictions and their scores.
 #include "workloads/longbench/score.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(MeanPercent, HasTwoDigits) {
   EXPECT_EQ(mean_percent(Scores{1, 0.5, 0}), "50.00");
   EXPECT_EQ(mean_percent(Scores{1, 0, 0}), "33.33");
   EXPECT_EQ(mean_percent(Scores{}), "-");
-  // 11.5 of 80: the official scorer() prints 14.38, scorer_e() 14.37.
+  // The mean of 11.5 of 80: the official scorer() prints 14.38, scorer_e() prints 14.37.
   Scores scores(80, 0);
   std::fill_n(scores.begin(), 11, 1);
   scores.back() = 0.5;

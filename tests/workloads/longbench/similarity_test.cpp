@@ -1,4 +1,4 @@
-// fuzzywuzzy's ratio with either of the two libraries below it.
+// Tests fuzzywuzzy's ratio with each of the two libraries that it can use.
 #include "workloads/longbench/similarity.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,8 @@ TEST(LineSimilarity, DifflibPassesOverFrequentCharactersOfLongAnswers) {
   EXPECT_EQ(difflib(repeated(U"ba", 99), repeated(U"ab", 99)), 0.99);
   EXPECT_EQ(difflib(repeated(U"ba", 100), repeated(U"ab", 100)), 0);
   EXPECT_EQ(levenshtein(repeated(U"ba", 100), repeated(U"ab", 100)), 1);  // 0.995
-  // They still belong to a block that they touch, and to one at the beginning of both.
+  // Frequent characters still extend a block that they touch, and form one at the beginning of both
+  // texts.
   EXPECT_EQ(difflib(repeated(U"q", 1).append(99, U'a'), std::u32string(199, U'a').append(U"q")),
             0.01);  // 2 / 300
   EXPECT_EQ(difflib(repeated(U"a", 50), repeated(U"a", 200)), 0.4);

@@ -1,4 +1,4 @@
-// Middle cuts, the official one and the authors' own.
+// Tests middle cuts: the official one and the authors' own.
 #include "workloads/longbench/truncation.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ std::string official_cut(const Tokenizer& tokenizer, const std::string& text, in
 }
 
 TEST(MiddleCutParts, AreDecodedInHalvesWithoutSpecialTokens) {
-  // <s>, the space that Llama puts ahead of a text, and six byte tokens.
+  // The text has <s>, the space that Llama puts ahead of a text, and six byte tokens.
   const auto tokenizer = tokenizer::make_tokenizer(tokenizer::llama_json());
   ASSERT_EQ(tokenizer.encode("xyzxyz").size(), 8u);
   const Texts parts = {"xyz", "xyz"};
@@ -63,7 +63,8 @@ TEST(MiddleCutParts, LosesTheMiddleOnes) {
   EXPECT_EQ(middle_cut_parts(tokenizer, Texts{"abcdef", ""}, 2), (Texts{"af", ""}));
 }
 
-// A token of Llama's has the space ahead of its word, and a text that begins with one loses it.
+// A Llama token contains the space before its word, and a text that begins with such a token loses
+// the space.
 TEST(MiddleCutParts, GiveTheTextThatTheOfficialProgramWrites) {
   const auto tokenizer = tokenizer::make_tokenizer(tokenizer::llama_json());
   const Texts parts = {"xy", " abc ", "a c", " yx"};
@@ -75,8 +76,9 @@ TEST(MiddleCutParts, GiveTheTextThatTheOfficialProgramWrites) {
   }
 }
 
-// A character that is not in the vocabulary is a run of byte tokens. Where the cut breaks a run,
-// each of its tokens that remain becomes one U+FFFD, those of whole neighbours too.
+// A character that is not in the vocabulary becomes a run of byte tokens. If the cut breaks a run,
+// each of the run's remaining tokens becomes one U+FFFD, also those of whole characters next to the
+// broken one.
 TEST(MiddleCutParts, GiveTheOfficialTextWhereACutBreaksManyByteTokens) {
   const auto tokenizer = tokenizer::make_tokenizer(tokenizer::llama_json());
   const Texts parts = {"ab", "a \u9c57\u9c57\uff0c\u4f7d\u9c57\uff1b c", "\uff0c\u9c57 a"};

@@ -1,4 +1,4 @@
-// Fields as RFC 4180 writes them, and what is none.
+// Tests CSV fields as RFC 4180 defines them, and text that is no CSV.
 #include "workloads/questions/csv.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Items without their middle.
+// Tests items whose middle is cut out.
 #include "workloads/questions/cut_item.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ class CutMiddle : public ::testing::Test {
  protected:
   Item item_ = {
       .id = "i", .preamble = "pre ", .documents = {"one. ", "two. ", "six. "}, .question = "why?"};
-  // A byte, a token: 23 of them.
+  // Each byte is a token, 23 in all.
   const tokenizer::JsonTokenizer tokenizer_ =
       tokenizer::make_tokenizer(tokenizer::byte_level_json());
 };

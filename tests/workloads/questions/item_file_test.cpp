@@ -1,4 +1,4 @@
-// The file of items: every field, and every way to be wrong.
+// Tests the file of items: every field, and every fault.
 #include "workloads/questions/item_file.h"
 
 #include <gtest/gtest.h>

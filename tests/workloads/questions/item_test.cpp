@@ -1,4 +1,4 @@
-// When an answer is right, and what becomes a module.
+// Tests when an answer is right, and which parts of an item become modules.
 #include "workloads/questions/item.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(Contains, LooksForTheWordsInARow) {
   EXPECT_FALSE(is_right(accented, "Un caf\u00e9s!"));
 }
 
-// As RelayAttention's program judges: a capital of a word that leads up to the letter counts.
+// As RelayAttention's program judges: capitals of words before the letter count too.
 TEST(FirstCapital, IsTheFirstLetterThatIsUpperCase) {
   const Item item = item_of(Judgement::kFirstCapital, {"B"});
   EXPECT_TRUE(is_right(item, "\nB\n\nThere is"));

@@ -1,4 +1,4 @@
-// Scores of items that are right or wrong beside those of LongBench's.
+// Tests scores of items that are right or wrong, mixed with items of LongBench.
 #include "workloads/questions/judge.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST(CheckScorable, NamesTheQuestionBeforeAnythingIsGenerated) {
   refused(of_dataset("passage_retrieval_en", {"two"}), {"question passage_retrieval_en-1"});
 }
 
-// The remedy, before a model is loaded.
+// The error names the remedy, before a model is loaded.
 TEST(CheckScorable, ChineseSetsNeedJieba) {
   const testing::NamedPython absent("/absent/python3");
   expect_error([] { check_scorable(std::vector<Item>{of_dataset("dureader", {"\u6587"})}); },

@@ -1,4 +1,4 @@
-// LongBench's samples as items, of a made-up configuration and of the real one.
+// Tests LongBench's samples as items, with a made-up configuration and with the real one.
 #include "workloads/questions/longbench.h"
 
 #include <gtest/gtest.h>

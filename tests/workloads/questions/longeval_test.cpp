@@ -1,5 +1,5 @@
-// LongEval's official files, made-up ones of the same form, and those that do not hold what they
-// say.
+// Tests LongEval's official files, made-up files of the same form, and files whose content
+// contradicts itself.
 #include "workloads/questions/longeval.h"
 
 #include <gtest/gtest.h>
@@ -109,7 +109,7 @@ TEST(LoadLongEval, ReadsTheOfficialFiles) {
     EXPECT_TRUE(item.preamble.ends_with("Now the record start:\n\n")) << item.id;
     EXPECT_TRUE(item.question.starts_with("Now the record is over.")) << item.id;
   }
-  // The output of the official program for its first two questions (longchat-7b-16k).
+  // Answers of the official program to its first two questions (longchat-7b-16k).
   EXPECT_TRUE(is_right(lines[0], "The <REGISTER\\_CONTENT> in line torpid-kid is <2416>."));
   EXPECT_TRUE(
       is_right(lines[1], "The <REGISTER\\_CONTENT> in line moaning-conversation is <41869>."));

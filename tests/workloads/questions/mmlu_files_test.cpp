@@ -1,4 +1,4 @@
-// Where the files of a split are looked for, and what is said where there are none.
+// Tests where the files of a split are looked for, and the error if there are none.
 #include "workloads/questions/mmlu_files.h"
 
 #include <gtest/gtest.h>

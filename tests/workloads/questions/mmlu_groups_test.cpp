@@ -1,4 +1,4 @@
-// MMLU's groups: all subjects in one of 17, and files by group.
+// Tests MMLU's groups: every subject belongs to one of 17 groups, and files are found by group.
 #include "workloads/questions/mmlu_groups.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// MMLU's files in both their forms, and its prompt letter by letter.
+// Tests MMLU's files in both their forms, and every character of its prompt.
 #include "workloads/questions/mmlu.h"
 
 #include <gtest/gtest.h>
@@ -37,8 +37,8 @@ TEST(LoadMmlu, WritesTheOfficialPrompt) {
   EXPECT_TRUE(is_right(items[1], " B"));
 }
 
-// As the authors' program asks: an instruction before each question, the letter on a line of its
-// own.
+// The prompt of the authors' program: an instruction before each question, and the letter on a line
+// of its own.
 TEST(LoadMmlu, WritesThePromptOfRelayAttentionsAuthors) {
   const TempDir dir;
   dir.write("high_school_art_dev.csv", "\"One\r\nor 1?\",a,b,c,d,C\n");

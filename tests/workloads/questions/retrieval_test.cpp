@@ -1,4 +1,4 @@
-// Generated retrieval items: what holds for each, for any seed.
+// Tests the properties that generated retrieval items have for any seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ TEST(Retrieval, ItemsDependOnSeedAndNumberAlone) {
   EXPECT_NE(topics[0].text(), topics[1].text());
 }
 
-// The places asked for are spread over the record.
+// Over many items, the lines asked for are spread over the whole record.
 TEST(LineRetrieval, AsksForEveryPlace) {
   std::set<size_t> places;
   for (const Item& item : make_line_retrieval({.items = 200, .documents = 8})) {

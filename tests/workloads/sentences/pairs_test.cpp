@@ -1,4 +1,4 @@
-// Pairs of sentences in every form they are published in.
+// Tests pairs of sentences in every form in which they are published.
 #include "workloads/sentences/pairs.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Parts without a text in common, whatever the items share.
+// Tests that parts have no text in common, whichever texts the items share.
 #include "workloads/sentences/split.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ std::vector<Split> in_order(const Items& items, std::span<const SplitShare> shar
   return split_in_order(items.size(), texts_of(items), shares);
 }
 
-// Pairs of `texts` texts, many of them in several.
+// Pairs drawn from `texts` texts, so that many texts are in several pairs.
 Items random_pairs(size_t count, size_t texts, uint64_t seed) {
   Items items;
   for (size_t i = 0; i < count; ++i)
@@ -109,7 +109,7 @@ TEST(SplitByText, TheSeedDrawsAndTheOrderOfItemsDoesNot) {
   EXPECT_EQ(texts_in(split(items, kThree, 1)[2]), first);
 }
 
-// As the released code of AttnCache stores prompts: the first ones, the next ones are learned from.
+// As AttnCache's released code: the first prompts are stored, and the next ones are learned from.
 TEST(SplitInOrder, EachPartFollowsTheOneBeforeIt) {
   Items items;
   for (int i = 0; i < 200; ++i) items.push_back({"text " + std::to_string(i)});

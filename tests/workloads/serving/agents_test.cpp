@@ -1,4 +1,5 @@
-// Recorded work of agents: who waits for whom, for how long, and what their prompts share.
+// Tests recorded work of agents: which requests wait for which, how long, and what their prompts
+// share.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,7 +82,7 @@ TEST(Weka, LinesAndASampleOfConversations) {
   EXPECT_EQ(sizes, (std::set<int64_t>{1, 7}));
 }
 
-// Who waits for a request that is not asked waits for those before it.
+// A request that waits for a dropped one waits for the requests before that instead.
 TEST(Weka, RequestsThatAreDroppedLeaveNoGap) {
   const TempDir dir;
   const auto file = dir.write("w.json", kWeka);

@@ -1,4 +1,4 @@
-// Sources that are made up: shapes, shares of groups, trees; and what prompts have in common.
+// Tests made-up sources: shapes, shares of groups, trees, and what prompts have in common.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,7 +49,7 @@ TEST(Grid, SharesThePrefixAndNoMore) {
       64 + 128);
 }
 
-// The answers' places in a prompt, and the requests that they answered.
+// Tests the places of earlier answers in a prompt, and the requests that they answered.
 TEST(Conversations, TellWhereEarlierAnswersStand) {
   SourceOptions options{.user_tokens = 2,
                         .user_tokens_most = 5,
@@ -137,7 +137,7 @@ TEST(Recombined, NoveltyIsTheShareOfNewCombinations) {
     EXPECT_EQ(documents_of(burst->request(i), modules), documents_of(burst->request(0), modules));
     EXPECT_GE(burst->request(i).shared_tokens, 15);
   }
-  // Every other request repeats one before it, so it finds all of its documents in their order.
+  // Every other request repeats an earlier one, so all its documents are found in their order.
   const auto half = make_sample("recombined", recombined(0.5));
   int64_t repeated = 0;
   for (int64_t i = 0; i < half->size(); ++i) repeated += half->request(i).shared_tokens >= 15;
@@ -173,8 +173,8 @@ TEST(Groups, AreDrawnInTheStatedShares) {
   }
 }
 
-// The tree has 2 systems, 3 sets each and 4 documents each. All prompts of a node begin with the
-// same tokens, and those of two nodes of a level do not.
+// The tree has 2 systems with 3 sets each, and each set has 4 documents. All prompts of a node
+// begin with the same tokens; prompts of two nodes of a level do not.
 TEST(Tree, HasThreeLevels) {
   const auto source = make_sample("tree", {.requests = 2000,
                                            .shared_tokens = 10,
@@ -200,7 +200,7 @@ TEST(Tree, HasThreeLevels) {
   EXPECT_EQ(source->prefixes()[0].tokens.size(), 10u);
 }
 
-// Each of the orders of four, and each first two of them, as often as the others.
+// Each order of the four, and each order of their first two, must occur equally often.
 TEST(Permuted, OrdersAreAlike) {
   constexpr int kSeeds = 24000;
   std::map<std::vector<uint32_t>, double> whole, first;
@@ -218,7 +218,8 @@ TEST(Permuted, OrdersAreAlike) {
   EXPECT_TRUE(serving::permuted(0, 0, 1, serving::Draw::kOrder).empty());
 }
 
-// Prompts of random parts: same items, items cut short, texts that happen to be equal.
+// Prompts of random parts: some have the same items, some have items cut short, and some texts
+// happen to be equal.
 TEST(LeadingTokensOfEarlier, AreThoseOfEveryPairCompared) {
   std::mt19937_64 random(7);
   const auto below = [&](uint64_t n) { return static_cast<int64_t>(random() % n); };

@@ -1,5 +1,6 @@
-// The token counts of RelayAttention's authors: our prompts in their wording have the same, for
-// every subject and question of MMLU, and a source asks prompts of these lengths.
+// Tests the token counts that RelayAttention's authors published. Our prompts in their wording must
+// have the same counts for every subject and question of MMLU, and a source must ask prompts of
+// these lengths.
 #include "workloads/serving/mmlu_lengths.h"
 
 #include <gtest/gtest.h>
@@ -41,8 +42,8 @@ TEST(MmluLengths, AreThoseOfOurPromptsInTheAuthorsWording) {
   }
 }
 
-// The lists are in the order of the authors' program, which begins with college_biology's 144
-// questions and has anatomy's 135 in eighth place.
+// The lists are in the order of the authors' program. It begins with the 144 questions of
+// college_biology; anatomy, with 135, is in eighth place.
 TEST(MmluLengths, ArePromptsBehindAPrefixOfEachSubject) {
   const TempDir dir;
   dir.write("mmlu_5shotprefix_stat.json", counts(57, 400));

@@ -29,7 +29,8 @@ TEST(RequestSources, EachHasASample) {
   EXPECT_EQ(sampled, known);
 }
 
-// By comparing each prompt with all before it: with few ids there is much in common by chance.
+// Compares each prompt with all earlier ones. With few different ids, prompts have much in common
+// by chance.
 TEST(RequestSources, SharedTokensAreTheLongestPrefixInCommonWithWhatCameBefore) {
   const TempDir dir;
   for (const int64_t vocab : {1, 2, 7, 32000})

@@ -1,4 +1,5 @@
-// Salts in the prompts of every source: what may be shared is shared, and nothing else.
+// Tests salts in the prompts of every source: what may be shared is still shared, and nothing else
+// is.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ bool takes_caps(const std::string& name) {
   return std::count(found->fields.begin(), found->fields.end(), "most_prompt_tokens") > 0;
 }
 
-// The requests' order, lengths and sharing do not depend on the nonce, and their prompts do.
+// The order, lengths and sharing of requests do not depend on the nonce, but their prompts do.
 TEST(Salts, AnotherNonceGivesOtherPromptsOfTheSameShape) {
   const TempDir dir;
   for (const SampleSource& sample : sample_sources(dir, 1 << 20)) {

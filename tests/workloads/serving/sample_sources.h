@@ -1,4 +1,4 @@
-// Options for every source of requests, small ones, with the files that they read.
+// Small options for every source of requests, with the files that they read.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace reprise::workloads {
 
-// A source of 32000 tokens, unless they are told.
+// A source with a vocabulary of 32000 tokens, unless the options name another.
 inline std::unique_ptr<RequestSource> make_sample(const std::string& name, SourceOptions options) {
   if (options.vocab == 0) options.vocab = 32000;
   return make_request_source(name, options);
@@ -35,7 +35,7 @@ inline std::shared_ptr<const Tokenizer> sample_tokenizer() {
   return kTokenizer;
 }
 
-// Three conversations that are asked and, of the first turns, two that the rule of sharegpt drops.
+// Conversations "a", "b" and "d" make requests. Of the first turns, the rule of sharegpt drops two.
 inline constexpr const char* kShareGpt = R"([
   {"id": "a", "conversations": [{"from": "human", "value": "Tell me a story about a red fox, please."},
     {"from": "gpt", "value": "Once upon a time there was a fox in a wood."},
@@ -59,7 +59,8 @@ inline constexpr const char* kAzure =
     "2023-11-16T18:16:01Z,20,3\n"
     "2023-11-16 19:16:02.5+01:00,90,300";
 
-// Six requests with blocks of 512: the second and the fourth go on where the first does.
+// Six requests with blocks of 512 tokens. The second and the fourth share leading blocks with the
+// first.
 inline constexpr const char* kMooncake =
     R"({"timestamp": 0, "input_length": 1200, "output_length": 5, "hash_ids": [0, 1, 2]})"
     "\n"
@@ -74,8 +75,8 @@ inline constexpr const char* kMooncake =
     R"({"timestamp": 4001, "input_length": 1200, "output_length": 2, "hash_ids": [0, 1, 2]})"
     "\n";
 
-// Blocks of 16: chat 8 answers chat 5 and chat 9 that, chat 7 a chat that is not in the file. Ids
-// are beyond 32 bits.
+// Requests with blocks of 16 tokens and with ids beyond 32 bits. Chat 8 follows chat 5, and chat 9
+// follows chat 8; chat 7 follows a chat that is not in the file.
 inline constexpr const char* kBailian =
     R"({"chat_id": 5, "parent_chat_id": -1, "timestamp": 0.5, "input_length": 40, "output_length": 6, "type": "text", "turn": 1, "hash_ids": [90000000000, 7, 8]})"
     "\n"
@@ -88,8 +89,9 @@ inline constexpr const char* kBailian =
     R"({"chat_id": 9, "parent_chat_id": 8, "timestamp": 61.114, "input_length": 70, "output_length": 3, "type": "text", "turn": 3, "hash_ids": [90000000000, 7, 9, 10, 11]})"
     "\n";
 
-// Blocks of 4. Two agents work for the conversation between its second and third request, at the
-// same time: their times are those of their answers. Its fourth request generates nothing.
+// A conversation with blocks of 4 tokens. Between its second and third request, two subagents run
+// at the same time; the duration of each ends with its last answer. Its fourth request generates
+// nothing.
 inline constexpr const char* kWeka = R"({"id": "a", "models": ["m"], "block_size": 4,
   "hash_id_scope": "local", "requests": [
   {"t": 0, "type": "n", "in": 9, "out": 3, "hash_ids": [1, 2], "api_time": 2, "think_time": 0},
@@ -121,7 +123,7 @@ inline constexpr const char* kAgenticCoding =
     R"({"conversation_id": "y", "turn": 3, "role": "user", "content": "Bye"})"
     "\n";
 
-// The heading of release 2; the third request failed.
+// The header line is that of release 2. The third request failed.
 inline constexpr const char* kBurstGpt =
     "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
     "5,a1,2.5,ChatGPT,47,18,65,Conversation log\n"
@@ -137,8 +139,8 @@ inline constexpr const char* kServeGenLengths =
 
 inline constexpr size_t kMmluQuestions = 14042;  // of the test split
 
-// A list of token counts as mmlu_lengths reads them: `first`, `first` + 1, ... and again after
-// `most`.
+// A list of `entries` token counts as mmlu_lengths reads them: `first`, `first` + 1, ..., `most`,
+// then from `first` again.
 inline std::string mmlu_counts(size_t entries, size_t first, size_t most = 9) {
   std::string list = "[";
   for (size_t n = 0; n < entries; ++n)
@@ -146,7 +148,7 @@ inline std::string mmlu_counts(size_t entries, size_t first, size_t most = 9) {
   return list + "]";
 }
 
-// Every source at least once. Made-up tokens are from [0, vocab): the smaller it is, the more
+// Every source at least once. Made-up tokens are from [0, vocab): the smaller `vocab` is, the more
 // prompts begin alike by chance.
 inline std::vector<SampleSource> sample_sources(const model::TempDir& dir, int64_t vocab) {
   std::vector<SampleSource> samples;

@@ -1,4 +1,5 @@
-// Requests drawn from a client's statistics: rates, shapes of gaps and lengths as recorded.
+// Tests requests that are drawn from a client's statistics: rates, shapes of gaps and lengths are
+// as recorded.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +29,8 @@ std::filesystem::path client(const TempDir& dir, const std::string& trace,
 constexpr const char* kConstantLengths =
     R"({"0": {"input_tokens": "{4: 1}", "output_tokens": "{1: 1}"}})";
 
-// Renewals of coefficient c: about rate t of them in time t, with variance c^2 rate t.
+// A renewal process with coefficient of variation c has about rate t events in time t, with
+// variance c^2 rate t.
 TEST(ServeGen, RequestsComeAtTheRateOfEachWindow) {
   const TempDir dir;
   const auto file = client(dir,
@@ -50,7 +52,8 @@ TEST(ServeGen, RequestsComeAtTheRateOfEachWindow) {
   }
 }
 
-// A gap goes on where a window ends: one that is cut in two brings the same requests.
+// A gap continues across the end of a window, so a window that is cut in two brings the same
+// requests.
 TEST(ServeGen, WindowsOfOneRateAreOne) {
   const TempDir dir;
   const std::string same = ",0.05,2,Weibull,0.6,0.9\n", silent = "1800,0,0,,0,0\n";
@@ -101,7 +104,8 @@ TEST(ServeGen, LengthsAreThoseOfTheirWindow) {
     EXPECT_NEAR(early[tokens] / n_early, share, 5 * std::sqrt(share * (1 - share) / n_early));
 }
 
-// The window's times count from its start, and more requests leave the earlier ones.
+// Times count from the window's start. With a larger number of requests, the earlier ones stay the
+// same.
 TEST(ServeGen, WindowsAndCountsEndARun) {
   const TempDir dir;
   const auto file = client(dir, kServeGenTrace);
@@ -115,7 +119,7 @@ TEST(ServeGen, WindowsAndCountsEndARun) {
     EXPECT_EQ(few->request(i).prompt, more->request(i).prompt);
   }
   EXPECT_LT(few->arrivals_s().front(), 10);
-  // In the window without requests there are none; in the trace at most all.
+  // The window without requests gives none; the whole trace gives at most all of its requests.
   expect_error([&] { (void)make({.file = file, .window_start_s = 600, .window_s = 600}); },
                {"no request is left"});
   EXPECT_LT(make({.file = file, .requests = 1'000'000})->arrivals_s().back(), 1800);

@@ -1,4 +1,5 @@
-// Options of sources: ranges, and what does not belong to a source or does not go together.
+// Tests options of sources: their ranges, options that a source does not take, and options that
+// exclude each other.
 #include "workloads/serving/source_options.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +38,7 @@ TEST(SourceOptions, EveryFieldIsOfASourceAndEverySourceKnowsItsFields) {
   EXPECT_EQ(fields, taken);
 }
 
-// Each field, set to something else, of each source that does not take it.
+// Sets each field to another value in each source that does not take it.
 TEST(SourceOptions, WhatASourceDoesNotTakeIsRefused) {
   const TempDir dir;
   for (const SampleSource& sample : sample_sources(dir, 100)) {

@@ -1,4 +1,4 @@
-// Sources with real texts: ShareGPT's first turns, whole conversations, MMLU.
+// Tests sources with real texts: ShareGPT's first turns, whole conversations, MMLU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ TEST(ShareGpt, AsksTheFirstTextsAndWantsTheLengthOfTheSecond) {
       joined({prefixes[0].tokens, encode("Tell me a story about a red hen, please.", false)}));
 }
 
-// Four tokens are enough, 1024 not too many, nor 2048 together.
+// The rule accepts lengths from 4 to 1024 tokens, and 2048 tokens in all.
 TEST(ShareGpt, TheRuleDropsWhatTheAuthorsDrop) {
   const TempDir dir;
   const auto file =
@@ -118,7 +118,8 @@ TEST(Conversations, TurnsAskTheWholeHistory) {
   const auto source =
       make_of_texts("conversations", {.file = file, .conversations = 0, .under_way = 1});
   ASSERT_EQ(source->size(), 5);
-  // Nobody answers in the third, in the fourth the last answer is empty, and the fifth is empty.
+  // The third conversation has no answer, the fourth has an empty last answer, and the fifth is
+  // empty.
   EXPECT_EQ(source->dropped().by_rule, 3);
   std::vector<Tokens> prompts;
   for (const ServingRequest& request : requests_of(*source)) prompts.push_back(request.prompt);
@@ -148,7 +149,8 @@ TEST(Conversations, CountTheOnesOfWhichNothingIsLeft) {
                  {"no request is left of 1", "1 are dropped by the source's rule"});
 }
 
-// Each prompt of a conversation begins with the one before it; no conversation is ahead of itself.
+// Each prompt of a conversation begins with the prompt before it, and turns of a conversation come
+// in order.
 TEST(Conversations, InterleaveWithTheirTurnsInOrder) {
   for (const int64_t under_way : {0, 1, 3}) {
     const SourceOptions options{.shared_tokens = 10,
@@ -253,7 +255,8 @@ TEST(Mmlu, PromptsHaveTheTokensOfTheWholeText) {
       EXPECT_EQ(request.output_tokens, 32);
       EXPECT_EQ(request.prefix, 0);
     }
-    // All of the examples, but for a last token that may reach into the question.
+    // The prefix has all tokens of the examples, except perhaps a last token that reaches into the
+    // question.
     std::string prefix = items[0].preamble;
     for (const std::string& example : items[0].documents) prefix += example;
     const Tokens declared = source->prefixes().at(0).tokens;
@@ -321,7 +324,7 @@ TEST(Mmlu, DeclaresTheAuthorsPrefix) {
   EXPECT_EQ(source->prefixes().at(0).tokens.size(), 586u);
 }
 
-// By the paper's tokenizer.
+// Uses the tokenizer of the paper's model.
 TEST(Mmlu, AsksThePublishedQuestions) {
   REPRISE_NEEDS_DATA();
   const auto data = testing::data_dir();

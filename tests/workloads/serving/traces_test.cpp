@@ -1,4 +1,5 @@
-// Recorded traces: what is read of them, what is refused, and the figures of the published files.
+// Tests recorded traces: what is read from them, what is refused, and the numbers of the published
+// files.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -71,7 +72,7 @@ TEST(Azure, DividesDropsAndCuts) {
   EXPECT_EQ(lengths_of(*cut), (Lengths{{37, 4}, {12, 4}, {1, 1}, {20, 3}, {37, 4}}));
   EXPECT_EQ(cut->dropped().cut, 2);
   EXPECT_EQ(cut->dropped().too_long, 0);
-  // A cut prompt is the beginning of the whole one, and has its prefix where that still fits.
+  // A cut prompt is the beginning of the whole prompt, and has its prefix if that still fits.
   const auto whole = make_sample("azure", {.file = file, .shared_tokens = 20});
   for (const int64_t most : {5, 20, 30}) {
     const auto part = make_sample(
@@ -87,7 +88,7 @@ TEST(Azure, DividesDropsAndCuts) {
   }
 }
 
-// A length of 0 is nothing to ask or to generate.
+// A request whose prompt or answer has length 0 is left out.
 TEST(Azure, LeavesOutWhatHasNoLength) {
   const TempDir dir;
   const std::string heading = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
@@ -181,7 +182,8 @@ TEST(Mooncake, DividedLengthsKeepWhatIsShared) {
                {"length_divisor is 513", "512"});
 }
 
-// A service's system prompt, which a user of it knows.
+// The blocks with which all prompts begin stand for a service's system prompt, which a user of the
+// service knows.
 TEST(Mooncake, DeclaresTheBlocksThatAllBeginWith) {
   const TempDir dir;
   EXPECT_TRUE(
@@ -194,7 +196,7 @@ TEST(Mooncake, DeclaresTheBlocksThatAllBeginWith) {
   EXPECT_EQ(source->prefixes()[0].tokens.size(), 16u);
   EXPECT_EQ(source->request(0).prefix, 0);
   EXPECT_EQ(source->request(0).shared_tokens, 16);
-  // A request of its own has nothing in common with others.
+  // A single request has nothing in common with others.
   common = common.substr(0, common.find('\n') + 1);
   EXPECT_TRUE(make_sample("mooncake", {.file = dir.write("m.jsonl", common)})->prefixes().empty());
 }
@@ -227,8 +229,8 @@ TEST(Mooncake, NamesFileAndLineOfWhatIsWrong) {
                {"m.jsonl", "is empty"});
 }
 
-// Blocks are equal by their tokens alone, so the second request shares none with the first: its
-// beginning is another.
+// Equal ids give equal tokens. The second request has two ids in common with the first, but it
+// shares no prefix, because its first id differs.
 TEST(Bailian, EqualIdsAreEqualTokensHoweverLargeTheyAre) {
   const TempDir dir;
   const auto source = make_sample("bailian", {.file = dir.write("b.jsonl", kBailian)});
@@ -355,7 +357,7 @@ TEST(PublishedTraces, AreReadWhole) {
   EXPECT_LT(window->arrivals_s().back(), 600);
 }
 
-// A cache that forgets nothing finds a block where all before it in the prompt is shared too.
+// A cache that forgets nothing finds a block if all blocks before it in the prompt are shared too.
 TEST(PublishedTraces, MooncakesBlocksAreFoundAgain) {
   REPRISE_NEEDS_DATA();
   const auto found_blocks = [](const std::string& name) {

@@ -44,7 +44,7 @@ TEST_F(CudaDeviceTest, FactsAreTheDevices) {
 
 TEST_F(CudaDeviceTest, BuffersOfTheDeviceAreZeroAndCopiedBothWays) {
   const auto device = std::make_shared<BareDevice>();
-  // One piece of staging, several, and more than there are.
+  // Copies that need one piece of staging memory, several pieces, and more than there are.
   for (const size_t count : {size_t{1}, size_t{1000}, Staging::kPieceBytes / 2,
                              (Staging::kPieces + 3) * Staging::kPieceBytes / sizeof(int) + 5}) {
     Buffer buffer(device, count * sizeof(int));
@@ -99,7 +99,7 @@ TEST_F(CudaDeviceTest, WhatDoesNotFitIsNamedWithNeedAndHave) {
   }
 }
 
-// A run of many points skips the point.
+// A MemoryError makes a run of many points skip the point.
 TEST_F(CudaDeviceTest, MemoryThatAnyCallLacksIsAMemoryError) {
   EXPECT_THROW(check_cuda(cudaErrorMemoryAllocation, "cudaGraphInstantiate"), MemoryError);
   try {
@@ -112,7 +112,7 @@ TEST_F(CudaDeviceTest, MemoryThatAnyCallLacksIsAMemoryError) {
   }
 }
 
-// Side copies run beside the device's work, which does not wait for them until it is told to.
+// Side copies run beside the device's work, which waits for them only in await_side_copies().
 TEST_F(CudaDeviceTest, SideCopiesAreThereForWorkThatAwaitsThem) {
   const auto device = std::make_shared<BareDevice>();
   for (const bool is_locked : {false, true}) {
@@ -136,7 +136,8 @@ TEST_F(CudaDeviceTest, SideCopiesAreThereForWorkThatAwaitsThem) {
   }
 }
 
-// The zeros that memory is filled with come before, and so does what used it last.
+// Side copies come after the zeros that fill new memory, and after the work that used the memory
+// last.
 TEST_F(CudaDeviceTest, SideCopiesBeginBehindTheWorkBefore) {
   const auto device = std::make_shared<BareDevice>();
   std::vector<int> values = counted(1000, 1), host(1000);

@@ -5,7 +5,8 @@
 namespace reprise::cuda {
 namespace {
 
-// Work that leaves its number in device memory, and counts how often it was called.
+// run() gives a graph work that stores a number in device memory, and counts how often the host
+// code of the work is called.
 class GraphsTest : public OnCpu {
  protected:
   void SetUp() override {

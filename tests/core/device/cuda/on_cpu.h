@@ -13,7 +13,7 @@
 
 namespace reprise::cuda {
 
-// Every test gives back what it took, and leaves the machine as it was.
+// Expects that each test releases what it took, and restores the emulated machine after it.
 class OnCpu : public ::testing::Test {
  protected:
   void SetUp() override { before_ = cuda_on_cpu::alive(); }

@@ -7,8 +7,8 @@ namespace {
 
 using StagingTest = OnCpu;
 
-// More small copies than there are pieces, with nobody waiting in between: each piece is read
-// before it is written anew.
+// More small copies than there are pieces, and nobody waits in between: each piece must be read
+// before it is written again.
 TEST_F(StagingTest, PiecesAreNotOverwrittenBeforeTheyAreRead) {
   constexpr size_t kCopies = 3 * Staging::kPieces + 5;
   const Stream stream;

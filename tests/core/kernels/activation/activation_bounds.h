@@ -37,8 +37,8 @@ inline double bound_of(kernels::ActivationKind kind, double x, double y, double 
   return 0.0;
 }
 
-// The error bound of each output element of `call`: `x` are its inputs and `want` is its reference.
-// `erf_error` is what the header promises, by default.
+// The error bound of each output element of `call`, whose inputs are `x` and whose reference is
+// `want`. The default of `erf_error` is the error that the kernels' header promises.
 inline std::vector<double> activation_bounds(const kernels::ActivationCall& call,
                                              const std::vector<float>& x,
                                              const std::vector<double>& want,

@@ -46,7 +46,7 @@ TEST(Activation, WholeRangeMatchesTheReference) {
     }
 }
 
-// Puts the NaN into every lane of a vector, into the tail, and on either side of the gate.
+// Puts a NaN into every lane of a vector and into the tail, on either side of the gate.
 TEST(Activation, NanStaysNanAndTouchesNothingElse) {
   constexpr int64_t kCols = 37;
   for (ActivationKind kind : testing::kActivations)

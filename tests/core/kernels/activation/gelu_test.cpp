@@ -1,5 +1,5 @@
-// The exact GELU against its definition in double precision: it is the least accurate function of
-// the models that use it.
+// Compares the exact GELU with its definition in double precision. It is the least accurate
+// function of the models that use it.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Time of the attention kernels, with bytes and FLOPs so that each row can be read against the
-// machine's limits.
+// Time of the attention kernels. Bytes and FLOPs are reported so that each row can be compared with
+// the machine's limits.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void CausalPrefill(benchmark::State& state) {
                 n = state.range(4);
   const testing::RandomCache cache(dtype, 1, 1, kv_heads, n, dim, 1);
   const kv::AttentionPlan plan = testing::causal_plan(cache, 0, static_cast<int32_t>(n));
-  // Causal half counted: n (n + 1) / 2 visible pairs, 4 d FLOPs each.
+  // Only the causal half counts: n (n + 1) / 2 visible pairs of 4 d FLOPs each.
   run(state, plan, heads,
       2.0 * static_cast<double>(heads * dim) * static_cast<double>(n) * static_cast<double>(n + 1),
       2.0 * static_cast<double>(n * kv_heads * dim) * static_cast<double>(size_of(dtype)));
@@ -108,8 +108,8 @@ BENCHMARK(SharedDecode)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
-// One new token of `batch` sequences in a paged cache, the blocks in no order: a prefix of n tokens
-// that all of them read at once, and n / 8 tokens of each one's own.
+// One new token of each of `batch` sequences in a paged cache whose blocks are in random order. All
+// of them read a prefix of n tokens at once, and each reads n / 8 tokens of its own.
 void PrefixDecode(benchmark::State& state) {
   const auto dtype = static_cast<DType>(state.range(0));
   const int64_t heads = state.range(1), kv_heads = state.range(2), dim = state.range(3),
@@ -144,8 +144,8 @@ BENCHMARK(PrefixDecode)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
-// Few heads and rows over a long shared segment, or one long sequence: fewer tasks than threads
-// unless the keys are split.
+// Few heads and rows over a long shared segment, or one long sequence: unless the keys are split,
+// there are fewer tasks than threads.
 void FewHeads(benchmark::State& state) {
   const auto dtype = static_cast<DType>(state.range(0));
   const int64_t heads = state.range(1), kv_heads = state.range(2), dim = state.range(3),

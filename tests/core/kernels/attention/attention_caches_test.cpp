@@ -1,5 +1,5 @@
-// Plans whose segments lie in several caches: other dtypes, other strides, a mapped file; and plans
-// that several contributors write together.
+// Tests plans whose segments lie in several caches (other dtypes, other strides, a mapped file),
+// and plans that several contributors write together.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -42,7 +42,7 @@ TEST(AttentionCaches, RandomPlansOverSeveralCachesMatchTheReference) {
       return std::uniform_int_distribution<int>(low, high)(random);
     };
     const int64_t kv_heads = pick(1, 3), heads = kv_heads * pick(1, 9), head_dim = pick(1, 70);
-    // Layers and block sizes set the strides.
+    // Strides differ because the numbers of layers and the block sizes do.
     std::vector<RandomCache> caches;
     for (int count = pick(2, 3), i = 0; i < count; ++i)
       caches.emplace_back(kAllDtypes[(seed + static_cast<uint64_t>(i)) % 3], 16, pick(2, 4),
@@ -70,7 +70,7 @@ TEST(AttentionCaches, RandomPlansOverSeveralCachesMatchTheReference) {
 constexpr int64_t kLayers = 2, kLayer = 1, kKvHeads = 2, kHeads = 4, kDim = 32;
 constexpr int32_t kBlockTokens = 16;
 
-// Keys and values of a run of tokens, as bf16 holds them: [tokens, kv_heads, head_dim] each.
+// Keys and values of a run of tokens, [tokens, kv_heads, head_dim] each, rounded to bf16.
 struct Tokens {
   int32_t count;
   std::vector<float> keys, values;
@@ -80,7 +80,7 @@ struct Tokens {
         values(random_values(tokens * kKvHeads * kDim, seed + 1, DType::kBF16)) {}
 };
 
-// A contributor: a system prompt in blocks of the step's own pool, read by every row.
+// A contributor: a system prompt in blocks of the step's own pool, which every row reads.
 class SystemPrompt {
  public:
   SystemPrompt(const Tokens& tokens, kv::BlockPool& pool) : tokens_(tokens.count) {
@@ -106,7 +106,9 @@ class SystemPrompt {
   std::vector<int64_t> blocks_;
 };
 
-// Another: a module encoded once into a file, which is mapped and read where it lies.
+// Another contributor: a module that is encoded once into a file. The file is mapped and read in
+// place.
+//
 //   keys, then values: [layers, kv_heads, tokens, head_dim] bf16
 class ModuleFile {
  public:
@@ -151,7 +153,7 @@ class ModuleFile {
   MappedFile file_;
 };
 
-// The attention of a sequence, row by row, without plans. Its tokens are those of `runs`, one run
+// The attention of a sequence, row by row, without plans. The sequence consists of `runs`, one
 // after another; the last run holds the rows' own tokens.
 reference::ExactRows expected(const std::vector<const Tokens*>& runs, std::span<const float> q,
                               const AttentionParams& params) {
@@ -174,8 +176,9 @@ reference::ExactRows expected(const std::vector<const Tokens*>& runs, std::span<
       {.data = q.data(), .row_stride = kHeads * kDim, .heads = kHeads}, params);
 }
 
-// Two contributors and the sequences' own tokens (one decoding, two prefilling) in one plan: every
-// row attends to what its sequence has, the system prompt and the module read once for all of them.
+// One plan has two contributors and the own tokens of three sequences (one decodes, two prefill).
+// Every row attends to what its sequence has. The system prompt and the module are read once for
+// all sequences.
 TEST(AttentionCaches, ContributorsWriteOnePlanTogether) {
   kv::BlockPool pool({.layers = kLayers,
                       .kv_heads = kKvHeads,
@@ -193,7 +196,8 @@ TEST(AttentionCaches, ContributorsWriteOnePlanTogether) {
   std::vector<Tokens> own;
   for (int32_t rows : {1, 9, 4}) own.emplace_back(rows, 100 + static_cast<uint64_t>(rows));
   constexpr int32_t kImporting = 10;  // rows of the first two sequences, which import the module
-  // Sets rows and slots as an engine does, and here also the sequences' own segments.
+  // The plan's rows and slots are set as an engine sets them; the sequences' own segments are added
+  // here too.
   kv::AttentionPlan plan;
   plan.begin(pool.view());
   std::vector<float> keys, values;

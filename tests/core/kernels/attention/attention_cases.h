@@ -12,8 +12,9 @@
 
 namespace reprise::kernels::testing {
 
-// Normal values. Beyond the first million they repeat, since drawing the gigabytes of a large
-// benchmark takes longer than measuring it; the period is prime, so that no two blocks are alike.
+// Fills with normal values. They repeat after kPeriod values, because drawing the gigabytes of a
+// large benchmark would take longer than measuring it. kPeriod is prime, so that no two blocks are
+// alike.
 template <typename T>
 void fill_normal(T* values, int64_t count, std::mt19937_64& random) {
   constexpr int64_t kPeriod = 1'000'003;
@@ -61,7 +62,7 @@ inline std::vector<float> random_queries(int64_t count, uint64_t seed) {
   return q;
 }
 
-// Appends a segment of `tokens` over blocks chosen by `next_block`.
+// Appends a segment of `tokens` tokens, in blocks that `next_block` chooses. Returns its index.
 template <typename NextBlock>
 int32_t add_segment(kv::AttentionPlan& plan, const RandomCache& cache, int32_t tokens,
                     int32_t first_position, NextBlock&& next_block) {
@@ -81,8 +82,8 @@ inline void add_row(kv::AttentionPlan& plan, int32_t position) {
   plan.row_slots.push_back(0);
 }
 
-// `rows` new tokens after `past` cached ones, all in one contiguous segment: prefill (or decode
-// with rows = 1).
+// A plan with `rows` new tokens after `past` cached ones, all in one contiguous segment: prefill,
+// or decode if rows = 1.
 inline kv::AttentionPlan causal_plan(const RandomCache& cache, int32_t past, int32_t rows) {
   kv::AttentionPlan plan;
   plan.caches = {cache.view};
@@ -98,8 +99,9 @@ inline kv::AttentionPlan causal_plan(const RandomCache& cache, int32_t past, int
   return plan;
 }
 
-// One new token of `rows` sequences: `prefix` tokens that all of them read at once, and `own`
-// tokens of each one's own, over blocks chosen by `next_block`.
+// A plan with one new token for each of `rows` sequences. All rows read one segment of `prefix`
+// tokens; each row also reads a segment of its own with `own` tokens. `next_block` chooses the
+// blocks.
 template <typename NextBlock>
 kv::AttentionPlan prefix_plan(const RandomCache& cache, int32_t prefix, int32_t own, int32_t rows,
                               NextBlock&& next_block) {
@@ -117,8 +119,8 @@ kv::AttentionPlan prefix_plan(const RandomCache& cache, int32_t prefix, int32_t 
   return plan;
 }
 
-// Up to 40 rows, of which random ranges read segments of random caches, masked or not; some rows
-// may read nothing. pick(low, high) draws a number.
+// A plan with up to 40 rows and with segments of random caches, each read by a random range of
+// rows, masked or not. Some rows may read nothing. pick(low, high) draws a number.
 template <typename Pick>
 kv::AttentionPlan random_plan_over(std::span<const RandomCache> caches, Pick&& pick) {
   kv::AttentionPlan plan;

@@ -39,7 +39,7 @@ inline std::vector<float> run(const kv::AttentionPlan& plan, int64_t layer, cons
 inline void check_all_isas(const kv::AttentionPlan& plan, const Heads& heads,
                            const AttentionParams& params, uint64_t seed, const std::string& what,
                            DType out_dtype = DType::kF32, int64_t layer = 0) {
-  // A row stride larger than the row: queries sit inside the fused qkv projection.
+  // The row stride is larger than a row, as where queries sit inside the fused qkv projection.
   const int64_t stride = (heads.heads + 2 * heads.kv_heads) * heads.head_dim;
   const std::vector<float> q = random_queries(std::max<int64_t>(1, plan.rows()) * stride, seed);
   const QueryView view{.data = q.data(), .row_stride = stride, .heads = heads.heads};
@@ -60,7 +60,7 @@ inline AttentionParams plain(int64_t head_dim) {
 template <typename Pick>
 void check_random_plan(Pick&& pick, uint64_t seed, int blocks = 64,
                        kv::Reduction reduction = kv::Reduction::kMerge) {
-  // Many kv heads have short blocks and few rows: those are read together.
+  // With many kv heads, blocks are short and rows are few: the kernel reads such heads together.
   const bool has_many_heads = pick(0, 3) == 0;
   const int64_t kv_heads = has_many_heads ? pick(16, 40) : pick(1, 3);
   const int64_t group = has_many_heads ? 1 : pick(1, 9), head_dim = 8 * pick(1, 17);
@@ -71,7 +71,7 @@ void check_random_plan(Pick&& pick, uint64_t seed, int blocks = 64,
                                              : 16 * pick(1, 12);
   const RandomCache cache(dtype, blocks, 1, kv_heads, block_tokens, head_dim, seed);
   const auto next_block = [&] { return static_cast<int64_t>(pick(0, blocks - 1)); };
-  // The first tokens of some first blocks are left out, in whole groups or not.
+  // Skips tokens at the start of some segments: a multiple of 8 of them, or any number.
   const auto skip_some = [&](kv::Segment& segment) {
     if (pick(0, 1) == 0) return;
     const int skipped = pick(0, std::min(segment.tokens, 200));

@@ -1,5 +1,5 @@
-// Softmax at its edges, through attention: scores that overflow a naive exponential, ties, rows and
-// tiles that see nothing, NaN.
+// Tests softmax at its edges, through attention: scores that would overflow a naive exponential,
+// ties, rows and tiles that see nothing, NaN.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ using testing::RandomCache;
 
 constexpr DType kAllDtypes[] = {DType::kF32, DType::kBF16, DType::kF16};
 
-// One row or many lanes: both ways a tile's scores are computed.
+// A tile's scores are computed in two ways: one for a single row, one for many lanes.
 constexpr int32_t kRowCounts[] = {1, 40};
 
 std::vector<float> run(const kv::AttentionPlan& plan, const std::vector<float>& q, int64_t heads,
@@ -58,8 +58,8 @@ kv::AttentionPlan full_plan(const RandomCache& cache, int32_t tokens, int32_t ro
   return plan;
 }
 
-// Equal scores weigh every value alike, whatever their size: the mean. A sum of n terms of
-// magnitude ~1 in f32 is off by n 2^-24, weights of 1 are exact in bf16.
+// Equal scores, however large, weigh all values alike, so the output is the mean. In f32, a sum of
+// n terms of magnitude ~1 is off by n 2^-24; weights of 1 are exact in bf16.
 TEST(AttentionExtremes, EqualScoresGiveTheMeanOfTheValues) {
   constexpr int64_t kDim = 32;
   constexpr int32_t kTokens = 300;
@@ -81,7 +81,7 @@ TEST(AttentionExtremes, EqualScoresGiveTheMeanOfTheValues) {
       }
 }
 
-// A key far above all others takes all the weight: the others' vanish, wherever it stands. The bf16
+// A key whose score is far above all others takes all the weight, wherever it stands. The bf16
 // kernel's exponential is good to 3e-6, so its 2^0 need not be 1.
 TEST(AttentionExtremes, HugeScoreTakesAllTheWeight) {
   constexpr int64_t kDim = 16;
@@ -109,7 +109,7 @@ TEST(AttentionExtremes, HugeScoreTakesAllTheWeight) {
         }
 }
 
-// Rows in the middle of a tile that see nothing, none of a whole tile of keys, or only its last
+// Rows in the middle of a tile that see no key at all, no key of a whole tile, or only its last
 // key.
 TEST(AttentionExtremes, RowsThatSeeNothingAreZeroAmongRowsThatSee) {
   constexpr int64_t kDim = 24;
@@ -172,7 +172,7 @@ TEST(AttentionExtremes, EmptyPlansSegmentsAndItemListsAreFine) {
   }
 }
 
-// Merging keeps -inf apart from numbers: a part that sees nothing changes nothing.
+// When parts are merged, -inf stays apart from numbers: a part that sees nothing changes nothing.
 TEST(AttentionExtremes, MergeWithAPartThatSeesNothingIsIdentity) {
   constexpr int64_t kDim = 16;
   for (DType dtype : kAllDtypes) {
@@ -188,7 +188,7 @@ TEST(AttentionExtremes, MergeWithAPartThatSeesNothingIsIdentity) {
     for (Isa isa : available_isas()) {
       const auto want = run(alone, q, 1, {.scale = 0.25f}, isa),
                  got = run(merged, q, 1, {.scale = 0.25f}, isa);
-      // 1 / n once in the tile or once in the merge: the same two roundings.
+      // 1 / n is applied once, in the tile or in the merge: the same two roundings.
       for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 8 * 0x1p-24);
     }
   }
@@ -215,7 +215,7 @@ TEST(AttentionExtremes, MergeOfPartsFarApartKeepsTheLarger) {
   }
 }
 
-// A corrupt query or key must be seen in the result: sampling then names it.
+// A corrupt query or key must show in the result, so that sampling can report it.
 TEST(AttentionExtremes, NanInAQueryOrKeyReachesTheRowsThatSeeIt) {
   constexpr int64_t kDim = 16;
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();

@@ -1,4 +1,4 @@
-// Heads that are read together: what that must not change.
+// Tests that reading several heads together does not change what they compute.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -76,7 +76,8 @@ kv::AttentionPlan draw_plan(const RandomCache& cache, int64_t group, std::mt1993
 std::vector<float> attend(const kv::AttentionPlan& plan, const std::vector<float>& q,
                           const Case& one, const AttentionParams& params, int scheduled_for,
                           Isa isa, const FetchSetting& fetch) {
-  // So many threads that every unit is a task of its own, or one that takes them all.
+  // `scheduled_for` is either so many threads that every unit is a task of its own, or 1, so that
+  // one task takes all units.
   AttentionSchedule schedule;
   schedule.build(plan, one.heads(), params, {.threads = scheduled_for, .isa = isa});
   const int64_t row = one.heads() * one.head_dim;
@@ -88,8 +89,8 @@ std::vector<float> attend(const kv::AttentionPlan& plan, const std::vector<float
   return out;
 }
 
-// Alone, a head is read as it always was, which attention_test holds against the definition. Loads
-// far ahead: AddressSanitizer sees one beyond the cache.
+// A head that is read alone is computed as attention_test compares it with the definition. The
+// fetch distance is large so that AddressSanitizer would see a load beyond the cache.
 TEST(AttentionRuns, HeadsReadTogetherGiveTheBitsOfHeadsReadAlone) {
   std::mt19937_64 random(11);
   const FetchSetting furthest = parse_fetch("l1:65536:65536");

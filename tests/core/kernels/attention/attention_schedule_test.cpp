@@ -53,8 +53,9 @@ auto numbers(const AttentionSchedule& s) {
   return all;
 }
 
-// `rows` rows that read `tokens` tokens of each of `count` segments; segment i with rows
-// [i * rows / count, ..) if `is_private`, else with all.
+// A plan of `rows` rows with a segment for each entry of `tokens`, its number of tokens. If
+// `is_private`, an equal share of the rows reads each segment; otherwise all rows read every
+// segment.
 kv::AttentionPlan plan_of(const RandomCache& cache, const std::vector<int32_t>& tokens,
                           int32_t rows, bool is_private) {
   kv::AttentionPlan plan;
@@ -120,13 +121,13 @@ TEST(AttentionSchedule, OneLongSequenceAmongShortOnesIsSplitAlone) {
   EXPECT_EQ(schedule.merged_rows, std::vector<int32_t>{1});
 }
 
-// Short ones are not worth it, however few.
+// Short items are not split, however few there are, because it would cost more than it saves.
 TEST(AttentionSchedule, ShortItemsAreNotSplit) {
   const RandomCache cache(DType::kF32, 1, 1, 1, 2047, 8, 1);
   EXPECT_FALSE(is_split(scheduled(plan_of(cache, {2047}, 1, true), 1, plain(8))));
 }
 
-// Only what the window shows counts.
+// Only the keys inside the window count.
 TEST(AttentionSchedule, KeysOutsideTheWindowAreNoReasonToSplit) {
   const RandomCache cache(DType::kF32, 1, 1, 1, 8192, 8, 1);
   const kv::AttentionPlan plan = testing::causal_plan(cache, 8191, 1);
@@ -231,7 +232,7 @@ TEST(AttentionSchedule, TasksCoverEveryKeyLaneAndUnitOnce) {
   EXPECT_GT(splits, 50);
 }
 
-// The parts, and with them every rounding, are the plan's alone.
+// Parts, and with them all roundings, depend on the plan alone.
 TEST(AttentionSchedule, PartsDoNotDependOnTheNumberOfThreads) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     std::mt19937_64 random(seed);
@@ -264,7 +265,7 @@ struct Shape {
   int64_t heads, kv_heads, head_dim;
 };
 
-// Compares a plan, which is to be split, with the definition for every instruction set.
+// Compares a plan that the schedule must split with the definition, for every instruction set.
 void check_split(const kv::AttentionPlan& plan, const Shape& shape, const AttentionParams& params,
                  const std::string& what) {
   ASSERT_TRUE(is_split(scheduled(plan, shape.heads, params))) << what;
@@ -293,7 +294,7 @@ TEST(AttentionSplit, CausalRowsMatchTheReference) {
       }
 }
 
-// Rows whose causal mask ends in every part, at its begin and beside it.
+// The causal masks of the rows end inside parts, at the begin of one, or next to it.
 TEST(AttentionSplit, PartsThatSomeRowsDoNotSeeChangeNothing) {
   for (DType dtype : kAllDtypes)
     for (int32_t visible : {-1, 1, 1023, 1024, 1025, 2048, 4096}) {
@@ -302,7 +303,8 @@ TEST(AttentionSplit, PartsThatSomeRowsDoNotSeeChangeNothing) {
       plan.begin(cache.view);
       for (int32_t row = 0; row < 5; ++row) testing::add_row(plan, 8192);
       const int32_t id = testing::add_segment(plan, cache, 8192, 0, [] { return int64_t{0}; });
-      // One item shows row 0 nearly nothing and row 4 little more; another all of them everything.
+      // One item shows `visible` keys to row 0 and a few more to rows 1 and 2. The other shows all
+      // keys to rows 3 and 4.
       plan.add_item({.segment = id,
                      .first_row = 0,
                      .end_row = 3,
@@ -381,7 +383,7 @@ TEST(AttentionSplit, ResultDoesNotDependOnTheNumberOfThreads) {
     }
 }
 
-// One schedule serves all layers: each gets what it would get alone.
+// One schedule serves all layers: each layer gets the same result as with a schedule of its own.
 TEST(AttentionSplit, OneScheduleServesEveryLayer) {
   const RandomCache cache(DType::kF32, 2, 3, 2, 4500, 16, 3);
   const kv::AttentionPlan plan = plan_of(cache, {4500, 70}, 3, false);

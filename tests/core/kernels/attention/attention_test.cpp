@@ -89,7 +89,7 @@ TEST(Attention, AlibiAddsADistancePenaltyPerHead) {
       }
 }
 
-// Heads of a paged cache are computed in turn, each with its own slope.
+// The heads of a paged cache are computed in turn; each must use its own slope.
 TEST(Attention, AlibiSlopesFollowTheHeadsOfABlock) {
   const std::vector<float> slopes = {0.5f, 0.25f, 0.125f, 0.0625f};
   for (DType dtype : kAllDtypes)
@@ -120,8 +120,8 @@ TEST(Attention, RowThatSeesNoKeyIsZero) {
   check_all_isas(plan, {2, 1, 32}, plain(32), 2, "nothing visible");
 }
 
-// Short blocks, many kv heads and few rows: as many heads are read together as fit a worker's
-// scratch, which AddressSanitizer watches.
+// Short blocks, many kv heads and few rows: then as many heads are read together as fit into a
+// worker's scratch. AddressSanitizer would see a write behind it.
 TEST(Attention, PrefixOfAPagedCacheMatchesTheReferenceForFewRows) {
   constexpr int64_t kHeads = 32;
   constexpr int32_t kPrefix = 136, kOwn = 32;  // 2 threads then take 16 of the prefix's heads each
@@ -148,8 +148,8 @@ TEST(Attention, PrefixOfAPagedCacheMatchesTheReferenceForFewRows) {
       }
 }
 
-// Any cut of the keys into segments, shared or private, in blocks of any size, gives the same
-// output.
+// However keys are cut into segments, shared or private, in blocks of any size, the output is the
+// same.
 TEST(Attention, RandomPlansMatchTheReference) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -115,7 +115,7 @@ TEST(BatchInvariantAttention, StepsOfManyRowsChangeNoBits) {
     });
 }
 
-// Otherwise, few rows are computed by other kernels than many.
+// Without a batch-invariant context, few rows are computed by other kernels than many.
 TEST(BatchInvariantAttention, StepsOtherwiseChangeBits) {
   with_watched(DType::kBF16, {4, 2, 64}, 16, false, 0, [&](const Watched& watched) {
     for (const Isa isa : available_isas())
@@ -123,7 +123,7 @@ TEST(BatchInvariantAttention, StepsOtherwiseChangeBits) {
   });
 }
 
-// Otherwise, a long sequence is split where a step has little else.
+// Without a batch-invariant context, a long sequence is split if a step has little else to compute.
 TEST(BatchInvariantAttention, ReadsLongSequencesInOnePart) {
   const RandomCache cache(DType::kBF16, 1, 1, 1, 5000, 8, 1);
   const kv::AttentionPlan plan = testing::causal_plan(cache, 4999, 1);

@@ -1,4 +1,4 @@
-// Partial results that are merged while others are still computed (kv::Reduction::kDirect).
+// Tests merging partial results while others are still computed (kv::Reduction::kDirect).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,8 +15,8 @@ namespace {
 
 using testing::RandomCache;
 
-// `shared` segments of `tokens` tokens each that all rows read, and one of `own` tokens for each
-// row.
+// `shared` segments of `tokens` tokens each, which all rows read, and a segment of `own` tokens for
+// each row.
 kv::AttentionPlan direct_plan(const RandomCache& cache, int32_t rows, int shared, int32_t tokens,
                               int32_t own) {
   kv::AttentionPlan plan;
@@ -37,8 +37,8 @@ kv::AttentionPlan direct_plan(const RandomCache& cache, int32_t rows, int shared
   return plan;
 }
 
-// Compares every instruction set with the definition, on 1, 2 and 5 threads. On several threads the
-// sum has another order each time, so each is computed several times.
+// Compares every instruction set with the definition, on 1, 2 and 5 threads. Several threads add in
+// another order each time, so each case is computed several times.
 void check_direct(const kv::AttentionPlan& plan, const testing::Heads& heads,
                   const AttentionParams& params, uint64_t seed, const std::string& what) {
   const int64_t stride = heads.heads * heads.head_dim;
@@ -59,7 +59,7 @@ TEST(DirectReduction, EqualChunksGiveTheDefinition) {
   }
 }
 
-// All tasks want the same entries.
+// All tasks add to the same entries.
 TEST(DirectReduction, OneHeadOfOneRowInManyChunks) {
   const RandomCache cache(DType::kF32, 40, 1, 1, 16, 32, 4);
   check_direct(direct_plan(cache, 1, 40, 16, 0), {1, 1, 32}, testing::plain(32), 2, "one head");
@@ -94,7 +94,7 @@ TEST(DirectReduction, RowsWithoutKeysBecomeZero) {
   for (const float value : out) EXPECT_EQ(value, 0.0f);
 }
 
-// A value that is no number must not be lost among the others.
+// A NaN must show in the result.
 TEST(DirectReduction, NotANumberStaysVisible) {
   RandomCache cache(DType::kF32, 4, 1, 1, 16, 32, 8);
   cache.keys.as<float>()[cache.offset_of(1)] = std::numeric_limits<float>::quiet_NaN();
@@ -108,7 +108,7 @@ TEST(DirectReduction, NotANumberStaysVisible) {
   }
 }
 
-// Entries are those of rows and heads, however many parts there are.
+// There is one entry for each row and head, however many parts there are.
 TEST(DirectReduction, NeedsMemoryForEachRowOnce) {
   const RandomCache cache(DType::kF32, 16, 1, 2, 16, 32, 9);
   kv::AttentionPlan plan = direct_plan(cache, 3, 8, 16, 16);

@@ -1,5 +1,5 @@
-// Compares what the CPU's attention computes with the definition: each head may be off by what
-// rounding explains.
+// Compares the CPU's attention with the definition: each head may be off by the error that rounding
+// explains.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,9 +27,9 @@ inline Rounding cpu_rounding(const kv::AttentionPlan& plan, Isa isa, DType out =
           .outputs = out == DType::kBF16 ? u : 0.0};
 }
 
-// The largest || o - o' || of a head. f32, for unit-normal values: q, scores and weights each carry
-// a few roundings of 2^-24 relative to sums of head_dim (scores up to ~sqrt(d)) terms; 2^-16 an
-// element leaves an order of magnitude.
+// The largest || o - o' || of a head. The f32 part is for unit-normal values: queries, scores and
+// weights each carry a few roundings of 2^-24, relative to sums of head_dim terms (so scores reach
+// ~sqrt(head_dim)); 2^-16 an element leaves an order of magnitude to spare.
 inline double head_bound(const ExactHead& head, const Rounding& rounding, int64_t head_dim) {
   const double of_sums = 0x1p-16 * std::sqrt(static_cast<double>(head_dim));
   return of_sums + (head.weight_keys > 0 ? rounding_bound(head, rounding, head_dim) : 0.0);

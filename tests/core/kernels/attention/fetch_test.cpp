@@ -35,7 +35,7 @@ std::string error_of(const char* text) {
   return "";
 }
 
-// Caches that end where their last block does: AddressSanitizer sees a load beyond.
+// The caches' memory ends with their last block, so that AddressSanitizer sees a load beyond it.
 TEST(Fetch, NoSettingChangesABit) {
   uint64_t seed = 1;
   for (const DType dtype : {DType::kF32, DType::kBF16})
@@ -143,7 +143,7 @@ TEST(Fetch, ARecordsMachineDecidesForAContext) {
   EXPECT_EQ(with_calibration({}, Machine{}).fetch_bf16, FetchSetting{});
 }
 
-// It is read from a file, which may have been changed.
+// The choice is read from a file, which somebody may have changed.
 TEST(Fetch, AMachinesChoiceThatIsNoneIsNamed) {
   Machine of_weights = machine_with("l2:8192:0", "l1:64:0");
   of_weights.fetch->weights_codes = FetchChoice{.chosen = "l2:8192:0"};

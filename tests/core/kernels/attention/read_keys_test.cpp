@@ -19,7 +19,8 @@ struct Expected {
   uint32_t checksum = 0;
 };
 
-// Token by token, straight from the plan: each item's keys and values once. Rows are whole words.
+// Sums up token by token, straight from the plan: each item's keys and values once. A row of a head
+// consists of whole words.
 Expected read_plainly(const kv::AttentionPlan& plan, int64_t layer) {
   Expected all;
   for (const kv::WorkItem& item : plan.items) {
@@ -55,7 +56,8 @@ ReadKeys read(const kv::AttentionPlan& plan, int64_t layer, int64_t heads,
   return read_keys({.plan = plan, .schedule = schedule, .params = params}, layer, context);
 }
 
-// A prefix that all rows share, which begins within its first block, and a private part each.
+// A prefix that all rows share and that begins within its first block, and a private segment for
+// each row.
 kv::AttentionPlan random_plan(const RandomCache& cache, std::mt19937_64& random) {
   const auto draw = [&](int64_t low, int64_t high) {
     return static_cast<int32_t>(std::uniform_int_distribution<int64_t>(low, high)(random));
@@ -106,7 +108,7 @@ TEST(ReadKeys, ReadsEachPartOfASplitItemOnce) {
   EXPECT_EQ(found.checksum, expected.checksum);
 }
 
-// With ALiBi each query head is a unit; those that share a kv head share the read.
+// With ALiBi each query head is a unit of its own; units that share a kv head share its read.
 TEST(ReadKeys, ReadsAKvHeadOnceForAllItsQueryHeads) {
   const RandomCache cache(DType::kF32, 10, 1, 2, 16, 8, 9);
   const kv::AttentionPlan plan = testing::causal_plan(cache, 100, 1);

@@ -1,4 +1,4 @@
-// Maps of many rows, which are applied as products of matrices, against their definition.
+// Compares maps of many rows, which are applied as matrix products, with their definition.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -44,7 +44,7 @@ struct HeldMap {
   }
 };
 
-// The largest sum of |weight * value| that an element can be: what rounding is relative to.
+// The largest sum of |weight * value| that an element can have; rounding errors are relative to it.
 double scale_of(const MapView& map, int64_t keys) {
   return (map.row_scales != nullptr ? 255.0 * 4 : 4.0) * 4 * static_cast<double>(keys);
 }
@@ -72,7 +72,7 @@ kv::AttentionPlan shared_then_causal(const RandomCache& cache, int32_t shared, i
   return plan;
 }
 
-// Texts beside each other, which see all of themselves.
+// Several texts, one after the other. Each row sees all tokens of its text.
 kv::AttentionPlan texts(const RandomCache& cache, std::initializer_list<int32_t> lengths) {
   kv::AttentionPlan plan;
   plan.caches = {cache.view};
@@ -95,7 +95,7 @@ class ApplyMap : public ::testing::TestWithParam<DType> {
       std::vector<RowMap> parts;
       std::vector<HeldMap> held;
       held.reserve(8);
-      // Two maps for the rows: the second begins within a prompt or with the next one.
+      // Two maps share the rows: the second begins within a text, or with the next one.
       const int64_t cut = plan.rows() * 2 / 3;
       for (const auto& [first, rows] : {std::pair{int64_t{0}, cut}, {cut, plan.rows() - cut}}) {
         if (rows == 0) continue;

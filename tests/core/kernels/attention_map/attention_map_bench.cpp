@@ -1,5 +1,5 @@
-// Time of applying an attention map beside computing attention, at the lengths of AttnCache's table
-// 3.
+// Time of applying an attention map, compared with computing attention, at the lengths in table 3
+// of AttnCache.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace reprise::kernels {
 namespace {
 
-// Heads and values of a layer: Llama-3.2-3B's, Llama-2-7B's.
+// Heads and head size of a layer of Llama-3.2-3B and of Llama-2-7B.
 struct Layer {
   int64_t heads, kv_heads, head_dim;
 };
@@ -42,7 +42,7 @@ struct Problem {
   }
 };
 
-// Causal rows of equal weights; what they are does not matter.
+// A causal map of equal weights, whose value does not matter.
 template <typename T>
 std::vector<T> causal_map(int64_t heads, int64_t n, T weight) {
   std::vector<T> map(static_cast<size_t>(heads * n * n), T{});
@@ -103,7 +103,7 @@ void Compute(benchmark::State& state) {
               params, problem.view(), workspace, context);
 }
 
-// The map itself, as it is collected and shared.
+// Times computing the map itself, as is done when maps are collected or shared.
 void ComputeMap(benchmark::State& state) {
   Problem problem(state, DType::kBF16);
   const int64_t row = problem.layer.heads * problem.layer.head_dim;

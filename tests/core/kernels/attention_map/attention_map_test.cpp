@@ -19,8 +19,8 @@ using testing::RandomCache;
 
 constexpr int64_t kHeads = 4, kKvHeads = 2, kHeadDim = 20;
 
-// Two sequences that share a first segment and go on in their own blocks; the rows of the first see
-// causally, those of the second everything.
+// Two sequences that share a first segment and go on in their own blocks. The rows of the first
+// sequence see causally, those of the second see everything.
 kv::AttentionPlan shared_plan(const RandomCache& cache) {
   kv::AttentionPlan plan;
   plan.caches = {cache.view};
@@ -90,7 +90,7 @@ TEST_P(AttentionMap, AppliedToItsValuesIsAttention) {
   }
 }
 
-// Maps of their own for the rows of each sequence, in either dtype, with strides.
+// Each sequence's rows have a map of their own, in either dtype, with strides.
 TEST_P(AttentionMap, PartsInEitherDtypeMatchTheReference) {
   for (DType map_dtype : {DType::kF32, DType::kBF16}) {
     const std::vector<float> values =
@@ -116,7 +116,7 @@ TEST_P(AttentionMap, PartsInEitherDtypeMatchTheReference) {
   }
 }
 
-// Bytes with a scale for each row; the second part begins at row 3 of the stored map.
+// A map in bytes with a scale for each row. Its second part begins at row 3 of the stored map.
 TEST_P(AttentionMap, MapsInBytesMatchTheReference) {
   std::vector<uint8_t> bytes(kHeads * 6 * 20);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 37 % 256);

@@ -1,4 +1,5 @@
-// An operation on rows that is asked to run where this build cannot says so, by its own name.
+// Tests that an operation on rows that is called for a device that this build does not support
+// throws an error with the operation's name.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -61,8 +61,9 @@ inline std::vector<float> run_disentangled(const DisentangledCall& call, int64_t
   return reprise::testing::values_of(out);
 }
 
-// Scores are sums of three products of head_dim numbers, at most some 20 in magnitude, and an
-// error in one is one in its weight.
+// Expects an error of at most `unit` (1 + |want|). Scores are sums of three products of head_dim
+// numbers and at most some 20 in magnitude; an absolute error in a score is the same relative error
+// in its weight.
 inline void expect_disentangled(const std::vector<float>& got, const std::vector<double>& want,
                                 double unit, const std::string& what) {
   ASSERT_EQ(got.size(), want.size()) << what;

@@ -24,8 +24,8 @@ float rounded(float value, DType dtype) {
       dtype, [&](auto tag) { return static_cast<float>(static_cast<decltype(tag)>(value)); });
 }
 
-// Every element of the cache is either the rounded input of the row whose slot it is in, or as it
-// was.
+// Expects that every element of the cache is either the rounded input of the row whose slot it lies
+// in, or unchanged.
 void check(DType dtype, int64_t kv_heads, int64_t head_dim, Isa isa) {
   constexpr int64_t kLayers = 3, kLayer = 1;
   kv::BlockPool pool({.layers = kLayers,

@@ -15,7 +15,7 @@ using reprise::testing::random_values;
 using reprise::testing::tensor_of;
 using testing::Weights;
 
-// Numbers of rows on both sides of each border between kernels.
+// Numbers of rows on both sides of each number at which another kernel is chosen.
 constexpr int64_t kRowCounts[] = {1, 2, 4, 5, 6, 8, 9, 12, 13, 16, 17, 33, 64, 65, 128, 129, 300};
 constexpr int64_t kAllRows = 300;
 
@@ -31,7 +31,7 @@ std::vector<float> product_of_last(const Weight& w, const std::vector<float>& al
   return reprise::testing::values_of(out);
 }
 
-// The numbers of rows of kRowCounts with which the last row has other bits than alone.
+// Those of kRowCounts for which the last row has other bits than if it is computed alone.
 std::vector<int64_t> rows_that_change_bits(const Weight& w, const Context& context,
                                            DType out_dtype = DType::kF32) {
   const std::vector<float> all = random_values(kAllRows * w.cols(), 3, w.input_dtype());
@@ -55,8 +55,8 @@ void expect_invariant(const Weight& w) {
     }
 }
 
-// Sizes beside those of panels and tiles, one whose sums AMX adds up in blocks, and one of which
-// oneDNN makes several tiles.
+// Sizes that are no multiples of panels and tiles, one whose sums AMX adds up in blocks, and one
+// that oneDNN cuts into several tiles.
 constexpr std::pair<int64_t, int64_t> kMatrixSizes[] = {
     {97, 75}, {64, 64}, {130, 515}, {70, 6000}, {600, 320}};
 
@@ -73,8 +73,8 @@ TEST(BatchInvariantLinear, WeightsHeldAsCodes) {
         expect_invariant(Coded(rows, cols, {format, input}, 2).packed);
 }
 
-// Without the context's promise, the number of rows chooses the kernel, and kernels add up in their
-// own orders.
+// If the context does not promise batch invariance, the number of rows chooses the kernel, and
+// kernels add up in different orders.
 TEST(BatchInvariantLinear, RowsOtherwiseChangeBitsInBf16) {
   if (!has_bf16_dot(best_isa())) GTEST_SKIP() << "one kernel of f32 arithmetic takes all rows here";
   const Weights w(600, 320, DType::kBF16, 1);

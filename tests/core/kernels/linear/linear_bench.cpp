@@ -20,7 +20,7 @@ struct Layer {
   int64_t rows, cols;
 };
 
-// Fused as the decoder runs them.
+// The layers are fused as the decoder runs them.
 constexpr std::array kTinyLlama = {Layer{"qkv", 2560, 2048}, Layer{"attention_out", 2048, 2048},
                                    Layer{"gate_up", 11264, 2048}, Layer{"down", 2048, 5632},
                                    Layer{"head", 32000, 2048}};
@@ -30,7 +30,8 @@ constexpr std::array kLlama2 = {Layer{"qkv", 12288, 4096}, Layer{"attention_out"
 // An expert of DeepSeek-MoE, of which a layer has 64.
 constexpr std::array kDeepseekExpert = {Layer{"up", 2816, 2048}, Layer{"down", 2048, 1408}};
 
-// Values do not change timings, but pages never written share one page of zeros.
+// Timings do not depend on the values, but values must be written: pages never written share one
+// page of zeros.
 Weight weight_of(const Layer& layer, WeightType type, const Context& context) {
   return {layer.rows, layer.cols, type,
           [&](int64_t first, int64_t end, void* out) {
@@ -74,7 +75,8 @@ struct Stack {
   int copies;
 };
 
-// More than a cache holds: a step of a batch, or of a prompt whose other tokens are cached.
+// More weights than a cache holds, as in a step of a batch, or of a prompt whose other tokens are
+// cached.
 const Stack kLayers = {"tinyllama-1.1b/layers", std::span(kTinyLlama).first(4), 22};
 // Each expert has m rows.
 const Stack kExperts = {"deepseek-moe-16b/experts", kDeepseekExpert, 64};
@@ -105,7 +107,7 @@ void run_stack(benchmark::State& state, const Stack& stack, WeightFormat format,
   set_rates(state, m, values, bytes);
 }
 
-// Making the codes of a matrix whose values lie in memory.
+// Times making the codes of a matrix whose values lie in memory.
 void quantize(benchmark::State& state, const Layer& layer, WeightFormat format) {
   const Context context = Context::machine();
   std::vector<float> values(static_cast<size_t>(layer.rows * layer.cols));
@@ -140,8 +142,8 @@ void add_plain(const std::string& model, const Layer& layer) {
 constexpr WeightFormat kCodes[] = {WeightFormat::kInt8, WeightFormat::kInt4, WeightFormat::kNf4,
                                    WeightFormat::kNf4Double};
 
-// Codes: from how many rows on expanding them is a small part of the product, and what streaming
-// them saves of a step's time. Inputs in bf16.
+// Codes, with inputs in bf16: shows from how many rows on expanding codes is a small part of the
+// product, and how much of a step's time streaming them saves.
 void add_codes() {
   const Layer& gate_up = kLlama2[2];
   add("llama-2-7b", gate_up, WeightFormat::kBF16, 128);

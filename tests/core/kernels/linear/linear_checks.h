@@ -22,7 +22,7 @@ using reprise::testing::kUnitBf16;
 using reprise::testing::kUnitF32;
 using reprise::testing::random_values;
 
-// A matrix of random values as the kernels hold it, and the same values for the oracle.
+// A matrix of random values in the form that the kernels use, and the same values for the oracle.
 struct Weights {
   int64_t rows, cols;
   DType dtype;
@@ -55,10 +55,10 @@ inline std::vector<float> magnitudes(std::vector<float> values) {
   return values;
 }
 
-// f32 sums of `cols` products, a bias and what was there before, in any order: each of the
-// cols + 2 roundings is at most 2^-24 of the sum of magnitudes. The products of two bf16 are exact
-// in f32. VDPBF16PS takes subnormal products for zero, hence the last term. bf16 results round once
-// more.
+// Error bounds of f32 sums, in any order, of `cols` products, a bias and the output's previous
+// value: each of the cols + 2 roundings is at most 2^-24 of the sum of magnitudes. The products of
+// two bf16 are exact in f32. VDPBF16PS treats subnormal products as zero, hence kSmallestNormal.
+// bf16 results round once more.
 inline std::vector<double> bounds(const std::vector<double>& want, const std::vector<double>& sums,
                                   int64_t cols, DType out_dtype) {
   std::vector<double> bound;
@@ -119,8 +119,9 @@ inline void check(const Weights& w, int64_t m, const Variant& variant, uint64_t 
                  isas);
 }
 
-// Two roundings in f32 for each product and group at most, of the parts that an output is summed
-// of. With bf16 inputs, weights or NF4's numbers are rounded to bf16; results in bf16 once more.
+// Error bounds of products with coded weights: in f32, at most two roundings for each product and
+// group, relative to the terms that are summed. With bf16 inputs, weights or NF4's numbers are
+// rounded to bf16; results in bf16 are rounded once more.
 inline std::vector<double> bounds(const Coded& w, const std::vector<float>& x, int64_t m,
                                   const std::vector<double>& want, const std::vector<double>& rest,
                                   DType out_dtype) {

@@ -54,7 +54,7 @@ TEST(Linear, BiasAccumulationAndOutputDtypeCombine) {
     }
 }
 
-// Above the size from which the streaming kernel forks.
+// A matrix above the size from which the streaming kernel uses several threads.
 TEST(Linear, LargeMatrixMatchesTheReference) {
   for (DType dtype : kWeightDtypes) {
     const Weights w(1030, 515, dtype, 5);
@@ -62,7 +62,7 @@ TEST(Linear, LargeMatrixMatchesTheReference) {
   }
 }
 
-// Every way to cut them into groups, over several blocks of the panels' depth and a rest.
+// Every way to cut the rows into groups, over several blocks of the panels' depth and a rest.
 TEST(Linear, EveryNumberOfRowsUpToMoreThanOneTaskTakesMatchesTheReference) {
   const Weights w(130, 515, DType::kBF16, 7);
   for (int64_t m = 5; m <= 70; ++m)
@@ -70,7 +70,8 @@ TEST(Linear, EveryNumberOfRowsUpToMoreThanOneTaskTakesMatchesTheReference) {
   for (int64_t m : {128, 129, 200, 257}) check(w, m, {}, 8);
 }
 
-// The product library keeps what it made for a shape of call: another shape must not get it.
+// The product library keeps what it made for a shape of call; a call of another shape must not get
+// it.
 TEST(Linear, OneMatrixServesCallsOfManyShapesInTurn) {
   for (DType dtype : kWeightDtypes) {
     const Weights w(65, 33, dtype, 9);
@@ -133,7 +134,8 @@ TEST(Linear, ResultsDoNotDependOnTheNumberOfThreads) {
   }
 }
 
-// Our own kernel treats each row by itself; a batch of decodes gives what each would give alone.
+// The streaming kernel treats each row by itself: in a batch of decodes, each row gets what it
+// would get alone.
 TEST(Linear, StreamedRowsGiveTheBitsOfEachRowAlone) {
   const Weights w(130, 70, DType::kF32, 4);
   const std::vector<float> x = random_values(3 * 70, 5);
@@ -151,8 +153,8 @@ TEST(Linear, StreamedRowsGiveTheBitsOfEachRowAlone) {
   }
 }
 
-// The sums of a row run over the weights in one order, however many rows are beside it.
-// The first `rows` rows of a product of m rows, whose other rows differ with m.
+// The first `rows` rows of a product of m rows. The other rows differ with m, and must not change
+// the order in which the first rows' sums are added.
 std::vector<float> first_rows(const Weights& w, int64_t rows, int64_t m, Isa isa) {
   const Tensor x = tensor_of(random_values(m * w.cols, 5, w.dtype), w.dtype);
   std::vector<float> out(static_cast<size_t>(m * w.rows));
@@ -171,7 +173,8 @@ TEST(Linear, OneOfManyBf16RowsHasTheSameBitsInEveryBatch) {
     EXPECT_EQ(first_rows(w, 5, m, Isa::kAvx512Bf16), want) << m << " rows";
 }
 
-// One tile, blocks of two, some without a second, and several parts of the rows and of the inputs.
+// Numbers of rows that make one tile, blocks of two tiles, blocks without a second tile, and
+// several parts; and several parts of the inputs.
 TEST(Linear, RowsInTilesHaveTheSameBitsInEveryBatch) {
   if (best_isa() < Isa::kAmx) GTEST_SKIP() << "this processor has no AMX, or may not use it";
   for (const int64_t cols : {700, 30000}) {
@@ -182,7 +185,7 @@ TEST(Linear, RowsInTilesHaveTheSameBitsInEveryBatch) {
   }
 }
 
-// One row, a few, blocks of them, and several parts.
+// One row, a few rows, blocks of rows, and several parts.
 TEST(Linear, RowsInF32ArithmeticHaveTheSameBitsInEveryBatch) {
   for (const Isa isa : available_isas())
     for (const DType dtype : kWeightDtypes) {
@@ -195,7 +198,7 @@ TEST(Linear, RowsInF32ArithmeticHaveTheSameBitsInEveryBatch) {
     }
 }
 
-// Rounding must not carry a NaN whose bits are all set into zero.
+// Rounding must not turn a NaN whose bits are all set into zero.
 TEST(Linear, ANanStaysOneInEveryOutputDtype) {
   const Weights w(64, 16, DType::kF32, 6);
   for (const Isa isa : available_isas())
@@ -271,7 +274,8 @@ TEST(Linear, MovesItsStorage) {
   check(w, 7, {}, 5);
 }
 
-// Parts that begin at a panel and inside one, end at the end and before it.
+// Parts of the outputs that begin at a panel or inside one, and end at the matrix's end or before
+// it.
 TEST(Linear, RowsOfAWeightAreALayerOfTheirOwn) {
   for (DType dtype : kWeightDtypes) {
     const Weights w(200, 33, dtype, 7);
@@ -336,7 +340,7 @@ TEST(Linear, ManyBatchSizesDoNotGrowTheCacheOfPrimitives) {
   const Context context{.threads = 1, .isa = best_isa()};
   LinearWorkspace kept;
   std::vector<float> got(kMostRows * 70), want(kMostRows * 70);
-  for (int round = 0; round < 2; ++round)  // the second time, the first ones have left
+  for (int round = 0; round < 2; ++round)  // the second time, the first have left
     for (int64_t m = 1; m <= kMostRows; m += round == 0 ? 1 : 61)
       for (const Weights& w : layers) {
         LinearCall call{.x = x.data(), .m = m, .out = got.data()};
@@ -386,7 +390,7 @@ TEST(Linear, BitsDoNotDependOnTheNumberOfThreads) {
     }
 }
 
-// The shapes in use stay, whatever passes by.
+// Shapes in use stay in the cache, however many others come and go.
 TEST(Linear, TheLeastRecentlyUsedPrimitiveLeavesFirst) {
   if (!has_products()) GTEST_SKIP() << "oneDNN's products need a build with it, and AVX-512";
   cpu::ProductCache cache(3);

@@ -1,4 +1,5 @@
-// Weights as codes: what they hold, how far that is from the values, and what they take.
+// Weights as codes: which values they hold, how far these are from the given values, and how much
+// memory they take.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,8 +20,8 @@ using reprise::testing::kCodeFormats;
 using reprise::testing::random_values;
 using reprise::testing::weight_of;
 
-// Column counts on both sides of panels, units, groups and their divisors. In int4, 129 has one
-// group, 160 has groups of 32, 192 of 96, 320 of 64, and 256 of 128.
+// Column counts on both sides of panels, units, groups and their divisors. In int4, 129 columns are
+// one group; 160 have groups of 32, 192 of 96, 320 of 64, and 256 of 128.
 constexpr int64_t kColEdges[] = {1,  7,  8,   31,  32,  33,  63,  64,  65, 70,
                                  96, 97, 127, 128, 129, 160, 192, 256, 320};
 constexpr int64_t kRowEdges[] = {1, 63, 64, 65, 130};
@@ -32,7 +33,7 @@ TEST(Quantized, HoldsWhatTheRuleOfItsFormatSays) {
       for (int64_t cols : kColEdges) {
         const Coded w(rows, cols, format, ++seed);
         for (size_t i = 0; i < w.held.size(); ++i) {
-          // Halfway between two numbers, either is right.
+          // If a value lies halfway between two numbers, either is right.
           const auto value = static_cast<double>(w.values[i]),
                      held = static_cast<double>(w.held[i]);
           const double tiny = 0x1p-22 * (w.want.parts[i] + std::abs(value));
@@ -62,7 +63,7 @@ TEST(Quantized, ErrorIsAtMostHalfAStep) {
     }
 }
 
-// Every code, in every group, with scales that f32 holds.
+// Every code occurs in every group, with scales that f32 holds exactly.
 std::vector<float> values_that_codes_hold(WeightFormat format, int64_t rows, int64_t cols) {
   std::vector<float> values;
   const int64_t group = group_inputs(format, cols);
@@ -140,8 +141,9 @@ TEST(Quantized, GroupsWiderThanF32HaveTheNearestCodes) {
   }
 }
 
-// The mean square of d^3 / 12 over cells of width d between two numbers that codes stand for, in
-// units of the scale: what rounding adds to a uniform value of a range that the cells fill.
+// The mean square error, in units of the scale, of rounding uniform values to the nearest number
+// that a code stands for. A cell between two such numbers, of width d, contributes d^3 / 12, and
+// the cells fill the range of the values.
 double mean_square_of(WeightFormat format) {
   if (format != WeightFormat::kNf4) return 1.0 / 12;
   double sum = 0.0;
@@ -200,7 +202,7 @@ TEST(Quantized, BytesAreThoseOfCodesAndScales) {
         << name_of(format);
 }
 
-// A model must load where it fits.
+// If the codes of a model fit into memory, the model must also load.
 TEST(Quantized, MakingCodesTakesLittleBesideThem) {
   constexpr int64_t kRows = 1024, kCols = 512, kThreads = 2;
   const std::vector<float> values = random_values(kRows * kCols, 3);

@@ -29,7 +29,8 @@ using testing::magnitudes;
 
 constexpr DType kInputs[] = {DType::kF32, DType::kBF16};
 
-// Through every path: codes as they stream by, panels expanded for our kernels, tiles for oneDNN's.
+// These numbers of rows take every path: codes that are expanded as they stream, panels expanded
+// for our kernels, tiles expanded for oneDNN's.
 constexpr int64_t kInputRows[] = {0, 1, 2, 3, 4, 5, 8, 9, 13, 65, 129};
 
 TEST(QuantizedLinear, EveryEdgeOfRowsColumnsAndInputsMatchesTheReference) {
@@ -43,7 +44,7 @@ TEST(QuantizedLinear, EveryEdgeOfRowsColumnsAndInputsMatchesTheReference) {
         }
 }
 
-// Every code at every output, in either input of a pair.
+// Tries every code at every output, in either input of a pair.
 TEST(QuantizedLinear, BytesByPermutationAreTheNumbersOfTheirCodes) {
   if (!__builtin_cpu_supports("avx512vbmi")) GTEST_SKIP() << "this processor has no AVX512-VBMI";
   constexpr int64_t kCodes = 64 * cpu::kStepInputs * cpu::kPanelOutputs;
@@ -76,8 +77,8 @@ TEST(QuantizedLinear, BiasAccumulationAndOutputDtypeCombine) {
     }
 }
 
-// Against the values that the codes were made of: at most half a step of each weight times its
-// input, and what the kernels round.
+// Compares with the values from which the codes were made. The error is at most half a step of each
+// weight times its input, plus what the kernels round.
 TEST(QuantizedLinear, ErrorAgainstTheValuesIsAtMostHalfAStepOfEachWeight) {
   for (WeightFormat format : kCodeFormats)
     for (DType input : kInputs) {
@@ -103,7 +104,8 @@ TEST(QuantizedLinear, ErrorAgainstTheValuesIsAtMostHalfAStepOfEachWeight) {
     }
 }
 
-// Above the size from which streaming forks, and several tiles of outputs and of rows.
+// Matrices above the size from which streaming uses several threads, and with several tiles of
+// outputs and of rows.
 TEST(QuantizedLinear, LargeMatricesMatchTheReference) {
   for (WeightFormat format : kCodeFormats)
     for (DType input : kInputs) {
@@ -113,7 +115,8 @@ TEST(QuantizedLinear, LargeMatricesMatchTheReference) {
     }
 }
 
-// Parts that begin at a panel and inside one, end at the end and before it.
+// Parts of the outputs that begin at a panel or inside one, and end at the matrix's end or before
+// it.
 TEST(QuantizedLinear, RowsOfAWeightAreALayerOfTheirOwn) {
   for (WeightFormat format : kCodeFormats)
     for (DType input : kInputs) {
@@ -175,7 +178,7 @@ std::vector<float> product_of(const Coded& w, const void* x, int64_t m, Isa isa)
   return out;
 }
 
-// A batch of decodes gives what each would give alone.
+// In a batch of decodes, each row gets what it would get alone.
 TEST(QuantizedLinear, StreamedRowsGiveTheBitsOfEachRowAlone) {
   constexpr int64_t kRows = LinearCall::kCodedRows;
   for (WeightFormat format : kCodeFormats) {

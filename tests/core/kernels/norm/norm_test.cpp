@@ -36,7 +36,8 @@ TEST(Norm, EveryWidthMatchesTheReference) {
           }
 }
 
-// Two passes: a mean a thousand times the deviation must not cancel it.
+// The variance is computed in a second pass, so a mean a thousand times the deviation must not
+// cancel it.
 TEST(Norm, LargeMeansDoNotCancel) {
   for (int64_t cols : {64, 4096}) {
     std::vector<float> x = random_values(3 * cols, 1);

@@ -21,9 +21,9 @@ struct RotatedHeads {
   int64_t heads, head_dim, half, row_stride;
 };
 
-// The cosines and sines are rounded once; a product, a product and a sum follow: four roundings of
-// at most |a| + |b|. What is not rotated must be untouched. `data` [rows, row_stride] is what is
-// rotated.
+// The error bound of each element of `data` [rows, row_stride], the numbers before rotation. The
+// cosines and sines are rounded once; a product, a product and a sum follow: four roundings of at
+// most |a| + |b|. Elements that are not rotated must be untouched: their bound is 0.
 inline std::vector<double> rotary_bounds(const RotatedHeads& h, int64_t rows,
                                          const std::vector<float>& data) {
   std::vector<double> bound(data.size(), 0.0);

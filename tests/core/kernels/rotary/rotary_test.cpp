@@ -24,7 +24,7 @@ TEST(Rotary, PositionsMayComeInAnyOrderRepeatAndLeaveGaps) {
   testing::check_rotary({2, 64, 32, 192}, {70, 3, 3, 0, 100000, 4, 65, 1, 16777215}, "any order");
 }
 
-// Phi rotates the first 32 of 80 dimensions; the fused row holds values behind the keys.
+// Phi rotates the first 32 of 80 dimensions. In the fused row, values follow the keys.
 TEST(Rotary, DimensionsBeyondTheRotatedOnesAndValuesPassThrough) {
   testing::check_rotary({4, 80, 16, 6 * 80}, {5, 9, 2}, "partial");
   testing::check_rotary({1, 10, 1, 13}, {5, 9, 2}, "one pair");
@@ -48,10 +48,10 @@ TEST(Rotary, PositionZeroChangesNothing) {
   }
 }
 
-// Scores depend on the distance alone: rotating query and key by the same amount leaves their
-// product. Two rotations of unit-normal vectors of 64 and a product of 64 terms, each off by a few
-// 2^-24 of at most |q| |k|; and each of the two angles is rounded, which turns it by up to its
-// position times 2^-24.
+// Scores depend on the distance alone: rotating query and key by the same amount keeps their
+// product. The bound is for two rotations of unit-normal vectors of 64 and a product of 64 terms,
+// each off by a few 2^-24 of at most |q| |k|. Each of the two angles is rounded too, which turns it
+// by up to its position times 2^-24.
 TEST(Rotary, ProductsDependOnTheDistanceAlone) {
   const std::vector<float> q = random_values(64, 1), k = random_values(64, 2);
   const std::vector<float> inverse = testing::frequencies(32);
@@ -87,8 +87,8 @@ TEST(Rotary, ProductsDependOnTheDistanceAlone) {
         << shift;
 }
 
-// The product is f32, as in training; its sine and cosine are those of that number, rounded
-// once, and scaled.
+// The angle is a product in f32, as in training. Its sine and cosine are computed from that number,
+// rounded once, and scaled.
 TEST(Rotary, AnglesAreProductsInF32) {
   const std::vector<int32_t> positions = {16777215, 0, 131071};
   const std::vector<float> inverse = testing::frequencies(5, 500000.0);

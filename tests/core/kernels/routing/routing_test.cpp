@@ -28,7 +28,7 @@ struct Routed {
   std::vector<float> weights;
 };
 
-// [rows, experts] logits; one value behind each output must stay.
+// Routes logits [rows, experts]. Expects that the value behind each output stays unchanged.
 Routed route(const std::vector<float>& logits, int64_t experts, int64_t per_row, bool normalized,
              int threads = 2) {
   const int64_t rows = static_cast<int64_t>(logits.size()) / experts;
@@ -49,7 +49,8 @@ Routed route(const std::vector<float>& logits, int64_t experts, int64_t per_row,
   return out;
 }
 
-// The bound of the header, of each weight; below the normal numbers, what flushing may lose.
+// The header's bound for each weight; for weights below the normal numbers, the loss if they are
+// flushed to zero.
 std::vector<double> bounds_of(const std::vector<float>& logits, int64_t experts,
                               const reference::Routing& want, int64_t per_row) {
   std::vector<double> bounds;
@@ -91,7 +92,7 @@ TEST(Routing, RandomRowsMatchTheReference) {
       }
 }
 
-// Few different values: nearly every choice is among equals.
+// With few different values, nearly every choice is among equal logits.
 TEST(Routing, TiesGoToTheLowerExpert) {
   std::vector<float> logits = random_values(200 * 13, 5, DType::kF32, 1.5f);
   for (float& value : logits) value = std::round(value);
@@ -184,7 +185,7 @@ TEST(CombineRows, EveryInstructionSetMatchesTheReferenceOnAnyNumberOfThreads) {
                              .per_row = per_row,
                              .cols = cols};
         const std::vector<double> want = reference::combine_rows(call);
-        // A term is rounded as a product and as often as it is added to.
+        // A term is rounded once as a product, and once for each addition that follows.
         std::vector<double> bound;
         for (int64_t r = 0; r < rows; ++r)
           for (int64_t c = 0; c < cols; ++c) {

@@ -1,4 +1,4 @@
-// Picking rows against its definition.
+// Tests gathering rows against its definition.
 #include <gtest/gtest.h>
 
 #include "core/kernels/embedding/reference/embedding.h"

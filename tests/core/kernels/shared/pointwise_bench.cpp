@@ -1,4 +1,4 @@
-// The benchmarks of row operations in one program, which baselines know by its name.
+// Links the benchmarks of row operations into one program, whose name baselines contain.
 #include <benchmark/benchmark.h>
 
 BENCHMARK_MAIN();

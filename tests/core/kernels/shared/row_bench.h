@@ -11,7 +11,8 @@
 
 namespace reprise::kernels::testing {
 
-// Looked up once: it reads the environment, which would count in what takes a microsecond.
+// Looked up only once, because reading the environment would distort the time of calls that take a
+// microsecond.
 inline const Context& machine() {
   static const Context context = Context::machine();
   return context;

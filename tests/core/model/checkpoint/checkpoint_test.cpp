@@ -1,4 +1,4 @@
-// A checkpoint folder must hold the model of its config.json, all of it and nothing else.
+// A checkpoint folder must hold exactly the tensors of the model in its config.json.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -202,7 +202,8 @@ TEST_F(Checkpoint, OneTensorInTwoShardsIsAnError) {
   expect_error([&] { open_index(index); }, {"k_proj", "s1.safetensors", "s2.safetensors"});
 }
 
-// transformers' MPT ignores no_bias and expansion_ratio, and saves them; the trainer's does not.
+// transformers' MPT ignores no_bias and expansion_ratio but saves them; the trainer's MPT uses
+// them.
 TEST(MptCheckpoint, TheFilesDecideOnBiasesAndTheMlpsWidth) {
   const TempDir dir;
   const Json json =

@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file of two tensors, one of which alone is more than is always read whole.
+// A file of two tensors. One of them alone exceeds the size up to which files are always read
+// whole.
 class LargeFile : public ::testing::Test {
  protected:
   static constexpr int64_t kLarge = kWholeFileBytes + 4096, kSmall = 20'000;
@@ -33,7 +34,7 @@ class LargeFile : public ::testing::Test {
   [[nodiscard]] uint64_t hash(Coverage coverage, KeptHashes* kept = nullptr) const {
     return content_hash_of(path_, coverage, kept).hash;
   }
-  // Another byte of the tensors' data, in place.
+  // Changes one byte of the tensors' data in place.
   void change(int64_t byte) {
     std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(begin_ + byte);
@@ -84,7 +85,7 @@ TEST_F(LargeFile, AKeptHashStandsForTheFileUntilItChanges) {
     kept.add(file, 41);
     EXPECT_EQ(kept.find(file), std::nullopt) << "changed a moment ago";
   }
-  // Writes a list that says that the file has been unchanged for an hour.
+  // Writes a list which says that the file has been unchanged for an hour.
   const auto write_list = [&](const FileStamp& of) {
     const Json entry = {{"device", of.device},
                         {"inode", of.inode},

@@ -48,7 +48,7 @@ TEST(Fingerprint, ChangesWithConfigAndWeights) {
   expect_another("another config");
 }
 
-// Archives and containers set the time of all files alike.
+// Archives and containers give all files the same time.
 TEST(Fingerprint, IsOfTheContentAndNotOfTheTime) {
   const TempDir folder;
   folder.write("config.json", "{}");

@@ -1,4 +1,5 @@
-// The stored decoders open as they are, and their rows land where the canonical layout says.
+// Opens the stored decoders as they are, and tests that their rows are where the canonical layout
+// says.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -121,7 +122,8 @@ TEST_F(GoldenCheckpoints, EveryDecoderOpensAndEveryRowIsFinite) {
   }
 }
 
-// The first DeBERTa: each head's q, k and v follow one another in the file, and keys have no bias.
+// The first version of DeBERTa: the file has q, k and v of one head after another, and keys have no
+// bias.
 TEST_F(GoldenCheckpoints, DebertaFusedRowsAreUngroupedAndKeysGetNoBias) {
   const fs::path dir = root_ / "deberta-v1";
   const ModelConfig config = load_config(dir);
@@ -188,7 +190,7 @@ TEST_F(GoldenCheckpoints, AnExpertsTensorsAreStackedAndReadByParts) {
       expected.push_back(value);
   const TensorSpec up = spec_of(config, {.part = Part::kExpertUp, .layer = 1, .expert = 5});
   EXPECT_EQ(read(*source, up), expected);
-  // Some rows of gate and some of up, as a rank that holds a part of each expert reads them.
+  // Reads some rows of gate and some of up, as a rank that holds a part of each expert does.
   std::vector<float> part(20 * 64);
   source->read_rows(up, 40, 60, DType::kF32, part.data());
   EXPECT_TRUE(std::equal(part.begin(), part.end(), expected.begin() + 40 * 64));

@@ -1,4 +1,4 @@
-// Checkpoint folders made for a test: safetensors files written byte by byte, right or wrong.
+// Checkpoint folders for tests: safetensors files that are written byte by byte, valid or damaged.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace reprise::model {
 
-// A folder of its own that leaves with the object.
+// A temporary folder that the destructor removes.
 class TempDir {
  public:
   TempDir() {
@@ -32,7 +32,8 @@ class TempDir {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   std::filesystem::path write(const std::string& name, std::string_view bytes) const {
-    // A new file each time: ext4 flushes one that was truncated and written again, 3 ms a time.
+    // A new file each time: ext4 flushes a file that is truncated and written again, which takes 3
+    // ms.
     std::filesystem::remove(path_ / name);
     std::ofstream file(path_ / name, std::ios::binary);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

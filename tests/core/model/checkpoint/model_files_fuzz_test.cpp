@@ -1,5 +1,5 @@
-// Damaged model files, thousands of them: the only way out is Error. Meant for the sanitizer
-// builds.
+// Reads thousands of damaged model files: each must be accepted or refused with an Error. Meant for
+// the sanitizer builds.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -85,7 +85,7 @@ void damage(std::string& text, Random& random) {
   }
 }
 
-// Puts a nasty value at a random place of the tree, or removes it, and keeps the JSON valid.
+// Puts an odd value at a random place of the tree, or removes that place. The JSON stays valid.
 void damage_tree(Json& json, Random& random) {
   Json* at = &json;
   while (at->is_structured() && !at->empty()) {
@@ -106,7 +106,8 @@ void damage_tree(Json& json, Random& random) {
   }
 }
 
-// Runs `attempt` kRounds times; anything but success or Error fails. Prints the round to repeat it.
+// Runs `attempt` kRounds times. Anything but success or an Error fails the test, with the number of
+// the round.
 void fuzz(const std::function<void(Random&)>& attempt) {
   const int64_t before = peak_resident_bytes();
   int accepted = 0;

@@ -1,4 +1,4 @@
-// Random weights are the same whoever reads them, however, and have the moments they promise.
+// Random weights do not depend on who reads them or how, and have the promised moments.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -90,8 +90,9 @@ TEST(RandomWeights, SeedRoleAndLayerEachChangeTheNumbers) {
   EXPECT_EQ(seen.size(), 4u);
 }
 
-// Tolerances: 5 standard errors. Mean of N uniforms: d / sqrt(N). Deviation: d * sqrt(0.2 / N), as
-// the fourth moment of a uniform is 1.8 d^4.
+// Tolerances are 5 standard errors. For N uniform values with standard deviation d, the mean's
+// standard error is d / sqrt(N), and the deviation's is d * sqrt(0.2 / N), because the fourth
+// moment of a uniform is 1.8 d^4.
 TEST(RandomWeights, MomentsAreThePromisedOnes) {
   const auto source = random_weights({}, 11);
   struct Case {
@@ -143,7 +144,8 @@ TEST(RandomWeights, ManyThreadsReadTheSame) {
   EXPECT_EQ(pieces, whole);
 }
 
-// Matrices above 2^33 elements take a second key; the seam must not show.
+// Matrices above 2^33 elements use a second key. Rows on both sides of the seam must look random
+// too.
 TEST(RandomWeights, RowsAcrossTheBlockSeamAreOrdinary) {
   const auto source = random_weights({}, 7);
   const TensorSpec tensor{{Part::kEmbedding}, int64_t{1} << 24, 1023};

@@ -1,4 +1,5 @@
-// A safetensors file is read as written, and every way to be malformed is named.
+// A safetensors file is read as it was written, and each way in which it can be malformed has an
+// error.
 #include "core/model/checkpoint/safetensors.h"
 
 #include <gtest/gtest.h>

@@ -44,7 +44,8 @@ void RandomWords(benchmark::State& state, Isa isa) {
   }
   state.SetItemsProcessed(state.iterations() * 2 * static_cast<int64_t>(words.size()));
 }
-// `reprise check` ends at a benchmark that cannot run, so those of this processor alone are listed.
+// Only benchmarks that this processor can run are listed, because `reprise check` ends at one that
+// cannot run.
 const bool are_listed = [] {
   for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512})
     if (isa <= best_isa())

@@ -1,5 +1,5 @@
-// config.json of each family: defaults, spellings, and an error for everything that is not
-// computed.
+// config.json of each family: defaults, spellings, and an error for every feature that is not
+// implemented.
 #include "core/model/config/config.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace reprise::model {
 namespace {
 
-// Only the dimensions: everything else is Hugging Face's default.
+// Only the dimensions, so that everything else is Hugging Face's default.
 Json bare(const std::string& model_type) {
   if (model_type == "mpt")
     return Json::parse(R"({"model_type": "mpt", "d_model": 64, "n_heads": 4, "n_layers": 2,
@@ -115,7 +115,8 @@ TEST(Config, FalconsThreeStyles) {
   EXPECT_EQ(rw.kv_heads, 8);
   EXPECT_EQ(rw.block, BlockStyle::kSequential);
   EXPECT_TRUE(rw.alibi.scaled_with_scores && rw.alibi.rounded_to_bf16 && rw.mlp_bias);
-  // Falcon-7B's file states as many KV heads as heads beside multi_query.
+  // Falcon-7B's file gives num_kv_heads as large as the number of heads, although multi_query is
+  // set.
   EXPECT_EQ(parse_with("falcon", {{"num_kv_heads", 8}}).kv_heads, 1);
 }
 
@@ -166,7 +167,7 @@ TEST(Config, RotaryScalingUnderEitherSpelling) {
   EXPECT_EQ(parse_with("llama", {{"rope_scaling", sections}}).rotary.scaling, RopeScaling::kNone);
 }
 
-// transformers 5.5: a factor that is left out is the ratio of the lengths.
+// As in transformers 5.5, a factor that is left out is the ratio of the lengths.
 TEST(Config, YarnAndLongRopeScaleCosinesAndSines) {
   const auto rotary_of = [](const Json& scaling) {
     return parse_with("llama", {{"rope_scaling", scaling}, {"max_position_embeddings", 4096}})
@@ -213,7 +214,7 @@ TEST(Config, ScalingsStretchThePositionsThatAModelHas) {
     EXPECT_EQ(limit_of({{"rope_scaling", {{"type", type}, {"factor", 4.0}}}}), 2048) << type;
     EXPECT_EQ(limit_of({{"rope_parameters", {{"rope_type", type}, {"factor", 2.5}}}}), 1280);
   }
-  // YaRN's file may state either length.
+  // YaRN's file may state either the trained or the scaled length as max_position_embeddings.
   const Json yarn = {{"type", "yarn"}, {"factor", 4.0}};
   Json scaled = yarn;
   scaled["original_max_position_embeddings"] = 128;
@@ -289,7 +290,7 @@ TEST(Config, DeepseekHasRoutedAndSharedExpertsFromALayerOn) {
   EXPECT_EQ(layers_with_experts(with({{"first_k_dense_replace", 7}})), std::vector<int64_t>{});
   EXPECT_EQ(with({{"n_shared_experts", nullptr}}).experts.shared_intermediate, 0);
   EXPECT_TRUE(with({{"norm_topk_prob", true}}).experts.norm_top_k);
-  // One weight that was divided by itself would be 1.
+  // A single weight divided by itself would always be 1.
   EXPECT_FALSE(with({{"norm_topk_prob", true}, {"num_experts_per_tok", 1}}).experts.norm_top_k);
   EXPECT_EQ(parse(bare("deepseek")).expert_layers(), 0);
   EXPECT_EQ(parse(bare("deepseek")).kv_heads, 8);
@@ -300,7 +301,7 @@ TEST(Config, MptWithBiasesHasThemEverywhere) {
   EXPECT_TRUE(config.norm_bias && config.qkv_bias && config.attention_out_bias && config.mlp_bias);
 }
 
-// transformers' MPT does not pass alibi_bias_max on, and takes a clip of 0 for none.
+// transformers' MPT ignores alibi_bias_max, and treats a clip of 0 as no clip.
 TEST(Config, MptsAttentionIsTransformersUnlessTheTrainedOneIsAskedFor) {
   const Json attention = {{"alibi_bias_max", 16}, {"clip_qkv", 0}};
   EXPECT_EQ(parse_with("mpt", {{"attn_config", attention}}).alibi.bias_max, 8.0);

@@ -1,4 +1,4 @@
-// The shipped shapes have the sizes their publishers state.
+// The shipped shapes have the sizes that their publishers state.
 #include "core/model/config/shapes.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace reprise::model {
 namespace {
 
-// Weights of the published checkpoints, tied ones once.
+// Numbers of weights in the published checkpoints. Tied weights count once.
 const std::map<std::string, int64_t> kPublished = {
     {"codellama-7b", 6'738'546'688},
     {"deepseek-moe-16b", 16'375'728'128},

@@ -70,7 +70,7 @@ class Watch final : public LayerPolicy {
   }
 };
 
-// norm(out + gelu(bias + W x)), its norm's weights 1 and biases as they are.
+// norm(out + gelu(bias + W x)). The norm's weights are 1, and its biases are the model's.
 std::vector<double> by_definition(const ModelConfig& config, const WeightSource& source,
                                   const Watch& seen, const std::vector<int64_t>& lengths) {
   const int64_t hidden = config.hidden, kernel = config.convolution.kernel;
@@ -106,7 +106,7 @@ std::vector<double> by_definition(const ModelConfig& config, const WeightSource&
   return out;
 }
 
-// Texts beside one another do not see each other, and one may be shorter than the kernel.
+// Texts of one step do not see each other, and a text may be shorter than the kernel.
 TEST(Convolution, IsItsDefinitionOverEachTextByItself) {
   const std::vector<int64_t> lengths = {1, 2, 7, 1, 4};
   std::vector<std::vector<int32_t>> ids;
@@ -126,7 +126,8 @@ TEST(Convolution, IsItsDefinitionOverEachTextByItself) {
       Floats hidden(15 * 24);
       Encoder(*model).encode({.texts = texts, .policy = &seen}, hidden);
       const auto want = by_definition(config, *random_weights(config, 3), seen, lengths);
-      // In bf16, inputs of up to 3 are rounded by a share of 2^-9, and weights not at all.
+      // In bf16, inputs of up to 3 are rounded with a relative error of 2^-9; the weights are
+      // exact.
       EXPECT_LE(max_difference(seen.second, want), dtype == DType::kF32 ? 1e-5 : 0.03)
           << kernel << " " << name_of(dtype);
     }
@@ -147,7 +148,7 @@ TEST(Convolution, FilesHoldItAsTorchStoresIt) {
       "deberta.encoder.conv.LayerNorm.weight");
 }
 
-// A whole folder: each tensor as its layout says, values that tell their place.
+// A whole folder: each tensor has the shape that its layout says, and values that tell their place.
 TEST(Convolution, AFolderWithItIsRead) {
   const Json json = config_json(3);
   const ModelConfig config = parse_config(json, "config.json");

@@ -1,4 +1,4 @@
-// Whole models on the device: the same logits as the CPU's, step for step, and the same tokens.
+// Whole models on the device: their logits and tokens match the CPU's, step for step.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,8 +31,8 @@ Context one_thread() { return {.threads = 1, .isa = best_isa()}; }
 
 constexpr DType kCache = DType::kF16;  // for comparisons with the CPU, because f16 rounds finest
 
-// One shape of each family, of each block style and way to tell positions; head sizes that the
-// kernels are compiled for.
+// One shape of each family, so that every block style and every kind of positions is run, with head
+// sizes for which the kernels are compiled.
 struct Shape {
   const char* name;
   int64_t head_dim;
@@ -53,7 +53,7 @@ std::vector<int32_t> some_ids(int32_t count, int32_t seed = 3) {
 // bf16, of which those of attention are half; f16 rounds 8 times as finely.
 double bound_of(DType cache) { return cache == DType::kBF16 ? 0.14 : 0.14 / 8; }
 
-// Sizes are multiples of 8, which matrix products are fast for and sure to be there.
+// Sizes are multiples of 8, for which matrix products are fast and certain to exist.
 Json small_model(const char* shape, int64_t head_dim) {
   Json json = scaled_down(shape, head_dim);
   json["vocab_size"] = kVocab;
@@ -84,9 +84,9 @@ class CudaFamily : public CudaModel, public ::testing::WithParamInterface<Shape>
 };
 
 // With f32 weights and activations, the device's error is the rounding of queries, keys, values and
-// softmax weights to the cache's type. The reference has the same error when it rounds them to
-// bf16, and f16 has an eighth of it. The bound is twice that, because both errors are maxima of
-// walks.
+// softmax weights to the cache's type. The reference with these numbers rounded to bf16 has the
+// same error; with f16 the error is an eighth of it. The bound is twice that, because both errors
+// are maxima of random walks.
 TEST_P(CudaFamily, LogitsMatchTheReferenceWholeAndInChunks) {
   Decoder& decoder = load(config(), DType::kF32);
   const std::vector<int32_t> ids = some_ids(23);
@@ -102,8 +102,8 @@ TEST_P(CudaFamily, LogitsMatchTheReferenceWholeAndInChunks) {
           << "chunk " << chunk << ", cache in " << name_of(cache);
 }
 
-// The device rounds where the CPU does, so both deviate from the reference alike: as maxima of
-// walks of the same length, one by twice as much as the other at most.
+// The device rounds where the CPU does, so both deviate from the reference by the maximum of a
+// random walk of the same length. One such maximum is at most twice the other.
 TEST_P(CudaFamily, NarrowWeightsStayNearTheReferenceAndTheCpu) {
   Decoder& decoder = load(config(), DType::kBF16);
   const std::vector<int32_t> ids = some_ids(23);
@@ -125,8 +125,8 @@ TEST_P(CudaFamily, NarrowWeightsStayNearTheReferenceAndTheCpu) {
         << "f16, chunk " << chunk;
 }
 
-// Both make the same codes, and f32 activations on the CPU show what bf16 rounds. 23 tokens are
-// multiplied with codes as they are read, 130 with expanded weights.
+// CPU and device make the same codes, and f32 activations on the CPU show the error of bf16's
+// rounding. 23 tokens are multiplied with codes as they are read, 130 tokens with expanded weights.
 TEST_F(CudaModel, CodedWeightsGiveTheLogitsOfTheCpu) {
   const auto check = [&](const char* shape, WeightFormat format, int32_t tokens) {
     const auto load = [&](DType dtype, const Context& context) {
@@ -153,13 +153,13 @@ TEST_F(CudaModel, CodedWeightsGiveTheLogitsOfTheCpu) {
   check("llama-2-7b", WeightFormat::kInt4, 130);
 }
 
-// The generated tokens of requests, and the logits that each was drawn from.
+// The generated tokens of requests, and the logits from which each token was drawn.
 struct Drawn {
   std::map<engine::RequestId, std::vector<int32_t>> tokens;
   std::map<std::pair<engine::RequestId, int32_t>, std::vector<float>> logits;
 };
 
-// Three requests that share a prefix, and a fourth that joins later and does not.
+// Three requests that share a prefix, and a fourth request that joins later and shares nothing.
 Drawn generate(Decoder& decoder, const std::string& method, const Context& context) {
   const std::vector<int32_t> prefix = some_ids(18);
   std::vector<reprise::testing::Arrival> arrivals;
@@ -179,8 +179,8 @@ Drawn generate(Decoder& decoder, const std::string& method, const Context& conte
   return drawn;
 }
 
-// Greedy tokens go different ways where two logits are nearly equal: until then all are compared,
-// and where they part the CPU's own two logits lie within twice the bound.
+// Where two logits are nearly equal, greedy tokens may differ. Up to there all logits are compared;
+// there the CPU's own two logits must lie within twice the bound.
 void expect_alike(const Drawn& got, const Drawn& want, double bound, const std::string& what) {
   size_t compared = 0;
   for (const auto& [request, tokens] : want.tokens) {
@@ -257,8 +257,8 @@ std::vector<float> logits_in_blocks(Decoder& decoder, int64_t block_tokens,
   return logits;
 }
 
-// Caches of one size come to lie where another's were, with other strides: nothing of theirs is
-// replayed.
+// A cache may come to lie at the place of another of the same size but with other strides. The
+// steps recorded with the other cache must not be replayed.
 TEST_F(CudaModel, RecordedStepsAreOfOneLayoutOfTheCache) {
   load(small_model("llama-2-7b", 32), DType::kBF16);
   const std::vector<float> want = logits_in_blocks(*decoder_, 8, context_);
@@ -271,7 +271,7 @@ TEST_F(CudaModel, RecordedStepsAreOfOneLayoutOfTheCache) {
         << "blocks of " << block_tokens;
 }
 
-// A decoder that is loaded after another was dropped finds its memory, and has other weights.
+// A decoder that is loaded after another was dropped gets its memory, but has other weights.
 TEST_F(CudaModel, RecordedStepsAreOfOneDecoder) {
   const Json config = small_model("llama-2-7b", 32);
   std::map<uint64_t, std::vector<float>> first;
@@ -309,7 +309,8 @@ TEST_F(CudaModel, SampledTokensAreThoseOfTheSameLogitsOnTheCpu) {
     EXPECT_EQ(event.token, (want.at({event.request, event.index})));
 }
 
-// The logits of three requests' draws in a cache that holds two of them, or all.
+// The logits from which three requests' tokens are drawn, with a cache that holds two of the
+// sequences, or all.
 Drawn crowded(Decoder& decoder, const Context& context, int32_t blocks, engine::SwapStats* stats) {
   engine::EngineOptions options{.limits = {.max_batch = 3, .max_sequence_tokens = 32},
                                 .kv_dtype = kCache,
@@ -397,7 +398,7 @@ Json small_encoder(const std::string& type) {
           {"pad_token_id", 1}};
 }
 
-// Every token's state of two texts read together.
+// The last hidden states of all tokens of two texts that are computed in one step.
 std::vector<float> encoded(Decoder& model) {
   const std::vector<int32_t> a = some_ids(29), b = some_ids(7, 5), types(a.size(), 1);
   const EncoderText texts[] = {{.ids = a, .token_types = types}, {.ids = b}};
@@ -420,8 +421,8 @@ TEST_F(CudaModel, EncodersReadTextsAsTheCpuDoes) {
   }
 }
 
-// Computes layer 0 and keeps its map, shares it with layer 1, and gives it to the others as a
-// stored one. Notes what it is shown.
+// Computes layer 0 and keeps its map, shares the map with layer 1, and gives it to the other layers
+// as a stored map. Records the hidden states, residuals and maps that it is shown.
 class SharesOneMap final : public LayerPolicy {
  public:
   LayerChoice choose(LayerInput& input) override {
@@ -460,7 +461,7 @@ class SharesOneMap final : public LayerPolicy {
   kernels::RowMap stored_;
 };
 
-// Rows of 70 tokens are more than a tile.
+// 70 tokens make rows of a map longer than a tile.
 TEST_F(CudaModel, PoliciesSeeAndChooseWhatTheyDoOnTheCpu) {
   Json config = small_model("llama-3-8b", 64);
   config["num_hidden_layers"] = 3;
@@ -499,14 +500,14 @@ TEST_F(CudaModel, AModelThatDoesNotFitIsNamedWithNeedAndHave) {
     FAIL() << "no error";
   } catch (const MemoryError& error) {
     const std::string text = error.what();
-    // Devices multiply by codes, too.
+    // The device can multiply by codes too.
     for (const char* part :
          {"the weights need", "are available on device cuda", "or --weight-format int8"})
       EXPECT_NE(text.find(part), std::string::npos) << text;
   }
 }
 
-// The refusal comes before weights are read, and lists the compiled sizes.
+// The refusal comes before weights are read, and lists the head sizes that are compiled.
 TEST_F(CudaModel, AHeadSizeThatIsNotCompiledIsRefused) {
   expect_error([&] { (void)load(small_model("llama-2-7b", 24), DType::kBF16); },
                {"head_dim 24", "32, 64, 80, 96, 128", "--device cpu"});

@@ -62,12 +62,13 @@ TEST_P(Family, EveryInstructionSetMatchesTheReference) {
   }
 }
 
-// With f32 weights and narrower keys and values, the error is the rounding of these as they are
-// stored and, if the processor multiplies in bf16, of queries and weights. The reference with the
-// same roundings in double precision must be much closer. The test takes the median of three models
-// of one layer: now and then a value lies so near the middle of two that it is rounded to the other
-// one here, which is as much as all other roundings of so small a model, and changes all roundings
-// of a next layer.
+// With f32 weights and narrower keys and values, the error is the rounding of keys and values when
+// they are stored and, if the processor multiplies in bf16, of queries and weights. Compared with
+// the reference that has the same roundings in double precision, the error must be much smaller.
+//
+// The test takes the median of three models of one layer. Now and then a value lies so near the
+// middle between two numbers that it is rounded to the other one here. This error is as large as
+// all other roundings of so small a model, and would change all roundings of a second layer.
 TEST_P(Family, BesideNarrowKeysNothingIsLostButTheirRounding) {
   const std::vector<int32_t> ids = some_ids(40);
   Json config = scaled_down(GetParam());
@@ -107,9 +108,9 @@ TEST_P(Family, ExplicitPositionsMatchTheReference) {
         << "chunk " << chunk;
 }
 
-// Activations, weights and cache in bf16 round to 2^-8 where f32 rounds to 2^-24: the same walk,
-// 2^16 times as wide, from the deviation f32 has here (about 1e-6): 0.07; doubled, since both are
-// maxima of random walks, and doubled again for the bf16 cache.
+// Activations, weights and cache in bf16 round to 2^-8 where f32 rounds to 2^-24. The error is the
+// same random walk with steps 2^16 times as large: f32's deviation here (about 1e-6) becomes 0.07.
+// This is doubled because both are maxima of random walks, and doubled again for the bf16 cache.
 TEST_P(Family, Bf16StaysNearTheReference) {
   auto decoder = random_decoder(scaled_down(GetParam()), context_, DType::kBF16);
   const std::vector<int32_t> ids = some_ids(23);
@@ -128,7 +129,8 @@ TEST_P(Family, GreedyTokensAreThoseOfTheReference) {
         << method;
 }
 
-// Wanted logits and hidden states may be the same rows, different ones, or none.
+// The rows whose logits are wanted and those whose hidden states are wanted may be the same,
+// different, or none.
 TEST_P(Family, HiddenStatesMatchTheReferenceWhicheverLogitsAreWanted) {
   auto decoder = random_decoder(scaled_down(GetParam()), context_);
   const auto hidden = static_cast<size_t>(decoder->config().hidden);
@@ -158,8 +160,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Family, ::testing::ValuesIn(shipped_shapes()),
                            return name;
                          });
 
-// One expert of which each row passes all, as many as there are, weights that add up to 1, every
-// second layer, and no shared expert.
+// Variants: a single expert, as many experts for each row as there are, weights that add up to 1,
+// experts in every second layer, and no shared expert.
 TEST(Decoder, ExpertsOfAnyNumberMatchTheReference) {
   const Context context = Context::machine();
   for (const Json& patch :
@@ -182,8 +184,7 @@ TEST(Decoder, ExpertsOfAnyNumberMatchTheReference) {
   }
 }
 
-// The number of experts that a step reads is at least that of one token in each layer, and at most
-// all.
+// A step reads at least as many experts as one token uses in each layer, and at most all experts.
 TEST(Decoder, TouchedExpertsAreThoseOfTheLastStep) {
   const Context context = Context::machine();
   auto decoder = random_decoder(scaled_down("qwen1.5-moe-a2.7b"), context);  // one layer: 3 of 7
@@ -209,7 +210,7 @@ TEST(Decoder, ExpertsGiveTheSameBitsOnAnyNumberOfThreads) {
   for (const int threads : {2, 3, 8}) EXPECT_EQ(logits_on(threads), one) << threads;
 }
 
-// Beyond what the model was trained for, where the base of the angles grows with the length.
+// Beyond the trained length, the base of the angles grows with the length.
 TEST(Decoder, DynamicScalingMatchesTheReferenceBeyondTheTrainedLength) {
   Json json = scaled_down("tinyllama-1.1b");
   json["max_position_embeddings"] = 16;
@@ -223,7 +224,7 @@ TEST(Decoder, DynamicScalingMatchesTheReferenceBeyondTheTrainedLength) {
   }
 }
 
-// A step that needs more memory than there is must not leave buffers that a later step overruns.
+// A step that does not fit into memory must not leave buffers that a later step overruns.
 TEST(Decoder, RunsOnAfterAStepThatDidNotFitIntoMemory) {
   Json json = scaled_down("tinyllama-1.1b");
   json["num_hidden_layers"] = 1;

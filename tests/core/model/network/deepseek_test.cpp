@@ -1,5 +1,6 @@
-// A DeepSeek-MoE checkpoint against the model by its publisher's definition, written out here over
-// the tensors as its files name them: nothing is shared with the runtime but the file.
+// Compares a DeepSeek-MoE checkpoint with its publisher's definition of the model, which is written
+// out here for the tensors as the files name them. The definition shares only the file with the
+// runtime.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -277,7 +278,7 @@ std::vector<int32_t> ids_below_vocab(int32_t count) {
   return ids;
 }
 
-// Logits of magnitude 4, four layers: twice the roundings of two_layers.h.
+// Logits of magnitude 4, as in two_layers.h; with four layers there are twice as many roundings.
 constexpr double kFourLayersBound = 1.2e-4;
 
 TEST(Deepseek, LogitsAreThoseOfTheDefinition) {

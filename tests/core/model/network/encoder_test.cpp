@@ -1,5 +1,5 @@
-// BERT, RoBERTa and DeBERTa against hidden states computed by other people's code, and decoders
-// against their own steps.
+// Compares BERT, RoBERTa and DeBERTa with hidden states that other people's code computed, and
+// decoders that read whole texts with their own steps.
 #include "core/model/network/encoder.h"
 
 #include <gtest/gtest.h>
@@ -61,9 +61,9 @@ TEST_P(GoldenEncoder, HiddenStatesMatchAloneAndTogether) {
   EXPECT_LE(max_difference(std::span(both).subspan(want_b_.size()), want_a_), 1e-4);
 }
 
-// Hidden states are normed to about 1; bf16 rounds to 2^-9 of that some six times in each of three
-// layers, and errors add like a random walk whose largest of 2,560 is four deviations out:
-// 4 * sqrt(18) * 2^-9 * (values up to 3) = 0.1.
+// Hidden states are normed to about 1. bf16 rounds them to 2^-9 some six times in each of three
+// layers. Errors add up like a random walk, and the largest of 2,560 is about four deviations: 4 *
+// sqrt(18) * 2^-9 * (values up to 3) = 0.1.
 TEST_P(GoldenEncoder, Bf16StaysNear) {
   auto model = load_decoder(folder_, {.dtype = DType::kBF16}, context_);
   EXPECT_LE(max_difference(encode(*model, {{EncoderText{.ids = a_}}}), want_a_), 0.1);
@@ -76,7 +76,7 @@ class SkipLast final : public LayerPolicy {
     return {.action = input.layer() == 2 ? LayerAction::kSkipAttention : LayerAction::kCompute};
   }
 };
-// Reuses in every layer what the layer itself has shown before.
+// Reuses in every layer the map that this layer has shown before.
 class Replay final : public LayerPolicy {
  public:
   LayerChoice choose(LayerInput& input) override {
@@ -158,8 +158,8 @@ TEST(Encoder, RelativePositionsGoOnBehindTheTable) {
   }
 }
 
-// A decoder's states of a text's beginning do not know what follows, nor do other texts change
-// them; of every family, whatever its positions.
+// In a decoder, the states of a text's beginning do not depend on the text that follows, nor on
+// other texts in the step. Tests families with each kind of positions.
 TEST(Encoder, DecodersSeeWhatIsNotBehind) {
   for (const char* shape : {"tinyllama-1.1b", "falcon-rw-1b", "mpt-7b", "phi-2"}) {
     SCOPED_TRACE(shape);

@@ -22,7 +22,7 @@ using reprise::testing::random_decoder;
 using reprise::testing::ReferenceDecoder;
 using reprise::testing::scaled_down;
 
-// ---- a whole policy: one layer does something else ----
+// ---- A whole policy, which lets one layer do something else ----
 class OneLayer final : public LayerPolicy {
  public:
   OneLayer(int64_t layer, LayerAction action) : layer_(layer), action_(action) {}
@@ -35,7 +35,7 @@ class OneLayer final : public LayerPolicy {
   LayerAction action_;
 };
 
-// Keeps what each layer reads, and its map, step after step.
+// Keeps the input and the map of each layer, step after step.
 class Capture final : public LayerPolicy {
  public:
   struct Map {
@@ -124,7 +124,7 @@ class Policies : public ::testing::TestWithParam<std::string> {
   std::vector<int32_t> ids_ = some_ids(13);
 };
 
-// Every block style, the first and the last layer, whole and in chunks.
+// Tests every block style, with the first and the last layer skipped, whole prompts and chunks.
 TEST_P(Policies, SkippingMatchesTheReference) {
   const auto source = random_weights(decoder_->config(), 1);
   for (int64_t layer : {0, 1})
@@ -154,10 +154,10 @@ TEST_P(Policies, ReusingItsOwnMapsChangesNothing) {
     Capture capture;
     EXPECT_LE(max_difference(logits_with(*decoder_, ids_, chunk, with(&capture)), want),
               kTwoLayersBound);
-    // bf16 moves each weight by up to 2^-9 of itself, at random: an attended value of up to 4 by
-    // less than 2^-8, and a logit, a sum of `hidden` such values with weights of 1 / sqrt(hidden),
-    // by less than twice that in each of two layers. A tied head's weights are the embedding's,
-    // whose deviation is 1.
+    // bf16 moves each weight by up to 2^-9 of itself, at random. So an attended value of up to 4
+    // moves by less than 2^-8, and a logit, which is a sum of `hidden` such values with weights of
+    // 1 / sqrt(hidden), moves by less than twice that in each of two layers. If the head is tied,
+    // its weights are the embedding's, whose deviation is 1.
     const ModelConfig& config = decoder_->config();
     const double head_scale =
         config.tied_embeddings ? std::sqrt(static_cast<double>(config.hidden)) : 1.0;

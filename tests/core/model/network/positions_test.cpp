@@ -7,9 +7,9 @@
 namespace reprise::model {
 namespace {
 
-// Slopes as the ALiBi paper lists them for 8 heads, and as its reference code makes them for a
-// number of heads that is no power of two: those of the power below, then every second one of twice
-// that power. Expected as exponents of two.
+// Expects slopes, given as exponents of two. For 8 heads they are as the ALiBi paper lists them.
+// For a number of heads that is no power of two they are as its reference code makes them: the
+// slopes of the next lower power, then every second slope of twice that power.
 void expect_slopes(int64_t heads, const std::vector<double>& exponents) {
   const std::vector<float> slopes = alibi_slopes(heads, 8.0);
   ASSERT_EQ(slopes.size(), exponents.size());
@@ -71,8 +71,9 @@ TEST(RotaryFrequencies, DynamicScalingGrowsTheBaseBeyondTheTrainedLength) {
   EXPECT_FLOAT_EQ(f[1], 1.0F / 30.0F);  // (900)^(-1/2)
 }
 
-// Llama 3.1's rule on wavelengths w = 2 pi / f with trained length L: w < L / high stays, w > L /
-// low is divided by the factor, between them s = (L / w - low) / (high - low) mixes the two.
+// Llama 3.1's rule for wavelengths w = 2 pi / f with trained length L: the frequency stays if w < L
+// / high; it is divided by the factor if w > L / low; in between, s = (L / w - low) / (high - low)
+// mixes the two.
 TEST(RotaryFrequencies, Llama3KeepsShortStretchesLongAndMixesBetween) {
   const RotaryConfig rotary{.theta = 500000.0,
                             .dims = 128,
@@ -83,8 +84,8 @@ TEST(RotaryFrequencies, Llama3KeepsShortStretchesLongAndMixesBetween) {
                             .original_max_positions = 8192};
   const std::vector<float> f = rotary_frequencies(rotary, 131072);
   ASSERT_EQ(f.size(), 64u);
-  // f32 arithmetic, as transformers does it: a power, a quotient and the mix, some 2^-24 each; the
-  // mix loses a few bits more where s is a difference of near numbers.
+  // The bound allows for f32 arithmetic as in transformers: a power, a quotient and the mix, some
+  // 2^-24 each. The mix loses a few bits more where s is a difference of nearly equal numbers.
   constexpr double kRounding = 16 * 0x1p-24;
   int kept = 0, mixed = 0, stretched = 0;
   for (size_t c = 0; c < 64; ++c) {
@@ -102,7 +103,8 @@ TEST(RotaryFrequencies, Llama3KeepsShortStretchesLongAndMixesBetween) {
       ++mixed;
     }
   }
-  // ln 500000 / 64 = 0.20504 each; 2 pi e^(0.20504 c) passes 2048 after c = 28 and 8192 after 34.
+  // Successive wavelengths differ by the factor e^0.20504 (ln 500000 / 64 = 0.20504): 2 pi
+  // e^(0.20504 c) passes 2048 after c = 28, and 8192 after c = 34.
   EXPECT_EQ(kept, 29);
   EXPECT_EQ(mixed, 6);
   EXPECT_EQ(stretched, 29);

@@ -1,5 +1,6 @@
-// Rotary frequencies and angles against values computed by transformers 5.23 (LlamaRotaryEmbedding,
-// float32), 16 dimensions: every bit counts, because an angle is a position times a frequency.
+// Compares rotary frequencies and angles with values that transformers 5.23 computed
+// (LlamaRotaryEmbedding, float32, 16 dimensions). Frequencies must be equal to the last bit,
+// because an angle is a position times a frequency.
 #include "core/model/network/positions.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +69,7 @@ TEST(Positions, FrequenciesAreTheSameNumbers) {
   }
 }
 
-// Angles of exact frequencies would differ by some 1e-4 here.
+// Angles computed from exact frequencies would differ by some 1e-4 here.
 TEST(Positions, AnglesFarOutMatch) {
   for (const Case& c : cases()) {
     std::vector<float> cos(8), sin(8);

@@ -34,8 +34,8 @@ using reprise::testing::scaled_down;
 constexpr WeightFormat kFormats[] = {WeightFormat::kInt8, WeightFormat::kInt4, WeightFormat::kNf4,
                                      WeightFormat::kNf4Double};
 
-// The weights of another source as a format holds them; quantized_linear_test.cpp compares them
-// with the format's rule.
+// The weights of another source, rounded to the values that a format holds.
+// quantized_linear_test.cpp compares these values with the format's rule.
 class HeldSource final : public WeightSource {
  public:
   HeldSource(const WeightSource& from, WeightFormat format) : from_(from), format_(format) {}
@@ -75,7 +75,8 @@ std::unique_ptr<Decoder> load_shape(const std::string& shape, const LoadOptions&
   return load_decoder(dir.path(), all, context);
 }
 
-// Mean over the rows of sum p log(p / q), p and q the softmax of a row of each.
+// Mean over the rows of sum p log(p / q), where p and q are the softmax of a row of p_logits and of
+// q_logits.
 double mean_divergence(const std::vector<float>& p_logits, const std::vector<float>& q_logits,
                        size_t rows) {
   const size_t vocab = p_logits.size() / rows;
@@ -102,8 +103,8 @@ double mean_divergence(const std::vector<float>& p_logits, const std::vector<flo
 const char* const kShapes[] = {"llama-3.2-3b", "falcon-7b", "qwen1.5-moe-a2.7b",
                                "deepseek-moe-16b"};
 
-// In f32 the error is rounding. It is larger than with plain weights (decoder_test.cpp), because
-// codes of int4 are summed apart from their minimum.
+// In f32 the error is only rounding. It is larger than with plain weights (decoder_test.cpp),
+// because int4's codes and their minimum are summed separately.
 TEST(QuantizedDecoder, LogitsAreThoseOfTheHeldWeights) {
   const std::vector<int32_t> ids = some_ids(19);
   for (const std::string shape : kShapes)
@@ -121,8 +122,8 @@ TEST(QuantizedDecoder, LogitsAreThoseOfTheHeldWeights) {
       }
 }
 
-// Encoders, among them those that read parts of a matrix for relative positions: codes against a
-// plain model whose weights are what the codes hold.
+// Encoders, among them some that read parts of a matrix for relative positions: a model with codes
+// is compared with a plain model whose weights are the values that the codes hold.
 TEST(QuantizedDecoder, EncodersComputeWithTheHeldWeights) {
   REPRISE_NEEDS_DATA();
   const Context context = Context::machine();
@@ -149,8 +150,8 @@ TEST(QuantizedDecoder, EncodersComputeWithTheHeldWeights) {
   }
 }
 
-// All rows of a step through a few experts each: their products are of tens to hundreds of rows, of
-// which codes are expanded first.
+// All rows of a step go through a few experts, so that each expert's product has tens to hundreds
+// of rows. For so many rows, codes are expanded first.
 TEST(QuantizedDecoder, ExpertsOfManyRowsAreThoseOfTheHeldWeights) {
   constexpr int32_t kRows = 400;
   const std::vector<int32_t> ids = some_ids(kRows);
@@ -164,7 +165,7 @@ TEST(QuantizedDecoder, ExpertsOfManyRowsAreThoseOfTheHeldWeights) {
   }
 }
 
-// Activations in bf16 round as they do beside plain weights: decoder_test.cpp's bound.
+// bf16 activations round as with plain weights, so decoder_test.cpp's bound holds.
 TEST(QuantizedDecoder, Bf16StaysNearTheHeldWeights) {
   const std::vector<int32_t> ids = some_ids(19);
   for (const WeightFormat format : kFormats) {
@@ -201,7 +202,8 @@ TEST(QuantizedDecoder, FewerBitsTakeLessMemoryAndSayHowMuch) {
   EXPECT_NEAR(gib({WeightFormat::kNf4, DType::kBF16}), 5.61, 0.01);
 }
 
-// Tensor by tensor, 64 rows at a time of each thread: what does not fit in bf16 loads as codes.
+// Codes are made tensor by tensor, 64 rows at a time for each thread. So a model that does not fit
+// in bf16 can be loaded as codes.
 TEST(QuantizedDecoder, LoadingTakesLittleBesideTheCodes) {
   constexpr int64_t kWidth = 1024, kWide = 2816, kThreads = 2;
   const TempDir dir;
@@ -229,8 +231,9 @@ TEST(QuantizedDecoder, LoadingTakesLittleBesideTheCodes) {
   }
 }
 
-// The trained model that ships, by what it says of its own text: the divergence of its next tokens'
-// distributions, in nats. One of eight bits has steps 8 to 16 times finer than one of four.
+// Uses the shipped trained model on its own text, and measures the divergence of its next-token
+// distributions, in nats. Formats of eight bits have steps 8 to 16 times finer than formats of four
+// bits.
 TEST(QuantizedDecoder, FewerBitsMoveTheAnswersOfATrainedModelFurther) {
   const std::filesystem::path folder =
       std::filesystem::path(REPRISE_SOURCE_DIR) / "models/quickstart";

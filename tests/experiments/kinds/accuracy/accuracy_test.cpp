@@ -1,4 +1,5 @@
-// The kind on the shipped model: which modes are the baseline by another way, and which are not.
+// Tests the kind on the shipped model: which modes must answer exactly as the baseline, and which
+// differ.
 #include "experiments/kinds/accuracy/accuracy.h"
 
 #include <gtest/gtest.h>
@@ -45,8 +46,8 @@ class Accuracy : public KindOnTinyModel {
   }
 };
 
-// Encoded together, with what stands before them, modules have the states of the whole prompt; so
-// they have when all of them are computed again.
+// If modules are encoded together with the text before them, they have the states of the whole
+// prompt. The same holds if all their tokens are computed again.
 TEST_F(Accuracy, WhatIsEncodedTogetherAnswersAsTheBaseline) {
   const auto measured = measure(group({{"settings", {{"repair_ratio", 1.0}}}}));
   ASSERT_EQ(measured.size(), 5u);
@@ -81,8 +82,8 @@ TEST_F(Accuracy, KeepsALineForEachQuestion) {
   }
 }
 
-// Repair lies between the isolated states and the baseline's, and the more it computes again, the
-// nearer it comes.
+// The results of repair lie between those of isolated states and the baseline's. The more tokens
+// are computed again, the nearer they come to the baseline.
 TEST_F(Accuracy, RepairComesNearer) {
   std::vector<double> kl;
   for (const double ratio : {0.0, 0.3, 0.8, 1.0}) {
@@ -97,8 +98,8 @@ TEST_F(Accuracy, RepairComesNearer) {
   EXPECT_LT(kl[3], 1e-8);
 }
 
-// As in the authors' experiments, a module can only fail to see the tokens before it, so one module
-// loses less than many.
+// As in the authors' experiments, the only error is that a module does not see the tokens before
+// it. So one module loses less than many.
 TEST_F(Accuracy, OneModuleLosesLessThanMany) {
   const auto kl = [&](const char* grouping) {
     return value_of(
@@ -165,8 +166,8 @@ TEST_F(Accuracy, QuestionsAreReadOnceForAllThatIsDoneWithAGroup) {
   expect_error([&] { kind.check(other); }, {"items.jsonl"});
 }
 
-// LongBench's form and scores, over the recall models' world: with one module of all documents, and
-// with a module for each.
+// Uses LongBench's form and scores with the recall models' items, once with one module for all
+// documents and once with a module for each document.
 TEST_F(Accuracy, LongBenchIsScoredByItsOwnMetric) {
   const auto of = [&](const char* grouping) {
     return measure(
@@ -189,8 +190,8 @@ TEST_F(Accuracy, LongBenchIsScoredByItsOwnMetric) {
   EXPECT_EQ(whole[1].resolved["questions_cut"], 0);
 }
 
-// A real meeting, cut to what the shipped model places; it was trained on other texts, so that what
-// it answers scores next to nothing.
+// A real meeting, cut to the length that the shipped model places. The model was trained on other
+// texts, so its answers score next to nothing.
 TEST_F(Accuracy, QmsumIsAskedFromItsOwnFile) {
   REPRISE_NEEDS_DATA();
   const auto folder = reprise::testing::data_dir() / "datasets" / "longcontext";
@@ -229,7 +230,8 @@ TEST_F(Accuracy, ShippedFilesCanBeRun) {
     }
 }
 
-// The paper's table 1 asks checkpoints that a user has; its smoke scale those that are shipped.
+// The paper's table 1 uses checkpoints that a user must have; its smoke scale uses the shipped
+// models.
 TEST_F(Accuracy, Table1RunsWhereItsCheckpointsAre) {
   const reprise::testing::EnvironmentVariable data("REPRISE_DATA", ""),
       cache("XDG_CACHE_HOME", "/nowhere");  // whatever this user has fetched

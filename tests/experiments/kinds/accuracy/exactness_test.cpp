@@ -1,4 +1,4 @@
-// The kind on a tiny model and on the shipped one.
+// Tests the kind on a tiny model and on the shipped one.
 #include "experiments/kinds/accuracy/exactness.h"
 
 #include <gtest/gtest.h>
@@ -64,8 +64,8 @@ TEST_F(Exactness, MethodsGenerateTheSameInF32) {
     EXPECT_GT(value_of(measured[sharing], "reused_tokens"), 0);
 }
 
-// Rounding moves logits in bf16, and the metrics must show it: a comparison of a run with itself
-// would not.
+// In bf16, rounding moves logits, and the metrics must show it. A comparison of a run with itself
+// would show nothing.
 TEST_F(Exactness, Bf16DiffersMoreAndPartsAtNearTiesOnly) {
   const Group one = group("bf16", {{"settings", {{"new_tokens", 40}}}});
   const auto measured = measure(one);
@@ -90,7 +90,7 @@ TEST_F(Exactness, Bf16DiffersMoreAndPartsAtNearTiesOnly) {
   RecordProperty("diverged", diverged);
 }
 
-// With 16-bit keys and values the arithmetic is rounded, although the weights are not.
+// With 16-bit keys and values the run counts as rounded, although its weights are f32.
 TEST_F(Exactness, NarrowKeysAndValuesAreJudgedAsRounded) {
   const auto measured = measure(group("f32", {{"kv_dtype", "bf16"}}));
   for (const Measured& method : measured) EXPECT_EQ(value_of(method, "unexplained"), 0);
@@ -106,7 +106,8 @@ TEST_F(Exactness, ListedContiguousIsAPointLikeTheOthers) {
 }
 
 // Beyond the trained length, dynamic scaling gives a prefix computed alone other angles than the
-// same prefix in a longer prompt: sharing it as relay_attention does is wrong, and must be told.
+// same prefix in a longer prompt. So sharing the prefix as relay_attention does is wrong, and the
+// record must say so.
 TEST_F(Exactness, MethodThatIsWrongIsTold) {
   Json config = read_json(dir_ / "config.json");
   config["max_position_embeddings"] = 48;

@@ -1,4 +1,5 @@
-// The questions of a group as tokens: cut to what is asked for and to what the model places.
+// Tests the questions of a group as tokens, cut to the length asked for and to what the model
+// places.
 #include "experiments/kinds/accuracy/group_questions.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +31,7 @@ class GroupQuestionsTest : public KindOnTinyModel {
                      {"workload", workload.is_null() ? items : workload},
                      {"settings", settings}});
   }
-  // The questions for a model with this number of positions, which a scaling stretches.
+  // The questions for a model with `positions` positions, which a scaling stretches by `stretched`.
   GroupQuestions ask(const Json& settings, int64_t positions = 2048, const Json& workload = nullptr,
                      double stretched = 1.0) const {
     const Group one = group(settings, workload);
@@ -72,7 +73,8 @@ TEST_F(GroupQuestionsTest, LoseTheirMiddleWhereTheyAreLonger) {
   }
 }
 
-// The parts of a prompt have more tokens than the whole, and all must be placed with the answer.
+// Encoded separately, the parts of a prompt have more tokens than the whole. All of these and the
+// answer must be placed.
 TEST_F(GroupQuestionsTest, AreCutToWhatTheModelPlaces) {
   Json settings = lines(40);
   settings["most_prompt_tokens"] = 4000;
@@ -109,7 +111,8 @@ TEST_F(GroupQuestionsTest, AsCodedRepeatWhatFits) {
   expect_error([&] { (void)ask({{"most_prompt_tokens", 1}}); }, {"most_prompt_tokens is 1"});
 }
 
-// The shipped model is a Llama; what the tokenizer begins a text with stands ahead of its template.
+// The shipped model is a Llama: the token with which the tokenizer begins a text comes before the
+// template's text.
 TEST_F(GroupQuestionsTest, AreAUsersTurnWhereAChatTemplateIsAskedFor) {
   const GroupQuestions plain = ask(Json::object()), chat = ask({{"chat_template", "model"}});
   ASSERT_EQ(chat.items.size(), 4u);

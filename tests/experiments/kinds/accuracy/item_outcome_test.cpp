@@ -1,4 +1,4 @@
-// Metrics of made-up outcomes, by hand.
+// Tests metrics of made-up outcomes against values computed by hand.
 #include "experiments/kinds/accuracy/item_outcome.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 using Outcomes = std::vector<ItemOutcome>;
 
-// A letter for each question: of capitals the answer is right.
+// Outcomes of one question for each letter. A capital letter is a right answer.
 Outcomes answered(const std::string& letters) {
   Outcomes outcomes;
   for (size_t i = 0; i < letters.size(); ++i)
@@ -124,7 +124,7 @@ TEST(AddOutcomes, AveragesDivergenceOverQuestions) {
   EXPECT_EQ(measured.samples["mean_kl"], (Json{0.25, 0.75}));
 }
 
-// Every metric that is measured is listed, under the name and unit it is listed with.
+// Every metric that is measured is listed with its name and unit.
 TEST(OutcomeMetrics, ListWhatIsMeasured) {
   Outcomes outcomes = answered("Ab"), baseline = answered("AB");
   for (Outcomes* both : {&outcomes, &baseline})

@@ -1,4 +1,4 @@
-// Questions as tokens of the shipped model and of bytes.
+// Tests questions as tokens of the shipped model and as bytes.
 #include "experiments/kinds/accuracy/item_prompt.h"
 
 #include <gtest/gtest.h>
@@ -97,8 +97,8 @@ TEST_F(ItemPromptTest, WithoutDocumentsThePromptIsThePreambleAndTheQuestion) {
   EXPECT_EQ(prompt.prompt.pieces, Tokens{0});
 }
 
-// SentencePiece puts a space before each text, so that parts are not the whole's tokens; where
-// there is one part alone, they are.
+// SentencePiece puts a space before each text, so the tokens of several parts are not those of the
+// whole. With a single part they are.
 TEST_F(ItemPromptTest, TellsWhetherThePartsAreTheWholesTokens) {
   EXPECT_FALSE(compile(item_).is_as_whole);
   EXPECT_TRUE(compile({.id = "q", .question = "Where is it?"}).is_as_whole);

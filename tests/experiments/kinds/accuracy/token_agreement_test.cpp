@@ -1,4 +1,4 @@
-// Comparing generations, on hand-made tokens and logits.
+// Tests the comparison of generations on hand-made tokens and logits.
 #include "experiments/kinds/accuracy/token_agreement.h"
 
 #include <gtest/gtest.h>

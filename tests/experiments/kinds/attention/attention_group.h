@@ -1,4 +1,4 @@
-// Groups of kind "attention" as an experiment file makes them.
+// Makes groups of kind "attention" as an experiment file does.
 #pragma once
 
 #include "experiments/framework/experiment_file.h"
@@ -10,7 +10,7 @@ namespace reprise::experiments {
 
 inline const Context kTwoThreads{.threads = 2, .isa = best_isa()};
 
-// `metrics`: those that the experiment shows, as a list; null: all.
+// `metrics` is the list of metrics that the experiment shows; null: all.
 inline Group attention_group(const Json& settings, const Json& methods = {"contiguous"},
                              const std::string& dtype = "f32", const Json& metrics = {},
                              const Json& series = Json::array()) {

@@ -66,7 +66,8 @@ TEST_F(AttentionKindTest, MeasuresEveryMethodAndOutputsAgree) {
   }
 }
 
-// Reading as the kernel does, and the parts one by one, take as long as the steps themselves.
+// Timing reads as the kernel makes them, and timing the parts one by one, takes as long as the
+// steps themselves. So it is done only for metrics that are asked for.
 TEST_F(AttentionKindTest, WhatTakesTimeOfItsOwnIsTakenWhereItIsAskedFor) {
   Json settings = kSmall;
   settings["completion_tokens"] = 1;
@@ -88,7 +89,7 @@ TEST_F(AttentionKindTest, WhatTakesTimeOfItsOwnIsTakenWhereItIsAskedFor) {
   EXPECT_EQ(taken({}).size(), 8u);
 }
 
-// A plan of one private part is that part: its one time serves both metrics.
+// If a plan consists of one private part, one measured time serves both metrics.
 TEST_F(AttentionKindTest, AnUnsharedPlanIsTimedOnceForBothItsMetrics) {
   Json settings = kSmall;
   settings["completion_tokens"] = 1;
@@ -134,7 +135,7 @@ TEST_F(AttentionKindTest, CostsAreThoseOfTheMiddleOfTheSteps) {
   EXPECT_DOUBLE_EQ(value_of(measured[0], "io_bound_speedup"), 3 * 44.0 / (20 + 3 * 24));
 }
 
-// Steps of 9 and of 60 keys once counted as a busy machine.
+// Steps of 9 to 60 keys once made the machine count as busy.
 TEST_F(AttentionKindTest, TheGrowthOfSequencesIsNoNoise) {
   Json settings = kSmall;
   settings.update({{"prompt_tokens", 8}, {"shared_tokens", 0}, {"completion_tokens", 64}});
@@ -167,7 +168,7 @@ TEST_F(AttentionKindTest, WithoutLimitsOfTheMachineTheirRatiosAreLeftOut) {
   EXPECT_TRUE(measured[0].metrics.contains("plan_beside_ratio"));
 }
 
-// Contiguous keys and values of 32 heads of 128 in f32, and of the token that the step adds.
+// Contiguous keys and values of 32 heads of 128 in f32, including the token that the step adds.
 TEST_F(AttentionKindTest, MemoryIsThatOfTheCachesAndNoMachineIsAskedForIt) {
   AttentionKind kind(kTwoThreads);
   const Group group = attention_group({{"batch", 4096}, {"prompt_tokens", 1 << 20}});
@@ -179,7 +180,8 @@ TEST_F(AttentionKindTest, MemoryIsThatOfTheCachesAndNoMachineIsAskedForIt) {
   EXPECT_NE(need.of_what.find("4096 sequences"), std::string::npos) << need.of_what;
 }
 
-// The authors' grid of 252 points is not refused as a whole for its largest.
+// The authors' grid of 252 points must not be refused as a whole because its largest point is too
+// large.
 TEST_F(AttentionKindTest, EveryPointOfThePapersGridHasItsNeed) {
   const Experiment experiment = load_experiment(
       std::filesystem::path(REPRISE_SOURCE_DIR) / "experiments/relay_attention/operator_grid.json",

@@ -1,4 +1,4 @@
-// The shape of a decode step, and its costs against numbers worked out by hand.
+// Tests the shape of a decode step, and its costs against numbers computed by hand.
 #include "experiments/kinds/attention/attention_problem.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST(AttentionCosts, CountsKeysAndValuesOnceOrForEachSequence) {
 }
 
 TEST(AttentionCosts, BoundsFollowTheirFormulas) {
-  // 3 * 8 tokens read apart, 5 + 3 * 3 with the shared ones read once.
+  // 3 * 8 tokens if each sequence reads all of its own; 5 + 3 * 3 if the shared ones are read once.
   EXPECT_DOUBLE_EQ(io_bound_speedup(small(), 8), 24.0 / 14.0);
   EXPECT_DOUBLE_EQ(relay_theory_speedup(small(), 8), (5.0 + 2 + 2) / (5.0 / 3 + 2 + 7));
   AttentionProblem apart = small();
@@ -94,7 +94,7 @@ TEST(AttentionCosts, PlanReadsEachItemOnce) {
   plan.items = {
       {.segment = 0, .first_row = 0, .end_row = 2},
       {.segment = 1, .first_row = 0, .end_row = 1},
-      // Rows that see 3 and 4 of the 6 tokens: 4 are read.
+      // One row sees 3 and the other 4 of the 6 tokens, so 4 are read.
       {.segment = 1, .first_row = 1, .end_row = 3, .mask = kv::Mask::kCausal, .visible = 3}};
   EXPECT_EQ(plan_kv_bytes(plan), (10 + 6 + 4) * 2 * 2 * 8 * 4);
 }

@@ -1,5 +1,5 @@
-// Kind "attention" where a device computes: the plans of every method, judged by the definition and
-// timed by the device's clock.
+// Tests kind "attention" on a device: the plans of every method are compared with the definition,
+// and timed by the device's clock.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -41,7 +41,8 @@ class CudaAttentionKind : public testing::OnDevice {
       return error.what();
     }
   }
-  // Three steps of a method were timed, and rounding explains what its outputs are off.
+  // Expects that three steps of a method were timed, and that rounding explains the error of its
+  // outputs.
   static void expect_right(const Measured& method) {
     EXPECT_EQ(method.samples["latency_us"].size(), 3u);
     EXPECT_GT(value_of(method, "latency_us"), 0);
@@ -78,7 +79,7 @@ TEST_F(CudaAttentionKind, MeasuresEveryMethodAndOutputsAreThoseOfTheDefinition) 
   }
 }
 
-// The output is the step's before until the parts of this step are merged.
+// Until the parts of this step are merged, the output is still that of the step before.
 TEST_F(CudaAttentionKind, PartialResultsMergedAreTheWholeOutput) {
   Json shared = kSmall;
   shared["shared_percent"] = 100;
@@ -103,7 +104,7 @@ TEST_F(CudaAttentionKind, PartialResultsMergedAreTheWholeOutput) {
     one.attend();
     one.read_output(whole);
     EXPECT_NE(whole, before) << name;
-    // Products and sums of f16 keys, in an order of their own.
+    // Products and sums of f16 keys, which are added in another order.
     for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(merged[i], whole[i], 0x1p-10) << name;
   }
 }
@@ -129,8 +130,8 @@ TEST_F(CudaAttentionKind, WhatTheDeviceCannotDoIsSaidWithItsRemedy) {
   EXPECT_THROW(AttentionKind(context_).check(attention_group(odd, {"paged"}, "bf16")), Error);
 }
 
-// In the emulator, libtorch computes in the device's memory as in the host's. On a real device that
-// libtorch does not know (with a wheel for CPUs) its series are left out.
+// In the emulator, libtorch treats the device's memory as host memory. On a real device that
+// libtorch does not know (because it is a wheel for CPUs), its series are left out.
 TEST_F(CudaAttentionKind, TheSeriesOfPyTorchComputeWhereOursDo) {
   const std::string absence = baselines::torch_absence(torch_device(context_).memory);
   EXPECT_EQ(AttentionKind(context_).missing({.name = "torch_sdpa"}), absence);
@@ -145,8 +146,9 @@ TEST_F(CudaAttentionKind, TheSeriesOfPyTorchComputeWhereOursDo) {
   }
 }
 
-// Each token that is generated is written twice, by pack() and by store_newest(): both are seen by
-// what is read after the other's bytes were spoiled.
+// Each generated token is written twice, by pack() and by store_newest(). First the bytes that
+// pack() wrote are read. Then the newest tokens are spoiled, and store_newest() must restore these
+// bytes.
 TEST_F(CudaAttentionKind, TheNewestTokenOfThePrivateCacheIsWrittenWhereItBelongs) {
   const AttentionProblem problem = attention_problem(attention_group(kSmall, {"paged"}, "bf16"));
   const TokenValues values(problem);

@@ -64,7 +64,7 @@ TEST(ExactAttention, IsTheDefinitionOfEverySequenceAndHead) {
   }
 }
 
-// The formula of the spreads, by hand: two keys of one dimension.
+// Tests the formula of the spreads by hand, with two keys of one dimension.
 TEST(ExactAttention, SpreadsAreThoseOfTheirFormula) {
   const AttentionProblem problem = problem_of(1, 1, 1, 1, 1, DType::kF32);
   const TokenValues values(problem);
@@ -88,7 +88,7 @@ TEST(ExactAttention, SpreadsAreThoseOfTheirFormula) {
   EXPECT_NEAR(rounding_bound(head, {.sums = 0.25}, 1), 0.25 * std::abs(o), 1e-6);
 }
 
-// Few keys and many, few dimensions and many: no output that is right is refused.
+// With few keys and many, few dimensions and many, no right output is refused.
 TEST(Deviation, WhatRoundingDoesPasses) {
   double largest = 0;
   uint64_t seed = 0;
@@ -150,7 +150,8 @@ class WithoutOneKey {
                   problem.kv_dtype, dim);
   }
 
-  // [heads * head_dim], as a decode step of the runtime rounds it; `missing` -1: of all keys.
+  // The output [heads * head_dim], rounded as in a decode step of the runtime, without key
+  // `missing`; -1: with all keys.
   std::vector<float> attend(int64_t missing) {
     kv::AttentionPlan plan;
     plan.caches = {{.keys = keys_.data(),
@@ -192,10 +193,10 @@ class WithoutOneKey {
   std::vector<float> queries_;
 };
 
-// One of 1000 keys weighs about 1/1000, which moves o by 1.2 % of its norm: three times the mean
-// effect of bf16. A head whose query has a small weight for the key does not show it, but of
-// several heads one nearly always does. With 4000 keys the weight is a quarter, and o is half as
-// long.
+// One of 1000 keys weighs about 1/1000. Leaving it out moves o by 1.2 % of its norm, three times
+// the mean effect of bf16. A head whose query gives the key a small weight does not show the error,
+// but among several heads one nearly always does. With 4000 keys the weight is a quarter, and o is
+// half as long.
 TEST(Deviation, AKeyThatIsLeftOutIsFoundInAnySequence) {
   struct Case {
     int64_t heads, kv_heads, head_dim, keys;

@@ -1,4 +1,4 @@
-// Every method of the registry drives its plans through the operator and gives the outputs of the
+// Runs every method of the registry through the operator, which must give the outputs of the
 // definition.
 #include "experiments/kinds/attention/plan_operator.h"
 
@@ -65,7 +65,7 @@ TEST_P(EveryMethod, PartsLeaveTheOutputAsItWas) {
   for (size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(before[i], after[i], 1e-6);
 }
 
-// The output is the step's before until the parts of this step are merged.
+// Until the parts of this step are merged, the output is still that of the step before.
 TEST_P(EveryMethod, PartialResultsMergedAreTheWholeOutput) {
   const TokenValues values(problem());
   const auto one = make_one(GetParam(), values);
@@ -100,14 +100,14 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryMethod, ::testing::ValuesIn([] {
                          [](const auto& method) { return method.param; });
 
 TEST(LeastCacheBytes, CountsTheLargestPoolAndTheTokensOfTheOthers) {
-  // Sequences of 70 + 20 tokens, and the one that the last step would draw.
+  // Sequences of 70 + 20 tokens, and one place more for the token that the last step would draw.
   const double pool = 5 * 91 * static_cast<double>(kv_token_bytes(problem()));
   EXPECT_EQ(least_cache_bytes({{"contiguous"}}, problem(), Device::kCpu), pool);
   EXPECT_EQ(least_cache_bytes({{"contiguous"}, {"recompute"}}, problem(), Device::kCpu),
             pool + (48 + 5 * 42) * static_cast<double>(kv_token_bytes(problem())));
 }
 
-// A device that is no CPU gives a pool its memory when it is made.
+// A device other than the CPU gives a pool all its memory when the pool is made.
 TEST(LeastCacheBytes, CountsEveryPoolWhereEachIsGrantedWhole) {
   const MethodChoice contiguous = {"contiguous"}, paged = {"paged"};
   const auto bytes = [](const std::vector<MethodChoice>& methods) {

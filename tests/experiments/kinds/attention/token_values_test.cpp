@@ -50,7 +50,8 @@ TEST(TokenValues, HaveMeanZeroAndVarianceOne) {
       squares += static_cast<double>(x) * static_cast<double>(x);
       ++count;
     }
-  // 12800 numbers: the mean's deviation is 0.009, that of the squares' mean 0.008.
+  // With 12800 numbers, the mean has a standard deviation of 0.009, and the mean of the squares one
+  // of 0.008.
   EXPECT_NEAR(sum / static_cast<double>(count), 0.0, 0.05);
   EXPECT_NEAR(squares / static_cast<double>(count), 1.0, 0.05);
 }

@@ -1,4 +1,4 @@
-// The series of libtorch in kind "attention": end to end on tiny shapes, and what is said where
+// Tests the series of libtorch in kind "attention": end to end on tiny shapes, and the messages if
 // libtorch or an option is missing.
 #include "experiments/kinds/attention/torch_operator.h"
 
@@ -22,7 +22,7 @@ const Json kSettings = {
     {"batch", 3},          {"heads", 4},           {"kv_heads", 2},         {"head_dim", 32},
     {"prompt_tokens", 40}, {"shared_percent", 50}, {"completion_tokens", 6}};
 
-// Behind paged, which they are compared with.
+// A group in which the series come after method paged, with which they are compared.
 Group group_of_series(const std::string& dtype, const Json& series = kSeries) {
   return attention_group(kSettings, {"paged"}, dtype, {}, series);
 }

@@ -1,4 +1,4 @@
-// Table 2 of Prompt Cache out of the shipped shapes.
+// Computes table 2 of Prompt Cache from the shipped shapes.
 #include "experiments/kinds/counts/token_memory.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Prompt Cache in kind "ttft" where a device computes: modules on the device, in memory, in files.
+// Prompt Cache in kind "ttft" on a device, with modules on the device, in host memory and in files.
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"

@@ -1,4 +1,4 @@
-// Kind "state_copy" where there is a device: states go to its memory and within it.
+// Tests kind "state_copy" with a device: states are copied to its memory and within it.
 #include <gtest/gtest.h>
 
 #include "core/base/problems.h"
@@ -50,7 +50,8 @@ TEST_F(CudaStateCopyKind, ThePapersNumbersStandBesideTheDevicesRoutes) {
   StateCopyKind kind(context_);
   const Group group = group_of({"host_to_host", "host_to_device", "device_to_device"});
   kind.check(group);
-  // The rate of a device's memory is no limit of the host's, nor of the way between them.
+  // The rate of a device's memory limits neither copies within the host nor copies between host and
+  // device.
   const Json machine = {{"l3_bytes", 1024},
                         {"limits", {{"dram_read_gb_s", 50.0}}},
                         {"device", {{"limits", {{"read_gb_s", 3000.0}}}}}};

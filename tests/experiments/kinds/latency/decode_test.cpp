@@ -1,4 +1,4 @@
-// Cutting the tokens of a batch into decode steps, on made-up times.
+// Tests, on made-up times, how the tokens of a batch are cut into decode steps.
 #include "experiments/kinds/latency/decode.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Peers as series of kind "decode". A sample stands in for the other runtimes, which few machines
-// have; it speaks through their own peer.py.
+// Tests peers as series of kind "decode". A sample peer stands for the other runtimes, which few
+// machines have; it uses the same peer.py as they do.
 #include "experiments/kinds/latency/peer.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,8 @@ TEST_F(PeerTest, TimesStandBesideOurs) {
 }
 
 TEST_F(PeerTest, NothingIsTakenAgainBesideThem) {
-  // Two threads that take turns on one core: one of them always waits, so each sample is disturbed.
+  // Two threads take turns on one core, so that one of them always waits and each sample is
+  // disturbed.
   std::atomic<bool> stops = false;
   cpu_set_t core;
   CPU_ZERO(&core);

@@ -1,4 +1,5 @@
-// Prompts derived from schemas: what is imported, what is computed, whether the texts agree.
+// Tests prompts derived from schemas: what is imported, what is computed, and whether the texts
+// agree.
 #include "experiments/kinds/latency/pml_kind.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ Json with_options(const char* method, const Json& options) {
 
 class PmlKindTest : public KindOnTinyModel {
  protected:
-  // NAME.schema.xml with these modules and, where a prompt is given, NAME.prompt.xml.
+  // Writes NAME.schema.xml with these modules and, if `prompt` is not empty, NAME.prompt.xml.
   std::string write(const std::string& name, const std::string& modules,
                     const std::string& prompt) const {
     const std::string schema = (dir_ / (name + ".schema.xml")).string();
@@ -114,7 +115,7 @@ TEST_F(PmlKindTest, WhatIsImportedNeedNotBeComputedAndThePartsAreTheWhole) {
   }
 }
 
-// The released code's rules turn white space at the ends of texts into one space, so the prompt has
+// The released code's rules turn white space at the ends of texts into one space. So the prompt has
 // other tokens than by PML's rules.
 TEST_F(PmlKindTest, TokensAreCountedByTheRulesOfTheMethod) {
   const std::string schema =
@@ -136,8 +137,9 @@ TEST_F(PmlKindTest, DivergenceIsCountedFromTheFirstMethodsText) {
   const auto measured = measure(group_of_file(
       write("gap", kOne + kTwo, "<one/> She"),
       {"baseline", with_options("baseline", {{"positions", "gapped"}})}, {"prompt_cache"}));
-  // The text stands behind the positions of the module that is not imported. The one in front sees
-  // itself either way: the gapped baseline and the import compute the same.
+  // The text comes after the positions of the module that is not imported. The imported module
+  // comes first and sees only itself in both cases, so the gapped baseline and the import compute
+  // the same.
   EXPECT_EQ(measured[1].answers["text"], measured[2].answers["text"]);
   EXPECT_EQ(measured[1].answers["tokens_hash"], measured[2].answers["tokens_hash"]);
   for (const Measured& method : measured) {
@@ -199,7 +201,7 @@ TEST_F(PmlKindTest, ShippedUseCasesCanBeRun) {
       EXPECT_NO_THROW(PmlKind(context_).check(one)) << scale << " " << one.label;
 }
 
-// A folder of schemas in the place of the shipped ones, whose prompts are in part shipped.
+// A folder of schemas replaces the shipped ones. Some of their prompts are shipped.
 TEST_F(PmlKindTest, TheAuthorsSchemasComeFromAFolderAndTheirPromptsWithTheProgram) {
   const Json trip = {{"use_case", "trip"}};
   EXPECT_NE(refusal({{"settings", trip}}).find("reprise data get prompt-cache-schemas"),

@@ -55,7 +55,7 @@ TEST_F(PromptCacheKind, OneModuleInFrontIsAPrefixAndGivesTheSameTokens) {
     EXPECT_EQ(metrics["copied_mb"]["value"].get<double>() > 0, m > 1);
     EXPECT_GT(metrics["module_mb"]["value"].get<double>(), 0);
     EXPECT_GT(metrics["prefix_ms"]["value"].get<double>(), 0);
-    // The parts are the whole.
+    // The parts add up to the whole.
     for (size_t r = 0; r < 3; ++r) {
       double sum = 0;
       for (const char* part : {"lookup_ms", "copy_ms", "repair_ms", "compute_ms"})
@@ -65,8 +65,8 @@ TEST_F(PromptCacheKind, OneModuleInFrontIsAPrefixAndGivesTheSameTokens) {
   }
 }
 
-// No scaffold is declared for the modules of plain tokens, so that the paper's mode keeps them
-// apart. [Prompt Cache §3.3]
+// For modules of plain tokens no scaffold is declared, so the paper's mode isolates them. [Prompt
+// Cache §3.3]
 TEST_F(PromptCacheKind, WithoutAScaffoldItsModeIsIsolated) {
   TtftKind kind(context_);
   const Group one = group({{"prompt_tokens", 40}, {"shared_tokens", 33}, {"modules", 4}},
@@ -94,8 +94,8 @@ TEST_F(PromptCacheKind, SeveralModulesAreMarkedApproximateAndRepairIsCounted) {
   EXPECT_GT(measured[2].metrics["repair_ms"]["value"].get<double>(), 0);
 }
 
-// The first answer's logits come of a computed token, so that of a prompt that is its prefix alone
-// the last one is not imported.
+// The logits of the first answer come from a computed token. So if a prompt consists of its prefix
+// alone, the prefix's last token is not imported.
 TEST_F(PromptCacheKind, PromptsThatAreSharedWholeOrNotAtAllGiveTheSameTokens) {
   TtftKind kind(context_);
   for (const int shared : {40, 0}) {
@@ -112,8 +112,9 @@ TEST_F(PromptCacheKind, PromptsThatAreSharedWholeOrNotAtAllGiveTheSameTokens) {
   }
 }
 
-// All lanes hold their caches and modules at once: modules in memory, and once more where a request
-// copies them, instead of in the cache; in files they take none.
+// All lanes hold their caches and modules at the same time. Modules in memory count once, and a
+// second time if a request copies them (the copies are not in the cache). Modules in files take no
+// memory.
 TEST_F(PromptCacheKind, MemoryNeedCountsTheModulesOfEveryLane) {
   TtftKind kind(context_);
   const auto need = [&](const Json& methods) {

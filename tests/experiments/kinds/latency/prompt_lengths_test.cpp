@@ -1,4 +1,4 @@
-// Lengths of prompts: said in tokens, or by the name of a data set.
+// Tests lengths of prompts that are given in tokens or by the name of a data set.
 #include "experiments/kinds/latency/prompt_lengths.h"
 
 #include <gtest/gtest.h>

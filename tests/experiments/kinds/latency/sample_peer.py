@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Stands in for the Python that runs a peer: it is given a peer's script, and answers as REPRISE_SAMPLE_PEER says, through the
-protocol in the script's folder. Its batches take 20 ms, and 5 ms for each further token."""
+"""Stands in for the Python that runs a peer's script: answers as REPRISE_SAMPLE_PEER says, with the protocol module in the
+script's folder. A batch takes 20 ms, and 5 ms more for each further token."""
 import os
 import pathlib
 import sys

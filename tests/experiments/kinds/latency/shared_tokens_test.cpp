@@ -1,4 +1,5 @@
-// Prompts with a shared prefix, end to end on a tiny model: what is shared, and who reuses it.
+// Runs prompts with a shared prefix on a tiny model, end to end: what is shared, and which methods
+// reuse it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -113,7 +114,7 @@ TEST_F(SharedTokens, MethodsReuseWhatTheyPromise) {
   DecodeKind kind(context_);
   const Json machine = {{"limits", {{"f32_gflop_s", 100.0}}}};
   const auto measured = measured_json(kind.measure(one, machine_of_json(machine), stop_));
-  // Batches that lost their cores were taken again, and count.
+  // Batches that lost their cores were measured again, and their reused tokens count too.
   const auto batches = [&](size_t method) {
     return kRepetitions + 1 + measured[method].core_use["retaken"].get<int64_t>();
   };

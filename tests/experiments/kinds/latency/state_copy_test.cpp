@@ -1,4 +1,4 @@
-// Routes that copy states: what they copy, what is told of it, what is refused.
+// Tests routes that copy states: what they copy, what the records say, and what is refused.
 #include "experiments/kinds/latency/state_copy.h"
 
 #include <gtest/gtest.h>

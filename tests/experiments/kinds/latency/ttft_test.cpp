@@ -1,4 +1,5 @@
-// Kinds on a tiny model with random weights: sound records, equal tokens of exact methods.
+// Tests kinds on a tiny model with random weights: valid records, and equal tokens of exact
+// methods.
 #include "experiments/kinds/latency/ttft.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +51,7 @@ TEST(Derived, RateHasTheSpreadOfItsTime) {
 TEST_F(KindsTest, TtftStandsBesideTheLeastTimeOfTheProbeAndOfTheMoment) {
   const Group one = group("ttft", {{"prompt_tokens", 40}}, {"contiguous"});
   const Json limits = {{"dram_read_gb_s", 10.0}, {"f32_gflop_s", 100.0}};
-  // Weights that the L3 cannot hold are read from memory.
+  // Weights that do not fit into the L3 are read from memory.
   const auto from_memory = measured_json(TtftKind(context_).measure(
       one, machine_of_json({{"limits", limits}, {"l3_bytes", 1}}), stop_));
   const Json& metrics = from_memory[0].metrics;
@@ -65,7 +66,7 @@ TEST_F(KindsTest, TtftStandsBesideTheLeastTimeOfTheProbeAndOfTheMoment) {
   EXPECT_FALSE(from_cache[0].metrics.contains("ttft_over_beside"));
 }
 
-// Each keeps the memory of its cache while the others have their turn.
+// Each method keeps the memory of its cache while the others have their turn.
 TEST_F(KindsTest, MethodsThatTakeTurnsNeedACacheEach) {
   const Json settings = {{"prompt_tokens", 64}, {"new_tokens", 4}};
   const auto bytes = [&](Kind& kind, const std::string& name, const Json& methods) {

@@ -1,5 +1,5 @@
-// Reuse of attention maps where a device computes: kinds "prefill", "sentences" and
-// "attention_maps" against the same on the CPU.
+// Tests the reuse of attention maps on a device: kinds "prefill", "sentences" and "attention_maps"
+// are compared with the same runs on the CPU.
 #include <gtest/gtest.h>
 
 #include "experiments/framework/experiment_file.h"
@@ -38,7 +38,7 @@ class CudaPrefillKind : public testing::OnDevice {
     const std::atomic<bool> stop = false;
     return measured_json(kind->measure(group, Machine(), stop));
   }
-  // `key`: "methods" or "series", as which the kind takes `listed`.
+  // `key` is "methods" or "series": under which of these the kind takes `listed`.
   [[nodiscard]] Json texts(const char* kind, const char* key, const Json& listed) const {
     return {{"kind", kind},
             {"models", {{{"model", bert_.path().string()}, {"weights", "random"}}}},
@@ -50,7 +50,7 @@ class CudaPrefillKind : public testing::OnDevice {
   model::TempDir bert_;
 };
 
-// Maps of every form stand for the queries and keys that they were computed of.
+// A stored map of every form replaces the queries and keys from which it was computed.
 TEST_F(CudaPrefillKind, StoredTextsHitAndAreComputedAsInFull) {
   const auto stored_as = [](const char* form) {
     return attn_cache({{"preset", "raw"}, {"map_form", form}, {"threshold", 1.0 - 1e-6}});

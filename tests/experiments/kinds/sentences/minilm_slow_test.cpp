@@ -1,5 +1,5 @@
-// The trained sentence encoder that `./setup.sh --models` fetches, against what its own library
-// says of the same files.
+// Compares the trained sentence encoder that `./setup.sh --models` fetches with what its own
+// library computes from the same files.
 #include <gtest/gtest.h>
 
 #include "core/sentence/embedder.h"
@@ -19,7 +19,7 @@ class MiniLm : public ::testing::Test {
       GTEST_SKIP() << "all-MiniLM-L6-v2 is not there: run ./setup.sh --models";
   }
 
-  // Spearman's correlation in percent, as the references are given.
+  // Spearman's correlation in percent, as in the references.
   [[nodiscard]] double percent(const char* file, DType dtype = DType::kF32) const {
     const auto tokenizer = load_tokenizer(folder_);
     const auto model = model::load_decoder(folder_.string(), {.dtype = dtype}, Context::machine());

@@ -1,5 +1,5 @@
-// AttnCache and its rivals as methods of kinds: prompts of a tiny decoder that are stored, and
-// texts of a small encoder that are not.
+// Tests AttnCache and its rivals as methods of kinds: on stored prompts of a tiny decoder, and on
+// texts of a small encoder that are not stored.
 #include "experiments/kinds/sentences/prefill.h"
 
 #include <gtest/gtest.h>
@@ -76,8 +76,8 @@ TEST_F(Prefill, StoredTextsHitAndAreComputedAsInFull) {
   EXPECT_GT(value_of(miss, "attention_bound"), value_of(miss, "text_bound"));
 }
 
-// Maps of four texts of 24 tokens; memory has room for one. Hits need the others from the disk, and
-// answer as they do from memory.
+// Stores maps of four texts of 24 tokens, but memory has room for one. Hits read the others from
+// disk, and must answer as they do from memory.
 TEST_F(Prefill, MapsBeyondTheMemoryForThemAreReadFromTheDiskInEachTurn) {
   if (const std::string absence = attn_cache::index_absence(attn_cache::IndexKind::kHnsw);
       !absence.empty())
@@ -108,8 +108,8 @@ TEST_F(Prefill, TimesAreOfTextsAndTheirParts) {
   EXPECT_NEAR(value_of(measured[0], "tokens_per_s"), 24 * 1e3 / text_ms, 1e-6 * 24e3 / text_ms);
 }
 
-// On the model that comes with Reprise. The operations are timed in turns of their own, so their
-// sum is compared with the attention of the other turns only roughly.
+// Uses the shipped model. Operations are timed in turns of their own, so their sum is compared only
+// roughly with the attention of the other turns.
 TEST_F(Prefill, OperationsOfAttentionAreTimedWhenAskedFor) {
   if (const std::string absence = attn_cache::index_absence(attn_cache::IndexKind::kHnsw);
       !absence.empty())
@@ -178,7 +178,7 @@ TEST_F(Prefill, RivalsChooseTheirLayers) {
   EXPECT_FALSE(measured[1].metrics.contains("hit_rate"));
 }
 
-// Skipped layers stay skipped, and maps are shared where AttnCache has no hit.
+// Skipped layers stay skipped, and where AttnCache has no hit, layers share maps.
 TEST_F(Prefill, RivalsRunBesideAttnCache) {
   const auto beside = [](double threshold, const Json& rival) {
     return method(
@@ -209,7 +209,8 @@ TEST_F(Prefill, PaddedPromptsHitByTheReleasedCodesProjector) {
                                                       {"map_form", "f32"},
                                                       {"projector_from", "random"}})}));
   EXPECT_EQ(value_of(measured[1], "hit_rate"), 1);
-  // Masked padding is not computed: the same tokens are, and their own maps are found.
+  // Masked padding is not computed. So the hit has the same tokens as before and finds its own
+  // maps.
   EXPECT_LE(value_of(measured[1], "max_difference"), 1e-4);
 }
 
@@ -316,7 +317,7 @@ TEST_F(ReusedSentences, HitsFallAsTheThresholdRises) {
   }
 }
 
-// Only a method that pads by itself takes the axis' length.
+// Only a method that pads by itself uses the axis of padded lengths.
 TEST_F(ReusedSentences, TheLengthOfPaddingMayBeSwept) {
   Json pads = raw_;
   pads["padded_tokens"] = 40;
@@ -336,7 +337,7 @@ TEST_F(ReusedSentences, TheLengthOfPaddingMayBeSwept) {
   EXPECT_LT(cut, 1 - 1e-6);  // two tokens of each text are left
 }
 
-// Texts hit or miss by themselves, whatever shares their step.
+// Each text hits or misses by itself, whatever other texts are in its step.
 TEST_F(ReusedSentences, SeveralTextsAStepHitAsOneByOne) {
   bool has_mixed = false;
   for (const double threshold : {0.9, 0.99, 0.999, 0.9999}) {
@@ -397,8 +398,8 @@ TEST_F(ReusedSentences, ABoundOfTheLossChoosesTheThreshold) {
   EXPECT_GT(value_of(measured[2], "hit_rate"), 0);
 }
 
-// A sweep trains once for all its thresholds, and a projector that is taken again is the one that
-// training anew makes.
+// A sweep trains once for all its thresholds, and the projector that it reuses equals one that is
+// trained anew.
 TEST_F(ReusedSentences, ASweepTrainsOnceForTheSameTexts) {
   if (!attn_cache::training_absence().empty()) GTEST_SKIP() << attn_cache::training_absence();
   const auto at = [&](SentencesKind& kind, double threshold, double map_weight) {
@@ -426,7 +427,7 @@ TEST_F(ReusedSentences, TheBudgetIsOfStoredMapsAlone) {
   EXPECT_GE(resolved["learning_texts"], 2 * value_of(measured[1], "stored_texts"));
 }
 
-// A decoder's questions, whose lengths differ and whose maps are fitted.
+// Questions for a decoder. Their lengths differ, so maps are fitted to them.
 TEST_F(ReusedSentences, QuestionsReuseMapsToo) {
   std::string questions;
   for (int i = 0; i < 12; ++i)

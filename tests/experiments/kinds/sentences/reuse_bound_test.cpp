@@ -5,8 +5,8 @@
 namespace reprise::experiments {
 namespace {
 
-// At 560 tokens, attention is at best twice as fast for any shape, and a whole prompt 1.20
-// (Llama-2-7B) or 1.15 times (Llama-3.2-3B).
+// At 560 tokens, reuse makes attention at best twice as fast for any shape, and a whole prompt at
+// best 1.20 times (Llama-2-7B) or 1.15 times (Llama-3.2-3B) as fast.
 TEST(ReuseBound, IsTheArithmeticOfTheShape) {
   const PrefillProducts seven = prefill_products(model::load_config("llama-2-7b"), 560);
   const PrefillProducts three = prefill_products(model::load_config("llama-3.2-3b"), 560);
@@ -14,7 +14,7 @@ TEST(ReuseBound, IsTheArithmeticOfTheShape) {
   EXPECT_NEAR(three.attention_bound(), 2.0, 0.005);
   EXPECT_NEAR(seven.bound(), 1.204, 0.001);
   EXPECT_NEAR(three.bound(), 1.151, 0.001);
-  // Layers are alike: a model of two of them has the same bounds.
+  // All layers are alike, so a model of two layers has the same bounds.
   EXPECT_DOUBLE_EQ(prefill_products(model::load_config("llama-2-7b-2-layers"), 560).bound(),
                    seven.bound());
 }
@@ -27,7 +27,7 @@ TEST(ReuseBound, CountsWhatRowsSee) {
   config.kv_heads = 1;
   config.head_dim = 2;
   config.intermediate = 5;
-  // Each layer has, for 3 tokens, queries and outputs of 4 x 4, keys and values of 4 x 2, and 6
+  // For 3 tokens, each layer has queries and outputs of 4 x 4, keys and values of 4 x 2, and 6
   // pairs of 4.
   PrefillProducts products = prefill_products(config, 3);
   EXPECT_EQ(products.reused, 3 * (3 * (8 + 16) + 6 * 4));

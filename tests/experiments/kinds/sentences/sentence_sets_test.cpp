@@ -54,7 +54,7 @@ TEST(LoadSentences, ADatabaseIsSetApartWithAnyOfItsTexts) {
             set.database);
 }
 
-// The asked pairs are the same, whether the stored texts are set apart or are those of the pairs.
+// The same pairs are asked, whether the stored texts are set apart or are the texts of these pairs.
 TEST(LoadSentences, TheAskedTextsThemselvesMayBeStored) {
   const TempDir dir;
   const std::string file = dir.write("a.tsv", pair_lines(20)).string();
@@ -130,8 +130,8 @@ TEST(LoadSentences, WhatMethodsLearnFromIsNeitherStoredNorAsked) {
       {"database_share 0.6", "training_share 0.4", "below 1"});
 }
 
-// Files whose names say what they are for: the test's pairs are asked, all of them, and the
-// training's are stored and learned from, but for those with a sentence of the test's.
+// The names of the files say what they are for. All pairs of the test's file are asked. Those of
+// the training's file are stored and learned from, except pairs with a sentence of the test's.
 TEST(LoadSentences, FilesOfTrainingAndTestAreKeptApart) {
   const TempDir dir;
   dir.write("x-train.tsv", pair_lines(20) + "3\tasked\tby the test\n");
@@ -211,7 +211,7 @@ TEST(LoadSentences, QuestionsOfAGroupAreAskedByTheirLetters) {
   EXPECT_TRUE(relay.texts[0].ends_with("D. d\nAnswer: \n"));  // a letter's token follows
 }
 
-// Figure 1 of AttnCache shows the first pair at scale paper: its caption's.
+// At scale paper, the first pair is the one in the caption of AttnCache's figure 1.
 TEST(LoadSentences, TheCaptionsPairComesFirstOfAttnCachesTexts) {
   const SentenceSet set = load_sentences(
       {"sentence_pairs", REPRISE_SOURCE_DIR "/experiments/attn_cache"}, {.items = 100});
@@ -233,7 +233,7 @@ TEST(LoadSentences, QuestionsOfAnotherSplitAreStored) {
                                                      .database_share = 0.5,
                                                      .training_share = 0.4});
   EXPECT_EQ(set.answers, (std::vector<size_t>{2, 0, 0}));  // all of the split that is asked
-  // Seven are left of the first eight: one is asked.
+  // Of the first eight items, one is asked, so seven are left.
   EXPECT_EQ(set.database.size() + set.training.size() + 1, 7u);
   // The database holds the first questions that are not asked, in the order of the file. The next
   // ones are learned from.
@@ -279,7 +279,7 @@ TEST(ScoreSentences, AProbeIsAskedWhatItHasNotSeen) {
     set.texts.emplace_back("a");
     set.labels.push_back(i % 2);
     (i < 30 ? set.probe : set.queries).push_back(i);
-    // The queries' labels are turned about: all of them are answered wrong.
+    // For queries the vectors are mirrored, so that all of them are answered wrong.
     const float side = (i % 2 == 0) == (i < 30) ? 1.0f : -1.0f;
     vectors.insert(vectors.end(), {side, 0.01f * static_cast<float>(i % 7)});
   }

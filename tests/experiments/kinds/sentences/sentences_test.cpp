@@ -1,4 +1,4 @@
-// The kind on a small BERT in a sentence-transformers folder, and what it refuses.
+// Tests the kind on a small BERT in a sentence-transformers folder, and what it refuses.
 #include "experiments/kinds/sentences/sentences.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,8 @@ class Sentences : public KindOnTinyModel {
   model::TempDir bert_;
 };
 
-// Identical sentences have a cosine of 1, which is the largest: the pair scored 5 comes first.
+// Identical sentences have a cosine of 1, the largest possible, so the pair with score 5 ranks
+// first.
 TEST_F(Sentences, ScoresTimesAndWhatTheFolderSays) {
   const auto measured = measure(group());
   ASSERT_EQ(measured.size(), 2u);
@@ -82,7 +83,7 @@ TEST_F(Sentences, TheAxesChangeWhatIsEmbedded) {
   EXPECT_EQ(value_of(of({{"database_share", 0.5}}), "texts"), 4);
 }
 
-// A byte for each weight of the layers: less memory, as the kind expects and as it records.
+// Weights of the layers take one byte each. The kind expects and records the smaller memory.
 TEST_F(Sentences, WeightsMayBeCodes) {
   const Json models = {
       {{"model", bert_.path().string()}, {"weights", "random"}, {"weight_format", "int8"}}};
@@ -104,7 +105,7 @@ TEST_F(Sentences, SentimentIsALinearProbe) {
   EXPECT_EQ(value_of(measured[0], "score"), value_of(measured[1], "score"));
 }
 
-// A checkpoint with a classifier answers for itself, about all texts; random weights have none.
+// A checkpoint with a classifier uses it for all texts; a model with random weights has none.
 TEST_F(Sentences, SentimentIsTheModelsOwnHeadWhereItHasOne) {
   std::filesystem::copy(
       std::filesystem::path(REPRISE_SOURCE_DIR) / "tests/core/sentence/task_heads/bert",
@@ -159,7 +160,7 @@ TEST_F(Sentences, WhatCannotBeEmbeddedIsRefused) {
   refused({{"settings", {{"database_share", 0.9}, {"items", 1}}}}, {"cluster"});
 }
 
-// An interrupt is noticed within the preparation and between the model's steps of a turn.
+// An interrupt is noticed during the preparation, and between the model's steps in a turn.
 TEST_F(Sentences, AnInterruptEndsItAtTheNextText) {
   const Group one =
       group({{"methods", {"compute", {{"name", "attn_cache"}, {"options", {{"preset", "raw"}}}}}},

@@ -1,4 +1,5 @@
-// MMLU's questions in a serving run: which answers count, and that the kind reports their share.
+// Tests MMLU's questions in a serving run: which answers count as right, and that the kind reports
+// their share.
 #include "experiments/kinds/serving/answer_accuracy.h"
 
 #include <gtest/gtest.h>
@@ -97,7 +98,7 @@ TEST_F(AnswerAccuracyRun, StandsBesideTheTimesOfEveryMethod) {
   }
 }
 
-// [RelayAttention table 2 has the prices, table 3 the times]
+// [RelayAttention: table 2 has the prices, table 3 the times]
 TEST_F(AnswerAccuracyRun, TimesHaveAPriceIfTheMachineHasOne) {
   const TempDir dir;
   const std::string file = questions_in(dir).string();

@@ -1,4 +1,4 @@
-// Streams as servers write them, cut anywhere, and streams that are none.
+// Tests streams as servers write them, cut anywhere, and bytes that are no streams.
 #include "experiments/kinds/serving/completion_stream.h"
 
 #include <fmt/core.h>
@@ -12,7 +12,7 @@
 namespace reprise::server {
 namespace {
 
-// Each piece at the second of its number.
+// Reads pieces; piece i arrives at second i.
 CompletionAnswer read(const std::vector<std::string>& pieces, int64_t wanted = -1) {
   CompletionStream stream;
   double time_s = 0;
@@ -42,7 +42,7 @@ TEST(CompletionStream, EveryWayOfTellingGivesTheSameTimes) {
   EXPECT_EQ(answer.cached_tokens, 5);
 }
 
-// As vLLM, SGLang and DeepSeek's own server write chats: a role, reasoning, then the answer.
+// Chats as vLLM, SGLang and DeepSeek's own server write them: a role, reasoning, then the answer.
 TEST(CompletionStream, ChatsAreReadAndTheirReasoningCounted) {
   const auto event = [](const std::string& delta) {
     return "data: {\"choices\":[{\"delta\":{" + delta + "}}]}\n\n";
@@ -67,7 +67,7 @@ TEST(CompletionStream, ChatsAreReadAndTheirReasoningCounted) {
   EXPECT_EQ(with_end(R"("completion_tokens":4,"completion_tokens_details":{"reasoning_tokens":1})")
                 .reasoning_tokens,
             1);
-  // Ids in the events, the one with the role among them.
+  // The events have ids, also the event with the role.
   const CompletionAnswer told =
       read({event(R"("role":"assistant","content":"")"),
             "data: {\"choices\":[{\"delta\":{\"content\":\"\"},\"token_ids\":[7]}]}\n\n",
@@ -83,8 +83,8 @@ TEST(CompletionStream, TokensOfOneEventShareItsTime) {
         << static_cast<int>(telling);
 }
 
-// A server may send an event for each token, also for one that has no text of its own, and one more
-// at the end: what usage counts tells which of them are tokens.
+// A server may send an event for each token, also for a token without text, and one more event at
+// the end. The total in usage tells which events are tokens.
 TEST(CompletionStream, EventsWithoutTextAreTokensWhereThatMakesTheTotal) {
   const auto stream = [](int total) {
     return read({"data: {\"choices\":[{\"text\":\"a\"}]}\n\n",
@@ -96,7 +96,7 @@ TEST(CompletionStream, EventsWithoutTextAreTokensWhereThatMakesTheTotal) {
   };
   EXPECT_EQ(stream(3), (Times{0, 1, 2}));
   EXPECT_EQ(stream(2), (Times{0, 2}));
-  EXPECT_EQ(stream(4), (Times{0, 0, 0, 2}));  // neither: spread
+  EXPECT_EQ(stream(4), (Times{0, 0, 0, 2}));  // neither total fits, so tokens are spread
 }
 
 TEST(CompletionStream, AnAnswerThatEndsForItsLengthHasWhatWasAskedFor) {
@@ -110,7 +110,8 @@ TEST(CompletionStream, AnAnswerThatEndsForItsLengthHasWhatWasAskedFor) {
   EXPECT_EQ(stopped.token_s, (Times{0}));
 }
 
-// Three events, seven tokens at the end: spread evenly from the first to the last.
+// Three events bring seven tokens, as the end says: the tokens are spread evenly from the first
+// event to the last.
 TEST(CompletionStream, TokensThatNoEventTellsOfAreSpread) {
   EXPECT_EQ(read(completion(7, 0, 0, Telling::kUsageAtEnd, 3)).token_s,
             (Times{0, 0, 0, 1, 1, 1, 2}));
@@ -144,7 +145,7 @@ TEST(CompletionStream, AnAnswerWithoutTextHasNoTokensThatNoEventTells) {
                   .token_s.empty());
   EXPECT_TRUE(read({event(kEnd), "data: {\"choices\":[]" + usage(64) + "}\n\n"}).token_s.empty());
   EXPECT_TRUE(read({event(kEnd, usage(64))}).token_s.empty());
-  // The token that ends a text has none of its own.
+  // The token that ends a text has no text of its own.
   EXPECT_EQ(read({event(kEnd, usage(1))}).token_s, Times{0});
 }
 
@@ -213,7 +214,8 @@ TEST(CompletionStream, WhatIsNoStreamHasAFault) {
   EXPECT_EQ(read({"data: " + std::string(5000, '[') + "\n\n"}).fault, "an event that is no JSON");
 }
 
-// Values of any type where a number or text belongs: no crash, and no token out of nothing.
+// If a value of another type stands where a number or text belongs, nothing must crash and no token
+// be counted.
 TEST(CompletionStream, StrangeValuesAreNoTokens) {
   for (const char* value : {"null", "3", "-7", "1e400", "\"a\"", "[]", "[1]", "{}", "true",
                             "99999999999999999999", "2.5", "[[1]]", "[-1]", "[3000000000]"})

@@ -32,7 +32,7 @@ std::string header_of(const std::string& head, const std::string& name) {
   return head.substr(begin, head.find("\r\n", begin) - begin);
 }
 
-// Reads one request; false at the end of the connection.
+// Reads one request. Returns false at the end of the connection.
 bool read_request(int socket, std::string& buffer, EchoRequest& request) {
   char bytes[16384];
   const auto more = [&] {
@@ -59,7 +59,7 @@ bool read_request(int socket, std::string& buffer, EchoRequest& request) {
 
 using Clock = std::chrono::steady_clock;
 
-// False where the peer has gone before.
+// Returns false if the peer closes the connection before.
 bool wait_until(int socket, Clock::time_point at) {
   pollfd gone = {.fd = socket, .events = POLLRDHUP, .revents = 0};
   const auto left = std::max(Clock::duration::zero(), at - Clock::now());
@@ -157,7 +157,7 @@ void EchoServer::serve(int socket) {
   }
 }
 
-// False where the peer has gone, or the answer breaks off.
+// Returns false if the peer has gone, or if the answer breaks off.
 bool EchoServer::write_answer(int socket, const EchoRequest& request,
                               const EchoAnswer& answer) const {
   if (answer.hangs_up) return false;

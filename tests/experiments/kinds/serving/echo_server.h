@@ -1,5 +1,5 @@
-// A server on the loopback that answers as it is told, byte by byte and at given times: what the
-// load client is tested and measured with.
+// A server on the loopback interface that sends scripted answers, byte by byte and at given times.
+// The load client is tested and measured with it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct EchoRequest {
   int64_t number = 0;  // number of the request, from 0
 };
 
-// The pieces that are written, each `after_s` after the one before.
+// A piece of the answer, which is written `after_s` after the piece before it.
 struct EchoPiece {
   double after_s = 0;
   std::string bytes;
@@ -35,7 +35,8 @@ class EchoServer {
   using Script = std::function<EchoAnswer(const EchoRequest&)>;
   // Sees each piece of an answer right before it is written.
   using Observer = std::function<void(const EchoRequest&, size_t piece)>;
-  // Listens on a free port of 127.0.0.1; both are called from the connections' threads.
+  // Listens on a free port of 127.0.0.1. `script` and `observer` are called from the connections'
+  // threads.
   explicit EchoServer(Script script, Observer observer = {});
   EchoServer(const EchoServer&) = delete;
   EchoServer& operator=(const EchoServer&) = delete;
@@ -69,7 +70,7 @@ class EchoServer {
 // The ways in which a server tells the number of tokens in an event.
 enum class Telling : uint8_t { kNothing, kUsageAtEnd, kRunningUsage, kTokenIds, kLogprobs };
 
-// An answer of `tokens` tokens, `per_event` of them in one event; ids are 0, 1, 2, ...
+// An answer of `tokens` tokens, of which each event has `per_event`. Ids are 0, 1, 2, ...
 EchoAnswer completion(int64_t tokens, double first_s, double gap_s,
                       Telling telling = Telling::kTokenIds, int64_t per_event = 1,
                       int64_t prompt_tokens = 8, int64_t cached_tokens = -1);

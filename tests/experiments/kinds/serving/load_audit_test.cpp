@@ -1,4 +1,4 @@
-// Which servers an audit finds out, and which it lets pass.
+// Tests which servers an audit catches, and which it passes.
 #include "experiments/kinds/serving/load_audit.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace serving = experiments::serving;
 using serving::Keeps;
 using workloads::SaltScope;
 
-// Requests of one prompt, whose tokens are all different.
+// Requests with one prompt whose tokens are all different.
 class BaseSource final : public workloads::RequestSource {
  public:
   int32_t prompt_tokens = 64;
@@ -91,7 +91,8 @@ TEST(LoadAudit, KeptAnswersAreFoundOut) {
   }
 }
 
-// A test of the run's own prompts passes then, because all of them are answered from the cache.
+// After such a run, all its prompts are answered from the cache, so an audit with these prompts
+// alone would pass.
 TEST(LoadAudit, KeptAnswersAreFoundOutAfterARunThatWarmedTheCache) {
   EXPECT_FALSE(audited({.keeps = Keeps::kAnswers}, SaltScope::kAnything, /*is_sent_before=*/true)
                    .is_valid());

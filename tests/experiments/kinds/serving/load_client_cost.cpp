@@ -3,11 +3,11 @@
 //
 //   load_client_cost [STREAMS [TOKENS [GAP_MS [FILE]]]]
 //
-// STREAMS answers at once in a closed loop, of TOKENS tokens each, one every GAP_MS. Printed, and
-// written to FILE as JSON: tokens a second, also for each second of the client's processor time;
-// how much longer the client thinks the first token took than the server, from the request's
-// arrival there to the write; and how late requests are sent, of which those of an open loop (200
-// of them, 20 ms apart) count.
+// STREAMS answers run at once in a closed loop. Each has TOKENS tokens, one every GAP_MS. Results
+// are printed, and written to FILE as JSON: tokens a second, in all and for each second of the
+// client's processor time; how much longer the first token took by the client's times than by the
+// server's, from the request's arrival there to the write; and how late requests are sent. Lateness
+// counts in an open loop (200 requests, 20 ms apart).
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -38,7 +38,7 @@ namespace serving = experiments::serving;
 
 constexpr int64_t kMostRequests = 1 << 16;
 
-// Written by the server's process, read by the client's.
+// Written by the server's process and read by the client's.
 struct Shared {
   std::atomic<int> port;
   std::atomic<bool> is_over;
@@ -115,7 +115,8 @@ Json measure(Shared& shared, int64_t streams, int64_t tokens, bool is_closed) {
   for (const serving::RequestEntry& entry : result.log.requests) {
     if (entry.token_s.empty()) continue;
     const auto i = static_cast<size_t>(entry.index);
-    // Time from sending to the first token, less the server's time between the same two moments.
+    // The time from sending to the first token, minus the server's time from arrival to writing
+    // that token.
     stamp.push_back(entry.token_s.front() - entry.sent_s -
                     (shared.written_s[i] - shared.came_s[i]));
     late.push_back(entry.sent_s - entry.intended_s);

@@ -64,7 +64,7 @@ serving::RunResult run_even(const LoadOptions& options, const ServerFacts& facts
   return serving::run(*target, source, schedule, run_options, clock);
 }
 
-// Users who send their next request once the last is answered.
+// A closed loop: each user sends the next request once the last is answered.
 serving::RunResult run_closed(const LoadOptions& options, int64_t count, int64_t users) {
   const serving::SteadyClock clock;
   const auto target = make_server_target(options, {.model = "echo"}, clock);
@@ -229,7 +229,8 @@ TEST(LoadClient, AClosedLoopKeepsItsConnections) {
   EXPECT_EQ(server.requests(), 40);
 }
 
-// A server closes the connection that a request is just being sent on: it is sent again, once.
+// The server closes a connection just when a request is sent on it. The request is sent again,
+// once.
 TEST(LoadClient, AKeptConnectionThatHasEndedIsMadeAnew) {
   std::atomic<int> hung_up = 0;
   EchoServer server(serving_model([&](const EchoRequest& request) {
@@ -296,7 +297,7 @@ TEST(LoadClient, ARequestThatNeverEndsIsGivenUp) {
   EXPECT_EQ(result.log.requests[0].reason, "no end within 0.1 s");
 }
 
-// A request has no later end than was allowed, though its last bytes come and are complete.
+// A request must end within the allowed time, even if its last bytes come later and are complete.
 TEST(LoadClient, AnEndThatComesTooLateIsNone) {
   EchoServer server(serving_model([](const EchoRequest& request) {
     std::string all;

@@ -1,4 +1,4 @@
-// Records of a server that is there already, made by the runner that makes all others.
+// Tests the records of a server that runs already, which the usual runner makes.
 #include "experiments/kinds/serving/load_kind.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ struct EvenAxes {
   }
 };
 
-// Thirty even requests at the rate of the point.
+// Plans thirty even requests at the rate of the point.
 class EvenPlans final : public serving::PlansServing {
  public:
   static experiments::KindInfo info() {
@@ -119,7 +119,8 @@ class LoadKindTest : public ::testing::Test {
   fs::path out_;
 };
 
-// Finds `cached` of each prompt's 8 tokens in its cache; -1: does not tell.
+// A server whose answers say that `cached` of each prompt's 8 tokens were found in its cache; -1:
+// they do not say.
 EchoServer::Script caching(int64_t cached) {
   return [cached](const EchoRequest& request) {
     if (request.path == "/v1/models") return model_list();
@@ -130,7 +131,8 @@ EchoServer::Script caching(int64_t cached) {
   };
 }
 
-// Tells in its metrics alone that of `counted` tokens in each prompt `cached` were found.
+// A server that tells only in its metrics how many prompt tokens it looked up (`counted` a prompt)
+// and found (`cached` a prompt).
 EchoServer::Script counting(int64_t counted, int64_t cached) {
   auto requests = std::make_shared<std::atomic<int64_t>>(0);
   return [=](const EchoRequest& request) {

@@ -51,8 +51,8 @@ TEST(ServerCounters, AreAbsentWhereNoneIsKnown) {
     EXPECT_FALSE(prompt_counters(text)) << text;
 }
 
-// Requests of 8 tokens that share nothing, `cached` of them found: a token every 10 ms from
-// `ttft_s` on.
+// Requests of 8 tokens that share nothing. The server found `cached` of the 8; a token comes every
+// 10 ms, from `ttft_s` on.
 serving::RunResult result_of(int64_t requests, int64_t cached, double ttft_s = 0.01) {
   serving::RunResult result;
   for (int64_t i = 0; i < requests; ++i) {
@@ -123,7 +123,7 @@ TEST(LoadReuse, CountersCountForWholeRunsOnly) {
   EXPECT_NE(reservation({.before = PromptCounters{0, 0}, .after = PromptCounters{960, 5}}, false)
                 .find("others to serve"),
             std::string::npos);
-  // The counters of one engine of two behind a router.
+  // The counters are those of one of two engines behind a router.
   EXPECT_NE(reservation({.before = PromptCounters{0, 0}, .after = PromptCounters{48, 0}}, false)
                 .find("they do not count all prompts"),
             std::string::npos);

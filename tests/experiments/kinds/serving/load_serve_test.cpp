@@ -14,7 +14,7 @@ namespace {
 
 namespace serving = experiments::serving;
 
-// Prompts of 40 tokens, 32 of which all have in common, and 8 more to generate.
+// Prompts of 40 tokens, of which 32 are common to all; 8 tokens are generated.
 std::unique_ptr<workloads::RequestSource> shared_prompts(int64_t requests) {
   workloads::SourceOptions options;
   options.vocab = 256;

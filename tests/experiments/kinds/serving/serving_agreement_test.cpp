@@ -1,5 +1,5 @@
-// Requests that two runs served with other tokens: which they are, and whether near ties explain
-// them.
+// Tests how requests are found to which two runs gave different tokens, and whether near ties
+// explain them.
 #include "experiments/kinds/serving/serving_agreement.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(Partings, AreOfRequestsThatBothServed) {
   EXPECT_EQ(found[0].request, 2);
 }
 
-// The log of sessions that were given up lacks requests in between.
+// If sessions were given up, the log lacks some requests in between.
 TEST(Partings, PairRequestsByTheirNumbers) {
   const RequestLog whole = log_of({{1}, {2}, {3, 5}, {4}});
   RequestLog gapped = log_of({{1}, {2}, {3, 6}, {4}});
@@ -78,7 +78,8 @@ class ServingAgreement : public KindOnTinyModel {
     return request_source_of(given, given.axes_as<ServingAxes>().source, /*vocab=*/256);
   }
 
-  // The tokens that tie most and least with `token` after the prompt of `request`, by their gaps.
+  // The tokens that tie most and least closely with `token` after the prompt of `request`, by their
+  // gaps.
   struct Rivals {
     int32_t nearest = 0, farthest = 0;
   };

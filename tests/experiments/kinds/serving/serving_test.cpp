@@ -25,7 +25,7 @@ namespace {
 
 class Serving : public KindOnTinyModel {
  protected:
-  // 24 requests of 40 to 60 tokens behind a prefix of 64, as fast as 6 at a time can be served.
+  // 24 requests of 40 to 60 tokens after a prefix of 64, served 6 at a time as fast as possible.
   Group group(const Json& changes = Json::object()) const {
     Json file = {{"kind", "serving"},
                  {"methods",
@@ -66,7 +66,7 @@ class Serving : public KindOnTinyModel {
     return fmt::format("{}", fmt::join(problems.list(), "\n"));
   }
 
-  // Prompts of `user_tokens` that share nothing, one method, and the settings besides.
+  // Prompts of `user_tokens` tokens that share nothing, with one method and further settings.
   static Json unshared(int64_t user_tokens, const Json& settings) {
     Json changes = {{"methods", {"paged"}},
                     {"workload", "grid"},
@@ -79,11 +79,12 @@ class Serving : public KindOnTinyModel {
     return changes;
   }
 
-  // Faster than any that the test runs on.
+  // Limits above those of any machine that runs the test.
   const Json machine_ = {{"limits", {{"f32_gflop_s", 1e6}, {"dram_read_gb_s", 1e5}}}};
 };
 
-// Otherwise a sweep over MMLU encodes its texts three times for each point before the first one.
+// If requests were made anew for each question to the kind, a sweep over MMLU would encode its
+// texts three times for each point before the first one.
 TEST_F(Serving, RequestsAreMadeOnceForAllThatAGroupIsAsked) {
   ServingKind kind(context_);
   const Group one = group(), other = group({{"settings", {{"requests", 30}}}});
@@ -124,17 +125,17 @@ TEST_F(Serving, MethodsFindWhatTheyPromise) {
   EXPECT_GT(value_of(runs[3], "reused_tokens"), 0);
   EXPECT_EQ(value_of(runs[4], "reused_tokens"), 24 * 64);
   EXPECT_GE(value_of(runs[5], "reused_tokens"), 24 * 64);
-  // Private copies of the prefix take more memory than one for all.
+  // Private copies of the prefix take more memory than one shared copy.
   EXPECT_GT(value_of(runs[0], "peak_kv_mb"), value_of(runs[4], "peak_kv_mb"));
 }
 
-// Otherwise a server with more places than max_batch is given up while its batch fills.
+// If they did, a server with more places than max_batch would be given up while its batch fills.
 TEST_F(Serving, PlansForAServerDoNotDependOnTheEnginesBatch) {
   const Group given = group({{"settings", {{"max_batch", 1}}}});
   EXPECT_EQ(ServingKind(context_).plan(given, {}).options.growth.least_backlog, 24 / 2);
 }
 
-// One module that stands first is a prefix: the tokens are those of the other methods.
+// One module at the beginning is a prefix, so the tokens equal those of the other methods.
 TEST_F(Serving, ModulesAreHeldOnceForABatchAndChangeNoToken) {
   Json changes = {{"methods",
                    {"paged",
@@ -151,7 +152,7 @@ TEST_F(Serving, ModulesAreHeldOnceForABatchAndChangeNoToken) {
               value_of(runs[0], "peak_kv_mb"));
     EXPECT_GT(value_of(runs[m], "prime_ms"), 0);
   }
-  // With too little room sequences are preempted, and the modules that they import stay.
+  // With too little room sequences are preempted, but the modules that they import stay.
   changes["settings"] = {{"output_tokens", 30}, {"output_tokens_most", 58}};
   const std::vector<Measured> roomy = measured(changes);
   changes["settings"]["kv_budget_mb"] = 0.2;
@@ -164,8 +165,8 @@ TEST_F(Serving, ModulesAreHeldOnceForABatchAndChangeNoToken) {
             std::string::npos);
 }
 
-// Prompt Cache finds documents wherever they stand; methods that compare beginnings find what comes
-// before the first difference.
+// Prompt Cache finds documents wherever they stand. Methods that compare prefixes find only what
+// comes before the first difference.
 TEST_F(Serving, DocumentsThatAreRecombinedAreImportedInAnyOrder) {
   const std::vector<Measured> runs =
       measured({{"methods",
@@ -191,7 +192,8 @@ TEST_F(Serving, DocumentsThatAreRecombinedAreImportedInAnyOrder) {
   EXPECT_EQ(value_of(runs[1], "equal_requests_ratio"), 1);
 }
 
-// Each prompt holds what the same method answered before, and a cache that keeps requests finds it.
+// Each prompt contains the same method's earlier answers, and a cache that retains requests finds
+// them.
 TEST_F(Serving, SessionsGoOnWithTheMethodsOwnAnswers) {
   const Json changes = {
       {"methods",
@@ -223,7 +225,7 @@ TEST_F(Serving, SessionsGoOnWithTheMethodsOwnAnswers) {
   Json judged = changes;
   judged["settings"]["judged_partings"] = 2;
   EXPECT_NE(refusal(judged).find("leave it at 0"), std::string::npos);
-  // A budget below half a byte is no unlimited one.
+  // A budget below half a byte must not count as unlimited.
   for (const double budget : {1e-3, 1e-7})
     EXPECT_NE(refusal({{"settings", {{"kv_budget_mb", budget}}}}).find("kv_budget_mb is"),
               std::string::npos);
@@ -367,7 +369,8 @@ TEST_F(Serving, LimitsOfStepsStopGrowingAtTheSlidingWindow) {
       << "reads that it spares may be outside the window";
 }
 
-// Four requests of 40 tokens at once, none shared, and 5 tokens to generate: every time follows.
+// Four requests of 40 tokens arrive at once, share nothing and generate 5 tokens: every time can be
+// computed.
 TEST_F(Serving, ModelledStepsTakeWhatTheModelSays) {
   const Json changes = unshared(40, {{"output_tokens", 5},
                                      {"requests", 4},
@@ -377,7 +380,7 @@ TEST_F(Serving, ModelledStepsTakeWhatTheModelSays) {
                                      {"modelled_step_ms", 2.0},
                                      {"modelled_row_us", 100.0}});
   const Measured run = measured(changes).at(0);
-  // 160 rows, then 4 for each token.
+  // The first step has 160 rows, and each later one has 4.
   EXPECT_NEAR(value_of(run, "ttft_ms"), 2 + 16, 1e-6);
   EXPECT_NEAR(value_of(run, "tpot_ms"), 2 + 0.4, 1e-6);
   EXPECT_NEAR(value_of(run, "e2e_ms"), 18 + 4 * 2.4, 1e-6);
@@ -402,8 +405,8 @@ TEST_F(Serving, ModelledArrivalsAreMetOnTheirClock) {
   EXPECT_LT(value_of(run, "replay_s"), 5);
 }
 
-// A server that takes one request at a time for 10 ms each: with arrivals one behind the other it
-// keeps up with 100 a second.
+// A server that takes one request at a time, for 10 ms each. With arrivals at a constant rate it
+// keeps up with 100 requests a second.
 TEST_F(Serving, FindsTheHighestRateOfAServiceLevel) {
   const Json changes = unshared(8, {{"output_tokens", 1},
                                     {"requests", 2000},
@@ -427,8 +430,8 @@ TEST_F(Serving, FindsTheHighestRateOfAServiceLevel) {
   EXPECT_EQ(value_of(run, "is_valid"), 1);
 }
 
-// 40 requests are too few for ten seconds at 100 a second, and for the 99th percentile: trials have
-// more, and together they are enough.
+// 40 requests are too few for ten seconds at 100 a second, and for the 99th percentile. So trials
+// draw more requests, and together they are enough.
 TEST_F(Serving, ASearchDrawsAsManyRequestsAsItsRateNeeds) {
   const Json changes = unshared(8, {{"output_tokens", 1},
                                     {"requests", 40},
@@ -446,7 +449,8 @@ TEST_F(Serving, ASearchDrawsAsManyRequestsAsItsRateNeeds) {
   for (const Json& step : run.answers.at("search")) EXPECT_FALSE(step.contains("invalid")) << step;
 }
 
-// A cache that keeps what the warm-up left would find the first requests in it.
+// If the warm-up used the measured prompts, a cache that retains them would find the first requests
+// in it.
 TEST_F(Serving, WarmUpPromptsAreNotThoseThatAreMeasured) {
   const Json changes = {
       {"methods", {{{"name", "auto"}, {"options", {{"reuse_prefill", true}, {"retain", true}}}}}},
@@ -469,7 +473,8 @@ TEST_F(Serving, HiddenPrefixesAreFoundAndNotDeclared) {
   EXPECT_EQ(value_of(runs[4], "reused_tokens"), 0);
 }
 
-// Three blocks of 64 tokens hold the longest request, and no declared prefix beside it.
+// Three blocks of 64 tokens hold the longest request, but have no room for a declared prefix
+// besides.
 TEST_F(Serving, HiddenPrefixesNeedNoRoom) {
   Json changes = {
       {"methods", {{{"name", "paged_shared"}, {"options", {{"declared", true}}}}}},
@@ -479,7 +484,7 @@ TEST_F(Serving, HiddenPrefixesNeedNoRoom) {
   EXPECT_EQ(value_of(measured(changes).at(0), "errors"), 0);
 }
 
-// Far more requests than it serves: it ends before all were sent.
+// Far more requests arrive than can be served, so the run ends before all were sent.
 TEST_F(Serving, AQueueThatOnlyGrowsEndsAShortRunToo) {
   const Json changes = {{"methods", {"paged"}},
                         {"settings",

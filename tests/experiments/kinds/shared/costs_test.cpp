@@ -1,4 +1,4 @@
-// Arithmetic and traffic of a model small enough to count by hand.
+// Tests arithmetic and traffic of a model that is small enough to count by hand.
 #include "experiments/kinds/shared/costs.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(Costs, StepReadsAllWeightsButTheEmbeddingTable) {
       (kBody + 80) * 4 + 3 * 10 * 32);
 }
 
-// 576 weights of the layer's matrices are codes; norms and head are not.
+// The 576 weights of the layer's matrices are codes; those of norms and head are not.
 TEST(Costs, CodesAreReadInTheirBitsAndTheRestInTheDtypes) {
   using Type = WeightType;
   for (const bool tied : {false, true}) {
@@ -58,8 +58,8 @@ TEST(Costs, CodesAreReadInTheirBitsAndTheRestInTheDtypes) {
       576 + (104 + 80) * 2);
 }
 
-// Two more layers that have five experts of width 6 each, of which a token passes two, and a shared
-// one of width 12; gate, up and down of an expert are 3 * 6 * 8 weights.
+// Adds two layers with five experts of width 6, of which a token uses two, and a shared expert of
+// width 12. Gate, up and down of an expert are 3 * 6 * 8 weights.
 model::ModelConfig tiny_experts() {
   model::ModelConfig config = tiny(false);
   config.layers = 3;

@@ -1,4 +1,4 @@
-// Judging divergences, against logits computed apart.
+// Tests how divergences are judged, against logits that are computed separately.
 #include "experiments/kinds/shared/near_tie.h"
 
 #include <gtest/gtest.h>

@@ -192,7 +192,7 @@ TEST_F(WithLlama2, TheTravelPlanNestsUnionsAndParameters) {
                       "cultures, sceneries, and\n                    stories."));
 }
 
-// "[to be filled later]" is six tokens of Llama 2's, and the parameter that it stands for holds
+// "[to be filled later]" is six Llama 2 tokens, but the parameter for which it stands has room for
 // five.
 TEST_F(WithLlama2, APublishedScaffoldTextIsTooLong) {
   const std::string file =

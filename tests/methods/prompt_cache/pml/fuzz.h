@@ -29,7 +29,8 @@ inline TextEncoder counting_encoder() {
   return encoder;
 }
 
-// Makes schemas by PML's grammar, a few of them with names that collide, and prompts for them.
+// Makes random schemas by PML's grammar, a few of which have names that collide, and prompts for
+// them.
 class Grammar {
  public:
   explicit Grammar(uint64_t seed) : random_(seed) {}
@@ -131,7 +132,8 @@ class Grammar {
   int names_ = 0;
 };
 
-// The text after a few edits: bytes are flipped, set, removed or repeated, or markup is inserted.
+// Returns the text after a few edits: bytes are flipped, set, removed or repeated, or markup is
+// inserted.
 inline std::string mutated(std::string text, std::mt19937_64& random) {
   static const std::vector<std::string> kMarkup = {"<",
                                                    ">",

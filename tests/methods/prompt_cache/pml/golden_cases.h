@@ -1,5 +1,5 @@
-// Cases of isolated spans from Hugging Face (modules at given positions that do not see each
-// other), written as PML.
+// Cases computed by Hugging Face, written as PML: isolated spans, which are modules at given
+// positions that do not see each other.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Helpers for the tests of PML: encoders that can be followed by hand, schemas and prompts from
-// strings, problems as a list, and a layout as lines.
+// Helpers for the tests of PML: encoders whose ids can be followed by hand, schemas and prompts
+// made of strings, problems as a list, and layouts as lines.
 #pragma once
 
 #include <fmt/format.h>

@@ -33,7 +33,7 @@ struct Case {
   int64_t rows = 1, cols = 0;
 };
 
-// `x` are numbers that the dtype holds.
+// The dtype must hold the numbers of `x` exactly.
 std::vector<float> run(const Case& c, const std::vector<float>& x) {
   const DeviceNumbers in(x, c.dtype);
   const DeviceNumbers out(static_cast<size_t>(c.rows * c.cols), c.dtype);

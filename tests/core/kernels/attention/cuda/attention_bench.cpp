@@ -14,7 +14,8 @@
 namespace reprise::kernels::cuda::testing {
 namespace {
 
-// The step on the device, scheduled; its layer has all rows' queries before it and writes bf16.
+// A scheduled step of one layer on the device. run() reads the queries of all rows, which lie on
+// the device, and writes bf16.
 struct DeviceStep {
   DeviceStep(const Step& step, const std::shared_ptr<reprise::cuda::CudaDevice>& on,
              const TileOverride& tiles)
@@ -75,8 +76,8 @@ int main(int argc, char** argv) {
   using namespace reprise::kernels::cuda::testing;
   for (const Step& step : kSteps) add("attention", step);
   for (const Step& step : table3_steps()) add("table3", step);
-  // Every tile for each step, and in decode every number of parts, show which of them pay, and
-  // whether choose_tiles() knows it.
+  // Runs each step with every tile, and decode steps with every number of parts, to show which of
+  // them pay and whether choose_tiles() chooses these.
   for (size_t i = 0; i < kTileShapes.size(); ++i)
     for (const Step& step : kSteps) {
       if (!kTileShapes[i].has_head_dim(step.heads.head_dim)) continue;

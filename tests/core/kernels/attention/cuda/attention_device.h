@@ -59,8 +59,8 @@ struct AttentionRun {
   RowResults results = RowResults::kFinished;
   TileOverride tiles;
 
-  // A GPU that has the wanted shape. Blocks by_warpgroups stay for several tasks, so with few SMs
-  // small plans have such blocks, too.
+  // The GPU for which tiles are chosen. For a shape by_warpgroups it has few SMs: a block of such a
+  // shape processes several tasks in turn, and with 3 SMs this happens even in small plans.
   [[nodiscard]] GpuModel model() const {
     if (!tiles.shape || !kTileShapes[static_cast<size_t>(*tiles.shape)].by_warpgroups) return gpu;
     GpuModel small = kH100;
@@ -69,8 +69,8 @@ struct AttentionRun {
   }
 };
 
-// [rows, heads * head_dim] of the step that `device` has begun. What nobody writes is NaN where
-// the device is emulated.
+// Runs a layer of the step that `device` has begun, and returns its output [rows, heads *
+// head_dim]. On the emulated device, elements that nobody writes are NaN.
 inline std::vector<float> run_layer(DeviceAttention& device, const kv::AttentionPlan& plan,
                                     const std::vector<float>& q, const AttentionRun& run) {
   const int64_t row = run.heads * plan.head_dim();
@@ -96,7 +96,8 @@ inline std::vector<float> run_attention(const kv::AttentionPlan& plan,
 // Largest relative error of a number rounded to the type.
 inline double roundoff(DType dtype) { return epsilon_of(dtype) / 2; }
 
-// The queries as the cache's type holds them: then the kernel's products are the oracle's.
+// Random queries, rounded to the cache's dtype: then the kernel multiplies the same numbers as the
+// oracle.
 inline std::vector<float> queries_for(int64_t count, uint64_t seed, DType kv_dtype) {
   std::vector<float> q = kernels::testing::random_queries(count, seed);
   for (float& value : q)
@@ -104,11 +105,11 @@ inline std::vector<float> queries_for(int64_t count, uint64_t seed, DType kv_dty
   return q;
 }
 
-// The error bound of each element due to rounding, for queries that the cache's type holds exactly.
-// Weights are rounded to the cache's type, each by a share u, so the output moves by up to u *
-// sum_j w_j |v_j|, which is the oracle's answer for |v|. Scores (up to some 40 in units of log2)
-// are sums in f32 and 2^x is good to 2^-22: 2^-14 of each weight is more than both. The output's
-// own rounding is relative.
+// The rounding error bound of each element, for queries that the cache's dtype holds exactly. The
+// kernel rounds each weight to the cache's dtype, with a relative error of at most u. So the output
+// moves by up to u * sum_j w_j |v_j|, and this sum is the oracle's answer for |v|. Scores (up to
+// some 40 in units of log2) are sums in f32, and 2^x is good to 2^-22: 2^-14 of each weight is more
+// than both errors together. The rounding of the output is relative to the output.
 inline std::vector<double> bounds(const kv::AttentionPlan& plan,
                                   std::span<const RandomCache> caches, const std::vector<float>& q,
                                   const AttentionRun& run, const std::vector<double>& want) {
@@ -137,7 +138,8 @@ inline std::vector<double> bounds(const kv::AttentionPlan& plan,
   return bound;
 }
 
-// Queries are drawn for the run and rounded to the first cache's type, which the others share.
+// Draws queries for the run, rounded to the dtype of the first cache. All caches must have this
+// dtype.
 inline void expect_reference(const kv::AttentionPlan& plan, std::span<const RandomCache> caches,
                              const AttentionRun& run, uint64_t seed, const std::string& what) {
   const int64_t row = run.heads * plan.head_dim();
@@ -154,7 +156,7 @@ inline void expect_reference(const kv::AttentionPlan& plan, std::span<const Rand
 inline bool runs_shape(const TileShape& shape) {
   return !shape.by_warpgroups || cuda_on_cpu::device_has_warpgroups();
 }
-// The runs of a plan that its tests repeat: each shape compiled for the head size, for all items.
+// The indices of the shapes that run here and are compiled for the head size.
 inline std::vector<int32_t> all_shapes(int64_t head_dim = 64) {
   std::vector<int32_t> shapes;
   for (size_t i = 0; i < kTileShapes.size(); ++i)

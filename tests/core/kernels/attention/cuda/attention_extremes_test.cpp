@@ -1,6 +1,6 @@
-// Softmax at its edges, through the attention kernel: ties, scores that overflow a naive
-// exponential, rows and tiles that see nothing, NaN. Neither the order of rows nor cutting into
-// parts changes a bit of the result.
+// Tests softmax at its edges, through the attention kernel: ties, scores that would overflow a
+// naive exponential, rows and tiles that see nothing, NaN. Also tests that neither the order of
+// rows nor cutting into parts changes a bit of the result.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -75,9 +75,9 @@ TEST(CudaAttentionExtremes, EqualScoresGiveTheMeanOfTheValues) {
       }
 }
 
-// The largest score becomes m, so that its weight is 1 and is not rounded: in a head where few keys
-// weigh much, it would have the largest error of all. Here it is e^3.72, and only its value is not
-// 0.
+// The largest score becomes m, so its weight is 1, which needs no rounding. In a head where few
+// keys weigh much, rounding this weight would make the largest error of all. Here it is e^3.72
+// times the other weights, and only its value is not 0.
 TEST(CudaAttentionExtremes, TheLargestWeightIsNotRounded) {
   constexpr int32_t kTokens = 150;
   for (const DType dtype : kHalfDtypes)
@@ -191,8 +191,8 @@ TEST(CudaAttentionExtremes, MergeOfPartsFarApartKeepsTheLarger) {
     }
 }
 
-// A corrupt query or key must be seen in the result: sampling then names it. Others' rows are not
-// touched by it (by a corrupt value they may be, see attention()).
+// A corrupt query or key must show in the result, so that sampling can report it. It must not
+// change other rows. (A corrupt value may, see attention().)
 TEST(CudaAttentionExtremes, NanReachesTheRowsThatSeeItAlone) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr int32_t kTokens = 150, kRows = 4;
@@ -208,7 +208,7 @@ TEST(CudaAttentionExtremes, NanReachesTheRowsThatSeeItAlone) {
         for (size_t i = 0; i < got.size(); ++i)
           ASSERT_EQ(std::isnan(got[i]), i / kDim == 1) << "query, element " << i;
         q[kDim + 3] = 1.0f;
-        // Row r sees the keys before 147 + r: the one that is corrupt, or not.
+        // Row r sees the keys before 147 + r. These contain the corrupt key for some rows only.
         fill_rows(cache.keys, 148, 149, kNan);
         kv::AttentionPlan plan = full_plan(cache, kTokens, kRows);
         plan.items[0].mask = kv::Mask::kCausal;
@@ -220,7 +220,7 @@ TEST(CudaAttentionExtremes, NanReachesTheRowsThatSeeItAlone) {
       }
 }
 
-// The bytes in a block behind a segment's tokens, or before those that it skips, may have any
+// The bytes in a block behind a segment's tokens, or before the tokens that it reads, may have any
 // value.
 TEST(CudaAttentionExtremes, WhatIsNotOfTheSegmentDoesNotMatter) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -245,7 +245,7 @@ TEST(CudaAttentionExtremes, WhatIsNotOfTheSegmentDoesNotMatter) {
 }
 
 #ifdef REPRISE_CUDA_ON_CPU
-// Forward again when a test ends, however it ends.
+// Restores the forward order when a test ends, even if it fails.
 struct WithOrder {
   explicit WithOrder(cuda_on_cpu::Order order) { cuda_on_cpu::set_order(order); }
   ~WithOrder() { cuda_on_cpu::set_order(cuda_on_cpu::Order::kForward); }

@@ -1,7 +1,7 @@
-// Prints, for steps of known shapes, what their attention moves and computes at least, what the
-// tiles make of it, and the least time of both on each GPU; then the same of the row kernels: a
-// JSON object a line. With --tiles: the dynamic shared memory of each compiled attention kernel,
-// for tools/gpu_resources.py. Arithmetic alone, no device.
+// Prints a JSON object a line for steps of known shapes: the least that their attention must move
+// and compute, what the tiles move and compute, and the least time of both on each GPU; then the
+// same for the row kernels. With --tiles, prints the dynamic shared memory of each compiled
+// attention kernel, for tools/gpu_resources.py. Needs no device.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

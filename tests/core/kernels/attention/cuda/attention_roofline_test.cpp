@@ -10,8 +10,8 @@ namespace {
 
 using kernels::testing::RandomCache;
 
-// 32 rows of 8 query heads over one shared segment of 1000 tokens, 2 kv heads of 64, and 20 private
-// tokens each.
+// 32 rows of 8 query heads and 2 kv heads of 64. All rows share one segment of 1000 tokens, and
+// each has 20 private tokens.
 kv::AttentionPlan shared_plan(const RandomCache& cache) {
   kv::AttentionPlan plan;
   plan.begin(cache.view);
@@ -70,7 +70,7 @@ TEST(CudaRoofline, PrefillIsLimitedByProductsAndDecodeByMemory) {
     EXPECT_EQ(roofline_of(least_work(decode, 32, {}), gpu).limit(), "memory") << gpu.name;
 }
 
-// Tiles never do less than the plan asks for, and what they add has its reason.
+// Tiles never do less than the plan asks for, and what they do in addition has a known reason.
 TEST(CudaRoofline, WhatTilesAddIsWholeTilesAndPartialResults) {
   const RandomCache cache(DType::kBF16, 1, 1, 2, 1000, 64, 1);
   const kv::AttentionPlan plan = shared_plan(cache);
@@ -87,7 +87,7 @@ TEST(CudaRoofline, WhatTilesAddIsWholeTilesAndPartialResults) {
     EXPECT_GE(schedule.cut.entries, 2 * 32 * 8) << "every row has two parts at least";
     EXPECT_GE(roofline_of(tiled, gpu).least_us(), roofline_of(least, gpu).least_us());
   }
-  // 128 lanes a kv head in one tile, whole: 1000 keys are 16 tiles of 64.
+  // One tile takes all 128 lanes of a kv head: its 1000 keys are 16 tiles of 64.
   StepSchedule whole;
   whole.build(plan, 8, {}, kA100, RowResults::kFinished, {.shape = 3, .parts = 1});
   EXPECT_EQ(tiled_work(whole, plan, {}).reread_bytes, 0.0);

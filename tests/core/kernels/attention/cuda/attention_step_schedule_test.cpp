@@ -1,4 +1,4 @@
-// The device's schedule and the upload of its arrays.
+// Tests the device's schedule and how its arrays are uploaded.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using kernels::testing::RandomCache;
 
-// 2^31 - 1, sizes around powers of two, and any others.
+// Tries 2^31 - 1, sizes around powers of two, and random sizes.
 TEST(CudaStepSchedule, IndicesAreDividedExactly) {
   std::mt19937_64 random(1);
   std::vector<int32_t> sizes = {1, 2, 3, 5, 7, 15, 16, 17, 48, 255, 256, 257, 4096, 2147483647};
@@ -39,7 +39,7 @@ TEST(CudaStepSchedule, IndicesAreDividedExactly) {
   }
 }
 
-// The schedule on a device that copies every change.
+// A copy of the schedule, as a device has it that gets all changes.
 class Mirror {
  public:
   size_t copy(UploadImage::Changes changes) {
@@ -108,8 +108,8 @@ TEST(UploadImage, OnlyWhatDiffersIsCopied) {
   EXPECT_EQ(copied(), 20000u) << "outgrown: all of it, somewhere else";
 }
 
-// Every (row, head, key) that the plan shows is some task's, once; and the partial results of each
-// part are its own.
+// Every (row, head, key) that the plan shows belongs to exactly one task, and no two parts share
+// partial results.
 TEST(StepSchedule, TasksCoverEveryKeyAndLaneOnce) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -130,7 +130,7 @@ TEST(StepSchedule, TasksCoverEveryKeyAndLaneOnce) {
     schedule.build(plan, group, params, seed % 2 == 0 ? kA100 : kH100, RowResults::kFinished,
                    wanted);
 
-    // [row][segment, key] of head 0 of the row, counted once for each of its heads.
+    // [row][segment, key] how often a task of the row has this key, over all heads of the row.
     std::vector<std::map<std::pair<const kv::Segment*, int32_t>, int64_t>> seen(
         static_cast<size_t>(plan.rows()));
     std::map<int64_t, int64_t> entries;
@@ -196,8 +196,8 @@ TEST(ScheduleImage, PaddedCountsAreAtMostAQuarterMore) {
   EXPECT_EQ(counts.size(), 3u + 4 * 10 + 1);  // 1 to 3, 4 to 4095, 4096
 }
 
-// Sequences that grow from 1 to 8000 tokens: what is launched changes some ten times, not whenever
-// one of them is cut into another part.
+// Sequences grow from 1 to 8000 tokens. The launches change some ten times, not each time that a
+// sequence is cut into one more part.
 TEST(ScheduleImage, LaunchesOfStepsThatGrowAreMostlyTheSame) {
   const RandomCache cache(DType::kBF16, 32, 1, 4, 64, 64, 1);
   StepSchedule schedule;
@@ -233,7 +233,7 @@ TEST(ScheduleImage, LaunchesOfStepsThatGrowAreMostlyTheSame) {
   EXPECT_LE(launched.size(), 40u);
 }
 
-// A decode step after another: the tokens differ, the blocks do not.
+// From one decode step to the next, the numbers of tokens change, but the blocks do not.
 TEST(ScheduleImage, AStepThatAddsTokensCopiesLittle) {
   const RandomCache cache(DType::kBF16, 64, 1, 4, 64, 64, 1);
   StepSchedule schedule;

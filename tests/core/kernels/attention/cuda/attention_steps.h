@@ -1,5 +1,5 @@
-// Steps of known models, of which rooflines are computed and kernels are measured: the papers'
-// sizes.
+// Attention steps at the papers' sizes of known models. Tests compute rooflines of them, and
+// benchmarks measure the kernels on them.
 #pragma once
 
 #include <algorithm>
@@ -21,16 +21,16 @@ inline constexpr Heads kLlama2 = {"llama-2-7b", 32, 32, 128};
 inline constexpr Heads kLlama3 = {"llama-3-8b", 32, 8, 128};
 inline constexpr Heads kFalcon = {"falcon-7b", 71, 1, 64};
 
-// `rows` sequences that share `shared` tokens and have `own` more each, in blocks of 16; in prefill
-// one sequence's own tokens are the rows.
+// Decode: `rows` sequences share `shared` tokens, and each has `own` tokens more, in blocks of 16.
+// Prefill: the rows are one sequence's `own` tokens.
 struct Step {
   const char* what;
   Heads heads;
   int32_t rows, shared, own;
   bool is_prefill = false;
-  // False: each sequence reads the shared blocks for itself, together with its own, as paged
-  // attention does that maps the same blocks several times (ChunkAttention's PagedAttn*). `shared`
-  // is a multiple of 16 then.
+  // If false, each sequence reads the shared blocks for itself, together with its own blocks, as
+  // does paged attention that maps the same blocks several times (ChunkAttention's PagedAttn*).
+  // Then `shared` must be a multiple of 16.
   bool reads_shared_once = true;
 };
 inline constexpr Step kSteps[] = {
@@ -50,8 +50,9 @@ inline constexpr Step kSteps[] = {
 };
 inline constexpr int32_t kBlockTokens = 16;
 
-// [ChunkAttention, table 3]: 32 sequences with prompts of 1024 to 4096 tokens, of which parts are
-// shared, and a block of new tokens each. Nothing shared is the paper's vLLM at that length.
+// [ChunkAttention, table 3]: 32 sequences with prompts of 1024 to 4096 tokens, of which a part is
+// shared, and one block of new tokens for each sequence. The steps with nothing shared stand for
+// the paper's vLLM at that length.
 inline std::vector<Step> table3_steps() {
   std::vector<Step> steps;
   for (const int32_t prompt : {1024, 2048, 4096})
@@ -69,7 +70,7 @@ inline std::vector<Step> table3_steps() {
   return steps;
 }
 
-// "prefill/llama-2-7b/rows:2048/shared:0/own:2048": what tools/gpu_against_torch.py reads.
+// A name that tools/gpu_against_torch.py parses: "prefill/llama-2-7b/rows:2048/shared:0/own:2048".
 inline std::string name_of(const Step& step) {
   return std::string(step.is_prefill ? "prefill/" : "decode/") + step.heads.model +
          "/heads:" + std::to_string(step.heads.heads) +
@@ -90,8 +91,8 @@ inline int32_t blocks_of(const Step& step) {
   return blocks_of(step.shared) + (step.is_prefill ? 1 : step.rows) * blocks_of(step.own);
 }
 
-// The step's plan over `cache`, whose blocks_of(step) blocks its segments take in random order, as
-// those of a pool are that has been in use.
+// The step's plan over `cache`. Its segments take the blocks_of(step) blocks in random order, like
+// the blocks of a pool that has been in use.
 inline kv::AttentionPlan plan_of(const Step& step, const kv::CacheView& cache) {
   std::vector<int64_t> places(static_cast<size_t>(blocks_of(step)));
   std::iota(places.begin(), places.end(), 0);

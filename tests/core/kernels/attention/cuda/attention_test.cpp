@@ -64,9 +64,8 @@ TEST(CudaAttention, CausalPrefillMatchesTheReferenceAtEveryEdge) {
     }
 }
 
-// Private and shared segments in blocks of any size, with their first tokens left out or not,
-// masks, windows, slopes, grouped heads; in one or several caches; whole, or in as many parts as
-// drawn.
+// Private and shared segments in blocks of any size, whose first tokens may be skipped; masks,
+// windows, slopes and grouped heads; one cache or several; whole items or a random number of parts.
 TEST(CudaAttention, RandomPlansMatchTheReference) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -184,7 +183,7 @@ TEST(CudaAttention, QueriesAndOutputMayHaveAnyType) {
       }
 }
 
-// One sequence in 1 to all parts of a tile each, with a first part that begins inside a block.
+// Cuts one sequence into 1 to 5 parts. The first part begins inside a block.
 TEST(CudaAttention, PartsMergeToTheWhole) {
   const RandomCache cache(DType::kBF16, 20, 1, 2, 16, 64, 3);
   for (const int32_t shape : all_shapes())
@@ -210,8 +209,8 @@ TEST(CudaAttention, PartsMergeToTheWhole) {
     }
 }
 
-// Each block of a shape by_warpgroups has tasks of more tiles than its rings hold, of a part of a
-// tile, and several without keys at the end.
+// Each block of a shape by_warpgroups gets tasks with more tiles than its rings hold, tasks with a
+// part of a tile, and at the end several tasks without keys.
 TEST(CudaAttention, WarpgroupsTakeTaskAfterTask) {
   for (const int32_t shape : all_shapes()) {
     if (!kTileShapes[static_cast<size_t>(shape)].by_warpgroups) continue;
@@ -239,8 +238,8 @@ TEST(CudaAttention, WarpgroupsTakeTaskAfterTask) {
   }
 }
 
-// Sequences that grow by a token a step: the arrays are changed in place, the results are those of
-// an attention that begins anew.
+// Sequences that grow by a token a step: the arrays are changed in place, and the results must
+// equal those of an attention that starts anew.
 TEST(CudaAttention, AStepAfterAStepCopiesWhatChangedAlone) {
   const RandomCache cache(DType::kF16, 16, 1, 1, 16, 32, 3);
   DeviceAttention device(testing::test_runtime());
@@ -268,7 +267,8 @@ TEST(CudaAttention, AStepAfterAStepCopiesWhatChangedAlone) {
   }
 }
 
-// Keys, values and queries may come from the kernels before, beside whose ends this one begins.
+// Keys, values and queries may come from the kernels launched before, which may still be ending
+// when this one begins.
 TEST(CudaAttention, ReadsWhatKernelsHaveJustWritten) {
   constexpr int64_t kTokens = 70, kRows = 3, kDim = 64;
   const RandomCache cache(DType::kBF16, 1, 1, 1, kTokens, kDim, 3);

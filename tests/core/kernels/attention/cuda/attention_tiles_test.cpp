@@ -35,14 +35,14 @@ TEST(CudaTiles, EveryShapeIsOneTheKernelCanHave) {
     EXPECT_EQ(shape.keys % kKeyTile, 0) << text_of(shape);
     EXPECT_EQ(shape.keys % (16 * shape.key_warps), 0) << text_of(shape);
     EXPECT_LE(shape.threads(), 1024) << text_of(shape);
-    // Registers of a thread for the queries and sums of head size 128, and for addresses.
+    // A thread needs registers for the queries and sums of head size 128, and for addresses.
     EXPECT_GE(65536 / (shape.threads() * shape.blocks), 168) << text_of(shape);
   }
   for (const int dim : kHeadDims) EXPECT_EQ(dim % 16, 0);
 }
 
-// The table promises what an SM holds: shared memory for as many blocks as registers allow, or for
-// two on sm_80.
+// The table's shapes must fit an SM: its shared memory must hold as many blocks as its registers
+// do, or two on sm_80.
 TEST(CudaTiles, EveryShapeOfAnArchitectureFitsItsSharedMemory) {
   for (const GpuModel& gpu : kGpus)
     for (const int32_t index : tiles_of(gpu.architecture))
@@ -73,12 +73,12 @@ TEST(CudaTiles, FewLanesGetSmallTilesAndManyLargeOnes) {
 
 TEST(CudaTiles, PartsFillAnEmptyMachineAndLeaveAFullOneAlone) {
   for (const GpuModel& gpu : kGpus) {
-    // One sequence of 8 kv heads: 8 blocks for hundreds of slots.
+    // One sequence of 8 kv heads makes 8 blocks, for hundreds of slots.
     const std::vector<ItemLoad> one = {item_of(4, 32768)};
     const StepShape few_heads{.kv_heads = 8, .head_dim = 128};
     const TileChoice alone = choose_tiles(one, few_heads, gpu);
     EXPECT_GE(8 * alone.parts[0], gpu.sms) << gpu.name;
-    // 64 of 32: each slot has several blocks.
+    // 64 sequences of 32 kv heads: each slot gets several blocks.
     const std::vector<ItemLoad> many(64, item_of(1, 2048));
     for (const int32_t parts : choose_tiles(many, kLlama, gpu).parts) EXPECT_LE(parts, 2);
     // Short ones are not worth a merge.
@@ -87,7 +87,7 @@ TEST(CudaTiles, PartsFillAnEmptyMachineAndLeaveAFullOneAlone) {
   }
 }
 
-// A long sequence among short ones would be waited for by all.
+// If a long sequence among short ones were not cut, the step would have to wait for it.
 TEST(CudaTiles, TheLongItemIsCutAndTheShortOnesAreNot) {
   std::vector<ItemLoad> items(8, item_of(1, 256));
   items[3] = item_of(1, 65536);
@@ -118,7 +118,7 @@ TEST(CudaTiles, AnOverrideIsTakenAsItIs) {
       EXPECT_EQ(chosen, static_cast<int32_t>(shape));
 }
 
-// The place of the shape that needs sm_90a.
+// The index of the shape that needs sm_90a.
 int32_t warpgroup_shape() {
   for (size_t i = 0; i < kTileShapes.size(); ++i)
     if (kTileShapes[i].by_warpgroups) return static_cast<int32_t>(i);
@@ -172,8 +172,8 @@ TEST(CudaTiles, ManyLanesAreMultipliedByWarpgroupsWhereThereAreSome) {
   EXPECT_NE(chosen(kA100, 128), warpgroup_shape());
 }
 
-// A tile is read from shared memory once for 64 lanes, not for 16, and rows have no padding; the
-// queries are there, too.
+// With warpgroups, a tile is read from shared memory once for 64 lanes instead of 16, and its rows
+// have no padding. Queries are in shared memory too.
 TEST(CudaTiles, WarpgroupsReadSharedMemoryLess) {
   const TileShape& shape = kTileShapes[static_cast<size_t>(warpgroup_shape())];
   EXPECT_EQ(shape.readers(), 2);
@@ -185,7 +185,7 @@ TEST(CudaTiles, WarpgroupsReadSharedMemoryLess) {
             0.75 * item_us(item_of(4096, 4096), kTileShapes[3], step, kH100));
 }
 
-// The longest of four times plus a tenth of the others, computed by hand.
+// The longest of four times plus a tenth of the others. Computes the expected values.
 double overlapped(std::array<double, 4> us) {
   std::sort(us.begin(), us.end());
   return us[3] + 0.1 * (us[0] + us[1] + us[2]);
@@ -211,8 +211,8 @@ TEST(CudaTiles, TheCostOfAnItemIsItsSlowestPartAndATenthOfTheOthers) {
   EXPECT_EQ(item_us(item_of(4, 0), kTileShapes[0], step, kA100), 0.0);
 }
 
-// Steps of a shared item and of private ones: by the model no single shape is better than the
-// choice, whether that has one or several.
+// For steps of one shared item and private items: according to the model, no single shape is faster
+// than the choice, which may have several shapes.
 TEST(CudaTiles, NoShapeForAllItemsIsBetterThanTheChoice) {
   std::set<size_t> numbers;
   for (const GpuModel& gpu : kGpus)
@@ -243,7 +243,7 @@ TEST(CudaTiles, ADeviceGetsTheNearestModel) {
       EXPECT_LE(kTileShapes[static_cast<size_t>(index)].shared_bytes(dim), l4.shared_block_bytes);
 }
 
-// Compute capability 12.0 has less shared memory than 9.0, whose shapes it chooses from.
+// Compute capability 12.0 has less shared memory than 9.0, but chooses among 9.0's shapes.
 TEST(CudaTiles, ShapesFitIntoTheSharedMemoryOfABlock) {
   const GpuModel gpu = gpu_model("NVIDIA GeForce RTX 5090", 12, 0, 170);
   EXPECT_EQ(gpu.shared_block_bytes, 99 << 10);
@@ -297,12 +297,12 @@ RunReads reads_of(int64_t tokens, int64_t items, int64_t rows) {
 
 TEST(CudaReads, ALongRunOfManyIsReadOnceAndAShortOneOfTwoByEach) {
   for (const GpuModel& gpu : kGpus) {
-    // 32 times the bytes against once and 32 rows of products.
+    // 32 rows that each read the bytes, against one read of the bytes with the products of 32 rows.
     EXPECT_LT(8 * reads_us(reads_of(4096, 1, 32), gpu), reads_us(reads_of(4096, 32, 1), gpu))
         << gpu.name;
     // A launch to merge costs more than a few tokens,
     EXPECT_GT(reads_us(reads_of(64, 1, 2), gpu), reads_us(reads_of(64, 2, 1), gpu)) << gpu.name;
-    // unless it is due anyway.
+    // unless the launch is needed anyway.
     RunReads shared = reads_of(4096, 1, 2), alone = reads_of(4096, 2, 1);
     shared.is_merged = alone.is_merged = alone.leaves_partials = true;
     EXPECT_LT(reads_us(shared, gpu), reads_us(alone, gpu)) << gpu.name;
@@ -310,7 +310,8 @@ TEST(CudaReads, ALongRunOfManyIsReadOnceAndAShortOneOfTwoByEach) {
 }
 
 TEST(CudaReads, WhatL2HoldsIsReadFromMemoryOnce) {
-  // 2048 tokens of 8 heads: 8.4 MB, less than half of 40 MiB; of 32 heads 33.6 MB, more.
+  // 2048 tokens of 8 heads take 8.4 MB, less than half of the 40 MiB of L2; 32 heads take 33.6 MB,
+  // more.
   RunReads few = reads_of(2048, 16, 1), many = few;
   few.heads = few.kv_heads = 8;
   const double once_few =
@@ -327,13 +328,14 @@ TEST(CudaReads, BlocksThatDoNotFillTheMachineAreCut) {
   const double partials_us = 6 * 2 * 32 * 130 * 4 / 2039e3;
   EXPECT_NEAR(reads_us(reads_of(4096, 1, 1), kA100),
               sm_us / (108 * 192.0 / 216.0) + 3.5 + partials_us + 3.0, 1e-6);
-  // Merged anyway: no launch more.
+  // If results are merged anyway, cutting needs no further launch.
   RunReads merged = reads_of(4096, 1, 1);
   merged.is_merged = true;
   EXPECT_NEAR(reads_us(merged, kA100), reads_us(reads_of(4096, 1, 1), kA100) - 3.0, 1e-6);
 }
 
-// The choice costs little by what the kernels' own model says of both plans as a whole.
+// The choice must cost little according to the kernels' own model, which estimates both plans as a
+// whole.
 TEST(CudaReads, TheChoiceAgreesWithTheEstimateOfTheWholeStep) {
   std::mt19937_64 random(5);
   const auto one_of = [&](auto... values) {
@@ -364,7 +366,7 @@ TEST(CudaReads, TheChoiceAgreesWithTheEstimateOfTheWholeStep) {
     const TileChoice choice = choose_tiles({&all, 1}, step, gpu);
     const double whole_us = choice.estimate_us + (choice.parts[0] == 1 ? kMergeUs : 0.0);
     const double each_us = choose_tiles(each, step, gpu).estimate_us;
-    // The step's estimate takes whole waves of blocks that last as long as the longest.
+    // The step's estimate counts whole waves of blocks, each as long as its longest block.
     const double best_us = std::min(whole_us, each_us);
     EXPECT_LT(shares ? whole_us : each_us, 1.2 * best_us + 3.0)
         << gpu.name << ": " << sequences << " sequences, " << tokens << " tokens, " << kv_heads

@@ -24,7 +24,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kUntouched = 7.0f;
 
-// Partial results of some rows; entry order and row order differ.
+// Partial results of some rows. The entries are not in the order of the rows.
 struct Partials {
   int64_t heads = 0, head_dim = 0, rows = 0;
   std::vector<int32_t> merged_rows, begin = {0};
@@ -36,7 +36,8 @@ struct Partials {
   }
 };
 
-// `parts[i]` parts of the i-th merged row, which is row 2 i of twice as many.
+// Makes `parts[i]` parts for the i-th merged row. That row has number 2 i; the rows between are not
+// merged.
 Partials random_partials(const std::vector<int>& parts, int64_t heads, int64_t head_dim,
                          uint64_t seed) {
   Partials p{.heads = heads, .head_dim = head_dim, .rows = 2 * std::ssize(parts)};
@@ -81,8 +82,8 @@ std::vector<float> run(const Partials& p, DType dtype) {
 }
 
 // The result by the definition, with error bounds. With d = |m_i - m|, a weight is off by 3 d u
-// from its argument and by 4 u from ex2.approx; sums of P terms by P u, and the inverse and two
-// products by three more.
+// because of its argument and by 4 u because of ex2.approx. The sums of P terms add P u; the
+// inverse and two products add three u more.
 struct Definition {
   std::vector<double> want, bound;
 };
@@ -140,7 +141,7 @@ TEST(CudaMerge, AnyPartsMatchTheDefinitionAndOtherRowsStay) {
               dtype, std::string(name_of(dtype)) + " head_dim " + std::to_string(head_dim));
 }
 
-// A part that saw no key: m = -inf, n = 0, and whatever o was before.
+// A part that saw no key has m = -inf and n = 0, and its o may be anything.
 TEST(CudaMerge, PartsThatSawNoKeyDoNotCount) {
   for (size_t unseen : {size_t{0}, size_t{1}, size_t{2}}) {
     Partials p = random_partials({3}, 2, 16, 4);

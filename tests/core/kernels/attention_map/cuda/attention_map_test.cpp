@@ -1,4 +1,5 @@
-// Attention maps on the device, through their fronts, against the double-precision oracle.
+// Compares attention maps on the device, through the functions that callers use, with the
+// double-precision oracle.
 #include "core/kernels/attention_map/attention_map.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ using testing::RandomCache;
 
 constexpr DType kHalfDtypes[] = {DType::kBF16, DType::kF16};
 
-// Queries that the cache's type holds: then the kernel's products are the oracle's.
+// Queries that the cache's dtype holds: then the kernel multiplies the same numbers as the oracle.
 std::vector<float> queries_for(int64_t count, uint64_t seed, DType dtype) {
   return reprise::testing::random_values(count, seed, dtype);
 }
@@ -56,7 +57,7 @@ class CudaAttentionMap : public reprise::testing::OnDevice {
     return reprise::testing::values_of(host);
   }
 
-  // [heads, rows, keys] of the device.
+  // Computes a map on the device, and returns it: [heads, rows, keys].
   std::vector<float> map_of(const kv::AttentionPlan& plan, int64_t layer,
                             const std::vector<float>& q, int64_t heads,
                             const AttentionParams& params, const std::vector<float>& bias = {}) {
@@ -86,8 +87,8 @@ class CudaAttentionMap : public reprise::testing::OnDevice {
   std::list<Tensor> copies_;
 };
 
-// Sums of some 128 exact products in f32 and one exponential: 2^-13 of a weight is more than both,
-// for scores of up to 30.
+// Expects the map within its bound: for scores of up to 30, 2^-13 of a weight is more than the
+// error of a sum of some 128 exact products in f32 and of one exponential.
 void CudaAttentionMap::expect_map(const kv::AttentionPlan& plan,
                                   std::span<const RandomCache> caches, int64_t heads,
                                   const AttentionParams& params, const std::vector<float>& bias,
@@ -102,7 +103,7 @@ void CudaAttentionMap::expect_map(const kv::AttentionPlan& plan,
   expect_within(map_of(on_device(plan, caches), 1, q, heads, params, bias), want, bound, what);
 }
 
-// Weights are rounded to the cache's type: u of each, and sums in f32.
+// The bound: each weight is rounded to the cache's type (unit roundoff u), and sums are in f32.
 void CudaAttentionMap::expect_applied(const kv::AttentionPlan& plan,
                                       std::span<const RandomCache> caches,
                                       std::span<const RowMap> maps, int64_t heads, DType out_dtype,
@@ -132,7 +133,7 @@ AttentionParams plain(int64_t head_dim) {
   return {.scale = 1.0f / std::sqrt(static_cast<float>(head_dim))};
 }
 
-// Positive, as weights are: errors do not cancel.
+// Positive, as attention weights are, so that errors do not cancel.
 std::vector<float> random_weights(int64_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<float> weight(0.0f, 1.0f);
@@ -203,8 +204,9 @@ TEST_F(CudaAttentionMap, RandomPlansMatchTheReference) {
   }
 }
 
-// A map of the prompt's first rows, cut out of a larger one with its strides, and one behind it: in
-// each form that maps are stored in, of the host and of the device.
+// Two maps: one for the prompt's first rows, cut out of a larger map with its strides, and one for
+// the rows behind them. Each is tried in every form in which maps are stored, on the host and on
+// the device.
 TEST_F(CudaAttentionMap, PartsInEveryFormMatchTheReference) {
   constexpr int64_t kHeads = 4, kRows = 90, kKeys = 101;
   const RandomCache cache(DType::kBF16, 12, 2, 2, 8, 64, 3);

@@ -1,5 +1,5 @@
-// Attention maps of a prompt at the width of Llama-2-7B: what rooflines are computed and benchmarks
-// are made of.
+// Attention maps of a prompt at the width of Llama-2-7B, of which rooflines are computed and
+// benchmarks are made.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct MapCase {
   bool is_applied = false;
   int64_t tokens = 0;
 
-  // Each input read and each output written once; causal maps are stored and read whole, as those
-  // of encoders are.
+  // Counts each input read once and each output written once. Causal maps count whole, as maps of
+  // encoders do, because they are stored and read whole.
   [[nodiscard]] double bytes() const {
     const auto weights = static_cast<double>(kMapHeads * tokens * tokens);
     const auto values = static_cast<double>(kMapHeads * kMapHeadDim * tokens);

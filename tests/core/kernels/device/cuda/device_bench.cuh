@@ -33,7 +33,8 @@ inline BenchDevice& bench_device() {
   return opened;
 }
 
-// Bytes of memory on the device, drawn there: random bf16 numbers from 0.5 to 1, of either sign.
+// A buffer of at least `bytes` bytes, filled on the device with random bf16 numbers whose magnitude
+// is from 0.5 to 1.
 inline Buffer random_numbers(const std::shared_ptr<reprise::cuda::CudaDevice>& device,
                              size_t bytes) {
   constexpr size_t kWord = sizeof(uint32_t);
@@ -43,9 +44,9 @@ inline Buffer random_numbers(const std::shared_ptr<reprise::cuda::CudaDevice>& d
   return buffer;
 }
 
-// Runs work() until Google Benchmark has enough, timed by events, each time with nothing of its
-// data in L2. The row says bytes and FLOPs, and what the device reaches of both: `reprise check`
-// judges by these.
+// Runs work() until Google Benchmark has enough. Each run is timed by events and begins with none
+// of its data in L2. The row states bytes, FLOPs and the rates that the device reaches for both;
+// `reprise check` judges by these.
 inline void time_on_device(benchmark::State& state, double bytes, double flops,
                            const std::function<void()>& work) {
   BenchDevice& bench = bench_device();
@@ -69,8 +70,8 @@ inline void time_on_device(benchmark::State& state, double bytes, double flops,
       static_cast<double>(reprise::cuda::throttle_names(now.throttle_reasons).size());
 }
 
-// The rest of main(), once the benchmarks are registered. They can be listed without a device;
-// running one ends with status 1 and the reason.
+// The rest of main(), after the benchmarks are registered. Listing them needs no device; running
+// one without a device ends with status 1 and the reason.
 inline int run_benchmarks(int argc, char** argv) {
   const bool only_lists = std::any_of(argv, argv + argc, [](const char* argument) {
     return std::string_view(argument).starts_with("--benchmark_list_tests");

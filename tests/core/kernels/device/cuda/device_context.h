@@ -1,4 +1,4 @@
-// A context on a device for tests that run by the emulator and on a real one.
+// A context on a device, for tests that run on the emulator and on a real device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace reprise::testing {
 
-// Opens a device for each test; what was taken of it has to be given back.
+// Opens a device for each test, which must give back all memory that it took.
 class OnDevice : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -32,7 +32,7 @@ class OnDevice : public ::testing::Test {
     EXPECT_EQ(cuda_on_cpu::alive(), before_) << "something was not given back";
 #endif
   }
-  // Another device in its place.
+  // Opens another device in place of the present one.
   void open(const cuda::CudaOptions& options) {
     context_.runtime = nullptr;
     device_.reset();

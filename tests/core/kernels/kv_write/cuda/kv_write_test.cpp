@@ -37,8 +37,8 @@ struct Slot {
   int64_t block, token;  // block < 0: none
 };
 
-// Every element of the cache is either the rounded input of the row whose slot it is in, or as it
-// was. Rows end in `slack` unused elements.
+// Expects that every element of the cache is either the rounded input of the row whose slot it lies
+// in, or unchanged. Rows end with `slack` unused elements.
 void check(const Shape& shape, const std::vector<Slot>& slots, bool has_keys, int64_t slack = 1) {
   const int64_t width = shape.kv_heads * shape.head_dim, stride = 3 * width + slack;
   const std::vector<float> rows = random_values(std::ssize(slots) * stride, 11);
@@ -96,7 +96,7 @@ TEST(CudaKvWrite, RowsWithoutASlotAreNotStored) {
 
 TEST(CudaKvWrite, NoRowsWriteNothing) { check({DType::kBF16, 2, 8}, {}, true); }
 
-// Rows of queries, keys and values, and what one kernel or two make of them.
+// Rows of queries, keys and values, and the results of one kernel or of two kernels.
 struct Rotation {
   DType dtype;
   int64_t heads, kv_heads, head_dim, half, slack;

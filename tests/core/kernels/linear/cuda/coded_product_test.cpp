@@ -1,4 +1,4 @@
-// Weights as codes on the device: the codes are the CPU's, and products match the reference.
+// Weights as codes on the device: the codes equal the CPU's, and products match the reference.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -34,7 +34,7 @@ struct Call {
 
 class CudaCodedProduct : public reprise::testing::OnDevice {
  protected:
-  // The matrix on the device; `coded` is the same on the CPU.
+  // The matrix on the device; `coded` is the same matrix on the CPU.
   Weight weight_of(const Coded& coded, DType input) {
     const auto fill = [&](int64_t first, int64_t end, void* out) {
       std::copy(coded.values.begin() + first * coded.cols, coded.values.begin() + end * coded.cols,
@@ -58,9 +58,9 @@ class CudaCodedProduct : public reprise::testing::OnDevice {
         .run(w, workspace, context_);
     return device_values(out);
   }
-  // Compares outputs [first, end) with the reference. The bound: f32 sums of cols products, two
-  // parts of each weight and what is added; weights, or NF4's quantiles, rounded to `input`; a bias
-  // rounded before it is added, and results rounded once.
+  // Compares outputs [first, end) with the reference. The bound allows for f32 sums of cols
+  // products (two parts of each weight, and what is added), for weights or NF4's quantiles rounded
+  // to `input`, for a bias rounded before it is added, and for one rounding of the result.
   void check(const Coded& coded, const Weight& weight, int64_t first, int64_t end,
              const Call& call) {
     const DType input = weight.input_dtype();
@@ -115,8 +115,8 @@ TEST_F(CudaCodedProduct, BlocksOfTheWeightsComeBack) {
     EXPECT_EQ(block[i], coded.held[(3 + i / 5) * 130 + 124 + i % 5]) << i;
 }
 
-// Every size of a group, blocks that are not full, inputs that make no whole quads; rows of x that
-// fill no, one and several tiles.
+// Every group size, blocks that are not full, and numbers of inputs that are no multiple of four;
+// the rows of x fill no tile, one, or several.
 TEST_F(CudaCodedProduct, ProductsMatchTheReference) {
   uint64_t seed = 20;
   for (const WeightFormat format : kCodeFormats)
@@ -150,7 +150,8 @@ TEST_F(CudaCodedProduct, InputsInF32MultiplyExpandedWeights) {
   }
 }
 
-// Parts that begin at a panel of 64 and inside one, end at the end and before it.
+// Parts of the outputs that begin at a panel of 64 or inside one, and end at the matrix's end or
+// before it.
 TEST_F(CudaCodedProduct, SomeRowsAreALayerOfTheirOwn) {
   for (const WeightFormat format : kCodeFormats) {
     const Coded coded(150, 72, format, 8);
@@ -187,7 +188,7 @@ TEST_F(CudaCodedProduct, ManyOutputsTakeTheExpandedTilesInTurn) {
   }
 }
 
-// Decoding batches: a sequence's bits must not depend on its neighbours.
+// In decoding batches, the bits of a sequence must not depend on its neighbours.
 TEST_F(CudaCodedProduct, ARowOfFewDoesNotDependOnTheOthers) {
   for (const WeightFormat format : kCodeFormats) {
     const Coded coded(33, 260, format, 9);

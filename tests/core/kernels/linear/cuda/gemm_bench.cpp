@@ -1,5 +1,5 @@
-// Time of the matrix products of Llama-2-7B and Llama-3-8B on a CUDA device, by the device's clock:
-// decode steps, which read the weights, and prefills, which multiply.
+// Time of the matrix products of Llama-2-7B and Llama-3-8B on a CUDA device, by the device's clock.
+// Decode steps are bound by reading the weights, prefills by multiplying.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -46,8 +46,8 @@ void time_product(benchmark::State& state, const Layer& layer, int64_t m) {
   state.SetLabel("bf16");
 }
 
-// The layer's weights as codes; any codes take the same time. Kept until another format is asked
-// for, because making them takes longer than a benchmark.
+// The layer's weights as codes; the time does not depend on their values. They are kept until
+// another format is asked for, because making them takes longer than a benchmark.
 const CodedWeight& coded_weight(const Layer& layer, WeightFormat format, const Context& context) {
   static const std::unique_ptr<Gemm> gemm = make_gemm(*bench_device().device);
   static const auto tile = std::make_shared<ExpandedTile>(bench_device().device);
@@ -97,8 +97,8 @@ int main(int argc, char** argv) {
           [&layer, m](benchmark::State& state) { time_product(state, layer, m); })
           ->UseManualTime()
           ->Unit(benchmark::kMicrosecond);
-  // One layer, from one row to beyond those that are multiplied with the codes themselves: 129 rows
-  // cost hardly more than one row would if its weights were expanded first.
+  // One layer, from one row to more rows than are multiplied with the codes directly: 129 rows take
+  // hardly longer than one row would if its weights were expanded first.
   using reprise::WeightFormat;
   for (const WeightFormat format :
        {WeightFormat::kInt8, WeightFormat::kInt4, WeightFormat::kNf4, WeightFormat::kNf4Double})

@@ -1,4 +1,4 @@
-// Linear layers on the device: weights packed there, products, biases in the epilogue.
+// Linear layers on the device: packing weights there, products, and biases in the epilogue.
 #include "core/kernels/linear/linear.h"
 
 #include "core/base/error.h"
@@ -14,8 +14,8 @@ using reprise::testing::rounding_bound;
 
 constexpr double kUnitF32 = reprise::testing::kUnitF32;
 
-// y = x W^T + bias in double, what was there before added, and what f32 sums and the rounding of
-// the result may lose.
+// y = x W^T + bias + the previous output, in double, and a bound for the errors of f32 sums and of
+// rounding the result.
 struct Product {
   std::vector<double> y, bound;
 };

@@ -19,7 +19,7 @@ using reprise::testing::expect_within;
 using reprise::testing::norm_bounds;
 using reprise::testing::random_values;
 
-// Runs the call, whose pointers are the host's, on the device.
+// Runs a call with host pointers on the device.
 std::vector<float> run(NormCall call) {
   const auto row = static_cast<size_t>(call.cols), all = static_cast<size_t>(call.rows) * row;
   const DeviceArray<float> x(std::vector<float>(call.x, call.x + all));
@@ -61,7 +61,8 @@ TEST(CudaNorm, EveryWidthMatchesTheReference) {
         }
 }
 
-// Two passes: a mean a thousand times the deviation must not cancel it.
+// The variance is computed in a second pass, so a mean a thousand times the deviation must not
+// cancel it.
 TEST(CudaNorm, LargeMeansDoNotCancel) {
   std::vector<float> x = random_values(2 * 600, 1);
   for (float& value : x) value += 1000.0f;
@@ -94,7 +95,7 @@ TEST(CudaNorm, OutputMayReplaceTheInput) {
   }
 }
 
-// The kernel begins beside the end of the one before it.
+// The kernel may begin while the kernel before it is still ending.
 TEST(CudaNorm, InputMayHaveJustBeenWritten) {
   for (const int64_t cols : {70, 256}) {
     const std::vector<float> x = random_values(4 * cols, 1), weight = random_values(cols, 2);

@@ -67,7 +67,7 @@ TEST(CudaRotary, PositionsMayComeInAnyOrderRepeatAndLeaveGaps) {
   check({2, 64, 32, 192}, {70, 3, 3, 0, 100000, 4, 65, 1, 16777215}, "any order");
 }
 
-// Phi rotates the first 32 of 80 dimensions; the fused row holds values behind the keys.
+// Phi rotates the first 32 of 80 dimensions. In the fused row, values follow the keys.
 TEST(CudaRotary, DimensionsBeyondTheRotatedOnesAndValuesPassThrough) {
   check({4, 80, 16, 6 * 80}, {5, 9, 2}, "partial");
   check({1, 10, 1, 13}, {5, 9, 2}, "one pair");

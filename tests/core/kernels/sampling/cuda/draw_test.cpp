@@ -1,4 +1,4 @@
-// Tokens that the device draws are those that the CPU draws, from the same random numbers.
+// Tests that the device draws the same tokens as the CPU from the same random numbers.
 #include "core/kernels/sampling/cuda/draw.cuh"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,8 @@ TEST(CudaDraw, TokensAreThoseOfTheCpuForAnyRule) {
   }
 }
 
-// More tokens than a batch has: of different logits, of equal ones among others, and all equal.
+// More tokens than a batch has, with different logits, with some equal logits, and with all logits
+// equal.
 TEST(CudaDraw, TokensBehindTheFirstBatchAreFound) {
   constexpr int64_t kVocab = 5000;
   std::vector<float> logits = random_values(3 * kVocab, 8, DType::kF32, 3.0f);
@@ -91,7 +92,8 @@ TEST(CudaDraw, TokensBehindTheFirstBatchAreFound) {
     expect_as_on_the_cpu(logits, kVocab, options);
 }
 
-// Equal logits go by their ids, 0 and -0 are equal; a top_k or top_p may end among them.
+// Equal logits are ordered by their ids, and 0 equals -0. A top_k or top_p may end among equal
+// logits.
 TEST(CudaDraw, EqualLogitsGoByTheirIds) {
   std::vector<float> logits;
   for (int i = 0; i < 70; ++i) logits.push_back(i % 3 == 0 ? 1.0f : i % 2 == 0 ? 0.0f : -0.0f);
@@ -100,7 +102,7 @@ TEST(CudaDraw, EqualLogitsGoByTheirIds) {
       expect_as_on_the_cpu(logits, 70, {.temperature = 1.0, .top_p = top_p, .top_k = top_k});
 }
 
-// Each of four equal tokens has the quarter of [0, 1) that begins where the last one's ends.
+// Each of four equal tokens gets a quarter of [0, 1), which begins where the previous token's ends.
 TEST(CudaDraw, AQuarterBeginsAtItsFirstNumber) {
   const std::vector<float> logits = {0.0f, -0.0f, 0.0f, -0.0f};
   EXPECT_EQ(drawn(logits, 4,
@@ -128,7 +130,7 @@ TEST(CudaDraw, InfiniteLogitsAreTaken) {
   expect_as_on_the_cpu(std::vector<float>(20, -kInf), 20, {.temperature = 1.0});
 }
 
-// At temperature 0; of equal logits the lowest id is taken.
+// At temperature 0, the largest logit is drawn; among equal logits, the one with the lowest id.
 TEST(CudaDraw, GreedyDrawsFindTheLargestWhereverItStands) {
   constexpr int64_t kVocab = 70;
   const auto greedy = [](const std::vector<float>& logits) {
@@ -159,7 +161,7 @@ TEST(CudaDraw, ANanIsFoundWhereverItStands) {
   }
 }
 
-// The ends of [0, 1) are the most probable token and the last that is kept.
+// The random number 0 draws the most probable token, and a number just below 1 the last token kept.
 TEST(CudaDraw, TheEndsOfTheDrawAreTheFirstAndTheLastKept) {
   const std::vector<float> logits = {0.0f, 3.0f, 1.0f, 2.0f};
   constexpr double kAlmostOne = 1.0 - 0x1p-53;

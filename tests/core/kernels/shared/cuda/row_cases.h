@@ -1,5 +1,5 @@
 // Row kernels at the widths of Llama-2-7B, for a decode step of 32 sequences and for a prefill of
-// 2048 tokens: what rooflines are computed and benchmarks are made of.
+// 2048 tokens. Tests compute their rooflines, and benchmarks measure them.
 #pragma once
 
 #include <cstdint>

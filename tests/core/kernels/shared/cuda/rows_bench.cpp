@@ -21,7 +21,7 @@ namespace {
 using DevicePointer = std::shared_ptr<reprise::cuda::CudaDevice>;
 using Work = std::function<void()>;
 
-// Memory that the work of a benchmark uses, and what it starts.
+// The buffers that a benchmark's work uses, and the work itself.
 struct Prepared {
   std::vector<Buffer> buffers;
   Work work;
@@ -46,7 +46,8 @@ std::vector<T> counted(int64_t count, T step) {
   return values;
 }
 
-// sin(i + pi half_turns): what is rotated again and again keeps its length.
+// sin(i + pi half_turns), for cosines and sines of one angle: values that are rotated again and
+// again keep their length.
 std::vector<float> waves(int64_t count, double half_turns) {
   std::vector<float> values(static_cast<size_t>(count));
   for (size_t i = 0; i < values.size(); ++i)

@@ -79,7 +79,7 @@ bool run_seeds(const Scenario& scenario, uint64_t first, uint64_t seeds) {
   return is_complete;
 }
 
-// Returns the first seed that finds the mistake; 0 if none does. Seeds run in a child process,
+// Returns the first seed that finds the mistake; 0 if none does. Each seed runs in a child process,
 // because the mistake may end it.
 uint64_t found_by(const Scenario& scenario, Canary canary) {
   for (uint64_t seed = 1; seed <= kSeedsPerCanary; ++seed) {

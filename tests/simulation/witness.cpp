@@ -21,8 +21,8 @@ int32_t token_of(uint32_t sum) {
          static_cast<int32_t>(hash_of(sum, 1001) % (WitnessExecutor::kVocab - kFirstToken));
 }
 
-// A key and a value of two elements each. The second elements confirm the first ones, so that
-// memory in which no state was written is recognized.
+// A key and a value of two elements each. The key's first element is the state, and the other three
+// are computed from it, so that memory in which no state was written is recognized.
 struct Stored {
   uint32_t key[kHeadDim], value[kHeadDim];
 

@@ -207,7 +207,7 @@ TEST(PrefixTree, WholeChunksMatchAndTheRestIsPrivate) {
   kv::BlockPool pool = pool_of(20, 4);
   PrefixTree tree({.chunk_tokens = 4});
   EXPECT_EQ(join(tree, pool, 1, counting(0, 10)).tokens, 0);
-  // 11 tokens are in common and none follows them: floor(11 / 4) * 4 match.
+  // The sequence has 10 of these 11 tokens: floor(10 / 4) * 4 match.
   EXPECT_EQ(tree.match(counting(0, 11), {}).tokens, 8);
   Tokens parted = counting(0, 10);
   parted[5] = 99;

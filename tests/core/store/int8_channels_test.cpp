@@ -65,7 +65,7 @@ Head random_head(int64_t tokens, int64_t head_dim, DType dtype, uint64_t seed) {
   return head;
 }
 
-// x - q * scale| <= scale / 2, plus two roundings in f32: of the quotient, by 127 * 2^-24 of a
+// |x - q * scale| <= scale / 2, plus two roundings in f32: of the quotient, by 127 * 2^-24 of a
 // scale, and of the product, by as much; plus the rounding of the result to the dtype, by half its
 // spacing.
 TEST(Int8Channels, TheErrorIsAtMostHalfAScale) {

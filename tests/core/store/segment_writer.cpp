@@ -1,4 +1,4 @@
-// Writes to a segment store until it is killed, or until the disk is full:
+// Writes to a segment store until it is killed, or once as if the disk were full:
 //
 //   segment_writer loop DIR SEED [BUDGET]      puts random segments of segment_writer.h
 //   segment_writer full DIR BYTES              puts one segment, while files are limited to BYTES

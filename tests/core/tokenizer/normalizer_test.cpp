@@ -50,8 +50,8 @@ TEST(Normalizer, ReplacePrependStrip) {
   EXPECT_EQ(normalize(R"({"type": "Strip", "strip_left": true, "strip_right": true})", " \n"), "");
 }
 
-// Metaspace's "first" puts its mark only at the text's start. If a replacement stands there, HF's
-// library counts it as a start only if it is a single character.
+// Metaspace's "first" puts its mark only at the text's start. If the first characters were
+// replaced, HF's library regards the result as a start only if they were a single character.
 TEST(Normalizer, ReplacedCharactersMayMoveTheStart) {
   const auto is_start_after = [](const std::string& content, const std::string& text) {
     const Json json = {{"type", "Replace"}, {"pattern", {{"Regex", "q+"}}}, {"content", content}};

@@ -34,7 +34,7 @@ class PythonToPml(unittest.TestCase):
         self.assertEqual(self.pml(source), expected)
 
     def refused(self, source, *expected, options=()):
-        """Expects a refusal with a line for each (place, text) of `expected`: it begins with LINE:COLUMN: and has the text."""
+        """Expects a refusal, a line for each (LINE:COLUMN:, text) of `expected`: it begins with the place and has the text."""
         done = self.run_tool(source, *options)
         self.assertEqual((done.returncode, done.stdout), (1, b""))
         lines = done.stderr.decode("utf-8").splitlines()

@@ -87,7 +87,7 @@ TEST(Classification, SharesTheScoreAmongTheClassesNamed) {
 
 TEST(Classification, ClassWithinTheAnswersNameDoesNotCount) {
   EXPECT_EQ(classification("Human being", "Human being", Words{"Human", "Human being"}), 1);
-  // With the two exchanged it does: the prediction contains the longer class.
+  // A class whose name contains the answer's does count: the prediction names this longer class.
   EXPECT_EQ(classification("Human being", "Human", Words{"Human", "Human being"}), 0.5);
 }
 

@@ -200,7 +200,8 @@ TEST(Tree, HasThreeLevels) {
   EXPECT_EQ(source->prefixes()[0].tokens.size(), 10u);
 }
 
-// Each order of the four, and each order of their first two, must occur equally often.
+// Each of the 24 orders of four must occur equally often, and so must each of the 12 that their
+// first two can have.
 TEST(Permuted, OrdersAreAlike) {
   constexpr int kSeeds = 24000;
   std::map<std::vector<uint32_t>, double> whole, first;

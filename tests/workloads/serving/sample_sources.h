@@ -60,7 +60,7 @@ inline constexpr const char* kAzure =
     "2023-11-16 19:16:02.5+01:00,90,300";
 
 // Six requests with blocks of 512 tokens. The second and the fourth share leading blocks with the
-// first.
+// first, and the last has the same blocks as the first.
 inline constexpr const char* kMooncake =
     R"({"timestamp": 0, "input_length": 1200, "output_length": 5, "hash_ids": [0, 1, 2]})"
     "\n"

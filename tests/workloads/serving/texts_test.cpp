@@ -54,7 +54,8 @@ TEST(ShareGpt, AsksTheFirstTextsAndWantsTheLengthOfTheSecond) {
       joined({prefixes[0].tokens, encode("Tell me a story about a red hen, please.", false)}));
 }
 
-// The rule accepts lengths from 4 to 1024 tokens, and 2048 tokens in all.
+// The rule accepts texts of at least 4 tokens, if the prompt has at most 1024 tokens, and prompt
+// and answer together at most 2048.
 TEST(ShareGpt, TheRuleDropsWhatTheAuthorsDrop) {
   const TempDir dir;
   const auto file =

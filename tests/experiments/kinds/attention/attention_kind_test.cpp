@@ -135,7 +135,8 @@ TEST_F(AttentionKindTest, CostsAreThoseOfTheMiddleOfTheSteps) {
   EXPECT_DOUBLE_EQ(value_of(measured[0], "io_bound_speedup"), 3 * 44.0 / (20 + 3 * 24));
 }
 
-// Steps of 9 to 60 keys once made the machine count as busy.
+// Steps of 9 and of 60 keys differ in their times. The machine once counted as busy because of
+// this.
 TEST_F(AttentionKindTest, TheGrowthOfSequencesIsNoNoise) {
   Json settings = kSmall;
   settings.update({{"prompt_tokens", 8}, {"shared_tokens", 0}, {"completion_tokens", 64}});

@@ -113,8 +113,8 @@ TEST_F(PromptCacheKind, PromptsThatAreSharedWholeOrNotAtAllGiveTheSameTokens) {
 }
 
 // All lanes hold their caches and modules at the same time. Modules in memory count once, and a
-// second time if a request copies them (the copies are not in the cache). Modules in files take no
-// memory.
+// second time if a request copies them; the cache is then counted without their tokens. Modules in
+// files do not count, and the cache is counted whole.
 TEST_F(PromptCacheKind, MemoryNeedCountsTheModulesOfEveryLane) {
   TtftKind kind(context_);
   const auto need = [&](const Json& methods) {

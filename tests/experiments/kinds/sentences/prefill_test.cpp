@@ -209,8 +209,8 @@ TEST_F(Prefill, PaddedPromptsHitByTheReleasedCodesProjector) {
                                                       {"map_form", "f32"},
                                                       {"projector_from", "random"}})}));
   EXPECT_EQ(value_of(measured[1], "hit_rate"), 1);
-  // Masked padding is not computed. So the hit has the same tokens as before and finds its own
-  // maps.
+  // Masked padding is not computed. So the same tokens are computed as by method compute, and the
+  // prompts find their own maps.
   EXPECT_LE(value_of(measured[1], "max_difference"), 1e-4);
 }
 

@@ -67,7 +67,7 @@ TEST(CompletionStream, ChatsAreReadAndTheirReasoningCounted) {
   EXPECT_EQ(with_end(R"("completion_tokens":4,"completion_tokens_details":{"reasoning_tokens":1})")
                 .reasoning_tokens,
             1);
-  // The events have ids, also the event with the role.
+  // The events of tokens have ids. The event with the role has none, and is no token.
   const CompletionAnswer told =
       read({event(R"("role":"assistant","content":"")"),
             "data: {\"choices\":[{\"delta\":{\"content\":\"\"},\"token_ids\":[7]}]}\n\n",
@@ -96,7 +96,7 @@ TEST(CompletionStream, EventsWithoutTextAreTokensWhereThatMakesTheTotal) {
   };
   EXPECT_EQ(stream(3), (Times{0, 1, 2}));
   EXPECT_EQ(stream(2), (Times{0, 2}));
-  EXPECT_EQ(stream(4), (Times{0, 0, 0, 2}));  // neither total fits, so tokens are spread
+  EXPECT_EQ(stream(4), (Times{0, 0, 0, 2}));  // neither 2 nor 3 events fit: spread
 }
 
 TEST(CompletionStream, AnAnswerThatEndsForItsLengthHasWhatWasAskedFor) {

@@ -59,7 +59,7 @@ bool read_request(int socket, std::string& buffer, EchoRequest& request) {
 
 using Clock = std::chrono::steady_clock;
 
-// Returns false if the peer closes the connection before.
+// Waits until `at`. Returns false if the peer closes the connection before that.
 bool wait_until(int socket, Clock::time_point at) {
   pollfd gone = {.fd = socket, .events = POLLRDHUP, .revents = 0};
   const auto left = std::max(Clock::duration::zero(), at - Clock::now());

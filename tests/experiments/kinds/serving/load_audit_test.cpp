@@ -91,8 +91,8 @@ TEST(LoadAudit, KeptAnswersAreFoundOut) {
   }
 }
 
-// After such a run, all its prompts are answered from the cache, so an audit with these prompts
-// alone would pass.
+// After a run, all its prompts are answered from the server's cache, so an audit that tries these
+// prompts alone would pass.
 TEST(LoadAudit, KeptAnswersAreFoundOutAfterARunThatWarmedTheCache) {
   EXPECT_FALSE(audited({.keeps = Keeps::kAnswers}, SaltScope::kAnything, /*is_sent_before=*/true)
                    .is_valid());

@@ -15,7 +15,7 @@
 
 namespace reprise::testing {
 
-// Opens a device for each test, which must give back all memory that it took.
+// Opens a device for each test, which must give back everything that it took from it.
 class OnDevice : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -48,7 +48,7 @@ struct MethodInfo {
   // model.
   bool is_cache = false;
   // True if the method is a layer policy and nothing else, so that it may run beside another policy
-  // (option "beside" of attn_cache).
+  // that has an option for this.
   bool is_policy = false;
   // True if the method's policy skips layers. A policy beside it is not asked about these layers.
   bool skips_layers = false;

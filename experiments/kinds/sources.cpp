@@ -163,8 +163,8 @@ Fields texts_of_schema(const fs::path& schema) {
   return texts;
 }
 
-// Where data lies: a file, or a folder and those of its subfolders that are read. By default these
-// are the folder itself and the subfolders in which MMLU has its files.
+// The place of data is a file, or a folder and those of its subfolders that are read. By default
+// these are the folder itself and the subfolders in which MMLU has its files.
 struct Place {
   fs::path path;
   std::vector<fs::path> subfolders = {"", "test", "val", "dev"};

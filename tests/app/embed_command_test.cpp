@@ -148,8 +148,8 @@ TEST_F(EmbedCommand, LongTextsAreCutAndCounted) {
   (void)refused("a b c d e f g h\n", {"--prompt", "{text} a b c d"}, {"input line 1", "shorten"});
 }
 
-// Of a long line, only as much is read as the model can take, here 12 tokens. The first vector
-// shows that the skipped rest changes nothing.
+// The program reads only as much of a long line as the model can take, here 12 tokens. The first
+// vector shows that the skipped rest changes nothing.
 TEST_F(EmbedCommand, LinesOfAnyLengthAreCutWithoutHoldingThem) {
   std::string line;
   while (line.size() < 3'000'000) line += "a b c d ";

@@ -70,7 +70,7 @@ void run_early() {
   (begin(kKernels, data), ...);
 }
 
-// What the first launch writes is read by the third, which begins early.
+// The third launch, which begins early, reads what the first launch writes.
 void with_a_plain_launch_between() {
   const Data data(std::vector<float>(kFloats, 1.0f)), others(data.values());
   begin(wait_and_write, data);

@@ -86,7 +86,7 @@ MaybeFinding SharedMemory::check_bounds(const void* address, size_t bytes) const
   return Finding{FaultKind::kOutOfBounds, name_of(offset)};
 }
 
-// What a byte belongs to instead of the block: an mbarrier, or a copy that is under way.
+// Returns what a byte belongs to instead of the block: an mbarrier, or a copy that is under way.
 Finding SharedMemory::held(size_t offset) const {
   const int copier = bytes_[offset].copier;
   if (copier == kMbarrier)

@@ -46,7 +46,8 @@ struct CudaOnCpuStream {
 struct CudaOnCpuEvent {
   using Clock = std::chrono::steady_clock;
   bool has_time = false;
-  // What was recorded last: a stream that has not yet come to the event, or the time when it did.
+  // The last recording of the event: a stream that has not yet come to it, or the time when the
+  // stream came to it.
   struct Moment {
     cudaStream_t stream = nullptr;
     std::optional<Clock::time_point> time;

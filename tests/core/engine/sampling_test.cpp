@@ -106,7 +106,8 @@ TEST(Sampling, TopKAmongEqualsKeepsTheLowestIds) {
   EXPECT_EQ(counts[2] + counts[3] + counts[4], 0);
 }
 
-// Of the probabilities 0.1, 0.4, 0.2 and 0.3, those of at least min_p times 0.4 are kept.
+// The tokens have the probabilities 0.1, 0.4, 0.2 and 0.3. Those of at least min_p times 0.4 are
+// kept.
 TEST(Sampling, MinPKeepsWhatIsNearTheMostProbable) {
   constexpr int kDraws = 20000;
   const auto counts = [&](double min_p, double top_p) {

@@ -179,8 +179,9 @@ HWY_INLINE void multiply_input(const float* HWY_RESTRICT x, int64_t stride,
 }
 
 // Adds the products of `inputs` inputs of kRows rows with a block's weights to the block's sums.
-// For each kFetchInputs inputs, fetches kLines cache lines from `ahead` on. The loop is unrolled:
-// where two threads share a core, each decodes too few instructions to spend some on counting.
+// For each kFetchInputs inputs, fetches kLines cache lines from `ahead` on. The loop
+// computes four inputs at a time, so that fewer instructions are spent on counting. This matters if
+// two threads share a core: each can then issue only half as many instructions as the core.
 template <int kRows, int64_t kLines>
 HWY_INLINE void multiply_block(const float* HWY_RESTRICT x, int64_t stride,
                                const float* HWY_RESTRICT weights, int64_t inputs,

@@ -347,7 +347,7 @@ __device__ __forceinline__ void warpgroup_begin(Sums&... c) {
 #endif
 }
 
-// What a product does with the sums C: kNew overwrites them, kAddTo adds to them.
+// Says how a product writes the sums C: kNew overwrites them, kAddTo adds to them.
 enum class Sums : uint8_t { kNew, kAddTo };
 
 // Starts C += A B or C = A B; A [64, 16] and B [16, n] of T, C [64, n] f32, n = 8 * kTiles: 64 or

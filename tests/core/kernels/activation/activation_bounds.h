@@ -16,12 +16,14 @@ inline constexpr kernels::ActivationKind kActivations[] = {kernels::ActivationKi
                                                            kernels::ActivationKind::kGelu,
                                                            kernels::ActivationKind::kGeluTanh};
 
+// An exponential below this number, 2^-125.5, is computed as 0.
+inline constexpr double kLeast = 1.4142135623730951 * kSmallestNormal;
+
 // f32 roundings are u = 2^-24 each. An exponential e^-z has the rounding of its argument (z, three
-// roundings on the way to it) and 4 u of its own; below kLeast = 2^-125.5 it is 0. So
+// roundings on the way to it) and 4 u of its own; below kLeast it is 0. So
 //   silu       z = |x|:           |y| (3 |x| + 10) u       + |x| kLeast
 //   gelu_tanh  z = 1.6 |x + ...|: |y| (6 z + 14) u         + |x| kLeast, since z takes three more
 //   gelu       x (1 + erf) / 2:   erf_error, and three roundings of magnitude |x|
-inline constexpr double kLeast = 1.4142135623730951 * kSmallestNormal;
 inline double bound_of(kernels::ActivationKind kind, double x, double y, double erf_error) {
   const double magnitude = std::abs(x);
   switch (kind) {

@@ -179,8 +179,8 @@ Drawn generate(Decoder& decoder, const std::string& method, const Context& conte
   return drawn;
 }
 
-// Where two logits are nearly equal, greedy tokens may differ. Up to there all logits are compared;
-// there the CPU's own two logits must lie within twice the bound.
+// Greedy tokens may differ at a step where two logits are nearly equal. All logits before this step
+// are compared; at this step, the CPU's own two logits must lie within twice the bound.
 void expect_alike(const Drawn& got, const Drawn& want, double bound, const std::string& what) {
   size_t compared = 0;
   for (const auto& [request, tokens] : want.tokens) {

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Rehearses the first minutes on a GPU machine: a bare Debian or Ubuntu in a temporary folder, with g++, CMake, Ninja,
-# Python and this machine's CUDA Toolkit, and nothing else; no network, no git, no library of ours. There it unpacks the
-# tree and a pack, and runs tools/gpu_run.sh, which must build everything and then end at the first call that needs a
-# device, with an error that says so.
+# Python and this machine's CUDA Toolkit, and nothing else; no network, no git, no library of ours. There it unpacks
+# what tools/gpu_pack.sh --export wrote, and runs tools/gpu_run.sh, which must build everything and then end at the first
+# call that needs a device, with an error that says so. Prints the sizes of what is carried, and the time of each step.
 #
-#   tests/gpu_rehearsal.sh [--suite NAME] [--mirror URL] [--pack FILE] [--cuda FOLDER] [--jobs N]
+#   tests/gpu_rehearsal.sh [--suite NAME] [--mirror URL] [--export FILE] [--cuda FOLDER] [--jobs N]
 #                          [--cache FOLDER] [--keep]
 #
 #   --suite   of the bare system: bookworm (default), trixie, noble, jammy, ...
 #   --mirror  where its packages come from (default: what this machine's apt uses for that suite; else the
 #             distribution's own)
-#   --pack    of tools/gpu_pack.sh (default: one is made)
+#   --export  of tools/gpu_pack.sh (default: one is made)
 #   --cuda    the toolkit to lend (default: /usr/local/cuda)
 #   --jobs    compilers at once (default: one a core)
 #   --cache   keep package archives in this folder between runs
@@ -28,16 +28,16 @@ not_here() { echo "gpu_rehearsal.sh: not possible on this machine: $*" >&2; exit
 # shellcheck source=tests/bare_root.sh
 . "$tree/tests/bare_root.sh"
 
-suite=bookworm mirror="" pack="" cuda=/usr/local/cuda jobs=$(nproc) cache="" keeps=false
+suite=bookworm mirror="" archive="" cuda=/usr/local/cuda jobs=$(nproc) cache="" keeps=false
 parse_options() {
   while [ $# -gt 0 ]; do
     case "$1" in
-      --suite | --mirror | --pack | --cuda | --jobs | --cache) [ $# -ge 2 ] || die "$1 needs a value" ;;
+      --suite | --mirror | --export | --cuda | --jobs | --cache) [ $# -ge 2 ] || die "$1 needs a value" ;;
     esac
     case "$1" in
       --suite) suite=$2; shift ;;
       --mirror) mirror=$2; shift ;;
-      --pack) pack=$(realpath "$2"); shift ;;
+      --export) archive=$(realpath "$2"); shift ;;
       --cuda) cuda=$2; shift ;;
       --jobs) jobs=$2; shift ;;
       --cache) mkdir -p "$2"; cache=$(realpath "$2"); shift ;;
@@ -69,17 +69,32 @@ check_bareness() {
 run_inside() {   # within the namespaces; only gpu_run.sh is without a network
   bootstrap_root --include=g++,make,cmake,ninja-build,python3
   check_bareness
-  mkdir -p "$root$cuda" "$root/tree/out"
+  mkdir -p "$root$cuda"
   mount --bind "$cuda" "$root$cuda"
   mount -o remount,bind,ro "$root$cuda"
   [ "$cuda" = /usr/local/cuda ] || ln -sfn "$cuda" "$root/usr/local/cuda"
   mount -t proc proc "$root/proc"
   mount -t tmpfs tmpfs "$root/dev/shm" 2>/dev/null || true
-  (cd "$tree" && git ls-files -z --cached --others --exclude-standard | sort -zu | while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done |
-    tar --null -T - -c) | tar -x -C "$root/tree"
-  cp "$pack" "$root/tree/out/gpu_pack.tar.gz"
+  tar -C "$root" -xf "$archive"
   unshare --net chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
-    /tree/tools/gpu_run.sh /result 1 --patience 20 --jobs "$jobs" </dev/null
+    /reprise/tools/gpu_run.sh /result 1 --patience 20 --jobs "$jobs" </dev/null
+}
+
+# Checks that what is carried fits on the machines that are lent with at most 64 MiB. The pack's own limit is that of
+# tools/gpu_pack.sh.
+check_sizes() {
+  python3 - "$root/reprise" "$archive" <<'END'
+import json, pathlib, sys
+tree, export = map(pathlib.Path, sys.argv[1:])
+pack = tree / "out/gpu_pack.tar.gz"
+carried = sum(path.stat().st_size for path in tree.rglob("*")
+              if path.is_file() and not path.is_relative_to(tree / "build"))
+mib = {name: round(size / 2**20, 1) for name, size in
+       {"pack": pack.stat().st_size, "export": export.stat().st_size, "unpacked": carried}.items()}
+print(json.dumps({"mib": mib}))
+if mib["unpacked"] > 64:
+    sys.exit(f"the unpacked tree and its pack have {mib['unpacked']} MiB, more than 64")
+END
 }
 
 # Checks summary.json: everything was built, and the missing device is the first fault.
@@ -119,19 +134,20 @@ main() {
   trap 'exit 143' TERM HUP
   folder=$(mktemp -d "${TMPDIR:-/var/tmp}/reprise_gpu.XXXXXX")
   root=$folder/root
-  if [ -z "$pack" ]; then
-    pack=$folder/pack.tar.gz
-    "$tree/tools/gpu_pack.sh" "$pack"
+  if [ -z "$archive" ]; then
+    archive=$folder/export.tar.gz
+    "$tree/tools/gpu_pack.sh" --export "$archive" "$folder/pack.tar.gz"
   fi
-  export root pack
+  export root archive
   local status=0
-  unshare --mount --pid --fork --kill-child --propagation private bash "$0" --inside "$root" "$pack" "$@" &
+  unshare --mount --pid --fork --kill-child --propagation private bash "$0" --inside "$root" "$archive" "$@" &
   child=$!
   wait "$child" || status=$?
   child=""
   [ "$status" -ne 77 ] || exit 77
   [ -e "$root/result/summary.json" ] || fails "tools/gpu_run.sh ended with status $status and left no summary.json"
   [ "$status" -ne 0 ] || fails "without a device tools/gpu_run.sh ended with status 0"
+  check_sizes || fails "see above"
   check_result || fails "see above"
   echo "Rehearsed on a bare $suite: all is built there, and the missing device is named."
 }
@@ -141,7 +157,7 @@ if [ "${1:-}" = --inside ]; then
   given=$3
   shift 3
   parse_options "$@"
-  pack=$given
+  archive=$given
   find_mirror
   run_inside
 else

@@ -3,16 +3,20 @@
 # cmake/dependencies.cmake finds, for a GPU machine without their packages and without a network. There, tools/gpu_run.sh
 # unpacks it and builds with -DREPRISE_THIRD_PARTY=FOLDER (cmake/third_party.cmake).
 #
-#   tools/gpu_pack.sh [--sources FOLDER] [--limit-mib N] [OUT.tar.gz]      default: out/gpu_pack.tar.gz
+#   tools/gpu_pack.sh [--sources FOLDER] [--limit-mib N] [--export FILE.tar.gz] [OUT.tar.gz]
+#                                                                          default: out/gpu_pack.tar.gz
 #
 #   --sources    where each library's source package is, or is downloaded and unpacked to: FOLDER/PACKAGE/...
 #                (default: build/gpu_pack_sources)
-#   --limit-mib  refuse a larger pack (default: 40)
+#   --limit-mib  refuse a larger pack (default: 15)
+#   --export     also write FILE: the folder reprise/ with the tree and, as out/gpu_pack.tar.gz in it, the pack. All that
+#                has to be copied to the GPU machine. Measurements and pictures are left out of this tree.
 #   --list       print what is packed, a line each: folder in the pack, Debian's source package, its parts
 #
 # The libraries are those of Debian or Ubuntu as this machine's apt knows them, their patches included (Boost: as installed). oneDNN is not
 # among them: the build there does without. Also packed: MANIFEST (folder, package, version), each library's copyright,
-# and the tree's revision with a checksum of each of its files, since the tree travels without its git history.
+# and the tree's revision with a checksum of each file that a build or a run can read, since the tree travels without its
+# git history.
 set -euo pipefail
 tree=$(cd "$(dirname "$0")/.." && pwd)
 readonly tree
@@ -40,14 +44,15 @@ zlib           zlib            adler32.c crc32.c crc32.h deflate.c deflate.h gzg
 END
 }
 
-sources=$tree/build/gpu_pack_sources limit_mib=40 out=$tree/out/gpu_pack.tar.gz
+sources=$tree/build/gpu_pack_sources limit_mib=15 archive="" out=$tree/out/gpu_pack.tar.gz
 while [ $# -gt 0 ]; do
   case "$1" in
-    --sources | --limit-mib) [ $# -ge 2 ] || die "$1 needs a value" ;;
+    --sources | --limit-mib | --export) [ $# -ge 2 ] || die "$1 needs a value" ;;
   esac
   case "$1" in
     --sources) mkdir -p "$2"; sources=$(cd "$2" && pwd); shift ;;
     --limit-mib) limit_mib=$2; shift ;;
+    --export) archive=$(realpath -m "$2"); shift ;;
     --list) libraries; exit 0 ;;
     --help | -h) sed -n '2,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     -*) die "unknown option \"$1\"; --help lists them" ;;
@@ -147,18 +152,35 @@ pack_library() {   # folder, package, parts...
   echo "$folder $package $(version_of "$package")" >>"$stage/MANIFEST"
 }
 
-# Writes the revision, and a checksum of every file that git tracks or would track.
+# Prints the files that git tracks or would track, each ended by a zero byte, but none that neither a build nor a run
+# reads: results that were measured, pictures, and the table that binds the pages' numbers to those results.
+exported_files() {
+  git -C "$tree" ls-files -z --cached --others --exclude-standard | sort -zu |
+    grep -zvE '^results/(measurements|baselines)/|^docs/.*\.(png|ipynb)$|^tests/repository/documented_figures\.json$' |
+    while IFS= read -r -d '' file; do [ ! -f "$tree/$file" ] || printf '%s\0' "$file"; done
+}
+
+# Writes the revision, and a checksum of every exported file.
 pack_revision() {
   cd "$tree"
   git rev-parse HEAD >"$stage/revision" 2>/dev/null || die "$tree is no git checkout, whose revision records would name"
-  git ls-files -z --cached --others --exclude-standard | sort -zu | while IFS= read -r -d '' file; do [ ! -f "$file" ] || printf '%s\0' "$file"; done |
-    xargs -0 sha256sum >"$stage/tree.sha256"
+  exported_files | xargs -0 sha256sum >"$stage/tree.sha256"
   [ -z "$(git status --porcelain)" ] || echo "modified" >>"$stage/revision"
+}
+
+# Writes the tree and the pack into one archive.
+write_export() {
+  local reprise=$stage.export/reprise
+  mkdir -p "$reprise/out" "$(dirname "$archive")"
+  exported_files | tar -C "$tree" --null -T - -c | tar -C "$reprise" -x
+  cp "$out" "$reprise/out/gpu_pack.tar.gz"
+  tar -C "$stage.export" --sort=name --owner=0 --group=0 -czf "$archive" reprise
+  echo "$archive: tree and pack, $(($(stat -c %s "$archive") >> 10)) KiB, unpacked $(du -sm "$reprise" | cut -f1) MiB"
 }
 
 main() {
   stage=$(mktemp -d)
-  trap 'rm -rf "$stage"' EXIT
+  trap 'rm -rf "$stage" "$stage.export"' EXIT
   while read -r folder package parts; do
     # shellcheck disable=SC2086  # $parts is a list of words
     pack_library "$folder" "$package" $parts </dev/null
@@ -177,6 +199,7 @@ main() {
     die "the pack has $bytes bytes, more than --limit-mib $limit_mib; pack less of: $(du -sm "$stage"/* | sort -rn | head -3 | tr '\n\t' ', ')"
   fi
   echo "$out: $(wc -l <"$stage/MANIFEST") libraries, $((bytes >> 10)) KiB, revision $(tr '\n' ' ' <"$stage/revision")"
+  [ -z "$archive" ] || write_export
 }
 
 main

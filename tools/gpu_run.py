@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Builds, tests and measures on a GPU machine, in stages, and leaves records: gpu_run.py OUT [STAGE...]
 
-Stages: 1 smoke and correctness, 2 kernels, 3 the papers' tables, 4 whole models; all by default. Programs are built first,
-once. tools/gpu_stages.py lists each stage's steps and time limits. A stage that fails or runs out of time leaves its log
-and the next one runs; without a build or a device no other stage can run.
+Stages: 1 smoke and correctness, 2 kernels, 3 the papers' tables, 4 whole models, 5 checkers of memory and races; all by
+default. Programs are built first, once. tools/gpu_stages.py lists each stage's steps and time limits. A stage that fails
+or runs out of time leaves its log and the next one runs; without a build or a device no other stage can run. With --go-on,
+steps that passed in an earlier run into OUT, at the same revision, are not repeated.
 
 OUT gets summary.json, log.txt (what every step printed, shortened) and STAGE.jsonl with the records of each stage, one per
 line with the step that made it. They are written as the stages proceed. The libraries come from the pack that
@@ -15,6 +16,7 @@ import json
 import os
 import pathlib
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +28,7 @@ TREE = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TREE / "python"))
 from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
+STAGES = ["1", "2", "3", "4", "5"]   # besides the build
 MOST_LOG_BYTES = 256 << 10   # of a step: its beginning and its end
 
 
@@ -71,14 +74,26 @@ def records_of(path):
 
 
 class Run:
-    """Runs stages and writes OUT."""
+    """Runs stages and writes OUT. If `goes_on`, keeps what passed in an earlier run with the same facts."""
 
-    def __init__(self, out, facts):
+    def __init__(self, out, facts, goes_on=False):
         self.out = out
         self.out.mkdir(parents=True, exist_ok=True)
+        self.passed = self.passed_before(facts) if goes_on else {}
         self.summary = {**facts, "passed": False, "stages": []}
-        self.log = open(out / "log.txt", "wb")
+        self.log = open(out / "log.txt", "ab" if self.passed else "wb")
         self.hopeless = None   # the reason why no further step can run
+
+    def passed_before(self, facts):
+        """Returns the summary's lines of the steps that passed, by the keys of their stages and their names."""
+        try:
+            summary = json.loads((self.out / "summary.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        if any(summary.get(key) != value for key, value in facts.items()):
+            return {}
+        return {(stage["stage"], step["step"]): step for stage in summary["stages"] for step in stage["steps"]
+                if step["state"] == "passed"}
 
     def save(self):
         part = self.out / "summary.json.part"
@@ -92,6 +107,16 @@ class Run:
             for record in records:
                 file.write(json.dumps({"step": step.name, "record": record}) + "\n")
         return len(records)
+
+    def forget_records(self, stage):
+        """Removes the records of an earlier run from the stage's file, but not those of steps that are kept."""
+        path = self.out / f"{stage.key}.jsonl"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        kept = [line for line in lines if (stage.key, json.loads(line)["step"]) in self.passed]
+        if kept:
+            path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+        else:
+            path.unlink(missing_ok=True)
 
     def outcome(self, stage, step, limit_s):
         """Returns the step's line of the summary."""
@@ -124,16 +149,20 @@ class Run:
         print(f"stage {stage.key}: {stage.title} ({stage.budget_s:.0f} s)", flush=True)
         line = {"stage": stage.key, "title": stage.title, "budget_s": stage.budget_s, "state": "passed", "steps": []}
         self.summary["stages"].append(line)
-        (self.out / f"{stage.key}.jsonl").unlink(missing_ok=True)
+        self.forget_records(stage)
         start = time.monotonic()
         for step in stage.steps:
             left_s = stage.budget_s - (time.monotonic() - start)
-            if self.hopeless or left_s < 1:
+            if (stage.key, step.name) in self.passed:
+                result = self.passed[stage.key, step.name]
+            elif self.hopeless or left_s < 1:
                 result = {"step": step.name, "state": "not run", "why": self.hopeless or "the stage's time is used up"}
+            elif step.needs and not shutil.which(step.needs):
+                result = {"step": step.name, "state": "left out", "why": f"there is no {step.needs} here"}
             else:
                 result = self.outcome(stage, step, min(left_s, step.most_s or left_s))
             line["steps"].append(result)
-            if result["state"] != "passed":
+            if result["state"] not in ("passed", "left out"):
                 line["state"] = "failed"
                 if step.needed_by_all and not self.hopeless:
                     self.hopeless = f"{stage.key} {step.name} {result['state']}"
@@ -170,20 +199,21 @@ def revision_of(pack):
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("stages", nargs="*", help="of 1 2 3 4; by default all")
+    parser.add_argument("stages", nargs="*", help="of 1 2 3 4 5; by default all")
     parser.add_argument("--pack", type=pathlib.Path, default=TREE / "out/gpu_pack.tar.gz")
     parser.add_argument("--build", type=pathlib.Path, default=TREE / "build/gpu", help="where to build")
     parser.add_argument("--arch", help="CMAKE_CUDA_ARCHITECTURES; by default the devices' own")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--go-on", action="store_true", help="keep the steps that passed in an earlier run into OUT")
     parser.add_argument("--patience", type=float, default=1, help="times the stages' budgets, for slower machines")
     options = parser.parse_args(arguments)
-    unknown = sorted(set(options.stages) - {"1", "2", "3", "4"})
+    unknown = sorted(set(options.stages) - set(STAGES))
     if unknown:
-        parser.error(f"there is no stage {unknown[0]}: 1, 2, 3 and 4 are")
+        parser.error(f"there is no stage {unknown[0]}: {', '.join(STAGES)} are")
     if not options.pack.is_file():
         parser.error(f"there is no pack {options.pack}: make it with tools/gpu_pack.sh where there is a network, and "
                      "carry it along or name it with --pack")
-    options.stages = options.stages or ["1", "2", "3", "4"]
+    options.stages = options.stages or STAGES
     return options
 
 
@@ -194,7 +224,7 @@ def main():
         os.environ["PATH"] += os.pathsep + str(toolkit)
     options.arch = options.arch or gpu_stages.architectures()
     options.revision = revision_of(options.pack)
-    run = Run(options.out.resolve(), {"revision": options.revision, "arch": options.arch})
+    run = Run(options.out.resolve(), {"revision": options.revision, "arch": options.arch}, options.go_on)
     for stage in gpu_stages.all_stages(TREE, options.build.resolve(), options.pack.resolve(), options):
         if stage.key in ["build", *options.stages]:
             stage.budget_s *= options.patience

@@ -14,6 +14,7 @@ class Step:
     accepted: tuple = (0,)      # exit statuses
     needed_by_all: bool = False   # if it fails, no further step runs
     most_s: float | None = None   # most seconds of the stage's budget; None: all that is left
+    needs: str | None = None      # a program without which the step is left out
 
 
 @dataclasses.dataclass
@@ -135,6 +136,35 @@ def models_stage(build):
     ])
 
 
+def sanitizer(build, tool, tests, most_s):
+    """Runs attention's tests under a tool of compute-sanitizer. On a machine where the tool cannot attach, programs find no
+    device and skip their tests, so at least one test must have passed."""
+    program = f"'{build}/bin/cuda_device_attention_test' --gtest_filter='{tests}'"
+    return Step(tool, shell(f"set -o pipefail; compute-sanitizer --tool {tool} --error-exitcode 9 {program} | tee /dev/stderr | "
+                            "grep -E '[[]  PASSED  []] [1-9]' >/dev/null"), needs="compute-sanitizer", most_s=most_s)
+
+
+def counters(build, program, kernels):
+    """Reads the hardware's counters of one launch of each kernel; the log has them. `kernels` has the beginning of a name
+    of a benchmark for the beginning of each kernel's name."""
+    one_each = [f"ncu --clock-control none --kernel-name regex:^{kernel} --launch-skip 8 --launch-count 1 "
+                f"'{build}/bin/{program}' --benchmark_filter='^{benchmark}' --benchmark_min_time=0.001"
+                for kernel, benchmark in kernels.items()]
+    return Step(f"{program}_counters", shell(" && ".join(one_each)), needs="ncu", most_s=120)
+
+
+def checkers_stage(build):
+    few = "*RandomPlans*:*PartsMerge*:*Warpgroups*:*EveryEdge*"
+    return Stage("5", "attention under compute-sanitizer, and counters of six kernels", 540, [
+        sanitizer(build, "memcheck", "*", 120),
+        sanitizer(build, "racecheck", few, 120),
+        sanitizer(build, "synccheck", few, 60),
+        counters(build, "cuda_attention_bench", {"attention_kernel": "attention/", "merge_rows": "attention/"}),
+        counters(build, "cuda_rows_bench", {"norm_": "norm/", "rotate_pairs": "rotary/", "activate_": "activation/",
+                                            "write_": "kv_write/"}),
+    ])
+
+
 def all_stages(tree, build, pack, options):
     return [build_stage(tree, build, pack, options), smoke_stage(build), kernels_stage(tree, build), tables_stage(tree, build),
-            models_stage(build)]
+            models_stage(build), checkers_stage(build)]

@@ -3,7 +3,7 @@
 
 A NAME is a record's, or the beginning of several records' names; without one, all are measured. Each is run at scale desk
 into build/records/REVISION/NAME and packed from there. A run that was interrupted goes on with the same command; one that is
-complete is not repeated. The checkout must have no changes, and the program must be of its revision.
+complete is not repeated. Apart from records, the checkout must have no changes, and the program must be of its revision.
 
 Afterwards, tests/repository/documented_figures.py writes the numbers into the pages. Their sentences are yours to check.
 """
@@ -24,8 +24,9 @@ def output_of(*command):
 
 
 def clean_revision(program):
-    """Returns the checkout's revision."""
-    if output_of("git", "status", "--porcelain", "--untracked-files=no"):
+    """Returns the checkout's revision. Records that were measured before, at the same revision, are no changes."""
+    if output_of("git", "status", "--porcelain", "--untracked-files=no", "--", ".",
+                 f":!{RECORDS.relative_to(ROOT)}/*.gz"):
         raise SystemExit("the checkout has changes that no revision names; commit them first")
     revision = output_of("git", "rev-parse", "HEAD").strip()
     version = output_of(program, "--version")

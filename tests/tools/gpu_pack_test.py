@@ -137,6 +137,25 @@ class GpuPack(unittest.TestCase):
         self.assertIn("fmt", result.stderr)
         self.assertFalse(self.out.exists())
 
+    def test_the_export_holds_the_pack_and_a_tree_of_its_revision_without_measurements(self):
+        archive = self.folder / "export.tar.gz"
+        result = self.pack("--export", archive)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with tarfile.open(archive) as export:
+            export.extractall(self.folder)
+        tree = self.folder / "reprise"
+        self.assertEqual((tree / "out/gpu_pack.tar.gz").read_bytes(), self.out.read_bytes())
+        self.assertFalse((tree / "results/measurements").exists())
+        self.assertEqual(list(tree.glob("docs/*.png")), [])
+        revision = ["-c", "import gpu_run; print(gpu_run.revision_of('../out/gpu_pack.tar.gz'))"]
+        seen = subprocess.run([sys.executable, *revision], cwd=tree / "tools", capture_output=True, text=True)
+        self.assertEqual(seen.stdout.strip(), gpu_run.revision_of(self.out), seen.stderr)
+        self.assertEqual(seen.stderr, "")
+        (tree / "CMakeLists.txt").write_text("")
+        seen = subprocess.run([sys.executable, *revision], cwd=tree / "tools", capture_output=True, text=True)
+        self.assertEqual(seen.stdout.strip()[-1:], "+")
+        self.assertIn("CMakeLists.txt is not as it was", seen.stderr)
+
     def test_the_revision_is_marked_where_the_tree_differs(self):
         head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=TREE, capture_output=True, text=True,
                               check=True).stdout.strip()

@@ -12,7 +12,7 @@ import unittest.mock
 TREE = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.path.insert(0, str(TREE / "tools"))
 import gpu_run  # noqa: E402  (the folder is an argument)
-from gpu_stages import Stage, Step, all_stages, architectures, shell  # noqa: E402
+from gpu_stages import Stage, Step, all_stages, architectures, sanitizer, shell  # noqa: E402
 
 
 class GpuRun(unittest.TestCase):
@@ -22,9 +22,9 @@ class GpuRun(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.out = self.folder / "out"
 
-    def run_stages(self, *stages):
+    def run_stages(self, *stages, revision="abc", goes_on=False):
         """Returns the exit status, summary.json and log.txt."""
-        run = gpu_run.Run(self.out, {"revision": "abc"})
+        run = gpu_run.Run(self.out, {"revision": revision}, goes_on)
         for stage in stages:
             run.stage(stage)
         status = run.finish()
@@ -100,6 +100,47 @@ class GpuRun(unittest.TestCase):
             self.assertEqual(step["state"], "failed")
             self.assertIn("no records", step["why"])
 
+    def test_a_run_goes_on_where_it_was_cut(self):
+        runs = self.folder / "runs"
+        def stage(second, budget_s=60):
+            out = self.folder / "records.jsonl"
+            return Stage("1", "cut", budget_s, [
+                self.step("first", f"echo first >>{runs}; echo '{{\"of\": \"first\"}}' >{out}", records=out),
+                self.step("second", f"echo second >>{runs}; echo '{{\"of\": \"second\"}}' >{out}; {second}", records=out)])
+        status, summary, _ = self.run_stages(stage("sleep 60", 1.5))
+        self.assertEqual([step["state"] for step in summary["stages"][0]["steps"]], ["passed", "out of time"])
+        status, summary, log = self.run_stages(stage("true"), goes_on=True)
+        self.assertEqual(status, 0)
+        self.assertEqual([step["state"] for step in summary["stages"][0]["steps"]], ["passed", "passed"])
+        self.assertEqual(runs.read_text().split(), ["first", "second", "second"])
+        kept = [json.loads(line)["record"] for line in (self.out / "1.jsonl").read_text().splitlines()]
+        self.assertEqual(kept, [{"of": "first"}, {"of": "second"}])
+        self.assertIn("out of time", log)   # of the run before
+        self.run_stages(stage("true"), goes_on=True, revision="def")   # nothing of another revision is kept
+        self.assertEqual(runs.read_text().split()[3:], ["first", "second"])
+
+    def test_a_step_whose_program_is_missing_is_left_out(self):
+        status, summary, _ = self.run_stages(Stage("5", "checkers", 60, [
+            self.step("absent", "exit 1", needs="no-such-checker"), self.step("there", "exit 0", needs="sh")]))
+        self.assertEqual(status, 0)
+        absent, there = summary["stages"][0]["steps"]
+        self.assertEqual((absent["state"], absent["why"]), ("left out", "there is no no-such-checker here"))
+        self.assertEqual(there["state"], "passed")
+
+    def test_a_checker_that_found_no_device_has_not_passed(self):
+        checker, program = self.folder / "compute-sanitizer", self.folder / "bin/cuda_device_attention_test"
+        program.parent.mkdir()
+        checker.write_text('#!/bin/sh\nshift 4\nexec "$@"\n')   # runs the program without checking it
+        for path in (checker, program):
+            path.touch()
+            path.chmod(0o755)
+        with unittest.mock.patch.dict(os.environ, {"PATH": f"{self.folder}:{os.environ['PATH']}"}):
+            for says, state in (("[  PASSED  ] 14 tests.", "passed"), ("[  PASSED  ] 0 tests.", "failed"), ("", "failed")):
+                program.write_text(f"#!/bin/sh\necho '{says}'\n")
+                _, summary, log = self.run_stages(Stage("5", "checkers", 60, [sanitizer(self.folder, "memcheck", "*", 60)]))
+                self.assertEqual(summary["stages"][0]["steps"][0]["state"], state, says)
+                self.assertIn(says, log)
+
     def test_a_program_that_is_not_there_is_named(self):
         _, summary, log = self.run_stages(Stage("2", "absent", 60, [Step("bench", ["/no/such/bench"])]))
         self.assertEqual(summary["stages"][0]["steps"][0]["status"], 127)
@@ -125,7 +166,7 @@ class GpuRun(unittest.TestCase):
         class Options:
             arch, jobs, revision = "90a-real", 2, "abc"
         stages = all_stages(TREE, self.folder / "build", self.folder / "pack.tar.gz", Options())
-        self.assertEqual([stage.key for stage in stages], ["build", "1", "2", "3", "4"])
+        self.assertEqual([stage.key for stage in stages], ["build", *gpu_run.STAGES])
         self.assertLessEqual(stages[0].budget_s + stages[1].budget_s, 300, "the first minutes are the build and stage 1")
         with_records = [stage for stage in stages if any(step.records for step in stage.steps)]
         self.assertLessEqual(2 + len(with_records), 8)

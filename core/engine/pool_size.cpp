@@ -8,6 +8,8 @@
 namespace reprise::engine {
 namespace {
 
+constexpr int64_t kMostBlocks = std::numeric_limits<int32_t>::max();  // BlockPool counts in int32_t
+
 // Returns how many blocks fit into the budget. Throws Error if one sequence of the limits does not
 // fit.
 int32_t blocks_in_budget(const reuse::SequenceCache& cache, const kv::BlockPoolOptions& pool,
@@ -28,7 +30,19 @@ int32_t blocks_in_budget(const reuse::SequenceCache& cache, const kv::BlockPoolO
             ? fmt::format(" with {} tokens of declared prefixes", one.prefix_tokens)
             : "",
         needed, needed * block_bytes);
-  return static_cast<int32_t>(std::min<int64_t>(blocks, std::numeric_limits<int32_t>::max()));
+  return static_cast<int32_t>(std::min(blocks, kMostBlocks));
+}
+
+// Returns the blocks that the method needs. Throws Error if a pool cannot have that many.
+int32_t blocks_needed(const reuse::PoolNeed& need, const EngineOptions& options) {
+  if (need.num_blocks > kMostBlocks)
+    raise(
+        "max_batch = {} sequences of max_sequence_tokens = {} need {} blocks of {} tokens, a pool "
+        "has at most {}: set kv_budget_bytes or num_blocks, or make the engine for fewer or "
+        "shorter sequences",
+        options.limits.max_batch, options.limits.max_sequence_tokens, need.num_blocks,
+        need.block_tokens, kMostBlocks);
+  return static_cast<int32_t>(need.num_blocks);
 }
 
 }  // namespace
@@ -36,18 +50,20 @@ int32_t blocks_in_budget(const reuse::SequenceCache& cache, const kv::BlockPoolO
 kv::BlockPoolOptions pool_options(const reuse::SequenceCache& cache, const reuse::PoolNeed& need,
                                   const StepExecutor& executor, const EngineOptions& options) {
   const model::ModelConfig& config = executor.config();
-  kv::BlockPoolOptions pool{
-      .layers = config.layers,
-      .kv_heads = config.kv_heads,
-      .head_dim = config.head_dim,
-      .dtype = options.kv_dtype,
-      .block_tokens = need.block_tokens,
-      .num_blocks = options.num_blocks > 0 ? options.num_blocks : need.num_blocks,
-      .has_memory = executor.uses_cache(),
-      .runtime = executor.runtime()};
-  if (options.kv_budget_bytes == 0) return pool;
-  const int32_t most = blocks_in_budget(cache, pool, options);
-  pool.num_blocks = options.num_blocks > 0 ? std::min(options.num_blocks, most) : most;
+  kv::BlockPoolOptions pool{.layers = config.layers,
+                            .kv_heads = config.kv_heads,
+                            .head_dim = config.head_dim,
+                            .dtype = options.kv_dtype,
+                            .block_tokens = need.block_tokens,
+                            .num_blocks = options.num_blocks,
+                            .has_memory = executor.uses_cache(),
+                            .runtime = executor.runtime()};
+  if (options.kv_budget_bytes > 0) {
+    const int32_t most = blocks_in_budget(cache, pool, options);
+    pool.num_blocks = options.num_blocks > 0 ? std::min(options.num_blocks, most) : most;
+  } else if (options.num_blocks == 0) {
+    pool.num_blocks = blocks_needed(need, options);
+  }
   return pool;
 }
 

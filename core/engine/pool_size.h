@@ -12,7 +12,7 @@ namespace reprise::engine {
 // more than fit into a budget. If num_blocks is 0, it has as many as fit into
 // options.kv_budget_bytes, or without a budget need.num_blocks. Throws Error, with the bytes
 // needed, if the longest sequence of the limits and the declared prefixes do not fit into the
-// budget together.
+// budget together. Also throws Error if it would have more blocks than a pool can have.
 [[nodiscard]] kv::BlockPoolOptions pool_options(const reuse::SequenceCache& cache,
                                                 const reuse::PoolNeed& need,
                                                 const StepExecutor& executor,

@@ -22,12 +22,12 @@ std::string PrefixTreeCache::why_not_batch_invariant() const {
   return "";
 }
 
-int32_t PrefixTreeCache::blocks_for(int32_t tokens) const {
+int64_t PrefixTreeCache::blocks_for(int64_t tokens) const {
   return (tokens + options_.tree.chunk_tokens - 1) / options_.tree.chunk_tokens;
 }
 
 PoolNeed PrefixTreeCache::pool_need(const EngineLimits& limits) const {
-  int32_t blocks = limits.max_batch * blocks_for(limits.max_sequence_tokens);
+  int64_t blocks = limits.max_batch * blocks_for(limits.max_sequence_tokens);
   if (limits.prefix_tokens > 0 && (matches_pinned(options_.tree.matching) || options_.tree.retain))
     blocks += blocks_for(limits.prefix_tokens) + limits.prefixes - 1;
   return {.block_tokens = options_.tree.chunk_tokens, .num_blocks = blocks};

@@ -70,7 +70,7 @@ class PrefixTreeCache : public SequenceCache, public PrefixKeeper, public Reloca
   [[nodiscard]] const PrefixTree& tree() const { return tree_; }
 
  protected:
-  [[nodiscard]] int32_t blocks_for(int32_t tokens) const;
+  [[nodiscard]] int64_t blocks_for(int64_t tokens) const;
   // Takes a block for the derived class, which must release it. Frees an unused chunk if necessary.
   int32_t take_block(kv::BlockPool& pool) { return tree_.take_block(pool); }
 

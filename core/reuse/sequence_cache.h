@@ -23,7 +23,7 @@ using RequestId = int64_t;
 // pool.
 struct PoolNeed {
   int32_t block_tokens = 0;
-  int32_t num_blocks = 0;
+  int64_t num_blocks = 0;  // may be more than a pool can have
 };
 
 // The limits that an engine was made with.

@@ -25,8 +25,8 @@ void RelayAttention::declare_prefix(reuse::RequestId id, std::span<const int32_t
 reuse::Admission RelayAttention::admit(const reuse::NewSequence& sequence, kv::BlockPool& pool) {
   const auto buffer = buffers_.find(sequence.id);
   if (buffer == buffers_.end()) return PrefixTreeCache::admit(sequence, pool);
-  const int32_t blocks = std::max(0, blocks_for(options_.prefix_buffer_tokens) -
-                                         blocks_for(static_cast<int32_t>(sequence.tokens.size())));
+  const auto blocks = static_cast<int32_t>(std::max<int64_t>(
+      0, blocks_for(options_.prefix_buffer_tokens) - blocks_for(std::ssize(sequence.tokens))));
   reuse::NewSequence prefix = sequence;
   prefix.spare_blocks += blocks;
   const reuse::Admission admission = PrefixTreeCache::admit(prefix, pool);

@@ -91,7 +91,7 @@ TEST(RelayAttention, ThePoolHoldsTheBufferOfEachPrefixBesideAFullBatch) {
                       .kv_heads = 1,
                       .head_dim = 1,
                       .block_tokens = 4,
-                      .num_blocks = cache.pool_need(limits).num_blocks});
+                      .num_blocks = static_cast<int32_t>(cache.pool_need(limits).num_blocks)});
   for (const reuse::RequestId id : {-2, -3, -4}) {
     const Tokens prefix = counting(static_cast<int32_t>(-10 * id), 6), positions = counting(0, 6);
     cache.declare_prefix(id, prefix);

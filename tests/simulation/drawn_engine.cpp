@@ -84,9 +84,12 @@ engine::EngineOptions DrawnEngine::options(
                     .max_sequence_tokens = kMostPrompt + kMostNew,
                     .prefix_tokens = kMostPrefixes * kMostPrefix,
                     .prefixes = kMostPrefixes};
-  const int32_t least = make()->pool_need(options.limits).num_blocks;
+  const auto blocks_needed = [&] {
+    return static_cast<int32_t>(make()->pool_need(options.limits).num_blocks);
+  };
+  const int32_t least = blocks_needed();
   options.limits.max_batch = random_.pick(2, 6);
-  const int32_t most = make()->pool_need(options.limits).num_blocks;
+  const int32_t most = blocks_needed();
   options.num_blocks =
       random_.one_in(2) ? least : random_.pick(least, std::max(least, (least + most) / 2));
   options.watermark_ratio = 0.01 * random_.pick(0, 20);

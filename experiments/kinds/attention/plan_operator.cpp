@@ -33,7 +33,7 @@ kv::BlockPoolOptions pool_options(const reuse::SequenceCache& method,
           .head_dim = problem.head_dim,
           .dtype = problem.kv_dtype,
           .block_tokens = need.block_tokens,
-          .num_blocks = need.num_blocks,
+          .num_blocks = static_cast<int32_t>(need.num_blocks),
           .runtime = std::move(runtime)};
 }
 

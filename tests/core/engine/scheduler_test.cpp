@@ -231,6 +231,15 @@ TEST_F(Scheduled, ABudgetOfBytesBecomesBlocks) {
   expect_error([&] { blocks({.kv_budget_bytes = -1}); }, {"kv_budget_bytes is -1"});
 }
 
+TEST_F(Scheduled, WithoutABudgetAPoolThatCannotBeCountedIsRefused) {
+  const EngineOptions options{.limits = {.max_batch = 4096, .max_sequence_tokens = 1 << 24}};
+  expect_error(
+      [&] {
+        Engine(context_, decoder_, methods::make_cache("paged", {{"block_tokens", 16}}), options);
+      },
+      {"max_batch = 4096", "4294967296 blocks of 16 tokens", "kv_budget_bytes"});
+}
+
 TEST_F(Scheduled, ABudgetHoldsTheDeclaredPrefixesToo) {
   EngineOptions options{.limits = {.max_batch = 4, .max_sequence_tokens = 200, .prefix_tokens = 64},
                         .kv_budget_bytes = 256 * 16};

@@ -115,8 +115,8 @@ class Stress {
                       .max_sequence_tokens = most,
                       .prefix_tokens = 3 * StressTexts::kMostPrefix,
                       .prefixes = 3};
-    options.num_blocks =
-        methods::make_cache(method.name, method.options)->pool_need(options.limits).num_blocks;
+    options.num_blocks = static_cast<int32_t>(
+        methods::make_cache(method.name, method.options)->pool_need(options.limits).num_blocks);
     options.limits.max_batch = 6;
     const std::vector<std::string> schedulers = engine::known_schedulers();
     // The clock counts steps as nanoseconds: some requests wait longer than these 20 steps.

@@ -56,8 +56,8 @@ class Swapped : public ::testing::Test {
     EngineOptions options{.limits = {.max_batch = 4, .max_sequence_tokens = kPrompt + kNew},
                           .scheduler = scheduler_,
                           .swap = swap};
-    options.num_blocks =
-        2 * cache->pool_need({.max_batch = 1, .max_sequence_tokens = kPrompt + kNew}).num_blocks;
+    options.num_blocks = static_cast<int32_t>(
+        2 * cache->pool_need({.max_batch = 1, .max_sequence_tokens = kPrompt + kNew}).num_blocks);
     Engine engine(context_, decoder, std::move(cache), options);
     for (RequestId id : {1, 2, 3, 4})
       engine.submit({.id = id,

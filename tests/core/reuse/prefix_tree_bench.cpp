@@ -200,7 +200,7 @@ void DecodeStep(benchmark::State& state) {
                       .kv_heads = 1,
                       .head_dim = 1,
                       .block_tokens = need.block_tokens,
-                      .num_blocks = need.num_blocks});
+                      .num_blocks = static_cast<int32_t>(need.num_blocks)});
   std::vector<Tokens> tokens;
   Tokens positions;
   for (int32_t t = 0; t < shared + 128 + kNewTokens; ++t) positions.push_back(t);

@@ -176,6 +176,13 @@ TEST(PrefixTreeCache, PoolHasRoomForEverySequenceUnsharedAndForPrefixes) {
   EXPECT_EQ(TestMethod(options).pool_need(limits).block_tokens, 4);
 }
 
+TEST(PrefixTreeCache, APoolNeedBeyondInt32IsCounted) {
+  const PrefixTreeCacheOptions options{.tree = {.chunk_tokens = 8}};
+  EXPECT_EQ(
+      TestMethod(options).pool_need({.max_batch = 4096, .max_sequence_tokens = 8388616}).num_blocks,
+      int64_t{4096} * 1048577);
+}
+
 TEST(PrefixTreeCache, DeclaredPrefixesStayAndAreReusedWhole) {
   TestMethod method(
       {.tree = {.chunk_tokens = 4, .matching = Matching::kPinned}, .reuse_prefill = true});

@@ -8,7 +8,14 @@ namespace reprise::methods {
 
 reuse::PoolNeed RelayAttention::pool_need(const reuse::EngineLimits& limits) const {
   reuse::PoolNeed need = PrefixTreeCache::pool_need(limits);
-  need.num_blocks += limits.prefixes * blocks_for(options_.prefix_buffer_tokens);
+  // Most blocks are needed if all prefixes but one are very short. The base class counts
+  // blocks_for(prefix_tokens) blocks for the long prefix, and one block for each other prefix. A
+  // buffer adds only the blocks that its prefix leaves empty.
+  const int64_t buffer = blocks_for(options_.prefix_buffer_tokens);
+  const int64_t of_long = blocks_for(limits.prefix_tokens);
+  const int64_t of_others = limits.prefix_tokens > 0 ? 1 : 0;
+  need.num_blocks += std::max<int64_t>(0, buffer - of_long) +
+                     (limits.prefixes - 1) * std::max<int64_t>(0, buffer - of_others);
   return need;
 }
 

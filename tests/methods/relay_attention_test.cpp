@@ -49,6 +49,11 @@ TEST(RelayAttention, TheBufferOfAPrefixIsHeldWithItsSequenceAndWhileItIsKept) {
       {.layers = 1, .kv_heads = 1, .head_dim = 1, .block_tokens = 4, .num_blocks = 6});
   const reuse::EngineLimits limits{.max_batch = 3, .max_sequence_tokens = 9};
   EXPECT_EQ(cache.pool_need(limits).num_blocks, 3 * 3 + 5);
+  reuse::EngineLimits declared = limits;
+  declared.prefix_tokens = 6;
+  EXPECT_EQ(cache.pool_need(declared).num_blocks, 3 * 3 + 5) << "the prefix lies in its buffer";
+  declared.prefix_tokens = 21;
+  EXPECT_EQ(cache.pool_need(declared).num_blocks, 3 * 3 + 6) << "the prefix exceeds its buffer";
   const Tokens prefix = counting(0, 6), positions = counting(0, 6);
   cache.declare_prefix(-2, prefix);
   expect_error([&] { cache.declare_prefix(-3, counting(0, 5)); },

@@ -51,6 +51,10 @@ engine::Request request_of(const LogitsCommand& command, const model::ModelConfi
   } else {
     const int64_t last = *std::max_element(request.positions.begin(), request.positions.end());
     require_positions(config, last + 1, "--positions", "give smaller ones");
+    if (command.model.is_batch_invariant && !engine::has_consecutive_positions(request))
+      raise(
+          "--positions are not consecutive, so --batch-invariant attention would read the tokens "
+          "in several parts: give consecutive ones, or leave --batch-invariant out");
   }
   request.max_new_tokens = command.last ? 1 : 0;
   request.logits = command.last ? engine::LogitsMode::kDrawn : engine::LogitsMode::kAll;

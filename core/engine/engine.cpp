@@ -85,7 +85,9 @@ void Engine::submit(Request request) {
       s.options.policy != nullptr && s.options.policy->is_of_prefill_alone();
   std::string refusal =
       refusal_of(fmt::format("request {}", request.id), request, s.executor->config(),
-                 s.options.limits.max_sequence_tokens, is_of_prefill_alone);
+                 {.max_sequence_tokens = s.options.limits.max_sequence_tokens,
+                  .is_of_prefill_alone = is_of_prefill_alone,
+                  .is_batch_invariant = s.context.is_batch_invariant});
   if (refusal.empty()) {
     s.sequences.add(std::move(request), now_ns).submitted_prompt = std::move(submitted_prompt);
     return;
@@ -122,9 +124,10 @@ void Engine::declare_prefix(const std::string& name, std::vector<int32_t> tokens
   // An imported prefix does not count towards max_sequence_tokens.
   const bool is_imported = s.options.shaper != nullptr && s.options.shaper->imports_prefixes();
   Request request{.id = s.prefixes.next_id(), .prompt = tokens, .max_new_tokens = 0};
-  const std::string refusal = refusal_of(
-      fmt::format("prefix \"{}\"", name), request, s.executor->config(),
-      is_imported ? std::numeric_limits<int32_t>::max() : s.options.limits.max_sequence_tokens);
+  const std::string refusal =
+      refusal_of(fmt::format("prefix \"{}\"", name), request, s.executor->config(),
+                 {.max_sequence_tokens = is_imported ? std::numeric_limits<int32_t>::max()
+                                                     : s.options.limits.max_sequence_tokens});
   if (!refusal.empty()) raise("{}", refusal);
   const RequestId id = request.id;
   const bool is_kept = !is_imported && s.prefix_keeper != nullptr;

@@ -102,8 +102,9 @@ class Engine {
   ~Engine();
 
   // Queues a request. If the request can never run (empty or too long prompt, an id outside the
-  // vocabulary, ...), an event of the next step refuses it. Throws Error and does not queue the
-  // request if its id is in use or negative, or if RequestShaper::shape() throws.
+  // vocabulary, positions that are not consecutive in a batch-invariant engine, ...), an event of
+  // the next step refuses it. Throws Error and does not queue the request if its id is in use or
+  // negative, or if RequestShaper::shape() throws.
   void submit(Request request);
   // Ends a waiting or running request and returns its cache; the next step reports the end. If an
   // observer calls this during a step, the request ends when that step ends. Returns false if there

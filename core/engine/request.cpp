@@ -14,6 +14,14 @@ int64_t prompt_end(const Request& request) {
   return std::max<int64_t>(end, request.least_length);
 }
 
+bool has_consecutive_positions(const Request& request) {
+  const std::vector<int32_t>& positions = request.positions;
+  const int64_t last = positions.empty() ? std::ssize(request.prompt) - 1 : positions.back();
+  return prompt_end(request) == last + 1 &&
+         std::adjacent_find(positions.begin(), positions.end(),
+                            [](int64_t a, int64_t b) { return b != a + 1; }) == positions.end();
+}
+
 std::string name_of(FinishReason reason) {
   switch (reason) {
     case FinishReason::kNone:

@@ -84,6 +84,9 @@ struct Request {
 // Returns the position of the first generated token: the largest position of the prompt + 1, or
 // least_length if that is larger. The prompt must not be empty.
 [[nodiscard]] int64_t prompt_end(const Request& request);
+// True if each token's position, generated tokens included, is the previous one's plus 1. The
+// prompt must not be empty.
+[[nodiscard]] bool has_consecutive_positions(const Request& request);
 
 enum class FinishReason : uint8_t {
   kNone,

@@ -61,16 +61,26 @@ void check_tokens(const std::string& subject, const Request& request,
     raise("{}: least_length is {}, it must be at most {}", subject, request.least_length, most);
 }
 
+// A batch-invariant engine reads each sequence by one work item, whose positions are consecutive.
+void check_consecutive(const std::string& subject, const Request& request) {
+  if (!has_consecutive_positions(request))
+    raise(
+        "{}: its positions, with those of generated tokens, are not consecutive, so a "
+        "batch-invariant engine would read it in several parts: give consecutive positions and a "
+        "least_length that does not exceed their end, or leave batch invariance out",
+        subject);
+}
+
 }  // namespace
 
 std::string refusal_of(const std::string& subject, const Request& request,
-                       const model::ModelConfig& config, int32_t max_sequence_tokens,
-                       bool is_of_prefill_alone) {
+                       const model::ModelConfig& config, const RequestLimits& limits) {
   try {
-    check_size(subject, request, max_sequence_tokens);
+    check_size(subject, request, limits.max_sequence_tokens);
     check_tokens(subject, request, config);
     check_shareable(subject, request);
-    check_new_tokens(subject, request, is_of_prefill_alone);
+    check_new_tokens(subject, request, limits.is_of_prefill_alone);
+    if (limits.is_batch_invariant) check_consecutive(subject, request);
     check_sampling(subject, request, config.vocab);
   } catch (const Error& error) {
     return error.what();

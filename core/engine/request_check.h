@@ -9,11 +9,16 @@
 
 namespace reprise::engine {
 
+// The limits of an engine that a request must meet.
+struct RequestLimits {
+  int32_t max_sequence_tokens = 0;
+  bool is_of_prefill_alone = false;  // see model::LayerPolicy
+  bool is_batch_invariant = false;   // see Context
+};
+
 // Returns the reason why the request cannot be served, with the value found and the values
 // accepted; "" if it can be served. The reason begins with `subject`, such as "request 7".
-// `is_of_prefill_alone` comes from model::LayerPolicy.
 [[nodiscard]] std::string refusal_of(const std::string& subject, const Request& request,
-                                     const model::ModelConfig& config, int32_t max_sequence_tokens,
-                                     bool is_of_prefill_alone = false);
+                                     const model::ModelConfig& config, const RequestLimits& limits);
 
 }  // namespace reprise::engine

@@ -49,6 +49,7 @@ Sequence& Sequences::add(Request request, int64_t now_ns) {
   sequence->times.intended = request.arrival_ns == kNotYet ? now_ns : request.arrival_ns;
   sequence->submission = submissions_++;
   sequence->length = static_cast<int32_t>(prompt_end(request));
+  sequence->is_consecutive = has_consecutive_positions(request);
   sequence->tokens = std::move(request.prompt);
   sequence->prompt_tokens = static_cast<int32_t>(sequence->tokens.size());
   if (request.shareable_tokens < sequence->prompt_tokens) {
@@ -61,12 +62,6 @@ Sequence& Sequences::add(Request request, int64_t now_ns) {
     sequence->positions.resize(sequence->tokens.size());
     std::iota(sequence->positions.begin(), sequence->positions.end(), 0);
   }
-  // Generated tokens get the positions from `length` on.
-  const std::vector<int32_t>& positions = sequence->positions;
-  sequence->is_consecutive =
-      sequence->length == positions.back() + 1 &&
-      std::adjacent_find(positions.begin(), positions.end(),
-                         [](int32_t a, int32_t b) { return b != a + 1; }) == positions.end();
   sequence->request = std::move(request);
   if (rules_.follows_prefixes)
     sequence->prefix_keys = prefix_keys(sequence->compared_tokens(), sequence->positions);

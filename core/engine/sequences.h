@@ -29,7 +29,7 @@ struct Sequence {
   int32_t length = 0;           // position of the next generated token; see prompt_end()
   int32_t computed = 0;         // leading tokens whose keys and values the next row may read
   int32_t shown = 0;            // leading tokens whose logits the observer has received
-  bool is_consecutive = false;  // positions are consecutive, those of generated tokens included
+  bool is_consecutive = false;  // has_consecutive_positions() of the request
   bool is_running = false, is_decoding = false;
   int64_t submission = 0;
   // Set if the scheduler's rules need them.

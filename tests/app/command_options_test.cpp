@@ -102,6 +102,9 @@ TEST_F(Options, BatchInvarianceIsRefusedToMethodsThatCannotKeepIt) {
                  {"partitions", "\"version\": 2"});
   expect_refused(on_model("serve", {"--batch-invariant", "--system-prompt-file", "prompt.txt"}),
                  {"prompt.txt", "--batch-invariant", "leave it out"});
+  expect_refused(on_model("logits", {"--ids", "1,2,3", "--positions", "0,1,5", "--batch-invariant",
+                                     "--out", "x"}),
+                 {"--positions are not consecutive", "leave --batch-invariant out"});
 }
 
 TEST_F(Options, EachMistakeInAListOfIdsIsNamedWithItsPlace) {

@@ -246,5 +246,29 @@ TEST(BatchInvariance, IsRefusedToSequencesThatAreReadInParts) {
                Error);
 }
 
+TEST(BatchInvariance, IsRefusedToRequestsWithGapsInTheirPositions) {
+  const Context context{.threads = 1, .isa = best_isa(), .is_batch_invariant = true};
+  const auto decoder = testing::random_decoder(testing::scaled_down("llama-2-7b"), context);
+  for (const MethodUnderTest& method : invariant_methods()) {
+    engine::Engine engine(context, *decoder, methods::make_cache(method.name, method.options),
+                          {.limits = {.max_batch = 4, .max_sequence_tokens = 8}});
+    const Tokens prompt = {5, 6, 7};
+    const std::vector<engine::Request> requests = {
+        {.id = 1, .prompt = prompt, .max_new_tokens = 3},
+        {.id = 2, .prompt = prompt, .positions = {3, 4, 5}, .max_new_tokens = 3},
+        {.id = 3, .prompt = prompt, .positions = {0, 1, 5}, .max_new_tokens = 3},
+        {.id = 4, .prompt = prompt, .least_length = 4, .max_new_tokens = 3}};
+    for (const engine::Request& request : requests) engine.submit(request);
+    for (const engine::TokenEvent& event : engine.run()) {
+      if (event.finish == engine::FinishReason::kNone) continue;
+      const bool is_refused = event.finish == engine::FinishReason::kRefused;
+      EXPECT_EQ(is_refused, event.request > 2) << method.label() << " request " << event.request;
+      if (is_refused) {
+        EXPECT_NE(event.reason.find("positions"), std::string::npos) << event.reason;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace reprise::methods

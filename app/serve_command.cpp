@@ -96,6 +96,12 @@ std::vector<NamedPrefix> prefixes_of(const ServeOptions& options, const server::
     if (system.ends_with('\n')) system.pop_back();  // ends the file, not the message
     prefixes.push_back({"--system-prompt-file", server::chat_prefix(model, system)});
   }
+  for (const NamedPrefix& prefix : prefixes)
+    if (std::ssize(prefix.tokens) > model.max_sequence_tokens)
+      raise(
+          "{}: the text takes {} tokens, more than a prompt with its answer may have (--max-tokens "
+          "{}): give a shorter text, or a larger --max-tokens",
+          prefix.name, prefix.tokens.size(), model.max_sequence_tokens);
   return prefixes;
 }
 

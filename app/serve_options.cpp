@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/base/temporary_file.h"
 #include "core/engine/scheduler.h"
+#include "core/engine/swap_space.h"
 #include "core/tokenizer/chat_template.h"
 
 namespace reprise::app {
@@ -173,6 +174,8 @@ engine::SwapOptions swap_options(const ServeOptions& options) {
     raise("--swap-dir: nothing is written there; give --preemption swap_disk too");
   made.folder =
       options.swap_folder.empty() ? temporary_folder() : std::filesystem::path(options.swap_folder);
+  made.folder_option = "--swap-dir";
+  (void)engine::SwapSpace(made);  // throws if the folder cannot be written
   return made;
 }
 

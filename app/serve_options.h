@@ -49,7 +49,7 @@ void add_serve_options(CLI::App& command, ServeOptions& options);
 void note_given_options(const CLI::App& command, ServeOptions& options);
 
 // Returns the options for keeping the states of preempted requests. Throws Error for an option that
-// has no effect in combination with the other options.
+// has no effect in combination with the other options, and for a folder that cannot be written.
 engine::SwapOptions swap_options(const ServeOptions& options);
 
 // The key of --api-key or --api-key-file; "": none. Throws Error if both are given, and for a file

@@ -27,6 +27,7 @@ struct SwapOptions {
   int64_t most_bytes = 0;
   // Folder of kSwapDisk. It is created if it does not exist. Files written there are removed again.
   std::filesystem::path folder;
+  std::string folder_option = "swap.folder";  // what errors call the option that sets `folder`
 };
 
 // Counts of preempted sequences and their states. States that could not be kept or read are

@@ -16,21 +16,23 @@
 namespace reprise::engine {
 namespace {
 
-constexpr std::string_view kOtherFolder = "Name one that you may write to with swap.folder.";
-
 // Creates, inside the user's folder, a folder to which no other engine writes.
-std::filesystem::path make_own_folder(const std::filesystem::path& folder) {
+std::filesystem::path make_own_folder(const SwapOptions& options) {
+  const std::filesystem::path& folder = options.folder;
   if (folder.empty())
-    raise("preemption swap_disk needs swap.folder: name one on a disk with room for the states");
+    raise("preemption swap_disk needs {}: name one on a disk with room for the states",
+          options.folder_option);
+  const std::string other_folder =
+      fmt::format("Name one that you may write to with {}.", options.folder_option);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
     raise("making the swap folder {} failed: {}. {}", folder.string(), error.message(),
-          write_remedy(error.value(), kOtherFolder));
+          write_remedy(error.value(), other_folder));
   std::string own = (folder / "swap-XXXXXX").string();
   if (::mkdtemp(own.data()) == nullptr)
     raise("making a folder in the swap folder {} failed: {}. {}", folder.string(),
-          std::strerror(errno), write_remedy(errno, kOtherFolder));
+          std::strerror(errno), write_remedy(errno, other_folder));
   return own;
 }
 
@@ -48,7 +50,7 @@ int64_t bytes_of(const kv::CacheView& cache, int64_t layers, int64_t tokens) {
 SwapSpace::SwapSpace(const SwapOptions& options) : options_(options) {
   if (options.most_bytes < 0)
     raise("swap.most_bytes is {}, it must be at least 1, or 0 for no budget", options.most_bytes);
-  if (options.preemption == Preemption::kSwapDisk) own_folder_ = make_own_folder(options.folder);
+  if (options.preemption == Preemption::kSwapDisk) own_folder_ = make_own_folder(options);
 }
 
 SwapSpace::~SwapSpace() {

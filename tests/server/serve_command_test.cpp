@@ -426,6 +426,13 @@ TEST_F(ServeCommand, WhatMakesNoSenseIsRefused) {
                  {"--swap-budget", "--preemption"});
   expect_refused({"serve", "--model", "quickstart", "--preemption", "swap_host", "--swap-dir", "."},
                  {"--swap-dir", "swap_disk"});
+  const std::string file = (dir_ / "file").string();
+  std::ofstream(file) << std::string(300, 'a');
+  expect_refused(
+      {"serve", "--model", "quickstart", "--preemption", "swap_disk", "--swap-dir", file},
+      {file, "that you may write to with --swap-dir"});
+  expect_refused({"serve", "--model", "quickstart", "--prefix-file", file, "--max-tokens", "16"},
+                 {"--prefix-file: the text takes", "--max-tokens 16", "a larger --max-tokens"});
   expect_refused({"serve", "--model", "quickstart", "--kv-budget", "1kB"},
                  {"1000 B for keys and values (--kv-budget)", "2048 tokens (--max-tokens)"});
   expect_refused({"serve", "--model", "quickstart", "--kv-budget", "0"}, {"--kv-budget is 0"});

@@ -79,18 +79,22 @@ kv::StoreIdentity identity_of(const PmlRunCommand& command, const ChosenModel& c
 
 std::string ms(double seconds) { return short_number(seconds * 1e3); }
 
+// `reason` is that of EncodeReport::unwritten.
+void note_unwritten(const std::string& reason) {
+  if (!reason.empty()) note("note: modules are not kept for later runs: {}\n", reason);
+}
+
 void note_encoded(const cache::EncodeReport& report, const std::string& mode) {
   if (report.passes == 0)
     note("modules: all {} states were in the store\n", mode);
   else
     note("modules: {} states of {} segments computed in {} ms ({} tokens in {} passes)\n", mode,
          report.units, ms(report.compute_s), report.tokens, report.passes);
-  if (!report.unwritten.empty())
-    note("note: modules are not kept for later runs: {}\n", report.unwritten);
+  note_unwritten(report.unwritten);
 }
 
-// Generates the answer. If the first step finds a damaged file of a module, starts again; nothing
-// has been printed then. `shaper` is null if nothing is imported.
+// Generates the answer. If a module's file is found damaged, which is before the first token,
+// starts again. `shaper` is null if nothing is imported.
 Generation generate_from(cache::ModuleShaper* shaper, engine::Engine& engine,
                          const engine::Request& request, TokenPrinter& printer,
                          const std::atomic<bool>& stop) {
@@ -173,6 +177,7 @@ void run(const PmlRunCommand& command, const CommonOptions& common) {
   const cache::ModuleUse use = shaper != nullptr ? shaper->use() : cache::ModuleUse{};
   note("\n{} tokens imported, {} computed, {} generated, stopped by {}\n", use.latest_tokens,
        computed, outcome.tokens, reason_text(outcome, ""));
+  note_unwritten(use.unwritten);
   note_ttft(use, outcome);
   note("{}\n", chosen.dtype_text());
   if (stop) throw ExitStatus{kInterruptedStatus};

@@ -25,6 +25,8 @@ int32_t place_behind(int32_t end, const StateRun& run) {
 void copy_layer(const std::vector<StateRun>& runs, const std::vector<StateRun>& copies,
                 int64_t layer) {
   for (size_t i = 0; i < runs.size(); ++i) {
+    // Copies are not checked again when they are used.
+    if (runs[i].states->unchecked != nullptr) runs[i].states->unchecked->check_layer(layer);
     const kv::CacheView& from = runs[i].states->view;
     const kv::CacheView& to = copies[i].states->view;
     const size_t element = size_of(from.dtype);

@@ -36,7 +36,8 @@ struct CopiedStates {
 
 // Copies the states of `runs`, which must all have the same shape and dtype and `layers` layers
 // each. Attention over the copies gives the same bits as attention over `runs`. The copy runs on
-// the threads of `context`, or on the device whose memory contains or receives the states.
+// the threads of `context`, or on the device whose memory contains or receives the states. Throws
+// as SegmentHandle::check_layer().
 CopiedStates copy_states(const std::vector<StateRun>& runs, int64_t layers, const Context& context,
                          CopyBuffer& buffer);
 

@@ -20,8 +20,9 @@ struct EncodeOptions {
   // For models on a device: upper bound on the device memory that states occupy between prompts.
   // Other states are copied from the host for each prompt.
   int64_t device_bytes = 0;
-  // Used if the store's folder cannot take states because it is read-only or full. true: these
-  // states stay in memory as long as the ModuleStates lives. false: this is an error.
+  // Used if the store's folder is read-only or full. true: states that it cannot take stay in
+  // memory as long as the ModuleStates lives, and damaged states that cannot be removed from it are
+  // ignored. false: this is an error.
   bool keeps_unwritten = false;
 };
 

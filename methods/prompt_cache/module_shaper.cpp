@@ -163,6 +163,7 @@ void ModuleShaper::import(const Known& known, const pml::CompiledPrompt& prompt,
   use_.latest_tokens = prepared.imported_tokens;
   use_.repaired_tokens = prepared.repaired_tokens;
   use_.copied_bytes = prepared.copied_bytes;
+  use_.unwritten = prepared.unwritten;
   use_.times = prepared.times;
   imports_->attach(request.id, std::move(prepared.runs));
 }

@@ -49,6 +49,7 @@ struct ModuleUse {
   // The members below describe the latest request alone.
   int64_t latest_tokens = 0;  // imported tokens
   int64_t repaired_tokens = 0, copied_bytes = 0;
+  std::string unwritten;  // see EncodeReport
   PrepareTimes times;
 };
 

@@ -97,6 +97,7 @@ ModuleStates::ModuleStates(model::Decoder& decoder, kv::SegmentStore& store,
   for (const StateUnit& unit : encoding_.units) notes_.push_back(note_of(schema, unit));
   pass_of_unit_.resize(encoding_.units.size());
   in_use_.resize(encoding_.units.size());
+  is_ignored_.resize(encoding_.units.size());
   for (size_t pass = 0; pass < encoding_.passes.size(); ++pass)
     for (const int32_t unit : encoding_.passes[pass].units)
       pass_of_unit_[static_cast<size_t>(unit)] = static_cast<int32_t>(pass);
@@ -118,11 +119,23 @@ EncodeReport ModuleStates::encode() {
 
 bool ModuleStates::is_there(int32_t unit) {
   if (in_memory_ && in_memory_->contains(key_of(unit))) return true;
+  if (is_ignored_[static_cast<size_t>(unit)]) return false;
   try {
     return store_.contains(key_of(unit));
   } catch (const Error&) {  // damaged: computed again
-    store_.erase(key_of(unit));
+    erase(unit);
     return false;
+  }
+}
+
+void ModuleStates::erase(int32_t unit) {
+  try {
+    store_.erase(key_of(unit));
+  } catch (const kv::NewerFormatError&) {
+    throw;
+  } catch (const Error&) {
+    if (!options_.keeps_unwritten) throw;
+    is_ignored_[static_cast<size_t>(unit)] = true;
   }
 }
 
@@ -151,6 +164,7 @@ void ModuleStates::keep(int32_t unit, kv::SegmentBuffer segment, double cost_s,
   if (!in_memory_) {
     try {
       store_.put(key_of(unit), std::move(segment), cost_s);
+      is_ignored_[static_cast<size_t>(unit)] = false;
       return;
     } catch (const Error& error) {
       if (!options_.keeps_unwritten) throw;
@@ -166,12 +180,13 @@ void ModuleStates::keep(int32_t unit, kv::SegmentBuffer segment, double cost_s,
 int32_t ModuleStates::drop_damaged() {
   int32_t dropped = 0;
   for (int32_t unit = 0; unit < std::ssize(encoding_.units); ++unit) {
+    if (is_ignored_[static_cast<size_t>(unit)]) continue;
     try {
       const std::optional<kv::SegmentHandle> handle = store_.acquire(key_of(unit));
       for (int64_t layer = 0; handle && layer < handle->shape().layers; ++layer)
         handle->check_layer(layer);
     } catch (const Error&) {
-      store_.erase(key_of(unit));
+      erase(unit);
       in_use_[static_cast<size_t>(unit)].reset();
       std::erase_if(on_device_, [&](const auto& kept) { return kept.first == unit; });
       ++dropped;
@@ -187,14 +202,14 @@ std::shared_ptr<const SharedStates> ModuleStates::find(int32_t unit) {
     std::optional<kv::SegmentHandle> handle;
     try {
       if (in_memory_) handle = in_memory_->acquire(key_of(unit));
-      if (!handle) handle = store_.acquire(key_of(unit));
+      if (!handle && !is_ignored_[static_cast<size_t>(unit)]) handle = store_.acquire(key_of(unit));
     } catch (const Error&) {  // damaged: computed again
-      store_.erase(key_of(unit));
+      erase(unit);
     }
     if (!handle) return nullptr;
     if (!is_of(unit, *handle)) {
       handle.reset();
-      store_.erase(key_of(unit));
+      erase(unit);
       return nullptr;
     }
     states = states_of(std::move(*handle));

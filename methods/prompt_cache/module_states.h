@@ -44,7 +44,8 @@ class ModuleStates {
   // store has no room and EncodeOptions::keeps_unwritten is false.
   EncodeReport encode();
   // Reads all states that are in files. Removes damaged states, so that the next encode() or
-  // import() computes them, and returns the number of units removed. For use after
+  // import() computes them, and returns the number of units removed. States whose file cannot be
+  // removed are ignored instead if EncodeOptions::keeps_unwritten is true. For use after
   // SegmentHandle::check_layer() failed.
   int32_t drop_damaged();
   // The states that a prompt imports, by position, without a copy. Missing ones (evicted, damaged)
@@ -73,6 +74,9 @@ class ModuleStates {
   // Puts a unit's segment into the store, or into `in_memory_` if the store does not take it.
   void keep(int32_t unit, kv::SegmentBuffer segment, double cost_s, EncodeReport& report);
   [[nodiscard]] bool is_there(int32_t unit);
+  // Removes a unit's states from the store, or ignores them from now on if their file cannot be
+  // removed and EncodeOptions::keeps_unwritten is true.
+  void erase(int32_t unit);
 
   model::Decoder& decoder_;
   kv::SegmentStore& store_;
@@ -84,6 +88,7 @@ class ModuleStates {
   std::vector<std::string> notes_;     // [units]  notes stored beside their states
   std::vector<int32_t> pass_of_unit_;  // [units]
   std::vector<std::weak_ptr<const SharedStates>> in_use_;  // [units]
+  std::vector<bool> is_ignored_;  // [units]  true: the store's states are not used; see erase()
   std::unique_ptr<kv::SegmentStore> in_memory_;  // see EncodeOptions::keeps_unwritten; null: unused
   // States within options_.device_bytes, the most recently used last.
   std::vector<std::pair<int32_t, std::shared_ptr<const SharedStates>>> on_device_;

@@ -51,6 +51,7 @@ PreparedPrompt prepare(ModuleStates& states, model::Decoder& decoder,
   for (const pml::NewRun& run : prompt.new_runs) append(run.tokens, run.first, out.fresh);
   out.times.encode_s = encoded.compute_s;
   out.times.lookup_s = lap() - encoded.compute_s;
+  out.unwritten = encoded.unwritten;
   if (states.mode() == Mode::kRepair) {
     Repair repair =
         repair_states(decoder, std::move(out.runs), placed_tokens(states.schema(), prompt.pieces),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/device/context.h"
@@ -38,11 +39,12 @@ struct PreparedPrompt {
   int64_t imported_tokens = 0;
   int64_t repaired_tokens = 0;  // number of imported tokens that were computed again
   int64_t copied_bytes = 0;
+  std::string unwritten;  // see EncodeReport
   PrepareTimes times;
 };
 
 // Prepares `prompt`. `decoder` must be the one that `states` was made with. Throws as
-// ModuleStates::import() and repair_states().
+// ModuleStates::import(), repair_states() and copy_states().
 PreparedPrompt prepare(ModuleStates& states, model::Decoder& decoder,
                        const pml::CompiledPrompt& prompt, const PrepareOptions& options,
                        const Context& context);

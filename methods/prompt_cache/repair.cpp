@@ -69,7 +69,10 @@ struct HostLayer {
 };
 HostLayer on_host(const StateRun& run, int64_t layer) {
   kv::CacheView view = run.states->view;
-  if (view.device == Device::kCpu) return {.first = {view, layer, run.first}};
+  if (view.device == Device::kCpu) {
+    if (run.states->unchecked != nullptr) run.states->unchecked->check_layer(layer);
+    return {.first = {view, layer, run.first}};
+  }
   const auto of_layer = [&](void* data) {
     return static_cast<std::byte*>(data) +
            static_cast<size_t>(layer * view.layer_stride) * size_of(view.dtype);

@@ -24,7 +24,7 @@ struct Repair {
 
 // Recomputes the ceil(ratio x tokens) tokens that deviate most. `placed` has the tokens of `runs`
 // in their order. ratio is in [0, 1]; with 1 the states equal those of one pass over all imported
-// tokens. Throws Error for another ratio.
+// tokens. Throws Error for another ratio, and as SegmentHandle::check_layer().
 Repair repair_states(model::Decoder& decoder, std::vector<StateRun> runs,
                      const PlacedTokens& placed, double ratio, const EncodeOptions& options);
 

@@ -150,6 +150,19 @@ class PmlRun : public PmlCommand {
     words.insert(words.end(), {"--template", "plain", "--max-new-tokens", "8", "--ignore-eos"});
     return reprise(words);
   }
+  // Flips a bit in the last layer of each segment's file.
+  static void damage_segments(const std::filesystem::path& store) {
+    for (const auto& entry : std::filesystem::directory_iterator(store)) {
+      if (entry.path().extension() != ".segment") continue;
+      std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(-3, std::ios::end);
+      const auto at = file.tellp();
+      file.seekg(at);
+      const int byte = file.get();
+      file.seekp(at);
+      file.put(static_cast<char>(byte ^ 0x40));
+    }
+  }
   static void expect_note(const Outcome& outcome, const std::string& text) {
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
@@ -195,16 +208,7 @@ TEST_F(PmlRun, AStoreKeepsModulesFromRunToRunAndDamagedOnesAreComputedAnew) {
   const Outcome second = run({"--store", store});
   expect_note(second, "all scaffold states were in the store");
   EXPECT_EQ(second.out, first.out);
-  for (const auto& entry : std::filesystem::directory_iterator(store)) {
-    if (entry.path().extension() != ".segment") continue;
-    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(-3, std::ios::end);
-    const auto at = file.tellp();
-    file.seekg(at);
-    const int byte = file.get();
-    file.seekp(at);
-    file.put(static_cast<char>(byte ^ 0x40));
-  }
+  damage_segments(store);
   const Outcome damaged = run({"--store", store});
   EXPECT_EQ(damaged.status, 0) << damaged.err;
   EXPECT_NE(damaged.err.find(".segment"), std::string::npos) << damaged.err;
@@ -215,6 +219,10 @@ TEST_F(PmlRun, AStoreKeepsModulesFromRunToRunAndDamagedOnesAreComputedAnew) {
   EXPECT_EQ(mended.err.find("computed anew"), std::string::npos) << mended.err;
   EXPECT_EQ(mended.out, first.out);
   expect_note(run({"--store", store}), "all scaffold states were in the store");
+  damage_segments(store);
+  const Outcome copied = run({"--store", store, "--copy"});
+  expect_note(copied, "computed anew");
+  EXPECT_EQ(copied.out, first.out);
   write("store/store.json", "{\"format\": ");
   EXPECT_EQ(run({"--store", store}).out, first.out);
 }
@@ -274,6 +282,18 @@ TEST_F(PmlRun, AStoreThatCannotBeWrittenCostsNothingButTheKeeping) {
   EXPECT_EQ(kept_nowhere.status, 0) << kept_nowhere.err;
   expect_note(kept_nowhere, "modules are not kept for later runs: cannot write");
   EXPECT_EQ(kept_nowhere.out, run({}).out);
+}
+
+TEST_F(PmlRun, DamagedStatesOfAStoreThatCannotBeWrittenAreComputedAnew) {
+  const std::string store = (dir_ / "store").string();
+  const Outcome first = run({"--store", store});
+  damage_segments(store);
+  std::filesystem::remove(dir_ / "store" / "store.lock");
+  std::filesystem::create_directories(dir_ / "store" / "store.lock");
+  const Outcome damaged = run({"--store", store});
+  expect_note(damaged, "computed anew");
+  expect_note(damaged, "modules are not kept for later runs: cannot write");
+  EXPECT_EQ(damaged.out, first.out);
 }
 
 TEST_F(PmlRun, WhatIsWrongIsNamed) {

@@ -459,6 +459,17 @@ TEST_F(PromptCacheStore, AnotherSchemaModeOrDtypeFindsNothing) {
       << "the same texts at other positions";
 }
 
+// Changes a byte in the last layer of each segment's file. Returns the number of files.
+int damage_segments(const std::filesystem::path& folder) {
+  const std::vector<std::filesystem::path> files = kv::files_of(folder);
+  for (const std::filesystem::path& path : files) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-5, std::ios::end);
+    file.put('\x7f');
+  }
+  return static_cast<int>(files.size());
+}
+
 // Flipped bits on disk are noticed, and the module is computed again.
 TEST_F(PromptCacheStore, DamagedStatesAreComputedAnew) {
   const model::TempDir folder;
@@ -468,20 +479,61 @@ TEST_F(PromptCacheStore, DamagedStatesAreComputedAnew) {
     Prepared first(*decoder_, three_modules(), Mode::kIsolated, {}, on_disk);
     want = run_prompts(*decoder_, {first.prepare(kPrompt)})[0];
   }
-  int damaged = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
-    if (entry.path().extension() != ".segment") continue;
-    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(-5, std::ios::end);
-    file.put('\x7f');
-    ++damaged;
-  }
-  EXPECT_EQ(damaged, 4);
+  EXPECT_EQ(damage_segments(folder.path()), 4);
   Prepared again(*decoder_, three_modules(), Mode::kIsolated, {}, on_disk);
   EncodeReport computed;
   const auto runs = again.states.import(again.prompt(kPrompt), &computed);
   EXPECT_EQ(computed.passes, 4);
   EXPECT_EQ(run_prompts(*decoder_, {again.prepare(kPrompt)})[0], want);
+}
+
+TEST_F(PromptCacheStore, DamagedStatesAreNeitherCopiedNorRepaired) {
+  struct Case {
+    Mode mode;
+    PrepareOptions options;
+  };
+  for (const Case& one :
+       {Case{Mode::kIsolated, {.copies = true}}, Case{Mode::kRepair, {.repair_ratio = 1}}}) {
+    const model::TempDir folder;
+    const kv::SegmentStoreOptions on_disk = {.directory = folder.path(),
+                                             .verify = kv::Verify::kHeader};
+    Outcome want;
+    {
+      Prepared first(*decoder_, three_modules(), one.mode, {}, on_disk);
+      want = run_prompts(*decoder_, {first.prepare(kPrompt, one.options)})[0];
+    }
+    EXPECT_EQ(damage_segments(folder.path()), 4);
+    Prepared again(*decoder_, three_modules(), one.mode, {}, on_disk);
+    EXPECT_THROW((void)again.prepare(kPrompt, one.options), Error) << name_of(one.mode);
+    EXPECT_EQ(again.states.drop_damaged(), 4);
+    EXPECT_EQ(run_prompts(*decoder_, {again.prepare(kPrompt, one.options)})[0], want);
+  }
+}
+
+// The files of damaged states can be neither removed nor replaced, because folders with their names
+// are in the way.
+TEST_F(PromptCacheStore, DamagedStatesThatCannotBeRemovedAreIgnored) {
+  const model::TempDir folder;
+  const kv::SegmentStoreOptions on_disk = {.directory = folder.path(),
+                                           .verify = kv::Verify::kHeader};
+  Outcome want;
+  {
+    Prepared first(*decoder_, three_modules(), Mode::kIsolated, {}, on_disk);
+    want = run_prompts(*decoder_, {first.prepare(kPrompt)})[0];
+  }
+  EXPECT_EQ(damage_segments(folder.path()), 4);
+  Prepared again(*decoder_, three_modules(), Mode::kIsolated, {.keeps_unwritten = true}, on_disk);
+  const auto mapped = again.states.import(again.prompt(kPrompt));
+  for (const std::filesystem::path& file : kv::files_of(folder.path())) {
+    std::filesystem::remove(file);
+    std::filesystem::create_directories(file / "in the way");
+  }
+  EXPECT_EQ(again.states.drop_damaged(), 4);
+  EXPECT_EQ(again.states.drop_damaged(), 0) << "they are ignored already";
+  const PreparedPrompt prepared = again.prepare(kPrompt);
+  EXPECT_NE(prepared.unwritten.find(folder.path().string()), std::string::npos)
+      << prepared.unwritten;
+  EXPECT_EQ(run_prompts(*decoder_, {prepared})[0], want);
 }
 
 TEST_F(PromptCacheStore, WhatABudgetHasNoRoomForIsComputedOnTheWay) {

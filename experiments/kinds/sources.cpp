@@ -15,6 +15,7 @@
 #include "methods/prompt_cache/pml/xml_file.h"
 #include "methods/registry.h"
 #include "results/hash.h"
+#include "workloads/longbench/prompts.h"
 #include "workloads/questions/mmlu_files.h"
 #include "workloads/sentences/pairs.h"
 #include "workloads/sentences/published.h"
@@ -192,6 +193,14 @@ Place place_of_workload(const Workload& workload) {
   return around;
 }
 
+// LongBench's templates in the folder of one of its data files.
+Fields templates_beside(const fs::path& data) {
+  Fields templates;
+  for (const fs::path& file : workloads::longbench::template_files(data.parent_path()))
+    templates[file.filename().string()] = file_source(file);
+  return templates;
+}
+
 Fields workload_sources(const Workload& workload) {
   Fields sources;
   std::error_code error;
@@ -220,6 +229,8 @@ Fields workload_sources(const Workload& workload) {
   if (!workload.templates.empty())
     sources["templates"] =
         folder_sources(place_of_file(workload.templates), Place{}.subfolders, "");
+  else if (workload.name == "longbench" && fs::is_regular_file(file, error))
+    sources["templates"] = templates_beside(file);
   return sources;
 }
 

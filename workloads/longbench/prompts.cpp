@@ -166,6 +166,13 @@ PromptTemplates load_templates(const fs::path& folder, const WantedDatasets& wan
                           : load_official_templates(folder, wanted);
 }
 
+std::vector<fs::path> template_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const Names& names : {kOfficialPrompts, kOfficialLengths, kAuthorsPrompts, kAuthorsLengths})
+    if (const fs::path file = found(folder, names); !file.empty()) files.push_back(file);
+  return files;
+}
+
 std::string PromptParts::text() const {
   std::string all = before;
   for (const std::string& document : documents) all += document;

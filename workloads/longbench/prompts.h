@@ -73,6 +73,9 @@ PromptTemplates load_authors_templates(const std::filesystem::path& folder,
 PromptTemplates load_templates(const std::filesystem::path& folder,
                                const WantedDatasets& wanted = {});
 
+// Returns the files of templates in `folder`, official ones and the authors'.
+std::vector<std::filesystem::path> template_files(const std::filesystem::path& folder);
+
 // A prompt in parts that can be cached one by one. `before`, the documents and `behind` are the
 // same for every question about these documents.
 struct PromptParts {

@@ -181,6 +181,22 @@ TEST_F(SourcesTest, OfAFolderOfDataAreThoseOfItsFiles) {
   EXPECT_EQ(found()["files"]["trec.jsonl"]["bytes"], 9 << 20);
 }
 
+TEST_F(SourcesTest, TheTemplatesBesideAFileOfLongBenchAreOneToo) {
+  write("data/trec.jsonl", "{}");
+  write("data/sick.jsonl", "not read");
+  const Json file = file_of("accuracy", "isolated", "longbench", "data/trec.jsonl");
+  const auto now = [&] { return sources_of_file(file); };
+  for (const std::string name : {"dataset2prompt.json", "config__dataset_maxlen.json"}) {
+    write("data/" + name, "{}");
+    const Json before = now();
+    write("data/sick.jsonl", "changed before " + name);
+    EXPECT_EQ(now(), before);
+    write("data/" + name, "[]");
+    const std::string found = difference(now(), before);
+    EXPECT_NE(found.find(name), std::string::npos) << found;
+  }
+}
+
 TEST_F(SourcesTest, OfAFolderOfSystemPromptsAreItsTexts) {
   write("prompts/a.txt", "Be brief.");
   write("prompts/b.md", "Be kind.");

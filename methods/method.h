@@ -78,7 +78,7 @@ struct Markup {
   // True if the model has random weights. Such weights prefer no position, so a schema may be
   // longer than the model's number of positions.
   bool has_random_weights = false;
-  bool is_lenient = false;               // see pml::read_source()
+  bool is_lenient = false;               // of schema and prompts; see pml::with_strays_as_text()
   const Tokenizer* tokenizer = nullptr;  // not null; outlives the method
 };
 

@@ -103,7 +103,9 @@ class PromptCacheMethod final : public Method {
     has_one_piece_ = setup.use.markup == nullptr && setup.use.modules.empty() &&
                      std::all_of(setup.use.prefixes.begin(), setup.use.prefixes.end(),
                                  [](const Prefix& prefix) { return prefix.size() <= 1; });
-    if (setup.use.markup != nullptr) {
+    reads_markup_ = setup.use.markup != nullptr;
+    if (reads_markup_) {
+      is_lenient_ = setup.use.markup->is_lenient;
       encoder_ = pml::encoder_of(*setup.use.markup->tokenizer);
       max_positions_ = layout(*setup.use.markup).max_positions;
     }
@@ -116,7 +118,6 @@ class PromptCacheMethod final : public Method {
           [](const auto& a, const auto& b) { return a.schema.length < b.schema.length; });
       spared_tokens_ = static_cast<int32_t>(shortest->schema.length) - 1;
     }
-    reads_markup_ = setup.use.markup != nullptr;
     shaper_ = std::make_shared<prompt_cache::ModuleShaper>(
         options_, std::move(all), *setup.decoder, setup.context,
         prompt_cache::EncodeOptions{.kv_dtype = setup.kv_dtype, .step_tokens = setup.step_tokens},
@@ -142,10 +143,12 @@ class PromptCacheMethod final : public Method {
   [[nodiscard]] std::optional<engine::Request> read(const std::string& text,
                                                     const std::string& source) const override {
     if (!reads_markup_ || !has_markup(text)) return std::nullopt;
+    pml::Source prompt(source, text);
+    std::vector<std::string> notes;  // not used here: compile_pml() has reported them
+    if (is_lenient_) prompt = pml::with_strays_as_text(prompt, notes);
     const pml::CompiledSchema& schema = shaper_->schema();
     return prompt_cache::derived_request(
-        schema, pml::compile_prompt(pml::parse_prompt(pml::Source(source, text)), schema, encoder_,
-                                    max_positions_));
+        schema, pml::compile_prompt(pml::parse_prompt(prompt), schema, encoder_, max_positions_));
   }
 
   [[nodiscard]] int64_t held_bytes() const override { return shaper_->module_bytes(); }
@@ -200,6 +203,7 @@ class PromptCacheMethod final : public Method {
   MethodInfo info_;
   PromptCacheOptions options_;
   bool reads_markup_ = false;
+  bool is_lenient_ = false;   // of the markup
   pml::TextEncoder encoder_;  // encoder of the markup's tokenizer
   int64_t max_positions_ = 0;
   bool has_one_piece_ = false;

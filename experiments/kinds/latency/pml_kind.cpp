@@ -192,6 +192,24 @@ Measurement measurement_of(const RequestSamples& samples, const UseCaseLane& lan
   return out;
 }
 
+// True if a method of the group reads schema and prompt by the released code's rules.
+bool reads_as_coded(const Group& group) {
+  return std::any_of(group.methods.begin(), group.methods.end(), [](const MethodChoice& method) {
+    return text_of(method.resolved, "rules") == "as_coded";
+  });
+}
+
+void require_room(const Group& group, const CompiledPml& use_case) {
+  const model::ModelConfig config = Bench::config(group);
+  const int64_t new_tokens = group.axes_as<PmlAxes>().new_tokens;
+  const int64_t end = use_case.prompt->end + new_tokens;
+  if (!group.model.random_weights && !can_place(config, end))
+    raise(
+        "model {} places at most {} tokens, and the prompt with its {} new tokens ends at {}: "
+        "set new_tokens lower, or take a model with more positions",
+        config.name, config.max_positions, new_tokens, end);
+}
+
 }  // namespace
 
 KindInfo PmlKind::info() {
@@ -211,7 +229,6 @@ KindInfo PmlKind::info() {
 }
 
 void PmlKind::check(const Group& group) {
-  const int64_t new_tokens = group.axes_as<PmlAxes>().new_tokens;
   Problems problems;
   for (const MethodChoice& method : group.methods)
     if (method.name != kBaseline)
@@ -220,14 +237,9 @@ void PmlKind::check(const Group& group) {
             ->check({.device = bench_.context().device});
       });
   problems.collect([&] {
-    const model::ModelConfig config = Bench::config(group);
     bench_.check_model(group);
-    const int64_t end = load_use_case(group).prompt->end + new_tokens;
-    if (!group.model.random_weights && !can_place(config, end))
-      raise(
-          "model {} places at most {} tokens, and the prompt with its {} new tokens ends at {}: "
-          "set new_tokens lower, or take a model with more positions",
-          config.name, config.max_positions, new_tokens, end);
+    require_room(group, load_use_case(group));
+    if (reads_as_coded(group)) require_room(group, load_use_case(group, /*is_as_coded=*/true));
   });
   problems.raise_if_any();
 }

@@ -143,8 +143,9 @@ std::string prompt_beside(const std::string& schema) {
   return schema.substr(0, schema.size() - kSchemaEnding.size()) + std::string(kPromptEnding);
 }
 
-CompiledPml load_use_case(const Group& group) {
-  const PmlFiles files = use_case_files(group);
+CompiledPml load_use_case(const Group& group, bool is_as_coded) {
+  PmlFiles files = use_case_files(group);
+  files.is_as_coded = is_as_coded;
   require_tokenizer(files);
   CompiledPml out = compile_pml(files);
   const model::ModelConfig config = model::load_config(resolve_model(files.model));

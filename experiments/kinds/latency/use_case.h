@@ -36,8 +36,9 @@ struct PmlAxes : StepAxes {
 [[nodiscard]] PmlFiles use_case_files(const Group& group);
 
 // Returns the group's schema and prompt as tokens of the tokenizer that the axis `tokenizer` names,
-// by default the model's own. Throws Error as compile_pml() and use_case_files(), if there is no
-// tokenizer, and if it makes tokens beyond the model's vocabulary.
-[[nodiscard]] CompiledPml load_use_case(const Group& group);
+// by default the model's own, read by the rules that `is_as_coded` chooses (pml::Rules). Throws
+// Error as compile_pml() and use_case_files(), if there is no tokenizer, and if it makes tokens
+// beyond the model's vocabulary.
+[[nodiscard]] CompiledPml load_use_case(const Group& group, bool is_as_coded = false);
 
 }  // namespace reprise::experiments

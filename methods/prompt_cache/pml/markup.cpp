@@ -317,9 +317,8 @@ void check_markup(const Source& source, const Limits& limits, Report& report) {
   Scan(source, limits, report).run();
 }
 
-Source read_leniently(const std::filesystem::path& path, std::vector<std::string>& notes,
-                      const Limits& limits) {
-  Source source = Source::read(path, limits);
+Source with_strays_as_text(const Source& source, std::vector<std::string>& notes,
+                           const Limits& limits) {
   Report report(source.name());
   std::vector<size_t> strays;
   try {
@@ -336,6 +335,11 @@ Source read_leniently(const std::filesystem::path& path, std::vector<std::string
   }
   text += source.text().substr(from);
   return {source.name(), std::move(text), source.folder()};
+}
+
+Source read_leniently(const std::filesystem::path& path, std::vector<std::string>& notes,
+                      const Limits& limits) {
+  return with_strays_as_text(Source::read(path, limits), notes, limits);
 }
 
 Source read_source(const std::filesystem::path& path, bool is_lenient,

@@ -14,9 +14,12 @@ namespace reprise::pml {
 // nesting and element counts beyond the limits.
 void check_markup(const Source& source, const Limits& limits, Report& report);
 
-// Source::read() for files of other authors: a "<" that begins no tag is read as the character, and
-// a note "FILE:LINE:COLUMN: sentence" is added. In later columns on that line, the "<" counts as
-// the four characters of "&lt;".
+// For texts of other authors: a "<" that begins no tag becomes "&lt;", and a note
+// "FILE:LINE:COLUMN: sentence" is added. In later columns on that line, the "<" counts as these
+// four characters.
+Source with_strays_as_text(const Source& source, std::vector<std::string>& notes,
+                           const Limits& limits = {});
+// Source::read(), then with_strays_as_text().
 Source read_leniently(const std::filesystem::path& path, std::vector<std::string>& notes,
                       const Limits& limits = {});
 // Source::read(), or read_leniently() if `is_lenient`.

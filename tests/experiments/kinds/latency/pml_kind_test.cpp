@@ -231,6 +231,24 @@ TEST_F(PmlKindTest, TheAuthorsSchemasComeFromAFolderAndTheirPromptsWithTheProgra
       << "a prompt beside the schema comes first";
 }
 
+TEST_F(PmlKindTest, LenientReadingIsOfThePromptToo) {
+  const std::string schema = write("stray", kOne, "<one/> if a <= b");
+  const Json file = {{"workload", {{"name", "pml"}, {"file", schema}}}};
+  EXPECT_NE(refusal(file).find("begins no tag"), std::string::npos) << refusal(file);
+  Json lenient = file;
+  lenient["settings"] = {{"reading", "lenient"}};
+  EXPECT_EQ(measure(group(lenient)).size(), 2u);
+}
+
+TEST_F(PmlKindTest, ThePromptIsCheckedByTheRulesOfEachMethod) {
+  const std::string schema =
+      write("between", kOne + "<gap len=\"8\"/>" + kTwo, "<one/> and <two/> She");
+  Json file = {{"workload", {{"name", "pml"}, {"file", schema}}}};
+  EXPECT_EQ(refusal(file), "");
+  file["methods"] = Json::array({with_options("prompt_cache", {{"preset", "as_coded"}})});
+  EXPECT_NE(refusal(file).find("the released code drops text"), std::string::npos) << refusal(file);
+}
+
 TEST_F(PmlKindTest, RaisedStopGivesTheGroupUp) {
   stop_ = true;
   EXPECT_THROW((void)PmlKind(context_).measure(group({{"settings", {{"use_case", "code"}}}}),

@@ -105,8 +105,9 @@ def references(body, values):
         elif isinstance(node, Module) and (node.call is not None or is_chosen(node, None, values)):
             found.append(reference(node, values))
         elif isinstance(node, Union):
-            chosen = [member for member in node.members if is_chosen(member, node.subject, values)][:1]
-            found += [reference(member, values) for member in chosen]
+            chosen = next((member for member in node.members if is_chosen(member, node.subject, values)), None)
+            if chosen is not None:    # as in Python, later conditions are not evaluated
+                found.append(reference(chosen, values))
     return "".join(found)
 
 

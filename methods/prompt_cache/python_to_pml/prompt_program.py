@@ -216,11 +216,12 @@ def condition_name(test):
 
 
 def value_name(node):
-    """Returns a name for the value in a comparison: its text, or the last part of a dotted name."""
+    """Returns a name for the value in a comparison: its text, or the last part of a dotted name. Returns "" for a value
+    that suggests none, and None for another expression."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (str, int, float, bool, type(None))):
         return slug(str(node.value))
     if isinstance(node, ast.Attribute):
         return slug(node.attr)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return "minus-" + value_name(node.operand)
-    return condition_name(node) if isinstance(node, ast.Name) else ""
+        return "minus-" + (value_name(node.operand) or "")
+    return condition_name(node) if isinstance(node, ast.Name) else None

@@ -145,11 +145,12 @@ class Builder:
         subject = condition_name(node.subject) or "case"
         members = []
         for case in node.cases:
-            if case.guard is not None:
-                raise ProgramError(case.guard, "a case with a condition of its own cannot be chosen by its value; "
-                                               "write an if in its body")
-            name = scope.name(pattern_name(case.pattern, case is node.cases[-1]), subject)
-            members.append(self.module(case.body, function, name))
+            try:
+                wanted = case_name(case, case is node.cases[-1])
+            except ProgramError as error:
+                self.problems.append(error)
+                wanted = ""
+            members.append(self.module(case.body, function, scope.name(wanted, subject)))
             members[-1].pattern = case.pattern
         return Union(members, node.subject)
 
@@ -237,14 +238,21 @@ def check_arguments(node, called):
         raise ProgramError(node, f'{name}() is not given "{missing[0]}"')
 
 
+def case_name(case, is_last):
+    """Returns the name of a case by the value that selects it, or "" if the value suggests none."""
+    if case.guard is not None:
+        raise ProgramError(case.guard, "a case with a condition of its own cannot be chosen by its value; write an if in "
+                                       "its body")
+    return pattern_name(case.pattern, is_last)
+
+
 def pattern_name(pattern, is_last):
-    """Returns the name of a case by the value that selects it."""
-    if isinstance(pattern, ast.MatchValue) and value_name(pattern.value):
+    if isinstance(pattern, ast.MatchValue) and value_name(pattern.value) is not None:
         return value_name(pattern.value)
     if isinstance(pattern, ast.MatchSingleton):
         return str(pattern.value)
     if isinstance(pattern, ast.MatchOr):
-        return "-or-".join(pattern_name(one, False) for one in pattern.patterns)
+        return "-or-".join(filter(None, [pattern_name(one, False) for one in pattern.patterns]))
     if isinstance(pattern, ast.MatchAs) and pattern.pattern is None and pattern.name is None and is_last:
         return "otherwise"
     raise ProgramError(pattern, "a case is chosen by a value: a text, a number, a dotted name, several with |, or _ as "

@@ -149,6 +149,18 @@ class Calls(unittest.TestCase):
             self.calls(source, f"a({x})", f'<prompt schema="a"><{names}/>?</prompt>')
         self.calls(source, "a(0)", '<prompt schema="a">?</prompt>')
 
+    def test_conditions_behind_the_true_one_are_not_evaluated(self):
+        source = ('@prompt\ndef a(n, q):\n    if n is None:\n        "none"\n    elif n > 3:\n        "many"\n'
+                  '    else:\n        "few"\n    q\n')
+        for n, name in (("None", "n-None"), ("4", "when"), ("3", "otherwise")):
+            self.calls(source, f"a({n}, 'q')", f'<prompt schema="a"><{name}/>q</prompt>')
+
+    def test_a_case_whose_value_suggests_no_name(self):
+        source = '@prompt\ndef a(x, q):\n    match x:\n        case "":\n            "1"\n        case "\u6d77" | "!":\n' \
+                 '            "2"\n    q\n'
+        for value, name in (("''", "x"), ("'\u6d77'", "x-2"), ("'!'", "x-2")):
+            self.calls(source, f"a({value}, 'q')", f'<prompt schema="a"><{name}/>q</prompt>')
+
     def test_names_are_the_schemas_and_arguments_the_callers(self):
         source = PLAN + '@prompt\ndef a(x, q):\n    plan(x)\n    plan(place="moon", days="a & \\"b\\"\\n")\n    q\n'
         self.calls(source, "a('one', 'two')",

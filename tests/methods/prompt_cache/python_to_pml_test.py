@@ -96,6 +96,12 @@ class PythonToPml(unittest.TestCase):
             '<module name="LONG">long</module><module name="minus-1">back</module><module name="None"/>'
             '<module name="otherwise">?</module></union></schema>')
 
+    def test_a_case_whose_value_suggests_no_name_has_that_of_the_subject(self):
+        self.becomes('@prompt\ndef a(place):\n    match place:\n        case "\u6d77":\n            "1"\n        case "":\n'
+                     '            "2"\n        case "!" | "sea" | "\u6d77!":\n            "3"\n',
+                     '<schema name="a"><union><module name="place">1</module><module name="place-2">2</module>'
+                     '<module name="sea">3</module></union></schema>')
+
     def test_call_is_a_module_within(self):
         self.becomes('@prompt\ndef inner():\n    "in"\n\n'
                      '@prompt\ndef outer(x):\n    "out"\n    if x:\n        inner()\n',
@@ -243,6 +249,9 @@ class PythonToPml(unittest.TestCase):
             with self.subTest(case):
                 self.refused(f"@prompt\ndef a(x):\n    match x:\n        case {case}:\n            'y'\n",
                              (place, part))
+        self.refused("@prompt\ndef a(x):\n    match x:\n        case y:\n            1\n        case 2 if x:\n"
+                     "            3\n", ("4:14: ", "chosen by a value"), ("5:13: ", "1 is no text"),
+                     ("6:19: ", "condition of its own"), ("7:13: ", "3 is no text"))
 
     def test_characters_that_xml_does_not_have(self):
         self.refused("@prompt\ndef a():\n    'x\\x00'\n    '\\x1b'\n    '\\ud800'\n    f'\\uffff'\n",

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/commands.h"
@@ -35,8 +36,8 @@ namespace cache = prompt_cache;
 struct PmlRunCommand {
   PmlFiles files;
   ModelOptions model;
-  std::string mode;  // "": by the rules of the files
-  double repair_ratio = cache::PrepareOptions{}.repair_ratio;
+  std::string mode;                    // "": by the rules of the files
+  std::optional<double> repair_ratio;  // of mode repair alone
   bool copies = false;
   std::string store;
   bool verifies_weights = false;
@@ -49,7 +50,7 @@ cache::PromptCacheOptions cache_options(const PmlRunCommand& command) {
   options.mode = !command.mode.empty()       ? command.mode
                  : command.files.is_as_coded ? cache::name_of(cache::Mode::kJoint)
                                              : cache::name_of(cache::Mode::kScaffold);
-  options.repair_ratio = command.repair_ratio;
+  options.repair_ratio = command.repair_ratio.value_or(options.repair_ratio);
   options.copies = command.copies;
   return options;
 }
@@ -126,6 +127,8 @@ void note_ttft(const cache::ModuleUse& use, const Generation& outcome) {
 }
 
 void run(const PmlRunCommand& command, const CommonOptions& common) {
+  if (command.repair_ratio && command.mode != cache::name_of(cache::Mode::kRepair))
+    raise("--repair-share: nothing is repaired; give --mode repair too");
   Context context = make_context(common);
   const ChosenModel chosen = choose_model(command.model, context.device);
   const auto method = make_chosen_method(command.model, context.device);
@@ -200,11 +203,11 @@ void add_pml_run(CLI::App& pml) {
               "repair (isolated, and the farthest tokens anew) (default: scaffold, with "
               "--as-coded joint)")
           ->check(one_of("mode", cache::mode_names()));
-  CLI::Option* repair_share =
-      command
-          ->add_option("--repair-share", options->repair_ratio,
-                       "of the imported tokens, those that repair computes anew (default: 0.15)")
-          ->check(number_within(0, 1));
+  CLI::Option* repair_share = command
+                                  ->add_option("--repair-share", options->repair_ratio,
+                                               "with --mode repair: of the imported tokens, those "
+                                               "to be computed anew (default: 0.15)")
+                                  ->check(number_within(0, 1));
   CLI::Option* copy = command->add_flag(
       "--copy", options->copies, "gather what is imported in one buffer first, as the paper does");
   CLI::Option* store =

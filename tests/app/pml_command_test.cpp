@@ -298,7 +298,10 @@ TEST_F(PmlRun, DamagedStatesOfAStoreThatCannotBeWrittenAreComputedAnew) {
 
 TEST_F(PmlRun, WhatIsWrongIsNamed) {
   EXPECT_NE(run({"--mode", "isolatd"}).status, 0);
-  EXPECT_NE(run({"--repair-share", "1.5"}).status, 0);
+  EXPECT_NE(run({"--mode", "repair", "--repair-share", "1.5"}).status, 0);
+  expect_refused({"pml", "run", schema_, prompt_, "--model", "quickstart", "--mode", "isolated",
+                  "--repair-share", "0.5"},
+                 {"--repair-share: nothing is repaired", "--mode repair"});
   EXPECT_NE(run({"--no-cache", "yes"}).status, 0);
   for (const std::vector<std::string>& of_modules :
        std::vector<std::vector<std::string>>{{"--mode", "joint"},

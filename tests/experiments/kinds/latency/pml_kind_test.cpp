@@ -115,8 +115,8 @@ TEST_F(PmlKindTest, WhatIsImportedNeedNotBeComputedAndThePartsAreTheWhole) {
   }
 }
 
-// The released code's rules turn white space at the ends of texts into one space. So the prompt has
-// other tokens than by PML's rules.
+// The released code's rules turn white space at the ends of a schema's texts into one space. So the
+// prompt has other tokens than by PML's rules.
 TEST_F(PmlKindTest, TokensAreCountedByTheRulesOfTheMethod) {
   const std::string schema =
       write("spaced", "<module name=\"one\">\n\n   Once upon a time   \n\n</module>",

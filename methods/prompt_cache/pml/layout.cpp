@@ -19,9 +19,7 @@ class Layout {
         options_(options),
         report_(schema.file),
         template_(turn_template(options.chat_template, options.rules)),
-        run_(template_, encoder, options.rules) {
-    require_special_tokens(template_, encoder);
-  }
+        run_(template_, encoder, options.rules, /*is_of_prompt=*/false) {}
 
   CompiledSchema compile() {
     out_.file = schema_.file;

@@ -101,7 +101,8 @@ struct LayoutOptions {
 
 // Compiles a schema. Throws Error or ProblemsError, each problem with its place, for a scaffold
 // text longer than its parameter and a schema longer than the model's positions or the limits.
-// Throws Error for an unknown chat template and for one whose special tokens the tokenizer lacks.
+// Throws Error for an unknown chat template, and for a turn whose special tokens the tokenizer
+// lacks.
 CompiledSchema compile_schema(const Schema& schema, const TextEncoder& encoder,
                               const LayoutOptions& options);
 

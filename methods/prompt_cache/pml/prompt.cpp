@@ -28,9 +28,7 @@ class Compiler {
         max_positions_(max_positions),
         report_(prompt.file),
         is_coded_(schema.rules == Rules::kAsCoded),
-        template_(turn_template(schema.chat_template, schema.rules)) {
-    require_special_tokens(template_, encoder);
-  }
+        template_(turn_template(schema.chat_template, schema.rules)) {}
 
   CompiledPrompt compile() {
     resolved_ = resolve(prompt_, schema_, report_);
@@ -105,7 +103,7 @@ class Compiler {
 
   // Places the prompt's texts between and behind the imports.
   void texts() {
-    TextRun run(template_, encoder_, schema_.rules);
+    TextRun run(template_, encoder_, schema_.rules, /*is_of_prompt=*/true);
     const bool is_beginning = schema_.length == 0;  // nothing precedes the prompt's text
     std::optional<int32_t> before;
     for (const auto& part : resolved_.sequence) {

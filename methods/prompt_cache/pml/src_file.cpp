@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/tokenizer/utf8.h"
@@ -15,6 +16,18 @@ namespace fs = std::filesystem;
 bool is_below(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first ==
          folder.end();
+}
+
+// Returns the text with its line ends as line feeds, as XML reads those of the schema.
+std::string with_line_feeds(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\r')
+      out.push_back(text[i]);
+    else if (i + 1 == text.size() || text[i + 1] != '\n')
+      out.push_back('\n');
+  }
+  return out;
 }
 
 }  // namespace
@@ -43,11 +56,11 @@ std::string read_src(const Source& source, const std::string& name, size_t& budg
         "src=\"{}\" is larger than what the src files of one schema may still take, {} bytes; "
         "split the schema",
         name, budget_bytes);
-  std::string text = read_file(path, budget_bytes);
+  const std::string text = read_file(path, budget_bytes);
   budget_bytes -= text.size();
   if (text.find('\0') != text.npos) raise("src=\"{}\" holds a zero byte; name a text file", name);
   tokenizer::require_utf8(text, "src=\"" + name + "\"");
-  return text;
+  return with_line_feeds(without_byte_order_mark(text));
 }
 
 }  // namespace reprise::pml

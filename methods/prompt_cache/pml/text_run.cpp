@@ -5,15 +5,47 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/tokenizer/unicode.h"
+#include "core/tokenizer/utf8.h"
 #include "methods/prompt_cache/pml/source.h"
 
 namespace reprise::pml {
+namespace {
+
+// White space as \s in a regular expression of Python, which the released code trims texts with.
+bool is_python_space(char32_t code) {
+  return tokenizer::is_whitespace(code) || (code >= 0x1c && code <= 0x1f);
+}
+
+// The bytes of white space at the beginning of `text`.
+size_t leading_space(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const tokenizer::Utf8Char next = tokenizer::utf8_at(text, at);
+    if (!is_python_space(next.code)) break;
+    at += next.bytes;
+  }
+  return at;
+}
+
+// The bytes of white space at the end of `text`.
+size_t trailing_space(std::string_view text) {
+  size_t end = text.size();
+  while (end > 0) {
+    const tokenizer::Utf8Char last = tokenizer::utf8_before(text, end);
+    if (!is_python_space(last.code)) break;
+    end -= last.bytes;
+  }
+  return text.size() - end;
+}
+
+}  // namespace
 
 void TextRun::add(const Text& text) {
   Item item{.kind = text.is_verbatim ? Kind::kVerbatim : Kind::kText,
             .text = text.text,
             .place = text.place};
-  if (template_.merges_double_newlines)
+  if (template_.merges_double_newlines && !text.is_file)
     for (size_t at = 0; (at = item.text.find("\n\n", at)) != item.text.npos; ++at)
       item.text.erase(at, 1);
   items_.push_back(std::move(item));
@@ -21,8 +53,9 @@ void TextRun::add(const Text& text) {
 
 void TextRun::add_marker(Role role, Part part, Place place) {
   const Turn& turn = template_.turn(role);
-  // The released code drops spaces before <system>, but no line breaks.
-  if (rules_ == Rules::kAsCoded && role == Role::kSystem && part != Part::kClose &&
+  // The released code drops spaces before <system>, but neither line breaks nor spaces before
+  // <system/>.
+  if (rules_ == Rules::kAsCoded && role == Role::kSystem && part == Part::kOpen &&
       !items_.empty() && items_.back().kind == Kind::kText) {
     std::string& text = items_.back().text;
     text.erase(text.find_last_not_of(' ') + 1);
@@ -50,7 +83,11 @@ void TextRun::add_special(Special special, Place place) {
     item.ids = encoder_.opening;
   } else {
     const std::optional<int32_t> id = special == Special::kBos ? encoder_.bos : encoder_.eos;
-    REPRISE_CHECK(id.has_value(), "template {} without its special tokens", template_.name);
+    if (!id)
+      raise(
+          "chat template {} writes the tokens that begin and end a text around turns, and the "
+          "tokenizer names none; leave out the turns, or choose another template, such as plain",
+          template_.name);
     item.ids = {*id};
   }
   items_.push_back(std::move(item));
@@ -104,15 +141,16 @@ void TextRun::trim(bool is_beginning, bool& ends_in_space) {
 void TextRun::trim_as_coded() {
   std::string all;
   for (const Item& item : items_) all += item.kind == Kind::kSpecial ? "\x01" : item.text;
-  size_t leading = all.find_first_not_of(kBlank);
-  if (leading == all.npos) {
+  size_t leading = leading_space(all);
+  if (leading == all.size()) {
     const Place place = items_.front().place;
     items_.clear();
-    if (!all.empty()) items_.push_back({.text = " ", .place = place});
+    if (!all.empty() && !is_of_prompt_) items_.push_back({.text = " ", .place = place});
     return;
   }
-  size_t trailing = all.size() - 1 - all.find_last_not_of(kBlank);
-  const bool has_leading = leading > 0, has_trailing = trailing > 0;
+  size_t trailing = trailing_space(all);
+  const bool has_leading = leading > 0 && !is_of_prompt_;
+  const bool has_trailing = trailing > 0 && !is_of_prompt_;
   for (size_t i = 0; leading > 0; ++i) {
     const size_t taken = std::min(leading, items_[i].text.size());
     items_[i].text.erase(0, taken);

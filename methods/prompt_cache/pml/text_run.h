@@ -4,12 +4,13 @@
 // space. If no text follows it is dropped, but an argument that follows begins with a space. It is
 // also dropped at the beginning of a schema and next to a turn's marker, which brings its own.
 // Inside a text and in CDATA it is kept. Under Rules::kAsCoded it becomes one space at either end
-// of the run, and a run of white space alone is one space.
+// of the run, and a run of white space alone is one space; in a prompt, these spaces are dropped.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "methods/prompt_cache/pml/encoder.h"
 #include "methods/prompt_cache/pml/turn_template.h"
 
 namespace reprise::pml {
@@ -17,11 +18,13 @@ namespace reprise::pml {
 // Collects texts and markers of turns in document order, and trims their white space.
 class TextRun {
  public:
-  TextRun(const TurnTemplate& chosen, const TextEncoder& encoder, Rules rules)
-      : template_(chosen), encoder_(encoder), rules_(rules) {}
+  // `is_of_prompt`: the runs are those of a prompt, otherwise of a schema.
+  TextRun(const TurnTemplate& chosen, const TextEncoder& encoder, Rules rules, bool is_of_prompt)
+      : template_(chosen), encoder_(encoder), rules_(rules), is_of_prompt_(is_of_prompt) {}
 
   void add(const Text& text);
-  // One end of a turn, or <system/>.
+  // One end of a turn, or <system/>. Throws Error if its marker has <s> or </s> and the tokenizer
+  // lacks that token.
   void add_marker(Role role, Part part, Place place);
 
   struct Tokens {
@@ -54,6 +57,7 @@ class TextRun {
   const TurnTemplate& template_;
   const TextEncoder& encoder_;
   Rules rules_;
+  bool is_of_prompt_;
   std::vector<Item> items_;
 };
 

@@ -47,8 +47,8 @@ const std::vector<TurnTemplate>& templates() {
 const std::vector<TurnTemplate>& templates_as_coded() {
   static const std::vector<TurnTemplate> kTable = {
       {"llama-2",
-       {Turn{{kBos, {"[INST] <<SYS>>\n"}}, {{"<</SYS>>\n\n"}}, {kBos, {"[INST]"}}},
-        Turn{{}, {{"[/INST]"}}}, Turn{{}, {kEos, kBos, {"[INST]"}}}}},
+       {Turn{{kBos, {" [INST] <<SYS>>\n"}}, {{"<</SYS>>\n\n"}}, {kBos, {" [INST] "}}},
+        Turn{{}, {{"[/INST]"}}}, Turn{{}, {kEos, kBos, {" [INST] "}}}}},
       {"falcon",
        {Turn{{}, {{"\n\n"}}}, Turn{{{"User: "}}, {{"\n\nAssistant:"}}}, Turn{{{" "}}, {{"\n\n"}}}},
        /*merges_double_newlines=*/true},
@@ -78,18 +78,6 @@ const TurnTemplate& turn_template(std::string_view name, Rules rules) {
     if (row.name == name) return row;
   raise("{}", unknown(is_coded ? "chat template of the released code" : "chat template", name,
                       names_in(table)));
-}
-
-void require_special_tokens(const TurnTemplate& chosen, const TextEncoder& encoder) {
-  for (const Turn& turn : chosen.turns)
-    for (const Marker* marker : {&turn.open, &turn.close, &turn.empty})
-      for (const MarkerPart& part : *marker)
-        if ((part.special == Special::kBos && !encoder.bos) ||
-            (part.special == Special::kEos && !encoder.eos))
-          raise(
-              "chat template {} writes the tokens that begin and end a text, and the tokenizer "
-              "names none; choose another template, such as plain",
-              chosen.name);
 }
 
 std::string template_of(model::Family family, const Tokenizer& tokenizer) {

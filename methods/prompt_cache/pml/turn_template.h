@@ -8,7 +8,7 @@
 
 #include "core/model/config/config.h"
 #include "core/tokenizer/chat_template.h"
-#include "methods/prompt_cache/pml/encoder.h"
+#include "core/tokenizer/tokenizer.h"
 #include "methods/prompt_cache/pml/tree.h"
 
 namespace reprise::pml {
@@ -41,9 +41,6 @@ struct TurnTemplate {
 
 // Throws Error with the nearest name if `rules` have no template of this name.
 const TurnTemplate& turn_template(std::string_view name, Rules rules = Rules::kPml);
-
-// Throws Error if the template writes <s> or </s> and the tokenizer lacks that token.
-void require_special_tokens(const TurnTemplate& chosen, const TextEncoder& encoder);
 
 // The name of a model's template, chosen by its architecture. A Llama whose vocabulary has
 // <|start_header_id|> gets "llama-3".

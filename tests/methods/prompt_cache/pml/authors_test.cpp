@@ -78,20 +78,15 @@ TEST(PmlPublished, ThePromptImportsAndBringsNothing) {
   const Prompt prompt =
       parse_prompt(Source::read(published("benchmark__schema__test__prompt_mbti.xml")));
   EXPECT_EQ(prompt.schema, "mbti");
-  const CompiledSchema schema =
-      compile_schema(read("benchmark__schema__test__schema_mbti_short.xml"), word_encoder(), {});
-  EXPECT_NO_THROW(check_references(prompt, schema));
-  EXPECT_EQ(
-      problems_of([&] { compile_prompt(prompt, schema, word_encoder()); }),
-      (Lines{prompt.file + ":1:1: the prompt brings no text of its own, and a model answers new "
-                           "tokens only; put a text behind the imports"}));
-  // In the released code, the line break behind the imports is a text of one space.
-  const LayoutOptions coded{.rules = Rules::kAsCoded};
-  const CompiledSchema as_coded =
-      compile_schema(read("benchmark__schema__test__schema_mbti_short.xml"), byte_encoder(), coded);
-  const CompiledPrompt derived = compile_prompt(prompt, as_coded, byte_encoder());
-  ASSERT_EQ(derived.new_runs.size(), 1u);
-  EXPECT_EQ(text_of(derived.new_runs[0].tokens), " ");
+  for (const Rules rules : {Rules::kPml, Rules::kAsCoded}) {
+    const CompiledSchema schema = compile_schema(
+        read("benchmark__schema__test__schema_mbti_short.xml"), byte_encoder(), {.rules = rules});
+    EXPECT_NO_THROW(check_references(prompt, schema));
+    EXPECT_EQ(
+        problems_of([&] { compile_prompt(prompt, schema, byte_encoder()); }),
+        (Lines{prompt.file + ":1:1: the prompt brings no text of its own, and a model answers new "
+                             "tokens only; put a text behind the imports"}));
+  }
 }
 
 // Checks lengths with the tokenizer alone, on texts cut out by hand.

@@ -144,6 +144,14 @@ TEST(PmlText, AsCodedBothEndsBecomeOneSpace) {
       bytes_of("first<module name=\"m\">\n\n a \n b\t\n</module>\n<module name=\"n\"> </module>",
                coded),
       (Lines{" first", " a \n b ", " ", " ", " "}));
+  // U+3000 and U+00A0 are white space in Python's \s too.
+  EXPECT_EQ(bytes_of("<module name=\"m\">\xe3\x80\x80 a\xe3\x80\x80"
+                     "b\xc2\xa0</module>",
+                     coded),
+            (Lines{" ",
+                   " a\xe3\x80\x80"
+                   "b ",
+                   " "}));
 }
 
 // The authors' pattern takes spaces before <system> away, and leaves line breaks; one stands before
@@ -158,6 +166,8 @@ TEST(PmlText, AsCodedALineBreakBeforeSystemStays) {
   EXPECT_EQ(with("  "), " Be kind.");
   EXPECT_EQ(with("x  "), " xBe kind.");
   EXPECT_EQ(with("x\n  "), " x\nBe kind.");
+  EXPECT_EQ(bytes_of("x  <system/>y", {.chat_template = "plain", .rules = Rules::kAsCoded}),
+            (Lines{" x  y "}));
 }
 
 constexpr const char* kConversation =
@@ -185,8 +195,11 @@ TEST(PmlChat, AsCodedTheTagsBecomeTextBeforeWhiteSpaceIsTrimmed) {
   const auto turns = [](const char* name) {
     return bytes_of(kConversation, {.chat_template = name, .rules = Rules::kAsCoded});
   };
-  EXPECT_EQ(turns("llama-2"), (Lines{" <s>[INST] <<SYS>>\n You are kind. <</SYS>>\n\n\n Hi ",
-                                     " [/INST]\n Hello </s><s>[INST] "}));
+  EXPECT_EQ(turns("llama-2"), (Lines{" <s> [INST] <<SYS>>\n You are kind. <</SYS>>\n\n\n Hi ",
+                                     " [/INST]\n Hello </s><s> [INST] "}));
+  EXPECT_EQ(bytes_of("<system/><user>Hi</user><assistant>Hello</assistant><user>Why?</user>",
+                     {.chat_template = "llama-2", .rules = Rules::kAsCoded}),
+            (Lines{" <s> [INST] Hi[/INST]Hello</s><s> [INST] Why?[/INST] "}));
   EXPECT_EQ(turns("falcon"), (Lines{" You are kind. \n\n\nUser:  Hi ", " Assistant:\n  Hello "}));
   EXPECT_EQ(
       problems_of([&] { turns("llama-3"); }),
@@ -212,9 +225,12 @@ TEST(PmlChat, TemplatesAreChosenByNameAndNeedTheirTokens) {
       (Lines{"unknown chat template \"lama-2\", did you mean \"llama-2\"? Known: llama-2, llama-3, "
              "falcon, mpt, plain"}));
   EXPECT_EQ(
-      problems_of([] { layout_of("a", {.chat_template = "llama-2"}); }),
-      (Lines{"chat template llama-2 writes the tokens that begin and end a text, and the tokenizer "
-             "names none; choose another template, such as plain"}));
+      problems_of([] { layout_of("<system/>a", {.chat_template = "llama-2"}); }),
+      (Lines{"chat template llama-2 writes the tokens that begin and end a text around turns, and "
+             "the tokenizer names none; leave out the turns, or choose another template, such as "
+             "plain"}));
+  EXPECT_EQ(layout_of("a", {.chat_template = "llama-2"}), (Lines{". 0 1", "#1 0 1"}))
+      << "without a turn, no token is needed";
 }
 
 }  // namespace

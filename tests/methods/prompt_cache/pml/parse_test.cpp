@@ -292,6 +292,24 @@ TEST_F(Src, IsTheModulesFirstText) {
   }
 }
 
+// An XML parser reads the text of the schema's own file in the same way.
+TEST_F(Src, LosesItsByteOrderMarkAndCarriageReturns) {
+  folder_.write("windows.txt",
+                "\xef\xbb\xbf"
+                "a\r\nb\rc\n\n");
+  const Schema schema = read("windows.txt");
+  EXPECT_EQ(std::get<Text>(std::get<Module>(schema.children.at(1).value).children.at(0).value).text,
+            "a\nb\nc\n\n");
+}
+
+// The released code merges double line feeds in the XML alone, before it reads src= files.
+TEST_F(Src, AsCodedKeepsItsDoubleLineFeedsWithFalcon) {
+  folder_.write("gap.txt", "a\n\nb");
+  EXPECT_EQ(texts_of(compile_schema(read("gap.txt"), byte_encoder(),
+                                    {.chat_template = "falcon", .rules = Rules::kAsCoded})),
+            (Lines{" ", "a\n\nb", "b", " "}));
+}
+
 TEST_F(Src, DoesNotLeaveTheFolder) {
   const std::string outside = " leads out of the schema's folder; copy the file into it";
   const std::string name = outside_.path().filename().string();

@@ -297,7 +297,7 @@ TEST(PmlPromptAsCoded, ArgumentsComeFirstAndTextOnlyBehindTheImports) {
       prompt_of("<prompt schema=\"s\">\n <b/> <a p=\"no\"/>\nWhy? </prompt>"), schema, encoder);
   ASSERT_EQ(prompt.new_runs.size(), 2u);
   EXPECT_EQ(prompt.new_runs[0].kind, NewKind::kArgument);
-  EXPECT_EQ(text_of(prompt.new_runs[1].tokens), " Why? ");
+  EXPECT_EQ(text_of(prompt.new_runs[1].tokens), "Why?");
   EXPECT_EQ(prompt.new_runs[1].first, schema.length);
   for (const char* misplaced : {"<a/>\nand <b/>", "\nWell, <a/> why?"})
     EXPECT_EQ(problems_of([&] {

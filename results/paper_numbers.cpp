@@ -59,7 +59,8 @@ Value file_in(const Fields& settings) {
 }
 
 // The names of folders and file on the path, in the papers' spelling: SentEval's folders
-// STS12-en-test and STSBenchmark, and GLUE's STS-B, are "sts12" and "stsb" there.
+// STS12-en-test and STSBenchmark, and GLUE's STS-B, are "sts12" and "stsb" there. The test files of
+// the STS benchmark and of SICK have no name there, because the papers call them by their folders.
 std::vector<std::string> parts_of(const std::string& path) {
   std::vector<std::string> parts;
   for (const fs::path& part : fs::path(path)) {
@@ -69,7 +70,8 @@ std::vector<std::string> parts_of(const std::string& path) {
     if (const std::string_view end = "-en-test"; name.ends_with(end))
       name.resize(name.size() - end.size());
     if (name == "stsbenchmark" || name == "sts-b") name = "stsb";
-    if (!name.empty()) parts.push_back(name);
+    const bool is_test = name == "sts-test.csv" || name == "sick_test_annotated.txt";
+    if (!name.empty() && !is_test) parts.push_back(name);
   }
   return parts;
 }

@@ -249,8 +249,14 @@ TEST(PaperNumbers, ADataSetIsKnownBySentEvalsAndGluesNames) {
          {"method", "compute"},
          {"method_options", Fields()}});
   };
-  for (const char* file : {"/data/STS/STSBenchmark", "/GLUE/STS-B", "sts/stsb", "/data/sts/STSB/"})
+  for (const char* file : {"/data/STS/STSBenchmark", "/GLUE/STS-B", "sts/stsb", "/data/sts/STSB/",
+                           "sts/stsb/sts-test.csv"})
     EXPECT_EQ(score("attn_cache_table2", "llama-2-7b", file).at("score").value, 0.7389) << file;
+  EXPECT_EQ(score("attn_cache_table2", "llama-2-7b", "sts/sick/SICK_test_annotated.txt")
+                .at("score")
+                .value,
+            0.6744);
+  EXPECT_TRUE(score("attn_cache_table2", "llama-2-7b", "sts/sick/SICK_train.txt").empty());
   for (const char* file : {"/data/STS/STS15-en-test", "/data/STS15/", "sts/sts15"})
     EXPECT_EQ(score("attn_cache_table8", "llama-3.2-3b", file).at("score").value, 0.7476) << file;
   for (const char* file : {"sts/sts15/images.test.tsv", "sts15/other", "mysts15", ""})

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/data.h"
+#include "tests/support/json.h"
 
 namespace reprise::experiments {
 namespace {
@@ -160,6 +162,23 @@ TEST(LoadSentences, FilesOfTrainingAndTestAreKeptApart) {
   EXPECT_EQ(labels.probe.size(), 15u);
   ASSERT_EQ(labels.queries.size(), 2u);
   EXPECT_EQ(labels.texts[labels.queries[0]], "new");
+}
+
+// Table 2 names SICK's test file alone, so that it is divided by text. Hardly any pair of the
+// training file is free of the test file's texts.
+TEST(LoadSentences, OfAttnCachesTable2HalfOfSickIsStored) {
+  REPRISE_NEEDS_DATA();
+  const std::filesystem::path sts = testing::data_dir() / "datasets" / "sts";
+  const Json table2 =
+      Json::parse(read_file(REPRISE_SOURCE_DIR "/experiments/attn_cache/table2.json"));
+  const std::string sick = table2["sweep"]["set"].back();
+  ASSERT_TRUE(sick.starts_with("sick"));
+  const SentenceSet set = load_sentences({"sentence_pairs", (sts / sick).string()},
+                                         {.database_share = 0.5, .training_share = 0.2});
+  // Of 4,927 pairs; the largest cluster, which stays together, has 368.
+  EXPECT_GT(set.database.size(), 4000u);
+  EXPECT_GT(set.training.size(), 1000u);
+  EXPECT_GT(set.texts.size(), 2000u);
 }
 
 TEST(LoadSentences, LabelsAreLearnedFromFourOfFive) {

@@ -361,8 +361,11 @@ class AttnCacheMethod final : public Method {
       const std::vector<float> without_reuse = setup.run(ids, beside_policy_.get());
       const std::vector<float> reused = setup.run(ids, with_reuse.get());
       const double cosine = sentence::cosine(without_reuse, reused);
-      points.push_back({.similarity = reusing->similarities()[0],
-                        .loss = std::clamp(0.5 * (1.0 - cosine), 0.0, 1.0)});
+      // There are no similarities if the other method leaves every layer out.
+      const std::span<const double> found = reusing->similarities();
+      points.push_back(
+          {.similarity = found.empty() ? -std::numeric_limits<double>::infinity() : found[0],
+           .loss = std::clamp(0.5 * (1.0 - cosine), 0.0, 1.0)});
     }
     options_.threshold = attn_cache::calibrate_threshold(points, options_.loss_bound).threshold;
   }

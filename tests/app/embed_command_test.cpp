@@ -303,15 +303,18 @@ TEST_F(EmbedCommand, ALossIsBoundedAgainstTheOtherMethodAlone) {
       input += fmt::format("The {} {}\n", who, what);
   bert_.write("texts.txt", input);
   const std::string texts = (bert_.path() / "texts.txt").string();
-  std::vector<std::string> words = {"embed", "--model", "quickstart", "--training", texts};
-  for (const std::string& word : attn_cache_words(
-           R"({"preset": "raw", "map_form": "f32", "loss_bound": 0.08,
-               "beside": {"method": "block_drop", "dropped": 2}})",
-           texts))
-    words.push_back(word);
-  const Outcome outcome = reprise(words, input);
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_NE(outcome.err.find("12 of 12 texts hit"), std::string::npos) << outcome.err;
+  const auto expect_beside = [&](const char* other, const char* hits) {
+    std::vector<std::string> words = {"embed", "--model", "quickstart", "--training", texts};
+    const std::string options = fmt::format(
+        R"({{"preset": "raw", "map_form": "f32", "loss_bound": 0.08, "beside": {}}})", other);
+    for (const std::string& word : attn_cache_words(options, texts)) words.push_back(word);
+    const Outcome outcome = reprise(words, input);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find(hits), std::string::npos) << outcome.err;
+  };
+  expect_beside(R"({"method": "block_drop", "dropped": 2})", "12 of 12 texts hit");
+  // No layer of the model is left to look a text up in.
+  expect_beside(R"({"method": "attn_drop", "dropped": 5})", "0 of 12 texts hit");
 }
 
 TEST_F(EmbedCommand, WhatAMethodLacksIsNamed) {

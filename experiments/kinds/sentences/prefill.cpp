@@ -141,6 +141,12 @@ class PrefillRun {
 
   [[nodiscard]] Measurement measurement_of(size_t index) const {
     const TurnLane& lane = lanes_[index];
+    for (const float value : lane.hidden)
+      if (!std::isfinite(value))
+        raise(
+            "method {}: the hidden states of the first prompt are not finite; the model's weights "
+            "or inputs are corrupt",
+            label_of(group_.methods[index]));
     Measurement out;
     out.resolved = {{"layers", decoder_.config().layers},
                     {"weight_bytes", decoder_.weight_bytes()},

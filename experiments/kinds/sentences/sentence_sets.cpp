@@ -1,6 +1,7 @@
 #include "experiments/kinds/sentences/sentence_sets.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/error.h"
 #include "core/sentence/cosine.h"
@@ -308,6 +309,10 @@ SentenceScore score_sentences(const SentenceSet& set, std::span<const float> vec
   REPRISE_CHECK(std::ssize(vectors) == std::ssize(set.texts) * width, "{} numbers for {} texts",
                 vectors.size(), set.texts.size());
   const auto numbers = static_cast<size_t>(width);
+  for (size_t i = 0; i < vectors.size(); ++i)
+    if (!std::isfinite(vectors[i]))
+      raise("text {}: the model's {} not finite; its weights or inputs are corrupt",
+            i / numbers + 1, set.choices.empty() && !set.has_head ? "vector is" : "logits are");
   if (!set.answers.empty()) return score_answers(set, vectors, numbers);
   if (!set.labels.empty()) return score_labels(set, vectors, numbers);
   return score_pairs(set, vectors, numbers, seed);

@@ -79,6 +79,7 @@ struct SentenceScore {
 //   vectors   [texts, width] f32: sentence vectors; for questions, the logits of the choices; with
 //             a head, the logits of the labels
 //   seed      draws the bootstrap's samples
+// Throws Error naming the number of a text, from 1, whose numbers are not all finite.
 SentenceScore score_sentences(const SentenceSet& set, std::span<const float> vectors, int64_t width,
                               uint64_t seed);
 

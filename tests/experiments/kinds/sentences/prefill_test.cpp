@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "experiments/kinds/sentences/prefill_lane.h"
 #include "experiments/kinds/sentences/sentences.h"
 #include "methods/attn_cache/train.h"
@@ -212,6 +214,21 @@ TEST_F(Prefill, PaddedPromptsHitByTheReleasedCodesProjector) {
   // Masked padding is not computed. So the same tokens are computed as by method compute, and the
   // prompts find their own maps.
   EXPECT_LE(value_of(measured[1], "max_difference"), 1e-4);
+}
+
+TEST_F(Prefill, StatesThatAreNotFiniteAreAnError) {
+  const model::TempDir folder;
+  folder.write("config.json", model::tiny_llama_config().dump());
+  std::vector<model::TestTensor> tensors = model::tiny_llama_tensors();
+  for (model::TestTensor& tensor : tensors)
+    if (tensor.name == "model.norm.weight") tensor.first = std::numeric_limits<float>::quiet_NaN();
+  folder.write("model.safetensors", model::safetensors_of(tensors));
+  const Group one = group_of({{"kind", "prefill"},
+                              {"models", {folder.path().string()}},
+                              {"methods", {"compute", "maps"}},
+                              {"settings", {{"prompt_tokens", 24}}},
+                              {"repetitions", 1}});
+  expect_error([&] { (void)measure(one); }, {"method compute", "not finite"});
 }
 
 TEST_F(Prefill, WhatCannotBeIsRefused) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "tests/core/model/checkpoint/model_files.h"
@@ -289,6 +290,31 @@ TEST(ScoreSentences, AnglesThatFollowTheScoresCorrelateFully) {
   EXPECT_DOUBLE_EQ(score.interval.high, 1.0);
   std::reverse(set.scores.begin(), set.scores.begin() + 10);
   EXPECT_LT(score_sentences(set, vectors, 2, 1).value, 0.9);
+}
+
+TEST(ScoreSentences, NumbersThatAreNotFiniteAreAnError) {
+  SentenceSet pairs, questions, labelled, with_head;
+  for (SentenceSet* set : {&pairs, &questions, &labelled, &with_head})
+    set->texts = {"a", "b", "c", "d"};
+  pairs.scores = {1, 5};
+  questions.choices = {" A", " B"};
+  questions.answers = {0, 0, 0, 0};
+  labelled.labels = with_head.labels = {0, 1, 0, 1};
+  labelled.probe = {0, 1};
+  labelled.queries = {2, 3};
+  with_head.queries = {0, 1, 2, 3};
+  with_head.has_head = true;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const float bad : {nan, std::numeric_limits<float>::infinity()}) {
+    const std::vector<float> numbers = {1, 2, 3, 4, 5, bad, 7, 8};
+    const auto expect_named = [&](const SentenceSet& set, const char* what) {
+      expect_error([&] { (void)score_sentences(set, numbers, 2, 1); }, {"text 3", what});
+    };
+    expect_named(pairs, "vector is not finite");
+    expect_named(questions, "logits are not finite");
+    expect_named(labelled, "vector is not finite");
+    expect_named(with_head, "logits are not finite");
+  }
 }
 
 TEST(ScoreSentences, AProbeIsAskedWhatItHasNotSeen) {

@@ -98,6 +98,7 @@ TEST(Cosine, IsTheAngleAndZeroHasNone) {
   EXPECT_NEAR(cosine(Floats{1, 1}, Floats{-3, -3}), -1.0, 1e-15);
   EXPECT_NEAR(cosine(Floats{3, 4}, Floats{4, 3}), 24.0 / 25, 1e-15);
   EXPECT_EQ(cosine(Floats{0, 0}, Floats{4, 3}), 0.0);
+  EXPECT_TRUE(std::isnan(cosine(Floats{std::nanf(""), 1}, Floats{4, 3})));
 }
 
 }  // namespace

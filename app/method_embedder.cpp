@@ -44,6 +44,7 @@ MethodEmbedder::MethodEmbedder(sentence::Embedder& embedder,
   setup.run = [&embedder](std::span<const int32_t> ids, model::LayerPolicy* policy) {
     return vector_of(embedder, ids, policy);
   };
+  setup.special_after = embedder.special_after();
   setup.database = texts.stored;
   setup.training = texts.training;
   method_->prepare(setup);
@@ -69,7 +70,10 @@ void MethodEmbedder::read(std::span<const sentence::TextTokens> texts, std::span
   count_.texts += std::ssize(texts);
   std::vector<sentence::TextTokens> shaped;
   if (shaper_ != nullptr) {
-    for (const sentence::TextTokens& text : texts) shaped.push_back(formed(text));
+    for (const sentence::TextTokens& text : texts) {
+      shaped.push_back(formed(text));
+      count_.cut += shaped.back().ids.size() < text.ids.size() ? 1 : 0;
+    }
     texts = shaped;
   }
   if (!method_->looks_up()) return embedder_.read(texts, out, policy_.get());
@@ -81,10 +85,13 @@ std::string summary_of(const MethodEmbedder& embedder, int64_t layers) {
   const methods::Method& method = embedder.method();
   const ReuseCount& count = embedder.count();
   std::string lines;
+  if (count.cut > 0)
+    lines = fmt::format("note: {} of {} texts are longer than method \"{}\" takes and were cut\n",
+                        count.cut, count.texts, method.info().name);
   if (method.looks_up())
-    lines = fmt::format("{}: {} of {} texts hit, {} of {} layers computed with stored maps\n",
-                        method.info().name, count.hits, count.texts, count.reused_layers,
-                        count.texts * layers);
+    lines += fmt::format("{}: {} of {} texts hit, {} of {} layers computed with stored maps\n",
+                         method.info().name, count.hits, count.texts, count.reused_layers,
+                         count.texts * layers);
   LineSink sink;
   method.report(sink);
   return lines + sink.lines();

@@ -13,9 +13,11 @@
 
 namespace reprise::app {
 
-// Counts for a method that looks up stored attention maps for each text.
+// Counts of the texts that a method computed, and, if it looks up stored attention maps for each
+// text, of its hits.
 struct ReuseCount {
   int64_t texts = 0;
+  int64_t cut = 0;            // texts that the method shortened (its option padded_tokens)
   int64_t hits = 0;           // texts with at least one layer computed with stored maps
   int64_t reused_layers = 0;  // (text, layer) pairs computed with stored maps
 };
@@ -61,8 +63,8 @@ class MethodEmbedder {
   ReuseCount count_;
 };
 
-// Returns lines for people: the method's report and, if the method looks texts up, the number of
-// hits.
+// Returns lines for people: the method's report, the number of texts that the method cut, if there
+// are any, and, if the method looks texts up, the number of hits.
 std::string summary_of(const MethodEmbedder& embedder, int64_t layers);
 
 }  // namespace reprise::app

@@ -126,6 +126,8 @@ struct Setup {
   // May throw, which ends prepare(). Empty: nothing is called.
   std::function<void()> between = {};
   Keepsakes* kept = nullptr;  // null: nothing is kept
+  // Number of special tokens at the end of each prompt. A method that cuts prompts keeps them.
+  int64_t special_after = 0;
 
   // The prompts by which a method chooses layers: `training`, or `database` if `training` is empty.
   [[nodiscard]] std::span<const std::vector<int32_t>> calibration() const {

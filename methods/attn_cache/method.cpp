@@ -72,18 +72,20 @@ std::shared_ptr<model::LayerPolicy> borrowed(model::LayerPolicy& policy) {
   return {std::shared_ptr<void>(), &policy};
 }
 
-// Cuts a prompt to at most `tokens` tokens, the length to which prompts count as padded.
-void cut(std::vector<int32_t>& prompt, int32_t tokens) {
-  prompt.resize(std::min(prompt.size(), static_cast<size_t>(tokens)));
-}
-
+// Cuts prompts to at most `most_tokens` tokens, the length to which they count as padded. A prompt
+// keeps the special tokens at its end.
 class Cutting final : public engine::RequestShaper {
  public:
-  explicit Cutting(int32_t tokens) : tokens_(tokens) {}
-  void shape(engine::Request& request) override { cut(request.prompt, tokens_); }
+  Cutting(int64_t most_tokens, int64_t special_after)
+      : most_tokens_(most_tokens), special_after_(std::min(special_after, most_tokens)) {}
+  void shape(engine::Request& request) override { cut(request.prompt); }
+  void cut(std::vector<int32_t>& prompt) const {
+    if (std::ssize(prompt) > most_tokens_)
+      prompt.erase(prompt.begin() + most_tokens_ - special_after_, prompt.end() - special_after_);
+  }
 
  private:
-  int32_t tokens_;
+  int64_t most_tokens_, special_after_;
 };
 
 class AttnCacheMethod final : public Method {
@@ -118,6 +120,8 @@ class AttnCacheMethod final : public Method {
       beside_->prepare(setup);
       beside_policy_ = beside_->parts().policy;
     }
+    if (options_.padded_tokens > 0)
+      cutting_ = std::make_shared<Cutting>(options_.padded_tokens, setup.special_after);
     const Prompts stored = all_formed(setup.database), learned = all_formed(setup.training);
     folder_ = make_temporary_folder("maps");
     const attn_cache::ModelFacts facts = facts_of(setup);
@@ -129,12 +133,7 @@ class AttnCacheMethod final : public Method {
     joined_ = joined(policy_);
   }
 
-  [[nodiscard]] Parts parts() override {
-    Parts parts{.policy = joined_};
-    if (options_.padded_tokens > 0)
-      parts.shaper = std::make_shared<Cutting>(options_.padded_tokens);
-    return parts;
-  }
+  [[nodiscard]] Parts parts() override { return {.policy = joined_, .shaper = cutting_}; }
   [[nodiscard]] bool looks_up() const override { return true; }
   void begin_turn() override {
     policy_->reset();
@@ -238,8 +237,8 @@ class AttnCacheMethod final : public Method {
   }
   [[nodiscard]] Prompts all_formed(std::span<const std::vector<int32_t>> prompts) const {
     Prompts all(prompts.begin(), prompts.end());
-    if (options_.padded_tokens > 0)
-      for (std::vector<int32_t>& prompt : all) cut(prompt, options_.padded_tokens);
+    if (cutting_ != nullptr)
+      for (std::vector<int32_t>& prompt : all) cutting_->cut(prompt);
     return all;
   }
 
@@ -376,6 +375,7 @@ class AttnCacheMethod final : public Method {
   Fields training_;                 // empty: nothing was trained
   std::unique_ptr<Method> beside_;  // null: none
   std::shared_ptr<model::LayerPolicy> beside_policy_;
+  std::shared_ptr<Cutting> cutting_;  // null: prompts stay as they are
   std::shared_ptr<const std::filesystem::path> folder_;
   std::shared_ptr<attn_cache::Database> database_;
   std::shared_ptr<attn_cache::AttnCachePolicy> policy_;

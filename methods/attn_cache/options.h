@@ -30,10 +30,10 @@ struct AttnCacheOptions {
   // Number of neighbouring layers that share one lookup, made in the first of them; 0: all layers.
   int32_t layer_group = 0;
   std::string lengths = "fit", alignment = "begin";
-  // If above 0, prompts are cut to this many tokens, and shorter prompts count as padded to it on
-  // the left with masked tokens. Masked padding does not change the other tokens, so it is not
-  // computed: the projector gets zeros for it, labels use LabelRule::padded_tokens, and alignment
-  // must be "end".
+  // If above 0, longer prompts are cut to this many tokens and keep the special tokens at their
+  // end. Shorter prompts count as padded to it on the left with masked tokens. Masked padding does
+  // not change the other tokens, so it is not computed: the projector gets zeros for it, labels use
+  // LabelRule::padded_tokens, and alignment must be "end".
   int32_t padded_tokens = 0;
 
   // Database.

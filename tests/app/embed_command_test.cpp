@@ -264,6 +264,17 @@ TEST_F(EmbedCommand, TextsAreFormedAsTheMethodWantsThem) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   // All texts are cut to three tokens, so the maps of the only stored text fit both.
   EXPECT_NE(outcome.err.find("2 of 2 texts hit"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("1 of 2 texts are longer than method \"attn_cache\" takes"),
+            std::string::npos)
+      << outcome.err;
+}
+
+TEST_F(EmbedCommand, TextsThatTheMethodCutsKeepTheirSpecialTokens) {
+  bert_.write("stored.txt", "a b c\n");
+  const auto words = attn_cache_words(
+      R"({"preset": "raw", "padded_tokens": 3, "alignment": "end", "threshold": 2.0})",
+      (bert_.path() / "stored.txt").string());
+  EXPECT_EQ(vectors("e f g h\n", words), vectors("e\n"));
 }
 
 TEST_F(EmbedCommand, MethodsThatChooseLayersSayWhichOnes) {

@@ -153,7 +153,12 @@ class PrefillRun {
                     {"weight_format", name_of(decoder_.weight_format())},
                     {"stored_texts_asked", items_.stored_queries}};
     std::vector<int64_t> lengths;
-    for (const std::vector<int32_t>& ids : lane.queries) lengths.push_back(std::ssize(ids));
+    int64_t cut = 0;
+    for (size_t i = 0; i < lane.queries.size(); ++i) {
+      lengths.push_back(std::ssize(lane.queries[i]));
+      cut += lane.queries[i].size() < queries_[i].size() ? 1 : 0;
+    }
+    out.resolved["cut_texts"] = cut;
     lane.turns.report(lanes_.front().turns,
                       {.config = decoder_.config(), .tokens = lengths, .is_one_a_step = true}, out);
     out.set(kParameters, static_cast<double>(decoder_.config().parameters()));

@@ -209,10 +209,6 @@ class SentenceRun {
     set_ = set_of(group, axes_, head.has_value());
     reader_ = reader_of(group, axes_, set_, std::move(head), decoder, tokenizer);
     tokens_ = reader_->tokens_of(set_.texts);
-    for (const sentence::TextTokens& text : tokens_) {
-      cut_ += text.was_cut() ? 1 : 0;
-      total_tokens_ += std::ssize(text.ids);
-    }
     const int64_t together = axes_.texts_per_step;
     texts_per_step_ = together > 0 ? static_cast<size_t>(together) : tokens_.size();
   }
@@ -238,6 +234,7 @@ class SentenceRun {
       tell(fmt::format("{} is prepared: it learns from {} texts", name, training.size()));
     };
     setup.kept = &kept;
+    setup.special_after = reader_->special_after();
     setup.database = database;
     setup.training = training;
     for (const MethodChoice& method : group_.methods) {
@@ -286,7 +283,13 @@ class SentenceRun {
     out.set(kScoreHigh, score.interval.high);
     out.resolved = resolved();
     std::vector<int64_t> lengths;
-    for (const sentence::TextTokens& text : lane.texts) lengths.push_back(std::ssize(text.ids));
+    int64_t cut = 0, total_tokens = 0;
+    for (const sentence::TextTokens& text : lane.texts) {
+      lengths.push_back(std::ssize(text.ids));
+      cut += text.was_cut() ? 1 : 0;
+      total_tokens += lengths.back();
+    }
+    update(out.resolved, {{"cut_texts", cut}, {"text_tokens", total_tokens}});
     lane.turns.report(
         lanes_.front().turns,
         {.config = decoder_.config(), .tokens = lengths, .is_one_a_step = texts_per_step_ == 1},
@@ -337,9 +340,7 @@ class SentenceRun {
   [[nodiscard]] Fields resolved() const {
     Fields all = {{"splits", set_.splits},
                   {"unscored_pairs", set_.unscored},
-                  {"cut_texts", cut_},
                   {"texts_a_step", texts_per_step_},
-                  {"text_tokens", total_tokens_},
                   {"weight_bytes", decoder_.weight_bytes()},
                   {"weight_format", name_of(decoder_.weight_format())}};
     if (!set_.choices.empty()) return all;
@@ -360,7 +361,6 @@ class SentenceRun {
   size_t texts_per_step_ = 1;
   std::vector<SentenceLane> lanes_;
   std::vector<sentence::TextTokens> tokens_;
-  int64_t cut_ = 0, total_tokens_ = 0;
 };
 
 }  // namespace

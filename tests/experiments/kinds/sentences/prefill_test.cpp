@@ -214,6 +214,14 @@ TEST_F(Prefill, PaddedPromptsHitByTheReleasedCodesProjector) {
   // Masked padding is not computed. So the same tokens are computed as by method compute, and the
   // prompts find their own maps.
   EXPECT_LE(value_of(measured[1], "max_difference"), 1e-4);
+  EXPECT_EQ(measured[1].resolved["cut_texts"], 0);
+}
+
+TEST_F(Prefill, PromptsThatTheMethodCutsAreCounted) {
+  Json cut = {{"preset", "raw"}, {"padded_tokens", 16}, {"alignment", "end"}};
+  const auto measured = measure(group({"compute", method("attn_cache", cut)}));
+  EXPECT_EQ(measured[0].resolved["cut_texts"], 0);
+  EXPECT_EQ(measured[1].resolved["cut_texts"], 3);
 }
 
 TEST_F(Prefill, StatesThatAreNotFiniteAreAnError) {
@@ -343,15 +351,20 @@ TEST_F(ReusedSentences, TheLengthOfPaddingMayBeSwept) {
     const auto measured =
         measure({"compute", method("attn_cache", raw_), method("attn_cache", pads)},
                 {{"threshold", 2.0}, {"padded_tokens", padded_tokens}});
+    for (const size_t whole : {0, 1}) EXPECT_EQ(measured[whole].resolved["cut_texts"], 0);
+    EXPECT_EQ(measured[2].resolved["cut_texts"],
+              padded_tokens == 0 ? 0 : value_of(measured[2], "texts"));
+    EXPECT_EQ(measured[2].resolved["text_tokens"] == measured[0].resolved["text_tokens"],
+              padded_tokens == 0);
     return std::pair(value_of(measured[1], "vector_cosine"),
                      value_of(measured[2], "vector_cosine"));
   };
   const auto [as_it_is, padded] = cosines(0);
   EXPECT_NEAR(as_it_is, 1, 1e-12);
   EXPECT_NEAR(padded, 1, 1e-6);
-  const auto [still, cut] = cosines(2);
+  const auto [still, cut] = cosines(3);
   EXPECT_NEAR(still, 1, 1e-12);
-  EXPECT_LT(cut, 1 - 1e-6);  // two tokens of each text are left
+  EXPECT_LT(cut, 1 - 1e-6);  // one word of each text is left, between its special tokens
 }
 
 // Each text hits or misses by itself, whatever other texts are in its step.

@@ -235,6 +235,19 @@ class AttnCacheMethod final : public Method {
   [[nodiscard]] bool skips_layers_beside() const {
     return beside_ != nullptr && beside_->info().skips_layers;
   }
+  // Throws Error if prompts are to be looked up in a layer that the other method leaves out, so
+  // that there are no samples of it. If there are no samples at all, every lookup misses.
+  void check_searched_layers(const attn_cache::SampleSet& samples, int64_t layers) const {
+    if (samples.entries.empty()) return;
+    for (const int64_t layer : options_.searched_layers(layers))
+      if (std::none_of(samples.entries.begin(), samples.entries.end(),
+                       [&](const attn_cache::IndexEntry& entry) { return entry.layer == layer; }))
+        raise(
+            "layer_group {} looks texts up in layer {}, which method \"{}\" of option `beside` "
+            "leaves out: let it leave out fewer layers (dropped){}",
+            options_.layer_group, layer, options_.beside,
+            layer == 0 ? "" : ", or give layer_group 0, which looks up in layer 0 alone");
+  }
   [[nodiscard]] Prompts all_formed(std::span<const std::vector<int32_t>> prompts) const {
     Prompts all(prompts.begin(), prompts.end());
     if (cutting_ != nullptr)
@@ -259,6 +272,7 @@ class AttnCacheMethod final : public Method {
              const Prompts& learned) {
     const attn_cache::SampleSet samples =
         attn_cache::collect(*folder_, facts, options_, stored, runner(setup));
+    if (skips_layers_beside()) check_searched_layers(samples, facts.layers);
     database_ = std::make_shared<attn_cache::Database>(*folder_, facts, options_, samples,
                                                        make_projector(setup, facts, learned));
   }

@@ -248,6 +248,11 @@ TEST_F(Prefill, WhatCannotBeIsRefused) {
           {"lazy", "lazy_former"});
   refused(Json::array({method("attn_cache", {{"beside", {{"method", "san"}, {"droped", 1}}}})}), {},
           {"droped"});
+  const Json beside = {{"preset", "raw"},
+                       {"layer_group", 1},
+                       {"beside", {{"method", "block_drop"}, {"dropped", 1}}}};
+  refused(Json::array({method("attn_cache", beside)}), {},
+          {"layer_group 1", "\"block_drop\" of option `beside`", "(dropped)"});
   refused(Json::array({method("attn_cache", {{"loss_bound", 0.1}, {"layer_group", 1}})}), {},
           {"layer_group"});
   refused(Json::array({method("attn_cache", {{"preset", "raw"}, {"loss_bound", 0.1}})}), {},

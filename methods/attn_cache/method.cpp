@@ -15,6 +15,7 @@
 #include "methods/attn_cache/calibrate.h"
 #include "methods/attn_cache/collect.h"
 #include "methods/attn_cache/method_options.h"
+#include "methods/attn_cache/projector_file.h"
 #include "methods/attn_cache/train.h"
 #include "methods/registry.h"
 
@@ -342,11 +343,11 @@ class AttnCacheMethod final : public Method {
     attn_cache::Projector projector = attn_cache::Projector::load(options_.projector_file, context);
     if (projector.shape() != shape)
       raise_shape(
-          "{} is a projector \"{}\" of {} hidden values to {} features, these options and this "
-          "model take \"{}\" of {} to {}",
-          options_.projector_file, attn_cache::name_of(projector.shape().kind),
-          projector.shape().hidden, projector.shape().features, attn_cache::name_of(shape.kind),
-          shape.hidden, shape.features);
+          "{} is a projector of shape {}, these options and this model take {}: give the options "
+          "that it was trained with (projector, pooled_rows, padded_tokens, width, features), or "
+          "another file",
+          options_.projector_file, json_text(attn_cache::describe_shape(projector.shape())),
+          json_text(attn_cache::describe_shape(shape)));
     return projector;
   }
 

@@ -8,6 +8,7 @@
 
 #include "experiments/kinds/sentences/prefill_lane.h"
 #include "experiments/kinds/sentences/sentences.h"
+#include "methods/attn_cache/projector.h"
 #include "methods/attn_cache/train.h"
 #include "methods/attn_cache/vector_index.h"
 #include "tests/core/sentence/sentence_testing.h"
@@ -270,6 +271,20 @@ TEST_F(Prefill, WhatCannotBeIsRefused) {
           {{"database_texts", 0}, {"stored_share", 0.0}}, {"training_texts"});
   refused(Json::array({method("attn_drop", {{"dropped", 3}})}), {}, {"3 layers of 2"});
   refused(Json::array({"contiguous"}), {}, {"contiguous"});
+}
+
+TEST_F(Prefill, AProjectorOfAnotherShapeIsRefusedWithBothShapes) {
+  const model::TempDir folder;
+  const std::string file = (folder.path() / "projector.safetensors").string();
+  attn_cache::Projector::random(attn_cache::mlp_shape(64, 8, 128, 128), 1, "", context_).save(file);
+  const auto with_rows = [&](int pooled_rows) {
+    const Json options = {
+        {"projector_file", file}, {"index", "flat"}, {"pooled_rows", pooled_rows}};
+    return group(Json::array({method("attn_cache", options)}));
+  };
+  expect_error([&] { (void)measure(with_rows(16)); },
+               {file, "\"pooled_rows\":8,", "\"pooled_rows\":16,", "padded_tokens"});
+  EXPECT_EQ(measure(with_rows(8))[0].resolved["attn_cache"]["projector"], "random");
 }
 
 TEST(PrefillMethods, TrainingNamesItsRemediesWhereItCannotBe) {

@@ -111,10 +111,12 @@ void give(Split& split, const Cluster& cluster) {
   split.items.insert(split.items.end(), cluster.items.begin(), cluster.items.end());
 }
 
-// Sorts and describes the parts. Throws Error if one is empty.
-void finish(std::vector<Split>& splits, size_t items, size_t clusters, const std::string& order) {
-  for (Split& split : splits) {
-    if (split.items.empty())
+// Sorts and describes the parts. Throws Error if one is empty that may not be.
+void finish(std::vector<Split>& splits, std::span<const SplitShare> shares, size_t items,
+            size_t clusters, const std::string& order) {
+  for (size_t i = 0; i < splits.size(); ++i) {
+    Split& split = splits[i];
+    if (split.items.empty() && !shares[i].may_be_empty)
       raise(
           "{} items are {} clusters without a text in common, too few for {} parts: part \"{}\" "
           "would be empty",
@@ -147,7 +149,7 @@ std::vector<Split> split_by_text(size_t items, const TextsOf& texts_of,
   std::stable_sort(clusters.begin(), clusters.end(),
                    [](const Cluster& a, const Cluster& b) { return a.order < b.order; });
   for (const Cluster& cluster : clusters) give(splits[neediest(splits, shares, items)], cluster);
-  finish(splits, items, clusters.size(), fmt::format("seed {}", seed));
+  finish(splits, shares, items, clusters.size(), fmt::format("seed {}", seed));
   return splits;
 }
 
@@ -164,7 +166,7 @@ std::vector<Split> split_in_order(size_t items, const TextsOf& texts_of,
     give(splits[part], cluster);
     given += cluster.items.size();
   }
-  finish(splits, items, clusters.size(), "in the order of the data set");
+  finish(splits, shares, items, clusters.size(), "in the order of the data set");
   return splits;
 }
 

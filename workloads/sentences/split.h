@@ -12,8 +12,9 @@
 namespace reprise::workloads::sentences {
 
 struct SplitShare {
-  std::string name;  // "database", "training", "queries"
-  double share = 0;  // > 0; relative to the sum of all shares
+  std::string name;           // "database", "training", "queries"
+  double share = 0;           // > 0; relative to the sum of all shares
+  bool may_be_empty = false;  // true: the part may get no item
 };
 
 // Returns the texts of an item.
@@ -33,8 +34,8 @@ std::string compared_text(std::string_view text);
 // Splits items 0 to items - 1. Items connected by common texts form a cluster, which stays
 // together. Clusters are taken in an order drawn from (seed, texts); each goes to the part that
 // lacks most of its share, so part sizes are off by one cluster at most. Throws Error, with the
-// number of clusters, if a part would be empty. `shares` has at least one entry and no name twice
-// (CHECK).
+// number of clusters, if a part that may not be empty would be. `shares` has at least one entry and
+// no name twice (CHECK).
 std::vector<Split> split_by_text(size_t items, const TextsOf& texts_of,
                                  std::span<const SplitShare> shares, uint64_t seed);
 

@@ -57,14 +57,16 @@ std::vector<sets::SplitShare> shares_of(const SentenceChoice& choice, bool is_pu
         choice.database_share, choice.training_share);
   if (is_published)
     std::erase_if(others, [](const sets::SplitShare& part) { return part.name == kQueries; });
-  if (others.empty()) others.push_back({kUnused, 1});
+  if (others.empty()) others.push_back({.name = kUnused, .share = 1, .may_be_empty = true});
   double total = 0;
   for (const sets::SplitShare& part : others) total += part.share;
   std::vector<sets::SplitShare> parts;
   if (choice.database_share > 0) parts.push_back({"database", choice.database_share});
   if (choice.training_share > 0) parts.push_back({"training", choice.training_share});
-  for (const sets::SplitShare& part : others)
-    parts.push_back({part.name, part.share / total * rest});
+  for (sets::SplitShare& part : others) {
+    part.share *= rest / total;
+    parts.push_back(std::move(part));
+  }
   return parts;
 }
 
@@ -122,6 +124,19 @@ SentenceSet load_pairs(const std::string& path, const SentenceChoice& choice) {
   return set;
 }
 
+// A probe cannot learn from texts that all have the same label.
+void require_both_labels(const SentenceSet& set, const std::string& path,
+                         const SentenceChoice& choice) {
+  const auto positive = std::count_if(set.probe.begin(), set.probe.end(),
+                                      [&](size_t text) { return set.labels[text] != 0; });
+  if (!set.has_head && (positive == 0 || positive == std::ssize(set.probe)))
+    raise(
+        "{}: the {} texts that the probe learns from all have label {}, and it takes both: read "
+        "more texts (items {}; 0: all), or set fewer apart (database_share {}, training_share {})",
+        path, set.probe.size(), positive == 0 ? 0 : 1, choice.items, choice.database_share,
+        choice.training_share);
+}
+
 SentenceSet load_labelled(const std::string& path, const SentenceChoice& choice) {
   SentenceSet set;
   std::vector<sets::LabelledText> texts;
@@ -153,6 +168,7 @@ SentenceSet load_labelled(const std::string& path, const SentenceChoice& choice)
       set.labels.push_back(texts[item].is_positive ? 1 : 0);
     }
   }
+  require_both_labels(set, path, choice);
   return set;
 }
 

@@ -66,7 +66,8 @@ struct SentenceSet {
 // Loads the texts; all files of a folder form one set. If the file names mark training files and
 // query files (see published.h), the texts of query files are the queries, and the other texts are
 // divided into database, training texts and probe. Throws Error as the workloads' loaders and
-// split_by_text() do, if the shares leave no queries, and if fewer than two pairs are left.
+// split_by_text() do, if the shares leave no queries, if fewer than two pairs are left, and if all
+// texts of the probe have the same label.
 SentenceSet load_sentences(const Workload& workload, const SentenceChoice& choice);
 
 struct SentenceScore {

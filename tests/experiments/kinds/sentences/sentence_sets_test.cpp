@@ -150,6 +150,14 @@ TEST(LoadSentences, FilesOfTrainingAndTestAreKeptApart) {
   EXPECT_NE(set.splits[2].find("3 of 24 items, as published; 1 others"), std::string::npos)
       << set.splits[2];
   EXPECT_EQ(load_sentences({"sentence_pairs", folder}, {}).splits.size(), 1u);
+  // If every text is the test's, nothing is left for other parts, which matters where one is
+  // wanted.
+  const TempDir same;
+  for (const char* name : {"x-train.tsv", "x-test.tsv"}) same.write(name, pair_lines(5));
+  const Workload of_same{"sentence_pairs", same.path().string()};
+  EXPECT_EQ(load_sentences(of_same, {}).scores.size(), 5u);
+  expect_error([&] { (void)load_sentences(of_same, {.database_share = 0.5}); },
+               {"part \"database\" would be empty"});
 
   std::string labelled;
   for (int i = 0; i < 20; ++i)
@@ -208,6 +216,12 @@ TEST(LoadSentences, TooLittleIsNamed) {
       },
       {"did you mean \"sentence_pairs\""});
   expect_error([&] { (void)load_sentences({"sentiment", file}, {}); }, {"a.tsv:1", "label"});
+  std::string labelled;
+  for (int i = 0; i < 20; ++i) labelled += fmt::format("text {}\t{}\n", i, i < 10 ? 1 : 0);
+  const Workload sentiment{"sentiment", dir.write("labels.txt", labelled).string()};
+  expect_error([&] { (void)load_sentences(sentiment, {.items = 10}); },
+               {"labels.txt", "8 texts", "all have label 1", "items 10"});
+  EXPECT_EQ(load_sentences(sentiment, {.items = 10, .has_head = true}).queries.size(), 10u);
 }
 
 std::string question(char answer) { return std::string("Q?,a,b,c,d,") + answer + "\n"; }

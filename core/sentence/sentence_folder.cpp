@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -60,8 +61,9 @@ void check_order(const std::vector<Module>& modules, const fs::path& folder) {
   }
 }
 
-// Reads the pooling modes. Newer files list the modes' names under one key, in the order in which
-// the modes' vectors are concatenated. Older files have one flag for each mode.
+// Reads the pooling modes as sentence-transformers does. Newer files list the modes' names, in any
+// case, under one key, in the order in which the modes' vectors are concatenated. Older files have
+// one flag for each mode; of absent ones, only that of the mean is on.
 std::vector<PoolingMode> read_modes(JsonObject& json) {
   constexpr std::array kFlags = {
       std::pair{PoolingMode::kCls, "pooling_mode_cls_token"},
@@ -75,11 +77,13 @@ std::vector<PoolingMode> read_modes(JsonObject& json) {
     const Value& given = json.at("pooling_mode");
     for (const Value& name : given.is_list() ? given.list() : Values{given}) {
       if (!name.is_text()) raise("{} must name modes", json.where("pooling_mode"));
-      modes.push_back(parse_pooling(name.text(), json.where("pooling_mode")));
+      std::string lowered = name.text();
+      for (char& c : lowered) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      modes.push_back(parse_pooling(lowered, json.where("pooling_mode")));
     }
   } else {
     for (const auto& [mode, key] : kFlags)
-      if (json.boolean(key, false)) modes.push_back(mode);
+      if (json.boolean(key, mode == PoolingMode::kMean)) modes.push_back(mode);
   }
   if (modes.empty())
     raise("{} and its like are all off: one of them must be on",

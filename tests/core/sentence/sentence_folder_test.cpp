@@ -64,6 +64,23 @@ TEST(SentenceFolder, NamedModesAndTheModelsLimitComeFirst) {
   EXPECT_FALSE(read_sentence_folder(dir.path())->most_tokens);
 }
 
+// As in sentence-transformers' Pooling(**config).
+TEST(SentenceFolder, TheMeanIsOnUnlessItsFlagIsOffAndNamesMayBeInAnyCase) {
+  const TempDir dir;
+  write_sentence_files(dir);
+  const auto modes = [&](const char* config) {
+    dir.write("1_Pooling/config.json", config);
+    return read_sentence_folder(dir.path())->pooling.modes;
+  };
+  using Modes = std::vector<PoolingMode>;
+  EXPECT_EQ(modes(R"({"word_embedding_dimension": 32})"), Modes{PoolingMode::kMean});
+  EXPECT_EQ(modes(R"({"pooling_mode_cls_token": true})"),
+            (Modes{PoolingMode::kCls, PoolingMode::kMean}));
+  EXPECT_EQ(modes(R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false})"),
+            Modes{PoolingMode::kCls});
+  EXPECT_EQ(modes(R"({"pooling_mode": "Mean"})"), Modes{PoolingMode::kMean});
+}
+
 TEST(SentenceFolder, WhatIsNotSupportedIsNamed) {
   const TempDir dir;
   write_sentence_files(dir);

@@ -61,7 +61,8 @@ class Experiments(unittest.TestCase):
                 is_path = re.fullmatch(r"[\w.-]+(/[\w.-]+)+", text) and path[-1] not in ("note", "title")
                 if is_file or is_path:
                     is_above = any(wanted.startswith(text + "/") for wanted in found)  # a folder of swept data sets
-                    self.assertTrue(text in found | SHAPES or is_above or comes_with_the_program(text),
+                    is_swept = path[-2:] == ("sweep", "set") and any(wanted.endswith("/" + text) for wanted in found)
+                    self.assertTrue(text in found | SHAPES or is_above or is_swept or comes_with_the_program(text),
                                     f"{name}: {'.'.join(path)}: {text}")
 
 

@@ -46,7 +46,7 @@ AttnCachePolicy::AttnCachePolicy(std::shared_ptr<Database> database, AttnCacheOp
       options_(std::move(options)),
       layers_(model.layers),
       is_causal_(model.is_causal),
-      can_mix_(model.can_mix && context.device == Device::kCpu),
+      can_mix_(model.can_mix),
       lengths_(database_->maps().lengths()),
       context_(context),
       clock_ns_(clock_ns ? std::move(clock_ns) : steady_now_ns),

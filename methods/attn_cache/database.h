@@ -24,8 +24,8 @@ struct ModelFacts {
   std::string fingerprint;  // core/model/checkpoint/fingerprint.h
   int64_t layers = 0, heads = 0, hidden = 0;
   bool is_causal = true;
-  // True if some rows of a step may reuse maps while others compute. False for models whose scores
-  // have relative-position terms.
+  // True if some rows of a step may reuse maps while others compute. False for models on a device,
+  // and for models whose scores have relative-position terms.
   bool can_mix = true;
 };
 

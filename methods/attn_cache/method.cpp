@@ -65,7 +65,7 @@ attn_cache::ModelFacts facts_of(const Setup& setup) {
           .heads = setup.config.heads,
           .hidden = setup.config.hidden,
           .is_causal = setup.config.is_causal,
-          .can_mix = setup.config.relative.span == 0};
+          .can_mix = setup.config.relative.span == 0 && setup.runtime == nullptr};
 }
 
 // Wraps a policy that the caller owns, so that it can be put into a chain.

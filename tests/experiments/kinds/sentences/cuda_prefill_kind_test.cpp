@@ -89,6 +89,20 @@ TEST_F(CudaPrefillKind, TextsAreReadAsOnTheCpu) {
     EXPECT_NEAR(value_of(got[m], "vector_cosine"), value_of(want[m], "vector_cosine"), 1e-3) << m;
 }
 
+// Texts of each pair have two lengths. Only those as long as a text of the stored pair hit.
+TEST_F(CudaPrefillKind, TextsThatHitBesideMissesAreComputed) {
+  bert_.write("pairs.tsv", "5\ta\tb c\n3\td e\tf g h\n1\ta b c\th\n");
+  const Json raw = {{"preset", "raw"}, {"threshold", -1000.0}, {"lengths", "same"}};
+  Json file = texts("sentences", "methods", {"compute", attn_cache(raw)});
+  file["settings"] = {{"database_share", 0.3}, {"texts_per_step", 0}};
+  const auto got = measure(file);
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_EQ(got[1].resolved["attn_cache"]["hits"], 2);
+  EXPECT_EQ(got[1].resolved["attn_cache"]["hits_beside_misses"], 2);
+  EXPECT_EQ(value_of(got[1], "hit_rate"), 0);
+  EXPECT_NEAR(value_of(got[1], "vector_cosine"), 1, 1e-12);
+}
+
 TEST_F(CudaPrefillKind, MapsAreAsAlikeAsOnTheCpu) {
   const Json file = texts("attention_maps", "series", {"pairs", "uniform"});
   const auto got = measure(file), want = measure(file, false);

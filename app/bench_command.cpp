@@ -130,7 +130,10 @@ std::string limit_text(const results::Metrics& metrics) {
 class Bench {
  public:
   Bench(const BenchCommand& command, const Context& context, const CommonOptions& common)
-      : command_(command), context_(context), chosen_(choose_model(command.model, context.device)) {
+      : command_(command),
+        context_(context),
+        available_bytes_(static_cast<double>(available_bytes_for(context))),
+        chosen_(choose_model(command.model, context.device)) {
     (void)make_chosen_method(command.model,
                              context.device);  // refuses it before anything is measured
     for (const Test& test : tests_of(command)) plan(test);
@@ -178,8 +181,7 @@ class Bench {
 
   void run(const PlannedTest& test, const Group& group, const std::atomic<bool>& stop) {
     const experiments::MemoryNeed need = test.kind->memory_need(group);
-    const auto available = static_cast<double>(available_bytes_for(context_));
-    if (available > 0 && need.bytes > available) {
+    if (available_bytes_ > 0 && need.bytes > available_bytes_) {
       ++skipped_;
       return add(group, test.name, fmt::format("needs {:.2f} GiB", need.bytes / 0x1p30), "-");
     }
@@ -202,6 +204,9 @@ class Bench {
 
   const BenchCommand& command_;
   Context context_;
+  // Free memory before the first model is loaded. What a test needs includes its model, which may
+  // be the one that the test before it loaded.
+  double available_bytes_;
   ChosenModel chosen_;
   std::vector<PlannedTest> tests_;
   Machine machine_;

@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/device/memory.h"
 #include "core/engine/engine.h"
+#include "core/kernels/attention/step_attention.h"
 #include "core/tokenizer/tokenizer.h"
 #include "core/tokenizer/utf8.h"
 #include "experiments/kinds/shared/bench.h"
@@ -83,6 +84,7 @@ void run(const GenerateCommand& command, const CommonOptions& common) {
   Context context = make_context(common);
   context.is_batch_invariant = command.model.is_batch_invariant;
   const ChosenModel chosen = choose_model(command.model, context.device);
+  kernels::require_kv_dtype(context, chosen.kv_dtype);
   const auto method = make_chosen_method(command.model, context.device);
   std::unique_ptr<Tokenizer> tokenizer;
   if (!has_ids(command.ids)) tokenizer = load_tokenizer(chosen.place);

@@ -15,6 +15,7 @@
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/engine/engine.h"
+#include "core/kernels/attention/step_attention.h"
 #include "methods/registry.h"
 
 namespace reprise::app {
@@ -100,6 +101,7 @@ void run(const LogitsCommand& command, const CommonOptions& common) {
   Context context = make_context(common);
   context.is_batch_invariant = command.model.is_batch_invariant;
   const ChosenModel chosen = choose_model(command.model, context.device);
+  kernels::require_kv_dtype(context, chosen.kv_dtype);
   engine::Request request = request_of(command, chosen.config);
   const size_t rows = command.last ? 1 : request.prompt.size();
   const auto method = make_chosen_method(command.model, context.device);

@@ -22,6 +22,7 @@
 #include "app/pml_files.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/kernels/attention/step_attention.h"
 #include "core/model/checkpoint/fingerprint.h"
 #include "experiments/kinds/shared/bench.h"
 #include "methods/prompt_cache/module_shaper.h"
@@ -131,6 +132,7 @@ void run(const PmlRunCommand& command, const CommonOptions& common) {
     raise("--repair-share: nothing is repaired; give --mode repair too");
   Context context = make_context(common);
   const ChosenModel chosen = choose_model(command.model, context.device);
+  kernels::require_kv_dtype(context, chosen.kv_dtype);
   const auto method = make_chosen_method(command.model, context.device);
   if (!method->info().is_cache)
     raise("--method {} is no cache, and pml run needs one for what is not imported: take another",

@@ -13,6 +13,7 @@
 #include "app/server_run.h"
 #include "app/unit_option.h"
 #include "core/engine/engine.h"
+#include "core/kernels/attention/step_attention.h"
 #include "core/kv/block_pool.h"
 #include "experiments/kinds/shared/places.h"
 #include "methods/registry.h"
@@ -189,6 +190,7 @@ void generate(ServeOptions options, const CommonOptions& common) {
   Context context = make_context(common);
   context.is_batch_invariant = options.model.is_batch_invariant;
   const ChosenModel chosen = choose_model(options.model, context.device);
+  kernels::require_kv_dtype(context, chosen.kv_dtype);
   default_method(chosen.config, options);
   const auto method = make_chosen_method(options.model, context.device);
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(chosen.place);

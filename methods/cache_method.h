@@ -10,13 +10,18 @@
 namespace reprise::methods {
 
 // A method whose only part is a `Cache`. It is made by Cache(const Options&) or, if there is no
-// such constructor, by Cache().
+// such constructor, by Cache(). Options::check_device(Device), if there is one, throws Error if the
+// options do not run on a device.
 template <std::derived_from<reuse::SequenceCache> Cache, reuse::Options Options>
 class CacheMethod final : public Method {
  public:
   CacheMethod(MethodInfo info, const Options& options)
       : info_(std::move(info)), options_(options) {}
   [[nodiscard]] const MethodInfo& info() const override { return info_; }
+  void check(const Use& use) const override {
+    if constexpr (requires { options_.check_device(use.device); })
+      options_.check_device(use.device);
+  }
   [[nodiscard]] Parts parts() override {
     Parts parts;
     if constexpr (std::constructible_from<Cache, const Options&>)

@@ -1,5 +1,7 @@
 #include "methods/chunk_attention/options.h"
 
+#include "core/base/error.h"
+
 namespace reprise::methods {
 
 void ChunkAttentionOptions::visit(reuse::OptionVisitor& visitor) {
@@ -17,6 +19,14 @@ void ChunkAttentionOptions::visit(reuse::OptionVisitor& visitor) {
                    "partial results are merged under locks while others are computed, else stored "
                    "and merged then; on the CPU only"},
                   direct_reduction);
+}
+
+void ChunkAttentionOptions::check_device(Device device) const {
+  if (direct_reduction && device != Device::kCpu)
+    raise(
+        "chunk_attention with direct_reduction on device {}: only the CPU merges partial results "
+        "under locks; leave the option out, or use --device cpu",
+        name_of(device));
 }
 
 std::vector<reuse::Preset<ChunkAttentionOptions>> ChunkAttentionOptions::presets() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/device/device.h"
 #include "core/reuse/tree_options.h"
 
 namespace reprise::methods {
@@ -16,6 +17,8 @@ struct ChunkAttentionOptions {
 
   void visit(reuse::OptionVisitor& visitor);
   void check(const JsonObject& given) const { tree.check(given); }
+  // Throws Error if the options do not run on `device`.
+  void check_device(Device device) const;
   static std::vector<reuse::Preset<ChunkAttentionOptions>> presets();
 };
 

@@ -58,6 +58,11 @@ TEST(ChunkAttention, MistakesNameTheOptionAndTheRemedy) {
       },
       {"preset", "did you mean \"as_published\"?"});
   expect_error([] { read_chunk({{"retain", true}}); }, {"retain", "reuse_prefill"});
+  expect_error(
+      [] {
+        read_chunk({{"direct_reduction", true}}).check_device(Device::kCuda);
+      },
+      {"direct_reduction on device cuda", "leave the option out", "--device cpu"});
 }
 
 // Compares expected and observed reuse of four requests with 40 common and 8 own tokens, in chunks

@@ -15,6 +15,7 @@
 #include "experiments/kinds/attention/attention_samples.h"
 #include "experiments/kinds/attention/torch_operator.h"
 #include "experiments/kinds/shared/bench.h"
+#include "methods/registry.h"
 #include "results/statistics.h"
 
 namespace reprise::experiments {
@@ -249,8 +250,12 @@ void AttentionKind::check(const Group& group) {
     const AttentionProblem problem = attention_problem(group);
     problems.collect([&] { kernels::require_head_dim(context_, problem.head_dim); });
     for (const MethodChoice& method : group.methods)
-      if (is_torch_baseline(method.name))
-        problems.collect([&] { check_torch_baseline(method, problem, context_); });
+      problems.collect([&] {
+        if (is_torch_baseline(method.name))
+          check_torch_baseline(method, problem, context_);
+        else
+          methods::make_method(method.name, method.options)->check({.device = context_.device});
+      });
   });
   problems.raise_if_any();
 }

@@ -4,7 +4,7 @@
 Stages: 1 smoke and correctness, 2 kernels, 3 the papers' tables, 4 whole models, 5 checkers of memory and races; all by
 default. Programs are built first, once. tools/gpu_stages.py lists each stage's steps and time limits. A stage that fails
 or runs out of time leaves its log and the next one runs; without a build or a device no other stage can run. With --go-on,
-steps that passed in an earlier run into OUT, at the same revision, are not repeated.
+steps that passed in an earlier run into OUT, at the same revision, are not repeated, except those that build.
 
 OUT gets summary.json, log.txt (what every step printed, shortened) and STAGE.jsonl with the records of each stage, one per
 line with the step that made it. They are written as the stages proceed. The libraries come from the pack that
@@ -153,7 +153,7 @@ class Run:
         start = time.monotonic()
         for step in stage.steps:
             left_s = stage.budget_s - (time.monotonic() - start)
-            if (stage.key, step.name) in self.passed:
+            if not step.builds and (stage.key, step.name) in self.passed:
                 result = self.passed[stage.key, step.name]
             elif self.hopeless or left_s < 1:
                 result = {"step": step.name, "state": "not run", "why": self.hopeless or "the stage's time is used up"}

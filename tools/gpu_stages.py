@@ -15,6 +15,7 @@ class Step:
     needed_by_all: bool = False   # if it fails, no further step runs
     most_s: float | None = None   # most seconds of the stage's budget; None: all that is left
     needs: str | None = None      # a program without which the step is left out
+    builds: bool = False          # runs even if it passed before, because its programs may not be here any more
 
 
 @dataclasses.dataclass
@@ -57,11 +58,11 @@ def build_stage(tree, build, pack, options):
     return Stage("build", "what the stages run, for this device only", 180, [
         facts_step(),
         Step("unpack", shell(f"rm -rf '{unpacked}' && mkdir -p '{unpacked}' && tar -xf '{pack}' -C '{unpacked}'"),
-             needed_by_all=True),
-        Step("configure", configure, needed_by_all=True),
+             needed_by_all=True, builds=True),
+        Step("configure", configure, needed_by_all=True, builds=True),
         # One program that fails to compile does not keep the others from being built and run.
         Step("compile", ["cmake", "--build", build, "--target", "gpu", "-j", str(options.jobs), "--",
-                         *(["-k", "0"] if has_ninja else ["-k"])]),
+                         *(["-k", "0"] if has_ninja else ["-k"])], builds=True),
     ])
 
 
@@ -105,7 +106,7 @@ def torch_step(tree, build):
     compile costs nothing else. Without one, `reprise` leaves these methods out."""
     targets = "reprise cuda_device_kinds_test"
     return Step("torch", shell(f"cmake -S '{tree}' -B '{build}' -DREPRISE_TORCH= && cmake --build '{build}' --target {targets} "
-                               f"&& '{build}/bin/cuda_device_kinds_test' --gtest_filter='*PyTorch*'"), most_s=150)
+                               f"&& '{build}/bin/cuda_device_kinds_test' --gtest_filter='*PyTorch*'"), most_s=150, builds=True)
 
 
 def tables_stage(tree, build):

@@ -119,6 +119,18 @@ class GpuRun(unittest.TestCase):
         self.run_stages(stage("true"), goes_on=True, revision="def")   # nothing of another revision is kept
         self.assertEqual(runs.read_text().split()[3:], ["first", "second"])
 
+    def test_a_run_that_goes_on_builds_again(self):
+        program = self.folder / "program"
+        build = Stage("build", "the program", 60, [self.step("compile", f"touch {program}", builds=True)])
+        self.run_stages(build, Stage("1", "cut", 60, [self.step("runs", "false")]))
+        program.unlink()   # as on a fresh machine
+        status, _, _ = self.run_stages(build, Stage("1", "cut", 60, [self.step("runs", f"test -f {program}")]), goes_on=True)
+        self.assertEqual(status, 0)
+        class Options:
+            arch, jobs, revision = "90a-real", 2, "abc"
+        steps = [step for stage in all_stages(TREE, self.folder, self.folder / "pack", Options()) for step in stage.steps]
+        self.assertEqual([step.name for step in steps if step.builds], ["unpack", "configure", "compile", "torch"])
+
     def test_a_step_whose_program_is_missing_is_left_out(self):
         status, summary, _ = self.run_stages(Stage("5", "checkers", 60, [
             self.step("absent", "exit 1", needs="no-such-checker"), self.step("there", "exit 0", needs="sh")]))

@@ -44,14 +44,14 @@ inline void check_launch(cudaError_t code, const LaunchShape& shape) {
 }
 
 #ifndef REPRISE_CUDA_ON_CPU
-// True if the device lets kernels begin early: from compute capability 9.0 on.
-inline bool kernels_may_overlap() {
-  static const bool may = [] {
-    int device = 0, major = 0;
-    check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-    check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-               "cudaDeviceGetAttribute");
-    return major >= 9;
+// True if the kernel's code was compiled for compute capability 9.0 or later. Other code has no
+// await_previous_kernels(), even if it is PTX that a later device runs. All kernels are compiled
+// for the same capabilities, so only the first one is asked.
+inline bool kernels_may_overlap(const void* kernel, const LaunchShape& shape) {
+  static const bool may = [&] {
+    cudaFuncAttributes attributes{};
+    check_launch(cudaFuncGetAttributes(&attributes, kernel), shape);
+    return attributes.ptxVersion >= 90;  // of the PTX that the code was made from
   }();
   return may;
 }
@@ -88,7 +88,8 @@ void launch(const LaunchShape& shape, cudaStream_t stream, void (*kernel)(Parame
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
-  if (shape.begins_early && detail::kernels_may_overlap()) {
+  if (shape.begins_early &&
+      detail::kernels_may_overlap(reinterpret_cast<const void*>(kernel), shape)) {
     config.attrs = &early;
     config.numAttrs = 1;
   }

@@ -2,10 +2,11 @@
 """Times our attention against FlashInfer's on the same device and shapes: gpu_against_flashinfer.py BENCH PEER OUT.jsonl
 
 BENCH is cuda_attention_bench. PEER is a program that runs FlashInfer's kernels over blocks of 16 tokens in random order and
-prints JSON lines: first its version ("flashinfer", "commit"), then one line for each kernel and shape ("path", "heads",
-"kv_heads", "rows", "shared", "own", "us"; "failed" in place of "us" if its result is wrong). docs/gpu_results.md says what it
-has to call. The two run in turn, five rounds. Both time with events, with none of the data in L2. OUT has one line per shape:
-every round's microseconds, the medians, and the ratio of ours to FlashInfer's fastest kernel.
+prints JSON lines: first its version and device ("flashinfer", "commit", "gpu"), then one line for each kernel and shape
+("name", "path", "heads", "kv_heads", "rows", "shared", "own", "us"; "head_dim" if it is not 128; "failed" in place of "us" if
+its result is wrong). docs/gpu_results.md says what it has to call. The two run in turn, five rounds. Both time with events,
+with none of the data in L2. OUT has one line per shape: every round's microseconds, the medians, and the ratio of ours to
+FlashInfer's fastest kernel. A kernel that is wrong in any round is left out.
 """
 import argparse
 import dataclasses
@@ -14,7 +15,7 @@ import pathlib
 import statistics
 import sys
 
-from gpu_against_torch import ROUNDS, our_us, run_bench, shape_of
+from gpu_against_torch import ROUNDS, in_every_round, our_us, run_bench, shape_of
 
 
 def key_of(shape):
@@ -61,9 +62,10 @@ def main():
     with open(options.out, "w", encoding="utf-8") as file:
         for name in names:
             shape = key_of(shape_of(name))
-            if not all(shape in one for one in theirs):
-                continue   # FlashInfer was not run for it
-            record = record_of(name, version, [one[name] for one in ours], [one[shape] for one in theirs])
+            rounds = in_every_round([one.get(shape, {}) for one in theirs])
+            if not rounds[0]:
+                continue   # FlashInfer was not run for it, or no kernel was right in every round
+            record = record_of(name, version, [one[name] for one in ours], rounds)
             file.write(json.dumps(record) + "\n")
             print(f"{name}: {record['ours_median_us']:.1f} us, FlashInfer {record['flashinfer_fastest']} "
                   f"{record['flashinfer_median_us'][record['flashinfer_fastest']]:.1f} us, ratio {record['ratio']:.3f}")

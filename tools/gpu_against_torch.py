@@ -135,6 +135,12 @@ def their_us(torch, shape):
     return times
 
 
+def in_every_round(rounds):
+    """Returns, for each round, {kernel: microseconds} of the kernels that every round has."""
+    kernels = [kernel for kernel in rounds[0] if all(kernel in one for one in rounds)]
+    return [{kernel: one[kernel] for kernel in kernels} for one in rounds]
+
+
 def record_of(torch, name, ours, theirs):
     """Returns a line of OUT. For each round, `ours` has our microseconds and `theirs` {kernel: microseconds}."""
     medians = {kernel: statistics.median(one[kernel] for one in theirs) for kernel in theirs[0]}
@@ -168,7 +174,7 @@ def main():
         theirs.append({name: their_us(torch, shape_of(name)) for name in names})
     with open(options.out, "w", encoding="utf-8") as file:
         for name in names:
-            record = record_of(torch, name, [one[name] for one in ours], [one[name] for one in theirs])
+            record = record_of(torch, name, [one[name] for one in ours], in_every_round([one[name] for one in theirs]))
             file.write(json.dumps(record) + "\n")
             fastest = record["torch_fastest"]
             print(f"{name}: {record['ours_median_us']:.1f} us, PyTorch " +

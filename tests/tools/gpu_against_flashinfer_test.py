@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(sys.argv.pop(1)) / "tools"))
 from gpu_against_flashinfer import key_of, record_of, their_us  # noqa: E402  (the folder is an argument)
-from gpu_against_torch import shape_of  # noqa: E402
+from gpu_against_torch import in_every_round, shape_of  # noqa: E402
 
 NAME = "attention/decode/llama-3-8b/heads:32/kv_heads:8/head_dim:128/rows:32/shared:4096/own:64/manual_time"
 VERSION = {"flashinfer": "1.2.3", "commit": "abc", "gpu": "a GPU"}
@@ -38,6 +38,11 @@ class Records(unittest.TestCase):
         record = record_of(NAME, VERSION, [10.0, 12.0, 50.0], rounds)
         self.assertEqual((record["flashinfer_fastest"], record["flashinfer_median_us"]["cascade"]), ("cascade", 25.0))
         self.assertEqual((record["ours_median_us"], record["ratio"]), (12.0, 0.48))
+
+    def test_a_kernel_that_is_wrong_in_one_round_is_left_out(self):
+        rounds = in_every_round([{"cascade": 20.0, "decode": 50.0}, {"decode": 40.0}, {"cascade": 22.0, "decode": 60.0}])
+        self.assertEqual(record_of(NAME, VERSION, [10.0, 12.0, 50.0], rounds)["flashinfer_us"], {"decode": [50.0, 40.0, 60.0]})
+        self.assertEqual(in_every_round([{"cascade": 20.0}, {}]), [{}, {}])
 
 
 unittest.main()

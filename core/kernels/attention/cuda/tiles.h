@@ -86,7 +86,7 @@ inline constexpr std::array<TileShape, 6> kTileShapes = {{
 inline constexpr int32_t kKeyTile = 64;
 // The number of tiles or parts of size b that cover a.
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-// The compiled head sizes: those of the shipped model, Llama, Falcon, MPT, Phi and similar models.
+// The compiled head sizes: those of the shipped model and of all shipped shapes but mpt-30b (112).
 inline constexpr std::array<int, 5> kHeadDims = {32, 64, 80, 96, 128};
 // Throws ShapeError naming the compiled sizes for any other size.
 void require_head_dim(int64_t head_dim);

@@ -57,7 +57,9 @@ class Catalogue:
         """The entries that these names of entries, experiments and papers stand for, each once."""
         found = []
         for name in names:
-            found += [entry for entry in self.named(name, scales) if entry not in found]
+            for entry in self.named(name, scales):
+                if entry not in found:
+                    found.append(entry)
         return found
 
     def named(self, name, scales):

@@ -666,6 +666,7 @@ class Names(Case):
             "workload": {"name": "x", "file": "pairs.csv"},
             "scales": {"desk": {"workload": {"file": "dev.csv"}},
                        "smoke": {"models": ["models/own"], "workload": {"file": None}}}}))
+        (folder / "table2.json").write_text(json.dumps({"kind": "sentences", "workload": {"name": "x", "file": "pairs.csv"}}))
 
     def test_an_unknown_one_offers_the_nearest(self):
         self.assertIn("did you mean pairs", self.run_tool("get", "pair", status=1))
@@ -699,7 +700,7 @@ class Names(Case):
         text = self.run_tool("list")
         self.assertLess(max(map(len, text.splitlines()[:-1])), 81)
         row = self.listed("pairs")
-        self.assertEqual((row["needed_by"], row["bytes"], row["gated"], row["here"]), (["paper/table1"], 1, False, "no"))
+        self.assertEqual((row["needed_by"], row["bytes"], row["gated"], row["here"]), (["paper/table1", "paper/table2"], 1, False, "no"))
         self.assertEqual(list(row["files"].values()), [{"size": 1, "sha256": hashlib.sha256(b"1").hexdigest()}])
 
 

@@ -251,7 +251,7 @@ void add_check_command(CLI::App& app) {
       ->check(not_empty());
   command->add_flag("--realtime", options->is_realtime,
                     "let the benchmarks preempt this machine's other programs (needs privileges)");
-  const auto common = add_common_options(*command);
+  const auto common = add_device_option(*command);
   command->callback([options, common, seed] {
     options->has_seed = seed->count() > 0;
     check(*options, *common);

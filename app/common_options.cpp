@@ -13,8 +13,14 @@ constexpr int kMostThreads = 4096;
 
 }  // namespace
 
-std::shared_ptr<CommonOptions> add_common_options(CLI::App& command) {
+std::shared_ptr<CommonOptions> add_device_option(CLI::App& command) {
   auto options = std::make_shared<CommonOptions>();
+  command.add_option("--device", options->device, "cpu or cuda (default: cpu)")->check(not_empty());
+  return options;
+}
+
+std::shared_ptr<CommonOptions> add_computing_options(CLI::App& command) {
+  auto options = add_device_option(command);
   command.add_option("--threads", options->threads, "threads to compute with (default: all cores)")
       ->check(integer_within(1, kMostThreads));
   command
@@ -22,12 +28,6 @@ std::shared_ptr<CommonOptions> add_common_options(CLI::App& command) {
           "--isa", options->isa,
           "instruction set: portable, avx2, avx512, avx512-bf16, amx (default: the best here)")
       ->check(not_empty());
-  command.add_option("--device", options->device, "cpu or cuda (default: cpu)")->check(not_empty());
-  return options;
-}
-
-std::shared_ptr<CommonOptions> add_computing_options(CLI::App& command) {
-  auto options = add_common_options(command);
   command.add_flag("--fresh-calibration", options->fresh_calibration,
                    "measure again how far ahead to prefetch on this machine");
   return options;

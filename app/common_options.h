@@ -1,5 +1,4 @@
-// The options of commands that compute: --threads, --isa and --device. Commands that run a model
-// also have --fresh-calibration.
+// The options of commands that compute: --device, --threads, --isa and --fresh-calibration.
 #pragma once
 
 #include <memory>
@@ -21,9 +20,9 @@ struct CommonOptions {
   bool fresh_calibration = false;
 };
 
-std::shared_ptr<CommonOptions> add_common_options(CLI::App& command);
-// Adds the options of add_common_options() and --fresh-calibration, for commands that use the kept
-// calibration (kept_calibration.h).
+// Adds --device alone, for commands whose computing other programs do with settings of their own.
+std::shared_ptr<CommonOptions> add_device_option(CLI::App& command);
+// Adds all of them, for commands that run models and use the kept calibration (kept_calibration.h).
 std::shared_ptr<CommonOptions> add_computing_options(CLI::App& command);
 
 // Makes the context that the options describe. Throws Error for an instruction set that the

@@ -91,6 +91,13 @@ TEST_F(CheckCommand, ErrorsEndWithTwoAndNameTheRemedy) {
                    {"--record " + place + ": cannot write there"});
 }
 
+// The benchmarks run with settings of their own, so these options could change only the limits that
+// their results are compared with.
+TEST_F(CheckCommand, RefusesSettingsThatTheBenchmarksWouldNotGet) {
+  for (const char* option : {"--isa=portable", "--threads=1"})
+    expect_refused({REPRISE_SAMPLE, "--against", REPRISE_SAMPLE, option}, {option});
+}
+
 // A program of another kind whose name ended in _bench once made every check of a whole build fail.
 TEST_F(CheckCommand, EveryBenchmarkProgramOfThisBuildListsItsOwn) {
   const fs::path bin = fs::path(REPRISE_PROGRAM).parent_path();

@@ -36,14 +36,19 @@ workloads::SaltScope scope_of(const std::string& reuse) {
   raise("reuse: {}", unknown_name("kind of reuse", reuse, reuse_names()));
 }
 
-// Returns a different salt for each point, because a server cannot be made to forget the prompts of
-// the previous point. The salt does not depend on the group's id, which contains the server's name.
+// Returns a different salt for each group, because a server cannot be made to forget the prompts of
+// the previous group. The salt does not depend on the group's id, which contains the server's name.
 // So with the same nonce all servers get the same prompts.
 workloads::Salt salt_of_point(const experiments::Group& group, const LoadReuse& reuse) {
-  Fields axes;
-  for (const auto& [name, value] : group.axes) axes[name] = value.value();
+  const experiments::ModelChoice& model = group.model;
+  Fields settings = {{"model", model.model},
+                     {"random_weights", model.random_weights},
+                     {"weight_format", model.weight_format ? name_of(*model.weight_format)
+                                                           : experiments::kPlainWeights},
+                     {"dtype", name_of(group.dtype)}};
+  for (const auto& [name, value] : group.axes) settings[name] = value.value();
   return {.scope = scope_of(reuse.allowed),
-          .nonce = random_bits(*reuse.nonce, results::hash_bytes(json_text(axes)), 0)};
+          .nonce = random_bits(*reuse.nonce, results::hash_bytes(json_text(settings)), 0)};
 }
 
 // Prompt tokens of the warm-up and the prefixes, which are sent before the run.

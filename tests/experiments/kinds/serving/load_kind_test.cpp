@@ -101,6 +101,7 @@ class LoadKindTest : public ::testing::Test {
                         "even.json", "desk", {}, vocabulary),
                     servers);
     experiment.repetitions = repetitions;
+    experiment.dtypes = dtypes_;
     LoadKind kind(plans_, {.place = {.connect_timeout_s = 1, .silence_timeout_s = 5}},
                   /*primes=*/false, reuse);
     if (writer_ != nullptr) kind.trace_to(*writer_);
@@ -113,6 +114,7 @@ class LoadKindTest : public ::testing::Test {
   }
 
   EvenPlans plans_;
+  std::vector<DType> dtypes_ = {DType::kF32};
   serving::TraceWriter* writer_ = nullptr;
   PresentPoints observer_;
   std::atomic<bool> stop_ = false;
@@ -207,6 +209,10 @@ TEST_F(LoadKindTest, PointsHaveOtherPromptsAndANonceGivesThemAgain) {
   EXPECT_EQ(salts_of(7, "session")[0].scope, workloads::SaltScope::kSession);
   EXPECT_EQ(salts_of(7, "none")[0].scope, workloads::SaltScope::kRequest);
   EXPECT_THROW((void)salts_of(7, "some"), Error);
+  dtypes_ = {DType::kF32, DType::kBF16};
+  std::set<uint64_t> nonces;
+  for (const workloads::Salt& salt : salts_of(7, "prefix_within_run")) nonces.insert(salt.nonce);
+  EXPECT_EQ(nonces.size(), 4u) << "a point would find the prompts of one with another dtype";
 }
 
 TEST_F(LoadKindTest, ACacheThatHeldThePromptsBeforeMakesTheRunInvalid) {

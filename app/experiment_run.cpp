@@ -1,6 +1,7 @@
 #include "app/experiment_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -21,6 +22,7 @@
 #include "experiments/serving/trace_writer.h"
 #include "results/drawing.h"
 #include "results/manifest.h"
+#include "results/metric_name.h"
 #include "results/table.h"
 
 namespace reprise::app {
@@ -31,11 +33,23 @@ bool draws_figures(const experiments::Experiment& experiment,
   return !chosen.no_plot && !experiment.plots.empty() && options.shard.tells_results();
 }
 
-// Throws Error for an unknown --format, and for --metrics that no record of this kind will have.
-void check_table(const experiments::Experiment& experiment, const TableOptions& table) {
+// Throws Error for an unknown --format, and for --metrics that this kind does not measure, or not
+// unless the experiment asks for them. `asked_for` are those that the experiment asks for.
+void check_table(const experiments::Experiment& experiment,
+                 const std::vector<std::string>& asked_for, const TableOptions& table) {
   (void)parse_table_format(table.format);
   if (table.metrics.empty() || table.metrics == "all") return;
-  (void)named_metrics(table.metrics, experiment.kind.metric_names());
+  for (const std::string& name : named_metrics(table.metrics, experiment.kind.metric_names())) {
+    const std::string metric = results::split_metric_name(name).metric;
+    for (const MetricInfo& info : experiment.kind.metrics)
+      if (info.name == metric && info.is_on_request &&
+          std::find(asked_for.begin(), asked_for.end(), metric) == asked_for.end())
+        raise(
+            "--metrics {}: {} takes extra time, so it is measured only on request. Ask for it: "
+            "--set metrics={}{}{}",
+            table.metrics, metric, fmt::join(experiment.metrics, ","),
+            experiment.metrics.empty() ? "" : ",", metric);
+  }
 }
 
 // Draws the figures. If they cannot be drawn, prints the reason and returns false; the measurements
@@ -62,15 +76,16 @@ bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem
 
 // Prints the table of the measured points. Draws the figures if no point is missing and the run was
 // not interrupted. Returns false if the figures could not be drawn.
-bool show_results(const experiments::RunOutcome& outcome, const results::Manifest& manifest,
-                  const std::filesystem::path& out, const ExperimentOptions& chosen,
-                  const std::atomic<bool>& stop) {
+bool show_results(const experiments::RunOutcome& outcome, const experiments::KindInfo& kind,
+                  const results::Manifest& manifest, const std::filesystem::path& out,
+                  const ExperimentOptions& chosen, const std::atomic<bool>& stop) {
   const results::ResultsFolder folder{.source = out.string(),
                                       .run = manifest,
                                       .records = outcome.records,
                                       .skipped = outcome.skipped};
   TableOptions table = chosen.table;
   table.columns = output_columns(stdout);
+  table.known = kind.metric_names();
   print_table(record_table(folder, table), table);
   note("records in {}\n", out.string());
   flush_output();  // before the figures' names, which Python prints
@@ -186,7 +201,7 @@ experiments::Plan checked_plan(const experiments::Experiment& experiment,
                                const ExperimentOptions& chosen) {
   experiments::Plan plan = experiments::plan(experiment, options.settings);
   results::check_made_manifest(plan.manifest, chosen.file);
-  check_table(experiment, chosen.table);
+  check_table(experiment, plan.manifest.settings.asked_for, chosen.table);
   if (draws_figures(experiment, options, chosen)) check_plot_python();
   return plan;
 }
@@ -205,8 +220,8 @@ ShownRun measure_and_show(const experiments::Experiment& experiment, const exper
     note("{}: {} points measured by this process\n", shard.text(), outcome.measured);
   const bool has_table =
       shard.tells_results() && !(outcome.was_interrupted && outcome.records.empty());
-  const bool is_drawn =
-      !has_table || show_results(outcome, plan.manifest, options.out, chosen, stop);
+  const bool is_drawn = !has_table || show_results(outcome, experiment.kind, plan.manifest,
+                                                   options.out, chosen, stop);
   if (outcome.was_interrupted) throw ExitStatus{kInterruptedStatus};
   if (!outcome.skipped.empty()) {
     note(

@@ -38,9 +38,9 @@ void add_experiment_options(CLI::App& command, const char* default_out, Experime
 [[nodiscard]] experiments::Experiment load_chosen_experiment(const ExperimentOptions& options);
 
 // Returns the groups to measure and the manifest of their results folder. Throws Error for an
-// unknown --format, for --metrics that are repeated or that no record will have, and for a manifest
-// that check_made_manifest() refuses. If figures are wanted, also throws Error for a REPRISE_PYTHON
-// that cannot draw them.
+// unknown --format, for --metrics that are repeated, unknown to the kind or measured only on a
+// request that the experiment lacks, and for a manifest that check_made_manifest() refuses. If
+// figures are wanted, also throws Error for a REPRISE_PYTHON that cannot draw them.
 [[nodiscard]] experiments::Plan checked_plan(const experiments::Experiment& experiment,
                                              const experiments::RunOptions& options,
                                              const ExperimentOptions& chosen);

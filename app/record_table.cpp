@@ -134,10 +134,13 @@ std::string footnotes(const std::vector<Record>& records, const std::vector<std:
 }
 
 std::vector<std::string> wanted_metrics(const results::ResultsFolder& folder,
-                                        const std::string& wanted) {
-  if (wanted.empty()) return folder.run.metrics;
-  const std::vector<std::string> known = all_metrics(folder);
-  return wanted == "all" ? known : named_metrics(wanted, known);
+                                        const TableOptions& options) {
+  if (options.metrics.empty()) return folder.run.metrics;
+  std::vector<std::string> known = all_metrics(folder);
+  if (options.metrics == "all") return known;
+  for (const std::string& name : options.known)
+    if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+  return named_metrics(options.metrics, known);
 }
 
 void check_metric_name(const std::string& name, const std::vector<std::string>& known) {
@@ -464,7 +467,7 @@ std::string exported_rows(const results::ResultsFolder& folder, const TableOptio
   if (format != TableFormat::kCsv && format != TableFormat::kJson)
     raise("--format {}: rows for other programs are csv or json", options.format);
   const std::vector<std::string> metrics =
-      wanted_metrics(folder, options.metrics.empty() ? "all" : options.metrics);
+      options.metrics.empty() ? all_metrics(folder) : wanted_metrics(folder, options);
   const auto papers = results::papers_beside(folder);
   if (format == TableFormat::kJson) return json_rows(folder, metrics, papers, origin_of);
   std::map<std::string, Fields> rows;  // key: point
@@ -494,7 +497,7 @@ RecordTable record_table(const results::ResultsFolder& measured, const TableOpti
     folder.records.push_back(std::move(mean));
   const TableFormat format = parse_table_format(options.format);
   const std::vector<std::string> keys = key_columns(folder.records, folder.run);
-  const std::vector<std::string> metrics = wanted_metrics(folder, options.metrics);
+  const std::vector<std::string> metrics = wanted_metrics(folder, options);
   const auto papers = results::papers_beside(folder);
   RecordTable out;
   std::vector<std::string> shown = metrics;

@@ -37,6 +37,8 @@ struct TableOptions {
   std::string format = "table";  // a name of --format
   std::string metrics;           // "a,b", "all", or "" (the experiment's metrics that fit)
   size_t columns = 120;          // width of the terminal
+  // Metrics that `metrics` may name although no record has them; their cells are then "-".
+  std::vector<std::string> known = {};
 };
 
 // Adds --format and --metrics, read into `options`, which must outlive the command line.
@@ -61,8 +63,8 @@ struct RecordTable {
 // Error for an unknown metric and for any other format.
 std::string exported_rows(const results::ResultsFolder& folder, const TableOptions& options);
 
-// The table of a results folder and its notes. Throws Error for a metric that no record has, with
-// the nearest name.
+// The table of a results folder and its notes. Throws Error for a metric that neither a record nor
+// `options.known` has, with the nearest name.
 RecordTable record_table(const results::ResultsFolder& folder, const TableOptions& options = {});
 
 // Prints the data to standard output. Prints the notes below it, or to standard error if the data

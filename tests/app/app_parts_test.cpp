@@ -66,6 +66,15 @@ TEST(RecordTable, ShowsWhatVariesAndTheSpread) {
   EXPECT_EQ(text.find("new_tokens"), std::string::npos) << text;
 }
 
+TEST(RecordTable, AKnownMetricThatNoRecordHasIsADash) {
+  const auto folder = folder_of({record("recompute", 8, 1.5)}, kAxes, {"ttft_ms"});
+  const std::string text =
+      text_of_table(folder, {.metrics = "ttft_ms,copied_mb", .known = {"ttft_ms", "copied_mb"}});
+  EXPECT_NE(text.find("copied_mb"), std::string::npos) << text;
+  EXPECT_NE(text.find(" -\n"), std::string::npos) << text;
+  EXPECT_THROW((void)record_table(folder, {.metrics = "copied_mb"}), Error);
+}
+
 TEST(RecordTable, ShowsPercentilesAndSaysWhereSamplesAreTooFew) {
   std::vector<Json> records = {record("recompute", 8, 1.5), record("contiguous", 16, 2.5)};
   records[0]["metrics"]["ttft_ms"]["p99"] = 4.25;

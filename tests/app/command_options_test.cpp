@@ -87,6 +87,17 @@ TEST_F(Options, MistypedOptionsGetTheNearest) {
   expect_refused({"generate"}, {"--model is required"});
 }
 
+TEST_F(Options, AMetricOnRequestThatIsNotAskedForIsRefusedBeforeTheFirstPoint) {
+  expect_refused({"run", "shared_prefix/crossover", "--scale", "smoke", "--no-plot", "--metrics",
+                  "latency_us,shared_us"},
+                 {"--metrics latency_us,shared_us: shared_us", "measured only on request",
+                  "--set metrics=latency_us,speedup,", ",shared_us"});
+  EXPECT_EQ(reprise({"run", "shared_prefix/crossover", "--scale", "smoke", "--no-plot", "--dry-run",
+                     "--set", "metrics=shared_us", "--metrics", "shared_us"})
+                .status,
+            0);
+}
+
 TEST_F(Options, BatchInvarianceIsRefusedToMethodsThatCannotKeepIt) {
   for (const auto& [method, reason] : {std::pair{"chunk_attention", "once for all of them"},
                                        {"relay_attention", "--method auto"},

@@ -20,12 +20,12 @@ namespace {
 }  // namespace
 
 std::filesystem::path temporary_folder() {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
-  if (!error) return folder;
   const char* named = std::getenv("TMPDIR");
+  const std::filesystem::path folder = named == nullptr || *named == '\0' ? "/tmp" : named;
+  std::error_code error;
+  if (std::filesystem::is_directory(folder, error)) return folder;
   raise("the folder for temporary files, {}, cannot be used ({}). Set TMPDIR to one that is there.",
-        named == nullptr ? "/tmp" : named, error.message());
+        folder.string(), error ? error.message() : "it is no folder");
 }
 
 TemporaryFile::TemporaryFile(std::string_view name, std::string_view bytes)

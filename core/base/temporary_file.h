@@ -7,8 +7,8 @@
 
 namespace reprise {
 
-// Returns the folder for temporary files: TMPDIR if it is set, else /tmp. Throws Error naming the
-// path if it is no folder.
+// Returns the folder for temporary files: TMPDIR if it is set and not empty, else /tmp. Throws
+// Error naming the path if it is no folder.
 std::filesystem::path temporary_folder();
 
 // A file in temporary_folder(), readable by this user alone, removed by the destructor. Neither

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/base/temporary_file.h"
 
 namespace reprise {
 
 std::shared_ptr<const std::filesystem::path> make_temporary_folder(const std::string& content) {
-  std::string name =
-      (std::filesystem::temp_directory_path() / ("reprise-" + content + "-XXXXXX")).string();
+  std::string name = (temporary_folder() / ("reprise-" + content + "-XXXXXX")).string();
   if (::mkdtemp(name.data()) == nullptr)
     raise("cannot make a folder {} for {}: {}; set TMPDIR", name, content, std::strerror(errno));
   return {new std::filesystem::path(name), [](const std::filesystem::path* path) {

@@ -7,7 +7,7 @@
 
 namespace reprise {
 
-// Makes a folder in the system's folder for temporary files; its name begins with "reprise-" and
+// Makes a folder in temporary_folder() (temporary_file.h); its name begins with "reprise-" and
 // `content`. The folder is removed with its files when the last copy of the returned pointer dies.
 // Throws Error naming the folder if it cannot be made.
 [[nodiscard]] std::shared_ptr<const std::filesystem::path> make_temporary_folder(

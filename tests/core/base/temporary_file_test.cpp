@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 
 #include "core/base/error.h"
+#include "core/base/temporary_folder.h"
+#include "tests/support/environment.h"
 
 namespace reprise {
 namespace {
@@ -45,21 +47,24 @@ TEST(TemporaryFile, NamesThePathThatCannotBeWritten) {
 }
 
 TEST(TemporaryFile, TmpdirThatIsNoFolderIsNamed) {
-  const char* before = std::getenv("TMPDIR");
-  const std::string kept = before == nullptr ? "" : before;
-  ::setenv("TMPDIR", "/nowhere", 1);
-  try {
-    const TemporaryFile file("reprise-test", "a");
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    for (const char* part : {"/nowhere", "TMPDIR"})
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  const TemporaryFile plain("reprise-test", "a");
+  for (const std::string& place : {std::string("/nowhere"), plain.path()}) {
+    const testing::EnvironmentVariable tmpdir("TMPDIR", place);
+    for (const auto& make : {std::function<void()>([] { TemporaryFile("reprise-test", "a"); }),
+                             std::function<void()>([] { (void)make_temporary_folder("test"); })})
+      try {
+        make();
+        ADD_FAILURE() << "no error for " << place;
+      } catch (const Error& error) {
+        for (const std::string& part : {place, std::string("Set TMPDIR")})
+          EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+      }
   }
-  if (before == nullptr)
-    ::unsetenv("TMPDIR");
-  else
-    ::setenv("TMPDIR", kept.c_str(), 1);
-  EXPECT_NO_THROW((void)temporary_folder());
+}
+
+TEST(TemporaryFile, AnEmptyTmpdirCountsAsUnset) {
+  const testing::EnvironmentVariable tmpdir("TMPDIR", "");
+  EXPECT_EQ(temporary_folder(), "/tmp");
 }
 
 }  // namespace

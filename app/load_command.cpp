@@ -120,6 +120,9 @@ void add_server_options(CLI::App& command, LoadCommand& options) {
           "--beside", options.beside,
           "NAME=URL of another server that gets the same requests, the servers in turn; may "
           "be given several times")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
       ->check(not_empty());
   command.add_option("--api-key", place.api_key, "sent as a bearer token, to all servers")
       ->check(not_empty());

@@ -20,6 +20,13 @@ TEST_F(LoadCommand, RefusesWhatIsNoServerAndNoExperiment) {
                  {"--nonce", "--reuse all"});
 }
 
+// --beside once took the arguments behind it for further servers.
+TEST_F(LoadCommand, AnotherServerMayStandBeforeTheFirst) {
+  expect_refused({"load", "--beside", "a=http://127.0.0.1:9", "--beside", "b=nowhere",
+                  "http://127.0.0.1:9", "serving/tree", "--scale", "smoke"},
+                 {"nowhere", "http://HOST:PORT"});
+}
+
 TEST_F(LoadCommand, RefusesKindsThatAskNoServerAnything) {
   expect_refused({"load", "http://127.0.0.1:9", "quickstart"}, {"kind \"ttft\"", "\"serving\""});
 }

@@ -1,18 +1,24 @@
 // `reprise embed`: reads texts from standard input, writes sentence vectors to standard output.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
-#include <iostream>
+#include <istream>
 #include <utility>
 
 #include "app/commands.h"
 #include "app/common_options.h"
 #include "app/embed_lines.h"
 #include "app/embed_options.h"
+#include "app/exit_status.h"
+#include "app/interrupt.h"
+#include "app/interruptible_input.h"
 #include "app/kept_calibration.h"
 #include "app/method_embedder.h"
 #include "app/model_options.h"
 #include "app/number_option.h"
 #include "app/output.h"
 #include "core/base/error.h"
+#include "core/base/interrupted.h"
 #include "core/sentence/embedder.h"
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/kinds/shared/bench.h"
@@ -49,10 +55,11 @@ void check(const EmbedCommand& command) {
             file, info.name, fmt::join(methods_with(&methods::MethodInfo::uses_prompts), ", "));
 }
 
-// The method, prepared with the texts of --stored and --training.
+// The method, prepared with the texts of --stored and --training. Throws ExitStatus if `stop` is
+// set.
 MethodEmbedder prepared(const EmbedCommand& command, std::unique_ptr<methods::Method> method,
                         sentence::Embedder& embedder, model::Decoder& decoder,
-                        const Context& context) {
+                        const Context& context, const std::atomic<bool>& stop) try {
   const auto tokens_of = [&](const std::string& file) {
     return file.empty() ? std::vector<std::vector<int32_t>>()
                         : token_lines(embedder, command.is_json, file);
@@ -63,8 +70,15 @@ MethodEmbedder prepared(const EmbedCommand& command, std::unique_ptr<methods::Me
           {.decoder = &decoder,
            .name = command.model.model,
            .weights_seed = command.model.weights_seed,
-           .context = context},
+           .context = context,
+           .between =
+               [&stop] {
+                 if (stop) throw Interrupted{};
+               }},
           {.stored = stored, .training = training}};
+} catch (const Interrupted&) {
+  note("interrupted before the first text\n");
+  throw ExitStatus{kInterruptedStatus};
 }
 
 void print_summary(const EmbedCount& count, const sentence::Embedder& embedder,
@@ -89,20 +103,23 @@ void run(const EmbedCommand& command, const CommonOptions& common) {
   context = calibrated(std::move(context), common);
   const auto model = load_chosen(chosen, options, context);
   sentence::Embedder embedder(*model, *tokenizer, settings);
-  MethodEmbedder reader = prepared(command, std::move(method), embedder, *model, context);
+  const std::atomic<bool>& stop = watch_interrupts();
+  MethodEmbedder reader = prepared(command, std::move(method), embedder, *model, context, stop);
   if (reader.method().exactness() == methods::Exactness::kApproximate)
     note("note: method \"{}\" is approximate: vectors differ from those of the model alone\n",
          reader.method().info().name);
-  std::ios::sync_with_stdio(false);  // so that in_avail() sees waiting input
+  InterruptibleInput input(STDIN_FILENO, stop);
+  std::istream in(&input);
   const int64_t start = experiments::now_ns();
   const EmbedCount count =
-      embed_lines(reader, command.is_json, std::cin, write_output, flush_output);
+      embed_lines(reader, command.is_json, in, write_output, flush_output, stop);
   print_summary(
       count, embedder,
       fmt::format("computed in {} ({}), {} in {}", name_of(chosen.dtype), chosen.dtype_reason,
                   weight_memory_text(*model), name_of(model->weight_format())),
       static_cast<double>(experiments::now_ns() - start) / 1e9);
   note("{}", summary_of(reader, chosen.config.layers));
+  if (stop) throw ExitStatus{kInterruptedStatus};
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ class Lines {
 
 EmbedCount embed_lines(MethodEmbedder& embedder, bool is_json, std::istream& in,
                        const std::function<void(std::string_view line)>& write,
-                       const std::function<void()>& flush) {
+                       const std::function<void()>& flush, const std::atomic<bool>& stop) {
   Lines lines(embedder, write, flush);
   InputLines input(in, "input", line_bytes(embedder.most_text_bytes(), is_json));
   const auto next = [&] {
@@ -114,7 +114,7 @@ EmbedCount embed_lines(MethodEmbedder& embedder, bool is_json, std::istream& in,
       throw;
     }
   };
-  while (next()) {
+  while (next() && !stop) {
     std::string problem;
     try {
       lines.add(text_of(input, is_json), input.number());

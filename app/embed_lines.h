@@ -5,6 +5,7 @@
 // client gets its answer although it sends only one line.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -22,13 +23,13 @@ struct EmbedCount {
   int64_t first_cut_line = 0;  // line of the first truncated text, from 1; 0: none
 };
 
-// Reads one text per line until the end of `in`; with `is_json`, a line is a JSON string or an
-// object with the text under "text". Calls `write` with the line of each vector, in order, and
-// `flush` after each batch. Throws Error naming the line of a text that has no vector; the vectors
-// of earlier lines have been written by then.
+// Reads one text per line until the end of `in`, or until `stop` is set; with `is_json`, a line is
+// a JSON string or an object with the text under "text". Calls `write` with the line of each
+// vector, in order, and `flush` after each batch. Throws Error naming the line of a text that has
+// no vector; the vectors of earlier lines have been written by then.
 EmbedCount embed_lines(MethodEmbedder& embedder, bool is_json, std::istream& in,
                        const std::function<void(std::string_view line)>& write,
-                       const std::function<void()>& flush);
+                       const std::function<void()>& flush, const std::atomic<bool>& stop);
 
 // Returns the token ids of each line of `file`. Lines have the form that embed_lines() reads.
 // Throws Error naming the file if it cannot be read, and also the line if it has no usable text.

@@ -41,7 +41,10 @@ MethodEmbedder::MethodEmbedder(sentence::Embedder& embedder,
     : embedder_(embedder), method_(std::move(method)) {
   methods::Setup setup =
       methods::prompt_setup(*model.decoder, model.context, model.name, model.weights_seed);
-  setup.run = [&embedder](std::span<const int32_t> ids, model::LayerPolicy* policy) {
+  setup.between = model.between;
+  setup.run = [&embedder, between = model.between](std::span<const int32_t> ids,
+                                                   model::LayerPolicy* policy) {
+    if (between) between();
     return vector_of(embedder, ids, policy);
   };
   setup.special_after = embedder.special_after();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,6 +34,8 @@ class MethodEmbedder {
     std::string name;       // as the user wrote it
     uint64_t weights_seed;  // seed of random weights and of the method's random choices
     Context context;
+    // Called between the pieces of the method's preparation; may throw, which ends it.
+    std::function<void()> between = {};
   };
 
   // `embedder` and `model.decoder` must outlive this object. Throws Error as Method::prepare().

@@ -1,5 +1,6 @@
 // Runs `reprise embed` as a user does: lines in, vectors out, and input that is no text.
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -7,6 +8,7 @@
 #include "core/base/child_process.h"
 #include "tests/app/command_line.h"
 #include "tests/core/sentence/sentence_testing.h"
+#include "tests/support/environment.h"
 #include "tests/support/json.h"
 
 namespace reprise::app {
@@ -252,6 +254,33 @@ TEST_F(EmbedCommand, StoredTextsHitOneByOne) {
     EXPECT_NEAR(got[1][c], want[1][c], 1e-6) << c;
   }
   EXPECT_NE(got[0], want[0]);
+}
+
+// The input is a pipe that stays open, so the command waits for a line when the signal comes.
+TEST_F(EmbedCommand, AnInterruptLeavesNoStoredMapsBehind) {
+  bert_.write("stored.txt", "a b c\nd e\n");
+  const auto temporary = dir_ / "temporary", out = dir_ / "answers.txt";
+  std::filesystem::create_directory(temporary);
+  const testing::EnvironmentVariable tmpdir("TMPDIR", temporary.string());
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const int answers = ::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int notes = ::open((dir_ / "notes.txt").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  std::vector<std::string> words = {REPRISE_PROGRAM, "embed", "--model", bert_.path().string(),
+                                    "--random-weights"};
+  for (const std::string& word :
+       attn_cache_words(R"({"preset": "raw"})", (bert_.path() / "stored.txt").string()))
+    words.push_back(word);
+  ChildProcess process(words, {.in = ends[0], .out = answers, .err = notes});
+  for (const int end : {ends[0], answers, notes}) ::close(end);
+  ASSERT_EQ(::write(ends[1], "a b\n", 4), 4);
+  for (int looks = 0; parsed(read_file(out)).empty() && looks < 2000; ++looks) ::usleep(10000);
+  EXPECT_FALSE(std::filesystem::is_empty(temporary)) << "the method stores its maps here";
+  process.send(SIGINT);
+  EXPECT_EQ(process.wait().code(), 130) << read_file(dir_ / "notes.txt");
+  ::close(ends[1]);
+  EXPECT_TRUE(std::filesystem::is_empty(temporary));
+  EXPECT_NE(read_file(dir_ / "notes.txt").find("1 texts of"), std::string::npos);
 }
 
 TEST_F(EmbedCommand, TextsAreFormedAsTheMethodWantsThem) {

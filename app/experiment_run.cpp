@@ -20,6 +20,7 @@
 #include "experiments/kinds/registry.h"
 #include "experiments/kinds/sources.h"
 #include "experiments/serving/trace_writer.h"
+#include "results/catalogue.h"
 #include "results/drawing.h"
 #include "results/manifest.h"
 #include "results/metric_name.h"
@@ -31,6 +32,18 @@ namespace {
 bool draws_figures(const experiments::Experiment& experiment,
                    const experiments::RunOptions& options, const ExperimentOptions& chosen) {
   return !chosen.no_plot && !experiment.plots.empty() && options.shard.tells_results();
+}
+
+// " Fetch them: reprise data get NAME ...", with the catalogue's entries of `missing`; "" if it has
+// none.
+std::string fetch_command(const std::vector<std::string>& missing) {
+  std::vector<std::string> names;
+  for (const std::string& input : missing)
+    if (const auto entry = results::catalogue_entry(input);
+        entry && std::find(names.begin(), names.end(), entry->name) == names.end())
+      names.push_back(entry->name);
+  if (names.empty()) return "";
+  return fmt::format(" Fetch them: reprise data get {}", fmt::join(names, " "));
 }
 
 // Throws Error for an unknown --format, and for --metrics that this kind does not measure, or not
@@ -189,10 +202,8 @@ experiments::Experiment load_chosen_experiment(const ExperimentOptions& options)
   if (!named.has_stand_in) return named;
   const std::vector<std::string> missing = experiments::missing_inputs(named);
   if (missing.empty()) return named;
-  const std::filesystem::path file = options.file;
-  note("not here: {}. What stands in for them runs. Fetch them: reprise data get {} --scale {}\n",
-       fmt::join(missing, ", "), (file.parent_path().filename() / file.stem()).string(),
-       options.scale);
+  note("not here: {}. What stands in for them runs.{}\n", fmt::join(missing, ", "),
+       fetch_command(missing));
   return load(experiments::Inputs::kStandIn);
 }
 

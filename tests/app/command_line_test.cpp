@@ -7,8 +7,10 @@
 #include <map>
 #include <sstream>
 
+#include "results/data_dir.h"
 #include "results/store.h"
 #include "tests/app/command_line.h"
+#include "tests/support/environment.h"
 #include "tests/support/json.h"
 
 namespace reprise::app {
@@ -25,6 +27,20 @@ TEST_F(CommandLine, EveryCommandExplainsItself) {
     EXPECT_NE(help.out.find("Usage"), std::string::npos) << help.out;
     EXPECT_NE(reprise({"--help"}).out.find(command), std::string::npos);
   }
+}
+
+// A copy of a shipped experiment is no name that `reprise data get` knows.
+TEST_F(CommandLine, AStandInsNoteNamesWhatFetchesTheMissingData) {
+  const testing::EnvironmentVariable data("REPRISE_DATA", dir_.string()),
+      cache("XDG_CACHE_HOME", dir_.string());
+  const fs::path copy = dir_ / "my.json";
+  fs::copy_file(results::data_dir() / "experiments/serving/trace_sharing.json", copy);
+  const Outcome outcome = reprise({"run", copy.string(), "--dry-run"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("not here: mooncake_conversation.jsonl. What stands in for them runs. "
+                             "Fetch them: reprise data get mooncake-conversation\n"),
+            std::string::npos)
+      << outcome.err;
 }
 
 TEST_F(CommandLine, VersionNamesRevisionCompilerAndLibraries) {

@@ -414,7 +414,7 @@ Experiment parse_experiment(const Value& file, const std::string& source, const 
   const bool can_stand_in = inputs == Inputs::kNamed && has_stand_in(file, scale);
   experiment.has_stand_in = can_stand_in;
   if (overrides.empty()) return experiment;
-  for (const std::string& text : overrides) apply_set(wanted, text);
+  for (const std::string& text : overrides) apply_set(wanted, text, file);
   try {
     experiment = Parser(wanted, source + " with --set", vocabulary).parse(scale);
     experiment.has_stand_in = can_stand_in;

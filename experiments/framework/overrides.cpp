@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <span>
 
 #include "core/base/error.h"
 
@@ -80,6 +81,41 @@ Value& list_element(Values& list, const std::string& name, const std::string& as
   return list[index];
 }
 
+// True if `json` has a value at `path`. An index stands for any element of its list.
+bool has_path(const Value& json, std::span<const std::string> path) {
+  if (path.empty()) return true;
+  const auto rest = path.subspan(1);
+  if (json.is_list())
+    return std::any_of(json.list().begin(), json.list().end(),
+                       [&](const Value& element) { return has_path(element, rest); });
+  return json.contains(path[0]) && has_path(field_of(json, path[0]), rest);
+}
+
+// True if the file itself, one of its scales or a "stand_in" has a value at `path`.
+bool has_path_anywhere(const Value& file, const std::vector<std::string>& path) {
+  if (has_path(file, path)) return true;
+  const auto& names = scale_names();
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const Value& scale = field_of(field_of(file, "scales"), name);
+    return has_path(scale, path) || has_path(field_of(scale, kStandInKey), path);
+  });
+}
+
+// Removes the last key of `path` from `parent`. Throws Error for a key that the file has nowhere. A
+// key that another scale or the stand-in has is no error, because one command may read both.
+void remove_key(Fields& parent, const std::vector<std::string>& path, const Value& file,
+                const std::string& assignment) {
+  const std::string& key = path.back();
+  const bool was_there = !parent[key].is_null();
+  parent.erase(key);
+  if (was_there || has_path_anywhere(file, path)) return;
+  std::vector<std::string> keys;
+  for (const auto& [name, value] : parent) keys.push_back(name);
+  const std::string nearest = nearest_name(key, keys);
+  raise("--set \"{}\": there is no key \"{}\" to remove{}", assignment, key,
+        nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest));
+}
+
 }  // namespace
 
 const std::vector<std::string>& scale_names() {
@@ -118,7 +154,7 @@ bool has_stand_in(const Value& file, const std::string& scale) {
   return field_of(field_of(file, "scales"), scale).contains(kStandInKey);
 }
 
-void apply_set(Value& experiment, const std::string& assignment) {
+void apply_set(Value& experiment, const std::string& assignment, const Value& file) {
   const size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0)
     raise("--set \"{}\": expected key=value, such as --set repetitions=3", assignment);
@@ -142,10 +178,7 @@ void apply_set(Value& experiment, const std::string& assignment) {
     }
   }
   const std::string text = assignment.substr(equals + 1);
-  if (text == "null" && parent != nullptr) {
-    parent->erase(path.back());
-    return;
-  }
+  if (text == "null" && parent != nullptr) return remove_key(*parent, path, file, assignment);
   if (place->is_list() || is_list_key(path)) {
     *place = list_of(text, assignment);
   } else {

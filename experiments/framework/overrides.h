@@ -25,10 +25,11 @@ Value with_scale(const Value& file, const std::string& scale, const std::string&
 // True if the scale has a "stand_in". The file must have passed with_scale().
 bool has_stand_in(const Value& file, const std::string& scale);
 
-// Applies "a.b=value". The value is JSON if it parses as JSON, else text; for a list, a JSON list
-// or entries separated by commas. null removes the key. A number in the path is an index into a
-// list. Throws Error for text without '=', an empty path element or entry, or a path through
-// something other than an object or list.
-void apply_set(Value& experiment, const std::string& assignment);
+// Applies "a.b=value" to an experiment that with_scale() made of `file`. The value is JSON if it
+// parses as JSON, else text; for a list, a JSON list or entries separated by commas. null removes
+// the key. A number in the path is an index into a list. Throws Error for text without '=', an
+// empty path element or entry, or a path through something other than an object or list, and for
+// null if neither the experiment nor `file`, in any scale, has the key.
+void apply_set(Value& experiment, const std::string& assignment, const Value& file);
 
 }  // namespace reprise::experiments

@@ -11,7 +11,7 @@ namespace {
 
 Json after_set(const Json& json, const std::string& assignment) {
   Value experiment = value_of(json);
-  apply_set(experiment, assignment);
+  apply_set(experiment, assignment, value_of(json));
   return json_of(experiment);
 }
 
@@ -111,7 +111,25 @@ TEST(Set, NullRemovesAKey) {
   const Json file = {{"cases", {1, 2}}, {"a", {{"b", 1}, {"c", 2}}}};
   EXPECT_EQ(after_set(file, "cases=null"), (Json{{"a", {{"b", 1}, {"c", 2}}}}));
   EXPECT_EQ(after_set(file, "a.b=null"), (Json{{"cases", {1, 2}}, {"a", {{"c", 2}}}}));
-  EXPECT_EQ(after_set(file, "new=null"), file);
+}
+
+TEST(Set, NullForAKeyThatTheFileHasNowhereIsAnError) {
+  const auto message = [](const std::string& assignment) {
+    return parse_message(sample_file(), {assignment});
+  };
+  EXPECT_NE(
+      message("repetition=null").find("\"repetition\" to remove, did you mean \"repetitions\"?"),
+      std::string::npos)
+      << message("repetition=null");
+  EXPECT_NE(message("sweep.promt_tokens=null").find("did you mean \"prompt_tokens\"?"),
+            std::string::npos)
+      << message("sweep.promt_tokens=null");
+  Json file = sample_file();  // keys of another scale, and of what stands in
+  file["scales"]["paper"]["warmup"] = 3;
+  EXPECT_EQ(parse_message(file, {"warmup=null"}), "");
+  file = file_with_stand_in();
+  file["scales"]["desk"]["stand_in"]["seeds"] = {{"weights", 2}};
+  EXPECT_EQ(parse_sample(file, "desk", {"seeds.weights=null"}).seeds.weights, 1u);
 }
 
 TEST(Set, AppliesAfterTheScale) {

@@ -13,6 +13,7 @@
 #include "experiments/kinds/accuracy/prompt_runner.h"
 #include "experiments/kinds/accuracy/question_files.h"
 #include "experiments/kinds/shared/costs.h"
+#include "experiments/kinds/shared/places.h"
 #include "methods/prompt_cache/prompt_cache.h"
 #include "workloads/questions/judge.h"
 
@@ -182,6 +183,9 @@ KindInfo AccuracyKind::info() {
 
 void AccuracyKind::check(const Group& group) {
   Problems problems;
+  // A model that is missing must not hide files that are missing, too.
+  for (const std::string& file : {group.workload.file, group.workload.templates})
+    problems.collect([&] { (void)resolve_path(file); });
   problems.collect([&] {
     bench_.check_model(group);
     (void)questions_.longest(group);

@@ -15,6 +15,7 @@
 #include "experiments/kinds/sentences/prefill_lane.h"
 #include "experiments/kinds/sentences/text_model.h"
 #include "experiments/kinds/shared/mmlu_axes.h"
+#include "experiments/kinds/shared/places.h"
 #include "methods/prompt_setup.h"
 #include "methods/registry.h"
 #include "workloads/questions/mmlu_groups.h"
@@ -147,9 +148,15 @@ std::optional<model::TaskHead> head_of(const Group& group) {
   return head;
 }
 
+// The file or folder of the axis "set".
+std::string file_of(const Group& group, const SentencesAxes& axes) {
+  const std::string& file = group.workload.file;
+  return axes.set.empty() ? file : (std::filesystem::path(file) / axes.set).string();
+}
+
 SentenceSet set_of(const Group& group, const SentencesAxes& axes, bool has_head) {
   Workload workload = group.workload;
-  if (!axes.set.empty()) workload.file = (std::filesystem::path(workload.file) / axes.set).string();
+  workload.file = file_of(group, axes);
   return load_sentences(workload, {.items = axes.items,
                                    .group = axes.task,
                                    .mmlu = axes.mmlu,
@@ -389,6 +396,8 @@ void SentencesKind::check(const Group& group) {
       methods::make_method(chosen.name, chosen.options)
           ->check({.device = bench_.context().device, .batches_prompts = axes.texts_per_step != 1});
     });
+  // A model that is missing must not hide a file that is missing, too.
+  problems.collect([&] { (void)resolve_path(file_of(group, axes)); });
   problems.collect([&] {
     if (axes.edits != kAsGiven && group.workload.name == "mmlu")
       raise("edits \"{}\" is of sentences: mmlu's prompts end as they are worded", axes.edits);

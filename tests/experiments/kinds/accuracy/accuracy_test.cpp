@@ -245,7 +245,8 @@ TEST_F(Accuracy, Table1RunsWhereItsCheckpointsAre) {
   EXPECT_EQ(smoke.size(), 3u * 2u * 2u);
   for (const Group& one : smoke) EXPECT_NO_THROW(kind.check(one)) << one.label;
   EXPECT_EQ(groups("paper", {}).size(), 4u * 8u * 2u);
-  expect_error([&] { kind.check(groups("paper", {})[0]); }, {"checkpoints/llama-2-7b"});
+  expect_error([&] { kind.check(groups("paper", {})[0]); },
+               {"checkpoints/llama-2-7b", "reprise data get longbench"});
   const std::vector<std::string> shipped = {"models=models/quickstart", "dtypes=f32",
                                             "workload.file=models/recall/longbench",
                                             "workload.templates=models/recall/longbench"};

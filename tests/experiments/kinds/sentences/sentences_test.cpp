@@ -8,6 +8,7 @@
 #include "tests/core/sentence/sentence_testing.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/environment.h"
 #include "tests/support/json.h"
 #include "tests/support/measured.h"
 
@@ -158,6 +159,11 @@ TEST_F(Sentences, WhatCannotBeEmbeddedIsRefused) {
   refused({{"settings", {{"pooling", "men"}}}}, {"did you mean \"mean\""});
   refused({{"models", {{{"model", dir_.string()}, {"weights", "random"}}}}}, {"tokenizer"});
   refused({{"settings", {{"database_share", 0.9}, {"items", 1}}}}, {"cluster"});
+  const reprise::testing::EnvironmentVariable data("REPRISE_DATA", ""),
+      cache("XDG_CACHE_HOME", "/nowhere");  // whatever this user has fetched
+  refused({{"models", {"checkpoints/bert-base-uncased-sst2"}},
+           {"workload", {{"name", "sentiment"}, {"file", "SST-2"}}}},
+          {"reprise data get bert-base-uncased-sst2", "reprise data get sst-2"});
 }
 
 // An interrupt is noticed during the preparation, and between the model's steps in a turn.

@@ -179,15 +179,22 @@ def main(arguments):
     options = parse(arguments)
     try:
         catalogue = Catalogue(options.catalogue, options.experiments)
-        return {"list": list_all, "get": get, "check": check}[options.action](catalogue, options)
+        status = {"list": list_all, "get": get, "check": check}[options.action](catalogue, options)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # while an error can still be told
+        return status
     except Problem as problem:
         print(f"reprise: {problem}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         sys.stdout = None
         return 141
-    except PermissionError as error:
-        print(f"reprise: cannot read {error.filename}: {error.strerror}. REPRISE_DATA names another folder.", file=sys.stderr)
+    except OSError as error:
+        if error.filename is not None:
+            print(f"reprise: cannot read {error.filename}: {error.strerror}. REPRISE_DATA names another folder.", file=sys.stderr)
+            return 1
+        sys.stdout = None  # or Python would try again at its end
+        print(f"reprise: cannot write to standard output: {error.strerror}. Is the disk full, or was it closed?", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nstopped; the same command goes on where it was", file=sys.stderr)

@@ -86,5 +86,13 @@ class Program(unittest.TestCase):
         self.assertIn("--scale", self.reprise("data", "get", "mmlu", "--scale", "huge", status=1))
         self.assertIn("unknown", self.reprise("data", "fetch", status=1))
 
+    def test_output_that_cannot_be_written_is_an_error(self):
+        with open("/dev/full", "wb") as full:
+            for arguments in (["list"], ["list", "--json"]):
+                done = subprocess.run([PROGRAM, "data", *arguments], stdout=full, stderr=subprocess.PIPE, env=self.environment,
+                                      check=False, timeout=120)
+                self.assertEqual((done.returncode, done.stderr.decode()), (
+                    1, "reprise: cannot write to standard output: No space left on device. Is the disk full, or was it closed?\n"))
+
 
 unittest.main()

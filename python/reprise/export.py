@@ -33,21 +33,29 @@ def parquet_bytes(source, records, metrics):
 
 def written(data, path):
     """Writes a whole file, or standard output if no path is given. A file gets its name when all of it is on the disk."""
-    if path is None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    elif path.exists() and not path.is_file():   # a pipe
-        path.write_bytes(data)
-    else:
-        beside = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
-        try:
-            with open(beside, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
+    try:
+        if path is None:
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        elif path.exists() and not path.is_file():   # a pipe
+            path.write_bytes(data)
+        else:
+            write_whole(data, path)
+    except OSError as error:
+        raise OSError(f"writing {path or 'standard output'} failed: {error.strerror}. Is there space, and may you write "
+                      "there?") from error
+
+
+def write_whole(data, path):
+    beside = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
+    try:
+        with open(beside, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def write_reports(records, options):

@@ -422,7 +422,8 @@ class Script(WithFolder):
     def test_files_that_cannot_be_read_or_written(self):
         self.assert_refused(run(self.folder / "absent", "bmf"), "absent")
         self.assert_refused(run(self.folder, "bmf"), "holds no records.jsonl", "reprise run")
-        self.assert_refused(run(SERVING, "bmf", f"--out={self.folder}/no/such/file"), "no/such/file")
+        self.assert_refused(run(SERVING, "bmf", f"--out={self.folder}/no/such/file"),
+                            f"writing {self.folder}/no/such/file failed: No such file or directory", "may you write there?")
         damaged = self.folder / "records.jsonl.gz"
         damaged.write_bytes(SERVING.read_bytes()[:-9])
         self.assert_refused(run(damaged, "bmf"), "records.jsonl.gz is cut short")
@@ -438,7 +439,10 @@ class Script(WithFolder):
 
     def test_a_full_disk_is_an_error(self):
         with open("/dev/full", "wb") as full:
-            self.assert_refused(run(QUICKSTART, "bmf", stdout=full), "No space left")
+            self.assert_refused(run(QUICKSTART, "bmf", stdout=full),
+                                "writing standard output failed: No space left on device. Is there space")
+
+        self.assert_refused(run(QUICKSTART, "bmf", "--out=/dev/full"), "writing /dev/full failed: No space left on device")
 
     def test_a_reader_that_has_gone_ends_it_silently(self):
         reader, writer = os.pipe()

@@ -58,15 +58,24 @@ void write_items(const ScoredFile& file, const std::vector<double>& scores, std:
         << '\n';
 }
 
+// " MEAN MEAN MEAN" of the three groups of lengths.
+std::string means_by_length(const ScoredFile& file, const std::vector<double>& scores) {
+  std::string means;
+  try {
+    for (const std::vector<double>& group : longbench::by_length(file.predictions, scores))
+      means += fmt::format("  {:>6}", longbench::group_percent(group));
+  } catch (const Error& error) {
+    raise("{}: {}. Leave out --lengths", file.path, error.what());
+  }
+  return means;
+}
+
 void write_summary(const ScoredFile& file, const std::vector<double>& scores, bool has_lengths,
                    std::ostream& out) {
-  out << fmt::format("{:<20}  {:<20}  {:>6}  {:>6}", file.dataset->name,
+  const std::string means = has_lengths ? means_by_length(file, scores) : "";
+  out << fmt::format("{:<20}  {:<20}  {:>6}  {:>6}{}\n", file.dataset->name,
                      longbench::metric_name(file.dataset->metric), scores.size(),
-                     longbench::mean_percent(scores));
-  if (has_lengths)
-    for (const std::vector<double>& group : longbench::by_length(file.predictions, scores))
-      out << fmt::format("  {:>6}", longbench::group_percent(group));
-  out << '\n';
+                     longbench::mean_percent(scores), means);
 }
 
 void write_heading(bool has_lengths, std::ostream& out) {

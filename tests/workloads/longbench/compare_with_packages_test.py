@@ -305,6 +305,18 @@ class Packages(unittest.TestCase):
                          [["dataset", "metric", "items", "score", "0-4k", "4-8k", "8k+"],
                           ["hotpotqa", "qa_f1_score", "3", "55.56", "100.00", "0.00", "66.67"]])
 
+    def test_a_missing_length_names_its_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, f"hotpotqa.{name}.jsonl") for name in ("with", "without")]
+            for path, more in zip(paths, ({"length": 10}, {})):
+                with open(path, "w", encoding="utf-8") as out:
+                    out.write(json.dumps({"pred": "b", "answers": ["b"], "all_classes": None} | more) + "\n")
+            done = subprocess.run([REPRISE, "longbench", "score", "--lengths", *paths], text=True, capture_output=True,
+                                  check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"{paths[1]}: prediction 1 has no \"length\"", " ".join(done.stderr.split()))
+        self.assertEqual([line.split()[0] for line in done.stdout.splitlines()], ["dataset", "hotpotqa"])
+
 
 if __name__ == "__main__":
     unittest.main()

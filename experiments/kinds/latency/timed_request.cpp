@@ -23,6 +23,7 @@ void RequestSamples::add(const TimedRequest& timed) {
   const int64_t first_ns = events.front().time_ns, last_ns = events.back().time_ns;
   ttft_ms.push_back(ms_of(first_ns - timed.begin_ns));
   e2e_ms.push_back(ms_of(last_ns - timed.begin_ns));
+  reused_tokens.push_back(events.back().cached_tokens);
   parts.add(timed.counts);
   if (events.size() > 1)
     tpot_ms.push_back(ms_of(last_ns - first_ns) / static_cast<double>(events.size() - 1));

@@ -41,8 +41,9 @@ TimedRequest run_timed(const methods::Method& method, engine::Engine& engine,
 // One method's repetitions in the order they were taken.
 struct RequestSamples {
   std::vector<double> ttft_ms, tpot_ms, e2e_ms;
-  TurnPartSamples parts;        // parts of the TTFT
-  std::vector<int32_t> tokens;  // tokens of all repetitions, one after another
+  std::vector<int64_t> reused_tokens;  // prompt tokens whose keys and values were there already
+  TurnPartSamples parts;               // parts of the TTFT
+  std::vector<int32_t> tokens;         // tokens of all repetitions, one after another
   Undisturbed taking;
 
   void add(const TimedRequest& timed);

@@ -8,6 +8,7 @@
 #include "experiments/kinds/latency/rates_beside.h"
 #include "experiments/kinds/latency/timed_request.h"
 #include "experiments/kinds/shared/costs.h"
+#include "results/statistics.h"
 
 namespace reprise::experiments {
 namespace {
@@ -35,21 +36,26 @@ PrefillWork work_of(const Group& group, int64_t reused) {
   return {.reused = reused, .tokens = axes_of(group).prompt_tokens - reused};
 }
 
-// `beside` has the machine's rates after each sample, or is empty.
+// `beside` has the machine's rates after each sample, or is empty. Each sample has the limit of
+// what it did not reuse: the first request of a cache that retains requests reuses less than later
+// ones.
 void add_limit(Measurement& out, const Group& group, const model::ModelConfig& config,
-               int64_t reused, const Machine& machine, const RequestSamples& samples,
+               const Machine& machine, const RequestSamples& samples,
                const std::vector<Rates>& beside) {
   const Rates probe{.gflop_s = gflop_limit(machine, group.dtype), .gb_s = dram_limit(machine)};
   // The experts that a prompt's tokens are routed to are not known in advance.
   if (config.experts.count > 0 || probe.gflop_s <= 0 || probe.gb_s <= 0) return;
-  const PrefillWork work = work_of(group, reused);
-  const double limit = prefill_limit_ms(group, config, work, probe);
-  out.set(kTtftLimitMs, limit);
-  out.derive(kOverLimit, kTtftMs, [&](double ttft_ms) { return ttft_ms / limit; });
-  std::vector<double> ratios;
-  for (size_t r = 0; r < beside.size(); ++r)
-    ratios.push_back(samples.ttft_ms[r] / prefill_limit_ms(group, config, work, beside[r]));
-  if (!ratios.empty()) out.summarize_timed(kOverBeside, ratios);
+  std::vector<double> limits_ms, over_limit, over_beside;
+  for (size_t r = 0; r < samples.ttft_ms.size(); ++r) {
+    const PrefillWork work = work_of(group, samples.reused_tokens[r]);
+    limits_ms.push_back(prefill_limit_ms(group, config, work, probe));
+    over_limit.push_back(samples.ttft_ms[r] / limits_ms[r]);
+    if (!beside.empty())
+      over_beside.push_back(samples.ttft_ms[r] / prefill_limit_ms(group, config, work, beside[r]));
+  }
+  out.set(kTtftLimitMs, results::summarize(limits_ms).median);
+  out.summarize_timed(kOverLimit, over_limit);
+  if (!over_beside.empty()) out.summarize_timed(kOverBeside, over_beside);
 }
 
 // Adds rates that follow from the TTFT.
@@ -79,9 +85,7 @@ Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lan
   samples.taking.add_to(out);
   add_times(samples, out);
   add_rates(out, group, decoder.config(), machine);
-  add_limit(out, group, decoder.config(),
-            static_cast<int64_t>(out.value(kReusedTokens) / static_cast<double>(requests)), machine,
-            samples, beside);
+  add_limit(out, group, decoder.config(), machine, samples, beside);
   update(out.resolved, resolved_settings(engine, decoder, lane.method->exactness()));
   add_lengths(axes_of(group), out.resolved);
   out.memory = memory_of(engine);

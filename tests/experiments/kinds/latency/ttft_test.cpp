@@ -66,6 +66,20 @@ TEST_F(KindsTest, TtftStandsBesideTheLeastTimeOfTheProbeAndOfTheMoment) {
   EXPECT_FALSE(from_cache[0].metrics.contains("ttft_over_beside"));
 }
 
+// The warm-up fills the cache of the method that retains requests. The other method's prefix is
+// there before the first request.
+TEST_F(KindsTest, TtftLimitIsThatOfWhatTheTimedRequestsReused) {
+  const Json retains = {{"name", "chunk_attention"},
+                        {"options", {{"retain", true}, {"reuse_prefill", true}}}};
+  Group one = group("ttft", {{"prompt_tokens", 160}, {"shared_tokens", 128}},
+                    Json::array({"relay_attention", retains}));
+  one.warmup = one.repetitions = 1;
+  const Json limits = {{"dram_read_gb_s", 10.0}, {"f32_gflop_s", 100.0}};
+  const auto measured =
+      measured_json(TtftKind(context_).measure(one, machine_of_json({{"limits", limits}}), stop_));
+  EXPECT_EQ(measured[0].metrics["ttft_limit_ms"], measured[1].metrics["ttft_limit_ms"]);
+}
+
 // Each method keeps the memory of its cache while the others have their turn.
 TEST_F(KindsTest, MethodsThatTakeTurnsNeedACacheEach) {
   const Json settings = {{"prompt_tokens", 64}, {"new_tokens", 4}};

@@ -1,4 +1,4 @@
-"""Draws family "map": a ratio to the first method (1: equal) over two axes. There is a map for each other method and one
+"""Draws family "map": a speedup over the first method (1: equal) over two axes. There is a map for each other method and one
 that names the fastest, grey where several tie. Losses are as visible as gains."""
 import re
 import textwrap
@@ -30,10 +30,19 @@ class Grid:
         self.is_noisy[place] = common.is_noisy(metric)
 
 
+def is_first(record):
+    return record.get("group", {}).get("index", 0) == 0
+
+
+def ratio_of(record, spec):
+    """Returns a record's ratio. The first method, to which the ratios refer, has 1 if it has no such metric."""
+    return common.metric_of(record, spec["y"]) or ({"value": 1.0} if is_first(record) else None)
+
+
 def cells(records, spec, columns, rows):
     grid = Grid((len(rows), len(columns)))
     for record in records:
-        metric = common.metric_of(record, spec["y"])
+        metric = ratio_of(record, spec)
         if metric is None or common.invalid_reason(record):
             continue
         place = (rows.index(common.setting(record, spec["rows"])), columns.index(common.setting(record, spec["x"])))
@@ -126,9 +135,9 @@ def bar_ticks(norm):
 
 def draw(document, spec):
     records, run = document["records"], document["run"]
-    shown = [record for record in records if common.metric_of(record, spec["y"]) is not None]
-    if all(common.invalid_reason(record) for record in shown):
+    if all(common.invalid_reason(record) for record in records if common.metric_of(record, spec["y"]) is not None):
         return None
+    shown = [record for record in records if ratio_of(record, spec) is not None]
     names = common.in_order(shown, common.method_name)
     columns = common.values_of(shown, run, spec["x"])
     rows = common.values_of(shown, run, spec["rows"])
@@ -141,7 +150,8 @@ def draw(document, spec):
                                 f"{spec['y']} has {np.nanmin(values):g}")
     largest = np.nanmax(np.abs(np.log(values)))
     norm = LogNorm(vmin=np.exp(-max(largest, 0.1)), vmax=np.exp(max(largest, 0.1)))
-    others = names[1:]
+    firsts = {common.method_name(record) for record in shown if is_first(record)}
+    others = [name for name in names if name not in firsts]
     lines = len(others) + (1 if others else 0)
     width = max(2.4, 0.42 * len(columns))  # inches per map
     figure, plots = plt.subplots(max(lines, 1), len(panels), squeeze=False, layout="constrained",

@@ -1,8 +1,21 @@
-"""Draws family "stack": the parts of a step's time as a stacked bar for each method at each value of an axis."""
+"""Draws family "stack": the parts of a sum, e.g. of a step's time, as a stacked bar for each method at each value of an
+axis."""
 import matplotlib.pyplot as plt
 
 import common
 import lines
+
+
+def unit_of_sum(records, spec):
+    units = sorted({common.unit_of(records, metric) for metric in spec["stack"]} - {""})
+    if len(units) > 1:
+        raise common.CannotDraw(f"figure {spec['name']}: its parts have the units {', '.join(units)} and so no sum")
+    return units[0] if units else ""
+
+
+def label_of_sum(unit):
+    name = "time" if unit in ("ns", "us", "ms", "s") else "sum"
+    return f"{name} [{unit}]" if unit else name
 
 
 def draw(document, spec):
@@ -10,6 +23,7 @@ def draw(document, spec):
     shown = [record for record in records if common.is_shown(record, spec)]
     if not shown:
         return None
+    unit = unit_of_sum(shown, spec)
     varying = common.varying_settings(shown, run, spec)
 
     def name_of(record):
@@ -47,10 +61,8 @@ def draw(document, spec):
             plot.set_xlabel(f"{common.name_of(spec['panels'])} {common.panel_name(run, spec, value)}; above: {common.name_of(spec['x'])}", fontsize=8)
         plot.grid(True, axis="y", linewidth=0.4, alpha=0.6)
         plot.spines[["top", "right"]].set_visible(False)
-    units = {common.unit_of(shown, metric) for metric in spec["stack"]} - {""}
-    unit = f" [{units.pop()}]" if len(units) == 1 else ""
     for first in plots[:, 0]:
-        first.set_ylabel("time" + unit)
+        first.set_ylabel(label_of_sum(unit))
     handles = [plt.Rectangle((0, 0), 1, 1, color=common.STYLES[i % len(common.STYLES)][0], label=common.name_of(metric))
                for i, metric in enumerate(spec["stack"])]
     if has_invalid:

@@ -1,11 +1,16 @@
 #include "experiments/framework/experiment_plots.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "experiments/framework/experiment_entries.h"
+#include "results/better.h"
 #include "results/manifest.h"
+#include "results/metric_name.h"
 
 namespace reprise::experiments {
 namespace {
@@ -24,33 +29,54 @@ class PlotsReader {
   }
 
  private:
-  std::string read_metric_name(const JsonObject& plot, const std::string& key,
-                               const std::string& name) const {
-    require_name(experiment_.kind.metric_names(), "metric", name, plot.where(key));
-    return name;
+  const MetricInfo& metric_named(const JsonObject& plot, const std::string& key,
+                                 const std::string& name) const {
+    return find_named(experiment_.kind.metrics, "metric", name, plot.where(key));
+  }
+
+  void read_stack(JsonObject& plot, results::Plot& spec) const {
+    std::set<std::string> seen;
+    std::string unit;
+    for (const Value& name : list_at(plot, "stack")) {
+      if (!name.is_text()) raise("{} must hold names of metrics", plot.where("stack"));
+      require_different(seen, name.text(), plot.where("stack"));
+      const MetricInfo& part = metric_named(plot, "stack", name.text());
+      if (seen.empty()) unit = part.unit;
+      if (part.unit != unit)
+        raise("{}: {} is in {} and {} in {}, which do not add up; give metrics of one unit",
+              plot.where("stack"), spec.stack[0], unit, part.name, part.unit);
+      seen.insert(part.name);
+      spec.stack.push_back(part.name);
+    }
+    spec.y = plot.string("name", "stack");
+  }
+
+  // A map names the fastest method, and its first method has the ratio 1.
+  void require_speedup(const std::string& name, const std::string& where) const {
+    std::vector<std::string> speedups;
+    for (const MetricInfo& metric : experiment_.kind.metrics)
+      if (metric.name.find("speedup") != std::string::npos &&
+          results::better_of(metric.name, metric.unit) == results::Better::kHigher)
+        speedups.push_back(metric.name);
+    const std::string metric = results::split_metric_name(name).metric;
+    if (std::find(speedups.begin(), speedups.end(), metric) == speedups.end())
+      raise("{}: a map shows a speedup over the first method, and {} is none; kind \"{}\" has {}",
+            where, name, experiment_.kind.name,
+            speedups.empty() ? "none" : fmt::format("{}", fmt::join(speedups, ", ")));
   }
 
   // Reads the keys that only one family of plots has.
   void read_family_keys(JsonObject& plot, results::Plot& spec) const {
-    if (spec.family == "stack") {
-      std::set<std::string> seen;
-      for (const Value& name : list_at(plot, "stack")) {
-        if (!name.is_text()) raise("{} must hold names of metrics", plot.where("stack"));
-        require_different(seen, name.text(), plot.where("stack"));
-        seen.insert(name.text());
-        spec.stack.push_back(read_metric_name(plot, "stack", name.text()));
-      }
-      spec.y = plot.string("name", "stack");
-      return;
-    }
+    if (spec.family == "stack") return read_stack(plot, spec);
     spec.y = plot.string("y");
     require_shown_metric(experiment_.kind, spec.y, plot.where("y"));
     if (spec.family == "map") {
       spec.rows = plot.string("rows");
       require_name(experiment_.kind.axis_names(), "axis", spec.rows, plot.where("rows"));
+      require_speedup(spec.y, plot.where("y"));
     }
     if (spec.family == "lines" && plot.has("reference"))
-      spec.reference = read_metric_name(plot, "reference", plot.string("reference"));
+      spec.reference = metric_named(plot, "reference", plot.string("reference")).name;
   }
 
   void read_plot(const Value& json, const std::string& path) {

@@ -163,6 +163,37 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("panels", done.stderr)
 
+    def test_the_first_method_is_in_a_map_without_a_ratio_of_its_own(self):
+        import heat_map
+        records = json.loads(json.dumps(ATTENTION))
+        for one in records:
+            if one["group"]["index"] == 0:
+                del one["metrics"]["speedup"]
+        run = attention_manifest(family="map", rows="batch", name="map")
+
+        def texts(records):
+            figure, remark = heat_map.draw(document(records, run), run["plots"][0])
+            return [(plot.get_title(), text.get_text()) for plot in figure.axes for text in plot.texts], remark
+        self.assertEqual(texts(records), texts(ATTENTION))
+        alone = [one for one in records if one["group"]["index"] == 0]
+        self.assertIsNone(heat_map.draw(document(alone, run), run["plots"][0]))
+
+    def test_a_stack_adds_up_one_unit_and_calls_only_times_a_time(self):
+        import stack
+        from common import CannotDraw
+        records = json.loads(json.dumps(ATTENTION))
+        run = attention_manifest(family="stack", stack=["shared_us", "private_us"], name="parts")
+
+        def label(*units):
+            for one in records:
+                for name, unit in zip(("shared_us", "private_us"), units):
+                    one["metrics"][name]["unit"] = unit
+            return stack.draw(document(records, run), run["plots"][0])[0].axes[0].get_ylabel()
+        self.assertEqual(label("us", "us"), "time [us]")
+        self.assertEqual(label("MFLOP", "MFLOP"), "sum [MFLOP]")
+        with self.assertRaisesRegex(CannotDraw, "units MB, us"):
+            label("us", "MB")
+
     def test_draws_stacks_of_parts(self):
         run = attention_manifest(family="stack", stack=["shared_us", "private_us"], name="parts")
         done = self.draw(ATTENTION, run)

@@ -411,7 +411,7 @@ TEST(ExperimentFile, FamiliesOfFiguresHaveKeysOfTheirOwn) {
   file["sweep"]["new_tokens"] = {2, 4};
   file["settings"] = Json::object();
   file["plot"] = {
-      {{"family", "map"}, {"x", "prompt_tokens"}, {"rows", "new_tokens"}, {"y", "ttft_ms"}},
+      {{"family", "map"}, {"x", "prompt_tokens"}, {"rows", "new_tokens"}, {"y", "ttft_speedup"}},
       {{"family", "stack"}, {"x", "prompt_tokens"}, {"stack", {"ttft_ms", "tpot_ms"}}},
       {{"x", "prompt_tokens"},
        {"y", "tpot_ms"},
@@ -434,6 +434,16 @@ TEST(ExperimentFile, FamiliesOfFiguresHaveKeysOfTheirOwn) {
   expect_refused("/plot/family", "maps", "did you mean \"map\"");
   expect_refused("/plot", {{"family", "stack"}, {"x", "prompt_tokens"}, {"stack", {"ttft"}}},
                  "did you mean \"ttft_ms\"");
+}
+
+TEST(ExperimentFile, MapsShowSpeedupsAndStacksOneUnit) {
+  for (const char* y : {"ttft_ms", "ttft_over_limit", "compute_limit_ratio"})
+    expect_refused("/plot",
+                   {{"family", "map"}, {"x", "prompt_tokens"}, {"rows", "new_tokens"}, {"y", y}},
+                   std::string(y) + " is none; kind \"ttft\" has ttft_speedup");
+  expect_refused("/plot",
+                 {{"family", "stack"}, {"x", "prompt_tokens"}, {"stack", {"ttft_ms", "kv_mb"}}},
+                 "ttft_ms is in ms and kv_mb in MB");
 }
 
 TEST(ExperimentFile, TitlesAreFilledFromSettingsAndUnknownNamesRefused) {

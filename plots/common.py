@@ -298,7 +298,10 @@ def tied_axes(run, spec):
 def varying_settings(records, run, spec):
     tied = tied_axes(run, spec)
     keys = ["method", "model", "dtype", "weight_format"] + [axis for axis in sorted(run["settings"]["axes"]) if axis not in tied]
-    return [key for key in keys if len({json.dumps(setting(record, key)) for record in records}) > 1]
+
+    def text(record, key):  # a method with other options is another method
+        return method_name(record) if key == "method" else json.dumps(setting(record, key))
+    return [key for key in keys if len({text(record, key) for record in records}) > 1]
 
 
 def series_name(record, spec, varying):

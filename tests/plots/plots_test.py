@@ -135,6 +135,17 @@ class PlotTest(unittest.TestCase):
         free = tied + [{"batch": 8, "kv_heads": 4}]
         self.assertEqual(names(free), ([f"{heads}: 4", f"{heads}: 32"], ["paged, batch=8", "paged, batch=16"]))
 
+    def test_options_of_a_method_have_lines_of_their_own(self):
+        import lines
+        records = [attention_record(index, "chunk_attention", batch, shared) for index in (0, 1) for batch in (1, 8)
+                   for shared in (64, 512)]
+        for one in records:
+            one["settings"]["requested"]["method_options"] = {"chunk_tokens": 64 if one["group"]["index"] else 16}
+        run = attention_manifest(series="batch")
+        figure, _ = lines.draw(document(records, run), run["plots"][0])
+        self.assertEqual([text.get_text() for text in figure.axes[-1].get_legend().get_texts()],
+                         [f"batch={batch}, chunk_attention (chunk_tokens {tokens})" for tokens in (16, 64) for batch in (1, 8)])
+
     def test_the_caption_names_the_papers_that_are_drawn(self):
         from common import caption_of
         papers = [{"source": "A paper", "hardware": f"one {label}", "label": label, "points": {

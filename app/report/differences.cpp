@@ -90,16 +90,37 @@ std::string limits_that_moved(const ResultsFolder& before, const ResultsFolder& 
   return text;
 }
 
-// The source files of the first record that names them.
-std::optional<Fields> files_of_first(const ResultsFolder& folder) {
+// Fingerprints of files, as the records' sources have them.
+struct Files {
+  Fields models;  // by the model's name
+  Fields others;  // of the workload and of the methods' options
+};
+
+Files files_of(const ResultsFolder& folder) {
+  Files files;
   for (const Record& record : folder.records)
-    if (record.sources) return Fields{{"sources", *record.sources}};
-  return std::nullopt;
+    for (const auto& [name, found] : record.sources.value_or(Fields()))
+      if (name == "model")
+        files.models.emplace(text_of(record.settings.requested, "model"), found);
+      else
+        files.others.emplace(name, found);
+  return files;
 }
 
+void keep_shared(Fields& one, Fields& other) {
+  std::erase_if(one, [&](const auto& field) { return !other.contains(field.first); });
+  std::erase_if(other, [&](const auto& field) { return !one.contains(field.first); });
+}
+
+// Compares the files of which both folders have fingerprints: older records have none, and a model
+// that only one folder names is a difference of the settings.
 std::string files_text(const ResultsFolder& before, const ResultsFolder& after) {
-  const auto was = files_of_first(before), is = files_of_first(after);
-  return was && is ? results::difference_text(*is, *was) : "";
+  Files was = files_of(before), is = files_of(after);
+  keep_shared(was.models, is.models);
+  keep_shared(was.others, is.others);
+  is.others["models"] = is.models;
+  was.others["models"] = was.models;
+  return results::difference_text({{"sources", is.others}}, {{"sources", was.others}});
 }
 
 }  // namespace

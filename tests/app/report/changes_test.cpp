@@ -97,6 +97,23 @@ TEST(Changes, APointIsTheSameWhateverItWasMeasuredWith) {
   EXPECT_EQ(changes.differences[0], "Settings: threads 8, was 2.");
 }
 
+TEST(Changes, FilesAreThoseOfAllRecordsWhateverTheirOrder) {
+  const auto of_model = [](const std::string& model, const std::string& config) {
+    Json made = record("paged", 1, 1.0);
+    made["settings"]["requested"]["model"] = model;
+    made["sources"] = {{"model", {{"config.json", config}}}, {"workload", {{"hash", "12"}}}};
+    return made;
+  };
+  const results::ResultsFolder before = folder_of({of_model("a", "34"), of_model("b", "56")});
+  const auto differences = [&](const results::ResultsFolder& after) {
+    return changes_between(before, after, {}).differences;
+  };
+  EXPECT_EQ(differences(folder_of({of_model("b", "56"), of_model("a", "34")})),
+            std::vector<std::string>());
+  EXPECT_EQ(differences(folder_of({of_model("a", "34"), of_model("b", "78")})),
+            std::vector<std::string>{"Files: config.json of b 78, was 56."});
+}
+
 TEST(Changes, AnInvalidRunIsNeitherBetterNorWorse) {
   Json invalid = record("paged", 1, 3.0);
   invalid["answers"] = {{"verdict", "INVALID"}, {"reasons", {"too short"}}};

@@ -1,8 +1,12 @@
 #include "results/folder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -18,7 +22,7 @@ std::string method_label(const PlannedMethod& method) {
 }
 
 // The places of a sweep: all combinations of models, dtypes and the axes' values, but not of
-// methods. If the sweep has cases, only the combinations that agree with one of the cases.
+// methods. If the sweep has cases, each of them gives its axes one value.
 class Places {
  public:
   explicit Places(const PlannedSettings& settings)
@@ -26,6 +30,7 @@ class Places {
         cases_(settings.cases),
         models_(settings.models),
         dtypes_(settings.dtypes) {
+    if (cases_.empty()) cases_.emplace_back();
     if (models_.empty()) models_.emplace_back();
     if (dtypes_.empty()) dtypes_.emplace_back();
   }
@@ -37,10 +42,10 @@ class Places {
       for (const std::string& dtype : dtypes_) {
         Fields requested = {{"dtype", dtype}};
         if (!model.model.empty()) update(requested, written_fields(model));
-        descend(axes_.begin(), requested,
-                model.model + (model.model.empty() ? "" : " ") + dtype +
-                    (model.weight_format.empty() ? "" : " ") + model.weight_format,
-                fn);
+        const std::string label = model.model + (model.model.empty() ? "" : " ") + dtype +
+                                  (model.weight_format.empty() ? "" : " ") + model.weight_format;
+        for (const Fields& one_case : cases_)
+          if (is_planned(one_case, model)) descend(axes_.begin(), one_case, requested, label, fn);
       }
   }
 
@@ -48,36 +53,48 @@ class Places {
   using Axes = std::map<std::string, Values>;
 
   template <typename Fn>
-  void descend(Axes::const_iterator axis, const Fields& requested, const std::string& label,
-               Fn& fn) const {
+  void descend(Axes::const_iterator axis, const Fields& one_case, const Fields& requested,
+               const std::string& label, Fn& fn) const {
     if (axis == axes_.end()) {
-      if (is_planned(requested)) fn(requested, label);
+      fn(requested, label);
       return;
     }
-    for (const Value& value : axis->second) {
+    const auto& [name, all] = *axis;
+    const auto fixed = one_case.find(name);
+    for (const Value& value : fixed == one_case.end() ? all : Values{fixed->second}) {
       Fields more = requested;
-      more[axis->first] = value;
+      more[name] = value;
       const std::string text = value.is_text() ? value.text() : shown(value);
-      descend(std::next(axis), more,
-              axis->second.size() > 1 ? fmt::format("{} {}={}", label, axis->first, text) : label,
-              fn);
+      descend(std::next(axis), one_case, more,
+              all.size() > 1 ? fmt::format("{} {}={}", label, name, text) : label, fn);
     }
   }
 
-  [[nodiscard]] bool is_planned(const Fields& requested) const {
-    const auto is_case = [&](const Fields& one) {
-      return std::all_of(one.begin(), one.end(), [&](const auto& field) {
-        return field_of(requested, field.first) == field.second;
-      });
-    };
-    return cases_.empty() || std::any_of(cases_.begin(), cases_.end(), is_case);
+  // True if the case is of this model or names none, and the axes have the case's values. Records
+  // alone have fewer values than their experiment's cases.
+  [[nodiscard]] bool is_planned(const Fields& one_case, const PlannedModel& model) const {
+    return std::all_of(one_case.begin(), one_case.end(), [&](const auto& field) {
+      const auto axis = axes_.find(field.first);
+      if (axis == axes_.end()) return field.second == field_of(written_fields(model), field.first);
+      return std::find(axis->second.begin(), axis->second.end(), field.second) !=
+             axis->second.end();
+    });
   }
 
   const Axes& axes_;
-  const std::vector<Fields>& cases_;
+  std::vector<Fields> cases_;
   std::vector<PlannedModel> models_;
   std::vector<std::string> dtypes_;
 };
+
+// The words of a label in alphabetical order: a skipped point's label has the axes in the order of
+// the kind, and a place's label in that of the manifest.
+std::string sorted_words(const std::string& label) {
+  std::istringstream stream(label);
+  std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
+  std::sort(words.begin(), words.end());
+  return fmt::format("{}", fmt::join(words, " "));
+}
 
 Value value_or(const Fields& fields, const std::string& name, Value fallback) {
   const auto found = fields.find(name);
@@ -135,16 +152,18 @@ std::vector<MissingPoints> missing_points(const ResultsFolder& folder) {
   std::set<std::string> measured, skipped;
   for (const Record& record : folder.records)
     measured.insert(point_key(record.settings.requested, settings.axes));
-  for (const SkippedPoint& point : folder.skipped) skipped.insert(point.label + " " + point.method);
+  for (const SkippedPoint& point : folder.skipped)
+    skipped.insert(sorted_words(point.label) + " " + point.method);
   std::vector<MissingPoints> missing;
   Places(settings).each([&](const Fields& place, const std::string& label) {
     MissingPoints here{.label = label, .methods = {}};
+    const std::string words = sorted_words(label);
     for (const PlannedMethod& method : settings.methods) {
       Fields requested = place;
       requested["method"] = method.name;
       requested["method_options"] = method.options;
       if (!measured.contains(point_key(requested, settings.axes)) &&
-          !skipped.contains(label + " " + method_label(method)))
+          !skipped.contains(words + " " + method_label(method)))
         here.methods.push_back(method_label(method));
     }
     if (!here.methods.empty()) missing.push_back(std::move(here));

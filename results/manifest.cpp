@@ -56,13 +56,17 @@ void check_settings(const PlannedSettings& settings) {
   const auto count = [](const auto& list) {
     return static_cast<double>(std::max<size_t>(1, list.size()));
   };
-  require_most(settings.cases.size(), kMostAxisValues, "settings.cases");
-  double points = count(settings.models) * count(settings.dtypes) * count(settings.methods) *
-                  count(settings.cases);
-  for (const auto& [name, values] : settings.axes) {
-    check_axis(name, values);
-    if (settings.cases.empty() || !settings.cases[0].contains(name)) points *= count(values);
-  }
+  for (const auto& [name, values] : settings.axes) check_axis(name, values);
+  // Points with one model, dtype and method, if `one_case` fixes its axes.
+  const auto points_in = [&](const Fields& one_case) {
+    double points = 1;
+    for (const auto& [name, values] : settings.axes)
+      if (!one_case.contains(name)) points *= count(values);
+    return points;
+  };
+  double points = settings.cases.empty() ? points_in({}) : 0;
+  for (const Fields& one_case : settings.cases) points += points_in(one_case);
+  points *= count(settings.models) * count(settings.dtypes) * count(settings.methods);
   if (points > static_cast<double>(kMostPlannedPoints))
     throw FieldFault{fmt::format("settings spans {:.0f} points, at most {} are allowed", points,
                                  kMostPlannedPoints)};

@@ -91,6 +91,42 @@ void read_points(Experiment& experiment, const std::vector<Record>& records,
   }
 }
 
+// Sets the cases to the records' combinations of models and of axes with several values, since
+// records do not tell which other combinations were planned.
+void read_cases(Experiment& experiment, const std::vector<Record>& records,
+                const std::string& source) {
+  experiment.cases.clear();
+  std::set<std::string> seen;
+  for (const Record& record : records) {
+    AxisValues one;
+    if (experiment.models.size() > 1)
+      one.emplace(kModelOfCase, text_of(record.settings.requested, "model"));
+    for (size_t a = 0; a < experiment.axis_values.size(); ++a) {
+      const Axis& axis = experiment.kind.axes[a];
+      if (experiment.axis_values[a].size() < 2) continue;
+      const Value& value = record.requested(axis.name);
+      one.emplace(axis.name, value.is_null()
+                                 ? axis.fallback
+                                 : axis.read(value, where_requested(source, axis.name)));
+    }
+    std::string key;
+    for (const auto& [name, value] : one) key += value.text() + "\n";
+    if (seen.insert(key).second) experiment.cases.push_back(std::move(one));
+  }
+}
+
+// True if the records have all values that the shipped experiment gives the axis.
+bool has_all_values(const Experiment& experiment, const Experiment& shipped,
+                    const std::string& name) {
+  for (size_t a = 0; a < shipped.axis_values.size(); ++a) {
+    if (shipped.kind.axes[a].name != name) continue;
+    const std::vector<AxisValue>& found = experiment.axis_values[a];
+    for (const AxisValue& value : shipped.axis_values[a])
+      if (std::find(found.begin(), found.end(), value) == found.end()) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 results::Manifest manifest_of_records(const std::vector<Record>& records, const std::string& source,
@@ -118,6 +154,10 @@ results::Manifest manifest_of_records(const std::vector<Record>& records, const 
   experiment.kind = *known;
   read_axes(experiment, records, source);
   read_points(experiment, records, source);
+  if (!shipped || shipped->cases[0].empty()) read_cases(experiment, records, source);
+  // A shard's file has a part of the values, whose mean would not be that of the experiment.
+  if (shipped && !has_all_values(experiment, *shipped, shipped->mean_over))
+    experiment.mean_over.clear();
   if (experiment.metrics.empty()) experiment.metrics = experiment.kind.metric_names();
   if (experiment.plots.empty()) experiment.plots.push_back(default_plot(experiment, records));
   results::Manifest made = manifest(experiment, {}, {});

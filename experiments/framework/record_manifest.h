@@ -8,11 +8,12 @@
 
 namespace reprise::experiments {
 
-// The sweep is rebuilt from the records' settings. Titles, metrics and figures come from `shipped`,
-// the experiment that the records name, if this program ships it. Otherwise there is one figure,
-// which shows the kind's first metric in the records over the axis with most values. Throws Error
-// naming `source` if there is no valid record, or if the records are of several experiments or of
-// an unknown kind.
+// The sweep is rebuilt from the records' settings: it has the places that the records have, or
+// those of the cases of `shipped`, the experiment that the records name, if this program ships it.
+// Titles, metrics and figures are those of `shipped`, and so is mean_over if the records have all
+// values of that axis. Without `shipped` there is one figure, which shows the kind's first metric
+// in the records over the axis with most values. Throws Error naming `source` if there is no valid
+// record, or if the records are of several experiments or of an unknown kind.
 [[nodiscard]] results::Manifest manifest_of_records(const std::vector<results::Record>& records,
                                                     const std::string& source,
                                                     const std::optional<Experiment>& shipped,

@@ -1,0 +1,76 @@
+// Manifests that are made from records: the sweep, and which points of it are missing.
+#include "experiments/framework/record_manifest.h"
+
+#include <gtest/gtest.h>
+
+#include "experiments/framework/sweep.h"
+#include "results/folder.h"
+#include "tests/experiments/framework/sample_experiment.h"
+#include "tests/results/sample_record.h"
+
+namespace reprise::experiments {
+namespace {
+
+std::vector<results::Record> records_of(const Experiment& experiment) {
+  std::vector<results::Record> records;
+  for (const Group& group : expand(experiment, {.context = {.threads = 1}}))
+    for (size_t i = 0; i < group.requested.size(); ++i) {
+      records.push_back(results::sample_record(group.point_ids[i], group.id, static_cast<int>(i),
+                                               static_cast<int>(group.requested.size())));
+      records.back().settings.requested = group.requested[i];
+    }
+  return records;
+}
+
+results::ResultsFolder folder_of(const std::vector<results::Record>& records,
+                                 const std::optional<Experiment>& shipped = std::nullopt) {
+  results::ResultsFolder folder{.source = "r.jsonl", .run = {}, .records = records, .skipped = {}};
+  folder.run = manifest_of_records(records, folder.source, shipped, sample_vocabulary());
+  results::check_made_manifest(folder.run, folder.source);
+  return folder;
+}
+
+// The axes' 20 values each have 160000 combinations, of which 20 were planned.
+TEST(RecordManifest, HasThePlacesOfTheRecordsAndNoOthers) {
+  Json file = sample_file();
+  for (const char* key : {"scales", "sweep", "settings"}) file.erase(key);
+  file["dtypes"] = {"f32"};
+  for (int i = 1; i <= 20; ++i)
+    file["cases"].push_back({{"model", i % 2 == 0 ? "models/a" : "llama-2-7b"},
+                             {"prompt_tokens", 100 + i},
+                             {"shared_tokens", i},
+                             {"new_tokens", i},
+                             {"modules", i}});
+  std::vector<results::Record> records = records_of(parse_sample(file));
+  ASSERT_EQ(records.size(), 40u);
+  EXPECT_TRUE(results::missing_points(folder_of(records)).empty());
+  records.pop_back();
+  const std::vector<results::MissingPoints> missing = results::missing_points(folder_of(records));
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_EQ(missing[0].methods, std::vector<std::string>{"contiguous"});
+}
+
+TEST(RecordManifest, HasThePlacesOfTheRecordsIfTheShippedExperimentNamesNoCases) {
+  const Experiment shipped = parse_sample(sample_file());
+  std::vector<results::Record> records = records_of(shipped);
+  std::erase_if(records, [](const results::Record& record) {
+    return record.requested("model") == Value("models/a") &&
+           record.requested("prompt_tokens") == Value(32);
+  });
+  EXPECT_TRUE(results::missing_points(folder_of(records, shipped)).empty());
+}
+
+TEST(RecordManifest, HasMeansOnlyOverAllValuesOfTheShippedExperiment) {
+  Json file = sample_file();
+  file["mean_over"] = "prompt_tokens";
+  const Experiment shipped = parse_sample(file);
+  std::vector<results::Record> records = records_of(shipped);
+  EXPECT_EQ(folder_of(records, shipped).run.mean_over, "prompt_tokens");
+  std::erase_if(records, [](const results::Record& record) {
+    return record.requested("prompt_tokens") == Value(32);
+  });
+  EXPECT_EQ(folder_of(records, shipped).run.mean_over, "");
+}
+
+}  // namespace
+}  // namespace reprise::experiments

@@ -204,16 +204,21 @@ class Parser {
 
   // For cases that name a model. Replaces that name by the model's name in "models", and drops
   // cases whose model is not in "models". A model without a case gets one with the values in
-  // `settings`; throws Error if one of these values is missing.
+  // `settings`. Throws Error if one of these values is missing, or if two cases are the same.
   void keep_cases_of_models(JsonObject& settings) {
     const AxisValues first = experiment_.cases[0];
     if (!first.contains(kModelOfCase)) return;
     std::vector<AxisValues> kept;
-    for (AxisValues& one : experiment_.cases)
-      if (const ModelChoice* model = model_of_case(one.at(kModelOfCase).word())) {
-        one.at(kModelOfCase) = model->model;
-        kept.push_back(std::move(one));
-      }
+    for (AxisValues& one : experiment_.cases) {
+      const std::string name = one.at(kModelOfCase).word();
+      const ModelChoice* model = model_of_case(name);
+      if (model == nullptr) continue;
+      one.at(kModelOfCase) = model->model;
+      if (std::find(kept.begin(), kept.end(), one) != kept.end())
+        raise("{}: a case of model {} is there twice, once as {}; remove one", source_,
+              shown(Value(model->model)), shown(Value(name)));
+      kept.push_back(std::move(one));
+    }
     const bool has_none = kept.empty();
     for (const ModelChoice& model : experiment_.models) {
       const bool has_case = std::any_of(

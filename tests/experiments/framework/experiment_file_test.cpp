@@ -333,6 +333,10 @@ TEST(ExperimentFile, CasesSetTheSameAxesAndNothingElseSetsThese) {
   EXPECT_NE(message(Json::array({Json{{"model", "models/b"}, {"shared_tokens", 8}}}))
                 .find("no case is of model \"models/a\"; add one, or"),
             std::string::npos);
+  EXPECT_NE(message(Json::array({Json{{"model", "models/a"}, {"shared_tokens", 8}},
+                                 Json{{"model", "elsewhere/a"}, {"shared_tokens", 8}}}))
+                .find("a case of model \"models/a\" is there twice, once as \"elsewhere/a\""),
+            std::string::npos);
 }
 
 TEST(ExperimentFile, TextWorkloadNeedsItsFile) {

@@ -53,7 +53,8 @@ std::string export_python(const std::string& format) {
 // Runs the script with this program's own streams. It writes to `out`, or to standard output.
 void export_by_script(const ExportCommand& command) {
   const std::string& format = command.table.format;
-  (void)read_results(command.results);  // refuses damaged and contradictory records
+  // Refuses damaged and contradictory records.
+  (void)read_results(command.results, /*draws=*/false);
   std::vector<std::string> arguments = {
       export_python(format), (results::data_dir() / "python" / "reprise_export.py").string(),
       "--format=" + format};
@@ -68,7 +69,8 @@ void export_by_script(const ExportCommand& command) {
 }
 
 void export_rows(const ExportCommand& command) {
-  const std::string rows = exported_rows(read_results(command.results), command.table);
+  const std::string rows =
+      exported_rows(read_results(command.results, /*draws=*/false), command.table);
   if (command.out.empty()) {
     write_output(rows);
     flush_output();

@@ -21,7 +21,7 @@ struct PlotCommand {
 
 void plot(PlotCommand command) {
   command.table.columns = output_columns(stdout);
-  const results::ResultsFolder folder = read_results(command.results);
+  const results::ResultsFolder folder = read_results(command.results, /*draws=*/true);
   print_table(record_table(folder, command.table), command.table);
   if (folder.run.plots.empty()) {
     note("the experiment of {} names no figures\n", folder.source);

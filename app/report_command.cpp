@@ -66,7 +66,7 @@ void add_figures(Fields& report) {
 void make_report(const ReportCommand& command) {
   std::vector<Reported> reports;
   for (const std::string& path : command.results) {
-    reports.push_back({.folder = read_results(path), .help = {}});
+    reports.push_back({.folder = read_results(path, /*draws=*/true), .help = {}});
     reports.back().help = help_of_kind(reports.back().folder.run.settings.kind);
   }
   const fs::path out = command.out.empty() ? place_of(command.results.front(), "report.html")

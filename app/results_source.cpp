@@ -40,7 +40,7 @@ std::optional<experiments::Experiment> shipped_experiment(
 
 // Reads records without a manifest. The settings are in the records; the figures to draw come from
 // the experiment.
-results::ResultsFolder read_records_alone(const fs::path& file) {
+results::ResultsFolder read_records_alone(const fs::path& file, bool draws) {
   results::WholeRecords whole = results::read_record_files({file});
   results::ResultsFolder folder{.source = file.string(),
                                 .run = {},
@@ -56,6 +56,7 @@ results::ResultsFolder read_records_alone(const fs::path& file) {
   const auto shipped = shipped_experiment(named, vocabulary);
   folder.run = experiments::manifest_of_records(folder.records, folder.source, shipped, vocabulary);
   results::check_made_manifest(folder.run, folder.source);
+  if (!draws) return folder;
   const results::Plot& plot = folder.run.plots.front();
   if (shipped && !shipped->plots.empty())
     note("figures as the shipped experiment {} draws them\n", shipped->name);
@@ -76,8 +77,8 @@ void add_results_argument(CLI::App& command, std::string& path) {
       ->check(not_empty());
 }
 
-results::ResultsFolder read_results(const fs::path& path) {
-  return is_file(path) ? read_records_alone(path) : results::read_folder(path);
+results::ResultsFolder read_results(const fs::path& path, bool draws) {
+  return is_file(path) ? read_records_alone(path, draws) : results::read_folder(path);
 }
 
 fs::path place_of(const fs::path& results, const std::string& name) {

@@ -17,9 +17,10 @@ namespace reprise::app {
 void add_results_argument(CLI::App& command, std::string& path);
 
 // Reads a results folder, or a file of records. For a file, the manifest is made from the shipped
-// experiment that the records name, or else from the records alone; a note says which. Throws Error
-// as results::read_folder(), for a file without records, and for records of several experiments.
-[[nodiscard]] results::ResultsFolder read_results(const std::filesystem::path& path);
+// experiment that the records name, or else from the records alone; if the caller `draws` figures,
+// a note says which. Throws Error as results::read_folder(), for a file without records, and for
+// records of several experiments.
+[[nodiscard]] results::ResultsFolder read_results(const std::filesystem::path& path, bool draws);
 
 // The default path of an output that is made from `results`. For a results folder it is `name` in
 // that folder. For a file STEM.jsonl or STEM.jsonl.gz it is STEM-`name` in the file's folder.

@@ -262,6 +262,10 @@ TEST_F(Output, ExportedRowsStandAloneAndNothingIsDrawn) {
   EXPECT_EQ(std::count(header.begin(), header.end(), ','),
             std::count(first.begin(), first.end(), ','));
 
+  const Outcome alone = reprise({"export", folder + "/records.jsonl"});
+  EXPECT_EQ(alone.status, 0) << alone.err;
+  EXPECT_EQ(alone.err.find("drawing"), std::string::npos) << alone.err;
+
   const Json json = Json::parse(reprise({"export", folder, "--format", "json"}).out);
   ASSERT_EQ(json.size(), 2u);
   EXPECT_EQ(json[1]["experiment"], "small");

@@ -117,6 +117,24 @@ std::string point_key(const Fields& requested, const std::map<std::string, Value
   return json_text(key);
 }
 
+void take_labels(const Manifest& run, std::vector<Record>& records) {
+  if (!run.labels) return;
+  std::map<std::string, std::string> labels;
+  for (size_t i = 0; i < std::min(run.labels->size(), run.settings.methods.size()); ++i)
+    labels[method_label(run.settings.methods[i])] = run.labels->at(i);
+  for (Record& record : records) {
+    const Value& options = record.requested("method_options");
+    const auto label =
+        labels.find(method_label({.name = text_of(record.settings.requested, "method"),
+                                  .options = options.is_fields() ? options.fields() : Fields()}));
+    if (label == labels.end()) continue;
+    if (label->second.empty())
+      record.settings.resolved.erase("method_label");
+    else
+      record.settings.resolved["method_label"] = label->second;
+  }
+}
+
 ResultsFolder read_folder(const std::filesystem::path& dir) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -142,6 +160,7 @@ ResultsFolder read_folder(const std::filesystem::path& dir) {
         dir.string(), files.front().string());
   folder.run = read_manifest(read_results_json(manifest), manifest.string());
   check_manifest(folder.run, manifest.string());
+  take_labels(folder.run, folder.records);
   if (folder.records.empty())
     raise("{} holds no complete record yet; finish its run first", dir.string());
   return folder;

@@ -19,9 +19,14 @@ struct ResultsFolder {
   int64_t torn_bytes = 0;             // from read_record_files()
 };
 
-// Throws Error naming file, key, value found and values accepted, and with the remedy if there is
-// no record. Changes nothing, so the folder may be read-only.
+// The records have the manifest's labels. Throws Error naming file, key, value found and values
+// accepted, and with the remedy if there is no record. Changes nothing, so the folder may be
+// read-only.
 [[nodiscard]] ResultsFolder read_folder(const std::filesystem::path& dir);
+
+// Gives the records the labels that the manifest gives their methods, if it has labels. Records
+// have the labels of the run that measured them, and a run that goes on may have others.
+void take_labels(const Manifest& run, std::vector<Record>& records);
 
 // Returns a key that identifies a point of a sweep over these axes ({axis: [values]}). Repetitions,
 // threads and seeds are not part of it. `requested` are a record's settings.

@@ -135,6 +135,8 @@ struct Manifest {
   Caption caption;
   std::vector<std::string> metrics;  // columns of the table, the most important first
   std::vector<LeftOut> left_out;
+  // One for each of settings.methods, "" for a method without a label. Absent in older manifests.
+  std::optional<std::vector<std::string>> labels;
   std::vector<std::string> paper_numbers;         // files of results/papers/
   std::map<std::string, std::string> axis_units;  // "": no unit
   std::vector<Plot> plots;
@@ -150,6 +152,7 @@ struct Manifest {
     visitor.defaulted("caption", self.caption);
     visitor.defaulted("metrics", self.metrics);
     visitor.defaulted("left_out", self.left_out);
+    visitor.optional("labels", self.labels);
     visitor.defaulted("paper_numbers", self.paper_numbers);
     visitor.defaulted("axis_units", self.axis_units);
     visitor.defaulted("plots", self.plots);

@@ -12,6 +12,7 @@
 #include "core/base/json.h"
 #include "core/device/cpu.h"
 #include "experiments/framework/check_groups.h"
+#include "results/folder.h"
 #include "results/identity.h"
 #include "results/provenance.h"
 #include "results/record.h"
@@ -359,6 +360,7 @@ class Run {
     for (const Group& group : groups_)
       for (const std::string& point : group.point_ids)
         if (const results::Record* record = store_.find(point)) outcome_.records.push_back(*record);
+    results::take_labels(manifest_, outcome_.records);
     outcome_.skipped = results::read_skipped(options_.out);
     return std::move(outcome_);
   }

@@ -224,9 +224,11 @@ results::Manifest manifest(const Experiment& experiment, const RunSettings& sett
                                      .note = experiment.note},
                          .metrics = experiment.metrics,
                          .left_out = experiment.left_out,
+                         .labels = std::vector<std::string>(),
                          .paper_numbers = experiment.paper_numbers,
                          .plots = experiment.plots,
                          .mean_over = experiment.mean_over};
+  for (const MethodChoice& method : experiment.methods) made.labels->push_back(method.label);
   made.config_hash = results::hash_of(written_fields(made.settings));
   for (const Group& group : groups) made.points += std::ssize(group.point_ids);
   for (size_t a = 0; a < experiment.axis_values.size(); ++a)

@@ -12,6 +12,7 @@
 
 #include "core/base/problems.h"
 #include "core/device/cpu.h"
+#include "results/folder.h"
 #include "results/identity.h"
 #include "results/store.h"
 #include "tests/experiments/framework/sample_experiment.h"
@@ -237,6 +238,28 @@ TEST_F(RunnerTest, GoesOnAfterAnInterruptionWithTheSamePoints) {
   kind.interrupt_at = -1;
   EXPECT_EQ(points_of(run(kind, observer)), undisturbed);
   EXPECT_EQ(kind.measured, 12);
+}
+
+TEST_F(RunnerTest, ARunThatGoesOnWithAnotherLabelGivesItToAllPoints) {
+  InstantKind kind;
+  CountingObserver observer;
+  kind.interrupt_at = 1;
+  const auto labels_of = [](const std::vector<results::Record>& records) {
+    std::set<std::string> labels;
+    for (const results::Record& record : records)
+      if (text_of(record.settings.requested, "method") == "contiguous")
+        labels.insert(text_of(record.settings.resolved, "method_label"));
+    return labels;
+  };
+  Json file = sample_file();
+  for (const char* label : {"old", "new", ""}) {
+    file["methods"][1]["label"] = label;
+    const RunOutcome outcome = run(kind, observer, file);
+    EXPECT_EQ(outcome.records.size(), static_cast<size_t>(2 * kind.measured));
+    EXPECT_EQ(labels_of(outcome.records), std::set<std::string>{label});
+    EXPECT_EQ(labels_of(results::read_folder(out_).records), std::set<std::string>{label});
+    kind.interrupt_at = kind.measured + 1;
+  }
 }
 
 TEST_F(RunnerTest, FailureNamesThePointAndKeepsWhatWasMeasured) {

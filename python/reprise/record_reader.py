@@ -124,6 +124,19 @@ def files_of(source):
     return files
 
 
+def take_labels(records, run):
+    """Gives the records the labels that run.json gives their methods, as results/folder.cpp does."""
+    def key(name, options):
+        return name, json.dumps(options or {}, sort_keys=True)
+    labels = {key(method["name"], method.get("options")): label
+              for method, label in zip(run["settings"]["methods"], run["labels"])}
+    for record in records:
+        requested, resolved = record["settings"]["requested"], record["settings"]["resolved"]
+        label = labels.get(key(requested.get("method"), requested.get("method_options")))
+        if label is not None:
+            resolved["method_label"] = label
+
+
 def points_of(source):
     """Returns the records of a run's folder or of one file, each point once, as `reprise export` takes them. Raises
     OSError, ValueError."""
@@ -133,4 +146,7 @@ def points_of(source):
             points.setdefault(record["point"], record)
     if not points:
         raise ValueError(f"{source} holds no complete record yet; finish its run first")
+    manifest = pathlib.Path(source, "run.json")
+    if manifest.is_file() and "labels" in (run := json.loads(manifest.read_text(encoding="utf-8"))):
+        take_labels(points.values(), run)
     return list(points.values())

@@ -121,6 +121,16 @@ class SameAsExport(unittest.TestCase):
         with self.subTest(seed=SEED):
             self.assert_same(made_results.write_folder(self.folder / "awkward", run, those))
 
+    def test_labels_are_those_of_the_folder(self):
+        those = [made_results.record(f"{index:016x}", 0, 1, {"method": method, "rate_rps": float(index)},
+                                     {"t_ms": {"value": 1.0, "unit": "ms"}})
+                 for index, method in enumerate(("paged", "paged", "auto"))]
+        for one, label in zip(those, ("old", "new", "gone")):
+            one["settings"]["resolved"]["method_label"] = label
+        run = made_results.manifest({"rate_rps": [0.0, 1.0, 2.0]}, ["paged", "auto"], ["t_ms"], labels=["new", ""])
+        ours = self.assert_same(made_results.write_folder(self.folder / "labels", run, those))
+        self.assertEqual(ours["label"], ["new", "new", "auto"])
+
     def test_what_a_run_is_still_writing_is_left_out(self):
         folder = pathlib.Path(made_results.serving_folder(self.folder / "made"))
         whole = (folder / "records.jsonl").read_text(encoding="utf-8")

@@ -126,10 +126,9 @@ void read_stream(JsonObject& object, const ServedModel& model, GenerationRequest
   });
 }
 
-// True for lists and objects that hold nothing. Any other value, even "" or 0, asks for something.
-bool is_neutral(const Value& value) {
-  return (value.is_list() || value.is_fields()) && value.size() == 0;
-}
+// An empty list asks for nothing. Any other value, even "" or 0, asks for something: {} as a JSON
+// schema asks for JSON.
+bool is_empty_list(const Value& value) { return value.is_list() && value.size() == 0; }
 
 // Fields of vLLM, SGLang and llama.cpp that change an answer. Each has the value at which it does
 // not change the answer.
@@ -148,7 +147,6 @@ const NeutralFields& fields_of_others() {
       {"include_stop_str_in_output", false},
       {"skip_special_tokens", true},
       {"spaces_between_special_tokens", true},
-      {"add_special_tokens", true},
       {"add_generation_prompt", true},
       {"continue_final_message", false},
       {"truncate_prompt_tokens", nullptr},
@@ -168,17 +166,19 @@ const NeutralFields& fields_of_others() {
       {"chat_template", nullptr},
       {"chat_template_kwargs", Fields()},
       {"reasoning_effort", nullptr},
-      {"modalities", nullptr},
+      {"modalities", Values{"text"}},
       {"audio", nullptr},
       {"prediction", nullptr}};
   return kFields;
 }
 
 // Refuses unsupported fields that would change the answer, unless they have their neutral value.
-void refuse_unsupported(JsonObject& object) {
+void refuse_unsupported(JsonObject& object, bool is_chat) {
   refuse_unless_neutral(object, fields_of_others());
+  // The special tokens of a chat are those of its template, so there the field adds further ones.
+  refuse_unless_neutral(object, {{"add_special_tokens", !is_chat}});
   for (const char* name : {"tools", "functions", "suffix"})
-    if (object.has(name) && !is_neutral(object.at(name)))
+    if (object.has(name) && !is_empty_list(object.at(name)))
       refuse(400, name, "{} is not supported: leave it out", name);
   if (object.has("response_format")) {
     const Value& format = object.at("response_format");
@@ -221,7 +221,7 @@ std::vector<int32_t> read_ids(const Value& ids, const char* name, size_t most,
 
 void refuse_unless_neutral(JsonObject& object, const NeutralFields& unsupported) {
   for (const auto& [name, neutral] : unsupported)
-    if (object.has(name) && object.at(name) != neutral && !is_neutral(object.at(name)))
+    if (object.has(name) && object.at(name) != neutral && !is_empty_list(object.at(name)))
       refuse(400, name, "{} is not supported: leave it out", name);
 }
 
@@ -239,7 +239,7 @@ void read_common(JsonObject& object, const ServedModel& model, GenerationRequest
   read_stop_ids(object, model, request);
   read_rules(object, model, request);
   read_stream(object, model, request);
-  refuse_unsupported(object);
+  refuse_unsupported(object, request.is_chat);
   request.n = read_integer(object, "n", 1, INT32_MAX, 1);
   if (request.n > model.most_choices)
     refuse(400, "n", "n is {}: {}", request.n, choices_limit(model));

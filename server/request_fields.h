@@ -36,7 +36,7 @@ std::vector<int32_t> read_ids(const Value& ids, const char* name, size_t most,
 // Names of fields that are not supported, each with the value at which it changes nothing.
 using NeutralFields = std::vector<std::pair<const char*, Value>>;
 // Throws ApiError for the first of the `unsupported` fields whose value in `object` is neither the
-// neutral value nor an empty list or object.
+// neutral value nor an empty list.
 void refuse_unless_neutral(JsonObject& object, const NeutralFields& unsupported);
 
 // Throws ApiError for a text with more bytes than the model's longest sequence of tokens can have.

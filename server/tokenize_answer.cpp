@@ -14,7 +14,7 @@ std::vector<int32_t> tokens_of(JsonObject& object, const ServedModel& model) {
                                    {"continue_final_message", false},
                                    {"tools", nullptr},
                                    {"chat_template", nullptr},
-                                   {"chat_template_kwargs", nullptr}});
+                                   {"chat_template_kwargs", Fields()}});
     return chat_prompt(object, model);
   }
   return field("prompt", [&] {

@@ -1,5 +1,6 @@
 #include "server/generation_request.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -127,8 +128,10 @@ TEST_F(GenerationRequestTest, WhatIsNotSupportedIsRefusedWhereItAsksForSomething
   for (const char* field :
        {R"("best_of": 2)", R"("suffix": "x")", R"("tools": [{}])",
         R"("response_format": {"type": "json_object"})", R"("bad_words": ["x"])",
-        R"("guided_json": "{}")", R"("structured_outputs": {"regex": "a"})",
-        R"("prompt_logprobs": 0)", R"("use_beam_search": true)", R"("skip_special_tokens": false)",
+        R"("guided_json": "{}")", R"("structured_outputs": {"regex": "a"})", R"("guided_json": {})",
+        R"("structured_outputs": {})", R"("json_schema": {})", R"("add_special_tokens": false)",
+        R"("modalities": ["text", "audio"])", R"("prompt_logprobs": 0)",
+        R"("use_beam_search": true)", R"("skip_special_tokens": false)",
         R"("chat_template_kwargs": {"x": 1})", R"("grammar": "a")"}) {
     const std::string name(field + 1, std::string_view(field).find('"', 1) - 1);
     expect_refused(fmt::format(R"({{"prompt": "a", {}}})", field), "400 " + name + ": ");
@@ -136,8 +139,15 @@ TEST_F(GenerationRequestTest, WhatIsNotSupportedIsRefusedWhereItAsksForSomething
   EXPECT_EQ(refusal(R"({"prompt": "a", "response_format": {"type": "text"}, "best_of": 1,
                         "repetition_penalty": 1.0, "min_p": 0.0, "min_tokens": 0, "bad_words": [],
                         "allowed_token_ids": null, "skip_special_tokens": true, "grammar": "",
-                        "length_penalty": 1, "chat_template_kwargs": {}})"),
+                        "length_penalty": 1, "chat_template_kwargs": {}, "modalities": ["text"],
+                        "add_special_tokens": true})"),
             "");
+  // In a chat, special tokens would come on top of those that the template adds.
+  const auto chat_with = [](const char* field) {
+    return fmt::format(R"({{"messages": [{{"role": "user", "content": "a"}}], {}}})", field);
+  };
+  EXPECT_EQ(refusal(chat_with(R"("add_special_tokens": false, "modalities": ["text"])"), true), "");
+  expect_chat_refused(chat_with(R"("add_special_tokens": true)"), "400 add_special_tokens: ");
   EXPECT_TRUE(unknown_.empty());
 }
 

@@ -23,7 +23,9 @@ std::vector<int64_t> waiting_at_arrivals(const RequestLog& log) {
   std::vector<double> arrivals, ends;  // ends: when each request stopped waiting
   for (const RequestEntry& entry : log.requests) {
     arrivals.push_back(entry.intended_s);
-    const double end_s = entry.admitted_s >= 0 ? entry.admitted_s : entry.done_s;
+    const double end_s = entry.admitted_s >= 0    ? entry.admitted_s
+                         : !entry.token_s.empty() ? entry.token_s.front()
+                                                  : entry.done_s;
     if (end_s >= 0) ends.push_back(end_s);
   }
   std::sort(arrivals.begin(), arrivals.end());

@@ -38,9 +38,9 @@ inline constexpr const char* kQueueGrew =
 
 // Divides the requests, in order of arrival, into four quarters. Returns true if each arrival of
 // the last quarter met more waiting requests than any arrival of the second quarter; the batch
-// still fills in the first quarter, which does not count. A request waits until it joins the batch,
-// or until it ends if the engine does not report when it joins. Returns false for fewer than 16
-// requests.
+// still fills in the first quarter, which does not count. A request waits until it joins the batch.
+// If the engine does not report when it joins, it waits until its first token, or until its end if
+// it has no token. Returns false for fewer than 16 requests.
 //
 // With 60 Poisson arrivals at twice the rate that the server can sustain, the result is true in
 // 95 % of runs. At half the rate that the server can sustain, it is true in 0.2 % of runs (with 20

@@ -96,6 +96,22 @@ TEST(QueueGrew, TellsOverloadFromLoad) {
   EXPECT_EQ(grown(0.7, 1000), 0);
 }
 
+// A server without a queue, whose answers take more than half of the run.
+TEST(QueueGrew, RequestsThatGenerateDoNotWait) {
+  RequestLog log;
+  for (int64_t i = 0; i < 64; ++i) {
+    const double at_s = static_cast<double>(i) / 64;
+    log.requests.push_back({.index = i,
+                            .intended_s = at_s,
+                            .sent_s = at_s,
+                            .token_s = {at_s + 0.01, at_s + 0.6},
+                            .done_s = at_s + 0.6});
+  }
+  EXPECT_FALSE(queue_grew(log));
+  for (RequestEntry& entry : log.requests) entry.token_s.clear();
+  EXPECT_TRUE(queue_grew(log));
+}
+
 TEST(QueueGrew, CountsRequestsUntilTheyEndWhereTheEngineDoesNotTell) {
   RequestLog log = log_of(2, 100, 3);
   for (RequestEntry& entry : log.requests) entry.admitted_s = -1;

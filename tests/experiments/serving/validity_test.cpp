@@ -109,10 +109,10 @@ TEST(Validity, LimitsBelowTheDefaultsAreNamed) {
 }
 
 TEST(Validity, AQueueThatGrewToTheEndIsSaidUnlessTheLoopIsClosed) {
-  RequestLog log = served_log(100);  // one a second; each takes 0.2 s more than the one before
+  RequestLog log = served_log(100);  // one a second; each waits 0.2 s more than the one before
   for (RequestEntry& entry : log.requests) {
-    entry.done_s += 0.2 * static_cast<double>(entry.index);
-    entry.token_s.back() = entry.done_s;
+    for (double& time_s : entry.token_s) time_s += 0.2 * static_cast<double>(entry.index);
+    entry.done_s = entry.token_s.back();
   }
   const Verdict verdict = judge(log, rules_for_100());
   EXPECT_TRUE(verdict.is_valid());

@@ -274,6 +274,21 @@ void add_verdict(const Verdict& verdict, Measurement& out) {
   out.set(kIsValid, verdict.is_valid() ? 1 : 0);
 }
 
+void add_to_verdict(const Verdict& more, Measurement& out) {
+  const auto put_in_front = [&](const char* name, const std::vector<std::string>& texts) {
+    if (texts.empty()) return;
+    Values all(texts.begin(), texts.end());
+    if (const Value& present = field_of(out.answers, name); present.is_list())
+      all.insert(all.end(), present.list().begin(), present.list().end());
+    out.answers[name] = std::move(all);
+  };
+  put_in_front("reasons", more.reasons);
+  put_in_front("reservations", more.reservations);
+  if (more.is_valid()) return;
+  out.answers["verdict"] = "INVALID";
+  out.set(kIsValid, 0);
+}
+
 Measurement measure(const RunResult& result, const MetricOptions& options) {
   Measurement out = measure(result.log, options);
   add_verdict(result.verdict, out);

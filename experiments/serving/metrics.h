@@ -98,6 +98,9 @@ struct MetricOptions {
 
 // Sets the fields of the verdict in out.answers, and the metric is_valid.
 void add_verdict(const Verdict& verdict, Measurement& out);
+// Puts the reasons and reservations of `more` in front of those in out.answers. If `more` has a
+// reason, the measurement becomes INVALID.
+void add_to_verdict(const Verdict& more, Measurement& out);
 
 // measure() of the run's log. Adds the verdict ({verdict, reasons, slo, ...}) to the answers. Adds
 // to the resolved settings whether the cache was empty at the start, and the time to compute the

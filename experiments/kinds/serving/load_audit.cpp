@@ -137,27 +137,24 @@ Audit audit(serving::Target& target, const workloads::RequestSource& prompts,
   return audit;
 }
 
-void judge_audit(const Audit& audit, SaltScope scope, serving::Verdict& verdict) {
-  if (!audit.failure.empty()) {
-    verdict.reasons.push_back(fmt::format("the audit's requests failed: {}", audit.failure));
-    return;
-  }
+serving::Verdict judge_audit(const Audit& audit, SaltScope scope) {
+  if (!audit.failure.empty())
+    return {.reasons = {fmt::format("the audit's requests failed: {}", audit.failure)}};
   const AuditRatio &first = audit.first_token, &further = audit.further_tokens;
   if (further.low > kFasterTolerated)
-    verdict.reasons.push_back(
-        fmt::format("the audit: prompts that were sent before are generated {:.2f} times as fast "
-                    "({:.2f} to {:.2f}): the server keeps answers",
-                    further.estimate, further.low, further.high));
-  else if (!may_find_repeated(scope) && first.low > kSoonerTolerated)
-    verdict.reasons.push_back(
-        fmt::format("the audit: texts that were sent before after another salt have their first "
-                    "token {:.2f} times as soon ({:.2f} to {:.2f}), although nothing may be found",
-                    first.estimate, first.low, first.high));
-  else
-    verdict.reservations.push_back(
-        fmt::format("the audit: a prompt that was sent before has its first token {:.2f} times as "
-                    "soon as a new one, further tokens {:.2f} times as fast",
-                    first.estimate, further.estimate));
+    return {.reasons = {fmt::format(
+                "the audit: prompts that were sent before are generated {:.2f} times as fast "
+                "({:.2f} to {:.2f}): the server keeps answers",
+                further.estimate, further.low, further.high)}};
+  if (!may_find_repeated(scope) && first.low > kSoonerTolerated)
+    return {.reasons = {fmt::format(
+                "the audit: texts that were sent before after another salt have their first token "
+                "{:.2f} times as soon ({:.2f} to {:.2f}), although nothing may be found",
+                first.estimate, first.low, first.high)}};
+  return {.reservations = {fmt::format(
+              "the audit: a prompt that was sent before has its first token {:.2f} times as soon "
+              "as a new one, further tokens {:.2f} times as fast",
+              first.estimate, further.estimate)}};
 }
 
 Fields fields_of(const Audit& audit) {

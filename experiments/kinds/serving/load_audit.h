@@ -50,11 +50,12 @@ struct Audit {
                           const workloads::RequestSource& prompts,
                           const experiments::serving::Clock& clock, const std::atomic<bool>& stop);
 
-// Makes a run INVALID if the whole interval of the further_tokens ratio is above 2, or if `scope`
-// forbids reuse of repeated prompts and the whole interval of the first_token ratio is above 1.1.
-// Otherwise adds both ratios as a reservation.
-void judge_audit(const Audit& audit, workloads::SaltScope scope,
-                 experiments::serving::Verdict& verdict);
+// Returns a verdict with a reason for INVALID if the audit failed, if the whole interval of the
+// further_tokens ratio is above 2, or if `scope` forbids reuse of repeated prompts and the whole
+// interval of the first_token ratio is above 1.1. Otherwise returns a verdict with both ratios as a
+// reservation.
+[[nodiscard]] experiments::serving::Verdict judge_audit(const Audit& audit,
+                                                        workloads::SaltScope scope);
 
 // The audit as fields of a record.
 [[nodiscard]] Fields fields_of(const Audit& audit);

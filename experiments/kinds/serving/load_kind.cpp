@@ -10,7 +10,6 @@
 #include "core/base/visible.h"
 #include "core/device/core_use.h"
 #include "core/device/cpu.h"
-#include "experiments/kinds/serving/load_audit.h"
 #include "experiments/kinds/serving/load_reuse.h"
 #include "experiments/serving/metrics.h"
 #include "experiments/serving/rates_in_turn.h"
@@ -77,6 +76,14 @@ Fields client_use(const CoreUse& use, const serving::RequestLog& log, serving::V
           {"waited_for_core_share", use.waited_ms / use.wall_ms},
           {"requests_per_cpu_s", static_cast<double>(log.requests.size()) / cpu_s},
           {"tokens_per_cpu_s", static_cast<double>(tokens) / cpu_s}};
+}
+
+// Adds the audit, if there was one, and its verdict to the measurement of its point.
+void add_audit(const std::optional<Audit>& audited, workloads::SaltScope scope,
+               experiments::Measurement& out) {
+  if (!audited) return;
+  serving::add_to_verdict(judge_audit(*audited, scope), out);
+  out.resolved["audit"] = fields_of(*audited);
 }
 
 }  // namespace
@@ -150,13 +157,14 @@ std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group
   };
   std::vector<experiments::Measurement> searched;
   for (const experiments::MethodChoice& server : group.methods) {
-    bool audits = reuse_.audits;  // only the search's first run is audited
+    std::optional<Audit> audited;  // of the search's first run
     const std::string name = fmt::format("{} {}", group.label, server.label);
     const auto send = [&](serving::ServingPlan& plan) {
-      return run_plan(server, name, plan, std::exchange(audits, false), stop);
+      return run_plan(server, name, plan, audited, stop);
     };
     auto found = plans_.search(group, salts_from_the_first(), send, stop);
     if (!found) return measure_in_turn(group, salts_from_the_first(), stop);
+    add_audit(audited, salt.scope, *found);
     searched.push_back(std::move(*found));
   }
   return searched;
@@ -167,6 +175,7 @@ std::vector<experiments::Measurement> LoadKind::measure_in_turn(const experiment
                                                                 const std::atomic<bool>& stop) {
   const size_t servers = group.methods.size();
   std::vector<std::optional<serving::TrialRun>> first(servers);
+  std::vector<std::optional<Audit>> audited(servers);
   std::vector<std::vector<double>> rates(servers);
   for (int64_t repetition = 0; repetition < group.repetitions; ++repetition) {
     const workloads::Salt salt = next_salt();
@@ -176,8 +185,7 @@ std::vector<experiments::Measurement> LoadKind::measure_in_turn(const experiment
       serving::ServingPlan plan = plans_.plan(group, salt);
       const std::string name =
           fmt::format("{} {}, repetition {}", group.label, group.methods[s].label, repetition + 1);
-      serving::TrialRun made =
-          run_plan(group.methods[s], name, plan, reuse_.audits && !first[s], stop);
+      serving::TrialRun made = run_plan(group.methods[s], name, plan, audited[s], stop);
       rates[s].push_back(made.measured.value(serving::kThroughputRps));
       if (!first[s]) {
         first[s] = std::move(made);
@@ -190,6 +198,7 @@ std::vector<experiments::Measurement> LoadKind::measure_in_turn(const experiment
   std::vector<experiments::Measurement> measurements;
   for (size_t s = 0; s < servers; ++s) {
     experiments::Measurement& measured = measurements.emplace_back(std::move(first[s]->measured));
+    add_audit(audited[s], scope_of(reuse_.allowed), measured);
     if (group.repetitions > 1) measured.sample(serving::kThroughputRps, rates[s]);
     serving::add_rates(rates[s], rates[0], measured);
   }
@@ -198,7 +207,8 @@ std::vector<experiments::Measurement> LoadKind::measure_in_turn(const experiment
 
 serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
                                      const std::string& name, serving::ServingPlan& plan,
-                                     bool audits, const std::atomic<bool>& stop) const {
+                                     std::optional<Audit>& audited,
+                                     const std::atomic<bool>& stop) const {
   LoadOptions options = options_;
   JsonObject named(server.options, "the server");
   options.place.url = named.string("url");
@@ -212,6 +222,7 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   CountersAround counters{.before = prompt_counters(client.page("/metrics"))};
   const auto target = make_server_target(options, facts, clock);
   const workloads::SaltScope scope = scope_of(reuse_.allowed);
+  const bool audits = reuse_.audits && !audited;
   // The prompts are made before the run, so that an impossible audit does not waste the run. Their
   // seed is random, because a server that has seen all of the audit's prompts would pass the audit.
   const auto audit_source =
@@ -229,12 +240,7 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   }
   for (std::string& change : changes_within(result.log))
     result.verdict.reservations.push_back(std::move(change));
-  Fields audited;
-  if (audits) {
-    const Audit found = audit(*target, *audit_source, clock, stop);
-    judge_audit(found, scope, result.verdict);
-    audited = fields_of(found);
-  }
+  if (audits) audited = audit(*target, *audit_source, clock, stop);
   Fields used = client_use(use, result.log, result.verdict);
   serving::TrialRun made{
       .verdict = result.verdict,
@@ -253,7 +259,6 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
                                             {"tells_cached_tokens", facts.tells_cached_tokens},
                                             {"tells_tokens", facts.tells_tokens}};
   made.measured.resolved["client"] = std::move(used);
-  if (audits) made.measured.resolved["audit"] = std::move(audited);
   return made;
 }
 

@@ -9,6 +9,7 @@
 
 #include "experiments/framework/experiment_file.h"
 #include "experiments/framework/kind.h"
+#include "experiments/kinds/serving/load_audit.h"
 #include "experiments/kinds/serving/load_client.h"
 #include "experiments/serving/plan.h"
 #include "experiments/serving/trace_writer.h"
@@ -48,6 +49,8 @@ struct LoadReuse {
 // servers get the same requests in turn, a different server first in each repetition. A server's
 // record describes its first run, with the throughput of all its runs. One INVALID run makes the
 // record INVALID. Groups that search a rate run until the rate is found, one server after another.
+// An audit that a server does not pass makes its record INVALID, and does not decide which rates
+// pass.
 // Records have the metrics of experiments/serving/metrics.h and the verdict in "answers". The
 // resolved settings have the server's facts, the audit and the client's own processor time. If the
 // client took more than half of its cores' time, the run has a reservation.
@@ -71,10 +74,12 @@ class LoadKind final : public experiments::Kind, public experiments::serving::Tr
   std::vector<experiments::Measurement> measure_in_turn(const experiments::Group& group,
                                                         const Salts& next_salt,
                                                         const std::atomic<bool>& stop);
-  // `name` is the run's name in a trace.
+  // `name` is the run's name in a trace. If audits are wanted and `audited` is empty, the run is
+  // followed by an audit, which is put into `audited`.
   experiments::serving::TrialRun run_plan(const experiments::MethodChoice& server,
                                           const std::string& name,
-                                          experiments::serving::ServingPlan& plan, bool audits,
+                                          experiments::serving::ServingPlan& plan,
+                                          std::optional<Audit>& audited,
                                           const std::atomic<bool>& stop) const;
 
   experiments::serving::PlansServing& plans_;

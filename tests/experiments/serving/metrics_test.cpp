@@ -18,6 +18,18 @@ double value(const Measurement& measured, const MetricInfo& metric) {
   return measured.metrics.at(metric.name).value;
 }
 
+TEST(ServingMetrics, AVerdictTakesLaterReasonsAndReservations) {
+  Measurement measured;
+  add_verdict({.reservations = {"one"}}, measured);
+  add_to_verdict({.reservations = {"two"}}, measured);
+  EXPECT_EQ(measured.answers["reservations"], Value(Values{"two", "one"}));
+  EXPECT_EQ(measured.answers["verdict"], Value("VALID"));
+  add_to_verdict({.reasons = {"why"}}, measured);
+  EXPECT_EQ(measured.answers["reasons"], Value(Values{"why"}));
+  EXPECT_EQ(measured.answers["verdict"], Value("INVALID"));
+  EXPECT_EQ(value(measured, kIsValid), 0);
+}
+
 TEST(ServingMetrics, OfEvenRequestsAreThoseOfOne) {
   const Measurement measured = measure(served_log(100), {});
   EXPECT_NEAR(value(measured, kTtftMs), 500, 1e-9);

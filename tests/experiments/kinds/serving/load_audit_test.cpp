@@ -39,11 +39,9 @@ serving::Verdict audited(const serving::SimulatedOptions& options, SaltScope sco
     (void)serving::run(server, BaseSource(), schedule,
                        {.rules = {.least_duration_s = 0, .least_requests = 1}}, clock);
   }
-  serving::Verdict verdict;
   const Audit found =
       audit(server, *audit_prompts(BaseSource(), scope, /*seed=*/3), clock, /*stop=*/false);
-  judge_audit(found, scope, verdict);
-  return verdict;
+  return judge_audit(found, scope);
 }
 
 TEST(LoadAudit, NewPromptsAreNewAndRepeatedOnesOnlyHaveAnotherSalt) {

@@ -36,7 +36,8 @@ struct EvenAxes {
   }
 };
 
-// Plans thirty even requests at the rate of the point.
+// Plans thirty even requests at the rate of the point. A search has two runs, the first of which
+// must be VALID, and returns the second.
 class EvenPlans final : public serving::PlansServing {
  public:
   static experiments::KindInfo info() {
@@ -46,7 +47,8 @@ class EvenPlans final : public serving::PlansServing {
             .metrics = serving::serving_metrics(),
             .takes_model = false};
   }
-  int64_t count = 30;
+  int64_t count = 30, prompt = 8;
+  bool searches = false;
   std::string refusal;                 // of each group; "": none
   std::vector<workloads::Salt> salts;  // of all plans
 
@@ -57,6 +59,7 @@ class EvenPlans final : public serving::PlansServing {
                                           const workloads::Salt& salt) override {
     auto source = std::make_shared<serving::EvenSource>();
     source->count = count;
+    source->prompt = prompt;
     salts.push_back(salt);
     const auto axes = group.axes_as<EvenAxes>();
     return {
@@ -64,6 +67,16 @@ class EvenPlans final : public serving::PlansServing {
         .schedule = workloads::make_schedule("constant", {.rate_rps = axes.rate_rps}, count),
         .options = {.rules = {.least_duration_s = 0.01, .least_requests = 30, .most_late_s = 10}},
         .tokenizer = nullptr};
+  }
+  [[nodiscard]] std::optional<experiments::Measurement> search(
+      const experiments::Group& group, const std::function<workloads::Salt()>& next_salt,
+      const std::function<serving::TrialRun(serving::ServingPlan&)>& run,
+      const std::atomic<bool>& /*stop*/) override {
+    if (!searches) return std::nullopt;
+    serving::ServingPlan first = plan(group, next_salt());
+    EXPECT_TRUE(run(first).verdict.is_valid());
+    serving::ServingPlan second = plan(group, next_salt());
+    return run(second).measured;
   }
 };
 
@@ -252,6 +265,29 @@ TEST_F(LoadKindTest, AnAuditOfPromptsThatAreTooShortIsRefused) {
   EchoServer server(echo);
   EXPECT_THROW((void)run(server.url(), {.audits = true}), Error);
   EXPECT_LT(server.requests(), 30) << "the run was wasted";
+}
+
+// If the audit decided whether its rate passes, a search would go on to rates without an audit.
+TEST_F(LoadKindTest, AnAuditJudgesASearchAndNotOneOfItsRates) {
+  plans_.searches = true;
+  plans_.prompt = 40;
+  std::mutex mutex;
+  std::set<std::string> known;
+  EchoServer server([&](const EchoRequest& request) {
+    if (request.path == "/v1/models") return model_list();
+    if (request.path != "/v1/completions") return EchoAnswer{.status = 404};
+    const std::lock_guard lock(mutex);
+    const double gap_s = known.insert(request.body).second ? 0.001 : 0;
+    return completion(max_tokens_of(request), 0.002, gap_s, Telling::kTokenIds, 1, 40, 2);
+  });
+  const experiments::RunOutcome outcome = run(server.url(), {.audits = true});
+  for (const Json& record : results::lines_of(outcome.records)) {
+    EXPECT_EQ(record["answers"]["verdict"], "INVALID");
+    EXPECT_EQ(record["metrics"]["is_valid"]["value"], 0.0);
+    EXPECT_NE(record["answers"]["reasons"].dump().find("the server keeps answers"),
+              std::string::npos);
+    EXPECT_GT(record["settings"]["resolved"]["audit"]["further_tokens_ratio"]["low"], 2.0);
+  }
 }
 
 TEST_F(LoadKindTest, SaysWhereReuseIsNotObservable) {

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/serving/metrics.h"
+#include "experiments/serving/queue_growth.h"
 #include "experiments/serving/search.h"
 
 namespace reprise::experiments {
@@ -26,6 +27,20 @@ Fields fields_of(const serving::SearchStep& step) {
   return fields;
 }
 
+// A growing queue ends a search as a missed service level does, but an INVALID run may have another
+// cause than the server: too few requests for its duration, or a client that sent them late.
+std::vector<std::string> reservations_of(const serving::SearchResult& found) {
+  std::vector<std::string> reservations;
+  for (const serving::SearchStep& step : found.steps) {
+    const std::string& reason = step.total.invalid_reason;
+    if (found.highest_rps > 0 && step.rate_rps == found.above_rps && !reason.empty() &&
+        reason != serving::kQueueGrew)
+      reservations.push_back(fmt::format(
+          "the search was ended by an INVALID run: at {:g} requests/s: {}", step.rate_rps, reason));
+  }
+  return reservations;
+}
+
 void add_search(const serving::SearchResult& found, Measurement& out) {
   Values steps;
   int64_t runs = 0;
@@ -37,6 +52,7 @@ void add_search(const serving::SearchResult& found, Measurement& out) {
   out.set(kHighestRps, found.highest_rps);
   if (std::isfinite(found.above_rps)) out.set(kAboveRps, found.above_rps);
   out.set(kSearchRuns, static_cast<double>(runs));
+  serving::add_to_verdict({.reservations = reservations_of(found)}, out);
 }
 
 RateTrialGroup trial_at(const Group& group, double rate_rps, int64_t number) {

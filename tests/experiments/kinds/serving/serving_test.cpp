@@ -449,6 +449,34 @@ TEST_F(Serving, ASearchDrawsAsManyRequestsAsItsRateNeeds) {
   for (const Json& step : run.answers.at("search")) EXPECT_FALSE(step.contains("invalid")) << step;
 }
 
+// Conversations have a fixed number of requests, here 40. Above 40 requests a second they take less
+// than the least duration.
+TEST_F(Serving, ASearchThatAnInvalidRunEndedSaysSo) {
+  const Json changes = {{"methods", {"paged"}},
+                        {"workload", "conversations"},
+                        {"settings",
+                         {{"shared_tokens", nullptr},
+                          {"requests", nullptr},
+                          {"conversations", 20},
+                          {"turns", 2},
+                          {"arrivals", "constant"},
+                          {"rate_rps", 20.0},
+                          {"most_in_flight", nullptr},
+                          {"least_duration_s", 1.0},
+                          {"modelled_step_ms", 0.1},
+                          {"slo_ttft_ms", 100.0},
+                          {"slo_share", 0.9},
+                          {"search", "highest_rate"},
+                          {"search_trials", 1},
+                          {"search_resolution", 0.5}}}};
+  const Measured run = measured(changes).at(0);
+  EXPECT_EQ(value_of(run, "is_valid"), 1);
+  EXPECT_LT(value_of(run, "highest_rps"), 45);
+  EXPECT_NE(run.answers.at("reservations").dump().find("ended by an INVALID run: at "),
+            std::string::npos)
+      << run.answers;
+}
+
 // If the warm-up used the measured prompts, a cache that retains them would find the first requests
 // in it.
 TEST_F(Serving, WarmUpPromptsAreNotThoseThatAreMeasured) {

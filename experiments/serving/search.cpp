@@ -50,10 +50,19 @@ class Search {
       }
     } else {
       while (rate > options_.least_rps) {
+        result_.is_out_of_reach = is_out_of_reach(result_.steps.back().total);
+        if (result_.is_out_of_reach) return;
         rate = std::max(rate / 2, options_.least_rps);
         if (try_rate(rate)) return;
       }
     }
+  }
+
+  // True if the requests would miss the service level at any lower rate, too. At a lower rate more
+  // requests have the server to themselves, but these are not served faster.
+  [[nodiscard]] bool is_out_of_reach(const RateTrial& total) const {
+    return total.invalid_reason.empty() && 2 * total.alone >= total.requests &&
+           decide(rule_, total.alone, total.alone_over_slo) == SloOutcome::kMissed;
   }
 
   bool try_rate(double rate_rps) {
@@ -72,6 +81,8 @@ class Search {
     ++step.trials;
     step.total.requests += one.requests;
     step.total.over_slo += one.over_slo;
+    step.total.alone += one.alone;
+    step.total.alone_over_slo += one.alone_over_slo;
     step.total.invalid_reason = one.invalid_reason;
     step.outcome = decide(rule_, step.total.requests, step.total.over_slo);
   }
@@ -99,6 +110,8 @@ RateTrial trial_of(const Verdict& verdict) {
   const size_t reasons = verdict.reasons.size() - (verdict.is_too_small ? 1 : 0);
   return {.requests = verdict.ended,
           .over_slo = verdict.over_slo,
+          .alone = verdict.alone,
+          .alone_over_slo = verdict.alone_over_slo,
           .invalid_reason = reasons > 0            ? verdict.reasons.front()
                             : is_unstable(verdict) ? kQueueGrew
                                                    : ""};

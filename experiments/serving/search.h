@@ -7,6 +7,9 @@
 // run is INVALID, or if a run of at least 60 requests has a queue that grew until the end. Starting
 // at first_rps, rates are doubled or halved until one rate passes and a higher rate does not. Then
 // the range between the two is bisected at geometric means.
+//
+// Halving ends early if no lower rate can pass: at least half of the requests had the server to
+// themselves, and decide() finds that these requests miss the service level.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +25,10 @@ namespace reprise::experiments::serving {
 
 // The counts of one run at one rate.
 struct RateTrial {
-  int64_t requests = 0;        // requests that ended
-  int64_t over_slo = 0;        // ended requests not within the service level
-  std::string invalid_reason;  // "": VALID
+  int64_t requests = 0;                   // requests that ended
+  int64_t over_slo = 0;                   // ended requests not within the service level
+  int64_t alone = 0, alone_over_slo = 0;  // of the requests that had the server to themselves
+  std::string invalid_reason;             // "": VALID
 };
 
 // Returns the counts of a run whose rules include the service level. A run that is INVALID only
@@ -51,6 +55,7 @@ struct SearchResult {
   double highest_rps = 0;  // highest rate that passed; 0: none did
   // The lowest rate that did not pass; infinity if all up to most_rps passed.
   double above_rps = std::numeric_limits<double>::infinity();
+  bool is_out_of_reach = false;   // halving ended early, at the last step
   std::vector<SearchStep> steps;  // rates in the order they were tried
 };
 

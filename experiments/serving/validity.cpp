@@ -67,6 +67,25 @@ void judge_load(const Counts& counts, const ValidityRules& rules, Verdict& verdi
                                         counts.errors, counts.ended, often->second, often->first));
 }
 
+// Counts the requests that had the server to themselves.
+void count_alone(const RequestLog& log, const Slo& slo, Verdict& verdict) {
+  std::vector<const RequestEntry*> sent;
+  for (const RequestEntry& entry : log.requests) sent.push_back(&entry);
+  std::stable_sort(sent.begin(), sent.end(), [](const RequestEntry* a, const RequestEntry* b) {
+    return a->intended_s < b->intended_s;
+  });
+  double busy_until_s = 0;
+  for (size_t i = 0; i < sent.size(); ++i) {
+    const RequestEntry& entry = *sent[i];
+    const bool is_alone = entry.intended_s >= busy_until_s &&
+                          (i + 1 == sent.size() || sent[i + 1]->intended_s >= entry.done_s);
+    busy_until_s = std::max(busy_until_s, entry.done_s);
+    if (!is_alone || is_given_up(entry)) continue;
+    ++verdict.alone;
+    if (!slo.is_kept_by(entry)) ++verdict.alone_over_slo;
+  }
+}
+
 void judge_slo(const Counts& counts, const ValidityRules& rules, Verdict& verdict) {
   if (!rules.slo.is_set()) return;
   const EarlyStopping rule = rules.early_stopping();
@@ -122,6 +141,7 @@ Verdict judge(const RequestLog& log, const ValidityRules& rules, const std::stri
   judge_size(counts, duration_s(log), rules, verdict);
   judge_load(counts, rules, verdict);
   judge_slo(counts, rules, verdict);
+  if (rules.slo.is_set()) count_alone(log, rules.slo, verdict);
   state_reservations(log, rules, verdict);
   return verdict;
 }

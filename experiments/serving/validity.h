@@ -42,8 +42,11 @@ struct Verdict {
   // Outcome of the service level, independent of validity: a run that misses the service level is
   // VALID (unlike in LoadGen), so that curves continue beyond the rate that meets it.
   SloOutcome slo = SloOutcome::kNone;
-  int64_t ended = 0;          // ended requests: all but those cancelled with the run
-  int64_t over_slo = 0;       // ended requests not within the service level
+  int64_t ended = 0;     // ended requests: all but those cancelled with the run
+  int64_t over_slo = 0;  // ended requests not within the service level
+  // Ended requests that had the server to themselves: no other request was in progress between
+  // their arrivals and their ends. Counted if there is a service level.
+  int64_t alone = 0, alone_over_slo = 0;
   int64_t over_allowed = -1;  // most over_slo that meets the level; -1: too few ended
   bool is_too_small = false;  // too few ended to bound the percentile; reasons.back() says so
   bool queue_grew = false;    // queue_grew() of the log

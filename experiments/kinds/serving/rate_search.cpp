@@ -38,6 +38,13 @@ std::vector<std::string> reservations_of(const serving::SearchResult& found) {
       reservations.push_back(fmt::format(
           "the search was ended by an INVALID run: at {:g} requests/s: {}", step.rate_rps, reason));
   }
+  if (found.is_out_of_reach) {
+    const serving::RateTrial& last = found.steps.back().total;
+    reservations.push_back(fmt::format(
+        "no lower rate was tried: {} of the {} requests that had the server to themselves missed "
+        "the service level",
+        last.alone_over_slo, last.alone));
+  }
   return reservations;
 }
 

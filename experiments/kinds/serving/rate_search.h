@@ -31,7 +31,8 @@ struct RateTrialGroup {
 // Searches as experiments/serving/search.h describes. Trial n of a rate draws its arrivals by the
 // group's seed of arrivals + n. Returns the measurement of the last run at the highest rate that
 // passed, or, if no rate passed, at the lowest rate that was tried. It has a reservation if the run
-// at the next higher rate was INVALID. Throws Interrupted when `stop` is set.
+// at the next higher rate was INVALID, and if halving ended early. Throws Interrupted when `stop`
+// is set.
 [[nodiscard]] Measurement search_rate(
     const Group& group, const std::function<serving::TrialRun(const RateTrialGroup&)>& run,
     const std::atomic<bool>& stop);

@@ -132,6 +132,24 @@ TEST(Search, EndsAtTheEndsOfItsRange) {
   EXPECT_EQ(bottom.above_rps, 2);
 }
 
+TEST(Search, StopsHalvingWhereRequestsAloneMissTheServiceLevel) {
+  const auto missing = [](int64_t alone, int64_t alone_over) {
+    const auto trial = [=](double, int64_t) {
+      return RateTrial{
+          .requests = 100, .over_slo = 100, .alone = alone, .alone_over_slo = alone_over};
+    };
+    return search(trial, {.first_rps = 8, .least_rps = 1});
+  };
+  const SearchResult stopped = missing(50, 50);
+  EXPECT_TRUE(stopped.is_out_of_reach);
+  EXPECT_EQ(stopped.steps.size(), 1u);
+  EXPECT_EQ(stopped.highest_rps, 0);
+  for (const SearchResult& all : {missing(49, 49), missing(50, 1)}) {
+    EXPECT_FALSE(all.is_out_of_reach);
+    EXPECT_EQ(all.steps.size(), 4u);
+  }
+}
+
 TEST(Search, RefusesRangesThatAreNone) {
   const auto all = [](double, int64_t) { return RateTrial{.requests = 1000}; };
   for (const SearchOptions& wrong :

@@ -85,6 +85,22 @@ TEST(Validity, AServiceLevelIsMetMissedOrUndecidedAndARunBeyondItIsValid) {
             Value(rules.early_stopping().overlatency_allowed(100)));
 }
 
+TEST(Validity, RequestsThatHadTheServerToThemselvesAreCounted) {
+  ValidityRules rules = rules_for_100();
+  EXPECT_EQ(judge(served_log(100), rules).alone, 0) << "there is no service level";
+  rules.slo.ttft_s = 0.6;
+  RequestLog log = served_log(100);  // each ends when the next one arrives
+  EXPECT_EQ(judge(log, rules).alone, 100);
+  EXPECT_EQ(judge(log, rules).alone_over_slo, 0);
+  for (double& time_s : log.requests[3].token_s) time_s += 0.2;
+  log.requests[3].done_s += 0.2;  // 3 and 4 overlap
+  EXPECT_EQ(judge(log, rules).alone, 98);
+  log.requests[3].done_s += 2;  // 3 to 6 do
+  EXPECT_EQ(judge(log, rules).alone, 96);
+  rules.slo.ttft_s = 0.4;
+  EXPECT_EQ(judge(log, rules).alone_over_slo, 96);
+}
+
 TEST(Validity, TooFewToBoundThePercentileIsInvalidButWhereTheyMissItAnyway) {
   ValidityRules rules = rules_for_100();
   rules.slo = {.ttft_s = 0.6};

@@ -477,6 +477,23 @@ TEST_F(Serving, ASearchThatAnInvalidRunEndedSaysSo) {
       << run.answers;
 }
 
+// A step takes longer than the service level allows for a request.
+TEST_F(Serving, ASearchForAServiceLevelThatNoRateMeetsEnds) {
+  const Json changes = unshared(8, {{"arrivals", "constant"},
+                                    {"rate_rps", 8.0},
+                                    {"most_in_flight", nullptr},
+                                    {"modelled_step_ms", 10.0},
+                                    {"slo_ttft_ms", 5.0},
+                                    {"search", "highest_rate"},
+                                    {"search_trials", 1}});
+  const Measured run = measured(changes).at(0);
+  EXPECT_EQ(value_of(run, "highest_rps"), 0);
+  EXPECT_EQ(value_of(run, "search_runs"), 1);
+  EXPECT_NE(run.answers.at("reservations").dump().find("no lower rate was tried: 24 of the 24 "),
+            std::string::npos)
+      << run.answers;
+}
+
 // If the warm-up used the measured prompts, a cache that retains them would find the first requests
 // in it.
 TEST_F(Serving, WarmUpPromptsAreNotThoseThatAreMeasured) {

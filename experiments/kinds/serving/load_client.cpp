@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/base/visible.h"
+#include "experiments/serving/reuse.h"
 
 namespace reprise::server {
 namespace {
@@ -110,8 +111,7 @@ class ServerTarget final : public serving::Target {
     const std::chrono::duration<double> wait(until_s - clock_.now_s());
     if (wait.count() > 0) news_.wait_for(lock, wait, has_news);
     if (!prefix_error_.empty())
-      raise("{}: a prefix could not be computed: {}", options_.place.url,
-            std::exchange(prefix_error_, ""));
+      raise("a prefix could not be computed: {}", std::exchange(prefix_error_, ""));
     std::move(events_.begin(), events_.end(), std::back_inserter(report.events));
     events_.clear();
   }

@@ -78,6 +78,17 @@ Fields client_use(const CoreUse& use, const serving::RequestLog& log, serving::V
           {"tokens_per_cpu_s", static_cast<double>(tokens) / cpu_s}};
 }
 
+// Returns call(). Puts the server's name in front of an error, because several servers may be
+// measured.
+template <typename Call>
+auto naming(const experiments::MethodChoice& server, const std::string& url, Call&& call) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    raise("{} ({}): {}", server.label, url, error.what());
+  }
+}
+
 // Adds the audit, if there was one, and its verdict to the measurement of its point.
 void add_audit(const std::optional<Audit>& audited, workloads::SaltScope scope,
                experiments::Measurement& out) {
@@ -228,8 +239,9 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   const auto audit_source =
       audits ? audit_prompts(*plan.source, scope, std::random_device{}()) : nullptr;
   const CoreUse use_before = core_use_now();
-  serving::RunResult result =
-      serving::run(*target, *plan.source, plan.schedule, plan.options, clock);
+  serving::RunResult result = naming(server, options.place.url, [&] {
+    return serving::run(*target, *plan.source, plan.schedule, plan.options, clock);
+  });
   const CoreUse use = core_use_now() - use_before;
   serving::settle_cached_tokens(result.log);
   trace(name, result.log);
@@ -240,7 +252,9 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   }
   for (std::string& change : changes_within(result.log))
     result.verdict.reservations.push_back(std::move(change));
-  if (audits) audited = audit(*target, *audit_source, clock, stop);
+  if (audits)
+    audited = naming(server, options.place.url,
+                     [&] { return audit(*target, *audit_source, clock, stop); });
   Fields used = client_use(use, result.log, result.verdict);
   serving::TrialRun made{
       .verdict = result.verdict,

@@ -49,6 +49,7 @@ class EvenPlans final : public serving::PlansServing {
   }
   int64_t count = 30, prompt = 8;
   bool searches = false;
+  std::vector<workloads::ServingRequest> warmup;
   std::string refusal;                 // of each group; "": none
   std::vector<workloads::Salt> salts;  // of all plans
 
@@ -65,7 +66,8 @@ class EvenPlans final : public serving::PlansServing {
     return {
         .source = source,
         .schedule = workloads::make_schedule("constant", {.rate_rps = axes.rate_rps}, count),
-        .options = {.rules = {.least_duration_s = 0.01, .least_requests = 30, .most_late_s = 10}},
+        .options = {.warmup = warmup,
+                    .rules = {.least_duration_s = 0.01, .least_requests = 30, .most_late_s = 10}},
         .tokenizer = nullptr};
   }
   [[nodiscard]] std::optional<experiments::Measurement> search(
@@ -333,6 +335,22 @@ TEST_F(LoadKindTest, AServerThatIsDownIsNamed) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find(url), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("same command goes on"), std::string::npos);
+  }
+}
+
+TEST_F(LoadKindTest, AServerThatFailsInItsWarmUpIsNamed) {
+  plans_.warmup = {{.prompt = std::vector<int32_t>(8, 5), .output_tokens = 7}};
+  EchoServer one(echo);
+  EchoServer two([](const EchoRequest& request) {
+    return max_tokens_of(request) == 7 ? EchoAnswer{.status = 503} : echo(request);
+  });
+  try {
+    (void)run({{.label = "one", .url = one.url()}, {.label = "two", .url = two.url()}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(fmt::format("two ({}): warming up: ", two.url())),
+              std::string::npos)
+        << error.what();
   }
 }
 

@@ -28,7 +28,8 @@ struct DriveResult {
   RequestLog log;  // log of the requests that were sent
   // Sessions have earlier answers inside their prompts. own_answers: how many were replaced by the
   // server's own answer. invented_answers: how many stayed as the source has them, because the
-  // server did not report the tokens of its answer, had failed, or was asked for fewer tokens.
+  // server did not report the tokens of its answer, or reported those of another tokenizer, had
+  // failed, or was asked for fewer tokens.
   int64_t own_answers = 0, invented_answers = 0;
   std::string stop_reason;             // reason why the run was given up; "": it ran to its end
   std::vector<WidthStop::Look> looks;  // looks of the width rule

@@ -114,10 +114,12 @@ void CompletionStream::read_choice(const Value& choice, int64_t counted, double 
   const std::string reason = text_at(choice, "finish_reason");
   if (!reason.empty()) answer_.finish_reason = reason;
   const Value& delta = field_of(choice, "delta");  // in a chat
-  const bool has_answer = !text_at(choice, "text").empty() || !text_at(delta, "content").empty() ||
-                          field_of(delta, "tool_calls").size() > 0;
-  const bool has_reasoning =
-      !text_at(delta, "reasoning_content").empty() || !text_at(delta, "reasoning").empty();
+  const std::string text = text_at(choice, "text") + text_at(delta, "content");
+  std::string reasoning = text_at(delta, "reasoning_content");
+  if (reasoning.empty()) reasoning = text_at(delta, "reasoning");
+  answer_.text += reasoning + text;
+  const bool has_answer = !text.empty() || field_of(delta, "tool_calls").size() > 0;
+  const bool has_reasoning = !reasoning.empty();
   Chunk chunk{.time_s = time_s,
               .has_text = has_answer || has_reasoning,
               .is_reasoning = has_reasoning && !has_answer,

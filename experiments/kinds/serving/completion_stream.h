@@ -13,6 +13,7 @@ namespace reprise::server {
 struct CompletionAnswer {
   std::vector<double> token_s;     // time of each generated token, ascending
   std::vector<int32_t> token_ids;  // id of each token in token_s; empty if the server omits any
+  std::string text;                // with the reasoning in front
   int64_t prompt_tokens = -1;      // as the server counts; -1: not reported
   int64_t cached_tokens = -1;      // as the server counts; -1: not reported
   int64_t reasoning_tokens = 0;    // as the server counts, or else tokens in events of reasoning

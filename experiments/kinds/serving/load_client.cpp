@@ -43,6 +43,18 @@ std::string prompt_fault(const Job& job, const CompletionAnswer& answer) {
   return fmt::format("the server counts {} tokens in a prompt of {}", answer.prompt_tokens, sent);
 }
 
+// Drops the ids of a server that has another tokenizer, because to the client's tokenizer they mean
+// another text. A decoder drops the spaces before a text's first word. A server may leave out a
+// character that the last token does not complete.
+void drop_foreign_ids(const Tokenizer& tokenizer, CompletionAnswer& answer) {
+  const auto trimmed = [](std::string text) {
+    constexpr std::string_view kIncomplete = "\xEF\xBF\xBD";  // U+FFFD
+    while (text.ends_with(kIncomplete)) text.resize(text.size() - kIncomplete.size());
+    return text.erase(0, text.find_first_not_of(' '));
+  };
+  if (trimmed(tokenizer.decode(answer.token_ids)) != trimmed(answer.text)) answer.token_ids.clear();
+}
+
 // Events of a request from the server's answer: its tokens, then its end.
 std::vector<TargetEvent> events_of(const Job& job, Exchange exchange, PromptForm form,
                                    bool is_cancelled) {
@@ -178,6 +190,8 @@ class ServerTarget final : public serving::Target {
       Exchange exchange = worker.client.complete(
           question_of(options_, facts_, job.request.prompt, job.request.output_tokens),
           is_cancelled_);
+      if (options_.form != PromptForm::kTokenIds)
+        drop_foreign_ids(*options_.tokenizer, exchange.answer);
       lock.lock();
       finish(job, std::move(exchange));
       worker.job.reset();

@@ -17,7 +17,8 @@
 namespace reprise::server {
 
 // How prompts are sent. For text, `tokenizer` decodes the token ids, and the server tokenizes the
-// text itself.
+// text itself. The ids of its answer's tokens are then kept only if `tokenizer` decodes them to the
+// answer's text.
 enum class PromptForm : uint8_t {
   kTokenIds,  // to /completions
   kText,      // to /completions, for servers that take no token ids

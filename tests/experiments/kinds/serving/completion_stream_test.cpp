@@ -62,6 +62,7 @@ TEST(CompletionStream, ChatsAreReadAndTheirReasoningCounted) {
   const CompletionAnswer answer = with_end(R"("completion_tokens":4,"prompt_tokens":20)");
   EXPECT_EQ(answer.token_s, (Times{1, 2, 3, 4}));
   EXPECT_EQ(answer.reasoning_tokens, 2);
+  EXPECT_EQ(answer.text, "hmsoyes!");
   EXPECT_EQ(answer.prompt_tokens, 20);
   EXPECT_EQ(answer.finish_reason, "length");
   EXPECT_EQ(with_end(R"("completion_tokens":4,"completion_tokens_details":{"reasoning_tokens":1})")

@@ -2,6 +2,7 @@
 // times that it records, and every way in which a request can fail.
 #include "experiments/kinds/serving/load_client.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -135,6 +136,32 @@ TEST(LoadClient, SendsAChatAsTheUsersMessageWithoutSpecialTokens) {
   const LoadOptions without{.form = PromptForm::kChat};
   EXPECT_NE(message([&] { (void)ask_server(without, {1}, clock); }).find("tokenizer"),
             std::string::npos);
+}
+
+TEST(LoadClient, IdsOfAnotherTokenizerAreNotKept) {
+  const std::shared_ptr<const Tokenizer> tokenizer =
+      load_tokenizer(REPRISE_SOURCE_DIR "/models/quickstart");
+  const std::vector<int32_t> ids = tokenizer->encode("The blue door", {.add_special = false});
+  ASSERT_EQ(ids.size(), 3u);
+  const auto kept = [&](const std::string& text) {
+    const std::string event =
+        fmt::format(R"({{"choices":[{{"text":{},"token_ids":[{}],"finish_reason":"length"}}]}})",
+                    Json(text).dump(), fmt::join(ids, ","));
+    EchoServer server([&](const EchoRequest&) {
+      return EchoAnswer{.pieces = {{.bytes = "data: " + event + "\n\ndata: [DONE]\n\n"}}};
+    });
+    LoadOptions options = options_for(server);
+    options.form = PromptForm::kText;
+    options.tokenizer = tokenizer;
+    const RequestEntry entry = run_even(options, {.model = "echo"}, 1, 0).log.requests.at(0);
+    EXPECT_EQ(entry.outcome, Outcome::kServed) << entry.reason;
+    EXPECT_EQ(entry.token_s.size(), 3u);
+    return entry.tokens;
+  };
+  EXPECT_EQ(kept("The blue door"), ids);
+  EXPECT_EQ(kept(" The blue door\uFFFD"), ids);
+  EXPECT_TRUE(kept("The blue doors").empty());
+  EXPECT_TRUE(kept("").empty());
 }
 
 TEST(LoadClient, AsksForTheModelAndWhatTheServerKnows) {

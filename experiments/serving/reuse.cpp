@@ -17,7 +17,7 @@ Reuse reuse_of(const RequestLog& log, const workloads::RequestSource& source,
   Reuse reuse;
   for (const RequestEntry& entry : log.requests) {
     if (entry.outcome != Outcome::kServed) continue;
-    const ReuseBounds own = bounds(source.request(entry.index));
+    const ReuseBounds own = bounds(source.request(entry.index), entry);
     reuse.bounds.least += own.least;
     reuse.bounds.most += own.most;
     reuse.prompt_tokens += entry.prompt_tokens;

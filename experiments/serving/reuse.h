@@ -22,8 +22,8 @@ inline constexpr int64_t kUsageWithoutCached = -2;
 // of cached tokens, otherwise by -1 (not reported).
 void settle_cached_tokens(RequestLog& log);
 
-// Returns the bounds of one request.
-using ReuseOf = std::function<ReuseBounds(const workloads::ServingRequest&)>;
+// Returns the bounds of one request, which has ended with this entry of the log.
+using ReuseOf = std::function<ReuseBounds(const workloads::ServingRequest&, const RequestEntry&)>;
 
 // Sums over the served requests of a log.
 struct Reuse {

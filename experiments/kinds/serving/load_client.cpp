@@ -339,6 +339,7 @@ ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& p
           visible(exchange.answer.finish_reason.substr(0, 100), ""));
   facts.tells_cached_tokens = exchange.answer.cached_tokens >= 0;
   facts.tells_tokens = exchange.answer.tells_tokens;
+  if (options.form == PromptForm::kChat) facts.template_tokens = exchange.answer.prompt_tokens;
   facts.version = version_in(client.page("/version"));
   return facts;
 }

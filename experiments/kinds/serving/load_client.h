@@ -48,6 +48,9 @@ struct ServerFacts {
   bool takes_usage = true;
   bool tells_cached_tokens = false;
   bool tells_tokens = false;  // the server reports how many tokens it generated
+  // In a chat: the number of prompt tokens that the server reports for ask_server()'s request,
+  // nearly all of them its chat template's; -1: not reported. 0 if prompts are not sent as chats.
+  int64_t template_tokens = 0;
 };
 
 // Asks the server for its models and for one token after `prompt`. A prompt of one token is enough,

@@ -248,7 +248,8 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   std::string told_by = "nobody";
   if (scope != workloads::SaltScope::kAnything) {
     counters.after = prompt_counters(client.page("/metrics"));
-    told_by = judge_reuse(*plan.source, counters, tokens_before(plan), options.form, result);
+    told_by = judge_reuse(*plan.source, counters, tokens_before(plan),
+                          {options.form, facts.template_tokens}, result);
   }
   for (std::string& change : changes_within(result.log))
     result.verdict.reservations.push_back(std::move(change));

@@ -18,16 +18,25 @@ struct CountersAround {
   std::optional<PromptCounters> before, after;
 };
 
+struct SentAs {
+  PromptForm form = PromptForm::kTokenIds;
+  int64_t template_tokens = 0;  // ServerFacts::template_tokens
+};
+
 // Makes the run INVALID if the server found more cached tokens than the served requests share with
 // each other. Each request may find two tokens more, such as a token that begins every prompt, and
-// a chat also the tokens that the server's template adds. The number of cached tokens comes from
-// the answers, or else from the growth of the server's counters. The counters are used only if
-// every request was served and their count of prompt tokens grew by what was sent: the run's
-// prompts and the `other_tokens` of warm-up and prefixes. The growth may be off by 2 %; for text
-// and chats it may be up to a quarter less. If neither source is known, the verdict gets a
-// reservation. Returns the source: "answers", "counters" or "nobody".
+// a chat also the tokens of the server's template. The tokens that the server makes of a text may
+// be more or fewer than those that were decoded: a request's shared tokens are multiplied by the
+// ratio of the two numbers, and a tenth more is allowed.
+//
+// The number of cached tokens comes from the answers, or else from the growth of the server's
+// counters. The counters are used only if every request was served and their count of prompt tokens
+// grew by what was sent: the run's prompts and the `other_tokens` of warm-up and prefixes. The
+// growth may be off by 2 %; for text and chats it may be a third more or a quarter less. If neither
+// source is known, or if the template's size is not, the verdict gets a reservation. Returns the
+// source: "answers", "counters" or "nobody".
 std::string judge_reuse(const workloads::RequestSource& source, const CountersAround& counters,
-                        int64_t other_tokens, PromptForm form,
+                        int64_t other_tokens, const SentAs& sent_as,
                         experiments::serving::RunResult& result);
 
 // Compares the last quarter of the served requests with the first quarter. Returns a sentence if

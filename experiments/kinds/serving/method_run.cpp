@@ -171,7 +171,7 @@ serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
   options.rules.most_late_share = 1;
   options.primes = !announced.empty();
   const workloads::ArrivalSchedule schedule = schedule_of(group_, axes_.arrivals, source_);
-  options.reuse = [&](const ServingRequest& r) {
+  options.reuse = [&](const ServingRequest& r, const serving::RequestEntry&) {
     return bounds_of(r, promise, imports, schedule.is_of_sessions(), announced);
   };
   options.stop = &stop;

@@ -283,7 +283,9 @@ TEST(ServingRun, ReuseIsAssertedAgainstItsBounds) {
     FakeClock clock;
     SimulatedServer server(clock, server_options);
     RunOptions options = few_rules();
-    options.reuse = [=](const workloads::ServingRequest&) { return ReuseBounds{least, most}; };
+    options.reuse = [=](const workloads::ServingRequest&, const RequestEntry&) {
+      return ReuseBounds{least, most};
+    };
     try {
       (void)run(server, source, every(10, 10), options, clock);
       return std::string();

@@ -133,6 +133,12 @@ TEST(LoadClient, SendsAChatAsTheUsersMessageWithoutSpecialTokens) {
   EXPECT_FALSE(body.contains("prompt"));
   EXPECT_EQ(body["max_tokens"], 3);
   const serving::SteadyClock clock;
+  EchoServer server(all_tokens(0, 0));  // reports 8 prompt tokens
+  LoadOptions chat = options_for(server);
+  EXPECT_EQ(ask_server(chat, {1}, clock).template_tokens, 0);
+  chat.form = PromptForm::kChat;
+  chat.tokenizer = tokenizer;
+  EXPECT_EQ(ask_server(chat, {1}, clock).template_tokens, 8);
   const LoadOptions without{.form = PromptForm::kChat};
   EXPECT_NE(message([&] { (void)ask_server(without, {1}, clock); }).find("tokenizer"),
             std::string::npos);

@@ -78,39 +78,75 @@ serving::EvenSource source_of(int64_t requests) {
 
 TEST(LoadReuse, EachRequestMayFindTwoTokensMoreThanItShares) {
   serving::RunResult at_most = result_of(10, 2);
-  EXPECT_EQ(judge_reuse(source_of(10), {}, 0, PromptForm::kTokenIds, at_most), "answers");
+  EXPECT_EQ(judge_reuse(source_of(10), {}, 0, {}, at_most), "answers");
   EXPECT_TRUE(at_most.verdict.is_valid());
   EXPECT_TRUE(at_most.verdict.reservations.empty());
   serving::RunResult more = result_of(10, 2);
   more.log.requests[4].cached_tokens = 3;
-  (void)judge_reuse(source_of(10), {}, 0, PromptForm::kTokenIds, more);
+  (void)judge_reuse(source_of(10), {}, 0, {}, more);
   EXPECT_FALSE(more.verdict.is_valid());
 }
 
 // A chat's template is the same in all prompts.
 TEST(LoadReuse, AChatMayFindItsTemplateToo) {
-  for (const PromptForm form : {PromptForm::kChat, PromptForm::kText}) {
+  for (const SentAs& sent_as : {SentAs{PromptForm::kChat, 5}, SentAs{PromptForm::kText}}) {
     serving::RunResult result = result_of(10, 7);
     for (serving::RequestEntry& entry : result.log.requests)
       entry.prompt_tokens = 13;  // 8 were sent
-    (void)judge_reuse(source_of(10), {}, 0, form, result);
-    EXPECT_EQ(result.verdict.is_valid(), form == PromptForm::kChat);
+    (void)judge_reuse(source_of(10), {}, 0, sent_as, result);
+    EXPECT_EQ(result.verdict.is_valid(), sent_as.form == PromptForm::kChat);
     for (serving::RequestEntry& entry : result.log.requests) entry.cached_tokens = 8;
     result.verdict = {};
-    (void)judge_reuse(source_of(10), {}, 0, form, result);
+    (void)judge_reuse(source_of(10), {}, 0, sent_as, result);
     EXPECT_FALSE(result.verdict.is_valid());
   }
+}
+
+// The server may make fewer tokens of the texts than were decoded, so that its count is no larger
+// in spite of the template.
+TEST(LoadReuse, ATemplateIsFoundAlsoWhereTextsShrink) {
+  serving::RunResult result = result_of(10, 5);  // the server counts 8, of which 5 of the template
+  (void)judge_reuse(source_of(10), {}, 0, {PromptForm::kChat, 5}, result);
+  EXPECT_TRUE(result.verdict.is_valid());
+  EXPECT_EQ(judge_reuse(source_of(10), {}, 0, {PromptForm::kChat, -1}, result), "nobody");
+  EXPECT_TRUE(result.verdict.is_valid());
+  EXPECT_NE(result.verdict.reservations.at(0).find("its chat template adds"), std::string::npos);
+}
+
+TEST(LoadReuse, SharedTokensAreTheServers) {
+  serving::EvenSource source = source_of(10);
+  source.shared = 6;  // of 8
+  serving::RunResult result = result_of(10, 9);
+  for (serving::RequestEntry& entry : result.log.requests) entry.prompt_tokens = 12;
+  (void)judge_reuse(source, {}, 0, {PromptForm::kText}, result);
+  EXPECT_TRUE(result.verdict.is_valid());
+  for (serving::RequestEntry& entry : result.log.requests) entry.cached_tokens = 12;
+  (void)judge_reuse(source, {}, 0, {PromptForm::kText}, result);
+  EXPECT_FALSE(result.verdict.is_valid()) << "whole prompts";
+}
+
+// The answers do not report how many tokens the server made of a text, but its counters do.
+TEST(LoadReuse, ATextMayHaveMoreTokensThanWereDecoded) {
+  const auto is_valid = [](double cached) {
+    const CountersAround around{.before = PromptCounters{0, 0},
+                                .after = PromptCounters{104, cached}};
+    serving::RunResult result = result_of(10, -1);  // 80 tokens
+    EXPECT_EQ(judge_reuse(source_of(10), around, 0, {PromptForm::kText}, result), "counters");
+    return result.verdict.is_valid();
+  };
+  EXPECT_TRUE(is_valid(26));
+  EXPECT_FALSE(is_valid(27));
 }
 
 TEST(LoadReuse, CountersCountForWholeRunsOnly) {
   const CountersAround around{.before = PromptCounters{100, 50}, .after = PromptCounters{196, 60}};
   serving::RunResult alone = result_of(10, -1);  // 80 tokens, and 16 of a warm-up
-  EXPECT_EQ(judge_reuse(source_of(10), around, 16, PromptForm::kTokenIds, alone), "counters");
+  EXPECT_EQ(judge_reuse(source_of(10), around, 16, {}, alone), "counters");
   EXPECT_TRUE(alone.verdict.is_valid());
   const auto reservation = [&](const CountersAround& counters, bool one_fails) {
     serving::RunResult result = result_of(10, -1);
     if (one_fails) result.log.requests[3].outcome = serving::Outcome::kFailed;
-    EXPECT_EQ(judge_reuse(source_of(10), counters, 16, PromptForm::kTokenIds, result), "nobody");
+    EXPECT_EQ(judge_reuse(source_of(10), counters, 16, {}, result), "nobody");
     EXPECT_TRUE(result.verdict.is_valid());
     return result.verdict.reservations.empty() ? "" : result.verdict.reservations.front();
   };
@@ -133,7 +169,7 @@ TEST(LoadReuse, ATextMayHaveFewerTokensThanWereDecoded) {
   const CountersAround around{.before = PromptCounters{0, 0}, .after = PromptCounters{70, 0}};
   for (const PromptForm form : {PromptForm::kTokenIds, PromptForm::kText, PromptForm::kChat}) {
     serving::RunResult result = result_of(10, -1);  // 80 tokens
-    EXPECT_EQ(judge_reuse(source_of(10), around, 0, form, result),
+    EXPECT_EQ(judge_reuse(source_of(10), around, 0, {form}, result),
               form == PromptForm::kTokenIds ? "nobody" : "counters");
   }
 }

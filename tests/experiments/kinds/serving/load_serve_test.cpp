@@ -48,10 +48,10 @@ LoadOptions options_for(const QuickstartServer& server, PromptForm form) {
 
 TEST(LoadServe, EveryRequestIsServedToItsLastToken) {
   const QuickstartServer server;
-  const serving::RunResult result =
-      load(server, {}, 200, {.primes = true, .reuse = [](const workloads::ServingRequest& request) {
-                               return serving::ReuseBounds{0, request.shared_tokens};
-                             }});
+  const auto shared = [](const workloads::ServingRequest& request, const serving::RequestEntry&) {
+    return serving::ReuseBounds{0, request.shared_tokens};
+  };
+  const serving::RunResult result = load(server, {}, 200, {.primes = true, .reuse = shared});
   EXPECT_TRUE(result.verdict.is_valid()) << result.verdict.reasons.front();
   ASSERT_EQ(result.log.requests.size(), 24u);
   for (const serving::RequestEntry& entry : result.log.requests) {

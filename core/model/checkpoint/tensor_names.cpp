@@ -122,6 +122,9 @@ bool is_ignorable(const ModelConfig& config, std::string_view name) {
     for (const std::string_view head :
          {"cls.", "lm_head.", "classifier.", "qa_outputs.", "lm_predictions.", "mask_predictions."})
       if (name.starts_with(head)) return true;
+  if (config.family == Family::kDeberta && config.position == PositionScheme::kNone &&
+      name.ends_with("embeddings.position_embeddings.weight"))
+    return true;
   return name.ends_with("rotary_emb.inv_freq") || name.ends_with("embeddings.position_ids") ||
          name.starts_with("pooler.") || name.find(".pooler.") != std::string_view::npos;
 }

@@ -34,8 +34,8 @@ struct StoredLayout {
 // except the name of the head.
 StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor);
 // True for tensors that some files contain but that no computation here needs. These are rotary
-// frequencies and position numbers, which are recomputed, and an encoder's pooler and task heads,
-// which come after the hidden states.
+// frequencies and position numbers, which are recomputed; the position table of a DeBERTa without
+// absolute positions; and an encoder's pooler and task heads, which come after the hidden states.
 bool is_ignorable(const ModelConfig& config, std::string_view name);
 
 }  // namespace reprise::model

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/model/checkpoint/tensor_names.h"
 #include "core/model/checkpoint/weights.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/json.h"
@@ -231,6 +232,19 @@ TEST(MptCheckpoint, TheFilesDecideOnBiasesAndTheMlpsWidth) {
   adapt_to_checkpoint(dir.path(), config);
   EXPECT_EQ(config.intermediate, 16);
   EXPECT_TRUE(config.mlp_bias);
+}
+
+// With position_biased_input off, the model does not read the table that some files still have.
+TEST(DebertaCheckpoint, APositionTableThatIsNotUsedIsIgnored) {
+  ModelConfig config;
+  config.family = Family::kDeberta;
+  for (const char* prefix : {"", "deberta."}) {
+    const std::string name = prefix + std::string("embeddings.position_embeddings.weight");
+    config.position = PositionScheme::kNone;
+    EXPECT_TRUE(is_ignorable(config, name)) << name;
+    config.position = PositionScheme::kLearned;
+    EXPECT_FALSE(is_ignorable(config, name)) << name;
+  }
 }
 
 }  // namespace

@@ -202,6 +202,8 @@ void read_scaling(JsonObject scaling, int64_t max_positions,
   if (rotary.scaling == RopeScaling::kYarn) read_yarn(scaling, rotary);
   if (rotary.scaling == RopeScaling::kLongRope) read_longrope(scaling, rotary);
   if (rotary.scaling == RopeScaling::kNone) scaling.allow({"mrope_section", "mrope_interleaved"});
+  // YaRN's own checkpoints state whether they were trained with the scaling.
+  if (rotary.scaling == RopeScaling::kYarn) scaling.allow({"finetuned"});
   scaling.reject_unknown();
 }
 

@@ -176,6 +176,9 @@ TEST(Config, YarnAndLongRopeScaleCosinesAndSines) {
   const Json yarn = {{"rope_type", "yarn"}, {"original_max_position_embeddings", 1024}};
   EXPECT_DOUBLE_EQ(rotary_of(yarn).factor, 4.0);
   EXPECT_DOUBLE_EQ(rotary_of(yarn).attention_factor, 0.1 * std::log(4.0) + 1.0);
+  Json published = yarn;
+  published["finetuned"] = true;
+  EXPECT_EQ(rotary_of(published).factor, rotary_of(yarn).factor);
   Json given = yarn, weighed = yarn;
   given["attention_factor"] = 0.75;
   EXPECT_DOUBLE_EQ(rotary_of(given).attention_factor, 0.75);

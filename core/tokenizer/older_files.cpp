@@ -1,5 +1,6 @@
 #include "core/tokenizer/older_files.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,32 @@ void for_lines(std::string_view text, Fn&& fn) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     fn(line);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+}
+
+// Returns the object in a file of settings, or an empty one if there is no such file.
+Value read_settings(const fs::path& file) {
+  std::error_code error;
+  return fs::exists(file, error) ? read_json(file) : Value(Fields());
+}
+
+// Throws Error if tokenizer_class of tokenizer_config.json, or else of config.json, names a class
+// that is not in `known`. Other classes cut texts by other rules, although their files have the
+// same names.
+void check_class(const fs::path& folder, std::initializer_list<std::string_view> known) {
+  for (const char* name : {"tokenizer_config.json", "config.json"}) {
+    const fs::path file = folder / name;
+    const Value json = read_settings(file);
+    JsonObject object(json, file.string());
+    const std::string stated = object.string("tokenizer_class", "");
+    if (stated.empty()) continue;
+    std::string_view found = stated;
+    if (found.ends_with("Fast")) found.remove_suffix(4);
+    if (std::find(known.begin(), known.end(), found) != known.end()) return;
+    raise(
+        "{} is \"{}\", whose vocabulary file alone is not supported; save the tokenizer in the "
+        "\"fast\" form to get a tokenizer.json",
+        object.where("tokenizer_class"), stated);
   }
 }
 
@@ -52,18 +79,14 @@ Fields around(const Fields& vocabulary, const char* first, const char* last) {
 
 // Returns BERT's normalizer. A flag that the file lacks has transformers' default.
 Fields bert_normalizer(const fs::path& folder) {
+  const fs::path path = folder / "tokenizer_config.json";
+  const Value json = read_settings(path);
+  JsonObject object(json, path.string());
   Fields normalizer = {{"type", "BertNormalizer"},
                        {"clean_text", true},
-                       {"handle_chinese_chars", true},
+                       {"handle_chinese_chars", object.boolean("tokenize_chinese_chars", true)},
                        {"strip_accents", nullptr},
-                       {"lowercase", true}};
-  const fs::path path = folder / "tokenizer_config.json";
-  std::error_code error;
-  if (!fs::exists(path, error)) return normalizer;
-  const Value json = read_json(path);
-  JsonObject object(json, path.string());
-  normalizer["lowercase"] = object.boolean("do_lower_case", true);
-  normalizer["handle_chinese_chars"] = object.boolean("tokenize_chinese_chars", true);
+                       {"lowercase", object.boolean("do_lower_case", true)}};
   if (object.has("strip_accents"))
     normalizer["strip_accents"] = object.boolean("strip_accents", false);
   return normalizer;
@@ -84,6 +107,8 @@ Fields read_word_pieces(const fs::path& file) {
 }
 
 Fields word_piece(const fs::path& folder) {
+  check_class(folder,
+              {"BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer"});
   const Fields vocabulary = read_word_pieces(folder / "vocab.txt");
   return {{"version", "1.0"},
           {"added_tokens",
@@ -111,13 +136,16 @@ Values read_merges(const fs::path& file) {
 }
 
 Fields byte_level_bpe(const fs::path& folder) {
-  const fs::path file = folder / "vocab.json";
+  check_class(folder, {"RobertaTokenizer", "DebertaTokenizer"});
+  const fs::path file = folder / "vocab.json", settings = folder / "tokenizer_config.json";
   const Value read = parse_json(read_file(file, kMostBytes), file.string());
   if (!read.is_fields()) raise("{}: expected an object of tokens and ids", file.string());
   const Fields& vocabulary = read.fields();
   const auto has = [&](const char* a, const char* b) {
     return vocabulary.contains(a) && vocabulary.contains(b);
   };
+  const Value json = read_settings(settings);
+  const bool adds_space = JsonObject(json, settings.string()).boolean("add_prefix_space", false);
   Value post = nullptr;
   if (has("[CLS]", "[SEP]")) {
     post = around(vocabulary, "[CLS]", "[SEP]");
@@ -130,7 +158,7 @@ Fields byte_level_bpe(const fs::path& folder) {
                                          "[UNK]", "[CLS]", "[SEP]", "[MASK]"},
                                         true)},
           {"normalizer", nullptr},
-          {"pre_tokenizer", Fields{{"type", "ByteLevel"}, {"add_prefix_space", false}}},
+          {"pre_tokenizer", Fields{{"type", "ByteLevel"}, {"add_prefix_space", adds_space}}},
           {"post_processor", post},
           {"decoder", Fields{{"type", "ByteLevel"}}},
           {"model", Fields{{"type", "BPE"},

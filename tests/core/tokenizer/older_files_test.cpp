@@ -45,6 +45,31 @@ TEST_F(OlderFilesFolder, ABrokenVocabularyIsNamed) {
   EXPECT_NE(error_of([&] { (void)encode("a"); }).find("vocab.txt:5"), std::string::npos);
 }
 
+// Japanese BERT cuts words with MeCab, and Qwen2 and GPT-NeoX cut digits and special tokens in
+// other ways, although their files have the same names as BERT's and RoBERTa's.
+TEST_F(OlderFilesFolder, OtherClassesAreRefusedByName) {
+  write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nun\n");
+  const auto refuses = [&](const char* file, const std::string& name) {
+    write(file, R"({"tokenizer_class": ")" + name + "\"}");
+    const std::string error = error_of([&] { (void)encode("un"); });
+    return error.find(file) != error.npos && error.find(name) != error.npos &&
+           error.find("tokenizer.json") != error.npos;
+  };
+  EXPECT_TRUE(refuses("tokenizer_config.json", "BertJapaneseTokenizer"));
+  std::filesystem::remove(folder_ / "tokenizer_config.json");
+  EXPECT_TRUE(refuses("config.json", "BertJapaneseTokenizer"));
+  // The class in tokenizer_config.json comes first.
+  write("tokenizer_config.json", R"({"tokenizer_class": "DistilBertTokenizerFast"})");
+  EXPECT_EQ(encode("un"), (Ids{2, 4, 3}));
+  std::filesystem::remove(folder_ / "vocab.txt");
+  write("vocab.json", byte_level_json()["model"]["vocab"].dump());
+  write("merges.txt", "t h\nth e\n\u0120 the\n");
+  EXPECT_TRUE(refuses("tokenizer_config.json", "Qwen2Tokenizer"));
+  EXPECT_TRUE(refuses("tokenizer_config.json", "GPTNeoXTokenizer"));
+  write("tokenizer_config.json", R"({"tokenizer_class": "RobertaTokenizer"})");
+  EXPECT_EQ(encode("the"), (Ids{257}));
+}
+
 TEST_F(OlderFilesFolder, MergesWithTheirVocabularyAreByteLevelBpe) {
   Json vocab = byte_level_json()["model"]["vocab"];
   const Json plain = vocab;
@@ -57,6 +82,9 @@ TEST_F(OlderFilesFolder, MergesWithTheirVocabularyAreByteLevelBpe) {
   EXPECT_EQ(encode("the <mask>"), (Ids{300, 257, 302, 301}));
   write("vocab.json", plain.dump());
   EXPECT_EQ(encode("the the"), (Ids{257, 258}));
+  write("tokenizer_config.json", R"({"add_prefix_space": true})");
+  EXPECT_EQ(encode("the the"), (Ids{258, 258}));
+  std::filesystem::remove(folder_ / "tokenizer_config.json");
   vocab["[CLS]"] = 303;
   vocab["[SEP]"] = 304;
   write("vocab.json", vocab.dump());

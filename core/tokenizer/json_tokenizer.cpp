@@ -41,6 +41,9 @@ JsonTokenizer::JsonTokenizer(const Value& json, const std::string& source,
                               : JsonPlace{empty_list(), source, "added_tokens"};
   added_tokens_ =
       std::make_unique<AddedTokens>(added, model_->vocabulary(), normalizer_.get(), notes_);
+  check_added_tokens(config, source, [&](const std::string& token) {
+    return added_tokens_->find(std::string_view(token)) != nullptr;
+  });
   note_ignored(root);
   read_special_ids(config);
 }
@@ -63,9 +66,7 @@ void JsonTokenizer::read_special_ids(const TokenizerConfig& config) {
                          std::initializer_list<const char*> usual) -> std::optional<int32_t> {
     if (token) {
       const auto id = token_id(*token);
-      if (!id)
-        notes_.push_back(fmt::format("{}: \"{}\" is \"{}\", which the tokenizer does not have",
-                                     config.source, key, *token));
+      if (!id) notes_.push_back(missing_token_note(config, key, *token));
       return id;
     }
     for (const char* name : usual)

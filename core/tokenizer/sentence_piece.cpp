@@ -45,8 +45,17 @@ SentencePieceTokenizer::SentencePieceTokenizer(const std::string& bytes, const s
   } catch (const std::exception& error) {
     raise("{}: SentencePiece cannot load the model: {}", source, error.what());
   }
-  bos_id_ = config.bos_token ? token_id(*config.bos_token) : find_control(model_, model_.bos_piece);
-  eos_id_ = config.eos_token ? token_id(*config.eos_token) : find_control(model_, model_.eos_piece);
+  check_added_tokens(config, source,
+                     [&](const std::string& token) { return token_id(token).has_value(); });
+  const auto id_of = [&](const char* key, const std::optional<std::string>& token,
+                         const std::string& piece) {
+    if (!token) return find_control(model_, piece);
+    const auto id = token_id(*token);
+    if (!id) notes_.push_back(missing_token_note(config, key, *token));
+    return id;
+  };
+  bos_id_ = id_of("bos_token", config.bos_token, model_.bos_piece);
+  eos_id_ = id_of("eos_token", config.eos_token, model_.eos_piece);
   if (config.add_bos_token.value_or(true)) first_id_ = bos_id_;
   if (config.add_eos_token.value_or(false)) last_id_ = eos_id_;
   if (!config.surrounding) return;

@@ -38,6 +38,23 @@ bool is_of_sentence_piece(const Value& json, const std::filesystem::path& spm) {
          std::filesystem::exists(spm, error);
 }
 
+// Sets what spm.model does not say. DeBERTa's second and third version put BERT's special tokens
+// around a text, and have a token [MASK] beside the model, which texts contain only in training.
+// Throws Error if the folder's settings change texts before the model cuts them.
+void apply_deberta(tokenizer::TokenizerConfig& config) {
+  config.surrounding = {"[CLS]", "[SEP]"};
+  std::erase(config.added_tokens, "[MASK]");
+  if (config.source.empty()) return;
+  const Value json = read_json(config.source);
+  JsonObject object(json, config.source);
+  for (const char* key : {"do_lower_case", "split_by_punct"})
+    if (object.boolean(key, false))
+      raise(
+          "{} is true, which is not supported with spm.model; use a checkpoint in which it is "
+          "false, as in deberta-v3",
+          object.where(key));
+}
+
 std::unique_ptr<Tokenizer> load_file(const std::filesystem::path& path) {
   const std::string bytes = read_file(path, kMaxFileBytes);
   auto config = tokenizer::read_tokenizer_config(path.parent_path());
@@ -53,8 +70,7 @@ std::unique_ptr<Tokenizer> load_file(const std::filesystem::path& path) {
         "{} is a list of tiktoken ranks (Llama 3's original release), which does not say how text "
         "is cut; use the tokenizer.json of the same checkpoint",
         path.string());
-  // DeBERTa's second and third version put BERT's special tokens around a text.
-  if (path.filename() == "spm.model") config.surrounding = {"[CLS]", "[SEP]"};
+  if (path.filename() == "spm.model") apply_deberta(config);
   return std::make_unique<tokenizer::SentencePieceTokenizer>(bytes, path.string(), config);
 }
 

@@ -1,6 +1,7 @@
 // Reads those keys of tokenizer_config.json that this program uses.
 #include "core/tokenizer/tokenizer_config.h"
 
+#include "core/base/error.h"
 #include "core/base/json.h"
 
 namespace reprise::tokenizer {
@@ -38,6 +39,24 @@ std::optional<std::string> read_chat_template(JsonObject& object) {
   return std::nullopt;
 }
 
+// Reads the names of the added tokens. As in transformers, `file` counts only if the settings have
+// no added_tokens_decoder.
+void read_added_tokens(JsonObject& object, const std::filesystem::path& file,
+                       TokenizerConfig& config) {
+  const std::string key = "added_tokens_decoder";
+  std::error_code error;
+  if (object.has(key)) {
+    config.added_tokens_source = object.source();
+    for (const auto& [id, token] : object.object(key).fields())
+      config.added_tokens.push_back(JsonObject(token, object.where(key)).string("content"));
+  } else if (std::filesystem::exists(file, error)) {
+    config.added_tokens_source = file.string();
+    const Value json = read_json(file);
+    for (const auto& [token, id] : JsonObject(json, file.string()).fields())
+      config.added_tokens.push_back(token);
+  }
+}
+
 }  // namespace
 
 TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
@@ -46,18 +65,35 @@ TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
   if (const auto jinja = folder / "chat_template.jinja"; std::filesystem::exists(jinja, error))
     config.chat_template = read_file(jinja, kMostTemplateBytes);
   const std::filesystem::path path = folder / "tokenizer_config.json";
-  if (!std::filesystem::exists(path, error)) return config;
-  config.source = path.string();
-  const Value json = read_json(path);
-  JsonObject object(json, config.source);
+  const bool exists = std::filesystem::exists(path, error);
+  if (exists) config.source = path.string();
+  const Value json = exists ? read_json(path) : Value(Fields());
+  JsonObject object(json, path.string());
   config.tokenizer_class = object.string("tokenizer_class", "");
   config.bos_token = read_token(object, "bos_token");
   config.eos_token = read_token(object, "eos_token");
   config.add_bos_token = read_flag(object, "add_bos_token");
   config.add_eos_token = read_flag(object, "add_eos_token");
   config.most_tokens = read_limit(field_of(json, "model_max_length"));
+  read_added_tokens(object, folder / "added_tokens.json", config);
   if (!config.chat_template) config.chat_template = read_chat_template(object);
   return config;
+}
+
+std::string missing_token_note(const TokenizerConfig& config, const char* key,
+                               const std::string& token) {
+  return fmt::format("{}: \"{}\" is \"{}\", which the tokenizer does not have", config.source, key,
+                     token);
+}
+
+void check_added_tokens(const TokenizerConfig& config, const std::string& source,
+                        const std::function<bool(const std::string&)>& has) {
+  for (const std::string& token : config.added_tokens)
+    if (!has(token))
+      raise(
+          "{} adds the token \"{}\", which {} lacks; save the tokenizer in the \"fast\" form to "
+          "get a tokenizer.json that has it, or remove it from the first file if no text has it",
+          config.added_tokens_source, token, source);
 }
 
 }  // namespace reprise::tokenizer

@@ -1,12 +1,14 @@
-// The settings of tokenizer_config.json: bos and eos tokens, whether to add them, and the chat
-// template.
+// The settings of tokenizer_config.json: bos and eos tokens, whether to add them, the tokens added
+// to the vocabulary, and the chat template.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace reprise::tokenizer {
 
@@ -18,6 +20,10 @@ struct TokenizerConfig {
   // From model_max_length: limit on the tokens of a text. Also unset if the file's number is above
   // 2^31, such as 1e30, which stands for no limit.
   std::optional<int64_t> most_tokens;
+  // Contents of the tokens in added_tokens_decoder, or else in added_tokens.json, and the file that
+  // they are from. transformers finds these tokens in texts.
+  std::vector<std::string> added_tokens;
+  std::string added_tokens_source;
   // Tokens that open and close each text of a SentencePiece model. Set by the loader, not by the
   // file.
   std::optional<std::pair<std::string, std::string>> surrounding;
@@ -34,8 +40,16 @@ struct TokenizerConfig {
   }
 };
 
-// Reads tokenizer_config.json and chat_template.jinja in `folder`. A setting that neither file has
-// stays unset. Other keys are ignored.
+// Reads tokenizer_config.json, added_tokens.json and chat_template.jinja in `folder`. A setting
+// that no file has stays unset. Other keys are ignored.
 TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder);
+
+// Returns the note that the setting `key` names a token that the tokenizer lacks.
+[[nodiscard]] std::string missing_token_note(const TokenizerConfig& config, const char* key,
+                                             const std::string& token);
+
+// Throws Error for the first of config.added_tokens that the tokenizer of the file `source` lacks.
+void check_added_tokens(const TokenizerConfig& config, const std::string& source,
+                        const std::function<bool(const std::string&)>& has);
 
 }  // namespace reprise::tokenizer

@@ -101,7 +101,9 @@ TEST_F(OlderFilesFolder, ASentencePieceModelOfDebertaNeedsItsTokens) {
   write("tokenizer.json", R"({"version": "1.0", "model": {"type": "Unigram", "vocab": []}})");
   EXPECT_NE(error_of([&] { (void)encode("a"); }).find("spm.model"), std::string::npos);
   std::filesystem::remove(folder_ / "spm.model");
-  EXPECT_NE(error_of([&] { (void)encode("a"); }).find("Unigram"), std::string::npos);
+  const std::string error = error_of([&] { (void)encode("a"); });
+  EXPECT_NE(error.find("Unigram"), std::string::npos);
+  EXPECT_NE(error.find("spm.model"), std::string::npos);
 }
 
 // If the model contains DeBERTa's tokens [CLS] and [SEP], they open and close each text.
@@ -114,6 +116,15 @@ TEST_F(OlderFilesFolder, ASentencePieceModelOfDebertaIsSurroundedAsBert) {
   EXPECT_EQ(tokenizer->token_text(whole.front()), "[CLS]");
   EXPECT_EQ(tokenizer->token_text(whole.back()), "[SEP]");
   EXPECT_TRUE(std::equal(bare.begin(), bare.end(), whole.begin() + 1));
+  // [MASK] may stand beside the model.
+  write("added_tokens.json", R"({"[MASK]": 128000})");
+  EXPECT_EQ(encode("the quick fox"), whole);
+  for (const char* key : {"do_lower_case", "split_by_punct"}) {
+    write("tokenizer_config.json", fmt::format(R"({{"{}": false}})", key));
+    EXPECT_EQ(encode("the quick fox"), whole);
+    write("tokenizer_config.json", fmt::format(R"({{"{}": true}})", key));
+    EXPECT_NE(error_of([&] { (void)encode("a"); }).find(key), std::string::npos);
+  }
 }
 
 TEST(OlderFiles, BertsVocabularyAloneEncodesAsItsTokenizerJson) {

@@ -2,6 +2,9 @@
 #include "core/tokenizer/sentence_piece.h"
 
 #include <sentencepiece_processor.h>
+#include <unistd.h>
+
+#include <fstream>
 
 #include "tests/core/tokenizer/sentence_piece_training.h"
 #include "tests/core/tokenizer/tokenizer_testing.h"
@@ -72,6 +75,52 @@ TEST(SentencePieceTokenizer, ConfigTurnsBosOffAndEosOn) {
   EXPECT_EQ(ids.back(), 2);
   EXPECT_EQ(tokenizer.decode(ids), "the");
   EXPECT_EQ(tokenizer.decode(ids, {.skip_special = false}), "the</s>");
+}
+
+TEST(SentencePieceTokenizer, SpecialTokensThatTheModelLacksAreNoted) {
+  TokenizerConfig config;
+  config.source = "tokenizer_config.json";
+  config.bos_token = "<s>";
+  config.eos_token = "<|im_end|>";
+  const SentencePieceTokenizer tokenizer(train_sentence_piece("bpe"), "test.model", config);
+  EXPECT_EQ(tokenizer.bos_id(), 1);
+  EXPECT_FALSE(tokenizer.eos_id().has_value());
+  ASSERT_FALSE(tokenizer.notes().empty());
+  EXPECT_EQ(
+      tokenizer.notes().back(),
+      "tokenizer_config.json: \"eos_token\" is \"<|im_end|>\", which the tokenizer does not have");
+}
+
+// transformers finds added tokens in texts, so a folder whose tokenizer file lacks one is refused.
+TEST(SentencePieceTokenizer, TokensAddedBesideTheFileAreRefusedByName) {
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / fmt::format("reprise_added_{}", ::getpid());
+  std::filesystem::create_directories(folder);
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream(folder / name, std::ios::binary) << text;
+  };
+  const auto refuses = [&](const std::string& token, const char* file) {
+    const std::string error = error_of([&] { (void)load_tokenizer(folder); });
+    return error.find('"' + token + '"') != error.npos && error.find(file) != error.npos;
+  };
+  write("tokenizer.model", train_sentence_piece("bpe"));
+  write("added_tokens.json", R"({"<|im_start|>": 32001})");
+  EXPECT_TRUE(refuses("<|im_start|>", "added_tokens.json"));
+  const auto decoder = [](const std::string& token) {
+    return R"({"added_tokens_decoder": {"1": {"content": "<s>"}, "32000": {"content": ")" + token +
+           "\"}}}";
+  };
+  write("tokenizer_config.json", decoder("<|im_end|>"));
+  EXPECT_TRUE(refuses("<|im_end|>", "tokenizer_config.json"));
+  // With added_tokens_decoder, added_tokens.json does not count.
+  write("tokenizer_config.json", decoder("</s>"));
+  EXPECT_EQ(load_tokenizer(folder)->eos_id(), 2);
+  write("tokenizer.json", llama_json().dump());
+  EXPECT_EQ(load_tokenizer(folder)->eos_id(), 2);
+  // "ab" is a token of the vocabulary, but not one that is found in a text before it is cut.
+  write("tokenizer_config.json", decoder("ab"));
+  EXPECT_TRUE(refuses("ab", "tokenizer_config.json"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(SentencePieceTokenizer, OtherFilesAreErrors) {

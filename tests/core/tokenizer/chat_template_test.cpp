@@ -101,61 +101,119 @@ TEST(ChatTemplate, RefusalsNameTheMessageAndTheRule) {
       }).starts_with("unknown chat template \"llama2\", did you mean \"llama-2\"? Known: "));
 }
 
-// Our own text with the words by which a family is recognized. Line breaks are written as \n or as
-// line breaks.
-TEST(ChatTemplate, IsRecognizedByItsWords) {
-  const auto name_of = [](const std::string& jinja) {
-    const std::optional<ChatTemplate> found = recognized_chat_template(jinja);
-    return found ? found->name : "";
-  };
-  const std::string chatml =
-      "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}";
-  EXPECT_EQ(name_of(chatml), "chatml");
-  EXPECT_EQ(
-      name_of("{{ '<|im_start|>'+message['role']+'\n'+message['content']+'<|im_end|>'+'\n' }}"),
-      "chatml");
-  EXPECT_EQ(name_of("{{ raise_exception('it\\'s') }}" + chatml), "chatml");
-  EXPECT_EQ(name_of("{% if tools %}" + chatml), "");
-  EXPECT_EQ(name_of("{{ bos_token }}" + chatml), "");
-  EXPECT_EQ(name_of(""), "");
-  EXPECT_EQ(name_of("{{ messages[0]['content'] }}"), "");
+std::string recognized_name(const std::string& jinja) {
+  const std::optional<ChatTemplate> found = recognized_chat_template(jinja);
+  return found ? found->name : "";
+}
+
+const std::string kChatmlTurn =
+    "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}";
+const std::string kChatmlOpening = "{{ '<|im_start|>assistant\\n' }}";
+
+// Our own text with the expressions by which a family is recognized. Line breaks are written as \n
+// or as line breaks.
+TEST(ChatTemplate, IsRecognizedByWhatItWrites) {
+  const std::string chatml = kChatmlTurn + kChatmlOpening;
+  EXPECT_EQ(recognized_name(chatml), "chatml");
+  EXPECT_EQ(recognized_name("{{ '<|im_start|>'+message['role']+'\n'+message['content']+'<|im_end|>'"
+                            "+'\n' }}{{'<|im_start|>assistant\n'}}"),
+            "chatml");
+  EXPECT_EQ(recognized_name("{% set note = 'it\\'s' %}" + chatml), "chatml");
+  EXPECT_EQ(recognized_name("{% if tools %}" + chatml), "");
+  EXPECT_EQ(recognized_name("{{ bos_token }}" + chatml), "");
+  EXPECT_EQ(recognized_name("{# note #}" + chatml), "");
+  EXPECT_EQ(recognized_name(chatml + kChatmlOpening), "");
+  EXPECT_EQ(recognized_name(""), "");
+  EXPECT_EQ(recognized_name("{{ messages[0]['content'] }}"), "");
   const auto with_default = recognized_chat_template(
       "{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\nBe kind.<|im_end|>\\n' }}" +
       chatml);
   ASSERT_TRUE(with_default.has_value());
   EXPECT_EQ(with_default->default_system, "Be kind.");
-  EXPECT_EQ(name_of("{% if messages[0]['role'] != 'system' %}{{ date }}" + chatml), "");
-  EXPECT_EQ(name_of("{% if not messages[0]['role'] == 'system' %}"
-                    "{{ '<|im_start|>system\\nBe kind.<|im_end|>\\n' }}{% endif %}" +
-                    chatml),
+  for (const char* system : {"Be kind.<|im_end|>", "<|im_end|>\\n"})
+    EXPECT_EQ(recognized_name("{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\n" +
+                              std::string(system) + "' }}" + chatml),
+              "");
+  EXPECT_EQ(recognized_name("{% if messages[0]['role'] != 'system' %}{{ date }}" + chatml), "");
+  EXPECT_EQ(recognized_name("{% if not messages[0]['role'] == 'system' %}"
+                            "{{ '<|im_start|>system\\nBe kind.<|im_end|>\\n' }}{% endif %}" +
+                            chatml),
             "");
-  const std::string other_blank =
-      "{{'<|im_start|>' + message['role'] + ' ' + message['content'] + '<|im_end|>' + '\\n'}}";
-  EXPECT_EQ(name_of(other_blank), "");
+}
+
+TEST(ChatTemplate, IsNotRecognizedIfItOpensTheAnswerInAnotherWay) {
+  EXPECT_EQ(recognized_name(kChatmlTurn), "");
+  EXPECT_EQ(recognized_name(kChatmlTurn + "{{ '<|im_start|>assistant\\n<think>\\n' }}"), "");
+}
+
+TEST(ChatTemplate, IsNotRecognizedIfItRefusesOtherOrders) {
+  const std::string turns =
+      "{{ bos_token }}{{ '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' + "
+      "message['content'] | trim + '<|eot_id|>' }}{{ "
+      "'<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}";
+  EXPECT_EQ(recognized_name(turns), "llama-3");
+  const std::string refusal = "{{ raise_exception('Roles must alternate') }}";
+  EXPECT_EQ(recognized_name(refusal + turns), "");
+  EXPECT_EQ(recognized_name(refusal + kChatmlTurn + kChatmlOpening), "");
 }
 
 // Blanks and line breaks in quotes and between tags are part of a prompt. So a template with other
 // blanks belongs to no known family.
 TEST(ChatTemplate, IsNotRecognizedIfItsBlanksDiffer) {
-  const auto name_of = [](const std::string& jinja) {
-    const std::optional<ChatTemplate> found = recognized_chat_template(jinja);
-    return found ? found->name : "";
+  const auto mistral = [](const std::string& open, const std::string& close,
+                          const std::string& answer = "message['content']") {
+    return "{{ bos_token }}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+           "{{ raise_exception('no') }}{% endif %}{{ '" +
+           open + "' + message['content'] + '" + close + "' }}{{ " + answer + " + eos_token}}";
   };
-  const auto mistral = [](const std::string& open, const std::string& close) {
-    return "{{ bos_token }}{{ raise_exception('no') }}{{ '" + open + "' + message['content'] + '" +
-           close + "' }}{{ message['content'] + eos_token}}";
-  };
-  EXPECT_EQ(name_of(mistral("[INST] ", " [/INST]")), "mistral");
-  EXPECT_EQ(name_of(mistral("[INST]", "[/INST]")), "");
-  EXPECT_EQ(name_of(mistral("[INST]\\n", "\\n[/INST]")), "");
+  EXPECT_EQ(recognized_name(mistral("[INST] ", " [/INST]")), "mistral");
+  EXPECT_EQ(recognized_name(mistral("[INST]", "[/INST]")), "");
+  EXPECT_EQ(recognized_name(mistral("[INST]\\n", "\\n[/INST]")), "");
+  EXPECT_EQ(recognized_name(mistral("[INST] ", " [/INST]", "' ' + message['content']")), "");
   const auto zephyr = [](const std::string& after) {
-    return "{% if message['role'] == 'user' %}\n{{ '<|user|>\\n' + message['content'] + eos_token "
-           "}}" +
-           after + "{{ '<|system|>\\n' + message['content'] + eos_token }}" + after +
-           "{{ '<|assistant|>' }}" + after + "{% endif %}";
+    std::string text = "{% if message['role'] == 'user' %}\n";
+    for (const char* role : {"user", "system", "assistant"})
+      text += "{{ '<|" + std::string(role) + "|>\\n' + message['content'] + eos_token }}" + after;
+    return text + "{{ '<|assistant|>' }}" + after + "{% endif %}";
   };
-  EXPECT_EQ(name_of(zephyr("\n")), "zephyr");
-  EXPECT_EQ(name_of(zephyr("")), "");
+  EXPECT_EQ(recognized_name(zephyr("\n")), "zephyr");
+  EXPECT_EQ(recognized_name(zephyr("")), "");
+  const std::string other_blank =
+      "{{'<|im_start|>' + message['role'] + ' ' + message['content'] + '<|im_end|>' + '\\n'}}";
+  EXPECT_EQ(recognized_name(other_blank + kChatmlOpening), "");
+}
+
+// transformers drops a line break behind a {% %} and the blanks before one, but those around a {{
+// }} only if a '-' asks for it.
+TEST(ChatTemplate, BlanksBetweenTagsAreDroppedAsInJinja) {
+  const auto lines = [](const std::string& before, const std::string& behind) {
+    return "{% for message in messages %}\n" + before + kChatmlTurn + behind +
+           "{% endfor %}\n  {% if add_generation_prompt %}\n" + kChatmlOpening + "{% endif %}\n";
+  };
+  EXPECT_EQ(recognized_name(lines("", "")), "chatml");
+  EXPECT_EQ(recognized_name(lines("    ", "\n")), "");
+  EXPECT_EQ(recognized_name(lines("    ", "")), "");
+  EXPECT_EQ(recognized_name(lines("", "\n")), "");
+  std::string dashes = lines("    ", "\n");
+  for (const auto& [from, to] : {std::pair("{{'", "{{- '"), std::pair("{% end", "{%- end")})
+    for (size_t at = 0; (at = dashes.find(from, at)) != dashes.npos; ++at)
+      dashes.replace(at, std::string_view(from).size(), to);
+  EXPECT_EQ(recognized_name(dashes), "chatml");
+}
+
+// Jinja reads the two characters of a line break "\r\n" as one, but not their escape sequences.
+TEST(ChatTemplate, FalconsLineBreaksAreReadAsInJinja) {
+  const auto falcon = [](const std::string& line_break) {
+    std::string text =
+        "{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('no') "
+        "}}{% endif %}{{ system_message.strip() }}";
+    for (const char* name : {"User", "Assistant"})
+      text += "{{ '\n\n" + std::string(name) + ": ' + message['content'].strip().replace('" +
+              line_break + "', '\n').replace('\n\n', '\n') }}";
+    return text + "{{ '\n\nAssistant:' }}";
+  };
+  EXPECT_EQ(recognized_name(falcon("\r\n")), "falcon-instruct");
+  EXPECT_EQ(recognized_name(falcon("\\r\\n")), "");
 }
 
 // The published templates themselves, if REPRISE_CHAT_TEMPLATES names a folder of them,

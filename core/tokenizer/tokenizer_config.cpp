@@ -76,6 +76,12 @@ TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
   config.add_eos_token = read_flag(object, "add_eos_token");
   config.most_tokens = read_limit(field_of(json, "model_max_length"));
   read_added_tokens(object, folder / "added_tokens.json", config);
+  // Padding stands in batches alone, not in texts. Many fine-tuned Llamas add a token for it, some
+  // of them without a word in these settings.
+  const std::optional<std::string> pad = read_token(object, "pad_token");
+  std::erase_if(config.added_tokens, [&](const std::string& token) {
+    return token == pad || token == "[PAD]" || token == "<pad>";
+  });
   if (!config.chat_template) config.chat_template = read_chat_template(object);
   return config;
 }

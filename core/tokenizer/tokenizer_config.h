@@ -21,7 +21,7 @@ struct TokenizerConfig {
   // 2^31, such as 1e30, which stands for no limit.
   std::optional<int64_t> most_tokens;
   // Contents of the tokens in added_tokens_decoder, or else in added_tokens.json, and the file that
-  // they are from. transformers finds these tokens in texts.
+  // they are from, without the padding token. transformers finds these tokens in texts.
   std::vector<std::string> added_tokens;
   std::string added_tokens_source;
   // Tokens that open and close each text of a SentencePiece model. Set by the loader, not by the

@@ -115,6 +115,8 @@ TEST(SentencePieceTokenizer, TokensAddedBesideTheFileAreRefusedByName) {
   // With added_tokens_decoder, added_tokens.json does not count.
   write("tokenizer_config.json", decoder("</s>"));
   EXPECT_EQ(load_tokenizer(folder)->eos_id(), 2);
+  write("tokenizer_config.json", decoder("[PAD]"));  // padding is in no text
+  EXPECT_EQ(load_tokenizer(folder)->eos_id(), 2);
   write("tokenizer.json", llama_json().dump());
   EXPECT_EQ(load_tokenizer(folder)->eos_id(), 2);
   // "ab" is a token of the vocabulary, but not one that is found in a text before it is cut.

@@ -279,7 +279,7 @@ TEST_F(LoadKindTest, AnAuditJudgesASearchAndNotOneOfItsRates) {
     if (request.path == "/v1/models") return model_list();
     if (request.path != "/v1/completions") return EchoAnswer{.status = 404};
     const std::lock_guard lock(mutex);
-    const double gap_s = known.insert(request.body).second ? 0.001 : 0;
+    const double gap_s = known.insert(request.body).second ? 0.004 : 0;
     return completion(max_tokens_of(request), 0.002, gap_s, Telling::kTokenIds, 1, 40, 2);
   });
   const experiments::RunOutcome outcome = run(server.url(), {.audits = true});

@@ -87,8 +87,8 @@ class Places {
   std::vector<std::string> dtypes_;
 };
 
-// The words of a label in alphabetical order: a skipped point's label has the axes in the order of
-// the kind, and a place's label in that of the manifest.
+// Returns the words of a label in alphabetical order, to compare labels whose axes are in different
+// orders: those of skipped points follow the kind, those of places the manifest.
 std::string sorted_words(const std::string& label) {
   std::istringstream stream(label);
   std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};

@@ -17,13 +17,13 @@ constexpr std::string_view kOutOfTurn = "(message['role'] == 'user') != (loop.in
 // A {{ }}, or a {% %} if `writes` is false.
 struct Tag {
   bool writes = false;
-  // What stands between the braces, without blanks outside of quotes.
+  // The template's characters between the braces, without blanks outside of quotes.
   std::string code;
   std::string behind;  // the text that the template writes after this tag
 };
 
-// What distinguishes a family's published template. An expression is what stands in a {{ }} or
-// behind `set content =`; exceptions do not count.
+// The properties by which a family's published template is recognized. Its expressions are the
+// codes of its {{ }} and of `set content =`, except those that raise exceptions.
 struct Family {
   const char* name;
   // The template has each expression of `must` once, and no others than these and `may`.

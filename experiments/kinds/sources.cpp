@@ -193,7 +193,7 @@ Place place_of_workload(const Workload& workload) {
   return around;
 }
 
-// LongBench's templates in the folder of one of its data files.
+// Returns the sources of LongBench's templates in the folder of one of its data files.
 Fields templates_beside(const fs::path& data) {
   Fields templates;
   for (const fs::path& file : workloads::longbench::template_files(data.parent_path()))

@@ -133,8 +133,10 @@ def take_labels(records, run):
     for record in records:
         requested, resolved = record["settings"]["requested"], record["settings"]["resolved"]
         label = labels.get(key(requested.get("method"), requested.get("method_options")))
-        if label is not None:
+        if label:
             resolved["method_label"] = label
+        elif label is not None:
+            resolved.pop("method_label", None)
 
 
 def points_of(source):

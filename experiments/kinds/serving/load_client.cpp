@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/base/visible.h"
+#include "core/tokenizer/utf8.h"
 #include "experiments/serving/reuse.h"
 
 namespace reprise::server {
@@ -46,13 +47,13 @@ std::string prompt_fault(const Job& job, const CompletionAnswer& answer) {
 // Drops the ids of a server that has another tokenizer, because to the client's tokenizer they mean
 // another text. A decoder drops the spaces before a text's first word. A server may leave out a
 // character that the last token does not complete.
-void drop_foreign_ids(const Tokenizer& tokenizer, CompletionAnswer& answer) {
+void drop_foreign_ids(const Tokenizer& own, CompletionAnswer& answer) {
   const auto trimmed = [](std::string text) {
-    constexpr std::string_view kIncomplete = "\xEF\xBF\xBD";  // U+FFFD
-    while (text.ends_with(kIncomplete)) text.resize(text.size() - kIncomplete.size());
+    while (text.ends_with(tokenizer::kReplacement))
+      text.resize(text.size() - tokenizer::kReplacement.size());
     return text.erase(0, text.find_first_not_of(' '));
   };
-  if (trimmed(tokenizer.decode(answer.token_ids)) != trimmed(answer.text)) answer.token_ids.clear();
+  if (trimmed(own.decode(answer.token_ids)) != trimmed(answer.text)) answer.token_ids.clear();
 }
 
 // Events of a request from the server's answer: its tokens, then its end.

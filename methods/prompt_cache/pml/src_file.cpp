@@ -6,6 +6,7 @@
 #include "core/base/byte_order_mark.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/tokenizer/replace_all.h"
 #include "core/tokenizer/utf8.h"
 
 namespace reprise::pml {
@@ -19,15 +20,10 @@ bool is_below(const fs::path& path, const fs::path& folder) {
 }
 
 // Returns the text with its line ends as line feeds, as XML reads those of the schema.
-std::string with_line_feeds(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\r')
-      out.push_back(text[i]);
-    else if (i + 1 == text.size() || text[i + 1] != '\n')
-      out.push_back('\n');
-  }
-  return out;
+std::string with_line_feeds(std::string text) {
+  tokenizer::replace_all(text, "\r\n", "\n");
+  tokenizer::replace_all(text, "\r", "\n");
+  return text;
 }
 
 }  // namespace
@@ -60,7 +56,7 @@ std::string read_src(const Source& source, const std::string& name, size_t& budg
   budget_bytes -= text.size();
   if (text.find('\0') != text.npos) raise("src=\"{}\" holds a zero byte; name a text file", name);
   tokenizer::require_utf8(text, "src=\"" + name + "\"");
-  return with_line_feeds(without_byte_order_mark(text));
+  return with_line_feeds(std::string(without_byte_order_mark(text)));
 }
 
 }  // namespace reprise::pml

@@ -12,12 +12,12 @@
 namespace reprise::pml {
 namespace {
 
-// White space as \s in a regular expression of Python, which the released code trims texts with.
+// True for what \s matches in Python, with which the released code trims texts.
 bool is_python_space(char32_t code) {
   return tokenizer::is_whitespace(code) || (code >= 0x1c && code <= 0x1f);
 }
 
-// The bytes of white space at the beginning of `text`.
+// Returns the number of bytes of white space at the beginning of `text`.
 size_t leading_space(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {
@@ -28,7 +28,7 @@ size_t leading_space(std::string_view text) {
   return at;
 }
 
-// The bytes of white space at the end of `text`.
+// Returns the number of bytes of white space at the end of `text`.
 size_t trailing_space(std::string_view text) {
   size_t end = text.size();
   while (end > 0) {

@@ -184,7 +184,7 @@ TEST(LoadSentences, OfAttnCachesTable2HalfOfSickIsStored) {
   ASSERT_TRUE(sick.starts_with("sick"));
   const SentenceSet set = load_sentences({"sentence_pairs", (sts / sick).string()},
                                          {.database_share = 0.5, .training_share = 0.2});
-  // Of 4,927 pairs; the largest cluster, which stays together, has 368.
+  // The file has 4,927 pairs. Its largest cluster, which is not divided, has 368.
   EXPECT_GT(set.database.size(), 4000u);
   EXPECT_GT(set.training.size(), 1000u);
   EXPECT_GT(set.texts.size(), 2000u);

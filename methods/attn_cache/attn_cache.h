@@ -69,8 +69,8 @@ class AttnCachePolicy final : public model::LayerPolicy {
   [[nodiscard]] const AttnCacheCounts& counts() const { return counts_; }
   [[nodiscard]] const std::vector<AttnCacheTimes>& times() const { return times_; }  // [layers]
   // The similarity of each prompt of the step to its nearest stored prompt in the latest lookup,
-  // [prompts], even if that prompt's maps were not reused. -infinity if no stored prompt fits. Empty
-  // before the first step in which choose() was called.
+  // [prompts], even if that prompt's maps were not reused. -infinity if no stored prompt fits.
+  // Empty before the first step in which choose() was called.
   [[nodiscard]] std::span<const double> similarities() const { return similarities_; }
   void reset();  // sets counts and times to zero
 

@@ -252,8 +252,8 @@ TEST_F(MutatedResults, AreDrawnOrRefusedInASentenceThatNamesTheFile) {
       EXPECT_LT(message.size(), 3000u) << what;
       EXPECT_EQ(message.find('\n'), std::string::npos) << what << ": " << message;
     }
-    if (count <= 12) expect_end("plot", folder, message, what);
-    if (count <= 4) expect_end("report", folder, message, what);
+    if (count <= 5) expect_end("plot", folder, message, what);
+    if (count <= 2) expect_end("report", folder, message, what);
   }
   EXPECT_GT(refused, kMutants / 10);
   EXPECT_GT(drawn, kMutants / 10);

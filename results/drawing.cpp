@@ -26,7 +26,8 @@ std::vector<const Record*> drawn_records(const std::vector<Record>& records, con
   return drawn;
 }
 
-// Throws Error unless each point that the figure draws has a word or a number for each of its axes.
+// Throws Error unless, for each axis of the run that the figure uses, either all drawn points have
+// a text or all have a number.
 void require_places(const std::vector<const Record*>& drawn, const Plot& plot,
                     const std::vector<std::string>& axes, const std::string& source) {
   for (const std::string& axis : {plot.x, plot.panels, plot.rows, plot.series}) {

@@ -61,7 +61,8 @@ std::string subject_of(const Path& path) {
   return joined(path, 0);
 }
 
-// Returns the words that only the first and only the second text has, e.g. "-O2" and "-O3".
+// Returns the words of `now` that `before` lacks, and the words of `before` that `now` lacks, e.g.
+// "-O2" and "-O3".
 std::pair<std::string, std::string> words_apart(const std::string& now, const std::string& before) {
   const auto only = [](const std::string& of, const std::string& other) {
     const auto words = [](const std::string& text) {

@@ -49,7 +49,7 @@ std::string requested_fault(const Fields& requested) {
   return "";
 }
 
-// Checks 0 < TTFT <= end-to-end time for each repetition.
+// Returns what is wrong if a repetition does not have 0 < TTFT <= end-to-end time, or "".
 std::string latency_fault(const Record& record) {
   const auto first = record.samples.find("ttft_ms");
   if (first == record.samples.end()) return "";

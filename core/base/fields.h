@@ -68,7 +68,7 @@ class FieldReader {
     if (const Value& found = field_of(fields_, name); !found.is_null())
       read(found, where(name), field);
   }
-  // Like optional(), for a field that FieldWriter always writes.
+  // Does what optional() does, for a field that FieldWriter always writes.
   template <typename T>
   void defaulted(const char* name, T& field) {
     optional(name, field);

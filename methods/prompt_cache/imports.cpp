@@ -13,8 +13,8 @@ namespace {
 
 void read_ahead(const std::vector<std::shared_ptr<const SharedStates>>& states,
                 const std::stop_token& stop) {
-  // Number of layers that the system reads from the disk ahead of the layer that is checked. A
-  // check reads every byte of a layer.
+  // A check reads every byte of a layer. Meanwhile, the operating system already reads this many
+  // following layers from the disk.
   constexpr int64_t kLayersAhead = 2;
   const int64_t layers = states.front()->unchecked->shape().layers;
   const auto fetch = [&](int64_t layer) {

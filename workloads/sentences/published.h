@@ -1,4 +1,5 @@
-// Splits a data set as its publishers did, by files: the test files are the queries.
+// Splits a data set by its publishers' files: the sentences of the test files, or of the
+// development files if there are no test files, become the queries.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,9 @@
 
 namespace reprise::experiments {
 
-// Letters as in the papers: b sequences of n_p prompt tokens each, of which the first n_s are
-// shared (RelayAttention: s = n_s, c = n_p - n_s). Each sequence then generates n_c tokens.
+// `batch` sequences (the papers' b) have prompts of `prompt_tokens` (n_p) each. The first
+// `shared_tokens` (n_s) of a prompt are the same in all sequences. Each sequence then generates
+// `completion_tokens` (n_c). RelayAttention writes s for n_s and c for n_p - n_s.
 struct AttentionProblem {
   int64_t batch = 1;
   int64_t heads = 1, kv_heads = 1, head_dim = 1;

@@ -12,10 +12,10 @@ namespace reprise::experiments {
 
 inline constexpr std::string_view kSchemaEnding = ".schema.xml";  // of a schema file's name
 
-// "use_cases": the axis use_case chooses a shipped schema and prompt. If the workload's file is a
-// folder, the schema is read from that folder, and so is the prompt if the folder has it.
-// "pml": the workload's file is NAME.schema.xml, and NAME.prompt.xml in the same folder is the
-// prompt.
+// The kind's two workloads. "use_cases": the axis use_case names a schema and a prompt. Both ship
+// with the program, but the schemas of "game" and "education" must be fetched. If the workload's
+// file is a folder, the schema is read from it, and so is the prompt if the folder has it.
+// "pml": the file is NAME.schema.xml, and NAME.prompt.xml in the same folder is the prompt.
 [[nodiscard]] std::vector<workloads::WorkloadInfo> use_case_workloads();
 
 // The axes of kind "pml".

@@ -21,9 +21,9 @@ struct ServerPlace {
   double request_timeout_s = 600;  // from sending a request to its end
 };
 
-// The parts of a server's URL, such as origin "http://127.0.0.1:8000" and api "/v1". For a URL
-// without "/v1", `api` gets it added. parse_server_url() throws Error with the accepted forms for a
-// URL that is not HTTP, and for https:// if httplib was built without OpenSSL.
+// The parts of a server's URL, such as origin "http://127.0.0.1:8000" and api "/v1", which is added
+// unless the URL ends with it. parse_server_url() throws Error with the accepted forms for an
+// invalid URL, and for https:// if httplib was built without OpenSSL.
 struct ServerUrl {
   std::string origin, api;
 };

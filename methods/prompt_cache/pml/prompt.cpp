@@ -236,7 +236,7 @@ class Compiler {
   const TurnTemplate& template_;
   ResolvedPrompt resolved_;
   CompiledPrompt out_;
-  std::vector<Extent> taken_;          // outer imports and the schema's own texts, by position
+  std::vector<Extent> taken_;          // of outermost imports and the schema's own texts, sorted
   std::map<int64_t, int64_t> placed_;  // first position to end of the texts between imports
 };
 

@@ -169,10 +169,10 @@ class LinesAhead {
 // Number of blocks of at most 6 into which `count` lanes or keys are divided.
 inline int blocks_of_six(int count) { return (count + 5) / 6; }
 
-// Divides `count` lanes or keys into blocks_of_six(count) blocks and calls block(height, first) for
-// each: `height` is the block's number of lanes or keys as an integral constant, `first` the first
-// of them. Heights are nearly equal, because a block of few lanes or keys has too few sums to hide
-// the latency of the product.
+// Divides `count` lanes or keys into blocks of at most 6 and calls block(height, first) for each:
+// `height` is the block's number of lanes or keys as an integral constant, `first` the index of its
+// first lane or key. Heights are nearly equal, because a block of few lanes or keys has too few
+// independent sums to hide the latency of its multiply-adds.
 template <typename Block>
 void cut_in_sixes(int count, Block&& block) {
   for (int first = 0, left = blocks_of_six(count); left > 0; --left) {

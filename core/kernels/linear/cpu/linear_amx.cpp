@@ -68,7 +68,7 @@ class Ahead {
   int64_t fetched_ = 0;  // bytes of the next panel fetched so far
 };
 
-// Multiplies two tiles of rows with half 0 or 1 of the panel's outputs.
+// Multiplies two tiles of input rows with the weights of half 0 or 1 of the panel's outputs.
 template <int kLocality>
 inline void multiply_two(const char* low, const char* high, int half, Ahead& ahead, float* sums) {
   const char* weights = ahead.panel() + half * 2 * kTileBytes;
@@ -91,7 +91,7 @@ inline void multiply_two(const char* low, const char* high, int half, Ahead& ahe
   store_tile<3>(sums + kTileRows * kOutputs + 16, kPanelRowBytes);
 }
 
-// Multiplies one tile of rows with all outputs of the panel.
+// Multiplies one tile of input rows with the weights of all the panel's outputs.
 template <int kLocality>
 inline void multiply_one(const char* rows, Ahead& ahead, float* sums) {
   zero_sums();

@@ -147,8 +147,9 @@ class Batches {
     atomicAdd(&room_.bins[static_cast<unsigned>(key >> shift) & (kBins - 1)], 1u);
   }
 
-  // Goes to the first batch. The caller has counted the highest digits of all keys in room.bins.
-  // Returns the mass of all tokens if `sums_all`.
+  // Goes to the first batch, which has the tokens with the largest keys. Before the call, room.bins
+  // must hold the number of keys for each value of a key's highest digit (see count()). Returns the
+  // sum of all tokens' weights if `sums_all`, otherwise 0.
   __device__ double begin(bool sums_all) {
     now_ = {};
     return list(least_of_next(/*has_bins=*/true), sums_all);
@@ -238,7 +239,7 @@ class Batches {
   }
 
   // Goes to the next batch: the tokens that follow the current batch and have keys of at least
-  // `least`. Returns the mass of all tokens if `sums_all`.
+  // `least`. Returns the sum of all tokens' weights if `sums_all`.
   __device__ double list(uint64_t least, bool sums_all) {
     const uint64_t before = now_.least;
     if (threadIdx.x == 0) room_.listed = 0;

@@ -251,6 +251,16 @@ std::string text_of(const Value& object, const char* key) {
   return found.is_text() ? found.text() : "";
 }
 
+// Returns a prompt's text without the special tokens that the server adds itself: its tokenizer
+// adds tokens such as <s>, which may stand behind a salt here, and the template of a chat adds all.
+std::string text_of_prompt(const LoadOptions& options, std::vector<int32_t> prompt) {
+  const bool is_chat = options.form == PromptForm::kChat;
+  const std::vector<int32_t> added = options.tokenizer->encode("");
+  std::erase_if(
+      prompt, [&](int32_t id) { return std::find(added.begin(), added.end(), id) != added.end(); });
+  return options.tokenizer->decode(prompt, {.skip_special = is_chat});
+}
+
 // Reads the model (unless the user named one) and its owner from the server's list.
 void read_models(const std::string& body, ServerFacts& facts) {
   if (body.empty()) return;
@@ -288,13 +298,19 @@ std::string name_of(PromptForm form) {
   return "";
 }
 
+std::vector<int32_t> short_prompt(const LoadOptions& options, const std::vector<int32_t>& prompt) {
+  if (options.form == PromptForm::kTokenIds || !options.tokenizer) return {prompt.front()};
+  const auto has_text = [&](int32_t id) { return !options.tokenizer->decode({&id, 1}).empty(); };
+  const auto found = std::find_if(prompt.begin(), prompt.end(), has_text);
+  return {found == prompt.end() ? prompt.front() : *found};
+}
+
 Question question_of(const LoadOptions& options, const ServerFacts& facts,
                      const std::vector<int32_t>& prompt, int64_t output_tokens) {
   const bool is_chat = options.form == PromptForm::kChat;
-  const std::string text =
-      options.form == PromptForm::kTokenIds
-          ? fmt::format("[{}]", fmt::join(prompt, ","))
-          : quoted(options.tokenizer->decode(prompt, {.skip_special = is_chat}));
+  const std::string text = options.form == PromptForm::kTokenIds
+                               ? fmt::format("[{}]", fmt::join(prompt, ","))
+                               : quoted(text_of_prompt(options, prompt));
   const std::string asked =
       is_chat ? fmt::format(R"("messages":[{{"role":"user","content":{}}}])", text)
               : fmt::format(R"("prompt":{})", text);

@@ -16,9 +16,9 @@
 
 namespace reprise::server {
 
-// How prompts are sent. For text, `tokenizer` decodes the token ids, and the server tokenizes the
-// text itself. The ids of its answer's tokens are then kept only if `tokenizer` decodes them to the
-// answer's text.
+// How prompts are sent. For text, `tokenizer` decodes the token ids, without the special tokens
+// that it adds to a text itself (such as <s>), and the server tokenizes the text. The ids of its
+// answer's tokens are then kept only if `tokenizer` decodes them to the answer's text.
 enum class PromptForm : uint8_t {
   kTokenIds,  // to /completions
   kText,      // to /completions, for servers that take no token ids
@@ -52,6 +52,11 @@ struct ServerFacts {
   // nearly all of them its chat template's; -1: not reported. 0 if prompts are not sent as chats.
   int64_t template_tokens = 0;
 };
+
+// Returns the first token of `prompt` (the first that has a text, if prompts are sent as text), as
+// the prompt of ask_server().
+[[nodiscard]] std::vector<int32_t> short_prompt(const LoadOptions& options,
+                                                const std::vector<int32_t>& prompt);
 
 // Asks the server for its models and for one token after `prompt`. A prompt of one token is enough,
 // and should be short because the server may cache it. Throws Error naming the URL if there is no

@@ -228,7 +228,8 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   plan.options.stop = &stop;
   plan.options.primes = primes_;
   const serving::SteadyClock clock;
-  const ServerFacts facts = ask_server(options, {plan.source->request(0).prompt.front()}, clock);
+  const ServerFacts facts =
+      ask_server(options, short_prompt(options, plan.source->request(0).prompt), clock);
   CompletionClient client(options.place, clock);
   CountersAround counters{.before = prompt_counters(client.page("/metrics"))};
   const auto target = make_server_target(options, facts, clock);

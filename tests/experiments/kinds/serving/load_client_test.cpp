@@ -144,6 +144,39 @@ TEST(LoadClient, SendsAChatAsTheUsersMessageWithoutSpecialTokens) {
             std::string::npos);
 }
 
+// The quickstart tokenizer puts <s> in front of a text, but reads "<s>" in a text as ordinary text.
+TEST(LoadClient, SendsATextWithoutTheSpecialTokensThatTheServerAdds) {
+  const std::shared_ptr<const Tokenizer> tokenizer =
+      load_tokenizer(REPRISE_SOURCE_DIR "/models/quickstart");
+  const LoadOptions options{.form = PromptForm::kText, .tokenizer = tokenizer};
+  const auto sent = [&](const std::vector<int32_t>& prompt) {
+    const Question question = question_of(options, {.model = "m"}, prompt, 3);
+    EXPECT_EQ(question.path, "/completions");
+    return Json::parse(question.body)["prompt"].get<std::string>();
+  };
+  std::vector<int32_t> prompt = tokenizer->encode("The blue door");
+  ASSERT_EQ(prompt.front(), tokenizer->bos_id());
+  EXPECT_EQ(sent(prompt), "The blue door");
+  EXPECT_EQ(tokenizer->encode(sent(prompt)), prompt);
+  const std::vector<int32_t> salt = tokenizer->encode("red", {.add_special = false});
+  prompt.insert(prompt.begin(), salt.begin(), salt.end());
+  EXPECT_EQ(sent(prompt), "red The blue door");
+  EXPECT_EQ(tokenizer->encode(sent(prompt)).size(), prompt.size());
+}
+
+// The text of <s> is empty, and servers refuse an empty text.
+TEST(LoadClient, AShortPromptHasAText) {
+  const std::shared_ptr<const Tokenizer> tokenizer =
+      load_tokenizer(REPRISE_SOURCE_DIR "/models/quickstart");
+  const std::vector<int32_t> prompt = tokenizer->encode("The blue door");
+  using Ids = std::vector<int32_t>;
+  EXPECT_EQ(short_prompt({}, prompt), Ids{prompt[0]});
+  for (const PromptForm form : {PromptForm::kText, PromptForm::kChat}) {
+    EXPECT_EQ(short_prompt({.form = form, .tokenizer = tokenizer}, prompt), Ids{prompt[1]});
+    EXPECT_EQ(short_prompt({.form = form, .tokenizer = tokenizer}, {prompt[0]}), Ids{prompt[0]});
+  }
+}
+
 TEST(LoadClient, IdsOfAnotherTokenizerAreNotKept) {
   const std::shared_ptr<const Tokenizer> tokenizer =
       load_tokenizer(REPRISE_SOURCE_DIR "/models/quickstart");

@@ -31,6 +31,8 @@ constexpr double kSoonerTolerated = 1.1;
 // shared with other programs).
 constexpr double kFasterTolerated = 2;
 constexpr double kAlpha = 0.01;
+constexpr size_t kLeastPairs = 8;      // with fewer, the interval at kAlpha is unbounded
+constexpr double kLeastTime_s = 1e-6;  // shorter times are those of tokens that came at once
 
 // Number of leading tokens that are not shuffled: the first may be a token with which every prompt
 // must begin.
@@ -80,7 +82,7 @@ ServingRequest longest_answer(const workloads::RequestSource& source) {
 }
 
 AuditRatio ratio_of(const std::vector<double>& logs) {
-  if (logs.empty()) return {};
+  if (logs.size() < kLeastPairs) return {};
   const results::Shift shift = results::paired_shift(logs, kAlpha);
   return {.estimate = std::exp(shift.estimate),
           .low = std::exp(shift.low),
@@ -88,8 +90,11 @@ AuditRatio ratio_of(const std::vector<double>& logs) {
 }
 
 double log_ratio(double new_s, double repeated_s) {
-  constexpr double kLeast = 1e-6;  // lower bound, for tokens that come at once
-  return std::log(std::max(new_s, kLeast) / std::max(repeated_s, kLeast));
+  return std::log(std::max(new_s, kLeastTime_s) / std::max(repeated_s, kLeastTime_s));
+}
+
+double further_s(const serving::RequestEntry& entry) {
+  return entry.token_s.back() - entry.token_s.front();
 }
 
 bool may_find_repeated(SaltScope scope) {
@@ -128,9 +133,8 @@ Audit audit(serving::Target& target, const workloads::RequestSource& prompts,
     if (!audit.failure.empty()) return audit;
     first.push_back(log_ratio(fresh.token_s.front() - fresh.sent_s,
                               repeated.token_s.front() - repeated.sent_s));
-    if (fresh.token_s.size() > 1)
-      further.push_back(log_ratio(fresh.token_s.back() - fresh.token_s.front(),
-                                  repeated.token_s.back() - repeated.token_s.front()));
+    if (std::max(further_s(fresh), further_s(repeated)) > kLeastTime_s)
+      further.push_back(log_ratio(further_s(fresh), further_s(repeated)));
   }
   audit.first_token = ratio_of(first);
   audit.further_tokens = ratio_of(further);
@@ -153,18 +157,23 @@ serving::Verdict judge_audit(const Audit& audit, SaltScope scope) {
                 first.estimate, first.low, first.high)}};
   return {.reservations = {fmt::format(
               "the audit: a prompt that was sent before has its first token {:.2f} times as soon "
-              "as a new one, further tokens {:.2f} times as fast",
-              first.estimate, further.estimate)}};
+              "as a new one, {}",
+              first.estimate,
+              further.is_known()
+                  ? fmt::format("further tokens {:.2f} times as fast", further.estimate)
+                  : "and it cannot be told whether further tokens are computed: they come together "
+                    "with the first, or there are none")}};
 }
 
 Fields fields_of(const Audit& audit) {
-  const auto fields = [](const AuditRatio& ratio) {
-    return Fields{{"estimate", ratio.estimate}, {"low", ratio.low}, {"high", ratio.high}};
+  Fields fields = {{"pairs", kAuditPairs}, {"failure", audit.failure}};
+  const auto add = [&](const char* name, const AuditRatio& ratio) {
+    if (ratio.is_known())
+      fields[name] = Fields{{"estimate", ratio.estimate}, {"low", ratio.low}, {"high", ratio.high}};
   };
-  return {{"pairs", kAuditPairs},
-          {"first_token_ratio", fields(audit.first_token)},
-          {"further_tokens_ratio", fields(audit.further_tokens)},
-          {"failure", audit.failure}};
+  add("first_token_ratio", audit.first_token);
+  add("further_tokens_ratio", audit.further_tokens);
+  return fields;
 }
 
 }  // namespace reprise::server

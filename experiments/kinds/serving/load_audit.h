@@ -28,12 +28,15 @@ inline constexpr int64_t kAuditPairs = 32;
 // shift of paired logarithms (results/rank_test.h). All 0: not known.
 struct AuditRatio {
   double estimate = 0, low = 0, high = 0;
+  [[nodiscard]] bool is_known() const { return estimate > 0; }
 };
 
 struct Audit {
-  std::string failure;        // the reason why there are no ratios; "": there are ratios
-  AuditRatio first_token;     // from sending to the first token
-  AuditRatio further_tokens;  // from the first token to the last
+  std::string failure;     // the reason why there are no ratios; "": there are ratios
+  AuditRatio first_token;  // from sending to the first token
+  // From the first token to the last. Not known if further tokens come together with the first, as
+  // in servers that send an answer in one event, or if answers have one token.
+  AuditRatio further_tokens;
 };
 
 // Returns the 2 kAuditPairs + 1 prompts of an audit: the prompt to be repeated, then new and
@@ -53,11 +56,11 @@ struct Audit {
 // Returns a verdict with a reason for INVALID if the audit failed, if the whole interval of the
 // further_tokens ratio is above 2, or if `scope` forbids reuse of repeated prompts and the whole
 // interval of the first_token ratio is above 1.1. Otherwise returns a verdict with both ratios as a
-// reservation.
+// reservation, which says so if the further_tokens ratio is not known.
 [[nodiscard]] experiments::serving::Verdict judge_audit(const Audit& audit,
                                                         workloads::SaltScope scope);
 
-// The audit as fields of a record.
+// The audit as fields of a record. Ratios that are not known are left out.
 [[nodiscard]] Fields fields_of(const Audit& audit);
 
 }  // namespace reprise::server

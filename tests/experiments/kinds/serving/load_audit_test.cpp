@@ -20,15 +20,22 @@ using workloads::SaltScope;
 class BaseSource final : public workloads::RequestSource {
  public:
   int32_t prompt_tokens = 64;
+  int64_t output_tokens = 8;
 
   [[nodiscard]] int64_t size() const override { return 3; }
   [[nodiscard]] workloads::ServingRequest request(int64_t) const override {
-    workloads::ServingRequest request{.output_tokens = 8};
+    workloads::ServingRequest request{.output_tokens = output_tokens};
     for (int32_t i = 0; i < prompt_tokens; ++i) request.prompt.push_back(i);
     return request;
   }
-  [[nodiscard]] Lengths lengths(int64_t) const override { return {prompt_tokens, 8}; }
+  [[nodiscard]] Lengths lengths(int64_t) const override { return {prompt_tokens, output_tokens}; }
 };
+
+Audit audit_of(const serving::SimulatedOptions& options, const BaseSource& source) {
+  serving::FakeClock clock;
+  serving::SimulatedServer server(clock, options);
+  return audit(server, *audit_prompts(source, SaltScope::kRun, /*seed=*/3), clock, /*stop=*/false);
+}
 
 serving::Verdict audited(const serving::SimulatedOptions& options, SaltScope scope,
                          bool is_sent_before = false) {
@@ -86,6 +93,24 @@ TEST(LoadAudit, KeptAnswersAreFoundOut) {
     const serving::Verdict verdict = audited({.keeps = Keeps::kAnswers}, scope);
     ASSERT_FALSE(verdict.is_valid());
     EXPECT_NE(verdict.reasons.at(0).find("keeps answers"), std::string::npos);
+  }
+}
+
+// A stored answer then differs from a kept prompt in nothing that the client sees.
+TEST(LoadAudit, NoRatioIsToldOfFurtherTokensThatComeWithTheFirst) {
+  BaseSource of_one_token;
+  of_one_token.output_tokens = 1;
+  for (const Audit& found : {audit_of({.keeps = Keeps::kAnswers}, of_one_token),
+                             audit_of({.gap_s = 0, .keeps = Keeps::kAnswers}, BaseSource())}) {
+    EXPECT_FALSE(found.further_tokens.is_known());
+    EXPECT_FALSE(fields_of(found).contains("further_tokens_ratio"));
+    EXPECT_TRUE(fields_of(found).contains("first_token_ratio"));
+    const serving::Verdict verdict = judge_audit(found, SaltScope::kRun);
+    EXPECT_TRUE(verdict.is_valid());
+    EXPECT_NE(verdict.reservations.at(0).find("10.00 times as soon"), std::string::npos);
+    EXPECT_NE(verdict.reservations.at(0).find("it cannot be told whether further tokens"),
+              std::string::npos);
+    EXPECT_FALSE(judge_audit(found, SaltScope::kRequest).is_valid());  // the first token decides
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/visible.h"
@@ -123,6 +124,8 @@ void CompletionStream::read_choice(const Value& choice, int64_t counted, double 
   Chunk chunk{.time_s = time_s,
               .has_text = has_answer || has_reasoning,
               .is_reasoning = has_reasoning && !has_answer,
+              .opens = !std::exchange(has_begun_, true) && !text_at(delta, "role").empty() &&
+                       !has_answer && !has_reasoning && reason.empty(),
               .ends = !reason.empty()};
   const Value& ids = field_of(choice, "token_ids");
   const Value& logprobs = field_of(choice, "logprobs");
@@ -137,8 +140,7 @@ void CompletionStream::read_choice(const Value& choice, int64_t counted, double 
     chunk.tokens = std::ssize(tokens.list());
   }
   counted_ = std::max(counted_, counted);
-  const bool opens = chunk.tokens < 0 && !chunk.has_text && !text_at(delta, "role").empty();
-  if (chunk.tokens != 0 && !opens) chunks_.push_back(chunk);
+  if (chunk.tokens != 0) chunks_.push_back(chunk);
 }
 
 // True if the count of an event belongs to a running count that began with the answer's first
@@ -171,8 +173,10 @@ std::vector<double> CompletionStream::token_times() const {
   const auto is_shown = [](const Chunk& chunk) { return chunk.tokens > 0 || chunk.has_text; };
   const Chunks shown = that(is_shown);
   if (shown.empty() && !answer_.tells_tokens) return {};  // nothing says that a token was generated
-  const Chunks before_end = that([&](const Chunk& one) { return is_shown(one) || !one.ends; });
-  for (const Chunks* chunks : {&shown, &before_end, &chunks_})
+  const Chunks within =
+      that([&](const Chunk& one) { return is_shown(one) || !(one.opens || one.ends); });
+  const Chunks opened = that([&](const Chunk& one) { return is_shown(one) || !one.opens; });
+  for (const Chunks* chunks : {&shown, &within, &opened, &chunks_})
     if (std::vector<double> times = as_told(*chunks); total_ < 0 || std::ssize(times) == total_)
       return times;
   return spread(shown);

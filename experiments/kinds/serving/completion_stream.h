@@ -23,9 +23,10 @@ struct CompletionAnswer {
 };
 
 // Reads server-sent events of /v1/completions or /v1/chat/completions with "stream". In a chat,
-// reasoning counts as text; the first event, which only gives a role, has no token. All tokens of
-// an event get the time at which the bytes came that completed the event. The number of tokens of
-// an event comes from the first of these that the server reports:
+// reasoning counts as text; a first event that only gives a role is the opening, which has no token
+// unless the total in usage is reached only with it. All tokens of an event get the time at which
+// the bytes came that completed the event. The number of tokens of an event comes from the first of
+// these that the server reports:
 //   its token ids (vLLM's return_token_ids)
 //   the growth of a running count: usage.completion_tokens (vLLM's continuous_usage_stats) or
 //   timings.predicted_n (llama.cpp's timings_per_token), if it begins with the first token
@@ -51,7 +52,8 @@ class CompletionStream {
     int64_t tokens = -1;  // -1: not reported
     bool has_text = false;
     bool is_reasoning = false;
-    bool ends = false;  // has the reason for which the answer ends
+    bool opens = false;  // the first event of a chat, with a role and without text
+    bool ends = false;   // has the reason for which the answer ends
   };
   using Chunks = std::vector<Chunk>;
   void end_line(double time_s);
@@ -68,9 +70,10 @@ class CompletionStream {
   bool has_data_ = false, is_done_ = false;
   double last_s_ = 0;  // time of the bytes fed last
   Chunks chunks_;
-  int64_t counted_ = 0;    // the running count's last value
-  int64_t total_ = -1;     // tokens, as the server says at the end
-  int64_t reasoned_ = -1;  // reasoning tokens, as the server says at the end
+  bool has_begun_ = false;  // an event with a choice has come
+  int64_t counted_ = 0;     // the running count's last value
+  int64_t total_ = -1;      // tokens, as the server says at the end
+  int64_t reasoned_ = -1;   // reasoning tokens, as the server says at the end
   CompletionAnswer answer_;
 };
 

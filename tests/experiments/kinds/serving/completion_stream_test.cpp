@@ -78,6 +78,30 @@ TEST(CompletionStream, ChatsAreReadAndTheirReasoningCounted) {
   EXPECT_EQ(told.reasoning_tokens, 0);
 }
 
+// TGI repeats the role in every event. A token without text, such as half of a character, may come
+// first or later.
+TEST(CompletionStream, AnEventWithARoleIsATokenWhereThatMakesTheTotal) {
+  const auto read_chat = [](const std::vector<std::string>& contents, int total) {
+    std::vector<std::string> pieces;
+    for (const std::string& content : contents)
+      pieces.push_back(
+          fmt::format("data: {{\"choices\":[{{\"delta\":{{\"role\":\"assistant\","
+                      "\"content\":\"{}\"}}}}]}}\n\n",
+                      content));
+    pieces.push_back(
+        fmt::format("data: {{\"choices\":[],\"usage\":{{\"completion_tokens\":{}}}}}\n\n", total));
+    return read(pieces).token_s;
+  };
+  EXPECT_EQ(read_chat({"", "a", "a", "a", "a", "a"}, 6), (Times{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(read_chat({"", "a", "a", "a", "a", "a"}, 5), (Times{1, 2, 3, 4, 5}));
+  EXPECT_EQ(read_chat({"a", "", "a", "a"}, 4), (Times{0, 1, 2, 3}));
+  EXPECT_EQ(read_chat({"", "", "a", "a"}, 3), (Times{1, 2, 3}));
+  EXPECT_EQ(read({"data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"
+                  "\"finish_reason\":\"length\"}],\"usage\":{\"completion_tokens\":1}}\n\n"})
+                .token_s,
+            Times{0});
+}
+
 TEST(CompletionStream, TokensOfOneEventShareItsTime) {
   for (const Telling telling : {Telling::kRunningUsage, Telling::kTokenIds, Telling::kLogprobs})
     EXPECT_EQ(read(completion(5, 0, 0, telling, 2)).token_s, (Times{0, 0, 1, 1, 2}))

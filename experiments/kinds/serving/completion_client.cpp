@@ -4,7 +4,10 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
 
 #include "core/base/error.h"
 #include "core/base/visible.h"
@@ -14,6 +17,7 @@ namespace {
 
 constexpr double kAtOnce_s = 0.1;
 constexpr double kNearly = 0.99;  // share of a timeout, as HTTP's are rounded down to milliseconds
+constexpr std::chrono::milliseconds kLookAgain{20};  // from one look at `stop` to the next
 constexpr const char* kGivenUp = "given up with the run";
 constexpr size_t kLongestErrorBody = 64 << 10;
 
@@ -188,5 +192,15 @@ std::string CompletionClient::page(const std::string& path) {
 
 void CompletionClient::close() { state_->client.stop(); }
 void CompletionClient::interrupt() { state_->client.stop(); }
+
+StopWatcher::StopWatcher(CompletionClient& client, const std::atomic<bool>& stop)
+    : thread_([&client, &stop](const std::stop_token& ended) {
+        std::mutex mutex;
+        std::condition_variable_any wake;
+        std::unique_lock lock(mutex);
+        const auto has_ended = [&ended] { return ended.stop_requested(); };
+        while (!wake.wait_for(lock, ended, kLookAgain, has_ended))
+          if (stop) client.interrupt();
+      }) {}
 
 }  // namespace reprise::server

@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 
+#include "core/base/error.h"
+#include "core/base/interrupted.h"
 #include "experiments/kinds/serving/completion_stream.h"
 #include "experiments/serving/clock.h"
 
@@ -67,12 +70,35 @@ class CompletionClient {
   // answer with status 200.
   std::string page(const std::string& path);
   void close();
-  // Makes complete() end soon. Can be called from any thread.
+  // Makes the exchange under way end soon. Can be called from any thread.
   void interrupt();
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// While this exists, a thread of its own interrupts `client` as long as `stop` is set.
+class StopWatcher {
+ public:
+  StopWatcher(CompletionClient& client, const std::atomic<bool>& stop);
+
+ private:
+  std::jthread thread_;
+};
+
+// Returns call(), which uses `client`. Once `stop` is set, ends the call soon and throws
+// Interrupted. Connecting to a server is not interrupted.
+template <typename Call>
+auto interruptible(CompletionClient& client, const std::atomic<bool>& stop, Call&& call) {
+  const StopWatcher watcher(client, stop);
+  try {
+    auto result = call();
+    if (!stop) return result;
+  } catch (const Error&) {
+    if (!stop) throw;
+  }
+  throw Interrupted{};
+}
 
 }  // namespace reprise::server

@@ -284,6 +284,38 @@ std::string version_in(const std::string& body) {
   }
 }
 
+// ask_server(), with an existing client.
+ServerFacts facts_from(CompletionClient& client, const LoadOptions& options,
+                       const std::vector<int32_t>& prompt, const std::atomic<bool>& stop) {
+  const std::string& url = options.place.url;
+  ServerFacts facts{.model = options.model};
+  read_models(client.models(), facts);
+  if (facts.model.empty()) raise("{}: it lists no model. Name one with --model.", url);
+  const auto ask = [&] { return client.complete(question_of(options, facts, prompt, 1), stop); };
+  Exchange exchange = ask();
+  const auto is_refused = [&] { return exchange.status == 400 || exchange.status == 422; };
+  for (bool* takes : {&facts.takes_extensions, &facts.takes_usage}) {
+    if (!is_refused()) break;
+    *takes = false;
+    exchange = ask();
+  }
+  if (!exchange.error.empty())
+    raise("{}: a request for one token after a prompt of {} tokens: {}.{}", url, prompt.size(),
+          exchange.error,
+          is_refused() ? options.form != PromptForm::kTokenIds
+                             ? ""
+                             : " A server that takes no token ids gets text by --text."
+                       : "");
+  if (exchange.answer.token_s.empty())
+    raise("{}: it answered a request for one token without any (finish_reason \"{}\")", url,
+          visible(exchange.answer.finish_reason.substr(0, 100), ""));
+  facts.tells_cached_tokens = exchange.answer.cached_tokens >= 0;
+  facts.tells_tokens = exchange.answer.tells_tokens;
+  if (options.form == PromptForm::kChat) facts.template_tokens = exchange.answer.prompt_tokens;
+  facts.version = version_in(client.page("/version"));
+  return facts;
+}
+
 }  // namespace
 
 std::string name_of(PromptForm form) {
@@ -327,38 +359,11 @@ Question question_of(const LoadOptions& options, const ServerFacts& facts,
 }
 
 ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& prompt,
-                       const serving::Clock& clock) {
+                       const serving::Clock& clock, const std::atomic<bool>& stop) {
   if (options.form != PromptForm::kTokenIds && !options.tokenizer)
     raise("prompts can be sent as text only of a model that has a tokenizer");
   CompletionClient client(options.place, clock);
-  const std::string& url = options.place.url;
-  ServerFacts facts{.model = options.model};
-  read_models(client.models(), facts);
-  if (facts.model.empty()) raise("{}: it lists no model. Name one with --model.", url);
-  const std::atomic<bool> cancel = false;
-  const auto ask = [&] { return client.complete(question_of(options, facts, prompt, 1), cancel); };
-  Exchange exchange = ask();
-  const auto is_refused = [&] { return exchange.status == 400 || exchange.status == 422; };
-  for (bool* takes : {&facts.takes_extensions, &facts.takes_usage}) {
-    if (!is_refused()) break;
-    *takes = false;
-    exchange = ask();
-  }
-  if (!exchange.error.empty())
-    raise("{}: a request for one token after a prompt of {} tokens: {}.{}", url, prompt.size(),
-          exchange.error,
-          is_refused() ? options.form != PromptForm::kTokenIds
-                             ? ""
-                             : " A server that takes no token ids gets text by --text."
-                       : "");
-  if (exchange.answer.token_s.empty())
-    raise("{}: it answered a request for one token without any (finish_reason \"{}\")", url,
-          visible(exchange.answer.finish_reason.substr(0, 100), ""));
-  facts.tells_cached_tokens = exchange.answer.cached_tokens >= 0;
-  facts.tells_tokens = exchange.answer.tells_tokens;
-  if (options.form == PromptForm::kChat) facts.template_tokens = exchange.answer.prompt_tokens;
-  facts.version = version_in(client.page("/version"));
-  return facts;
+  return interruptible(client, stop, [&] { return facts_from(client, options, prompt, stop); });
 }
 
 std::unique_ptr<serving::Target> make_server_target(const LoadOptions& options,

@@ -4,6 +4,7 @@
 // prefix is sent as a request that asks for one token.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -61,9 +62,10 @@ struct ServerFacts {
 // Asks the server for its models and for one token after `prompt`. A prompt of one token is enough,
 // and should be short because the server may cache it. Throws Error naming the URL if there is no
 // server, if the server lists no model and `options` names none, if it refuses the prompt (with the
-// server's message), or if its answer has no token.
+// server's message), or if its answer has no token. Throws Interrupted when `stop` is set.
 [[nodiscard]] ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& prompt,
-                                     const experiments::serving::Clock& clock);
+                                     const experiments::serving::Clock& clock,
+                                     const std::atomic<bool>& stop);
 
 // A streaming request for `output_tokens` greedy tokens.
 [[nodiscard]] Question question_of(const LoadOptions& options, const ServerFacts& facts,

@@ -229,9 +229,12 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   plan.options.primes = primes_;
   const serving::SteadyClock clock;
   const ServerFacts facts =
-      ask_server(options, short_prompt(options, plan.source->request(0).prompt), clock);
+      ask_server(options, short_prompt(options, plan.source->request(0).prompt), clock, stop);
   CompletionClient client(options.place, clock);
-  CountersAround counters{.before = prompt_counters(client.page("/metrics"))};
+  const auto counters_now = [&] {
+    return prompt_counters(interruptible(client, stop, [&] { return client.page("/metrics"); }));
+  };
+  CountersAround counters{.before = counters_now()};
   const auto target = make_server_target(options, facts, clock);
   const workloads::SaltScope scope = scope_of(reuse_.allowed);
   const bool audits = reuse_.audits && !audited;
@@ -248,7 +251,7 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
   trace(name, result.log);
   std::string told_by = "nobody";
   if (scope != workloads::SaltScope::kAnything) {
-    counters.after = prompt_counters(client.page("/metrics"));
+    counters.after = counters_now();
     told_by = judge_reuse(*plan.source, counters, tokens_before(plan),
                           {options.form, facts.template_tokens}, result);
   }

@@ -135,13 +135,14 @@ TEST(LoadClient, SendsAChatAsTheUsersMessageWithoutSpecialTokens) {
   const serving::SteadyClock clock;
   EchoServer server(all_tokens(0, 0));  // reports 8 prompt tokens
   LoadOptions chat = options_for(server);
-  EXPECT_EQ(ask_server(chat, {1}, clock).template_tokens, 0);
+  EXPECT_EQ(ask_server(chat, {1}, clock, /*stop=*/false).template_tokens, 0);
   chat.form = PromptForm::kChat;
   chat.tokenizer = tokenizer;
-  EXPECT_EQ(ask_server(chat, {1}, clock).template_tokens, 8);
+  EXPECT_EQ(ask_server(chat, {1}, clock, /*stop=*/false).template_tokens, 8);
   const LoadOptions without{.form = PromptForm::kChat};
-  EXPECT_NE(message([&] { (void)ask_server(without, {1}, clock); }).find("tokenizer"),
-            std::string::npos);
+  EXPECT_NE(
+      message([&] { (void)ask_server(without, {1}, clock, /*stop=*/false); }).find("tokenizer"),
+      std::string::npos);
 }
 
 // The quickstart tokenizer puts <s> in front of a text, but reads "<s>" in a text as ordinary text.
@@ -206,7 +207,7 @@ TEST(LoadClient, IdsOfAnotherTokenizerAreNotKept) {
 TEST(LoadClient, AsksForTheModelAndWhatTheServerKnows) {
   const serving::SteadyClock clock;
   EchoServer server(all_tokens(0, 0));
-  const ServerFacts facts = ask_server(options_for(server), {1}, clock);
+  const ServerFacts facts = ask_server(options_for(server), {1}, clock, /*stop=*/false);
   EXPECT_EQ(facts.model, "echo");
   EXPECT_TRUE(facts.takes_extensions);
   EXPECT_TRUE(facts.tells_cached_tokens);
@@ -221,12 +222,12 @@ TEST(LoadClient, AsksForTheModelAndWhatTheServerKnows) {
     });
   };
   EchoServer strict(refusing("ignore_eos"));
-  const ServerFacts usage_alone = ask_server(options_for(strict), {1}, clock);
+  const ServerFacts usage_alone = ask_server(options_for(strict), {1}, clock, /*stop=*/false);
   EXPECT_FALSE(usage_alone.takes_extensions);
   EXPECT_TRUE(usage_alone.takes_usage && usage_alone.tells_cached_tokens);
 
   EchoServer stricter(refusing("stream_options"));
-  const ServerFacts plain = ask_server(options_for(stricter), {1}, clock);
+  const ServerFacts plain = ask_server(options_for(stricter), {1}, clock, /*stop=*/false);
   EXPECT_FALSE(plain.takes_extensions || plain.takes_usage);
   EXPECT_FALSE(plain.tells_cached_tokens);
 }
@@ -236,7 +237,7 @@ TEST(LoadClient, AServerThatCannotBeUsedIsAnErrorThatNamesItAndTheRemedy) {
   const auto refusal = [&](const EchoServer::Script& script, LoadOptions options = {}) {
     EchoServer server(script);
     options.place.url = server.url();
-    std::string text = message([&] { (void)ask_server(options, {1}, clock); });
+    std::string text = message([&] { (void)ask_server(options, {1}, clock, /*stop=*/false); });
     EXPECT_NE(text.find(server.url()), std::string::npos) << text;
     return text;
   };
@@ -266,7 +267,7 @@ TEST(LoadClient, AServerThatCannotBeUsedIsAnErrorThatNamesItAndTheRemedy) {
   }
   const std::string url = "http://127.0.0.1:" + std::to_string(port);
   const std::string nobody =
-      message([&] { (void)ask_server({.place = {.url = url}}, {1}, clock); });
+      message([&] { (void)ask_server({.place = {.url = url}}, {1}, clock, /*stop=*/false); });
   EXPECT_NE(nobody.find(url), std::string::npos);
   EXPECT_NE(nobody.find("Is a server running there?"), std::string::npos);
 }
@@ -397,6 +398,25 @@ TEST(LoadClient, AnInterruptEndsWhatIsUnderWayAtOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
+TEST(LoadClient, AnInterruptEndsTheQuestionsBeforeARun) {
+  const serving::SteadyClock clock;
+  for (const char* path : {"/v1/models", "/v1/completions", "/version"}) {
+    std::atomic<bool> stop = false;
+    EchoServer server([&](const EchoRequest& request) {
+      if (request.path == path) {
+        stop = true;
+        return EchoAnswer{.pieces = {{.after_s = 30, .bytes = "{}"}}};
+      }
+      return request.path == "/v1/models" ? model_list() : completion(1, 0, 0);
+    });
+    LoadOptions options = options_for(server);
+    options.place.silence_timeout_s = 60;
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_THROW((void)ask_server(options, {1}, clock, stop), Interrupted) << path;
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20)) << path;
+  }
+}
+
 TEST(LoadClient, PrefixesAreComputedBeforeTheFirstRequest) {
   std::atomic<int64_t> of_one_token = 0;
   EchoServer server(serving_model([&](const EchoRequest& request) {
@@ -427,7 +447,7 @@ TEST(LoadClient, TheKeyIsSentAndTheUrlMayHaveAPath) {
   LoadOptions options = options_for(server);
   options.place.url += "/llm";
   options.place.api_key = "secret";
-  EXPECT_EQ(ask_server(options, {1}, clock).model, "echo");
+  EXPECT_EQ(ask_server(options, {1}, clock, /*stop=*/false).model, "echo");
   EXPECT_EQ(with_key, 2);
 }
 

@@ -30,7 +30,8 @@ serving::RunResult load(const QuickstartServer& server, LoadOptions options, dou
   options.place.url = "http://127.0.0.1:" + std::to_string(server.port());
   const serving::SteadyClock clock;
   const auto source = shared_prompts(24);
-  const ServerFacts facts = ask_server(options, {source->request(0).prompt.front()}, clock);
+  const ServerFacts facts =
+      ask_server(options, {source->request(0).prompt.front()}, clock, /*stop=*/false);
   EXPECT_EQ(facts.model, server.name());
   EXPECT_TRUE(facts.takes_extensions);
   EXPECT_TRUE(facts.tells_cached_tokens);
@@ -89,7 +90,8 @@ TEST(LoadServe, ConversationsGoOnWithTheServersAnswers) {
   LoadOptions options;
   options.place.url = "http://127.0.0.1:" + std::to_string(server.port());
   const serving::SteadyClock clock;
-  const ServerFacts facts = ask_server(options, {source->request(0).prompt.front()}, clock);
+  const ServerFacts facts =
+      ask_server(options, {source->request(0).prompt.front()}, clock, /*stop=*/false);
   const auto target = make_server_target(options, facts, clock);
   const auto schedule = workloads::make_schedule(
       "sessions", {.most_in_flight = 2, .waits_for = source->waits_for()}, source->size());

@@ -261,10 +261,18 @@ std::string text_of_prompt(const LoadOptions& options, std::vector<int32_t> prom
   return options.tokenizer->decode(prompt, {.skip_special = is_chat});
 }
 
+// Returns the value of a JSON text; null if it is none.
+Value parsed(const std::string& body) {
+  try {
+    return parse_json(body, "an answer");
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
 // Reads the model (unless the user named one) and its owner from the server's list.
 void read_models(const std::string& body, ServerFacts& facts) {
-  if (body.empty()) return;
-  const Value list = parse_json(body, "the list of models");
+  const Value list = parsed(body);
   const Value& models = field_of(list, "data");
   for (const Value& model : models.is_list() ? models.list() : Values()) {
     const std::string id = text_of(model, "id");
@@ -275,22 +283,18 @@ void read_models(const std::string& body, ServerFacts& facts) {
   }
 }
 
-// Returns the version in the answer of GET /version; "" if the answer is another page or empty.
-std::string version_in(const std::string& body) {
-  try {
-    return body.empty() ? "" : text_of(parse_json(body, "the version"), "version");
-  } catch (const Error&) {
-    return "";
-  }
-}
-
 // ask_server(), with an existing client.
 ServerFacts facts_from(CompletionClient& client, const LoadOptions& options,
                        const std::vector<int32_t>& prompt, const std::atomic<bool>& stop) {
   const std::string& url = options.place.url;
   ServerFacts facts{.model = options.model};
-  read_models(client.models(), facts);
-  if (facts.model.empty()) raise("{}: it lists no model. Name one with --model.", url);
+  const std::string models = client.models();
+  read_models(models, facts);
+  if (facts.model.empty()) {
+    const auto [origin, api] = parse_server_url(url);
+    raise("{}{}/models lists no model (\"{}\"). Name one with --model.", origin, api,
+          visible(models.substr(0, 100), ""));
+  }
   const auto ask = [&] { return client.complete(question_of(options, facts, prompt, 1), stop); };
   Exchange exchange = ask();
   const auto is_refused = [&] { return exchange.status == 400 || exchange.status == 422; };
@@ -312,7 +316,7 @@ ServerFacts facts_from(CompletionClient& client, const LoadOptions& options,
   facts.tells_cached_tokens = exchange.answer.cached_tokens >= 0;
   facts.tells_tokens = exchange.answer.tells_tokens;
   if (options.form == PromptForm::kChat) facts.template_tokens = exchange.answer.prompt_tokens;
-  facts.version = version_in(client.page("/version"));
+  facts.version = text_of(parsed(client.page("/version")), "version");
   return facts;
 }
 

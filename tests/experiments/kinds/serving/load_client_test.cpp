@@ -252,8 +252,14 @@ TEST(LoadClient, AServerThatCannotBeUsedIsAnErrorThatNamesItAndTheRemedy) {
             std::string::npos);
   EXPECT_NE(refusal(says(500, "oops")).find("status 500: oops"), std::string::npos);
   EXPECT_NE(refusal(says(404, "")).find("--model"), std::string::npos);
+  for (const char* list : {"<html>", R"({"data":5})", R"({"data":[]})"})
+    EXPECT_NE(
+        refusal(says(200, list))
+            .find(fmt::format("/v1/models lists no model (\"{}\"). Name one with --model.", list)),
+        std::string::npos);
   EXPECT_NE(refusal(says(404, "not here"), {.model = "m"}).find("status 404: not here"),
             std::string::npos);
+  EXPECT_NE(refusal(says(200, "<html>"), {.model = "m"}).find("without any"), std::string::npos);
   EXPECT_NE(refusal(serving_model(says(400, R"({"error":{"message":"prompt must be a string"}})")))
                 .find("prompt must be a string. A server that takes no token ids gets text by "
                       "--text"),

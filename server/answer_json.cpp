@@ -150,8 +150,10 @@ std::string text_event(const AnswerHead& head, int32_t index, ChoiceContent cont
   return event(chunk);
 }
 
-std::string role_event(const AnswerHead& head, int32_t index, bool has_usage) {
+std::string role_event(const AnswerHead& head, int32_t index, bool has_usage,
+                       const Fields& prompt) {
   Fields chunk = chunk_of(head, has_usage);
+  update(chunk, prompt);
   chunk["choices"] = Values{Fields{{"index", index},
                                    {"finish_reason", nullptr},
                                    {"logprobs", nullptr},

@@ -61,7 +61,8 @@ struct ChoiceContent {
   std::string text;
   std::string finish_reason;  // "": the choice goes on
   Value logprobs;             // the result of LogprobList::take()
-  Fields token_ids;           // "token_ids" and "prompt_token_ids", if the client asked for them
+  // If the client asked for them: "token_ids", and for completions "prompt_token_ids".
+  Fields token_ids;
 };
 
 // One entry of the list "choices" of a whole answer.
@@ -72,8 +73,9 @@ Fields whole_answer(const AnswerHead& head, Values choices, const Usage& usage);
 // event with the usage. Then every event except the usage event gets "usage": null.
 std::string text_event(const AnswerHead& head, int32_t index, ChoiceContent content,
                        bool has_usage);
-// An event with the role "assistant", sent before the first text of each choice of a chat.
-std::string role_event(const AnswerHead& head, int32_t index, bool has_usage);
+// An event with the role "assistant", sent before the first text of each choice of a chat, with the
+// fields of `prompt`: "prompt_token_ids", if the client asked for them.
+std::string role_event(const AnswerHead& head, int32_t index, bool has_usage, const Fields& prompt);
 std::string usage_event(const AnswerHead& head, const Usage& usage);
 std::string error_event(const std::string& error_json);
 inline constexpr const char* kDoneEvent = "data: [DONE]\n\n";

@@ -136,9 +136,13 @@ ChoiceContent GenerationAnswer::content(size_t index, std::string text) {
   if (tells_prompt && request_.echoes) content.text.insert(0, echoes_[prompt_of(index)].text);
   if (!request_.returns_token_ids) return content;
   content.token_ids["token_ids"] = ids_json(std::exchange(part.token_ids, {}));
-  if (tells_prompt)
-    content.token_ids["prompt_token_ids"] = ids_json(request_.prompts[prompt_of(index)]);
+  if (tells_prompt && !head_.is_chat) update(content.token_ids, prompt_ids(prompt_of(index)));
   return content;
+}
+
+Fields GenerationAnswer::prompt_ids(size_t prompt) const {
+  if (!request_.returns_token_ids) return {};
+  return {{"prompt_token_ids", ids_json(request_.prompts[prompt])}};
 }
 
 void GenerationAnswer::begin(int socket) {
@@ -154,7 +158,9 @@ std::string GenerationAnswer::whole(int socket) {
   Values choices;
   for (size_t i = 0; i < parts_.size(); ++i)
     choices.emplace_back(whole_choice(head_, static_cast<int32_t>(i), content(i, parts_[i].text)));
-  return json_text(whole_answer(head_, std::move(choices), usage()));
+  Fields answer = whole_answer(head_, std::move(choices), usage());
+  if (head_.is_chat) update(answer, prompt_ids(0));
+  return json_text(answer);
 }
 
 bool GenerationAnswer::write_piece(const Piece& piece, const HttpWrite& write) {
@@ -169,7 +175,9 @@ bool GenerationAnswer::write_piece(const Piece& piece, const HttpWrite& write) {
 bool GenerationAnswer::stream_all(int socket, const HttpWrite& write) {
   if (head_.is_chat)
     for (size_t i = 0; i < parts_.size(); ++i)
-      if (!write(role_event(head_, static_cast<int32_t>(i), request_.includes_usage))) return false;
+      if (!write(
+              role_event(head_, static_cast<int32_t>(i), request_.includes_usage, prompt_ids(0))))
+        return false;
   while (!has_ended())
     for (const Piece& piece : next(socket))
       if (!write_piece(piece, write)) return false;

@@ -52,6 +52,9 @@ class GenerationAnswer {
   // Returns the content of choice `index`: `text`, and the log probabilities and token ids that
   // were added since the last call for this choice.
   ChoiceContent content(size_t index, std::string text);
+  // The token ids of a prompt as field "prompt_token_ids"; empty if the client did not ask for
+  // them. As in vLLM, they stand beside the choices of a chat and in each choice of a completion.
+  [[nodiscard]] Fields prompt_ids(size_t prompt) const;
   [[nodiscard]] bool has_ended() const { return left_ == 0; }
   [[nodiscard]] Usage usage() const;
 

@@ -79,6 +79,32 @@ TEST_F(ServerTest, ReturnsTokenIdsWhereAskedFor) {
   EXPECT_EQ(told, prompt);
 }
 
+// As in vLLM, the prompt's ids of a chat stand beside its choices, and in a stream's first event.
+TEST_F(ServerTest, ChatsReturnTokenIdsWhereClientsOfVllmLookForThem) {
+  Json body = {{"messages", user_says("Hello")},
+               {"max_tokens", 5},
+               {"temperature", 0},
+               {"ignore_eos", true}};
+  EXPECT_FALSE(server_.chat(body).json().contains("prompt_token_ids"));
+  const Json prompt =
+      post(server_.port(), "/tokenize", {{"messages", user_says("Hello")}}).json()["tokens"];
+  body["return_token_ids"] = true;
+  const Json whole = server_.chat(body).json();
+  EXPECT_EQ(whole.at("prompt_token_ids"), prompt);
+  EXPECT_EQ(whole["choices"][0]["token_ids"].size(), 5u);
+  EXPECT_FALSE(whole["choices"][0].contains("prompt_token_ids"));
+  body["stream"] = true;
+  const Streamed found = streamed(server_.chat(body), 1);
+  EXPECT_EQ(found.events[0].at("prompt_token_ids"), prompt);
+  Json ids = Json::array();
+  for (const Json& event : found.events) {
+    EXPECT_EQ(event.contains("prompt_token_ids"), &event == &found.events[0]);
+    EXPECT_FALSE(event["choices"][0].contains("prompt_token_ids"));
+    for (const Json& id : event["choices"][0].value("token_ids", Json::array())) ids.push_back(id);
+  }
+  EXPECT_EQ(ids, whole["choices"][0]["token_ids"]);
+}
+
 TEST_F(ServerTest, RulesForTokensChangeTheAnswer) {
   Json body = greedy(kPrompt, 12);
   body["return_token_ids"] = true;

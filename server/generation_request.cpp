@@ -90,8 +90,6 @@ void read_completion_extras(JsonObject& object, GenerationRequest& request) {
   request.alternatives = field("logprobs", [&] {
     return static_cast<int32_t>(object.integer_in("logprobs", 0, kMostAlternatives, -1));
   });
-  if (field("best_of", [&] { return object.integer("best_of", request.n); }) != request.n)
-    refuse(400, "best_of", "best_of is not supported: leave it out, or give n");
 }
 
 }  // namespace

@@ -151,6 +151,8 @@ const NeutralFields& fields_of_others() {
       {"continue_final_message", false},
       {"truncate_prompt_tokens", nullptr},
       {"prompt_logprobs", nullptr},
+      {"logprob_token_ids", nullptr},
+      {"return_tokens_as_token_ids", false},
       {"bad_words", Values()},
       {"logits_processors", Values()},
       {"documents", Values()},
@@ -243,6 +245,8 @@ void read_common(JsonObject& object, const ServedModel& model, GenerationRequest
   request.n = read_integer(object, "n", 1, INT32_MAX, 1);
   if (request.n > model.most_choices)
     refuse(400, "n", "n is {}: {}", request.n, choices_limit(model));
+  if (field("best_of", [&] { return object.integer("best_of", request.n); }) != request.n)
+    refuse(400, "best_of", "best_of is not supported: leave it out, or give n");
   request.ignore_eos = read_flag(object, "ignore_eos");
   request.returns_token_ids = read_flag(object, "return_token_ids");
   // These fields are accepted and have no effect.

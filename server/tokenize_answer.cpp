@@ -9,8 +9,10 @@ namespace reprise::server {
 namespace {
 
 std::vector<int32_t> tokens_of(JsonObject& object, const ServedModel& model) {
+  refuse_unless_neutral(object, {{"return_token_strs", false}});
   if (object.has("messages")) {
-    refuse_unless_neutral(object, {{"add_generation_prompt", true},
+    refuse_unless_neutral(object, {{"add_special_tokens", false},
+                                   {"add_generation_prompt", true},
                                    {"continue_final_message", false},
                                    {"tools", nullptr},
                                    {"chat_template", nullptr},

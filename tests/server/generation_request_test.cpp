@@ -131,6 +131,7 @@ TEST_F(GenerationRequestTest, WhatIsNotSupportedIsRefusedWhereItAsksForSomething
         R"("guided_json": "{}")", R"("structured_outputs": {"regex": "a"})", R"("guided_json": {})",
         R"("structured_outputs": {})", R"("json_schema": {})", R"("add_special_tokens": false)",
         R"("modalities": ["text", "audio"])", R"("prompt_logprobs": 0)",
+        R"("logprob_token_ids": [5])", R"("return_tokens_as_token_ids": true)",
         R"("use_beam_search": true)", R"("skip_special_tokens": false)",
         R"("chat_template_kwargs": {"x": 1})", R"("grammar": "a")"}) {
     const std::string name(field + 1, std::string_view(field).find('"', 1) - 1);
@@ -140,6 +141,7 @@ TEST_F(GenerationRequestTest, WhatIsNotSupportedIsRefusedWhereItAsksForSomething
                         "repetition_penalty": 1.0, "min_p": 0.0, "min_tokens": 0, "bad_words": [],
                         "allowed_token_ids": null, "skip_special_tokens": true, "grammar": "",
                         "length_penalty": 1, "chat_template_kwargs": {}, "modalities": ["text"],
+                        "return_tokens_as_token_ids": false, "logprob_token_ids": null,
                         "add_special_tokens": true})"),
             "");
   // In a chat, special tokens would come on top of those that the template adds.
@@ -148,6 +150,8 @@ TEST_F(GenerationRequestTest, WhatIsNotSupportedIsRefusedWhereItAsksForSomething
   };
   EXPECT_EQ(refusal(chat_with(R"("add_special_tokens": false, "modalities": ["text"])"), true), "");
   expect_chat_refused(chat_with(R"("add_special_tokens": true)"), "400 add_special_tokens: ");
+  expect_chat_refused(chat_with(R"("best_of": 2)"), "400 best_of: ");
+  EXPECT_EQ(refusal(chat_with(R"("n": 2, "best_of": 2)"), true), "");
   EXPECT_TRUE(unknown_.empty());
 }
 

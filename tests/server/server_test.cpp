@@ -188,13 +188,14 @@ TEST_F(ServerTest, TokenizesAndBack) {
   EXPECT_EQ(post(server_.port(), "/detokenize", plain).json()["prompt"], kPrompt);
   const Json chat = post(server_.port(), "/tokenize", {{"messages", user_says("a")}}).json();
   EXPECT_GT(chat["count"], 1);
-  const Json neutral = {{"messages", user_says("a")},
-                        {"add_generation_prompt", true},
-                        {"continue_final_message", false},
-                        {"tools", Json::array()},
+  const Json neutral = {{"messages", user_says("a")},      {"add_special_tokens", false},
+                        {"return_token_strs", false},      {"add_generation_prompt", true},
+                        {"continue_final_message", false}, {"tools", Json::array()},
                         {"chat_template", nullptr}};
   EXPECT_EQ(post(server_.port(), "/tokenize", neutral).json()["tokens"], chat["tokens"]);
-  const Json unsupported = {{"add_generation_prompt", false},
+  const Json unsupported = {{"add_special_tokens", true},
+                            {"return_token_strs", true},
+                            {"add_generation_prompt", false},
                             {"continue_final_message", true},
                             {"tools", Json::array({Json::object()})},
                             {"chat_template", "{{ messages }}"},

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "core/base/visible.h"
+
 namespace reprise::server {
 namespace {
 
@@ -203,8 +205,8 @@ void read_model(JsonObject& object, const ServedModel& model) {
   const std::string name = field("model", [&] { return object.string("model", model.name); });
   if (name != model.name)
     throw ApiError(404,
-                   fmt::format("the model \"{}\" does not exist here; this server has \"{}\"", name,
-                               model.name),
+                   fmt::format("the model \"{}\" does not exist here; this server has \"{}\"",
+                               visible(name.substr(0, 200), /*kept=*/""), model.name),
                    "model", "model_not_found");
 }
 

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "core/base/visible.h"
+
 namespace reprise {
 
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -46,7 +48,8 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
 
 std::string unknown_name(std::string_view what, std::string_view name,
                          std::span<const std::string> candidates) {
-  std::string message = fmt::format("unknown {} \"{}\"", what, name.substr(0, 200));
+  std::string message =
+      fmt::format("unknown {} \"{}\"", what, visible(name.substr(0, 200), /*kept=*/""));
   if (const std::string nearest = nearest_name(name, candidates); !nearest.empty())
     message += fmt::format(", did you mean \"{}\"?", nearest);
   else

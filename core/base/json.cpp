@@ -39,7 +39,7 @@ class ValueBuilder final : public Json::json_sax_t {
   bool start_array(size_t /*elements*/) override { return open(Values()); }
   bool key(string_t& name) override {
     const auto [place, is_new] = open_.back()->fields().try_emplace(std::move(name));
-    if (!is_new) raise("{}: key \"{}\" appears twice in one object", source_, place->first);
+    if (!is_new) raise("{}: key {} appears twice in one object", source_, shown(place->first));
     next_ = &place->second;
     return true;
   }

@@ -226,7 +226,10 @@ TEST_F(GenerationRequestTest, BodiesThatAreNoObjectsAreRefused) {
                            "{\"prompt\": \"\xff\"}", "{\"prompt\": \"\\ud800\"}", "nan"})
     expect_refused(body, "400 -: the request ");
   expect_refused(std::string("{\"prompt\": \"a\"}\0", 16), "400 -: the request ");
-  expect_refused(R"({"prompt": "a", "prompt": "b"})", "400 -: ");
+  expect_refused(R"({"prompt": "a", "prompt": "b"})",
+                 R"(400 -: the request: key "prompt" appears twice in one object)");
+  expect_refused(R"({"a\u0000b": 1, "a\u0000b": 2})",
+                 R"(400 -: the request: key "a\u0000b" appears twice in one object)");
   std::string deep = "{\"prompt\": ";
   for (int i = 0; i < 100'000; ++i) deep += "[";
   expect_refused(deep, "400 -: the request: JSON is nested deeper");

@@ -425,6 +425,15 @@ TEST_F(ServerTest, ErrorsSayWhatIsWrongInTheApisForm) {
   EXPECT_EQ(wrong.json()["error"]["type"], "invalid_request_error");
   EXPECT_EQ(server_.complete({{"prompt", "a"}, {"model", "gpt"}}).status, 404);
   EXPECT_EQ(server_.complete({{"prompt", "a"}, {"max_tokens", 600}}).status, 400);
+  const std::string nul("a\0b", 3);  // would end an error's text
+  EXPECT_NE(server_.complete({{"prompt", "a"}, {"model", nul}})
+                .error()
+                .find("the model \"a\\x00b\" does not exist here; this server has \"quickstart\""),
+            std::string::npos);
+  EXPECT_NE(server_.chat({{"messages", Json::array({Json{{"role", nul}, {"content", "a"}}})}})
+                .error()
+                .find("unknown role \"a\\x00b\". Known: system, user"),
+            std::string::npos);
   EXPECT_EQ(get(server_.port(), "/v1/nothing").status, 404);
   const RawAnswer only_post = get(server_.port(), "/v1/completions");
   EXPECT_EQ(only_post.status, 405);

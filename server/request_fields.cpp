@@ -313,12 +313,13 @@ void check_logprobs(const GenerationRequest& request, const std::string& field_n
   const int64_t choices = std::ssize(request.prompts) * request.n;
   const int64_t a_token = int64_t{request.alternatives} + 1;
   const int64_t all = choices * (longest + answer) * a_token;
+  const bool stream_fits = choices * longest * a_token <= kMostLogprobs;
   if (all > kMostLogprobs)
     refuse(400, field_name,
            "the answer would hold up to {} log probabilities ({} choices x {} tokens x {}), at "
            "most {} are put together: ask for fewer{}",
            all, choices, longest + answer, a_token, kMostLogprobs,
-           request.is_stream ? "" : ", or for a stream");
+           stream_fits ? ", or for a stream" : "");
 }
 
 }  // namespace reprise::server

@@ -94,6 +94,7 @@ void load(const LoadCommand& command) {
   options.mix = chosen.mix;
   options.settings.context = context;
   options.measure_machine = client_machine;
+  options.measures_limits = false;
   options.sources = experiments::sources_of(experiment);
   const experiments::Plan plan = checked_plan(experiment, options, chosen);
   const ShownRun shown = measure_and_show(experiment, plan, options, load_kind, chosen);

@@ -300,7 +300,8 @@ class Front {
                                "together {} bytes are read",
                                limits_.most_headers, limits_.most_header_bytes)};
     if (fault == http::error::body_limit)
-      return {413, fmt::format("the body is larger than the {} bytes that are read",
+      return {413, fmt::format("the body is larger than the {} bytes that are read: send less, or "
+                               "start the server with a larger --max-body",
                                limits_.most_body_bytes)};
     return {400, "the request is no HTTP that is understood here: " + fault.message()};
   }

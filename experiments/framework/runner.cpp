@@ -46,7 +46,7 @@ Machine machine_of(const RunOptions& options, const std::filesystem::path& path,
       raise("{}: {}. Delete it, and the machine is measured again.", path.string(), fault.text);
     }
   }
-  observer.machine_wanted();
+  if (options.measures_limits) observer.machine_wanted();
   KnownMachine measured{.facts = facts, .machine = options.measure_machine()};
   results::write_file(path, json_text(written_fields(measured), /*indent=*/2) + "\n");
   return std::move(measured.machine);

@@ -27,6 +27,7 @@ struct RunOptions {
   RunSettings settings;
   std::string gpu;  // DeviceRuntime::description() of the GPU that computes; "": none does
   std::function<Machine()> measure_machine;  // called once per folder and machine
+  bool measures_limits = true;  // false: measure_machine only looks facts up, which takes no time
   // Fingerprints of the input files, in the form of results::identity_fields().
   Fields sources;
   Shard shard;  // this process's part
@@ -52,7 +53,7 @@ class RunObserver {
   // measured. `torn_bytes`: bytes dropped from the end of this process's file of records, because
   // an earlier write was interrupted.
   virtual void planned(int64_t /*points*/, int64_t /*present*/, int64_t /*torn_bytes*/) {}
-  virtual void machine_wanted() {}
+  virtual void machine_wanted() {}  // the machine's limits are about to be measured
   virtual void started(const Group& /*group*/) {}
   // See Kind::tell_by().
   virtual void doing(const std::string& /*what*/) {}

@@ -192,7 +192,15 @@ TEST_F(HttpServerTest, RefusalsComeBeforeTheBody) {
   EXPECT_EQ(status_of("POST /nothing HTTP/1.1\r\nHost: a\r\n" + body_to_come), 404);
   EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nHost: a\r\nAuthorization: wrong\r\n" + body_to_come),
             401);
-  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n"), 413);
+  RawClient large(port());
+  large.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n");
+  const RawAnswer too_large = large.answer();
+  EXPECT_EQ(too_large.status, 413);
+  EXPECT_NE(
+      too_large.error().find("1000 bytes that are read: send less, or start the server with a "
+                             "larger --max-body"),
+      std::string::npos)
+      << too_large.body;
   EXPECT_EQ(
       status_of("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n"),
       413);

@@ -45,6 +45,7 @@ struct Told {
 
 Told told(const serving::Reuse& reuse, const CountersAround& counters, int64_t other_tokens,
           const SentAs& sent_as, bool all_served) {
+  if (reuse.prompt_tokens == 0) return {.why_not = "no request was served"};
   const bool is_in_answers = reuse.untold < 0;
   if (!is_in_answers && (!counters.before || !counters.after))
     return {.why_not =

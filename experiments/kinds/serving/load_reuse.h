@@ -33,8 +33,8 @@ struct SentAs {
 // counters. The counters are used only if every request was served and their count of prompt tokens
 // grew by what was sent: the run's prompts and the `other_tokens` of warm-up and prefixes. The
 // growth may be off by 2 %; for text and chats it may be a third more or a quarter less. If neither
-// source is known, or if the template's size is not, the verdict gets a reservation. Returns the
-// source: "answers", "counters" or "nobody".
+// source is known, if the template's size is not, or if no request was served, the verdict gets a
+// reservation. Returns the source: "answers", "counters" or "nobody".
 std::string judge_reuse(const workloads::RequestSource& source, const CountersAround& counters,
                         int64_t other_tokens, const SentAs& sent_as,
                         experiments::serving::RunResult& result);

@@ -107,6 +107,7 @@ class RunnerTest : public ::testing::Test {
               if (!gpu_.empty()) machine.device = MachineDevice{.name = gpu_};
               return machine;
             },
+        .measures_limits = measures_limits_,
         .sources = fields_of(sources_),
         .shard = shard,
         .available_bytes = [this] { return available_bytes_; }};
@@ -124,6 +125,7 @@ class RunnerTest : public ::testing::Test {
   fs::path out_;
   int64_t available_bytes_ = 0;  // 0: nobody knows
   bool mix_ = false;
+  bool measures_limits_ = true;
   std::string gpu_;
   Json sources_ = Json::object();
   std::atomic<bool> stop_ = false;
@@ -221,6 +223,10 @@ TEST_F(RunnerTest, SecondRunFindsEverythingThere) {
   EXPECT_EQ(observer.present, 24);
   EXPECT_EQ(observer.machines, 1);
   EXPECT_EQ(results::lines_of(first.records), results::lines_of(second.records));
+  fs::remove_all(out_);
+  measures_limits_ = false;
+  EXPECT_EQ(run(kind, observer).records.at(0).machine.cpu, "made up");
+  EXPECT_EQ(observer.machines, 1);  // nothing was told of limits, because none were measured
 }
 
 TEST_F(RunnerTest, GoesOnAfterAnInterruptionWithTheSamePoints) {

@@ -87,6 +87,14 @@ TEST(LoadReuse, EachRequestMayFindTwoTokensMoreThanItShares) {
   EXPECT_FALSE(more.verdict.is_valid());
 }
 
+TEST(LoadReuse, NobodyTellsOfARunThatServedNothing) {
+  serving::RunResult result = result_of(10, -1);
+  for (serving::RequestEntry& entry : result.log.requests)
+    entry.outcome = serving::Outcome::kFailed;
+  EXPECT_EQ(judge_reuse(source_of(10), {}, 0, {}, result), "nobody");
+  EXPECT_EQ(result.verdict.reservations.at(0), "reuse is not observable: no request was served");
+}
+
 // A chat's template is the same in all prompts.
 TEST(LoadReuse, AChatMayFindItsTemplateToo) {
   for (const SentAs& sent_as : {SentAs{PromptForm::kChat, 5}, SentAs{PromptForm::kText}}) {

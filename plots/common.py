@@ -57,6 +57,7 @@ LABELS = {
     "mlp_us": "MLP",
     "dataset": "LongBench set",
     "use_case": "use of PML",
+    "ttft_limit_ms": "limit of the time to first token",
     "ttft_speedup": "speedup of the time to first token",
     "lookup_ms": "lookup",
     "copy_ms": "copying states",

@@ -98,18 +98,35 @@ def draw_paper(plot, lines, styles, dash, fill):
                   markerfacecoloralt="white", alpha=0.9, linewidth=1.1)
 
 
-def draw_reference(plot, records, spec, words, varying):
-    """Draws the theory as one line per shape, since it does not depend on the method."""
-    shapes = {}
-    apart = ("method", spec["x"], spec.get("panels"))
+def shape_of(record, varying, apart):
+    return tuple(str(common.setting(record, key)) for key in varying if key not in apart)
+
+
+def is_of_methods(records, spec, varying):
+    """True if the reference differs between the methods at one place, as the limit of a time does; a theory does not."""
+    values = {}
+    for record in records:
+        metric = record["metrics"].get(spec.get("reference"))
+        if metric is not None:
+            place = (common.setting(record, spec["x"]), common.setting(record, spec.get("panels")))
+            values.setdefault(place + shape_of(record, varying, ("method",)), set()).add(metric["value"])
+    return any(len(found) > 1 for found in values.values())
+
+
+def draw_reference(plot, records, spec, words, varying, styles):
+    """Draws the reference as a line per shape, or if styles are given, as a line per series in its colour."""
+    shapes, colors = {}, {}
     for record in records:
         metric = record["metrics"].get(spec["reference"])
         if metric is not None:
-            shape = tuple(str(common.setting(record, key)) for key in varying if key not in apart)
+            name = common.series_name(record, spec, varying)
+            shape = name if styles else shape_of(record, varying, ("method", spec["x"], spec.get("panels")))
+            colors[shape] = styles[name][0] if styles else "#555555"
             shapes.setdefault(shape, {})[place_of(record, spec, words)] = metric["value"]
-    for points in shapes.values():
+    for index, (shape, points) in enumerate(shapes.items()):
         x, value = zip(*sorted(points.items()))
-        plot.plot(x, value, "--", color="#555555", linewidth=1.2)
+        above = len(shapes) - 1 - index if styles else 0  # methods with the same limit are all visible
+        plot.plot(x, value, "--", color=colors[shape], linewidth=min(1.2 + 0.6 * above, 4))
 
 
 INVALID_RED = "#D00030"
@@ -147,7 +164,7 @@ def legend_of(styles, papers, reference, has_moved=False, has_invalid=False, has
                               label="the same in the paper" if paper["label"] == "paper" else
                               f"the same, {paper['label']}"))
     if reference:
-        handles.append(Line2D([], [], color="#555555", linestyle="--", label=common.name_of(reference)))
+        handles.append(Line2D([], [], color="#555555", linestyle="--", label=reference))
     if has_moved:
         handles.append(Line2D([], [], color="#555555", marker="o", markerfacecolor=MOVED_GREY, markersize=5,
                               linestyle="none", label="the machine moved"))
@@ -194,6 +211,8 @@ def draw(document, spec):
     words = words_of(shown, run, spec)
     papers = [paper for paper in document["papers"] if common.is_drawn(paper, spec)]
     figure, plots = panels_figure(panels, styles)
+    has_references = is_of_methods(shown, spec, varying)
+    reference = common.name_of(spec.get("reference", "")) + (",\nin the method's colour" if has_references else "")
     spans, has_invalid, has_noisy = [], False, any(common.is_noisy(ours(record)) for record in shown)
     for plot, (value, inside) in zip(plots[0], panels):
         for index, paper in enumerate(papers):
@@ -203,7 +222,7 @@ def draw(document, spec):
         draw_series(plot, collect(inside, spec, varying, words, ours), styles, moved)
         has_invalid = cross_out(plot, inside, spec, words) or has_invalid
         if spec.get("reference"):
-            draw_reference(plot, inside, spec, words, varying)
+            draw_reference(plot, inside, spec, words, varying, styles if has_references else None)
         scale_axes(plot, spec, common.values_of(inside, run, spec["x"]), words)
         common.title_panel(plot, run, spec, value)
         plot.set_xlabel(common.label_of(spec["x"], run.get("axis_units", {}).get(spec["x"], "")),
@@ -212,6 +231,6 @@ def draw(document, spec):
         plot.spines[["top", "right"]].set_visible(False)
     scale_heights(plots[0], spec)
     plots[0][0].set_ylabel(common.metric_label(shown, spec["y"]))
-    plots[0][-1].legend(handles=legend_of(styles, papers, spec.get("reference"), bool(spans), has_invalid, has_noisy), frameon=False,
+    plots[0][-1].legend(handles=legend_of(styles, papers, reference, bool(spans), has_invalid, has_noisy), frameon=False,
                         loc="upper left", bbox_to_anchor=(1.01, 1), handlelength=3.5)  # outside the panel, since bands cover it
     return figure, common.moved_remark(spans)

@@ -164,6 +164,26 @@ class PlotTest(unittest.TestCase):
         dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--" and line.get_color() == "#555555"]
         self.assertEqual(len(dashed), 2)  # one per batch; the panels of heads share them
 
+    def test_a_limit_that_depends_on_the_method_is_drawn_for_each_in_its_colour(self):
+        import lines
+        records = json.loads(json.dumps(RECORDS))
+        run = manifest(reference="ttft_limit_ms")
+
+        def dashed(is_of_methods):
+            for index, entry in enumerate(records):
+                entry["metrics"]["ttft_limit_ms"] = {"value": 1.0 + index // 3 * is_of_methods, "unit": "ms"}
+            figure, _ = lines.draw(document(records, run), run["plots"][0])
+            labels = [text.get_text() for text in figure.axes[-1].get_legend().get_texts()]
+            solid = {line.get_label(): line.get_color() for line in figure.axes[0].lines if line.get_linestyle() == "-"}
+            return labels[-1], solid, [(line.get_color(), list(line.get_ydata())) for line in figure.axes[0].lines
+                                       if line.get_linestyle() == "--"]
+        label, colors, found = dashed(True)
+        self.assertEqual(label, "limit of the time to first token,\nin the method's colour")
+        self.assertEqual(found, [(colors["recompute"], [1.0] * 3), (colors["contiguous"], [2.0] * 3)])
+        label, _, found = dashed(False)
+        self.assertEqual(label, "limit of the time to first token")
+        self.assertEqual(found, [("#555555", [1.0] * 3)])
+
     def test_draws_maps_and_refuses_two_records_in_one_place(self):
         run = attention_manifest(family="map", rows="batch", name="map")
         done = self.draw(ATTENTION, run)

@@ -146,12 +146,8 @@ ResultsFolder read_folder(const std::filesystem::path& dir) {
         fs::exists(dir, error) ? "is neither a folder nor a file (a pipe or a device)"
                                : "does not exist");
   const std::vector<fs::path> files = record_files(dir);
-  WholeRecords whole = read_record_files(files);
-  ResultsFolder folder{.source = dir.string(),
-                       .run = {},
-                       .records = std::move(whole.records),
-                       .skipped = read_skipped(dir),
-                       .torn_bytes = whole.torn_bytes};
+  ResultsFolder folder{
+      .source = dir.string(), .run = {}, .records = {}, .skipped = read_skipped(dir)};
   const fs::path manifest = dir / "run.json";
   if (!fs::exists(manifest, error))
     raise(
@@ -160,6 +156,9 @@ ResultsFolder read_folder(const std::filesystem::path& dir) {
         dir.string(), files.front().string());
   folder.run = read_manifest(read_results_json(manifest), manifest.string());
   check_manifest(folder.run, manifest.string());
+  WholeRecords whole = read_record_files(files, folder.run.config_hash);
+  folder.records = std::move(whole.records);
+  folder.torn_bytes = whole.torn_bytes;
   take_labels(folder.run, folder.records);
   if (folder.records.empty())
     raise("{} holds no complete record yet; finish its run first", dir.string());

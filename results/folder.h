@@ -20,7 +20,8 @@ struct ResultsFolder {
 };
 
 // The records have the manifest's labels. Throws Error naming file, key, value found and values
-// accepted, and with the remedy if there is no record. Changes nothing, so the folder may be
+// accepted, and with the remedy if there is no record, or one of other settings than the
+// manifest's. Changes nothing, so the folder may be
 // read-only.
 [[nodiscard]] ResultsFolder read_folder(const std::filesystem::path& dir);
 

@@ -197,6 +197,19 @@ Contents parse_records(const std::string& text, const fs::path& path, RunEntries
   return contents;
 }
 
+// Throws Error if a record of the file is not of the settings with this hash. Older manifests have
+// no hash.
+void require_planned(std::span<const Record> records, const std::string& config_hash,
+                     const fs::path& file) {
+  for (const Record& record : records)
+    if (!config_hash.empty() && record.config_hash != config_hash)
+      raise(
+          "{} has records of other settings than the folder's run.json: of experiment {} "
+          "(config_hash {}, and that of run.json is {}). Move the file out of the folder; "
+          "`reprise plot` also draws a file alone.",
+          file.string(), record.experiment.name, record.config_hash, config_hash);
+}
+
 // Returns the folder's files "<stem>.<extension>" and "<stem>-<writer>.<extension>", and packed
 // ones with ".gz" appended. They are sorted, with a sole writer's file first.
 std::vector<fs::path> files_of(const fs::path& dir, const std::string& stem,
@@ -299,13 +312,14 @@ std::vector<fs::path> record_files(const fs::path& dir) {
   return files;
 }
 
-WholeRecords read_record_files(const std::vector<fs::path>& files) {
+WholeRecords read_record_files(const std::vector<fs::path>& files, const std::string& config_hash) {
   WholeRecords whole;
   std::set<std::string> points;
   for (const fs::path& file : files) {
     const std::string text = read_results_file(file);
     RunEntries runs;
     Contents contents = parse_records(text, file, runs);
+    require_planned(contents.records, config_hash, file);
     whole.torn_bytes += static_cast<int64_t>(text.size() - contents.sound_bytes);
     for (Record& record : contents.records)
       if (points.insert(record.point).second)
@@ -360,6 +374,7 @@ RecordStore::RecordStore(fs::path dir, const Manifest& manifest, bool fresh, std
       claims_ = open_file(dir_ / "claims", O_RDWR);
       lock_manifest(F_WRLCK);
     }
+    config_hash_ = manifest.config_hash;
     open_manifest(manifest, mix);
     open_records();
     if (is_shared()) lock_manifest(F_UNLCK);
@@ -483,6 +498,7 @@ void RecordStore::open_records() {
   const std::string text = read_results_file(path);
   RunEntries runs;
   const Contents contents = parse_records(text, path, runs);
+  require_planned(contents.records, config_hash_, path);
   keep(contents.records);
   written_runs_ = contents.runs;
   size_ = static_cast<int64_t>(contents.sound_bytes);
@@ -526,6 +542,7 @@ void RecordStore::refresh() {
     const std::string text =
         is_packed(file) ? read_results_file(file) : read_tail(file, read.bytes);
     const Contents added = parse_records(text, file, read.runs, read.lines + 1);
+    require_planned(added.records, config_hash_, file);
     keep(added.records);
     read.bytes += added.sound_bytes;
     read.lines += added.sound_lines;

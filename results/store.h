@@ -52,11 +52,11 @@ struct SkippedPoint {
 // before a torn group.
 class RecordStore {
  public:
-  // Makes or opens `dir`. Throws Error saying what differs if the folder has records of another
-  // config hash or another identity; `mix` allows another identity. `fresh` first moves older
-  // results to previous-<time>/. Writer "" must be alone in the folder; named writers share it.
-  // Throws Error also if the folder is locked, not writable or damaged, and for `fresh` in a shared
-  // folder.
+  // Makes or opens `dir`. Throws Error saying what differs if the folder has a manifest or records
+  // of another config hash, or another identity; `mix` allows another identity. `fresh` first moves
+  // older results to previous-<time>/. Writer "" must be alone in the folder; named writers share
+  // it. Throws Error also if the folder is locked, not writable or damaged, and for `fresh` in a
+  // shared folder.
   RecordStore(std::filesystem::path dir, const Manifest& manifest, bool fresh,
               std::string writer = "", bool mix = false);
   ~RecordStore();
@@ -115,6 +115,7 @@ class RecordStore {
 
   std::filesystem::path dir_;
   std::string writer_;
+  std::string config_hash_;
   std::string difference_;
   std::vector<int> locks_;  // file descriptors
   int claims_ = -1;
@@ -140,8 +141,10 @@ struct WholeRecords {
   // writing.
   int64_t torn_bytes = 0;
 };
-// Reads the given files, whatever their names.
-WholeRecords read_record_files(const std::vector<std::filesystem::path>& files);
+// Reads the given files, whatever their names. Throws Error if a record has another config hash;
+// "" allows all.
+WholeRecords read_record_files(const std::vector<std::filesystem::path>& files,
+                               const std::string& config_hash = "");
 
 // Returns the points that some writer skipped and none has measured, each once.
 std::vector<SkippedPoint> read_skipped(const std::filesystem::path& dir);

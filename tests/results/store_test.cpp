@@ -40,7 +40,8 @@ class StoreTest : public ::testing::Test {
   void TearDown() override { fs::remove_all(dir_); }
 
   static Json manifest(int threads = 2) {
-    return {{"config_hash", threads == 2 ? "aa" : "bb"}, {"settings", {{"threads", threads}}}};
+    return {{"config_hash", threads == 2 ? "00000000000000aa" : "bb"},
+            {"settings", {{"threads", threads}}}};
   }
   // A group of the points NAME-0, NAME-1, ...
   static std::vector<Record> group(const std::string& name, int of) {
@@ -196,6 +197,27 @@ TEST_F(StoreTest, RecordsOfAShardWithoutTheirPlanAreNamed) {
     EXPECT_NE(text.find("Copy the run.json"), std::string::npos) << text;
     EXPECT_NE(text.find((dir_ / "records-2of2.jsonl").string()), std::string::npos) << text;
   }
+}
+
+TEST_F(StoreTest, RecordsOfOtherSettingsAreRefusedWithTheirFile) {
+  {
+    TestStore store(dir_, manifest(2), false, "1of2");
+    store.append(group("g0", 1));
+  }
+  std::vector<Record> others = group("g1", 1);
+  others[0].config_hash = "00000000000000bb";
+  const fs::path copied = dir_ / "records-copied.jsonl";
+  std::ofstream(copied) << line_of(others[0]).dump() << "\n";
+  const std::string opened = message(manifest(2));
+  EXPECT_NE(opened.find(copied.string()), std::string::npos) << opened;
+  try {
+    (void)read_folder(dir_);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(), opened);
+  }
+  fs::remove(copied);
+  EXPECT_EQ(message(manifest(2)), "");
 }
 
 TEST_F(StoreTest, PointsSwappedByHandAreAnErrorThatNamesTheLine) {

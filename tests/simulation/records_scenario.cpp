@@ -62,7 +62,7 @@ class RecordsRun {
 
   // Opens the folder and measures what is missing, as a run does.
   void one_run() {
-    const results::Manifest manifest = {.config_hash = "aa"};
+    const results::Manifest manifest = {.config_hash = "00000000000000aa"};
     std::vector<std::unique_ptr<RecordStore>> writers;
     for (const char* name : {"a", "b"}) {
       if (!is_shared_ && !writers.empty()) break;

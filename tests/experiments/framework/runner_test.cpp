@@ -521,9 +521,11 @@ class OvertakenObserver : public CountingObserver {
     CountingObserver::planned(all, found, torn);
     std::vector<results::Record> records;
     const auto of = static_cast<int>(group_.point_ids.size());
-    for (int i = 0; i < of; ++i)
+    for (int i = 0; i < of; ++i) {
       records.push_back(
           results::sample_record(group_.point_ids[static_cast<size_t>(i)], group_.id, i, of));
+      records.back().config_hash = plan_.config_hash;
+    }
     results::RecordStore(out_, plan_, false, "other").append(records);
   }
 

@@ -42,7 +42,7 @@ std::string setting_text(const Record& record, const std::string& key) {
 std::vector<std::string> key_columns(const std::vector<Record>& records,
                                      const results::Manifest& manifest) {
   std::vector<std::string> keys;
-  for (const std::string key : {"model", "dtype", "weight_format"})
+  for (const std::string key : {"model", "weights", "dtype", "weight_format"})
     if (varies(records, key)) keys.push_back(key);
   for (const auto& [axis, values] : manifest.settings.axes)
     if (varies(records, axis)) keys.push_back(axis);

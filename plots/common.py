@@ -23,6 +23,18 @@ def take_looks(document):
     LOOKS.update({name: tuple(look) for name, look in document.get("looks", {}).items()})
 
 
+# The models' names in figures: {model: the last parts of its path, as many as distinguish it}.
+NAMES = {}
+
+
+def take_names(records):
+    paths = {model: model.rstrip("/").split("/") for record in records if (model := setting(record, "model"))}
+    for model, parts in paths.items():
+        others = [path for other, path in paths.items() if other != model]
+        NAMES[model] = next(("/".join(parts[-count:]) for count in range(1, len(parts) + 1)
+                             if all(path[-count:] != parts[-count:] for path in others)), model)
+
+
 LABELS = {
     "ttft_ms": "time to first token",
     "tpot_ms": "time per further token",
@@ -148,6 +160,7 @@ def read_document(path):
     if not document["records"]:
         fail(f"{document['source']} holds no record")
     take_looks(document)
+    take_names(document["records"])
     return document
 
 
@@ -271,7 +284,7 @@ def moved_remark(spans):
 
 
 def short(value):
-    return os.path.basename(str(value).rstrip("/")) or str(value)
+    return NAMES.get(value) or os.path.basename(str(value).rstrip("/")) or str(value)
 
 
 def method_name(record):
@@ -298,7 +311,7 @@ def tied_axes(run, spec):
 
 def varying_settings(records, run, spec):
     tied = tied_axes(run, spec)
-    keys = ["method", "model", "dtype", "weight_format"] + [axis for axis in sorted(run["settings"]["axes"]) if axis not in tied]
+    keys = ["method", "model", "weights", "dtype", "weight_format"] + [axis for axis in sorted(run["settings"]["axes"]) if axis not in tied]
 
     def text(record, key):  # a method with other options is another method
         return method_name(record) if key == "method" else json.dumps(setting(record, key))
@@ -313,7 +326,7 @@ def series_name(record, spec, varying):
     def text(key):
         if key == "method":
             return method_name(record)
-        if key in ("model", "dtype", "weight_format"):
+        if key in ("model", "weights", "dtype", "weight_format"):
             return short(setting(record, key))
         return f"{key}={setting(record, key)}"
     return ", ".join(text(key) for key in keys)

@@ -42,7 +42,12 @@ class Places {
       for (const std::string& dtype : dtypes_) {
         Fields requested = {{"dtype", dtype}};
         if (!model.model.empty()) update(requested, written_fields(model));
-        const std::string label = model.model + (model.model.empty() ? "" : " ") + dtype +
+        const bool has_other_weights =
+            std::any_of(models_.begin(), models_.end(), [&](const PlannedModel& other) {
+              return other.model == model.model && other.weights != model.weights;
+            });
+        const std::string label = model.model + (model.model.empty() ? "" : " ") +
+                                  (has_other_weights ? model.weights + " " : "") + dtype +
                                   (model.weight_format.empty() ? "" : " ") + model.weight_format;
         for (const Fields& one_case : cases_)
           if (is_planned(one_case, model)) descend(axes_.begin(), one_case, requested, label, fn);

@@ -80,7 +80,7 @@ void check_plot(const Plot& plot, const std::vector<std::string>& axes, const st
         "digits, '_', '-' and '.', and begins with a letter, a digit or '_'",
         where, shown(plot.name))};
   require_one_of(axes, "axis", plot.x, where + ".x");
-  std::vector<std::string> panels = {"model", "dtype", "weight_format"};
+  std::vector<std::string> panels = {"model", "weights", "dtype", "weight_format"};
   panels.insert(panels.end(), axes.begin(), axes.end());
   if (!plot.panels.empty()) require_one_of(panels, "panels", plot.panels, where + ".panels");
   if (plot.family == "map") require_one_of(axes, "axis", plot.rows, where + ".rows");

@@ -95,12 +95,13 @@ struct Caption {
 
 // A figure to draw from the records.
 struct Plot {
-  std::string family = "lines";   // one of figure_families()
-  std::string x;                  // an axis
-  std::string y;                  // a metric, or a percentile of one ("ttft_ms.p99")
-  std::string series = "method";  // "method", "model", "dtype", "weight_format", or an axis
-  std::string name;               // name of the figure's files
-  std::string title;              // may hold placeholders
+  std::string family = "lines";  // one of figure_families()
+  std::string x;                 // an axis
+  std::string y;                 // a metric, or a percentile of one ("ttft_ms.p99")
+  // "method", "model", "weights", "dtype", "weight_format", or an axis
+  std::string series = "method";
+  std::string name;   // name of the figure's files
+  std::string title;  // may hold placeholders
   bool log_x = false, log_y = false;
   std::string panels;              // an axis with one panel per value; "": one panel
   std::string rows;                // map: the vertical axis

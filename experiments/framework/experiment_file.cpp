@@ -189,17 +189,22 @@ class Parser {
   }
 
   // Returns the model that a case calls `name`: the one in "models" with this name, or else the one
-  // whose name without folders is the same. Returns null if there is none.
+  // whose name without folders is the same. Returns null if there is none. Throws Error if several
+  // have that name without folders.
   [[nodiscard]] const ModelChoice* model_of_case(const std::string& name) const {
-    const auto find = [&](auto&& is_named) {
-      const auto found =
-          std::find_if(experiment_.models.begin(), experiment_.models.end(), is_named);
-      return found == experiment_.models.end() ? nullptr : &*found;
-    };
-    const ModelChoice* same = find([&](const ModelChoice& model) { return model.model == name; });
-    return same != nullptr ? same : find([&](const ModelChoice& model) {
-      return results::short_model_name(model.model) == results::short_model_name(name);
-    });
+    const ModelChoice* found = nullptr;
+    for (const ModelChoice& model : experiment_.models)
+      if (model.model == name) return &model;
+    for (const ModelChoice& model : experiment_.models) {
+      if (results::short_model_name(model.model) != results::short_model_name(name)) continue;
+      if (found != nullptr && found->model != model.model)
+        raise(
+            "{}: a case of model {} may be of {} or of {}; write that model's name as in "
+            "\"models\"",
+            source_, shown(Value(name)), shown(Value(found->model)), shown(Value(model.model)));
+      found = &model;
+    }
+    return found;
   }
 
   // For cases that name a model. Replaces that name by the model's name in "models", and drops

@@ -104,7 +104,7 @@ class PlotsReader {
     if (spec.log_x && !experiment_.kind.find_axis(spec.x)->takes_numbers())
       raise("{}: the values of {} are words, which have no logarithm; leave it out",
             plot.where("log_x"), spec.x);
-    std::vector<std::string> panels = {"model", "dtype", "weight_format"};
+    std::vector<std::string> panels = {"model", "weights", "dtype", "weight_format"};
     panels.insert(panels.end(), axes.begin(), axes.end());
     if (!spec.panels.empty()) require_name(panels, "panels", spec.panels, plot.where("panels"));
     std::vector<std::string> series = panels;

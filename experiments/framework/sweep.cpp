@@ -67,9 +67,16 @@ Fields shared_settings(const Group& group, const RunSettings& settings) {
   return fields;
 }
 
-// Returns the group's model and dtype, and its values of the axes that have several values.
+// Returns the group's model, its weights if the model has others too, its dtype, and its values of
+// the axes that have several values.
 std::string label_of(const Group& group, const Experiment& experiment) {
   std::string label = group.model.model + (group.model.model.empty() ? "" : " ");
+  if (std::any_of(experiment.models.begin(), experiment.models.end(),
+                  [&](const ModelChoice& other) {
+                    return other.model == group.model.model &&
+                           other.random_weights != group.model.random_weights;
+                  }))
+    label += fmt::format("{} ", weights_name(group.model));
   label += name_of(group.dtype);
   if (group.model.weight_format) label += " " + weight_format_name(group.model);
   for (size_t a = 0; a < experiment.kind.axes.size(); ++a)

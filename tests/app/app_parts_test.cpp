@@ -66,6 +66,15 @@ TEST(RecordTable, ShowsWhatVariesAndTheSpread) {
   EXPECT_EQ(text.find("new_tokens"), std::string::npos) << text;
 }
 
+TEST(RecordTable, RowsThatDifferInTheirWeightsSaySo) {
+  std::vector<Json> records = {record("recompute", 8, 1.5), record("recompute", 8, 2.5)};
+  records[0]["settings"]["requested"]["weights"] = "random";
+  records[1]["settings"]["requested"]["weights"] = "checkpoint";
+  const std::string text = text_of_table(folder_of(records, kAxes, {"rate"}));
+  EXPECT_NE(text.find("weights     method"), std::string::npos) << text;
+  EXPECT_NE(text.find("checkpoint  recompute"), std::string::npos) << text;
+}
+
 TEST(RecordTable, AKnownMetricThatNoRecordHasIsADash) {
   const auto folder = folder_of({record("recompute", 8, 1.5)}, kAxes, {"ttft_ms"});
   const std::string text =

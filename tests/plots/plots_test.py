@@ -367,6 +367,19 @@ class PlotTest(unittest.TestCase):
         self.assertIn("a\\x1b[31m\\nb/ttft_ms.pdf", done.stderr)
         self.assertNotIn("\x1b", done.stderr)
 
+    def test_models_that_differ_in_weights_or_folders_have_lines_of_their_own(self):
+        import common
+        records = json.loads(json.dumps([entry for entry in RECORDS for _ in range(3)]))
+        for entry, (model, weights) in zip(records, [("runs/a/final", "random"), ("runs/b/final", "random"),
+                                                     ("runs/b/final", "checkpoint")] * len(RECORDS)):
+            entry["settings"]["requested"] |= {"model": model, "weights": weights}
+        self.addCleanup(common.NAMES.clear)
+        common.take_names(records)
+        run = manifest()
+        varying = common.varying_settings(records, run, run["plots"][0])
+        self.assertEqual([common.series_name(entry, run["plots"][0], varying) for entry in records[:3]],
+                         ["recompute, a/final, random", "recompute, b/final, random", "recompute, b/final, checkpoint"])
+
     def test_names_who_ties_instead_of_one_of_them(self):
         import heat_map
         grids = {}

@@ -54,6 +54,15 @@ TEST(MissingPoints, AreOfTheModelThatTheirCaseNames) {
   EXPECT_EQ(missing[0].label, "n f32 batch=2");
 }
 
+TEST(MissingPoints, AreOfTheWeightsThatTheirLabelNames) {
+  ResultsFolder folder = folder_of({{"model", "m"}, {"weights", "random"}}, {});
+  folder.run.settings.models = {{.model = "m", .weights = "random"},
+                                {.model = "m", .weights = "checkpoint"}};
+  const std::vector<MissingPoints> missing = missing_points(folder);
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_EQ(missing[0].label, "m checkpoint f32");
+}
+
 // The labels are those of the runner, with the axes in the order of the kind.
 TEST(MissingPoints, AreNoSkippedPoints) {
   ResultsFolder folder = folder_of({{"completion_tokens", 1}, {"context_tokens", 1}},

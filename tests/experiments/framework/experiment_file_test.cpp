@@ -339,6 +339,21 @@ TEST(ExperimentFile, CasesSetTheSameAxesAndNothingElseSetsThese) {
             std::string::npos);
 }
 
+TEST(ExperimentFile, ACaseOfSeveralModelsWithOneNameIsRefused) {
+  Json file = sample_file();
+  file.erase("scales");
+  file["models"] = {"runs/a/final", "runs/b/final"};
+  file["cases"] = {{{"model", "final"}, {"shared_tokens", 8}}};
+  const std::string message = parse_message(file);
+  EXPECT_NE(message.find("a case of model \"final\" may be of \"runs/a/final\" or of "
+                         "\"runs/b/final\""),
+            std::string::npos)
+      << message;
+  file["cases"] = {{{"model", "runs/a/final"}, {"shared_tokens", 8}},
+                   {{"model", "runs/b/final"}, {"shared_tokens", 4}}};
+  EXPECT_EQ(parse_message(file), "");
+}
+
 TEST(ExperimentFile, TextWorkloadNeedsItsFile) {
   expect_refused("/workload", "text_prompts", "\"workload.file\" is missing");
   Json file = sample_file();

@@ -133,6 +133,14 @@ TEST(Sweep, IdsDependOnSettingsNotOnPlaceInTheFile) {
     EXPECT_FALSE(all.contains(id));
 }
 
+TEST(Sweep, PlacesThatDifferOnlyInTheirWeightsHaveTheirOwnLabels) {
+  Json file = sample_file();
+  file["models"] = {"models/a", {{"model", "models/a"}, {"weights", "random"}}};
+  const auto groups = expand(parse_sample(file), settings());
+  EXPECT_TRUE(groups.front().label.starts_with("models/a checkpoint ")) << groups.front().label;
+  EXPECT_TRUE(groups.back().label.starts_with("models/a random ")) << groups.back().label;
+}
+
 // Points without weight formats keep their ids when points with weight formats are added.
 TEST(Sweep, WeightFormatsNameTheirPointsAndLeaveOthersAlone) {
   const auto plain = expand(parse_sample(sample_file()), settings());

@@ -35,10 +35,11 @@ using results::short_number;
 using results::Table;
 
 // Sentences that a reader of the record's numbers must know: that the method was less exact than it
-// promises, or that the run is INVALID.
-std::vector<std::string> warnings_of(const Record& record) {
+// promises, or that the run or its speed-up is INVALID.
+std::vector<std::string> warnings_of(const Record& record, const std::vector<Record>& records) {
   std::vector<std::string> warnings = {results::inexact_remark(record.metrics),
-                                       results::invalid_remark(record.answers)};
+                                       results::invalid_remark(record.answers),
+                                       results::invalid_speedup_remark(record, records)};
   std::erase(warnings, "");
   return warnings;
 }
@@ -54,7 +55,7 @@ std::string row_text(const Record& record, const std::vector<std::string>& keys)
 std::string marked_lines(const std::vector<Record>& records, const std::vector<std::string>& keys) {
   std::string text;
   for (const Record& record : records)
-    for (const std::string& warning : warnings_of(record))
+    for (const std::string& warning : warnings_of(record, records))
       text += fmt::format("{} ({})\n", warning, row_text(record, keys));
   return text;
 }
@@ -319,7 +320,7 @@ std::string json_rows(const results::ResultsFolder& folder, const std::vector<st
 }
 
 // Names the experiment, program and machine that a record comes from, for rows that stand alone.
-Fields origin_of(const Record& record) {
+Fields origin_of(const Record& record, const std::vector<Record>& records) {
   const results::Provenance& program = record.provenance;
   return {{"experiment", record.experiment.name},
           {"scale", record.experiment.scale},
@@ -327,7 +328,7 @@ Fields origin_of(const Record& record) {
           {"cpu", record.machine.cpu},
           {"revision", program.revision + (program.is_dirty ? "+" + program.changes : "")},
           {"ended_at", record.ended_at},
-          {"warnings", fmt::format("{}", fmt::join(warnings_of(record), "; "))}};
+          {"warnings", fmt::format("{}", fmt::join(warnings_of(record, records), "; "))}};
 }
 
 // Adds the entries of `fields` to `out` under their paths, such as "workload.name".
@@ -469,11 +470,12 @@ std::string exported_rows(const results::ResultsFolder& folder, const TableOptio
   const std::vector<std::string> metrics =
       options.metrics.empty() ? all_metrics(folder) : wanted_metrics(folder, options);
   const auto papers = results::papers_beside(folder);
-  if (format == TableFormat::kJson) return json_rows(folder, metrics, papers, origin_of);
+  const auto origin = [&](const Record& record) { return origin_of(record, folder.records); };
+  if (format == TableFormat::kJson) return json_rows(folder, metrics, papers, origin);
   std::map<std::string, Fields> rows;  // key: point
   std::set<std::string> settings;
   for (const Record& record : folder.records) {
-    Fields& row = rows[record.point] = origin_of(record);
+    Fields& row = rows[record.point] = origin(record);
     Fields flat;
     flatten(record.settings.requested, "", flat);
     for (const auto& [name, value] : flat) settings.insert(name);

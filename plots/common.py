@@ -160,7 +160,6 @@ def read_document(path):
     if not document["records"]:
         fail(f"{document['source']} holds no record")
     take_looks(document)
-    take_names(document["records"])
     return document
 
 
@@ -347,9 +346,9 @@ def unit_of(records, name):
     return ""
 
 
-def invalid_reason(record):
-    """Returns why a run does not count by its kind's rules; "" if it counts or has no rules."""
-    return record.get("invalid", "")
+def invalid_reason(record, metric=""):
+    """Returns why a run, or this metric of it, does not count by its kind's rules; "" if it counts or has no rules."""
+    return record.get("invalid", "") or (record.get("invalid_speedup", "") if metric == "throughput_speedup" else "")
 
 
 def values_of(records, run, axis):
@@ -472,7 +471,7 @@ def reservations_of(records):
 
 
 # What becomes of INVALID runs in a figure of a family; other families draw them as the rest, or name them in the legend.
-INVALID_RUNS = dict.fromkeys(("lines", "pareto", "stack"), ", and crossed out") | {"map": ", and left out"}
+INVALID_RUNS = dict.fromkeys(("lines", "pareto", "stack"), ", and crossed out") | {"map": ", and left out; nothing is called fastest there"}
 
 
 def gaps_of(document, spec):
@@ -481,7 +480,8 @@ def gaps_of(document, spec):
     sentences = []
     if few := too_few(records, spec.get("y", "")):
         sentences.append(f"Left out for want of samples: {few} of {len(records)} points.")
-    if invalid := {id(record) for record, _ in drawn_metrics(records, spec) if invalid_reason(record)}:
+    if invalid := {id(record) for record, _ in drawn_metrics(records, spec)
+                  if invalid_reason(record, spec.get("y", ""))}:
         what = INVALID_RUNS.get(spec.get("family"), "")
         sentences.append(f"INVALID by their own rules{what}: {len(invalid)} of {len(records)} points.")
     sentences += reservations_of(records)

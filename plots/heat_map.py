@@ -17,11 +17,11 @@ TIE_SHARE = 0.03
 
 
 class Grid:
-    """Values [rows, columns], NaN if not measured, with quartiles and noise marks."""
+    """Values [rows, columns], NaN if not measured or INVALID, with quartiles and marks of noise and INVALID runs."""
 
     def __init__(self, shape):
         self.value, self.low, self.high = (np.full(shape, np.nan) for _ in range(3))
-        self.is_noisy = np.zeros(shape, dtype=bool)
+        self.is_noisy, self.is_invalid = (np.zeros(shape, dtype=bool) for _ in range(2))
 
     def put(self, place, metric):
         self.value[place] = metric["value"]
@@ -43,13 +43,16 @@ def cells(records, spec, columns, rows):
     grid = Grid((len(rows), len(columns)))
     for record in records:
         metric = ratio_of(record, spec)
-        if metric is None or common.invalid_reason(record):
+        if metric is None:
             continue
         place = (rows.index(common.setting(record, spec["rows"])), columns.index(common.setting(record, spec["x"])))
         if not np.isnan(grid.value[place]):
             raise common.CannotDraw(f"figure {spec['name']}: several records share one place of the map; "
                                     "name the axis that tells them apart in \"panels\"")
-        grid.put(place, metric)
+        if common.invalid_reason(record, spec["y"]):
+            grid.is_invalid[place] = True
+        else:
+            grid.put(place, metric)
     return grid
 
 
@@ -80,9 +83,9 @@ def draw_values(plot, grid, norm):
 
 
 def fastest_of(grids, names, place):
-    """Returns the best method and those that a single run cannot distinguish from it."""
+    """Returns the best method and those that a single run cannot distinguish from it; none if a method's run is INVALID."""
     measured = [name for name in names if not np.isnan(grids[name].value[place])]
-    if not measured:
+    if not measured or any(grids[name].is_invalid[place] for name in names):
         return []
     best = max(measured, key=lambda name: grids[name].value[place])
 
@@ -135,7 +138,7 @@ def bar_ticks(norm):
 
 def draw(document, spec):
     records, run = document["records"], document["run"]
-    if all(common.invalid_reason(record) for record in records if common.metric_of(record, spec["y"]) is not None):
+    if all(common.invalid_reason(record, spec["y"]) for record in records if common.metric_of(record, spec["y"]) is not None):
         return None
     shown = [record for record in records if ratio_of(record, spec) is not None]
     names = common.in_order(shown, common.method_name)

@@ -135,7 +135,7 @@ INVALID_RED = "#D00030"
 def cross_out(plot, records, spec, words):
     """Draws points that do not count by their kind's rules. Returns True if there are any."""
     places = [(place_of(record, spec, words), common.metric_of(record, spec["y"])["value"])
-              for record in records if common.invalid_reason(record)]
+              for record in records if common.invalid_reason(record, spec["y"])]
     if places:
         plot.plot(*zip(*places), "x", color=INVALID_RED, markersize=10, markeredgewidth=2, zorder=5)
     return bool(places)

@@ -191,6 +191,7 @@ def main():
     options = parser.parse_args()
     document = common.read_document(options.document)
     try:
+        common.take_names(document["records"])
         if options.page:
             draw_for_page(document)
         else:

@@ -74,13 +74,17 @@ std::set<std::string> metrics_over_time(const std::vector<Plot>& plots) {
 }
 
 // The record as figures and pages need it: without samples, except those of the metrics in `kept`,
-// and with the reason why the run is invalid, or the reservations about a valid one.
-Fields drawn_fields(Record record, const std::set<std::string>& kept) {
+// and with the reason why the run or its speed-up is invalid, or the reservations about a valid
+// one.
+Fields drawn_fields(Record record, const std::vector<Record>& records,
+                    const std::set<std::string>& kept) {
   const RunValidity validity = run_validity(record);
+  const std::string of_speedup = invalid_speedup_remark(record, records);
   std::erase_if(record.samples, [&](const auto& one) { return !kept.contains(one.first); });
   Fields fields = written_fields(record);
   if (kept.empty()) fields.erase("samples");
   if (!validity.is_valid) fields["invalid"] = validity.reason;
+  if (!of_speedup.empty()) fields["invalid_speedup"] = of_speedup;
   if (!validity.reservations.empty()) fields["reservations"] = validity.reservations;
   return fields;
 }
@@ -116,7 +120,8 @@ Fields figures_document(const ResultsFolder& folder, const std::vector<PaperPoin
   }
   Values records;
   const std::set<std::string> kept = metrics_over_time(run.plots);
-  for (const Record& record : folder.records) records.emplace_back(drawn_fields(record, kept));
+  for (const Record& record : folder.records)
+    records.emplace_back(drawn_fields(record, folder.records, kept));
   size_t missing = 0;
   for (const MissingPoints& place : missing_points(folder)) missing += place.methods.size();
   return {{"source", visible(folder.source, /*kept=*/"")},  // a path may hold any bytes

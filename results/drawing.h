@@ -13,7 +13,8 @@ namespace reprise::results {
 
 // Returns {source, run, records, papers, skipped, missing}. `run` is the manifest with titles and
 // note filled from the points of each figure. Records keep only samples that a timeline draws, and
-// get "invalid" (the reason) or "reservations" from run_validity(). `papers` is paper_points();
+// get "invalid" (the reason) or "reservations" from run_validity(), and "invalid_speedup" from
+// invalid_speedup_remark(). `papers` is paper_points();
 // `skipped` and `missing` count points. Throws Error for an unknown placeholder or paper, and for a
 // record that a figure cannot place on its axes.
 [[nodiscard]] Fields figures_document(const ResultsFolder& folder);

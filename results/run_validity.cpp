@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace reprise::results {
 namespace {
 
@@ -38,6 +40,16 @@ std::vector<std::string> run_reservations(const Fields& answers) {
 std::string invalid_remark(const Fields& answers) {
   const RunValidity validity = validity_in(answers);
   return validity.is_valid ? "" : "INVALID: " + validity.reason;
+}
+
+std::string invalid_speedup_remark(const Record& record, std::span<const Record> records) {
+  if (record.group.index == 0 || !record.metrics.contains("throughput_speedup")) return "";
+  const auto first = std::find_if(records.begin(), records.end(), [&](const Record& other) {
+    return other.group.index == 0 && other.group.id == record.group.id;
+  });
+  if (first == records.end() || run_validity(*first).is_valid) return "";
+  return "INVALID throughput_speedup: the first method's run is INVALID: " +
+         run_validity(*first).reason;
 }
 
 }  // namespace reprise::results

@@ -2,6 +2,7 @@
 // requests late, or was stopped while its queue grew has numbers but no result.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,5 +27,10 @@ struct RunValidity {
 // Returns "INVALID: " and the reasons, for callers that have only the record's `answers`; "" for a
 // valid run.
 [[nodiscard]] std::string invalid_remark(const Fields& answers);
+
+// Returns a sentence if the record has a throughput_speedup over an INVALID run, that of the first
+// method of its group in `records`; "" if not.
+[[nodiscard]] std::string invalid_speedup_remark(const Record& record,
+                                                 std::span<const Record> records);
 
 }  // namespace reprise::results

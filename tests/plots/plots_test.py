@@ -492,9 +492,9 @@ class PlotTest(unittest.TestCase):
         def crosses(figure):
             return sum(len(line.get_xdata()) for plot in figure.axes for line in plot.lines if line.get_marker() == "x")
         figure, caption = drawn(heat_map, family="map", rows="batch")
-        self.assertIn("INVALID by their own rules, and left out: 4 of 16 points.", caption)
+        self.assertIn("INVALID by their own rules, and left out; nothing is called fastest there: 4 of 16 points.", caption)
         texts = [text.get_text() for plot in figure.axes for text in plot.texts]
-        self.assertEqual((texts.count("P"), texts.count("RA"), texts.count("P RA")), (6, 0, 2))
+        self.assertEqual((texts.count("P"), texts.count("RA"), texts.count("P RA")), (2, 0, 2))
         figure, caption = drawn(stack, family="stack", stack=["shared_us", "private_us"])
         self.assertIn("INVALID by their own rules, and crossed out: 4 of 16 points.", caption)
         self.assertEqual(crosses(figure), 4)
@@ -514,6 +514,17 @@ class PlotTest(unittest.TestCase):
             one["invalid"] = "too short"
         run = attention_manifest(family="map", rows="batch", name="map")
         self.assertIn("no record has speedup in a VALID run: figure map is left out", self.draw(records, run).stderr)
+
+    def test_a_speedup_over_an_invalid_run_is_crossed_out(self):
+        import lines
+        records = json.loads(json.dumps(RECORDS))
+        for one in records:
+            one["metrics"]["throughput_speedup"] = {"value": 2.0, "unit": "ratio"}
+        records[3]["invalid_speedup"] = "the first method's run is INVALID: too short"
+        for metric, crosses in (("throughput_speedup", 1), ("ttft_ms", 0)):
+            run = manifest(y=metric)
+            figure, _ = lines.draw(document(records, run), run["plots"][0])
+            self.assertEqual(sum(line.get_marker() == "x" for line in figure.axes[0].lines), crosses, metric)
 
     def test_labels_that_begin_with_an_underscore_are_in_the_legend(self):
         import lines

@@ -23,6 +23,23 @@ TEST(RunValidity, TellsTheReasons) {
   EXPECT_EQ(invalid_remark(record.answers), "INVALID: too short; late");
 }
 
+TEST(RunValidity, ASpeedupOverAnInvalidRunIsInvalid) {
+  std::vector<Record> records = {sample_record("p", "g", 0, 2), sample_record("q", "g", 1, 2),
+                                 sample_record("r", "h", 0, 1)};
+  for (Record& record : records) {
+    record.answers = {{"verdict", "VALID"}};
+    record.metrics["throughput_speedup"] = {.value = 2.0, .unit = "ratio"};
+  }
+  EXPECT_EQ(invalid_speedup_remark(records[1], records), "");
+  records[0].answers = {{"verdict", "INVALID"}, {"reasons", Values{"late"}}};
+  EXPECT_EQ(invalid_speedup_remark(records[0], records), "");
+  EXPECT_EQ(invalid_speedup_remark(records[1], records),
+            "INVALID throughput_speedup: the first method's run is INVALID: late");
+  EXPECT_EQ(invalid_speedup_remark(records[2], records), "");
+  records[1].metrics.erase("throughput_speedup");
+  EXPECT_EQ(invalid_speedup_remark(records[1], records), "");
+}
+
 TEST(RunValidity, OnlyTheWordValidIsValid) {
   Record record = sample_record("p", "g", 0, 1);
   record.answers = {{"verdict", "VALID"}};

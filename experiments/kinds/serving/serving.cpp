@@ -235,13 +235,15 @@ std::vector<Measurement> ServingKind::search_each(const Group& group, const Mach
 }
 
 // Methods take turns, and in each repetition another method is first. A method's measurement comes
-// from its first turn; only the comparison of rates uses all turns.
+// from its first turn; only the comparison of rates uses all turns, so that an INVALID turn makes
+// the measurement INVALID.
 std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine& machine,
                                                const std::atomic<bool>& stop) {
   const auto axes = group.axes_as<ServingAxes>();
   const RequestSource& requests = *source(group);
   std::vector<Measurement> measurements;
   std::vector<std::vector<double>> rates(group.methods.size());
+  std::vector<bool> are_valid;
   std::vector<std::vector<Parting>> partings(group.methods.size());
   const std::unique_ptr<const Tokenizer> judge = judging_tokenizer(group, requests);
   serving::RequestLog first;
@@ -260,7 +262,13 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine
                         repetition + 1),
             result.log);
       rates[m].push_back(throughput_rps(measured));
-      if (repetition > 0) continue;
+      if (repetition > 0) {
+        if (are_valid[m] && !result.verdict.is_valid())
+          serving::add_verdict(result.verdict, measurements[m]);
+        are_valid[m] = are_valid[m] && result.verdict.is_valid();
+        continue;
+      }
+      are_valid.push_back(result.verdict.is_valid());
       measurements.push_back(std::move(measured));
       if (step_times_of(axes.steps)) continue;  // its tokens mean nothing
       if (judge != nullptr) add_accuracy(result.log, requests, *judge, measurements.back());

@@ -24,16 +24,23 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-// The shipped experiment of this name at the records' scale; nullopt if there is none or its kind
-// has changed.
+// The shipped experiment that the records name, at their scale, with its stand-in if the records
+// are of that; nullopt if there is none or its kind has changed.
 std::optional<experiments::Experiment> shipped_experiment(
-    const results::Origin& named, const experiments::Vocabulary& vocabulary) {
+    const std::vector<results::Record>& records, const experiments::Vocabulary& vocabulary) {
+  const results::Origin& named = records.front().experiment;
   for (const fs::path& path : shipped_experiments()) {
     const fs::path file = results::data_dir() / path;
     if (field_of(read_json(file), "name") != Value(named.name)) continue;
-    experiments::Experiment found = experiments::load_experiment(
-        file, named.scale.empty() ? "desk" : named.scale, {}, vocabulary);
-    if (found.kind.name == named.kind) return found;
+    const auto load = [&](experiments::Inputs inputs) {
+      return experiments::load_experiment(file, named.scale.empty() ? "desk" : named.scale, {},
+                                          vocabulary, inputs);
+    };
+    experiments::Experiment found = load(experiments::Inputs::kNamed);
+    if (found.kind.name != named.kind) continue;
+    if (!found.has_stand_in) return found;
+    experiments::Experiment stand_in = load(experiments::Inputs::kStandIn);
+    return experiments::have_inputs_of(stand_in, records) ? stand_in : found;
   }
   return std::nullopt;
 }
@@ -53,7 +60,7 @@ results::ResultsFolder read_records_alone(const fs::path& file, bool draws) {
          whole.repeated == 1 ? "" : "s", whole.repeated == 1 ? "is" : "are");
   const experiments::Vocabulary vocabulary = experiments::known_vocabulary();
   const results::Origin& named = folder.records.front().experiment;
-  const auto shipped = shipped_experiment(named, vocabulary);
+  const auto shipped = shipped_experiment(folder.records, vocabulary);
   folder.run = experiments::manifest_of_records(folder.records, folder.source, shipped, vocabulary);
   results::check_made_manifest(folder.run, folder.source);
   if (!draws) return folder;

@@ -115,6 +115,14 @@ void read_cases(Experiment& experiment, const std::vector<Record>& records,
   }
 }
 
+// Adds the methods that the records' runs left out, each once.
+void read_left_out(Experiment& experiment, const std::vector<Record>& records) {
+  std::set<std::string> seen;
+  for (const Record& record : records)
+    for (const results::LeftOut& left_out : record.experiment.left_out)
+      if (seen.insert(left_out.method).second) experiment.left_out.push_back(left_out);
+}
+
 // True if the records have all values that the shipped experiment gives the axis.
 bool has_all_values(const Experiment& experiment, const Experiment& shipped,
                     const std::string& name) {
@@ -154,6 +162,7 @@ results::Manifest manifest_of_records(const std::vector<Record>& records, const 
   experiment.kind = *known;
   read_axes(experiment, records, source);
   read_points(experiment, records, source);
+  read_left_out(experiment, records);
   if (!shipped || shipped->cases[0].empty()) read_cases(experiment, records, source);
   // A shard's file has a part of the values, whose mean would not be that of the experiment.
   if (shipped && !has_all_values(experiment, *shipped, shipped->mean_over))
@@ -163,6 +172,19 @@ results::Manifest manifest_of_records(const std::vector<Record>& records, const 
   results::Manifest made = manifest(experiment, {}, {});
   made.points = std::ssize(records);
   return made;
+}
+
+bool have_inputs_of(const Experiment& experiment, const std::vector<Record>& records) {
+  return std::any_of(records.begin(), records.end(), [&](const Record& record) {
+    const Value& workload = record.requested("workload");
+    const Value& file = field_of(workload, "file");
+    return field_of(workload, "name") == Value(experiment.workload.name) &&
+           (file.is_text() ? file.text() : "") == experiment.workload.file &&
+           std::any_of(experiment.models.begin(), experiment.models.end(),
+                       [&](const ModelChoice& model) {
+                         return record.requested("model") == Value(model.model);
+                       });
+  });
 }
 
 }  // namespace reprise::experiments

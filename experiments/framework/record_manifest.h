@@ -10,6 +10,7 @@ namespace reprise::experiments {
 
 // The sweep is rebuilt from the records' settings: it has the places that the records have, or
 // those of the cases of `shipped`, the experiment that the records name, if this program ships it.
+// Methods that a record says were left out are left out.
 // Titles, metrics and figures are those of `shipped`, and so is mean_over if the records have all
 // values of that axis. Without `shipped` there is one figure, which shows the kind's first metric
 // in the records over the axis with most values. Throws Error naming `source` if there is no valid
@@ -18,5 +19,9 @@ namespace reprise::experiments {
                                                     const std::string& source,
                                                     const std::optional<Experiment>& shipped,
                                                     const Vocabulary& vocabulary);
+
+// True if some of the records have a model and the workload of the experiment.
+[[nodiscard]] bool have_inputs_of(const Experiment& experiment,
+                                  const std::vector<results::Record>& records);
 
 }  // namespace reprise::experiments

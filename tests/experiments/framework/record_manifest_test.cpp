@@ -72,5 +72,34 @@ TEST(RecordManifest, HasMeansOnlyOverAllValuesOfTheShippedExperiment) {
   EXPECT_EQ(folder_of(records, shipped).run.mean_over, "");
 }
 
+TEST(RecordManifest, NamesEachMethodThatARunLeftOutOnce) {
+  const Experiment shipped = parse_sample(sample_file());
+  std::vector<results::Record> records = records_of(shipped);
+  for (size_t i = 0; i < 2; ++i)
+    records[i].experiment.left_out = {{.method = "torch_sdpa", .reason = "No libtorch."}};
+  records[1].experiment.left_out.push_back({.method = "other", .reason = "No other."});
+  const auto left_out = folder_of(records, shipped).run.left_out;
+  ASSERT_EQ(left_out.size(), 2u);
+  EXPECT_EQ(left_out[0].method, "torch_sdpa");
+  EXPECT_EQ(left_out[1].reason, "No other.");
+}
+
+TEST(RecordManifest, TellsTheRecordsOfAStandIn) {
+  Json file = sample_file();
+  file["scales"]["desk"] = {{"stand_in", {{"note", "Stands in."}, {"models", {"models/small"}}}}};
+  const auto parsed = [&](Inputs inputs) {
+    return parse_experiment(value_of(file), "sample.json", "desk", {}, sample_vocabulary(), inputs);
+  };
+  const Experiment named = parsed(Inputs::kNamed), stand_in = parsed(Inputs::kStandIn);
+  EXPECT_TRUE(have_inputs_of(stand_in, records_of(stand_in)));
+  EXPECT_FALSE(have_inputs_of(stand_in, records_of(named)));
+  EXPECT_TRUE(have_inputs_of(named, records_of(named)));
+  std::vector<results::Record> records = records_of(stand_in);
+  for (results::Record& record : records)
+    record.settings.requested["workload"] =
+        Fields{{"name", "text_prompts"}, {"file", "prompts.txt"}};
+  EXPECT_FALSE(have_inputs_of(stand_in, records));
+}
+
 }  // namespace
 }  // namespace reprise::experiments

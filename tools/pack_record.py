@@ -4,9 +4,9 @@
 RUN is a folder that `reprise run --out` wrote, or a file: records (.jsonl), or any other .jsonl or .json. Each may be
 packed already. OUT is a name that ends in .jsonl.gz, or in .json.gz for a .json.
 
-Records are written with the keys that their run shares in one entry (results/run_entry.h), each point once; other files
-are packed unchanged. The gzip data have no time and no name, so that the same records give the same file. The packed file
-is read back and compared before it gets its name.
+Records are written with the keys that their run shares in one entry (results/run_entry.h), each point once, those of a
+folder with the labels of its run.json; other files are packed unchanged. The gzip data have no time and no name, so that
+the same records give the same file. The packed file is read back and compared before it gets its name.
 """
 import argparse
 import gzip

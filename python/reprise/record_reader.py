@@ -81,12 +81,35 @@ def record_files(folder):
     return sorted(files, key=lambda file: (file.name.removesuffix(".gz").removesuffix(".jsonl"), file.name))
 
 
+def take_labels(records, run):
+    """Gives the records the labels that run.json gives their methods, as results/folder.cpp does."""
+    def key(name, options):
+        return name, json.dumps(options or {}, sort_keys=True)
+    labels = {key(method["name"], method.get("options")): label
+              for method, label in zip(run["settings"]["methods"], run["labels"])}
+    for record in records:
+        requested, resolved = record["settings"]["requested"], record["settings"]["resolved"]
+        label = labels.get(key(requested.get("method"), requested.get("method_options")))
+        if label:
+            resolved["method_label"] = label
+        elif label is not None:
+            resolved.pop("method_label", None)
+
+
+def take_labels_of_folder(records, folder):
+    """Gives the records the labels of the folder's run.json, if it has labels."""
+    manifest = pathlib.Path(folder, "run.json")
+    if manifest.is_file() and "labels" in (run := json.loads(manifest.read_text(encoding="utf-8"))):
+        take_labels(records, run)
+
+
 def read_folder(folder):
-    """Returns the records of a run's folder, each point once. Raises OSError, ValueError."""
+    """Returns the records of a run's folder, each point once, with the labels of run.json. Raises OSError, ValueError."""
     points = {}
     for file in record_files(folder):
         for record in read_records(file):
             points.setdefault(record["point"], record)
+    take_labels_of_folder(points.values(), folder)
     return list(points.values())
 
 
@@ -124,21 +147,6 @@ def files_of(source):
     return files
 
 
-def take_labels(records, run):
-    """Gives the records the labels that run.json gives their methods, as results/folder.cpp does."""
-    def key(name, options):
-        return name, json.dumps(options or {}, sort_keys=True)
-    labels = {key(method["name"], method.get("options")): label
-              for method, label in zip(run["settings"]["methods"], run["labels"])}
-    for record in records:
-        requested, resolved = record["settings"]["requested"], record["settings"]["resolved"]
-        label = labels.get(key(requested.get("method"), requested.get("method_options")))
-        if label:
-            resolved["method_label"] = label
-        elif label is not None:
-            resolved.pop("method_label", None)
-
-
 def points_of(source):
     """Returns the records of a run's folder or of one file, each point once, as `reprise export` takes them. Raises
     OSError, ValueError."""
@@ -148,7 +156,5 @@ def points_of(source):
             points.setdefault(record["point"], record)
     if not points:
         raise ValueError(f"{source} holds no complete record yet; finish its run first")
-    manifest = pathlib.Path(source, "run.json")
-    if manifest.is_file() and "labels" in (run := json.loads(manifest.read_text(encoding="utf-8"))):
-        take_labels(points.values(), run)
+    take_labels_of_folder(points.values(), source)
     return list(points.values())

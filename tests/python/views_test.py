@@ -72,6 +72,11 @@ class Views(unittest.TestCase):
         medians = dict(database.execute("SELECT source, median(value) FROM samples GROUP BY source").fetchall())
         self.assertAlmostEqual(medians[str(several)] / medians[str(one)], 2.0)
 
+    def test_names_of_folders_are_no_patterns(self):
+        for name in ("seed[1]", "seed*", "seed?", "seed1"):
+            made_results.serving_folder(self.folder / name)
+        self.assert_same(self.folder / "seed[1]", self.folder / "seed*", self.folder / "seed?")
+
     def test_the_file_alone_is_enough(self):
         """Reads views.sql as the DuckDB shell does, without Python."""
         database = duckdb.connect()

@@ -80,6 +80,15 @@ class PackRecord(unittest.TestCase):
         self.write("run/records-2of2.jsonl", text_of(RECORDS))
         self.assertEqual([one["point"] for one in self.packed(self.folder / "run")], ["p0", "p1", "p2", "p3"])
 
+    def test_the_records_of_a_folder_get_the_labels_of_its_run(self):
+        those = json.loads(json.dumps(RECORDS))
+        for one in those:
+            one["settings"]["resolved"] = {"method_label": "earlier"}
+        self.write("run/records.jsonl", text_of(those))
+        self.write("run/run.json", json.dumps({"settings": {"methods": [{"name": "paged"}]}, "labels": ["later"]}))
+        labels = {one["settings"]["resolved"]["method_label"] for one in self.packed(self.folder / "run")}
+        self.assertEqual(labels, {"later"})
+
     def test_other_files_are_packed_as_they_are(self):
         for name, text in (("resources.jsonl", '{"kernel": "a"}\n'), ("bench.json", '{"a":  1}\n')):
             out = self.folder / (name + ".gz")

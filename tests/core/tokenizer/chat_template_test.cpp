@@ -109,78 +109,172 @@ std::string recognized_name(const std::string& jinja) {
 const std::string kChatmlTurn =
     "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}";
 const std::string kChatmlOpening = "{{ '<|im_start|>assistant\\n' }}";
+const std::string kBeKind = "{{ '<|im_start|>system\\nBe kind.<|im_end|>\\n' }}";
+const std::string kIsAsked = "{% if add_generation_prompt %}";
+
+std::string loop(const std::string& turn, const std::string& over = "messages") {
+  return "{% for message in " + over + " %}" + turn + "{% endfor %}";
+}
+
+std::string condition(const std::string& test, const std::string& body) {
+  return "{% if " + test + " %}" + body + "{% endif %}";
+}
+
+const std::string kChatml = loop(kChatmlTurn) + kChatmlOpening;
+const std::string kOutOfTurn = condition("(message['role'] == 'user') != (loop.index0 % 2 == 0)",
+                                         "{{ raise_exception('no') }}");
+
+std::string mistral(const std::string& open, const std::string& close,
+                    const std::string& answer = "message['content']") {
+  return "{{ bos_token }}" +
+         loop(kOutOfTurn + condition("message['role'] == 'user'",
+                                     "{{ '" + open + "' + message['content'] + '" + close +
+                                         "' }}{% elif message['role'] == 'assistant' %}{{ " +
+                                         answer + " + eos_token}}"));
+}
+
+std::string llama_3(const std::string& with_bos) {
+  return "{% set loop_messages = messages %}" +
+         loop(
+             "{% set content = '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' "
+             "+ message['content'] | trim + '<|eot_id|>' %}" +
+                 with_bos + "{{ content }}",
+             "loop_messages") +
+         "{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}";
+}
+
+// With the system message before the turns, which is `none` if there is none.
+std::string with_system_first(const std::string& none, const std::string& turn) {
+  return condition("messages[0]['role'] == 'system'",
+                   "{% set loop_messages = messages[1:] %}"
+                   "{% set system_message = messages[0]['content'] %}{% else %}"
+                   "{% set loop_messages = messages %}{% set system_message = " +
+                       none + " %}") +
+         loop(kOutOfTurn + turn, "loop_messages");
+}
 
 // Our own text with the expressions by which a family is recognized. Line breaks are written as \n
 // or as line breaks.
 TEST(ChatTemplate, IsRecognizedByWhatItWrites) {
-  const std::string chatml = kChatmlTurn + kChatmlOpening;
-  EXPECT_EQ(recognized_name(chatml), "chatml");
-  EXPECT_EQ(recognized_name("{{ '<|im_start|>'+message['role']+'\n'+message['content']+'<|im_end|>'"
-                            "+'\n' }}{{'<|im_start|>assistant\n'}}"),
+  EXPECT_EQ(recognized_name(kChatml), "chatml");
+  EXPECT_EQ(recognized_name(loop(kChatmlTurn) + kIsAsked + kChatmlOpening + "{% endif %}"),
             "chatml");
-  EXPECT_EQ(recognized_name("{% set note = 'it\\'s' %}" + chatml), "chatml");
-  EXPECT_EQ(recognized_name("{% if tools %}" + chatml), "");
-  EXPECT_EQ(recognized_name("{{ bos_token }}" + chatml), "");
-  EXPECT_EQ(recognized_name("{# note #}" + chatml), "");
-  EXPECT_EQ(recognized_name(chatml + kChatmlOpening), "");
+  EXPECT_EQ(recognized_name(loop("{{ '<|im_start|>'+message['role']+'\n'+message['content']+"
+                                 "'<|im_end|>'+'\n' }}") +
+                            "{{\"<|im_start|>assistant\n\"}}"),
+            "chatml");
+  EXPECT_EQ(recognized_name("{% if tools %}" + kChatml), "");
+  EXPECT_EQ(recognized_name("{{ bos_token }}" + kChatml), "");
+  EXPECT_EQ(recognized_name("{# note #}" + kChatml), "");
+  EXPECT_EQ(recognized_name("{% endif %}" + kChatml), "");
+  EXPECT_EQ(recognized_name(kChatmlOpening + loop(kChatmlTurn)), "");
+  EXPECT_EQ(recognized_name(kChatml + kChatmlOpening), "");
   EXPECT_EQ(recognized_name(""), "");
   EXPECT_EQ(recognized_name("{{ messages[0]['content'] }}"), "");
-  const auto with_default = recognized_chat_template(
-      "{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\nBe kind.<|im_end|>\\n' }}" +
-      chatml);
-  ASSERT_TRUE(with_default.has_value());
-  EXPECT_EQ(with_default->default_system, "Be kind.");
-  for (const char* system : {"Be kind.<|im_end|>", "<|im_end|>\\n"})
-    EXPECT_EQ(recognized_name("{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\n" +
-                              std::string(system) + "' }}" + chatml),
-              "");
-  EXPECT_EQ(recognized_name("{% if messages[0]['role'] != 'system' %}{{ date }}" + chatml), "");
-  EXPECT_EQ(recognized_name("{% if not messages[0]['role'] == 'system' %}"
-                            "{{ '<|im_start|>system\\nBe kind.<|im_end|>\\n' }}{% endif %}" +
-                            chatml),
+}
+
+TEST(ChatTemplate, ItsOwnSystemMessageIsRead) {
+  const std::string none = "messages[0]['role'] != 'system'";
+  for (const std::string& text :
+       {condition(none, kBeKind) + kChatml,
+        loop(condition("loop.first and " + none, kBeKind) + kChatmlTurn) + kChatmlOpening}) {
+    const auto found = recognized_chat_template(text);
+    ASSERT_TRUE(found.has_value()) << text;
+    EXPECT_EQ(found->default_system, "Be kind.");
+  }
+  for (const char* system : {"Be kind.<|im_end|>", "<|im_end|>\\n", "It\\'s.<|im_end|>\\n"})
+    EXPECT_EQ(
+        recognized_name(
+            condition(none, "{{ '<|im_start|>system\\n" + std::string(system) + "' }}") + kChatml),
+        "");
+  EXPECT_EQ(recognized_name(condition(none, "{{ date }}") + kChatml), "");
+  EXPECT_EQ(recognized_name(condition("not messages[0]['role'] == 'system'", kBeKind) + kChatml),
             "");
 }
 
+// These write a family's texts, but of other messages or at other times.
+TEST(ChatTemplate, IsNotRecognizedIfItsConditionsOrLoopsDiffer) {
+  const std::string turns = loop(kChatmlTurn);
+  for (const std::string& text : {
+           loop(condition("message['role'] in ['user', 'assistant']", kChatmlTurn)) +
+               kChatmlOpening,
+           "{% set messages = messages | selectattr('role', 'ne', 'system') | list %}" + kChatml,
+           loop(kChatmlTurn, "messages[-3:]") + kChatmlOpening,
+           turns + condition("add_generation_prompt and messages[-1]['role'] != 'user'",
+                             kChatmlOpening),
+           loop(condition("message['role'] != 'system'", kBeKind) + kChatmlTurn) + kChatmlOpening,
+           loop(condition("not loop.first or messages[0]['role'] != 'system'", kBeKind) +
+                kChatmlTurn) +
+               kChatmlOpening,
+           loop(condition("messages[0]['role'] != 'system'", kBeKind) + kChatmlTurn) +
+               kChatmlOpening,
+           loop("{% if loop.first %}{% elif message['role'] == 'user' %}" + kChatmlTurn +
+                "{% endif %}") +
+               kChatmlOpening,
+       })
+    EXPECT_EQ(recognized_name(text), "") << text;
+  const std::string bos = "{% set content = bos_token + content %}";
+  EXPECT_EQ(recognized_name(llama_3(condition("loop.index0 == 0", bos))), "llama-3");
+  EXPECT_EQ(recognized_name(llama_3(bos)), "");
+  const auto llama_2 = [](const std::string& none) {
+    return with_system_first(
+        none, condition("loop.index0 == 0 and system_message != false",
+                        "{% set content = '<<SYS>>\\n' + system_message + '\\n<</SYS>>\\n\\n' + "
+                        "message['content'] %}{% else %}{% set content = message['content'] %}") +
+                  condition("message['role'] == 'user'",
+                            "{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}"
+                            "{% elif message['role'] == 'assistant' %}"
+                            "{{ ' ' + content.strip() + ' ' + eos_token }}"));
+  };
+  EXPECT_EQ(recognized_name(llama_2("false")), "llama-2");
+  EXPECT_EQ(recognized_name(llama_2("'Be kind.'")), "");
+  EXPECT_EQ(recognized_name(llama_2("\"You're helpful.\"")), "");
+}
+
 TEST(ChatTemplate, IsNotRecognizedIfItOpensTheAnswerInAnotherWay) {
-  EXPECT_EQ(recognized_name(kChatmlTurn), "");
-  EXPECT_EQ(recognized_name(kChatmlTurn + "{{ '<|im_start|>assistant\\n<think>\\n' }}"), "");
+  EXPECT_EQ(recognized_name(loop(kChatmlTurn)), "");
+  EXPECT_EQ(recognized_name(loop(kChatmlTurn) + "{{ '<|im_start|>assistant\\n<think>\\n' }}"), "");
 }
 
 TEST(ChatTemplate, IsNotRecognizedIfItRefusesOtherOrders) {
-  const std::string turns =
-      "{{ bos_token }}{{ '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' + "
-      "message['content'] | trim + '<|eot_id|>' }}{{ "
-      "'<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}";
-  EXPECT_EQ(recognized_name(turns), "llama-3");
-  const std::string refusal = "{{ raise_exception('Roles must alternate') }}";
-  EXPECT_EQ(recognized_name(refusal + turns), "");
-  EXPECT_EQ(recognized_name(refusal + kChatmlTurn + kChatmlOpening), "");
+  const std::string turn =
+      "{{ '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' + "
+      "message['content'] | trim + '<|eot_id|>' }}";
+  const auto llama = [](const std::string& turns) {
+    return "{{ bos_token }}" + loop(turns) +
+           "{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}";
+  };
+  EXPECT_EQ(recognized_name(llama(turn)), "llama-3");
+  EXPECT_EQ(recognized_name(llama(kOutOfTurn + turn)), "");
+  EXPECT_EQ(recognized_name(loop(kOutOfTurn + kChatmlTurn) + kChatmlOpening), "");
 }
 
 // Blanks and line breaks in quotes and between tags are part of a prompt. So a template with other
 // blanks belongs to no known family.
 TEST(ChatTemplate, IsNotRecognizedIfItsBlanksDiffer) {
-  const auto mistral = [](const std::string& open, const std::string& close,
-                          const std::string& answer = "message['content']") {
-    return "{{ bos_token }}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"
-           "{{ raise_exception('no') }}{% endif %}{{ '" +
-           open + "' + message['content'] + '" + close + "' }}{{ " + answer + " + eos_token}}";
-  };
   EXPECT_EQ(recognized_name(mistral("[INST] ", " [/INST]")), "mistral");
+  std::string quoted = mistral("[INST] ", " [/INST]");
+  quoted.replace(quoted.find("'no'"), 4, "'it\\'s }} no'");
+  EXPECT_EQ(recognized_name(quoted), "mistral");
   EXPECT_EQ(recognized_name(mistral("[INST]", "[/INST]")), "");
   EXPECT_EQ(recognized_name(mistral("[INST]\\n", "\\n[/INST]")), "");
   EXPECT_EQ(recognized_name(mistral("[INST] ", " [/INST]", "' ' + message['content']")), "");
   const auto zephyr = [](const std::string& after) {
-    std::string text = "{% if message['role'] == 'user' %}\n";
-    for (const char* role : {"user", "system", "assistant"})
-      text += "{{ '<|" + std::string(role) + "|>\\n' + message['content'] + eos_token }}" + after;
-    return text + "{{ '<|assistant|>' }}" + after + "{% endif %}";
+    std::string text = "{% for message in messages %}\n", next = "{% if";
+    for (const char* role : {"user", "system", "assistant"}) {
+      text += next + " message['role'] == '" + role + "' %}\n{{ '<|" + role +
+              "|>\\n' + message['content'] + eos_token }}" + after;
+      next = "{% elif";
+    }
+    return text +
+           "{% endif %}\n{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}" +
+           after + "{% endif %}\n{% endfor %}";
   };
   EXPECT_EQ(recognized_name(zephyr("\n")), "zephyr");
   EXPECT_EQ(recognized_name(zephyr("")), "");
   const std::string other_blank =
       "{{'<|im_start|>' + message['role'] + ' ' + message['content'] + '<|im_end|>' + '\\n'}}";
-  EXPECT_EQ(recognized_name(other_blank + kChatmlOpening), "");
+  EXPECT_EQ(recognized_name(loop(other_blank) + kChatmlOpening), "");
 }
 
 // transformers drops a line break behind a {% %} and the blanks before one, but those around a {{
@@ -204,13 +298,16 @@ TEST(ChatTemplate, BlanksBetweenTagsAreDroppedAsInJinja) {
 // Jinja reads the two characters of a line break "\r\n" as one, but not their escape sequences.
 TEST(ChatTemplate, FalconsLineBreaksAreReadAsInJinja) {
   const auto falcon = [](const std::string& line_break) {
-    std::string text =
-        "{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('no') "
-        "}}{% endif %}{{ system_message.strip() }}";
-    for (const char* name : {"User", "Assistant"})
-      text += "{{ '\n\n" + std::string(name) + ": ' + message['content'].strip().replace('" +
-              line_break + "', '\n').replace('\n\n', '\n') }}";
-    return text + "{{ '\n\nAssistant:' }}";
+    const auto turn = [&](const char* name) {
+      return "{{ '\n\n" + std::string(name) + ": ' + message['content'].strip().replace('" +
+             line_break + "', '\n').replace('\n\n', '\n') }}";
+    };
+    return with_system_first(
+               "''", condition("loop.index0 == 0", "{{ system_message.strip() }}") +
+                         condition("message['role'] == 'user'",
+                                   turn("User") + "{% elif message['role'] == 'assistant' %}" +
+                                       turn("Assistant"))) +
+           "{{ '\n\nAssistant:' }}";
   };
   EXPECT_EQ(recognized_name(falcon("\r\n")), "falcon-instruct");
   EXPECT_EQ(recognized_name(falcon("\\r\\n")), "");

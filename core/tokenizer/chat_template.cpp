@@ -131,11 +131,11 @@ void check_roles(const ChatTemplate& chosen, std::span<const ChatMessage> messag
     if (std::find(known.begin(), known.end(), message.role) == known.end())
       raise("{}", unknown_name("role", message.role, known));
   if (chosen.system_place == SystemPlace::kAnyTurn) return;
-  const bool has_system = messages[0].role == "system";
-  if (has_system && chosen.system_place == SystemPlace::kRefused)
-    raise("chat template {} knows no system message: put it into the first user's message",
-          chosen.name);
-  if (has_system && messages.size() == 1)
+  for (const ChatMessage& message : messages)
+    if (message.role == "system" && chosen.system_place == SystemPlace::kRefused)
+      raise("chat template {} knows no system message: put it into the first user's message",
+            chosen.name);
+  if (messages[0].role == "system" && messages.size() == 1)
     raise("with chat template {} a system message stands before a user's, not alone", chosen.name);
   for (size_t i = 1; i < messages.size(); ++i)
     if (messages[i].role == "system")

@@ -88,8 +88,10 @@ TEST(ChatTemplate, RefusalsNameTheMessageAndTheRule) {
   EXPECT_EQ(refusal("llama-3", {}), "a conversation without messages: give one at least");
   EXPECT_EQ(refusal("llama-3", {{"usr", "a"}}),
             "unknown role \"usr\", did you mean \"user\"? Known: system, user, assistant");
-  EXPECT_EQ(refusal("gemma", {{"system", "a"}, {"user", "b"}}),
-            "chat template gemma knows no system message: put it into the first user's message");
+  const std::string none =
+      "chat template gemma knows no system message: put it into the first user's message";
+  EXPECT_EQ(refusal("gemma", {{"system", "a"}, {"user", "b"}}), none);
+  EXPECT_EQ(refusal("gemma", {{"user", "a"}, {"system", "b"}, {"user", "c"}}), none);
   EXPECT_EQ(refusal("llama-2", {{"user", "a"}, {"system", "b"}}),
             "message 2 is the system's: with chat template llama-2 the first one alone may be");
   EXPECT_EQ(refusal("mistral", {{"user", "a"}, {"user", "b"}}),

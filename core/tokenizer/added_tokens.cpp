@@ -11,21 +11,26 @@ namespace {
 
 bool is_word_or_joiner(char32_t code) { return is_word(code) || code == 0x200c || code == 0x200d; }
 
-AddedToken read_token(const JsonPlace& place) {
+AddedToken read_listed_token(const JsonPlace& place) {
   JsonObject object = place.object();
-  AddedToken token;
+  AddedToken token = read_added_token(object);
   token.id = static_cast<int32_t>(object.integer_in("id", 0, (int64_t{1} << 22) - 1));
+  object.reject_unknown();
+  return token;
+}
+
+}  // namespace
+
+AddedToken read_added_token(JsonObject& object) {
+  AddedToken token;
   token.content = object.string("content");
   token.is_special = object.boolean("special", false);
   token.is_normalized = object.boolean("normalized", !token.is_special);
   token.strips_left = object.boolean("lstrip", false);
   token.strips_right = object.boolean("rstrip", false);
   token.is_single_word = object.boolean("single_word", false);
-  object.reject_unknown();
   return token;
 }
-
-}  // namespace
 
 void TokenMatcher::add(std::string_view pattern, size_t token) {
   const auto new_node = [&] {
@@ -74,11 +79,12 @@ bool TokenMatcher::find(std::string_view text, size_t from, size_t& begin, size_
   return false;
 }
 
-AddedTokens::AddedTokens(const JsonPlace& place, const Vocabulary& vocabulary,
-                         const Normalizer* normalizer, std::vector<std::string>& notes)
+AddedTokens::AddedTokens(const JsonPlace& place, std::span<const AddedToken> more,
+                         const Vocabulary& vocabulary, const Normalizer* normalizer,
+                         std::vector<std::string>& notes)
     : end_id_(0) {
   for (size_t i = 0; i < place.list_size(); ++i) {
-    AddedToken token = read_token(place.item(i));
+    AddedToken token = read_listed_token(place.item(i));
     if (token.content.empty()) continue;
     const int32_t stated_id = token.id;
     const std::string content = token.content;
@@ -90,6 +96,8 @@ AddedTokens::AddedTokens(const JsonPlace& place, const Vocabulary& vocabulary,
                       "that the file states",
                       place.source, content, id, stated_id));
   }
+  for (const AddedToken& token : more)
+    if (find(token.content) == nullptr && vocabulary.find(token.content)) add(token, vocabulary);
   // If several tokens have the same normalized text, the first one added here is found. As in
   // Hugging Face's library, special tokens come before others.
   for (const bool special : {true, false})

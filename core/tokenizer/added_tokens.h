@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -55,12 +56,17 @@ class TokenMatcher {
   std::vector<Node> nodes_;
 };
 
+// Reads a token's content and its flags, but not its id.
+AddedToken read_added_token(JsonObject& object);
+
 class AddedTokens {
  public:
   // Reads the list of added tokens. A token that is in the vocabulary keeps the vocabulary's id.
   // Other tokens are numbered from the vocabulary's end, as in Hugging Face's library. `notes`
-  // receives a sentence for each id that differs from the id in the file.
-  AddedTokens(const JsonPlace& place, const Vocabulary& vocabulary, const Normalizer* normalizer,
+  // receives a sentence for each id that differs from the id in the file. The tokens of `more` that
+  // the list lacks and the vocabulary has come behind the list.
+  AddedTokens(const JsonPlace& place, std::span<const AddedToken> more,
+              const Vocabulary& vocabulary, const Normalizer* normalizer,
               std::vector<std::string>& notes);
 
   // Appends the parts of `text` in order. If `raw`, finds the tokens that are not normalized,

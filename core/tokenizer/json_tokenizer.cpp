@@ -39,8 +39,8 @@ JsonTokenizer::JsonTokenizer(const Value& json, const std::string& source,
   const JsonPlace added = is_present(root, "added_tokens")
                               ? root.child("added_tokens")
                               : JsonPlace{empty_list(), source, "added_tokens"};
-  added_tokens_ =
-      std::make_unique<AddedTokens>(added, model_->vocabulary(), normalizer_.get(), notes_);
+  added_tokens_ = std::make_unique<AddedTokens>(added, config.added_tokens, model_->vocabulary(),
+                                                normalizer_.get(), notes_);
   check_added_tokens(config, source, [&](const std::string& token) {
     return added_tokens_->find(std::string_view(token)) != nullptr;
   });

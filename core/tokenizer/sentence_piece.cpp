@@ -45,8 +45,10 @@ SentencePieceTokenizer::SentencePieceTokenizer(const std::string& bytes, const s
   } catch (const std::exception& error) {
     raise("{}: SentencePiece cannot load the model: {}", source, error.what());
   }
-  check_added_tokens(config, source,
-                     [&](const std::string& token) { return token_id(token).has_value(); });
+  check_added_tokens(config, source, [&](const std::string& token) {
+    const auto id = token_id(token);
+    return id && model_.pieces[static_cast<size_t>(*id)].type != PieceType::kNormal;
+  });
   const auto id_of = [&](const char* key, const std::optional<std::string>& token,
                          const std::string& piece) {
     if (!token) return find_control(model_, piece);

@@ -39,7 +39,7 @@ std::optional<std::string> read_chat_template(JsonObject& object) {
   return std::nullopt;
 }
 
-// Reads the names of the added tokens. As in transformers, `file` counts only if the settings have
+// Reads the added tokens. As in transformers, `file` counts only if the settings have
 // no added_tokens_decoder.
 void read_added_tokens(JsonObject& object, const std::filesystem::path& file,
                        TokenizerConfig& config) {
@@ -47,13 +47,15 @@ void read_added_tokens(JsonObject& object, const std::filesystem::path& file,
   std::error_code error;
   if (object.has(key)) {
     config.added_tokens_source = object.source();
-    for (const auto& [id, token] : object.object(key).fields())
-      config.added_tokens.push_back(JsonObject(token, object.where(key)).string("content"));
+    for (const auto& [id, token] : object.object(key).fields()) {
+      JsonObject read(token, object.where(key));
+      config.added_tokens.push_back(read_added_token(read));
+    }
   } else if (std::filesystem::exists(file, error)) {
     config.added_tokens_source = file.string();
     const Value json = read_json(file);
     for (const auto& [token, id] : JsonObject(json, file.string()).fields())
-      config.added_tokens.push_back(token);
+      config.added_tokens.push_back({.content = token, .is_normalized = true});
   }
 }
 
@@ -79,8 +81,9 @@ TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
   // Padding stands in batches alone, not in texts. Many fine-tuned Llamas add a token for it, some
   // of them without a word in these settings.
   const std::optional<std::string> pad = read_token(object, "pad_token");
-  std::erase_if(config.added_tokens, [&](const std::string& token) {
-    return token == pad || token == "[PAD]" || token == "<pad>";
+  std::erase_if(config.added_tokens, [&](const AddedToken& token) {
+    return token.content.empty() || token.content == pad || token.content == "[PAD]" ||
+           token.content == "<pad>";
   });
   if (!config.chat_template) config.chat_template = read_chat_template(object);
   return config;
@@ -93,13 +96,14 @@ std::string missing_token_note(const TokenizerConfig& config, const char* key,
 }
 
 void check_added_tokens(const TokenizerConfig& config, const std::string& source,
-                        const std::function<bool(const std::string&)>& has) {
-  for (const std::string& token : config.added_tokens)
-    if (!has(token))
+                        const std::function<bool(const std::string&)>& finds) {
+  for (const AddedToken& token : config.added_tokens)
+    if (!finds(token.content))
       raise(
-          "{} adds the token \"{}\", which {} lacks; save the tokenizer in the \"fast\" form to "
-          "get a tokenizer.json that has it, or remove it from the first file if no text has it",
-          config.added_tokens_source, token, source);
+          "{} adds the token \"{}\", which {} lacks or has as an ordinary piece; save the "
+          "tokenizer in the \"fast\" form to get a tokenizer.json that has it, or remove it from "
+          "the first file if no text has it",
+          config.added_tokens_source, token.content, source);
 }
 
 }  // namespace reprise::tokenizer

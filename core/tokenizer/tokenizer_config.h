@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/tokenizer/added_tokens.h"
+
 namespace reprise::tokenizer {
 
 struct TokenizerConfig {
@@ -20,9 +22,9 @@ struct TokenizerConfig {
   // From model_max_length: limit on the tokens of a text. Also unset if the file's number is above
   // 2^31, such as 1e30, which stands for no limit.
   std::optional<int64_t> most_tokens;
-  // Contents of the tokens in added_tokens_decoder, or else in added_tokens.json, and the file that
-  // they are from, without the padding token. transformers finds these tokens in texts.
-  std::vector<std::string> added_tokens;
+  // The tokens in added_tokens_decoder, or else in added_tokens.json, without their ids, and the
+  // file that they are from. Padding tokens are left out. transformers finds the others in texts.
+  std::vector<AddedToken> added_tokens;
   std::string added_tokens_source;
   // Tokens that open and close each text of a SentencePiece model. Set by the loader, not by the
   // file.
@@ -48,8 +50,9 @@ TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder);
 [[nodiscard]] std::string missing_token_note(const TokenizerConfig& config, const char* key,
                                              const std::string& token);
 
-// Throws Error for the first of config.added_tokens that the tokenizer of the file `source` lacks.
+// Throws Error for the first of config.added_tokens that the tokenizer of the file `source` does
+// not find in texts, according to `finds`.
 void check_added_tokens(const TokenizerConfig& config, const std::string& source,
-                        const std::function<bool(const std::string&)>& has);
+                        const std::function<bool(const std::string&)>& finds);
 
 }  // namespace reprise::tokenizer

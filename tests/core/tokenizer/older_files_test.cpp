@@ -38,6 +38,26 @@ TEST_F(OlderFilesFolder, AVocabularyOfWordPiecesIsBert) {
   EXPECT_EQ(encode("Cafe Un"), (Ids{2, 8, 7, 1, 3}));
 }
 
+// ColBERT, for one, marks its texts with tokens that BERT leaves unused.
+TEST_F(OlderFilesFolder, AnAddedTokenKeepsTheVocabularysIdAndItsOwnFlags) {
+  write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[unused0]\nun\n");
+  EXPECT_EQ(encode("un[unused0]"), (Ids{2, 5, 1, 1, 1, 3}));
+  write("added_tokens.json", R"({"[unused0]": 4})");
+  EXPECT_EQ(encode("un[UNUSED0]"), (Ids{2, 5, 4, 3}));
+  const auto add = [&](const std::string& special) {
+    write("tokenizer_config.json", R"({"added_tokens_decoder": {"4": {"content": "[unused0]",
+                                      "special": )" +
+                                       special + "}}}");
+    return load_tokenizer(folder_);
+  };
+  EXPECT_EQ(add("false")->encode("un[UNUSED0]"), (Ids{2, 5, 4, 3}));
+  EXPECT_EQ(add("true")->encode("un[unused0]"), (Ids{2, 5, 4, 3}));
+  EXPECT_EQ(add("true")->encode("un[UNUSED0]"), (Ids{2, 5, 1, 1, 1, 3}));
+  EXPECT_EQ(add("true")->decode(Ids{5, 4}, {.skip_special = true}), "un");
+  write("tokenizer_config.json", R"({"added_tokens_decoder": {"6": {"content": "[Q]"}}})");
+  EXPECT_NE(error_of([&] { (void)encode("un"); }).find("[Q]"), std::string::npos);
+}
+
 TEST_F(OlderFilesFolder, ABrokenVocabularyIsNamed) {
   write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n");
   EXPECT_NE(error_of([&] { (void)encode("a"); }).find("no token [SEP]"), std::string::npos);

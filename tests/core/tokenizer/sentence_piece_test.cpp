@@ -117,11 +117,17 @@ TEST(SentencePieceTokenizer, TokensAddedBesideTheFileAreRefusedByName) {
   EXPECT_EQ(load_tokenizer(folder)->eos_id(), 2);
   write("tokenizer_config.json", decoder("[PAD]"));  // padding is in no text
   EXPECT_EQ(load_tokenizer(folder)->eos_id(), 2);
-  write("tokenizer.json", llama_json().dump());
+  write("tokenizer_config.json", decoder(""));
   EXPECT_EQ(load_tokenizer(folder)->eos_id(), 2);
-  // "ab" is a token of the vocabulary, but not one that is found in a text before it is cut.
-  write("tokenizer_config.json", decoder("ab"));
-  EXPECT_TRUE(refuses("ab", "tokenizer_config.json"));
+  // transformers never cuts an added token, but SentencePiece may cut an ordinary piece.
+  const std::string piece = load_tokenizer(folder)->token_text(300);
+  write("tokenizer_config.json", decoder(piece));
+  EXPECT_TRUE(refuses(piece, "tokenizer_config.json"));
+  write("tokenizer.json", llama_json().dump());
+  write("tokenizer_config.json", decoder("</s>"));
+  EXPECT_EQ(load_tokenizer(folder)->eos_id(), 2);
+  write("tokenizer_config.json", decoder("<|im_end|>"));
+  EXPECT_TRUE(refuses("<|im_end|>", "tokenizer_config.json"));
   std::filesystem::remove_all(folder);
 }
 

@@ -33,24 +33,29 @@ Value read_settings(const fs::path& file) {
   return fs::exists(file, error) ? read_json(file) : Value(Fields());
 }
 
+using Names = std::initializer_list<std::string_view>;
+
 // Throws Error if tokenizer_class of tokenizer_config.json, or else of config.json, names a class
-// that is not in `known`. Other classes cut texts by other rules, although their files have the
-// same names.
-void check_class(const fs::path& folder, std::initializer_list<std::string_view> known) {
-  for (const char* name : {"tokenizer_config.json", "config.json"}) {
+// that is not in `classes`, or if no file names a class and config.json's model_type is not in
+// `models`. Other classes cut texts by other rules, although their files have the same names.
+void check_class(const fs::path& folder, Names classes, Names models) {
+  const auto states = [&](const char* name, const char* key, Names known) {
     const fs::path file = folder / name;
     const Value json = read_settings(file);
     JsonObject object(json, file.string());
-    const std::string stated = object.string("tokenizer_class", "");
-    if (stated.empty()) continue;
+    const std::string stated = object.string(key, "");
     std::string_view found = stated;
     if (found.ends_with("Fast")) found.remove_suffix(4);
-    if (std::find(known.begin(), known.end(), found) != known.end()) return;
-    raise(
-        "{} is \"{}\", whose vocabulary file alone is not supported; save the tokenizer in the "
-        "\"fast\" form to get a tokenizer.json",
-        object.where("tokenizer_class"), stated);
-  }
+    if (!found.empty() && std::find(known.begin(), known.end(), found) == known.end())
+      raise(
+          "{} is \"{}\", whose vocabulary file alone is not supported; save the tokenizer in the "
+          "\"fast\" form to get a tokenizer.json",
+          object.where(key), stated);
+    return !found.empty();
+  };
+  if (states("tokenizer_config.json", "tokenizer_class", classes)) return;
+  if (states("config.json", "tokenizer_class", classes)) return;
+  states("config.json", "model_type", models);
 }
 
 // Returns an entry for the list of added tokens. `takes_space` is set for the mask token of
@@ -108,7 +113,9 @@ Fields read_word_pieces(const fs::path& file) {
 
 Fields word_piece(const fs::path& folder) {
   check_class(folder,
-              {"BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer"});
+              {"BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer"},
+              {"bert", "distilbert", "electra", "ernie", "megatron-bert", "mobilebert", "nezha",
+               "qdqbert"});
   const Fields vocabulary = read_word_pieces(folder / "vocab.txt");
   return {{"version", "1.0"},
           {"added_tokens",
@@ -136,7 +143,8 @@ Values read_merges(const fs::path& file) {
 }
 
 Fields byte_level_bpe(const fs::path& folder) {
-  check_class(folder, {"RobertaTokenizer", "DebertaTokenizer"});
+  check_class(folder, {"RobertaTokenizer", "DebertaTokenizer"},
+              {"roberta", "roberta-prelayernorm", "data2vec-text", "deberta", "ibert", "mra"});
   const fs::path file = folder / "vocab.json", settings = folder / "tokenizer_config.json";
   const Value read = parse_json(read_file(file, kMostBytes), file.string());
   if (!read.is_fields()) raise("{}: expected an object of tokens and ids", file.string());

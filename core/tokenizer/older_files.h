@@ -23,7 +23,8 @@ struct OlderFiles {
 
 // Reads the older files in `folder`. Returns nullopt if it has none. Throws Error naming the file
 // if it cannot be read, if a vocab.txt lacks [UNK], [CLS] or [SEP] or has a token twice, or if
-// tokenizer_class (of tokenizer_config.json, or else of config.json) is not BERT's or RoBERTa's.
+// tokenizer_class (of tokenizer_config.json, or else of config.json), or else model_type, is not
+// BERT's or RoBERTa's.
 std::optional<OlderFiles> read_older_files(const std::filesystem::path& folder);
 
 }  // namespace reprise::tokenizer

@@ -69,8 +69,9 @@ TEST_F(OlderFilesFolder, ABrokenVocabularyIsNamed) {
 // other ways, although their files have the same names as BERT's and RoBERTa's.
 TEST_F(OlderFilesFolder, OtherClassesAreRefusedByName) {
   write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nun\n");
-  const auto refuses = [&](const char* file, const std::string& name) {
-    write(file, R"({"tokenizer_class": ")" + name + "\"}");
+  const auto refuses = [&](const char* file, const std::string& name,
+                           const std::string& key = "tokenizer_class") {
+    write(file, R"({")" + key + R"(": ")" + name + "\"}");
     const std::string error = error_of([&] { (void)encode("un"); });
     return error.find(file) != error.npos && error.find(name) != error.npos &&
            error.find("tokenizer.json") != error.npos;
@@ -78,7 +79,13 @@ TEST_F(OlderFilesFolder, OtherClassesAreRefusedByName) {
   EXPECT_TRUE(refuses("tokenizer_config.json", "BertJapaneseTokenizer"));
   std::filesystem::remove(folder_ / "tokenizer_config.json");
   EXPECT_TRUE(refuses("config.json", "BertJapaneseTokenizer"));
+  EXPECT_TRUE(refuses("config.json", "roformer", "model_type"));
+  write("config.json", R"({"model_type": "bert"})");
+  EXPECT_EQ(encode("un"), (Ids{2, 4, 3}));
+  write("config.json", R"({"model_type": "qwen2", "tokenizer_class": "BertTokenizer"})");
+  EXPECT_EQ(encode("un"), (Ids{2, 4, 3}));
   // The class in tokenizer_config.json comes first.
+  write("config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");
   write("tokenizer_config.json", R"({"tokenizer_class": "DistilBertTokenizerFast"})");
   EXPECT_EQ(encode("un"), (Ids{2, 4, 3}));
   std::filesystem::remove(folder_ / "vocab.txt");
@@ -86,6 +93,8 @@ TEST_F(OlderFilesFolder, OtherClassesAreRefusedByName) {
   write("merges.txt", "t h\nth e\n\u0120 the\n");
   EXPECT_TRUE(refuses("tokenizer_config.json", "Qwen2Tokenizer"));
   EXPECT_TRUE(refuses("tokenizer_config.json", "GPTNeoXTokenizer"));
+  std::filesystem::remove(folder_ / "tokenizer_config.json");
+  EXPECT_TRUE(refuses("config.json", "qwen2", "model_type"));
   write("tokenizer_config.json", R"({"tokenizer_class": "RobertaTokenizer"})");
   EXPECT_EQ(encode("the"), (Ids{257}));
 }

@@ -166,6 +166,7 @@ class Driver {
     if (event.tokens > 0 && event.preemptions > entry.preemptions && options_.keeps_gaps)
       entry.preempted_before.push_back(entry.token_s.size());
     entry.preemptions = std::max(entry.preemptions, event.preemptions);
+    if (entry.token_s.empty() && (event.tokens > 0 || event.is_end)) ++begun_;
     take_tokens(entry, event.tokens, event.time_s - start_s_);
     if (options_.keeps_gaps || is_in_later_turns(event.request))
       entry.tokens.insert(entry.tokens.end(), event.token_ids.begin(), event.token_ids.end());
@@ -208,10 +209,11 @@ class Driver {
     if (!is_closed() && has_more()) {
       const auto& times = schedule_.intended_s;
       while (due_ < std::ssize(times) && times[static_cast<size_t>(due_)] <= now) ++due_;
-      if (growth_.observe(due_, done_))
+      if (growth_.observe(due_, begun_))
         result_.stop_reason = fmt::format(
-            "the queue only grew: {} of {} requests that were due had not ended after {:.1f} s",
-            due_ - done_, due_, now);
+            "the queue only grew: {} of {} requests that were due still waited for their first "
+            "token after {:.1f} s",
+            due_ - begun_, due_, now);
     } else if (!has_more() && in_flight() > 0 && now - last_sent_s_ > options_.most_drain_s) {
       result_.stop_reason =
           fmt::format("{} requests had not ended {:.1f} s after the last was sent", in_flight(),
@@ -243,6 +245,7 @@ class Driver {
   double start_s_ = 0;
   double last_sent_s_ = 0;  // seconds from the start
   int64_t done_ = 0, due_ = 0;
+  int64_t begun_ = 0;  // requests that have their first token, or ended without one
   bool is_ending_ = false;
   bool is_enough_ = false;                              // the width rule needs no more requests
   std::map<int64_t, workloads::ServingRequest> drawn_;  // drawn and not yet sent

@@ -5,9 +5,9 @@
 
 namespace reprise::experiments::serving {
 
-bool QueueGrowth::observe(int64_t due, int64_t done) {
+bool QueueGrowth::observe(int64_t due, int64_t begun) {
   if (rule_.windows <= 0) return false;
-  least_ = std::min(least_, due - done);
+  least_ = std::min(least_, due - begun);
   if (due - window_begin_ < rule_.window_arrivals) return false;
   growing_ = least_ > before_ ? growing_ + 1 : 0;
   before_ = least_;

@@ -17,13 +17,15 @@ struct GrowthRule {
   int64_t least_backlog = 256;   // least backlog that the last window must have; far above a batch
 };
 
-// The backlog is the number of requests that are due and not done.
+// The backlog is the number of requests that are due and still wait. A request waits until its
+// first token, or until its end if it has no token.
 class QueueGrowth {
  public:
   explicit QueueGrowth(const GrowthRule& rule) : rule_(rule) {}
-  // Takes the number of requests that are due and that have ended. Returns true once the least
-  // backlog has grown over `windows` windows in succession and is at least least_backlog.
-  bool observe(int64_t due, int64_t done);
+  // Takes the number of requests that are due, and the number of those that no longer wait. Returns
+  // true once the least backlog has grown over `windows` windows in succession and is at least
+  // least_backlog.
+  bool observe(int64_t due, int64_t begun);
 
  private:
   GrowthRule rule_;

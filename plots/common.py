@@ -305,7 +305,8 @@ def tied_axes(run, spec):
     def is_tied(axis):
         values = {(json.dumps(case[panels]), json.dumps(case[axis])) for case in cases}
         return len(values) == len({of_panel for of_panel, _ in values})
-    return [axis for axis in sorted(cases[0]) if axis != panels and is_tied(axis)]
+    axes = sorted(run["settings"]["axes"].keys() & cases[0].keys() - {panels})  # cases may also name a model and a dtype
+    return [axis for axis in axes if is_tied(axis)]
 
 
 def varying_settings(records, run, spec):

@@ -50,7 +50,8 @@ class Places {
                                   (has_other_weights ? model.weights + " " : "") + dtype +
                                   (model.weight_format.empty() ? "" : " ") + model.weight_format;
         for (const Fields& one_case : cases_)
-          if (is_planned(one_case, model)) descend(axes_.begin(), one_case, requested, label, fn);
+          if (is_case_of(one_case, model, dtype) && has_values_of(one_case))
+            descend(axes_.begin(), one_case, requested, label, fn);
       }
   }
 
@@ -75,14 +76,14 @@ class Places {
     }
   }
 
-  // True if the case is of this model or names none, and the axes have the case's values. Records
-  // alone have fewer values than their experiment's cases.
-  [[nodiscard]] bool is_planned(const Fields& one_case, const PlannedModel& model) const {
-    return std::all_of(one_case.begin(), one_case.end(), [&](const auto& field) {
-      const auto axis = axes_.find(field.first);
-      if (axis == axes_.end()) return field.second == field_of(written_fields(model), field.first);
-      return std::find(axis->second.begin(), axis->second.end(), field.second) !=
-             axis->second.end();
+  // True if the axes have the case's values. Records alone have fewer values than their
+  // experiment's cases.
+  [[nodiscard]] bool has_values_of(const Fields& one_case) const {
+    return std::all_of(axes_.begin(), axes_.end(), [&](const auto& axis) {
+      const auto& [name, values] = axis;
+      const auto fixed = one_case.find(name);
+      return fixed == one_case.end() ||
+             std::find(values.begin(), values.end(), fixed->second) != values.end();
     });
   }
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kMostPlots = 100;
 constexpr size_t kMostAxisValues = 1000;
+constexpr double kMostCombinations = 1e6;  // of cases, models and dtypes, each of which is compared
 
 void require_most(size_t found, size_t most, const std::string& what) {
   if (found > most)
@@ -49,24 +50,36 @@ void check_axis(const std::string& name, const Values& values) {
   }
 }
 
+template <typename T>
+std::vector<T> or_one(std::vector<T> list) {
+  if (list.empty()) list.emplace_back();
+  return list;
+}
+
 void check_settings(const PlannedSettings& settings) {
   require_most(settings.models.size(), kMostAxisValues, "settings.models");
   require_most(settings.dtypes.size(), kMostAxisValues, "settings.dtypes");
   require_most(settings.methods.size(), kMostAxisValues, "settings.methods");
-  const auto count = [](const auto& list) {
-    return static_cast<double>(std::max<size_t>(1, list.size()));
-  };
   for (const auto& [name, values] : settings.axes) check_axis(name, values);
-  // Points with one model, dtype and method, if `one_case` fixes its axes.
-  const auto points_in = [&](const Fields& one_case) {
-    double points = 1;
+  const auto count = [](const auto& list) { return static_cast<double>(list.size()); };
+  const auto cases = or_one(settings.cases);
+  const auto models = or_one(settings.models);
+  const auto dtypes = or_one(settings.dtypes);
+  if (count(cases) * count(models) * count(dtypes) > kMostCombinations)
+    throw FieldFault{
+        fmt::format("settings has {} cases for {} models and {} dtypes, at most {:.0f} "
+                    "combinations of them are allowed",
+                    cases.size(), models.size(), dtypes.size(), kMostCombinations)};
+  double points = 0;
+  for (const Fields& one_case : cases) {
+    double of_axes = 1;  // points with one model, dtype and method
     for (const auto& [name, values] : settings.axes)
-      if (!one_case.contains(name)) points *= count(values);
-    return points;
-  };
-  double points = settings.cases.empty() ? points_in({}) : 0;
-  for (const Fields& one_case : settings.cases) points += points_in(one_case);
-  points *= count(settings.models) * count(settings.dtypes) * count(settings.methods);
+      if (!one_case.contains(name)) of_axes *= count(values);
+    for (const PlannedModel& model : models)
+      for (const std::string& dtype : dtypes)
+        if (is_case_of(one_case, model, dtype)) points += of_axes;
+  }
+  points *= count(or_one(settings.methods));
   if (points > static_cast<double>(kMostPlannedPoints))
     throw FieldFault{fmt::format("settings spans {:.0f} points, at most {} are allowed", points,
                                  kMostPlannedPoints)};
@@ -116,6 +129,15 @@ Fields modernized(Fields fields) {
 }
 
 }  // namespace
+
+bool is_case_of(const Fields& one_case, const PlannedModel& model, const std::string& dtype) {
+  const auto has = [&](const char* name, const std::string& value) {
+    const auto named = one_case.find(name);
+    return named == one_case.end() || named->second == Value(value);
+  };
+  return has("model", model.model) && has("weights", model.weights) && has("dtype", dtype) &&
+         has("weight_format", model.weight_format.empty() ? "plain" : model.weight_format);
+}
 
 bool is_figure_name(std::string_view name) {
   const auto is_plain = [](unsigned char c) {

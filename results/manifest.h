@@ -49,7 +49,9 @@ struct PlannedSettings {
   std::vector<PlannedMethod> methods;
   Fields workload;
   std::map<std::string, Values> axes;  // values of each: numbers or words
-  std::vector<Fields> cases;           // values of the axes that change together; often none
+  // Values of the axes that change together, and perhaps of model, weights, weight_format and
+  // dtype. All cases name the same settings. Often there are no cases.
+  std::vector<Fields> cases;
   std::optional<int64_t> repetitions, warmup;
   std::map<std::string, int64_t> seeds;
   std::string interleave;  // "points" or "methods"
@@ -79,6 +81,10 @@ struct PlannedSettings {
     visitor.optional("asked_for", self.asked_for);
   }
 };
+
+// True if the case is planned with this model and dtype: it names no others.
+[[nodiscard]] bool is_case_of(const Fields& one_case, const PlannedModel& model,
+                              const std::string& dtype);
 
 // Words around a figure. They may hold placeholders; see results/placeholders.h.
 struct Caption {

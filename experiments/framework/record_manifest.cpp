@@ -91,7 +91,7 @@ void read_points(Experiment& experiment, const std::vector<Record>& records,
   }
 }
 
-// Sets the cases to the records' combinations of models and of axes with several values, since
+// Sets the cases to the records' combinations of models, dtypes and axes with several values, since
 // records do not tell which other combinations were planned.
 void read_cases(Experiment& experiment, const std::vector<Record>& records,
                 const std::string& source) {
@@ -99,8 +99,12 @@ void read_cases(Experiment& experiment, const std::vector<Record>& records,
   std::set<std::string> seen;
   for (const Record& record : records) {
     AxisValues one;
+    const Fields& requested = record.settings.requested;
     if (experiment.models.size() > 1)
-      one.emplace(kModelOfCase, text_of(record.settings.requested, "model"));
+      one = {{kModelOfCase, text_of(requested, "model")},
+             {"weights", text_of(requested, "weights") == "random" ? "random" : "checkpoint"},
+             {"weight_format", text_of(requested, "weight_format", kPlainWeights)}};
+    if (experiment.dtypes.size() > 1) one.emplace("dtype", text_of(requested, "dtype", "f32"));
     for (size_t a = 0; a < experiment.axis_values.size(); ++a) {
       const Axis& axis = experiment.kind.axes[a];
       if (experiment.axis_values[a].size() < 2) continue;

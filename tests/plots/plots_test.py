@@ -132,6 +132,7 @@ class PlotTest(unittest.TestCase):
         tied = [{"batch": 8, "kv_heads": 32}, {"batch": 16, "kv_heads": 4}]
         heads, batch = "heads of keys and values", "sequences in the batch"
         self.assertEqual(names(tied), ([f"{heads}: 4, {batch}: 16", f"{heads}: 32, {batch}: 8"], ["paged"]))
+        self.assertEqual(names([case | {"dtype": "f32"} for case in tied]), names(tied))
         free = tied + [{"batch": 8, "kv_heads": 4}]
         self.assertEqual(names(free), ([f"{heads}: 4", f"{heads}: 32"], ["paged, batch=8", "paged, batch=16"]))
 

@@ -50,6 +50,38 @@ TEST(RecordManifest, HasThePlacesOfTheRecordsAndNoOthers) {
   EXPECT_EQ(missing[0].methods, std::vector<std::string>{"contiguous"});
 }
 
+// 20 models with 20 values each have 800 points, not 20 times as many.
+TEST(RecordManifest, CountsACaseOnceIfItNamesItsModel) {
+  Json file = sample_file();
+  for (const char* key : {"scales", "sweep", "models"}) file.erase(key);
+  file["dtypes"] = {"f32"};
+  for (int i = 1; i <= 20; ++i) {
+    file["models"].push_back("models/" + std::to_string(i));
+    file["sweep"]["prompt_tokens"].push_back(i);
+  }
+  const std::vector<results::Record> records = records_of(parse_sample(file));
+  ASSERT_EQ(records.size(), 800u);
+  EXPECT_TRUE(results::missing_points(folder_of(records)).empty());
+}
+
+// With each of dtype, weights and weight_format, the records have one of two values of an axis.
+TEST(RecordManifest, HasThePlacesOfTheRecordsWithSeveralDtypesAndWeights) {
+  Json file = sample_file();
+  for (const char* key : {"scales", "sweep"}) file.erase(key);
+  file["models"] = {"models/a"};
+  file["dtypes"] = {"f32"};
+  file["sweep"] = {{"prompt_tokens", {8, 16}}};
+  for (const auto& [name, value] : {std::pair{"dtype", "bf16"}, std::pair{"weights", "random"},
+                                    std::pair{"weight_format", "int8"}}) {
+    std::vector<results::Record> records = records_of(parse_sample(file));
+    for (results::Record& record : records)
+      if (record.requested("prompt_tokens") == Value(16)) record.settings.requested[name] = value;
+    EXPECT_TRUE(results::missing_points(folder_of(records)).empty()) << name;
+    records.pop_back();
+    EXPECT_EQ(results::missing_points(folder_of(records)).size(), 1u) << name;
+  }
+}
+
 TEST(RecordManifest, HasThePlacesOfTheRecordsIfTheShippedExperimentNamesNoCases) {
   const Experiment shipped = parse_sample(sample_file());
   std::vector<results::Record> records = records_of(shipped);

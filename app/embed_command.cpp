@@ -71,10 +71,7 @@ MethodEmbedder prepared(const EmbedCommand& command, std::unique_ptr<methods::Me
            .name = command.model.model,
            .weights_seed = command.model.weights_seed,
            .context = context,
-           .between =
-               [&stop] {
-                 if (stop) throw Interrupted{};
-               }},
+           .between = interruption_of(stop)},
           {.stored = stored, .training = training}};
 } catch (const Interrupted&) {
   note("interrupted before the first text\n");

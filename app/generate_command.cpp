@@ -12,6 +12,7 @@
 #include "app/number_option.h"
 #include "app/output.h"
 #include "core/base/error.h"
+#include "core/base/interrupted.h"
 #include "core/device/memory.h"
 #include "core/engine/engine.h"
 #include "core/kernels/attention/step_attention.h"
@@ -79,7 +80,7 @@ engine::Request request_of(const GenerateCommand& command, const methods::Method
   return request;
 }
 
-void run(const GenerateCommand& command, const CommonOptions& common) {
+void run(const GenerateCommand& command, const CommonOptions& common) try {
   check(command);
   Context context = make_context(common);
   context.is_batch_invariant = command.model.is_batch_invariant;
@@ -97,9 +98,12 @@ void run(const GenerateCommand& command, const CommonOptions& common) {
   if (!markup) read();
   context = calibrated(std::move(context), common);
   const auto decoder = load_chosen(chosen, command.model, context);
-  method->prepare(methods::generation_setup(
+  const std::atomic<bool>& stop = watch_interrupts();
+  methods::Setup setup = methods::generation_setup(
       *decoder, context, chosen.kv_dtype, command.generation.prefill_chunk,
-      {.device = context.device, .markup = markup ? &*markup : nullptr}));
+      {.device = context.device, .markup = markup ? &*markup : nullptr});
+  setup.between = interruption_of(stop);
+  method->prepare(setup);
   if (markup) read();
   const size_t prompt_tokens = request.prompt.size();
 
@@ -115,10 +119,12 @@ void run(const GenerateCommand& command, const CommonOptions& common) {
   engine::Engine engine(context, *decoder, std::move(cache), options);
   TokenPrinter printer = output_printer(tokenizer == nullptr ? nullptr : tokenizer->stream(),
                                         tokenizer::StopText(command.stops));
-  const std::atomic<bool>& stop = watch_interrupts();
   const Generation outcome = generate(engine, std::move(request), printer, stop);
   print_summary(outcome, prompt_tokens, printer.stop_found(), chosen, *decoder, engine);
   if (stop) throw ExitStatus{kInterruptedStatus};
+} catch (const Interrupted&) {
+  note("interrupted before the first token\n");
+  throw ExitStatus{kInterruptedStatus};
 }
 
 void add_prompt_options(CLI::App& command, GenerateCommand& options) {

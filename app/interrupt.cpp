@@ -3,6 +3,8 @@
 #include <csignal>
 #include <ctime>
 
+#include "core/base/interrupted.h"
+
 namespace reprise::app {
 namespace {
 
@@ -44,6 +46,12 @@ const std::atomic<bool>& watch_interrupts() {
   sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
   return g_interrupted;
+}
+
+std::function<void()> interruption_of(const std::atomic<bool>& stop) {
+  return [&stop] {
+    if (stop) throw Interrupted{};
+  };
 }
 
 }  // namespace reprise::app

@@ -4,11 +4,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 
 namespace reprise::app {
 
 // Installs a handler of SIGINT, SIGTERM and SIGHUP. The first such signal sets the returned flag.
 const std::atomic<bool>& watch_interrupts();
+
+// Returns a function that throws Interrupted once `stop` is set. `stop` must outlive it.
+std::function<void()> interruption_of(const std::atomic<bool>& stop);
 
 // Signals that follow each other within this time, in nanoseconds, count as one interrupt, because
 // timeout(1) sends each of its signals twice: to the program and to its process group.

@@ -1,9 +1,12 @@
 // `reprise serve`: an OpenAI-compatible server with one model and one method.
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <optional>
 
 #include "app/commands.h"
 #include "app/common_options.h"
+#include "app/exit_status.h"
+#include "app/interrupt.h"
 #include "app/kept_calibration.h"
 #include "app/measured_machine.h"
 #include "app/output.h"
@@ -12,6 +15,7 @@
 #include "app/serve_trace.h"
 #include "app/server_run.h"
 #include "app/unit_option.h"
+#include "core/base/interrupted.h"
 #include "core/engine/engine.h"
 #include "core/kernels/attention/step_attention.h"
 #include "core/kv/block_pool.h"
@@ -128,12 +132,16 @@ engine::EngineOptions engine_options(const ServeOptions& options, const ChosenMo
   return made;
 }
 
-// Computes all prefixes before the first request is served, unless the method keeps none.
+// Computes all prefixes before the first request is served, unless the method keeps none. Calls
+// `between` before each step.
 void compute_prefixes(engine::Engine& engine, const std::vector<NamedPrefix>& prefixes,
-                      bool are_imported) {
+                      bool are_imported, const std::function<void()>& between) {
   for (const NamedPrefix& prefix : prefixes) {
     engine.declare_prefix(prefix.name, prefix.tokens);
-    engine::require_served(engine.run());
+    while (engine.has_work()) {
+      between();
+      engine::require_served(engine.step().events);
+    }
   }
   const bool are_kept = engine.cache().prefix_keeper() != nullptr;
   for (const engine::PrefixInfo& info : engine.prefixes())
@@ -174,7 +182,7 @@ void check_batch_invariance(const ServeOptions& options) {
         given);
 }
 
-void generate(ServeOptions options, const CommonOptions& common) {
+void generate(ServeOptions options, const CommonOptions& common) try {
   if (!options.for_embedding.empty())
     raise(
         "{}: the model generates text here; leave it out, or give --embeddings for sentence "
@@ -203,9 +211,11 @@ void generate(ServeOptions options, const CommonOptions& common) {
   const auto decoder = load_chosen(chosen, options.model, context);
   const std::vector<methods::Prefix> shared = shared_by_prompts(prefixes);
   const std::optional<methods::Markup> markup = chosen_markup(options.model, chosen, *tokenizer);
-  method->prepare(methods::generation_setup(
+  methods::Setup setup = methods::generation_setup(
       *decoder, context, chosen.kv_dtype, options.prefill_chunk,
-      {.device = context.device, .prefixes = shared, .markup = markup ? &*markup : nullptr}));
+      {.device = context.device, .prefixes = shared, .markup = markup ? &*markup : nullptr});
+  setup.between = interruption_of(watch_interrupts());
+  method->prepare(setup);
   if (markup)
     model.read_markup = [&](const std::string& text) { return method->read(text, "the prompt"); };
   engine::EngineOptions made = engine_options(options, chosen, model.max_sequence_tokens, prefixes);
@@ -215,11 +225,16 @@ void generate(ServeOptions options, const CommonOptions& common) {
   check_budget(made.kv_budget_bytes, *cache, made.limits, chosen);
   made.swap = swap;
   engine::Engine engine(context, *decoder, std::move(cache), made);
-  compute_prefixes(engine, prefixes, made.shaper != nullptr && made.shaper->imports_prefixes());
+  compute_prefixes(engine, prefixes, made.shaper != nullptr && made.shaper->imports_prefixes(),
+                   setup.between);
+  setup.between();
   note("{}\n", weight_memory_text(*decoder));
   run_server(options, model, facts_of(model, options, chosen, engine),
              [&] { return std::make_unique<server::Server>(engine, model, serving); });
   if (trace) trace->finish(fmt::format("serve {}", model.name));
+} catch (const Interrupted&) {
+  note("interrupted before the server started\n");
+  throw ExitStatus{kInterruptedStatus};
 }
 
 void run(const ServeOptions& options, const CommonOptions& common) {

@@ -122,8 +122,9 @@ struct Setup {
   DType kv_dtype = DType::kF32;
   int32_t step_tokens = 512;
   Use use = {};
-  // Called between pieces of a long preparation that runs no prompt, such as batches of training.
-  // May throw, which ends prepare(). Empty: nothing is called.
+  // Called between pieces of a long preparation that does not call `run`, such as batches of
+  // training or steps over a schema's modules. May throw, which ends prepare(). Empty: nothing is
+  // called.
   std::function<void()> between = {};
   Keepsakes* kept = nullptr;  // null: nothing is kept
   // Number of special tokens at the end of each prompt. A method that cuts prompts keeps them.

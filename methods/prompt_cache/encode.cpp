@@ -60,6 +60,7 @@ void compute_into(const kv::CacheView& states, model::Decoder& decoder, const Pl
   const auto tokens = static_cast<int32_t>(placed.tokens.size());
   kv::AttentionPlan plan;
   for (int32_t first = 0; first < tokens; first += options.step_tokens) {
+    if (options.between) options.between();
     const reuse::StepSequence part{.rows = std::min(options.step_tokens, tokens - first),
                                    .first_token = first,
                                    .positions = placed.positions,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -24,6 +25,8 @@ struct EncodeOptions {
   // memory as long as the ModuleStates lives, and damaged states that cannot be removed from it are
   // ignored. false: this is an error.
   bool keeps_unwritten = false;
+  // Called before each step; may throw, which ends the computation. Empty: nothing is called.
+  std::function<void()> between = {};
 };
 
 // Tokens at ascending positions, which may have gaps.

@@ -120,7 +120,8 @@ class PromptCacheMethod final : public Method {
     }
     shaper_ = std::make_shared<prompt_cache::ModuleShaper>(
         options_, std::move(all), *setup.decoder, setup.context,
-        prompt_cache::EncodeOptions{.kv_dtype = setup.kv_dtype, .step_tokens = setup.step_tokens},
+        prompt_cache::EncodeOptions{
+            .kv_dtype = setup.kv_dtype, .step_tokens = setup.step_tokens, .between = setup.between},
         /*folder=*/"", kv::StoreIdentity{});
   }
 

@@ -56,8 +56,8 @@ struct ModuleUse {
 class ModuleShaper final : public engine::RequestShaper {
  public:
   // Encodes the modules of all schemas, or finds them in `folder` ("": states are kept where the
-  // option "tier" says). `decoder` must outlive the shaper. Throws Error if memory or disk have no
-  // room.
+  // option "tier" says). `decoder` must outlive the shaper. `encode.between` is called only by the
+  // constructor. Throws Error if memory or disk have no room.
   ModuleShaper(const PromptCacheOptions& options, std::vector<SharedSchema> schemas,
                model::Decoder& decoder, const Context& context, EncodeOptions encode,
                const std::string& folder, const kv::StoreIdentity& whose);

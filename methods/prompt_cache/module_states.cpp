@@ -114,6 +114,7 @@ EncodeReport ModuleStates::encode() {
     if (!std::all_of(units.begin(), units.end(), [&](int32_t unit) { return is_there(unit); }))
       compute(static_cast<int32_t>(pass), report);
   }
+  options_.between = nullptr;
   return report;
 }
 

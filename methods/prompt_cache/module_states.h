@@ -41,7 +41,8 @@ class ModuleStates {
                Mode mode, const kv::StoreIdentity& whose, const EncodeOptions& options);
 
   // Computes the states that the store does not hold, or that are damaged. Throws Error if the
-  // store has no room and EncodeOptions::keeps_unwritten is false.
+  // store has no room and EncodeOptions::keeps_unwritten is false. After it, EncodeOptions::between
+  // is not called any more.
   EncodeReport encode();
   // Reads all states that are in files. Removes damaged states, so that the next encode() or
   // import() computes them, and returns the number of units removed. States whose file cannot be

@@ -17,6 +17,7 @@
 #include "experiments/kinds/shared/places.h"
 #include "methods/registry.h"
 #include "tests/app/command_line.h"
+#include "tests/support/environment.h"
 #include "tests/support/json.h"
 
 namespace reprise::app {
@@ -208,6 +209,33 @@ TEST_F(MethodCommands, ASchemaIsRefusedWhereNobodyReadsIt) {
   expect_refused({"generate", "--model", "quickstart", "--method", "prompt_cache", "--schema",
                   "nothing.xml", "--prompt", "x"},
                  {"nothing.xml"});
+}
+
+// The schema's modules take seconds to encode, and the signal comes when the first are stored.
+TEST_F(MethodCommands, AnInterruptWhileModulesAreEncodedLeavesNoneBehind) {
+  const auto temporary = dir_ / "temporary";
+  const std::string schema = (dir_ / "s.xml").string();
+  std::filesystem::create_directory(temporary);
+  const testing::EnvironmentVariable tmpdir("TMPDIR", temporary.string());
+  std::string modules;
+  for (int i = 0; i < 300; ++i)
+    modules += fmt::format("<module name=\"m{0}\">word {0} is here</module>", i);
+  std::ofstream(schema) << "<schema name=\"s\">" << modules << "</schema>";
+  for (std::vector<std::string> words :
+       {std::vector<std::string>{"generate", "--prompt", "x"}, {"serve", "--port", "0"}}) {
+    words.insert(words.begin(), REPRISE_PROGRAM);
+    words.insert(words.end(), {"--model", "quickstart", "--random-weights", "--method",
+                               "prompt_cache", "--method-options",
+                               R"({"tier": "disk", "mode": "isolated"})", "--schema", schema});
+    Subprocess process(words, dir_);
+    for (int looks = 0; std::filesystem::is_empty(temporary) && looks < 20000; ++looks)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_FALSE(std::filesystem::is_empty(temporary)) << process.err();
+    process.send(SIGTERM);
+    EXPECT_EQ(process.wait(), 130) << process.err();
+    EXPECT_TRUE(std::filesystem::is_empty(temporary)) << words[1];
+    EXPECT_NE(process.err().find("interrupted before"), std::string::npos) << process.err();
+  }
 }
 
 }  // namespace

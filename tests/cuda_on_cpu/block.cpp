@@ -98,6 +98,7 @@ void Block::run(uint3 index, Order order) {
   order_ = order;
   turns_left_ = 0;
   clocks_.stop();
+  blocks_.start_block(threads_.size());
   mbarriers_.clear();
   ::blockIdx = index;
   ::blockDim = launch_.block;
@@ -266,8 +267,16 @@ void Block::order_warp() {
   if (clocks_.are_kept()) clocks_.sync_lanes(warp, lanes_left(thread().warp()));
 }
 
+void Block::fence() {
+  const Accessor who = accessor(current_->number);
+  blocks_.fence(who,
+                who.known == nullptr ? nullptr : clocks_.known(static_cast<size_t>(who.at.thread)),
+                since_.block);
+}
+
 Since Block::since() const {
   Since since = since_;
+  since.blocks = &blocks_;
   if (!must_await_kernels()) since.unfinished = since.launch;
   return since;
 }

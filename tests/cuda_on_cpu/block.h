@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/cuda_on_cpu/block_order.h"
 #include "tests/cuda_on_cpu/buffers.h"
 #include "tests/cuda_on_cpu/clocks.h"
 #include "tests/cuda_on_cpu/fiber.h"
@@ -118,6 +119,9 @@ class Block {
   // True if kernels before this one may still run when all threads have returned.
   [[nodiscard]] bool may_end_first() const { return launch_.begins_early && !has_awaited_; }
   SharedMemory& shared() { return shared_; }
+  BlockOrder& blocks() { return blocks_; }
+  // A __threadfence() of the thread that runs.
+  void fence();
   [[nodiscard]] bool is_parameter(const void* address, size_t bytes) const;
   [[nodiscard]] bool is_own_stack(const void* address, size_t bytes) const;
   [[nodiscard]] bool is_any_stack(const void* address) const;
@@ -182,6 +186,7 @@ class Block {
   Thread* current_ = nullptr;
   std::vector<uint32_t> warp_syncs_;  // [warps]
   Clocks clocks_;
+  BlockOrder blocks_;
   std::map<const void*, Mbarrier> mbarriers_;   // by their address
   std::vector<std::vector<Meeting>> meetings_;  // [warps]  not yet complete
   size_t at_barrier_ = 0;  // threads that wait at __syncthreads(), all at barrier_where_

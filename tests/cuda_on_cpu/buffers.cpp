@@ -93,6 +93,7 @@ MaybeFinding Buffers::touch(const void* pointer, size_t bytes, Touch how, const 
   if (how == Touch::kRead && buffer.writes.empty()) return std::nullopt;
   buffer.writes.resize(buffer.bytes);
   const size_t begin = reinterpret_cast<uintptr_t>(pointer) - last_->first;
+  Written ordered;  // the last write that did not race: most bytes of an access have the same one
   for (size_t i = begin; i < begin + bytes; ++i) {
     Written& written = buffer.writes[i];
     const bool of_this_launch = written.by.barriers >= since.launch;
@@ -103,14 +104,23 @@ MaybeFinding Buffers::touch(const void* pointer, size_t bytes, Touch how, const 
                                  "thread has not waited for those (await_previous_kernels())",
                                  i, buffer.number)};
     const bool both_atomic = how == Touch::kAtomic && written.was_atomic;
-    if (of_this_launch && !both_atomic && (of_other_block || !who.comes_after(written.by)))
+    const auto is_ordered = [&] {
+      return (!of_other_block && who.comes_after(written.by)) ||
+             since.blocks->comes_before(written.by, written.fences, who);
+    };
+    if (of_this_launch && !both_atomic && written != ordered && !is_ordered())
       return Finding{
           FaultKind::kRace,
           fmt::format("byte {} of buffer {}: thread {} of {} wrote it in the same launch, "
-                      "with no barrier in between",
+                      "with {} in between",
                       i, buffer.number, written.by.thread,
-                      of_other_block ? "another block" : "the block")};
-    if (how != Touch::kRead) written = {who.at, how == Touch::kAtomic};
+                      of_other_block ? "another block" : "the block",
+                      of_other_block ? "no fences and atomic" : "no barrier")};
+    ordered = written;
+    if (how != Touch::kRead)
+      written = {.by = who.at,
+                 .fences = since.blocks->fences(),
+                 .was_atomic = how == Touch::kAtomic ? 1u : 0u};
   }
   return std::nullopt;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/cuda_on_cpu/block_order.h"
 #include "tests/cuda_on_cpu/finding.h"
 #include "tests/cuda_on_cpu/toucher.h"
 
@@ -16,12 +17,13 @@ namespace cuda_on_cpu {
 
 // Values of Toucher::barriers at the start of the launch that runs and of its present block.
 // Accesses of earlier launches are ordered before this one's; those of other blocks of this launch
-// are not.
+// only if `blocks` says so.
 struct Since {
   uint32_t launch = 0, block = 0;
   // The value at the start of the first launch that may still run beside this one's thread; equals
   // `launch` if there is none.
   uint32_t unfinished = 0;
+  const BlockOrder* blocks = nullptr;  // of this launch
 };
 
 class Buffers {
@@ -44,8 +46,8 @@ class Buffers {
   [[nodiscard]] MaybeFinding check(const void* address, size_t bytes);
   // Does check() for an access of a kernel, and records the access. Finds a race if a launch that
   // may still run wrote there, or if another thread of this launch wrote there and nothing orders
-  // the two accesses. (A write after another thread's read is found only when the threads run in
-  // the other order.)
+  // the two accesses. (A write after another thread's read is found only when the threads or blocks
+  // run in the other order.)
   MaybeFinding touch(const void* address, size_t bytes, Touch how, const Accessor& who,
                      const Since& since);
   // Records a write by a kernel that is not emulated, as a launch of its own with this
@@ -55,7 +57,9 @@ class Buffers {
  private:
   struct Written {
     Toucher by;
-    bool was_atomic = false;
+    uint32_t fences : 31 = 0;  // BlockOrder::fences() at that time
+    uint32_t was_atomic : 1 = 0;
+    bool operator==(const Written&) const = default;
   };
   struct Buffer {
     size_t bytes = 0;

@@ -26,8 +26,9 @@ void __syncthreads(std::source_location where = std::source_location::current())
 // Orders the accesses of the warp's lanes if `mask` names all lanes that have not returned.
 void __syncwarp(unsigned mask = 0xffffffffu,
                 std::source_location where = std::source_location::current());
-// Blocks run one after the other, so fences have nothing to do.
-inline void __threadfence() {}
+// Orders accesses of different blocks, together with atomics: see block_order.h.
+void __threadfence();
+// Does less than the above and than __syncthreads(), so that it orders nothing here.
 inline void __threadfence_block() {}
 
 // ---- Shuffles and votes among the lanes of `mask` [CUDA C++ Programming Guide, "Warp Vote
@@ -93,6 +94,8 @@ int __all_sync(unsigned mask, int predicate,
 int atomicAdd(int* address, int value);
 unsigned atomicAdd(unsigned* address, unsigned value);
 unsigned long long atomicAdd(unsigned long long* address, unsigned long long value);
+// Adds 1, or writes 0 if the value is `last` or more.
+unsigned atomicInc(unsigned* address, unsigned last);
 float atomicAdd(float* address, float value);
 int atomicMax(int* address, int value);
 unsigned atomicMax(unsigned* address, unsigned value);

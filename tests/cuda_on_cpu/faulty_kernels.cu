@@ -44,6 +44,49 @@ __global__ void barrier_between(float* data, int n) {
 }
 __global__ void atomics_of_blocks(float* data, int n) { atomicAdd(&data[n], 1.0f); }
 
+// Each of two blocks writes 16 numbers and counts its arrival; the block that arrives last reads
+// the numbers of both. The scheme needs all of these steps.
+enum class Without : uint8_t {
+  kNothing,
+  kBarrierBefore,
+  kFenceBefore,
+  kFenceOfDevice,
+  kFenceAfterWrites,
+  kAtomic,
+  kFenceAfter,
+  kBarrierAfter
+};
+template <Without kWithout>
+__global__ void last_block_reads_all(float* data, int n) {
+  constexpr unsigned kThreads = 16;
+  const unsigned t = threadIdx.x;
+  float* const count = data + 2 * n - 1;
+  float before = 0.0f;
+  if (kWithout == Without::kFenceAfterWrites) __threadfence();
+  data[blockIdx.x * kThreads + t] = 2.0f;
+  if (kWithout != Without::kBarrierBefore) __syncthreads();
+  if (t == 0) {
+    if (kWithout == Without::kFenceOfDevice) {
+      __threadfence_block();
+    } else if (kWithout != Without::kFenceBefore && kWithout != Without::kFenceAfterWrites) {
+      __threadfence();
+    }
+    before = kWithout == Without::kAtomic ? static_cast<float>(gridDim.x) : atomicAdd(count, 1.0f);
+    if (kWithout != Without::kFenceAfter) __threadfence();
+  }
+  if (kWithout != Without::kBarrierAfter) __syncthreads();
+  if (__shfl_sync((1u << kThreads) - 1, before, 0) == static_cast<float>(gridDim.x))
+    data[static_cast<unsigned>(n) + t] = data[t ^ 1u] + data[kThreads + (t ^ 1u)];
+}
+// As in the above, but the last block sets the counter back by a write, which is ordered too.
+__global__ void last_block_resets_the_counter(float* data, int n) {
+  float* const count = data + 2 * n - 1;
+  __threadfence();
+  if (atomicAdd(count, 1.0f) != static_cast<float>(gridDim.x)) return;
+  __threadfence();
+  *count = 1.0f;
+}
+
 void read_freed() {
   float* data = nullptr;
   cudaMalloc(&data, 64 * sizeof(float));
@@ -421,6 +464,20 @@ constexpr FaultyKernel kFaulty[] = {
     {"load_once_past_end", kOutOfBounds, "reads 16 bytes", run<load_once_past_end, 1>},
     {"all_write", kRace, "wrote it in the same launch", run<all_write, 2>},
     {"all_blocks_write", kRace, "of another block", run<all_write, 1, 64, 2>},
+    {"no_barrier_before_the_arrival", kRace, "of another block",
+     run<last_block_reads_all<Without::kBarrierBefore>, 16, 64, 2>},
+    {"no_fence_before_the_arrival", kRace, "no fences and atomic",
+     run<last_block_reads_all<Without::kFenceBefore>, 16, 64, 2>},
+    {"fence_of_the_block", kRace, "no fences and atomic",
+     run<last_block_reads_all<Without::kFenceOfDevice>, 16, 64, 2>},
+    {"fence_before_the_writes", kRace, "no fences and atomic",
+     run<last_block_reads_all<Without::kFenceAfterWrites>, 16, 64, 2>},
+    {"no_fence_after_the_arrival", kRace, "no fences and atomic",
+     run<last_block_reads_all<Without::kFenceAfter>, 16, 64, 2>},
+    {"no_barrier_after_the_arrival", kRace, "no fences and atomic",
+     run<last_block_reads_all<Without::kBarrierAfter>, 16, 64, 2>},
+    {"fences_without_atomic", kRace, "no fences and atomic",
+     run<last_block_reads_all<Without::kAtomic>, 16, 64, 2>},
     {"read_what_another_wrote", kRace, "with no barrier", run<read_what_another_wrote, 32>},
     {"read_freed", kFreed, "which is freed", read_freed},
     {"write_host_memory", kOutOfBounds, "reads 4 bytes", write_host_memory},
@@ -491,6 +548,8 @@ constexpr CleanKernel kClean[] = {
     {"most_threads", run<write_own, 1024>},
     {"barrier_between", run<barrier_between, 32>},
     {"atomics_of_blocks", run<atomics_of_blocks, 64, 64, 3>},
+    {"last_block_reads_all", run<last_block_reads_all<Without::kNothing>, 16, 64, 2>},
+    {"last_block_resets_the_counter", run<last_block_resets_the_counter, 1, 64, 3>},
     {"most_shared_memory", run<read_two, 1, 58112>},
 };
 

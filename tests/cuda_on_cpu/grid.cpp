@@ -1,7 +1,12 @@
-// Launches: refuses what no device would start, and then runs the blocks in order.
+// Launches: refuses what no device would start, and then runs the blocks one after the other.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <random>
 #include <string>
+#include <vector>
 
 #include "tests/cuda_on_cpu/arena.h"
 #include "tests/cuda_on_cpu/block.h"
@@ -31,6 +36,16 @@ void check_shape(const Launch& launch) {
                                                 launch.name, problem));
 }
 
+// The numbers of a launch's blocks, in the order in which they run.
+std::vector<size_t> ordered_blocks(const dim3& grid, const WantedOrder& order) {
+  std::vector<size_t> blocks(size_t{grid.x} * grid.y * grid.z);
+  std::iota(blocks.begin(), blocks.end(), size_t{0});
+  if (order.order == Order::kBackward) std::reverse(blocks.begin(), blocks.end());
+  if (order.order == Order::kRandom)
+    std::shuffle(blocks.begin(), blocks.end(), std::mt19937_64(order.seed));
+  return blocks;
+}
+
 }  // namespace
 
 void run_grid(const Launch& launch, void* parameters, size_t parameter_bytes,
@@ -40,9 +55,12 @@ void run_grid(const Launch& launch, void* parameters, size_t parameter_bytes,
   Block block(launch, parameters, parameter_bytes, call);
   const WantedOrder order = wanted_order();
   block.draw_from(order.seed);
-  for (unsigned z = 0; z < launch.grid.z; ++z)
-    for (unsigned y = 0; y < launch.grid.y; ++y)
-      for (unsigned x = 0; x < launch.grid.x; ++x) block.run({x, y, z}, order.order);
+  const size_t width = launch.grid.x, height = launch.grid.y;
+  for (const size_t number : ordered_blocks(launch.grid, order))
+    block.run(
+        {static_cast<unsigned>(number % width), static_cast<unsigned>(number / width % height),
+         static_cast<unsigned>(number / width / height)},
+        order.order);
   if (block.may_end_first())
     throw Fault(
         FaultKind::kRace,

@@ -124,11 +124,12 @@ __global__ void tell_indices(unsigned* out) {
   own[5] = blockIdx.z;
 }
 
-__global__ void add_up(int* sum, int* largest, float* float_sum) {
+__global__ void add_up(int* sum, int* largest, float* float_sum, unsigned* wrapped) {
   const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   atomicAdd(sum, thread);
   atomicMax(largest, thread);
   atomicAdd(float_sum, 0.5f);
+  atomicInc(wrapped, 6);
 }
 
 template <typename T, RowsOfB kRows, int kTiles>
@@ -360,9 +361,10 @@ std::vector<std::array<unsigned, 6>> indices(std::array<unsigned, 3> grid,
 Atomics atomics(int threads) {
   const DeviceArray<int> sum(std::vector<int>{0}), largest(std::vector<int>{0});
   const DeviceArray<float> float_sum(std::vector<float>{0.0f});
+  const DeviceArray<unsigned> wrapped(std::vector<unsigned>{0});
   launch({.name = "atomics", .grid = dim3(static_cast<unsigned>(threads / 4)), .block = dim3(4)},
-         nullptr, add_up, sum.data(), largest.data(), float_sum.data());
-  return {sum.values()[0], largest.values()[0], float_sum.values()[0]};
+         nullptr, add_up, sum.data(), largest.data(), float_sum.data(), wrapped.data());
+  return {sum.values()[0], largest.values()[0], float_sum.values()[0], wrapped.values()[0]};
 }
 
 }  // namespace reprise::kernels::cuda::intrinsics

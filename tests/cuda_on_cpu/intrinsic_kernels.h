@@ -80,6 +80,7 @@ std::vector<std::array<unsigned, 6>> indices(std::array<unsigned, 3> grid,
 struct Atomics {
   int sum = 0, largest = 0;
   float float_sum = 0.0f;
+  unsigned wrapped = 0;  // counts from 0 to 6, again and again
 };
 // Atomic operations by the threads 0 .. threads - 1, in some blocks, on numbers that start from 0.
 Atomics atomics(int threads);

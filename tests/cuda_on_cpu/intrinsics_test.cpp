@@ -282,6 +282,7 @@ TEST(Intrinsics, AtomicsLoseNothing) {
   EXPECT_EQ(got.sum, 4950);
   EXPECT_EQ(got.largest, 99);
   EXPECT_EQ(got.float_sum, 50.0f);
+  EXPECT_EQ(got.wrapped, 100u % 7);
 }
 
 // Tests the matrix descriptor and its strides, for rows that are B's columns (keys) and rows that

@@ -44,6 +44,9 @@ template <typename T, typename Update>
 T update_atomically(T* address, const Update& update, const void* code) {
   const InEmulator in_emulator;
   check_access({address, sizeof(T), sizeof(T), Touch::kAtomic, {.code = code}});
+  Block& block = *Block::running();
+  if (!block.shared().contains(address))
+    block.blocks().update_atomically(block.thread().number, address);
   const T before = *address;
   *address = update(before);
   return before;
@@ -77,6 +80,7 @@ void check_access(const Access& access) {
   if (const MaybeFinding finding =
           Buffers::all().touch(access.address, access.bytes, access.how, who, block.since()))
     block.report_if(finding, text_of(access));
+  if (access.how == Touch::kWrite) block.blocks().write(access.address, access.bytes);
 }
 
 void* dynamic_shared() { return Block::running()->shared().dynamic(); }
@@ -176,6 +180,11 @@ uint32_t multiply_add_pairs(uint32_t a, uint32_t b, uint32_t c, bool is_bf16) {
 
 using cuda_on_cpu::update_atomically;
 
+void __threadfence() {
+  const cuda_on_cpu::InEmulator in_emulator;
+  cuda_on_cpu::Block::running()->fence();
+}
+
 int atomicAdd(int* address, int value) {
   return update_atomically(
       address, [&](int old) { return old + value; }, __builtin_return_address(0));
@@ -187,6 +196,11 @@ unsigned atomicAdd(unsigned* address, unsigned value) {
 unsigned long long atomicAdd(unsigned long long* address, unsigned long long value) {
   return update_atomically(
       address, [&](unsigned long long old) { return old + value; }, __builtin_return_address(0));
+}
+unsigned atomicInc(unsigned* address, unsigned last) {
+  return update_atomically(
+      address, [&](unsigned old) { return old >= last ? 0 : old + 1; },
+      __builtin_return_address(0));
 }
 float atomicAdd(float* address, float value) {
   return update_atomically(

@@ -1,4 +1,4 @@
-// The order in which threads and streams go on, as the environment or a test sets it.
+// The order in which blocks, threads and streams go on, as the environment or a test sets it.
 #pragma once
 
 #include <cstdint>

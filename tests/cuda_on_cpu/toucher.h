@@ -21,6 +21,7 @@ struct Toucher {
   // ones. In a block without mbarriers it counts the __syncwarp() calls of the thread's warp.
   uint32_t time = 0;
 
+  bool operator==(const Toucher&) const = default;
   [[nodiscard]] int warp() const { return thread / 32; }
   [[nodiscard]] int lane() const { return thread % 32; }
 };

@@ -26,11 +26,13 @@ struct Launch {
   bool begins_early = false;
 };
 
-// The order in which the threads of a block are resumed. A kernel's result must not depend on it.
+// The order in which the blocks of a launch run and the threads of a block are resumed. A kernel's
+// result must not depend on it.
 // The default comes from the environment variable CUDA_ON_CPU_ORDER (forward, backward or
 // random:SEED), or is forward.
 enum class Order : uint8_t { kForward, kBackward, kRandom };
-// With kRandom, each launch draws from `seed` which thread goes on next.
+// With kRandom, each launch draws from `seed` the order of its blocks and which thread goes on
+// next.
 void set_order(Order order, uint64_t seed = 0);
 
 // Runs call(parameters) in every thread of the grid. The kernel can read `parameters`, as on a

@@ -35,7 +35,8 @@ void DeviceAttention::append_key(std::vector<uint64_t>& key) const {
   const ScheduleImage::Merge merge = image_.merge(arrays_.data());
   for (const void* address : std::initializer_list<const void*>{
            call.tasks, call.caches, call.block_offsets, call.row_positions, call.alibi_slopes,
-           row_slots(), merge.rows, merge.begin, merge.entries, o_.data(), m_.data(), n_.data()})
+           row_slots(), merge.rows, merge.begin, merge.entries, image_.arrivals(arrays_.data()),
+           o_.data(), m_.data(), n_.data()})
     append_address(key, address);
   key.push_back(static_cast<uint64_t>(merge.merged));
   for (const TileLaunch& tiles : image_.launches())
@@ -46,8 +47,13 @@ void DeviceAttention::append_key(std::vector<uint64_t>& key) const {
 
 void DeviceAttention::run(int64_t layer, const DeviceQueries& q, const DeviceOutput& out,
                           cudaStream_t stream) {
-  run_parts(layer, q, out, stream);
-  merge_parts(out, stream);
+  launch_tasks(layer, q, out, image_.arrivals(arrays_.data()), stream);
+  if (!schedule_.merges_in_last_block) merge_parts(out, stream);
+}
+
+void DeviceAttention::run_parts(int64_t layer, const DeviceQueries& q, const DeviceOutput& out,
+                                cudaStream_t stream) {
+  launch_tasks(layer, q, out, /*arrivals=*/nullptr, stream);
 }
 
 void DeviceAttention::merge_parts(const DeviceOutput& out, cudaStream_t stream) {
@@ -66,8 +72,8 @@ void DeviceAttention::merge_parts(const DeviceOutput& out, cudaStream_t stream) 
                  stream);
 }
 
-void DeviceAttention::run_parts(int64_t layer, const DeviceQueries& q, const DeviceOutput& out,
-                                cudaStream_t stream) {
+void DeviceAttention::launch_tasks(int64_t layer, const DeviceQueries& q, const DeviceOutput& out,
+                                   unsigned* arrivals, cudaStream_t stream) {
   REPRISE_CHECK(q.row_stride % 8 == 0 && reinterpret_cast<uintptr_t>(q.data) % 16 == 0,
                 "queries at {}, rows {} elements apart: 16 bytes are read at a time", q.data,
                 q.row_stride);
@@ -81,6 +87,7 @@ void DeviceAttention::run_parts(int64_t layer, const DeviceQueries& q, const Dev
   call.partial_o = o_.as<float>();
   call.partial_m = m_.as<float>();
   call.partial_n = n_.as<float>();
+  call.arrivals = arrivals;
   for (const TileLaunch& tiles : image_.launches()) {
     const bool is_bf16 = tiles.dtype == DType::kBF16;  // the schedule refuses f32
     (is_bf16 ? launch_bf16_tiles : launch_f16_tiles)(call, tiles, head_dim_, sms_, stream);

@@ -48,8 +48,9 @@ class DeviceAttention {
   // kernels::attention(). `stream` must be the stream on which the runtime copies.
   void run(int64_t layer, const DeviceQueries& q, const DeviceOutput& out, cudaStream_t stream);
 
-  // The two halves of run(). run_parts() writes rows with a single part to `out` and leaves partial
-  // results of all other rows, laid out as in kernels::Partials; merge_parts() merges these.
+  // The two halves of run() as separate kernels. run_parts() writes rows with a single part to
+  // `out` and leaves partial results of all other rows, laid out as in kernels::Partials;
+  // merge_parts() merges these.
   void run_parts(int64_t layer, const DeviceQueries& q, const DeviceOutput& out,
                  cudaStream_t stream);
   void merge_parts(const DeviceOutput& out, cudaStream_t stream);
@@ -63,6 +64,10 @@ class DeviceAttention {
   void append_key(std::vector<uint64_t>& key) const;
 
  private:
+  // `arrivals` as in AttentionCall.
+  void launch_tasks(int64_t layer, const DeviceQueries& q, const DeviceOutput& out,
+                    unsigned* arrivals, cudaStream_t stream);
+
   DeviceRuntime& runtime_;
   StepSchedule schedule_;
   ScheduleImage image_;

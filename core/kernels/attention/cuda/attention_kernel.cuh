@@ -31,13 +31,15 @@
 //   output     O = O * correction + P v by mma.sync, weights rounded to the cache's type.
 //   end        finished rows go to the output, others become partial results. Several key warps
 //              first merge in shared memory, in the order of the warps and without atomics, so the
-//              bits are always the same.
+//              bits are always the same. If AttentionCall::arrivals is set, the block that stores
+//              the last part of a row merges the row's partial results.
 //
 // Per block with head size d, L lanes and K keys in all: reads 4 K d bytes of keys and values and L
 // d queries; writes L d results; 4 L K d FLOPs, L K exponentials. roofline.h gives the least time
 // for this work; tiled_work() of schedule.h counts the work of whole tiles.
 #pragma once
 
+#include "core/kernels/attention/cuda/attention_merge.cuh"
 #include "core/kernels/attention/cuda/attention_output.cuh"
 #include "core/kernels/attention/cuda/attention_tile.cuh"
 #include "core/kernels/attention/cuda/attention_warpgroups.cuh"
@@ -137,6 +139,20 @@ __device__ __forceinline__ void compute_tiles(const AttentionCall& call, const A
   }
 }
 
+// Merges the rows of the block's task of which the block has stored the last part. It is a call
+// that reads the task again: inlined, it changed the registers of most kernels, and the tile
+// 16x64:1x4:3 of head size 64 needed 137 instead of 128, so that an SM held three blocks instead of
+// four.
+template <class Tile>
+__device__ REPRISE_CALLED void merge_finished_rows(const AttentionCall& call) {
+  const int block = static_cast<int>(blockIdx.x);
+  const AttentionTask task = call.tasks[block / call.kv_heads];
+  if (is_alone(task)) return;
+  __syncthreads();  // all results of the block are stored
+  merge_finished_lanes<Tile, Tile::kThreads / kWarp>(
+      call, task, block % call.kv_heads, 0, task.lanes, static_cast<int>(threadIdx.x) / kWarp);
+}
+
 // Grid: one thread block for each task of call.tasks and each kv head. Neighbouring thread blocks
 // take the kv heads of one task, because the heads of a block of the paged cache follow one another
 // in memory. Threads of a thread block: Tile::kThreads. Dynamic shared memory: Tile::kSharedBytes.
@@ -191,12 +207,13 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
     __syncthreads();
     merge_sums<Tile>(call, task, kv_head, sums);
   }
+  if (call.arrivals != nullptr) merge_finished_rows<Tile>(call);
 }
 
 // On architectures other than sm_90a the kernels that need sm_90a are empty and never launched.
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
-    attention_kernel(AttentionCall call) {
+    attention_kernel(const __grid_constant__ AttentionCall call) {
   if constexpr (!Tile::kByWarpgroups) {
     attention_block<Tile>(call);
   } else if constexpr (kHasWarpgroups) {

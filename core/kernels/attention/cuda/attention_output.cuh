@@ -8,6 +8,10 @@
 
 namespace reprise::kernels::cuda {
 
+__device__ __forceinline__ bool is_alone(const AttentionTask& task) {
+  return task.first_merged == AttentionTask::kAlone;
+}
+
 // The place of column 0 of one lane's result.
 struct LaneOutput {
   int64_t element = 0;  // element of the output, or of the partial results
@@ -19,7 +23,7 @@ __device__ __forceinline__ LaneOutput lane_output(const AttentionCall& call,
                                                   const AttentionTask& task, int row, int head) {
   LaneOutput out;
   const int64_t first =
-      task.is_alone != 0 ? static_cast<int64_t>(task.first_row) * call.heads : task.first_entry;
+      is_alone(task) ? static_cast<int64_t>(task.first_row) * call.heads : task.first_entry;
   out.entry = first + static_cast<int64_t>(row) * call.heads + head;
   out.element = out.entry * Tile::kHeadDim;
   return out;
@@ -37,7 +41,7 @@ __device__ __forceinline__ void store_pair(Out* to, float a, float b) {
 // The factor by which a lane's sums are multiplied: 1 / n, or 1 for partial results. Callers
 // compute it once per lane, because the compiler would otherwise divide for each column.
 __device__ __forceinline__ float factor_of(const AttentionTask& task, float n) {
-  if (task.is_alone == 0) return 1.0f;
+  if (!is_alone(task)) return 1.0f;
   return n == 0.0f ? 0.0f : 1.0f / n;  // NaN is not 0, so it stays NaN
 }
 
@@ -46,7 +50,7 @@ __device__ __forceinline__ float factor_of(const AttentionTask& task, float n) {
 template <typename Store>
 __device__ __forceinline__ void with_output(const AttentionCall& call, const AttentionTask& task,
                                             const LaneOutput& to, Store&& store) {
-  if (task.is_alone == 0) return store(call.partial_o + to.element);
+  if (!is_alone(task)) return store(call.partial_o + to.element);
   with_dtype(call.out_dtype,
              [&](auto zero) { store(static_cast<decltype(zero)*>(call.out) + to.element); });
 }
@@ -54,7 +58,7 @@ __device__ __forceinline__ void with_output(const AttentionCall& call, const Att
 __device__ __forceinline__ void store_sums(const AttentionCall& call, const AttentionTask& task,
                                            const LaneOutput& to, float m, float n) {
   constexpr float kLn2 = 0.693147180559945f;
-  if (task.is_alone != 0) return;
+  if (is_alone(task)) return;
   call.partial_m[to.entry] = m * kLn2;
   call.partial_n[to.entry] = n;
 }

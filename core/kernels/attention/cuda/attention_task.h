@@ -46,9 +46,12 @@ struct AttentionTask {
   int32_t cache = 0;                     // index in AttentionCall::caches
   int32_t first_block = 0, skipped = 0;  // as in kv::Segment
   Divisor block_tokens;
-  int32_t is_alone = 0;     // 1: writes rows to the output; 0: writes partial results
+  // Index of the item's first row among the merged rows (AttentionSchedule::merged_rows); its other
+  // rows follow. kAlone: writes rows to the output, not partial results.
+  int32_t first_merged = kAlone;
   int64_t first_entry = 0;  // entry of (the item's first row, head 0)
 
+  static constexpr int32_t kAlone = -1;
   // Value of `visible` for items without a mask: more than any number of keys, and small enough
   // that adding a row number does not overflow.
   static constexpr int32_t kAllVisible = std::numeric_limits<int32_t>::max() / 2;
@@ -89,6 +92,12 @@ struct AttentionCall {
   float* partial_o = nullptr;
   float* partial_m = nullptr;
   float* partial_n = nullptr;
+  // The merging of partial results by the attention kernel itself, see attention_merge.cuh.
+  const int32_t* merge_begin = nullptr;    // [merged + 1]  CSR into merge_entries
+  const int64_t* merge_entries = nullptr;  // entries of each merged row's parts, head 0
+  // [merged, heads]  parts of each merged row and head that are stored; all are 0 before and after
+  // the layer's launches. Null: another kernel merges.
+  unsigned* arrivals = nullptr;
 };
 
 static_assert(std::is_trivially_copyable_v<AttentionTask> &&

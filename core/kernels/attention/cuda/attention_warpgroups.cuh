@@ -14,6 +14,7 @@
 // may read them, `empty` says that both consumers have read them.
 #pragma once
 
+#include "core/kernels/attention/cuda/attention_merge.cuh"
 #include "core/kernels/attention/cuda/attention_output.cuh"
 #include "core/kernels/attention/cuda/attention_tile.cuh"
 #include "core/kernels/shared/cuda/launch.cuh"
@@ -432,6 +433,22 @@ struct TaskQueue {
   }
 };
 
+// Merges the rows of a consumer's lanes whose last part this block has stored. This happens once,
+// after all tasks of the block, because the loop over the tasks has no registers left for it.
+template <class Tile>
+__device__ __forceinline__ void merge_finished_tasks(const AttentionCall& call,
+                                                     Consumer<Tile>& own) {
+  const int warp = static_cast<int>(threadIdx.x) / kWarp % kWarpsOfGroup;
+  own.meet();  // all results of the consumer are stored
+  for (BlockWork work; work.index() < call.work; ++work.round) {
+    const AttentionTask task = call.tasks[work.index() / call.kv_heads];
+    if (is_alone(task)) continue;
+    merge_finished_lanes<Tile, kWarpsOfGroup>(
+        call, task, work.index() % call.kv_heads, own.first_lane(),
+        min(task.lanes, own.first_lane() + Consumer<Tile>::kOwnLanes), warp);
+  }
+}
+
 // Runs the tasks of a consumer. If the next task has keys, its queries are copied while the last
 // values of the current task are added, and the products for its first scores run while the results
 // of the current task are stored.
@@ -466,7 +483,7 @@ __device__ __forceinline__ void consume(const AttentionCall& call) {
     if (!has_next) {
       store_last();
       last = nullptr;
-      if (!queue.find()) return;
+      if (!queue.find()) break;
       bring_queries();
     }
     WarpScores<Tile> scores;
@@ -491,6 +508,7 @@ __device__ __forceinline__ void consume(const AttentionCall& call) {
     own.finish_values(state);
     results = results_of<Tile>(task, state);
   }
+  if (call.arrivals != nullptr) merge_finished_tasks(call, own);
 }
 
 // Grid: at most as many blocks as the device has SMs. Block: Tile::kThreads. Dynamic shared memory:

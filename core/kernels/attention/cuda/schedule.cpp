@@ -111,8 +111,13 @@ class TaskWriter {
             .first_block = segment.first_block,
             .skipped = segment.skipped,
             .block_tokens = Divisor::of(segment.block_tokens),
-            .is_alone = part.is_alone,
+            .first_merged = part.is_alone ? AttentionTask::kAlone : index_of_merged(item.first_row),
             .first_entry = part.first_entry};
+  }
+
+  [[nodiscard]] int32_t index_of_merged(int32_t row) const {
+    const std::vector<int32_t>& rows = out_.cut.merged_rows;
+    return static_cast<int32_t>(std::lower_bound(rows.begin(), rows.end(), row) - rows.begin());
   }
 
   // Sorts tasks by launch. Within a launch the longest tasks come first, because the launch would
@@ -170,6 +175,9 @@ void StepSchedule::build(const kv::AttentionPlan& plan, int64_t heads,
   estimate_us = choice.estimate_us;
   cut.cut(plan, heads, params, {.parts = choice.parts, .key_tile = kKeyTile}, results);
   TaskWriter(plan, params.window, choice, *this).write();
+  const std::vector<int32_t>& begin = cut.merge_begin;
+  merges_in_last_block = wanted.merges_in_last_block && !cut.merged_rows.empty() &&
+                         std::adjacent_find(begin.begin(), begin.end()) == begin.end();
 }
 
 AttentionWork tiled_work(const StepSchedule& schedule, const kv::AttentionPlan& plan,
@@ -229,6 +237,10 @@ void ScheduleImage::set(const StepSchedule& schedule, const kv::AttentionPlan& p
                         const AttentionParams& params) {
   pad_tasks(schedule);
   pad_merged(schedule.cut);
+  arrivals_.assign(schedule.merges_in_last_block
+                       ? merged_rows_.size() * static_cast<size_t>(schedule.cut.heads)
+                       : 0,
+                   0u);
   caches_.clear();
   for (const kv::CacheView& cache : plan.caches)
     caches_.push_back({.keys = cache.keys,
@@ -244,6 +256,7 @@ void ScheduleImage::set(const StepSchedule& schedule, const kv::AttentionPlan& p
   image_.set(kMergedRows, std::span(std::as_const(merged_rows_)));
   image_.set(kMergeBegin, std::span(std::as_const(merge_begin_)));
   image_.set(kMergeEntries, std::span(schedule.cut.merge_entries));
+  image_.set(kArrivals, std::span(std::as_const(arrivals_)));
 
   const bool has_slopes = !params.alibi.slopes.empty(), is_rounded = params.alibi.rounded_to_bf16;
   call_ = {.heads = static_cast<int32_t>(schedule.cut.heads),
@@ -266,6 +279,8 @@ AttentionCall ScheduleImage::call(const void* device) const {
   call.caches = at<DeviceCache>(device, kCaches);
   call.block_offsets = at<int64_t>(device, kBlockOffsets);
   call.row_positions = at<int32_t>(device, kRowPositions);
+  call.merge_begin = at<int32_t>(device, kMergeBegin);
+  call.merge_entries = at<int64_t>(device, kMergeEntries);
   call.alibi_slopes = call_.alibi_log2 == 0.0f ? nullptr : at<float>(device, kSlopes);
   return call;
 }

@@ -28,6 +28,9 @@ struct StepSchedule {
   std::vector<AttentionTask> tasks;  // grouped by launch, those with most keys first
   std::vector<TileLaunch> launches;  // in the order of kTileShapes, then of dtype
   double estimate_us = 0.0;          // estimated time of one layer's attention, see tiles.h
+  // As in TileOverride. Always false if no row is merged, or if a merged row has no part: no block
+  // arrives for it, so merge_partials() has to set it to 0.
+  bool merges_in_last_block = false;
 
   // Builds the schedule for query rows of `heads` heads. The plan must be finished. Throws
   // ShapeError for head sizes that are not compiled or if heads % kv_heads != 0, and Error for a
@@ -73,6 +76,12 @@ class ScheduleImage {
   };
   [[nodiscard]] Merge merge(const void* device) const;
 
+  // AttentionCall::arrivals; null unless the schedule merges_in_last_block.
+  [[nodiscard]] unsigned* arrivals(void* device) const {
+    if (arrivals_.empty()) return nullptr;
+    return reinterpret_cast<unsigned*>(static_cast<std::byte*>(device) + image_.offset(kArrivals));
+  }
+
   // [rows]  row slots of the plan.
   [[nodiscard]] const int64_t* row_slots(const void* device) const {
     return at<int64_t>(device, kRowSlots);
@@ -89,6 +98,7 @@ class ScheduleImage {
     kMergedRows,
     kMergeBegin,
     kMergeEntries,
+    kArrivals,
     kSections
   };
   template <typename T>
@@ -105,7 +115,8 @@ class ScheduleImage {
   std::vector<AttentionTask> tasks_;
   std::vector<TileLaunch> launches_;
   std::vector<int32_t> merged_rows_, merge_begin_;
-  AttentionCall call_;  // everything except addresses
+  std::vector<unsigned> arrivals_;  // zeros; the kernels leave zeros, so they are copied only once
+  AttentionCall call_;              // everything except addresses
 };
 
 }  // namespace reprise::kernels::cuda

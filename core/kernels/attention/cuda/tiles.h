@@ -131,6 +131,8 @@ struct StepShape {
 struct TileOverride {
   std::optional<int32_t> shape;  // index in kTileShapes, for all items; empty: the model chooses
   int32_t parts = 0;             // parts of each item, at most its key tiles; 0: the model chooses
+  // True: the block that stores the last part of a row merges it; false: merge_partials() does.
+  bool merges_in_last_block = false;
 };
 
 struct TileChoice {

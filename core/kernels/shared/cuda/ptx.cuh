@@ -22,11 +22,14 @@
 
 // REPRISE_UNROLL before a loop unrolls it: a thread's arrays are in registers only if every index
 // is a compile-time constant. REPRISE_KEEP_ROLLED keeps a loop from being unrolled, to save
-// registers.
+// registers. REPRISE_CALLED makes a function a call, so that it does not change the registers of
+// the code around it.
 #ifdef REPRISE_CUDA_ON_CPU
 #define REPRISE_UNROLL
 #define REPRISE_KEEP_ROLLED
+#define REPRISE_CALLED __attribute__((noinline))
 #else
+#define REPRISE_CALLED __noinline__
 #define REPRISE_UNROLL _Pragma("unroll")
 #define REPRISE_KEEP_ROLLED _Pragma("unroll 1")
 #endif

@@ -145,7 +145,11 @@ TEST(StepSchedule, TasksCoverEveryKeyAndLaneOnce) {
         for (int32_t lane = task.first_lane; lane < task.first_lane + task.lanes; ++lane) {
           const auto r = static_cast<int32_t>(lane / group);
           const auto row = static_cast<size_t>(task.first_row + r);
-          if (task.is_alone == 0) ++entries[task.first_entry + r * group + lane % group];
+          if (task.first_merged != AttentionTask::kAlone) {
+            ++entries[task.first_entry + r * group + lane % group];
+            ASSERT_EQ(schedule.cut.merged_rows[static_cast<size_t>(task.first_merged + r)],
+                      task.first_row + r);
+          }
           const int64_t low = plan.row_positions[row] - params.window + 1 - task.first_position;
           for (int32_t key = task.first_key; key < task.end_key; ++key)
             if (key < task.visible + r && (params.window == 0 || key >= low))

@@ -57,6 +57,8 @@ if(TARGET reprise_row_kernels_on_cpu)
 endif()
 reprise_cuda_test(attention BOTH_ORDERS SOURCES attention/cuda/attention_test.cpp ON_CPU reprise_attention_on_cpu
                   ON_DEVICE reprise_cuda_kernels LINK reprise_reference)
+reprise_cuda_test(attention_merge SOURCES attention/cuda/attention_merge_test.cpp ON_CPU reprise_attention_on_cpu
+                  ON_DEVICE reprise_cuda_kernels LINK reprise_reference)
 reprise_cuda_test(attention_extremes SOURCES attention/cuda/attention_extremes_test.cpp ON_CPU reprise_attention_on_cpu
                   ON_DEVICE reprise_cuda_kernels LINK reprise_reference)
 
@@ -82,7 +84,7 @@ if(TARGET cuda_attention_test AND Python3_FOUND)
   set(mutate ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/cuda_on_cpu/mutate.py ${CMAKE_BINARY_DIR}
              --faults ${CMAKE_CURRENT_LIST_DIR}/attention/cuda/attention_mutations.json)
   add_custom_target(cuda_attention_mutations
-    COMMAND ${mutate} DEPENDS cuda_attention_test cuda_attention_extremes_test cuda_attention_map_test USES_TERMINAL)
+    COMMAND ${mutate} DEPENDS cuda_attention_test cuda_attention_merge_test cuda_attention_extremes_test cuda_attention_map_test USES_TERMINAL)
   add_test(NAME cuda_attention_mutations_have_their_places_test COMMAND ${mutate} --look)
 endif()
 

@@ -74,8 +74,14 @@ void add(const std::string& group, const Step& step, const TileOverride& tiles =
 int main(int argc, char** argv) {
   using namespace reprise::kernels::cuda;
   using namespace reprise::kernels::cuda::testing;
-  for (const Step& step : kSteps) add("attention", step);
-  for (const Step& step : table3_steps()) add("table3", step);
+  // Each step twice, to show whether a separate kernel merges partial results faster or the block
+  // that arrives last.
+  const auto add_both = [](const std::string& group, const Step& step) {
+    add(group, step);
+    add(group + "_last_block", step, {.merges_in_last_block = true});
+  };
+  for (const Step& step : kSteps) add_both("attention", step);
+  for (const Step& step : table3_steps()) add_both("table3", step);
   // Runs each step with every tile, and decode steps with every number of parts, to show which of
   // them pay and whether choose_tiles() chooses these.
   for (size_t i = 0; i < kTileShapes.size(); ++i)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <list>
 #include <span>
 #include <string>
@@ -93,6 +94,26 @@ inline std::vector<float> run_attention(const kv::AttentionPlan& plan,
   return run_layer(device, plan, q, run);
 }
 
+// Runs the plan with rows merged in the last block, as two layers with the same input: no counter
+// may stay behind. Expects the bits of `want`. Does nothing if the plan is not merged in this way.
+inline void expect_same_in_last_block(const kv::AttentionPlan& plan,
+                                      std::span<const RandomCache> caches,
+                                      const std::vector<float>& q, const AttentionRun& run,
+                                      const std::vector<float>& want, const std::string& what) {
+  const DevicePlan on_device(plan, caches);
+  DeviceAttention device(test_runtime());
+  TileOverride tiles = run.tiles;
+  tiles.merges_in_last_block = true;
+  device.begin(on_device.plan(), run.heads, run.params, run.model(), run.results, tiles);
+  if (!device.schedule().merges_in_last_block) return;
+  for (const char* const time : {"first", "second"}) {
+    const std::vector<float> got = run_layer(device, plan, q, run);
+    ASSERT_EQ(got.size(), want.size());
+    EXPECT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(float)), 0)
+        << what << ", merged in the last block, " << time << " run";
+  }
+}
+
 // Largest relative error of a number rounded to the type.
 inline double roundoff(DType dtype) { return epsilon_of(dtype) / 2; }
 
@@ -138,8 +159,9 @@ inline std::vector<double> bounds(const kv::AttentionPlan& plan,
   return bound;
 }
 
-// Draws queries for the run, rounded to the dtype of the first cache. All caches must have this
-// dtype.
+// Compares both ways of merging: merge_partials() with the reference, and the last block with
+// merge_partials(). Draws queries for the run, rounded to the dtype of the first cache. All caches
+// must have this dtype.
 inline void expect_reference(const kv::AttentionPlan& plan, std::span<const RandomCache> caches,
                              const AttentionRun& run, uint64_t seed, const std::string& what) {
   const int64_t row = run.heads * plan.head_dim();
@@ -148,8 +170,9 @@ inline void expect_reference(const kv::AttentionPlan& plan, std::span<const Rand
       queries_for(std::max<int64_t>(1, plan.rows()) * stride, seed, plan.caches[0].dtype);
   const std::vector<double> want = reference::attention(
       plan, run.layer, {.data = q.data(), .row_stride = stride, .heads = run.heads}, run.params);
-  reprise::testing::expect_within(run_attention(plan, caches, q, run), want,
-                                  bounds(plan, caches, q, run, want), what);
+  const std::vector<float> got = run_attention(plan, caches, q, run);
+  reprise::testing::expect_within(got, want, bounds(plan, caches, q, run, want), what);
+  expect_same_in_last_block(plan, caches, q, run, got, what);
 }
 
 // True if the device that runs the tests supports the shape.

@@ -17,8 +17,8 @@ extern uint3 blockIdx;
 extern dim3 blockDim;
 extern dim3 gridDim;
 
-// ---- Barriers. Memory accesses are ordered by these two alone [CUDA C++ Programming Guide, "Warp
-// Shuffle Functions": shuffles imply no memory barrier]. ----
+// ---- Barriers and fences. Memory accesses are ordered by these alone [CUDA C++ Programming Guide,
+// "Warp Shuffle Functions": shuffles imply no memory barrier]. ----
 
 // Every thread of the block must come to the same call. Fault (kBarrier) if one has returned or
 // waits at another call.

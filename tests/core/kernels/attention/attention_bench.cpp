@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/steady_now.h"
+#include "core/device/memory.h"
 #include "core/kernels/attention/attention.h"
 #include "tests/core/kernels/attention/attention_cases.h"
 
@@ -143,6 +145,72 @@ BENCHMARK(PrefixDecode)
     ->Args({0, 32, 32, 128, 2048, 8, 16, 1})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
+
+// Decode steps of `batch` sequences in a pool of many layers. All sequences read n tokens at once,
+// and each reads `own` tokens. Each iteration runs the attention of all layers in two pools: one is
+// [layers, blocks, ...] and gives the row's time, the other is [blocks, layers, ...]. "ratio" is
+// the median of the second pool's time divided by the first's.
+void PoolDecode(benchmark::State& state) try {
+  const auto dtype = static_cast<DType>(state.range(0));
+  const int64_t heads = state.range(1), kv_heads = state.range(2), dim = state.range(3),
+                layers = state.range(4);
+  const auto n = static_cast<int32_t>(state.range(5)), own = static_cast<int32_t>(state.range(6)),
+             batch = static_cast<int32_t>(state.range(7));
+  const bool is_shuffled = state.range(8) != 0;
+  constexpr int64_t kBlockTokens = 16;
+  testing::RandomCache cache(dtype, (n + batch * own) / kBlockTokens, layers, kv_heads,
+                             kBlockTokens, dim, 1);
+  std::vector<int64_t> order(static_cast<size_t>(cache.blocks));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  if (is_shuffled) std::shuffle(order.begin(), order.end(), std::mt19937_64(1));
+  const auto plan_of = [&] {
+    auto next = order.begin();
+    return testing::prefix_plan(cache, n, own, batch, [&] { return *next++; });
+  };
+  const kv::AttentionPlan blocks_first = plan_of();
+  cache.put_layers_first();
+  const kv::AttentionPlan layers_first = plan_of();
+  const int64_t row = heads * dim;
+  const std::vector<float> q = testing::random_queries(batch * row, 1);
+  std::vector<float> out(q.size());
+  AttentionWorkspace workspace;
+  const Context context = Context::machine();
+  const auto step_s = [&](const kv::AttentionPlan& plan) {
+    const int64_t begin_ns = steady_now_ns();
+    for (int64_t layer = 0; layer < layers; ++layer)
+      attention(plan, layer, {.data = q.data(), .row_stride = row, .heads = heads}, {.scale = 0.1f},
+                {.data = out.data()}, workspace, context);
+    return seconds_since(begin_ns);
+  };
+  step_s(layers_first);  // warm-up
+  std::vector<double> ratios;
+  for (auto _ : state) {
+    const double blocks_first_s = step_s(blocks_first), layers_first_s = step_s(layers_first);
+    state.SetIterationTime(layers_first_s);
+    ratios.push_back(blocks_first_s / layers_first_s);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  state.counters["ratio, quartile 1"] = ratios[ratios.size() / 4];
+  state.counters["ratio"] = ratios[ratios.size() / 2];
+  state.counters["ratio, quartile 3"] = ratios[ratios.size() * 3 / 4];
+  state.SetLabel(std::string(name_of(dtype)));
+  const auto rate = benchmark::Counter::kIsIterationInvariantRate;
+  state.counters["FLOP/s"] =
+      benchmark::Counter(4.0 * static_cast<double>(layers * batch * row * (n + own)), rate);
+  state.counters["B/s"] = benchmark::Counter(
+      2.0 * static_cast<double>(cache.keys.elements()) * static_cast<double>(size_of(dtype)), rate);
+} catch (const MemoryError& error) {  // the pools take up to 5.4 GB
+  state.SkipWithError(error.what());
+}
+BENCHMARK(PoolDecode)
+    ->ArgNames({"dtype", "h", "kv", "d", "layers", "n", "own", "b", "shuffled"})
+    ->Args({1, 32, 32, 128, 32, 8192, 16, 1, 1})
+    ->Args({1, 32, 8, 128, 32, 32768, 16, 1, 1})
+    ->Args({1, 32, 8, 128, 32, 32768, 16, 1, 0})
+    ->Args({0, 32, 8, 128, 32, 16384, 16, 1, 1})
+    ->Args({1, 32, 32, 128, 32, 2048, 256, 32, 1})
+    ->Unit(benchmark::kMillisecond)
+    ->UseManualTime();
 
 // Few heads and rows over a long shared segment, or one long sequence: unless the keys are split,
 // there are fewer tasks than threads.

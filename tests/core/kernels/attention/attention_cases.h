@@ -30,13 +30,15 @@ struct RandomCache {
   Tensor keys, values;
   kv::CacheView view;
   int64_t blocks, block_tokens;
+  int64_t block_stride;  // elements between two blocks
 
   RandomCache(DType dtype, int64_t num_blocks, int64_t layers, int64_t kv_heads,
               int64_t tokens_per_block, int64_t head_dim, uint64_t seed)
       : keys(dtype, {num_blocks, layers * kv_heads, tokens_per_block, head_dim}),
         values(dtype, {num_blocks, layers * kv_heads, tokens_per_block, head_dim}),
         blocks(num_blocks),
-        block_tokens(tokens_per_block) {
+        block_tokens(tokens_per_block),
+        block_stride(layers * kv_heads * tokens_per_block * head_dim) {
     std::mt19937_64 random(seed);
     for (Tensor* tensor : {&keys, &values})
       visit_dtype(dtype, [&](auto tag) {
@@ -51,7 +53,12 @@ struct RandomCache {
             .kv_heads = kv_heads,
             .head_dim = head_dim};
   }
-  [[nodiscard]] int64_t offset_of(int64_t block) const { return block * keys.elements() / blocks; }
+  // Orders the same memory as [layers, blocks, ...] instead of [blocks, layers, ...].
+  void put_layers_first() {
+    block_stride = view.layer_stride;
+    view.layer_stride *= blocks;
+  }
+  [[nodiscard]] int64_t offset_of(int64_t block) const { return block * block_stride; }
 };
 
 inline std::vector<float> random_queries(int64_t count, uint64_t seed) {

@@ -2,6 +2,7 @@
 // the bytes and FLOPs that any kernel has to move and compute for the plan.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -14,28 +15,31 @@
 namespace reprise::kernels::cuda::testing {
 namespace {
 
-// A scheduled step of one layer on the device. run() reads the queries of all rows, which lie on
-// the device, and writes bf16.
+// A scheduled step on the device. Each run() is the attention of the pool's next layer: it reads
+// the queries of all rows, which lie on the device, and writes bf16.
 struct DeviceStep {
   DeviceStep(const Step& step, const std::shared_ptr<reprise::cuda::CudaDevice>& on,
-             const TileOverride& tiles)
+             const TileOverride& tiles, const Pool& pool)
       : device(on),
-        keys(random_numbers(on, cache_bytes(step))),
-        values(random_numbers(on, cache_bytes(step))),
+        layers(pool.layers),
+        keys(random_numbers(on, layer_bytes(step) * static_cast<size_t>(layers))),
+        values(random_numbers(on, keys.bytes())),
         q(random_numbers(on, row_bytes(step))),
         out(on, row_bytes(step)),
-        plan(plan_of(step, cache_of(step, keys.data(), values.data()))),
+        plan(plan_of(step, cache_of(step, keys.data(), values.data(), pool), pool)),
         params({.scale = 1.0f / std::sqrt(static_cast<float>(step.heads.head_dim))}),
         attention(*on) {
     attention.begin(plan, step.heads.heads, params, model_of(*on), RowResults::kFinished, tiles);
     row_stride = step.heads.heads * step.heads.head_dim;
   }
   void run() {
-    attention.run(0, {.data = q.data(), .dtype = DType::kBF16, .row_stride = row_stride},
+    attention.run(layer, {.data = q.data(), .dtype = DType::kBF16, .row_stride = row_stride},
                   {.data = out.data(), .dtype = DType::kBF16}, device->stream());
+    layer = (layer + 1) % layers;
   }
 
-  static size_t cache_bytes(const Step& step) {
+  // Bytes of the keys of one layer.
+  static size_t layer_bytes(const Step& step) {
     return static_cast<size_t>(blocks_of(step) * block_elements(step)) * size_of(DType::kBF16);
   }
   static size_t row_bytes(const Step& step) {
@@ -44,6 +48,7 @@ struct DeviceStep {
   }
 
   std::shared_ptr<reprise::cuda::CudaDevice> device;
+  int64_t layers, layer = 0;
   Buffer keys, values, q, out;
   kv::AttentionPlan plan;
   AttentionParams params;
@@ -51,8 +56,9 @@ struct DeviceStep {
   DeviceAttention attention;
 };
 
-void time_step(benchmark::State& state, const Step& step, const TileOverride& tiles) try {
-  DeviceStep on_device(step, bench_device().device, tiles);
+void time_step(benchmark::State& state, const Step& step, const TileOverride& tiles,
+               const Pool& pool) try {
+  DeviceStep on_device(step, bench_device().device, tiles, pool);
   const AttentionWork work = least_work(on_device.plan, step.heads.heads, on_device.params);
   time_on_device(state, work.bytes(), work.flops, [&] { on_device.run(); });
   state.SetLabel("bf16");
@@ -60,12 +66,24 @@ void time_step(benchmark::State& state, const Step& step, const TileOverride& ti
   state.SkipWithError(error.what());
 }
 
-void add(const std::string& group, const Step& step, const TileOverride& tiles = {}) {
+void add(const std::string& group, const Step& step, const TileOverride& tiles = {},
+         const Pool& pool = {}) {
   benchmark::RegisterBenchmark(
       (group + "/" + name_of(step)).c_str(),
-      [step, tiles](benchmark::State& state) { time_step(state, step, tiles); })
+      [=](benchmark::State& state) { time_step(state, step, tiles, pool); })
       ->UseManualTime()
       ->Unit(benchmark::kMicrosecond);
+}
+
+// Adds a decode step that reads the layers of a pool in turn, in both orders of the pool's memory.
+// The pool has 32 layers, or as many as fit into kMostBytes. `--benchmark_filter=^pool
+// --benchmark_repetitions=9 --benchmark_enable_random_interleaving=true` compares the orders.
+void add_both_orders(const Step& step) {
+  constexpr size_t kMostBytes = size_t{36} << 30;
+  const size_t layers = std::min<size_t>(32, kMostBytes / (2 * DeviceStep::layer_bytes(step)));
+  for (const bool blocks_first : {false, true})
+    add(blocks_first ? "pool/blocks_first" : "pool/layers_first", step, {},
+        {.layers = static_cast<int64_t>(layers), .blocks_first = blocks_first});
 }
 
 }  // namespace
@@ -74,14 +92,16 @@ void add(const std::string& group, const Step& step, const TileOverride& tiles =
 int main(int argc, char** argv) {
   using namespace reprise::kernels::cuda;
   using namespace reprise::kernels::cuda::testing;
-  // Each step twice, to show whether a separate kernel merges partial results faster or the block
-  // that arrives last.
+  // The steps of "last_block" are the same, but the block that arrives last merges partial results,
+  // not a separate kernel.
   const auto add_both = [](const std::string& group, const Step& step) {
     add(group, step);
-    add(group + "_last_block", step, {.merges_in_last_block = true});
+    add("last_block/" + group, step, {.merges_in_last_block = true});
   };
   for (const Step& step : kSteps) add_both("attention", step);
   for (const Step& step : table3_steps()) add_both("table3", step);
+  for (const Step& step : kSteps)
+    if (!step.is_prefill) add_both_orders(step);
   // Runs each step with every tile, and decode steps with every number of parts, to show which of
   // them pay and whether choose_tiles() chooses these.
   for (size_t i = 0; i < kTileShapes.size(); ++i)

@@ -91,9 +91,17 @@ inline int32_t blocks_of(const Step& step) {
   return blocks_of(step.shared) + (step.is_prefill ? 1 : step.rows) * blocks_of(step.own);
 }
 
+// The pool whose blocks a step reads: [layers, blocks, ...] or [blocks, layers, ...].
+struct Pool {
+  int64_t layers = 1;
+  bool blocks_first = false;
+};
+
 // The step's plan over `cache`. Its segments take the blocks_of(step) blocks in random order, like
 // the blocks of a pool that has been in use.
-inline kv::AttentionPlan plan_of(const Step& step, const kv::CacheView& cache) {
+inline kv::AttentionPlan plan_of(const Step& step, const kv::CacheView& cache,
+                                 const Pool& pool = {}) {
+  const int64_t block_stride = (pool.blocks_first ? pool.layers : 1) * block_elements(step);
   std::vector<int64_t> places(static_cast<size_t>(blocks_of(step)));
   std::iota(places.begin(), places.end(), 0);
   std::shuffle(places.begin(), places.end(), std::mt19937_64(1));
@@ -102,8 +110,7 @@ inline kv::AttentionPlan plan_of(const Step& step, const kv::CacheView& cache) {
   plan.begin(cache);
   const auto take_blocks = [&](int32_t tokens) {
     std::vector<int64_t> offsets;
-    for (int32_t i = 0; i < blocks_of(tokens); ++i)
-      offsets.push_back(*next++ * block_elements(step));
+    for (int32_t i = 0; i < blocks_of(tokens); ++i) offsets.push_back(*next++ * block_stride);
     return offsets;
   };
   const auto add_segment = [&](int32_t tokens, int32_t first_position) {
@@ -157,12 +164,13 @@ inline kv::AttentionPlan plan_of(const Step& step, const kv::CacheView& cache) {
 
 // A cache in memory that is laid out as plan_of() expects. The pointers may be null, because
 // counting work needs no addresses.
-inline kv::CacheView cache_of(const Step& step, void* keys = nullptr, void* values = nullptr) {
+inline kv::CacheView cache_of(const Step& step, void* keys = nullptr, void* values = nullptr,
+                              const Pool& pool = {}) {
   return {.keys = keys,
           .values = values,
           .dtype = DType::kBF16,
           .device = Device::kCuda,
-          .layer_stride = block_elements(step),
+          .layer_stride = (pool.blocks_first ? 1 : blocks_of(step)) * block_elements(step),
           .head_stride = kBlockTokens * step.heads.head_dim,
           .kv_heads = step.heads.kv_heads,
           .head_dim = step.heads.head_dim};

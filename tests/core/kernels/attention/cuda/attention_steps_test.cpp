@@ -41,5 +41,22 @@ TEST(AttentionSteps, PagedStepsMapTheSharedBlocksSeveralTimes) {
   }
 }
 
+// In both orders of a pool, the blocks of all layers fill its memory without overlapping.
+TEST(AttentionSteps, BothOrdersOfAPoolFillTheSameMemory) {
+  const Step step = {"a small step", kLlama3, 2, 48, 32};
+  for (const bool blocks_first : {false, true}) {
+    const Pool pool{.layers = 3, .blocks_first = blocks_first};
+    const kv::CacheView cache = cache_of(step, nullptr, nullptr, pool);
+    std::set<int64_t> places;
+    for (const int64_t offset : plan_of(step, cache, pool).block_offsets)
+      for (int64_t layer = 0; layer < pool.layers; ++layer)
+        places.insert(offset + layer * cache.layer_stride);
+    const auto blocks = static_cast<size_t>(pool.layers * blocks_of(step));
+    EXPECT_EQ(places.size(), blocks) << blocks_first;
+    EXPECT_EQ(*places.begin(), 0) << blocks_first;
+    EXPECT_EQ(*places.rbegin(), static_cast<int64_t>(blocks - 1) * block_elements(step));
+  }
+}
+
 }  // namespace
 }  // namespace reprise::kernels::cuda::testing

@@ -178,6 +178,7 @@ TEST(PaperNumbers, OfPromptCachesFigure5AreFoundInThePublishedFile) {
       const Metrics found = load_paper_numbers(std::string("prompt_cache_fig5_") + name)
                                 .at({{"method", method},
                                      {"prompt_tokens", 1024},
+                                     {"fresh_tokens", 1},
                                      {"model_shape", llama(32, 4096, 32)}});
       EXPECT_TRUE(found.contains("ttft_ms")) << name << " " << method;
     }
@@ -331,6 +332,68 @@ TEST(PaperNumbers, NeverStandBesideAnotherModel) {
   EXPECT_TRUE(load_paper_numbers("attn_cache_table4").at(of_another).empty());
 }
 
+// A setting that the paper fixed is one of its numbers' settings, even if its table has no column
+// for it.
+TEST(PaperNumbers, StandBesideTheSettingsThatTheirPaperFixed) {
+  const auto expect_fixed = [](const char* name, Fields point, const char* setting,
+                               const Value& other) {
+    EXPECT_FALSE(load_paper_numbers(name).at(point).empty()) << name;
+    point[setting] = other;
+    EXPECT_TRUE(load_paper_numbers(name).at(point).empty()) << name << " " << setting;
+  };
+  const Fields layer = {{"heads", 32}, {"kv_heads", 32}, {"head_dim", 128}, {"batch", 32}};
+  Fields point = layer;
+  point.merge(Fields{{"method", "paged"},
+                     {"prompt_tokens", 2048},
+                     {"shared_tokens", 0},
+                     {"completion_tokens", 1},
+                     {"hidden", 4096},
+                     {"intermediate", 11008}});
+  expect_fixed("chunk_attention_table3", point, "completion_tokens", 512);
+  expect_fixed("chunk_attention_table1", point, "completion_tokens", 512);
+  point.insert_or_assign("method", "chunk_attention");
+  point.insert_or_assign("shared_tokens", 2048);
+  point.insert_or_assign("completion_tokens", 64);
+  point.insert_or_assign("batch", 16);
+  expect_fixed("chunk_attention_figure4", point, "prompt_tokens", 4096);
+  {
+    const DataFolder data("datasets/reference_results/relayattention/relay_op__NVIDIA-A40.csv",
+                          "nreqs,ctxlen,prefixlen,relay,Lantency (us)\n32,128,64,false,9\n");
+    expect_fixed("relay_attention_operator_a40",
+                 {{"heads", 52},
+                  {"kv_heads", 52},
+                  {"head_dim", 128},
+                  {"batch", 32},
+                  {"context_tokens", 128},
+                  {"shared_tokens", 64},
+                  {"completion_tokens", 1},
+                  {"method", "paged"}},
+                 "completion_tokens", 128);
+  }
+  {
+    const DataFolder data(
+        "datasets/reference_results/relayattention/"
+        "interactive_bench_sharegpt__NVIDIA-A40.Llama-2-7b-hf.csv",
+        "reqrate,prefixlen,relay,throughput\n1,512,false,0.9\n");
+    const Fields served = {{"model", "llama-2-7b"},
+                           {"workload", Fields{{"name", "sharegpt"}, {"file", "lengths.csv"}}},
+                           {"length_divisor", 1.0},
+                           {"rate_rps", 1.0},
+                           {"shared_tokens", 512},
+                           {"method", "paged"}};
+    expect_fixed("relay_attention_interactive_a40", served, "length_divisor", 4.0);
+    expect_fixed("relay_attention_interactive_a40", served, "workload", Fields{{"name", "grid"}});
+  }
+  const DataFolder data("datasets/reference_results/prompt_cache/critical_point.csv",
+                        "host,device,kind,seq_len,time_ms\na40,unstated,upload,64,3\n");
+  expect_fixed("prompt_cache_fig5_a40",
+               {{"model_shape", llama(32, 4096, 32)},
+                {"method", "prompt_cache"},
+                {"prompt_tokens", 64},
+                {"fresh_tokens", 1}},
+               "fresh_tokens", 32);
+}
+
 TEST(PaperNumbers, CsvIsFoundInTheCacheFolderToo) {
   const DataFolder data("reprise/op.csv", "nreqs,time\n4,80\n");
   const std::string folder = std::getenv("REPRISE_DATA");
@@ -353,7 +416,8 @@ TEST(PaperNumbers, ShippedFilesAreSound) {
                         {"kv_heads", 32},
                         {"head_dim", 128},
                         {"prompt_tokens", 4096},
-                        {"shared_tokens", 4096}};
+                        {"shared_tokens", 4096},
+                        {"completion_tokens", 1}};
   EXPECT_EQ(load_paper_numbers("chunk_attention_table3").at(point).at("latency_us").value, 206.22);
 }
 

@@ -95,7 +95,7 @@ std::string too_few_lines(const std::vector<Record>& records,
         text += fmt::format(
             "too few: {} takes {} samples, {} of {} points have fewer (more with --set {}=N)\n",
             name, percentile.least_samples(), few, records.size(),
-            has_requests ? "requests" : "repetitions");
+            has_requests ? "settings.requests" : "repetitions");
   }
   return text;
 }

@@ -100,7 +100,7 @@ TEST(RecordTable, ShowsPercentilesAndSaysWhereSamplesAreTooFew) {
       << text;
   EXPECT_NE(text.find("(more with --set repetitions=N)"), std::string::npos) << text;
   records[1]["metrics"]["ttft_ms"]["population"] = true;
-  EXPECT_NE(text_of_records().find("(more with --set requests=N)"), std::string::npos);
+  EXPECT_NE(text_of_records().find("(more with --set settings.requests=N)"), std::string::npos);
   records[1]["metrics"]["ttft_ms"] = records[0]["metrics"]["ttft_ms"];
   EXPECT_EQ(text_of_records().find("too few"), std::string::npos);
 }

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string_view>
 
@@ -273,7 +274,13 @@ PaperNumbers load_paper_numbers(const std::string& name) {
 
 std::vector<PaperNumbers> paper_numbers_of(const Manifest& manifest) {
   std::vector<PaperNumbers> papers;
-  for (const std::string& name : manifest.paper_numbers) papers.push_back(load_paper_numbers(name));
+  std::set<std::string> labels;
+  for (const std::string& name : manifest.paper_numbers) {
+    PaperNumbers& paper = papers.emplace_back(load_paper_numbers(name));
+    const std::string label = paper.label();
+    for (int number = 2; !labels.insert(paper.label()).second; ++number)
+      paper.set_label(fmt::format("{} {}", label, number));
+  }
   return papers;
 }
 

@@ -24,6 +24,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/json.h"
@@ -44,6 +45,7 @@ class PaperNumbers {
   // e.g. "an NVIDIA A100, fp16"
   [[nodiscard]] const std::string& hardware() const { return hardware_; }
   [[nodiscard]] const std::string& label() const { return label_; }
+  void set_label(std::string label) { label_ = std::move(label); }
   // Name of the CSV file that was not found; "" if none is missing.
   [[nodiscard]] const std::string& missing() const { return missing_; }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
@@ -76,7 +78,8 @@ class PaperNumbers {
 std::vector<std::string> known_paper_numbers();
 PaperNumbers load_paper_numbers(const std::string& name);
 
-// Loads the files that a manifest names under "paper_numbers".
+// Loads the files that a manifest names under "paper_numbers". If several have one label, the
+// second gets "LABEL 2" and so on, since labels are headings of columns and keys.
 std::vector<PaperNumbers> paper_numbers_of(const Manifest& manifest);
 
 // The numbers of one file that belong to records. `points` has the metrics by Record::point.

@@ -394,6 +394,15 @@ TEST(PaperNumbers, StandBesideTheSettingsThatTheirPaperFixed) {
                "fresh_tokens", 32);
 }
 
+TEST(PaperNumbers, OfOneManifestHaveDifferentLabels) {
+  Manifest manifest;
+  manifest.paper_numbers = {"chunk_attention_table3", "prompt_cache_fig5_a40",
+                            "chunk_attention_table1", "chunk_attention_figure4"};
+  std::vector<std::string> labels;
+  for (const PaperNumbers& paper : paper_numbers_of(manifest)) labels.push_back(paper.label());
+  EXPECT_EQ(labels, (std::vector<std::string>{"paper", "A40", "paper 2", "paper 3"}));
+}
+
 TEST(PaperNumbers, CsvIsFoundInTheCacheFolderToo) {
   const DataFolder data("reprise/op.csv", "nreqs,time\n4,80\n");
   const std::string folder = std::getenv("REPRISE_DATA");

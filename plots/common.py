@@ -50,7 +50,8 @@ LABELS = {
     "stream_ratio": "rate, over reading the same keys alone",
     "compute_limit_ratio": "share of the measured arithmetic rate",
     "latency_us": "time of one attention step",
-    "tokens_per_s": "token rate of one attention layer",
+    "tokens_per_s": "token rate",
+    "attention tokens_per_s": "token rate of one attention layer",  # in kind attention
     "speedup": "speedup",
     "step_us": "time of one step, append and attention",
     "step_speedup": "speedup, append included,",
@@ -195,11 +196,13 @@ def name_of(metric_or_axis):
 
 
 def metric_label(records, name):
-    """Returns the metric's name and unit; for a speedup, also the method it refers to."""
+    """Returns the metric's name, as the records' kind calls it, and unit; for a speedup, also the method it refers to."""
     if name in ("speedup", "step_speedup"):
         first = [record for record in records if record.get("group", {}).get("index", 0) == 0]
         return f"{name_of(name)} over {method_name(first[0])}" if first else name_of(name).rstrip(",")
-    return label_of(name, unit_of(records, name))
+    kinds = {record.get("experiment", {}).get("kind") for record in records}
+    in_kind = next((f"{kind} {name}" for kind in kinds if f"{kind} {name}" in LABELS), name)
+    return label_of(in_kind, unit_of(records, name))
 
 
 def label_of(name, unit):

@@ -607,6 +607,12 @@ class PlotTest(unittest.TestCase):
         for plot in figure.axes:
             self.assertLess(plot.title.get_window_extent().width, plot.get_window_extent().width * 1.15)
 
+    def test_a_token_rate_is_that_of_a_layer_in_kind_attention_alone(self):
+        from common import metric_label
+        for kind, label in (("attention", "token rate of one attention layer [tokens/s]"), ("prefill", "token rate [tokens/s]")):
+            records = [{"experiment": {"kind": kind}, "metrics": {"tokens_per_s": {"value": 1.0, "unit": "tokens/s"}}}]
+            self.assertEqual(metric_label(records, "tokens_per_s"), label)
+
     def test_a_unit_that_the_name_says_is_not_said_again(self):
         from common import label_of
         self.assertEqual(label_of("shared_tokens", "tokens"), "shared tokens")

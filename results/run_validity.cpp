@@ -43,7 +43,9 @@ std::string invalid_remark(const Fields& answers) {
 }
 
 std::string invalid_speedup_remark(const Record& record, std::span<const Record> records) {
-  if (record.group.index == 0 || !record.metrics.contains("throughput_speedup")) return "";
+  if (record.group.index == 0 || !record.metrics.contains("throughput_speedup") ||
+      !run_validity(record).is_valid)
+    return "";
   const auto first = std::find_if(records.begin(), records.end(), [&](const Record& other) {
     return other.group.index == 0 && other.group.id == record.group.id;
   });

@@ -28,8 +28,8 @@ struct RunValidity {
 // valid run.
 [[nodiscard]] std::string invalid_remark(const Fields& answers);
 
-// Returns a sentence if the record has a throughput_speedup over an INVALID run, that of the first
-// method of its group in `records`; "" if not.
+// Returns a sentence if the record is of a valid run and has a throughput_speedup over an INVALID
+// one, that of the first method of its group in `records`; "" if not.
 [[nodiscard]] std::string invalid_speedup_remark(const Record& record,
                                                  std::span<const Record> records);
 

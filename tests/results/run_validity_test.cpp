@@ -36,6 +36,8 @@ TEST(RunValidity, ASpeedupOverAnInvalidRunIsInvalid) {
   EXPECT_EQ(invalid_speedup_remark(records[1], records),
             "INVALID throughput_speedup: the first method's run is INVALID: late");
   EXPECT_EQ(invalid_speedup_remark(records[2], records), "");
+  records[1].answers = records[0].answers;
+  EXPECT_EQ(invalid_speedup_remark(records[1], records), "") << "all its numbers are INVALID";
   records[1].metrics.erase("throughput_speedup");
   EXPECT_EQ(invalid_speedup_remark(records[1], records), "");
 }

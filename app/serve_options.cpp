@@ -172,8 +172,9 @@ engine::SwapOptions swap_options(const ServeOptions& options) {
   }
   if (!options.swap_folder.empty() && made.preemption != Preemption::kSwapDisk)
     raise("--swap-dir: nothing is written there; give --preemption swap_disk too");
-  made.folder =
-      options.swap_folder.empty() ? temporary_folder() : std::filesystem::path(options.swap_folder);
+  if (made.preemption == Preemption::kSwapDisk)
+    made.folder = options.swap_folder.empty() ? temporary_folder()
+                                              : std::filesystem::path(options.swap_folder);
   made.folder_option = "--swap-dir";
   (void)engine::SwapSpace(made);  // throws if the folder cannot be written
   return made;

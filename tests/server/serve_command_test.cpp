@@ -11,6 +11,7 @@
 #include "tests/app/command_line.h"
 #include "tests/core/sentence/sentence_testing.h"
 #include "tests/server/raw_client.h"
+#include "tests/support/environment.h"
 #include "tests/support/json.h"
 
 namespace reprise::app {
@@ -426,6 +427,13 @@ TEST_F(ServeCommand, WhatMakesNoSenseIsRefused) {
                  {"--swap-budget", "--preemption"});
   expect_refused({"serve", "--model", "quickstart", "--preemption", "swap_host", "--swap-dir", "."},
                  {"--swap-dir", "swap_disk"});
+  {
+    // The folder for temporary files is not used without swap_disk.
+    const testing::EnvironmentVariable tmpdir("TMPDIR", (dir_ / "none").string());
+    expect_refused({"serve", "--model", "quickstart", "--preemption", "swap_disk"}, {"TMPDIR"});
+    expect_refused({"serve", "--model", "quickstart", "--prefix-file", "/dev/null"},
+                   {"--prefix-file /dev/null is empty"});
+  }
   const std::string file = (dir_ / "file").string();
   std::ofstream(file) << std::string(300, 'a');
   expect_refused(

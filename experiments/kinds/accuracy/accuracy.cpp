@@ -185,7 +185,7 @@ void AccuracyKind::check(const Group& group) {
   Problems problems;
   // A model that is missing must not hide files that are missing, too.
   for (const std::string& file : {group.workload.file, group.workload.templates})
-    problems.collect([&] { (void)resolve_path(file); });
+    problems.collect([&] { (void)existing_path(file); });
   problems.collect([&] {
     bench_.check_model(group);
     (void)questions_.longest(group);

@@ -31,17 +31,16 @@ std::vector<Item> load_mmlu(const std::string& path, const QuestionChoice& choic
 }
 
 std::vector<Item> load_all(const Workload& workload, const QuestionChoice& choice) {
-  const std::string path = workload.file.empty() ? "" : resolve_path(workload.file);
+  const std::string path = existing_path(workload.file);
   const questions::RetrievalOptions made_up{.items = choice.items > 0 ? choice.items : kMadeUp,
                                             .documents = choice.documents,
                                             .seed = choice.seed};
   if (workload.name == "questions") return questions::load_items(path);
   if (workload.name == "longeval") return questions::load_longeval(path);
   if (workload.name == "longbench")
-    return questions::load_longbench(
-        path, {.templates = workload.templates.empty() ? "" : resolve_path(workload.templates),
-               .dataset = choice.task,
-               .cuts_documents = choice.cuts_documents});
+    return questions::load_longbench(path, {.templates = existing_path(workload.templates),
+                                            .dataset = choice.task,
+                                            .cuts_documents = choice.cuts_documents});
   if (workload.name == "mmlu") return load_mmlu(path, choice);
   if (workload.name == "line_retrieval") return questions::make_line_retrieval(made_up);
   if (workload.name == "topic_retrieval") return questions::make_topic_retrieval(made_up);

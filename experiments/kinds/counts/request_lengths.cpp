@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/problems.h"
 #include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/kinds/shared/bench.h"
+#include "experiments/kinds/shared/places.h"
 
 namespace reprise::experiments {
 namespace {
@@ -62,7 +64,11 @@ KindInfo RequestLengthsKind::info() {
 
 void RequestLengthsKind::check(const Group& group) {
   const std::atomic<bool> goes_on = false;
-  (void)lengths(group, goes_on);
+  Problems problems;
+  // A model that is missing must not hide a file that is missing, too.
+  problems.collect([&] { (void)existing_path(group.workload.file); });
+  problems.collect([&] { (void)lengths(group, goes_on); });
+  problems.raise_if_any();
 }
 
 MemoryNeed RequestLengthsKind::memory_need(const Group& /*group*/) { return {}; }

@@ -17,6 +17,7 @@
 #include "experiments/kinds/serving/serving_steps.h"
 #include "experiments/kinds/shared/costs.h"
 #include "experiments/kinds/shared/method_report.h"
+#include "experiments/kinds/shared/places.h"
 #include "experiments/serving/metrics.h"
 #include "experiments/serving/rates_in_turn.h"
 #include "experiments/serving/run.h"
@@ -116,6 +117,8 @@ void ServingKind::check(const Group& group) {
   const auto axes = group.axes_as<ServingAxes>();
   const bool has_model = !step_times_of(axes.steps);  // modelled steps need only the shape
   Problems problems;
+  // A model that is missing must not hide a file that is missing, too.
+  problems.collect([&] { (void)existing_path(group.workload.file); });
   if (has_model) problems.collect([&] { bench_.check_model(group); });
   problems.collect([&] { check_step_times(axes.steps); });
   problems.collect([&] { check_rate_search(axes); });

@@ -215,7 +215,7 @@ std::unique_ptr<workloads::RequestSource> request_source_of(const Group& group,
   options.tokenizer = [model = group.model.model] {
     return std::shared_ptr<const Tokenizer>(load_tokenizer(resolve_model(model)));
   };
-  if (!group.workload.file.empty()) options.file = resolve_path(group.workload.file);
+  options.file = existing_path(group.workload.file);
   return workloads::make_request_source(group.workload.name, options);
 }
 

@@ -228,8 +228,10 @@ void Bench::check_model(const Group& group) {
 void Bench::check(const Group& group, const RequestAxes& axes) {
   const std::string& model = group.model.model;
   Problems problems;
+  // A model that is missing must not hide a file that is missing, too.
+  problems.collect([&] { (void)resolve_path(group.workload.file); });
   problems.collect([&] {
-    (void)config(group);  // throws if the model is missing, which then is the only error
+    (void)config(group);  // throws if the model is missing; then nothing else is checked here
     problems.collect([&] { check_model(group); });
     problems.collect([&] { check_prompts(group, axes); });
     problems.collect([&] {

@@ -48,6 +48,14 @@ std::string resolve_path(const std::string& path) {
   return found;
 }
 
+std::string existing_path(const std::string& path) {
+  if (path.empty()) return path;
+  std::string found = resolve_path(path);
+  if (std::error_code error; !fs::exists(found, error))
+    raise("there is no file or folder {}; give the workload one that exists", path);
+  return found;
+}
+
 std::vector<fs::path> shipped_models() {
   std::vector<fs::path> models;
   for (const fs::path& model : models_in(results::data_dir() / "models"))

@@ -12,6 +12,9 @@ namespace reprise::experiments {
 // throws Error with the command that fetches it if `reprise data get` knows `path`.
 std::string resolve_path(const std::string& path);
 
+// Like resolve_path(), but throws Error for any path that does not exist. Returns "" for "".
+std::string existing_path(const std::string& path);
+
 // Folders of the models that come with the program, relative to results::data_dir(), sorted.
 std::vector<std::filesystem::path> shipped_models();
 

@@ -153,6 +153,8 @@ TEST_F(Accuracy, WhatCannotBeAskedIsRefused) {
            {"settings", {{"documents", 400}}}},
           {"2048"});
   refused({{"models", {{{"model", dir_.string()}, {"weights", "random"}}}}}, {"tokenizer"});
+  refused({{"models", {"no/such/model"}}, {"workload", {{"file", "absent.jsonl"}}}},
+          {"no/such/model", "absent.jsonl"});
 }
 
 // The measurement uses the questions that check() has read and tokenized.

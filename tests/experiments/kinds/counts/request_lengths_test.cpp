@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "results/paper_numbers.h"
+#include "tests/core/model/checkpoint/model_files.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
 #include "tests/support/data.h"
@@ -40,6 +41,15 @@ TEST_F(RequestLengths, OfMmluAreThoseOfThePapersTable) {
   }
   EXPECT_EQ(value_of(measured[0], "count"), 57);
   EXPECT_EQ(value_of(measured[1], "count"), 14042);
+}
+
+TEST_F(RequestLengths, AMissingModelHidesNoMissingFile) {
+  const Group group = group_of({{"kind", "request_lengths"},
+                                {"models", {"no/such/model"}},
+                                {"series", {"prompts"}},
+                                {"workload", {{"name", "sharegpt"}, {"file", "no/such.csv"}}}});
+  model::expect_error([&] { RequestLengthsKind(context_).check(group); },
+                      {"no/such/model", "no/such.csv"});
 }
 
 TEST_F(RequestLengths, OfAWorkloadWithoutDeclaredPrefixesCountNone) {

@@ -13,6 +13,7 @@
 #include "experiments/kinds/latency/decode.h"
 #include "experiments/kinds/shared/costs.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/support/environment.h"
 #include "tests/support/json.h"
 #include "tests/support/measured.h"
 
@@ -202,6 +203,12 @@ TEST_F(KindsTest, EverythingWrongWithAGroupIsToldBeforeWeightsAreLoaded) {
   EXPECT_NE(problems_of(trained).find("model.safetensors"), std::string::npos);
   trained.model.model = "quikstart";
   EXPECT_NE(problems_of(trained).find("did you mean \"quickstart\""), std::string::npos);
+  trained.workload = {.name = "text_prompts", .file = "LongBench/data"};
+  const reprise::testing::EnvironmentVariable data("REPRISE_DATA", ""),
+      cache("XDG_CACHE_HOME", "/nowhere");  // whatever this user has fetched
+  EXPECT_NE(problems_of(trained).find("did you mean \"quickstart\""), std::string::npos);
+  EXPECT_NE(problems_of(trained).find("reprise data get longbench"), std::string::npos);
+  trained.workload = group("ttft", {{"prompt_tokens", 8}, {"new_tokens", 2}}).workload;
   trained.model.model = "quickstart";
   EXPECT_EQ(problems_of(trained), "");
   Group encoder = group("ttft", {{"prompt_tokens", 8}, {"new_tokens", 2}});

@@ -17,6 +17,7 @@
 #include "experiments/kinds/serving/engine_target.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/environment.h"
 #include "tests/support/json.h"
 #include "tests/support/measured.h"
 
@@ -575,6 +576,21 @@ TEST_F(Serving, RefusesWhatCannotBeServed) {
                        {"output_tokens_most", 0}}}})
                 .find("no/such/file.json"),
             std::string::npos);
+}
+
+TEST_F(Serving, AMissingModelHidesNoMissingFile) {
+  const testing::EnvironmentVariable data("REPRISE_DATA", ""),
+      cache("XDG_CACHE_HOME", "/nowhere");  // whatever this user has fetched
+  const Json models = {"checkpoints/llama-2-7b"};
+  for (const auto& [file, problem] :
+       {std::pair{"sharegpt_lengths.csv", "reprise data get sharegpt-lengths"},
+        std::pair{"no/such.csv", "there is no file or folder no/such.csv"}}) {
+    const std::string found =
+        refusal({{"models", models}, {"workload", {{"name", "sharegpt"}, {"file", file}}}});
+    EXPECT_NE(found.find("reprise data get llama-2-7b"), std::string::npos) << found;
+    EXPECT_NE(found.find(problem), std::string::npos) << found;
+    EXPECT_EQ(std::count(found.begin(), found.end(), '\n'), 1) << found;
+  }
 }
 
 TEST_F(Serving, IsInterruptedBetweenSteps) {

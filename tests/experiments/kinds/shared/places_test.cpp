@@ -72,6 +72,8 @@ TEST_F(FetchedModels, WhatCanBeFetchedSaysHow) {
   expect_error([] { (void)resolve_model("checkpoints/lama-2-13b"); },
                {"did you mean \"checkpoints/llama-2-13b\""});
   EXPECT_EQ(resolve_path("my/own.csv"), "my/own.csv");
+  expect_error([] { (void)existing_path("my/own.csv"); }, {"no file or folder my/own.csv"});
+  EXPECT_EQ(existing_path(""), "");
 }
 
 TEST_F(FetchedModels, WithoutACacheThereAreNone) {

@@ -10,6 +10,7 @@
 #include "results/hash.h"
 #include "results/proportion.h"
 #include "results/quantile_interval.h"
+#include "results/run_validity.h"
 #include "results/statistics.h"
 
 namespace reprise::experiments::serving {
@@ -272,6 +273,10 @@ Measurement measure(const RequestLog& log, const MetricOptions& options) {
 void add_verdict(const Verdict& verdict, Measurement& out) {
   update(out.answers, verdict.fields());
   out.set(kIsValid, verdict.is_valid() ? 1 : 0);
+}
+
+void add_later_verdict(const Verdict& later, Measurement& out) {
+  if (results::invalid_remark(out.answers).empty() && !later.is_valid()) add_verdict(later, out);
 }
 
 void add_to_verdict(const Verdict& more, Measurement& out) {

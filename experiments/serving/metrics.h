@@ -98,6 +98,8 @@ struct MetricOptions {
 
 // Sets the fields of the verdict in out.answers, and the metric is_valid.
 void add_verdict(const Verdict& verdict, Measurement& out);
+// Sets the verdict of a later repetition if it is the first INVALID one.
+void add_later_verdict(const Verdict& later, Measurement& out);
 // Puts the reasons and reservations of `more` in front of those in out.answers. If `more` has a
 // reason, the measurement becomes INVALID.
 void add_to_verdict(const Verdict& more, Measurement& out);

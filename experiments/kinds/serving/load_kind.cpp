@@ -185,7 +185,7 @@ std::vector<experiments::Measurement> LoadKind::measure_in_turn(const experiment
                                                                 const Salts& next_salt,
                                                                 const std::atomic<bool>& stop) {
   const size_t servers = group.methods.size();
-  std::vector<std::optional<serving::TrialRun>> first(servers);
+  std::vector<std::optional<experiments::Measurement>> first(servers);
   std::vector<std::optional<Audit>> audited(servers);
   std::vector<std::vector<double>> rates(servers);
   for (int64_t repetition = 0; repetition < group.repetitions; ++repetition) {
@@ -198,17 +198,15 @@ std::vector<experiments::Measurement> LoadKind::measure_in_turn(const experiment
           fmt::format("{} {}, repetition {}", group.label, group.methods[s].label, repetition + 1);
       serving::TrialRun made = run_plan(group.methods[s], name, plan, audited[s], stop);
       rates[s].push_back(made.measured.value(serving::kThroughputRps));
-      if (!first[s]) {
-        first[s] = std::move(made);
-      } else if (first[s]->verdict.is_valid() && !made.verdict.is_valid()) {
-        serving::add_verdict(made.verdict, first[s]->measured);
-        first[s]->verdict = std::move(made.verdict);
-      }
+      if (!first[s])
+        first[s] = std::move(made.measured);
+      else
+        serving::add_later_verdict(made.verdict, *first[s]);
     }
   }
   std::vector<experiments::Measurement> measurements;
   for (size_t s = 0; s < servers; ++s) {
-    experiments::Measurement& measured = measurements.emplace_back(std::move(first[s]->measured));
+    experiments::Measurement& measured = measurements.emplace_back(std::move(*first[s]));
     add_audit(audited[s], scope_of(reuse_.allowed), measured);
     if (group.repetitions > 1) measured.sample(serving::kThroughputRps, rates[s]);
     serving::add_rates(rates[s], rates[0], measured);

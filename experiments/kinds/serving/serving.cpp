@@ -246,7 +246,6 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine
   const RequestSource& requests = *source(group);
   std::vector<Measurement> measurements;
   std::vector<std::vector<double>> rates(group.methods.size());
-  std::vector<bool> are_valid;
   std::vector<std::vector<Parting>> partings(group.methods.size());
   const std::unique_ptr<const Tokenizer> judge = judging_tokenizer(group, requests);
   serving::RequestLog first;
@@ -266,12 +265,9 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Machine
             result.log);
       rates[m].push_back(throughput_rps(measured));
       if (repetition > 0) {
-        if (are_valid[m] && !result.verdict.is_valid())
-          serving::add_verdict(result.verdict, measurements[m]);
-        are_valid[m] = are_valid[m] && result.verdict.is_valid();
+        serving::add_later_verdict(result.verdict, measurements[m]);
         continue;
       }
-      are_valid.push_back(result.verdict.is_valid());
       measurements.push_back(std::move(measured));
       if (step_times_of(axes.steps)) continue;  // its tokens mean nothing
       if (judge != nullptr) add_accuracy(result.log, requests, *judge, measurements.back());

@@ -184,6 +184,19 @@ TEST(ServingMetrics, CachedTokensThatOtherAnswersReportAreZeroWhereUsageHasNone)
   EXPECT_EQ(log.requests[2].cached_tokens, -1);
 }
 
+TEST(ServingMetrics, AreInvalidFromTheFirstInvalidRepetitionOn) {
+  Measurement out;
+  add_verdict({}, out);
+  add_later_verdict({}, out);
+  EXPECT_EQ(out.answers["verdict"], Value("VALID"));
+  add_later_verdict({.reasons = {"late"}}, out);
+  EXPECT_EQ(out.answers["verdict"], Value("INVALID"));
+  EXPECT_EQ(out.metrics.at("is_valid").value, 0.0);
+  add_later_verdict({}, out);
+  add_later_verdict({.reasons = {"too short"}}, out);
+  EXPECT_EQ(out.answers["reasons"], Value(Values{"late"}));
+}
+
 TEST(ServingMetrics, MakeASoundRecordAndAreListedOnce) {
   const Measurement measured = measure(served_log(60), {.slo = {.e2e_s = 2}});
   results::Record record = results::sample_record("p", "g", 0, 1);

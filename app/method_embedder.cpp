@@ -47,6 +47,7 @@ MethodEmbedder::MethodEmbedder(sentence::Embedder& embedder,
     if (between) between();
     return vector_of(embedder, ids, policy);
   };
+  setup.special_before = embedder.special_before();
   setup.special_after = embedder.special_after();
   setup.database = texts.stored;
   setup.training = texts.training;

@@ -127,8 +127,9 @@ struct Setup {
   // called.
   std::function<void()> between = {};
   Keepsakes* kept = nullptr;  // null: nothing is kept
-  // Number of special tokens at the end of each prompt. A method that cuts prompts keeps them.
-  int64_t special_after = 0;
+  // Numbers of special tokens at the start and at the end of each prompt. A method that cuts
+  // prompts keeps them.
+  int64_t special_before = 0, special_after = 0;
 
   // The prompts by which a method chooses layers: `training`, or `database` if `training` is empty.
   [[nodiscard]] std::span<const std::vector<int32_t>> calibration() const {

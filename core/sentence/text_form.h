@@ -49,7 +49,8 @@ class TextTokenizer {
   // case, so its other bytes are not read. If the bytes that are read give too few tokens (as white
   // space does), tokens_of() throws Error.
   [[nodiscard]] size_t most_bytes() const { return most_bytes_; }
-  // Number of special tokens after every text.
+  // Numbers of special tokens before and after every text.
+  [[nodiscard]] int64_t special_before() const { return static_cast<int64_t>(first_.size()); }
   [[nodiscard]] int64_t special_after() const { return static_cast<int64_t>(last_.size()); }
 
  private:

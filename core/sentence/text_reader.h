@@ -29,7 +29,8 @@ class TextReader {
   [[nodiscard]] TextTokens tokens_of(std::string_view text) const;
   // Returns TextTokenizer::most_bytes().
   [[nodiscard]] size_t most_text_bytes() const { return tokenizer_.most_bytes(); }
-  // Returns TextTokenizer::special_after().
+  // Return TextTokenizer::special_before() and special_after().
+  [[nodiscard]] int64_t special_before() const { return tokenizer_.special_before(); }
   [[nodiscard]] int64_t special_after() const { return tokenizer_.special_after(); }
   // Tokenizes several texts. An Error names the text by its number, from 1.
   [[nodiscard]] std::vector<TextTokens> tokens_of(std::span<const std::string> texts) const;

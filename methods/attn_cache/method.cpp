@@ -74,11 +74,19 @@ std::shared_ptr<model::LayerPolicy> borrowed(model::LayerPolicy& policy) {
 }
 
 // Cuts prompts to at most `most_tokens` tokens, the length to which they count as padded. A prompt
-// keeps the special tokens at its end.
+// keeps the special tokens around it.
 class Cutting final : public engine::RequestShaper {
  public:
-  Cutting(int64_t most_tokens, int64_t special_after)
-      : most_tokens_(most_tokens), special_after_(std::min(special_after, most_tokens)) {}
+  // Throws Error if no token of a text would be left.
+  Cutting(int64_t most_tokens, const Setup& setup)
+      : most_tokens_(most_tokens), special_after_(setup.special_after) {
+    const int64_t around = setup.special_before + setup.special_after;
+    if (most_tokens <= around)
+      raise(
+          "attn_cache cuts texts to {} tokens (padded_tokens), and the tokenizer puts {} around "
+          "each: allow more",
+          most_tokens, around);
+  }
   void shape(engine::Request& request) override { cut(request.prompt); }
   void cut(std::vector<int32_t>& prompt) const {
     if (std::ssize(prompt) > most_tokens_)
@@ -117,12 +125,12 @@ class AttnCacheMethod final : public Method {
           "attn_cache has no texts to learn from: give some (training_share of kind \"sentences\", "
           "training_texts of kind \"prefill\", --training of `reprise embed`), or take a projector "
           "that is not trained (preset \"raw\", projector_from) and no loss_bound");
+    if (options_.padded_tokens > 0)
+      cutting_ = std::make_shared<Cutting>(options_.padded_tokens, setup);
     if (beside_ != nullptr) {
       beside_->prepare(setup);
       beside_policy_ = beside_->parts().policy;
     }
-    if (options_.padded_tokens > 0)
-      cutting_ = std::make_shared<Cutting>(options_.padded_tokens, setup.special_after);
     const Prompts stored = all_formed(setup.database), learned = all_formed(setup.training);
     folder_ = make_temporary_folder("maps");
     const attn_cache::ModelFacts facts = facts_of(setup);

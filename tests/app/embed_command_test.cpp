@@ -304,6 +304,13 @@ TEST_F(EmbedCommand, TextsThatTheMethodCutsKeepTheirSpecialTokens) {
       R"({"preset": "raw", "padded_tokens": 3, "alignment": "end", "threshold": 2.0})",
       (bert_.path() / "stored.txt").string());
   EXPECT_EQ(vectors("e f g h\n", words), vectors("e\n"));
+  const Outcome none =
+      embed("e\n", attn_cache_words(R"({"preset": "raw", "padded_tokens": 2, "alignment": "end"})",
+                                    (bert_.path() / "stored.txt").string()));
+  EXPECT_EQ(none.status, 1);
+  EXPECT_NE(none.err.find("2 tokens (padded_tokens), and the tokenizer puts 2 around each"),
+            std::string::npos)
+      << none.err;
 }
 
 TEST_F(EmbedCommand, MethodsThatChooseLayersSayWhichOnes) {

@@ -241,6 +241,7 @@ class SentenceRun {
       tell(fmt::format("{} is prepared: it learns from {} texts", name, training.size()));
     };
     setup.kept = &kept;
+    setup.special_before = reader_->special_before();
     setup.special_after = reader_->special_after();
     setup.database = database;
     setup.training = training;

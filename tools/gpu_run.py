@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Builds, tests and measures on a GPU machine, in stages, and leaves records: gpu_run.py OUT [STAGE...]
 
-Stages: 1 smoke and correctness, 2 kernels, 3 the papers' tables, 4 whole models, 5 checkers of memory and races; all by
-default. Programs are built first, once. tools/gpu_stages.py lists each stage's steps and time limits. A stage that fails
-or runs out of time leaves its log and the next one runs; without a build or a device no other stage can run. With --go-on,
-steps that passed in an earlier run into OUT, at the same revision, are not repeated, except those that build.
+Stages: 1 smoke and correctness, 2 kernels, 3 the papers' tables, 4 whole models, 5 checkers of memory and races, 6 choices
+that only a device can make; all by default. Programs are built first, once. tools/gpu_stages.py lists each stage's steps and
+time limits. A stage that fails or runs out of time leaves its log and the next one runs; without a build or a device no
+other stage can run. With --go-on, steps that passed in an earlier run into OUT, at the same revision, are not repeated,
+except those that build.
 
 OUT gets summary.json, log.txt (what every step printed, shortened) and STAGE.jsonl with the records of each stage, one per
 line with the step that made it. They are written as the stages proceed. The libraries come from the pack that
@@ -28,7 +29,7 @@ TREE = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TREE / "python"))
 from reprise import record_reader  # noqa: E402  (in another folder of the tree)
 
-STAGES = ["1", "2", "3", "4", "5"]   # besides the build
+STAGES = ["1", "2", "3", "4", "5", "6"]   # besides the build
 MOST_LOG_BYTES = 256 << 10   # of a step: its beginning and its end
 
 
@@ -199,7 +200,7 @@ def revision_of(pack):
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("stages", nargs="*", help="of 1 2 3 4 5; by default all")
+    parser.add_argument("stages", nargs="*", help="of 1 2 3 4 5 6; by default all")
     parser.add_argument("--pack", type=pathlib.Path, default=TREE / "out/gpu_pack.tar.gz")
     parser.add_argument("--build", type=pathlib.Path, default=TREE / "build/gpu", help="where to build")
     parser.add_argument("--arch", help="CMAKE_CUDA_ARCHITECTURES; by default the devices' own")

@@ -74,12 +74,12 @@ def smoke_stage(build):
     ])
 
 
-def bench(build, program, group=""):
-    """Runs a benchmark program, or only its benchmarks whose names begin with `group`."""
+def bench(build, program, group="", names="", options=()):
+    """Runs a benchmark program, or only its benchmarks whose names begin with `group` (or a match of `names`)."""
     name = f"{program}_{group}" if group else program
     out = build / f"{name}.json"
-    return Step(name, [build / "bin" / program, f"--benchmark_filter=^{group}", "--benchmark_min_time=0.05",
-                       "--benchmark_out_format=json", f"--benchmark_out={out}"], out, most_s=120)
+    return Step(name, [build / "bin" / program, f"--benchmark_filter=^{names or group}", "--benchmark_min_time=0.05",
+                       "--benchmark_out_format=json", f"--benchmark_out={out}", *options], out, most_s=120)
 
 
 def kernels_stage(tree, build):
@@ -166,6 +166,15 @@ def checkers_stage(build):
     ])
 
 
+def choices_stage(build):
+    """Compares ways to compute the same, in turn: the way that a device shows to be faster becomes the default."""
+    in_turn = ("--benchmark_repetitions=9", "--benchmark_enable_random_interleaving=true")
+    return Stage("6", "choices that only a device can make", 240, [
+        bench(build, "cuda_attention_bench", "last_block", "(last_block/)?attention/", in_turn),
+        bench(build, "cuda_attention_bench", "pool", options=in_turn),
+    ])
+
+
 def all_stages(tree, build, pack, options):
     return [build_stage(tree, build, pack, options), smoke_stage(build), kernels_stage(tree, build), tables_stage(tree, build),
-            models_stage(build), checkers_stage(build)]
+            models_stage(build), checkers_stage(build), choices_stage(build)]

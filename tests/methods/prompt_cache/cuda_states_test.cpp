@@ -18,7 +18,7 @@ const std::string kOther = "<prompt schema=\"s\"><c/>71 72 73</prompt>";
 constexpr DType kCache = DType::kF16;
 constexpr double kBound = 0.14 / 8;
 
-constexpr EncodeOptions kEncode = {.kv_dtype = kCache, .step_tokens = 8};
+const EncodeOptions kEncode = {.kv_dtype = kCache, .step_tokens = 8};
 constexpr int64_t kMuch = int64_t{1} << 24;
 
 class CudaPromptCache : public testing::OnDevice {

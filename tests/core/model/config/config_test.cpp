@@ -333,6 +333,15 @@ TEST(Config, MetadataOfAnyKindPasses) {
         << type;
 }
 
+// cls_token_id and eod_token_id are nearly spelled as eos_token_id, which this file lacks.
+TEST(Config, TokensOfATokenizerAreNoMisspellings) {
+  Json json = bare("llama");
+  for (const char* key : {"cls_token_id", "eod_token_id", "sep_token_id", "mask_token_id"}) {
+    json[key] = 5;
+    EXPECT_NO_THROW(parse(json)) << key;
+  }
+}
+
 TEST(Config, EosIdsAreANumberOrAListAndGenerationConfigAddsToThem) {
   EXPECT_EQ(parse_with("llama", {{"eos_token_id", {3, 4}}}).eos_ids, (std::vector<int64_t>{3, 4}));
   EXPECT_TRUE(parse_with("llama", {{"eos_token_id", nullptr}}).eos_ids.empty());

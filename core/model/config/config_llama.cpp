@@ -38,14 +38,10 @@ void read_common(JsonObject& json, const Defaults& defaults, ModelConfig& config
   const int64_t kv_default = is_absent && defaults.kv_heads > 0 ? defaults.kv_heads : config.heads;
   config.kv_heads = read_count(json, "num_key_value_heads", kMaxHeads, kv_default);
   check_grouping(config, json, "num_key_value_heads");
-  config.head_dim = json.has("head_dim") ? read_count(json, "head_dim", kMaxWidth)
-                                         : head_dim_of(config, json, "num_attention_heads");
+  config.head_dim = read_head_dim(json, config);
   if (config.head_dim % 2 != 0)
     raise("{} is {}, rotary positions need an even number", json.where("head_dim"),
           config.head_dim);
-  if (config.q_dim() > kMaxWidth)
-    raise("{}: {} heads of {} are more than {}", json.where("head_dim"), config.heads,
-          config.head_dim, kMaxWidth);
   config.intermediate = read_count(json, "intermediate_size", kMaxIntermediate);
   config.max_positions =
       read_count(json, "max_position_embeddings", kMaxPositions, defaults.max_positions);

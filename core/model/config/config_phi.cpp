@@ -14,7 +14,7 @@ void read_phi(JsonObject& json, ModelConfig& config) {
   config.heads = read_count(json, "num_attention_heads", kMaxHeads);
   config.kv_heads = read_count(json, "num_key_value_heads", kMaxHeads, config.heads);
   check_grouping(config, json, "num_key_value_heads");
-  config.head_dim = head_dim_of(config, json, "num_attention_heads");
+  config.head_dim = read_head_dim(json, config);
   config.intermediate = read_count(json, "intermediate_size", kMaxIntermediate);
   config.max_positions = read_count(json, "max_position_embeddings", kMaxPositions, 2048);
 

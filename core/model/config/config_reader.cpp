@@ -256,6 +256,15 @@ int64_t head_dim_of(const ModelConfig& config, const JsonObject& json,
   return config.hidden / config.heads;
 }
 
+int64_t read_head_dim(JsonObject& json, const ModelConfig& config) {
+  if (!json.has("head_dim")) return head_dim_of(config, json, "num_attention_heads");
+  const int64_t head_dim = read_count(json, "head_dim", kMaxWidth);
+  if (config.heads * head_dim > kMaxWidth)
+    raise("{}: {} heads of {} are more than {}", json.where("head_dim"), config.heads, head_dim,
+          kMaxWidth);
+  return head_dim;
+}
+
 void check_grouping(const ModelConfig& config, const JsonObject& json,
                     const std::string& kv_heads_key) {
   if (config.kv_heads < 1 || config.heads % config.kv_heads != 0)

@@ -37,6 +37,9 @@ std::string read_choice(JsonObject& json, const std::string& key,
 // error.
 int64_t head_dim_of(const ModelConfig& config, const JsonObject& json,
                     const std::string& heads_key);
+// Returns the value of head_dim, or hidden / heads if it is absent. Throws Error if all heads
+// together are wider than kMaxWidth.
+int64_t read_head_dim(JsonObject& json, const ModelConfig& config);
 // Throws Error naming `kv_heads_key` unless heads % kv_heads == 0.
 void check_grouping(const ModelConfig& config, const JsonObject& json,
                     const std::string& kv_heads_key);

@@ -77,6 +77,7 @@ TEST(Config, AbsentKeysTakeTheFamilysDefaults) {
   const ModelConfig phi = parse_with("phi", {{"hidden_size", 128}});
   EXPECT_EQ(phi.rotary.dims, 8);  // half of 16
   EXPECT_EQ(phi.block, BlockStyle::kParallelOneNorm);
+  EXPECT_EQ(parse_with("phi", {{"head_dim", 32}}).q_dim(), 8 * 32);
 }
 
 TEST(Config, DebertasTermsAreAListOrAStringAndScaleTheScores) {

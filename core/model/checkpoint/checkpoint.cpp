@@ -16,6 +16,8 @@
 namespace reprise::model {
 namespace {
 
+constexpr const char* kHeadName = "lm_head.weight";
+
 // Elements [first, first + count) of a canonical tensor. They are elements of a stored tensor from
 // stored_first on, or 0 if `source` has no file.
 struct Run {
@@ -46,7 +48,7 @@ class Checkpoint final : public WeightSource {
   void release(const TensorSpec& tensor) const override;
 
  private:
-  FileTensor find(const StoredTensor& wanted);
+  FileTensor find(const StoredTensor& wanted, bool may_be_head = false);
   void accept_tied_head(const ModelConfig& config);
   void reject_extras(const ModelConfig& config) const;
   [[nodiscard]] const std::vector<Run>& runs_of(const TensorSpec& tensor) const;
@@ -65,7 +67,9 @@ Checkpoint::Checkpoint(const std::filesystem::path& dir, const ModelConfig& conf
   for (const TensorSpec& tensor : canonical_tensors(config)) {
     const StoredLayout layout = stored_layout(config, tensor);
     std::vector<FileTensor> sources;
-    for (const StoredTensor& stored : layout.tensors) sources.push_back(find(stored));
+    for (const StoredTensor& stored : layout.tensors)
+      sources.push_back(
+          find(stored, config.tied_embeddings && tensor.role.part == Part::kEmbedding));
     std::vector<Run>& runs = runs_[tensor.role];
     for (const StoredRun& run : layout.runs)
       runs.push_back({run.first, run.count,
@@ -75,11 +79,14 @@ Checkpoint::Checkpoint(const std::filesystem::path& dir, const ModelConfig& conf
   reject_extras(config);
 }
 
-FileTensor Checkpoint::find(const StoredTensor& wanted) {
+// With may_be_head, the tensor may have the head's name instead: safetensors' save_model() stores
+// tied tensors only once, under the name that comes first in the alphabet.
+FileTensor Checkpoint::find(const StoredTensor& wanted, bool may_be_head) {
   std::string name = wanted.name;
   if (!prefix_.empty() && name.starts_with(prefix_)) name = name.substr(prefix_.size());
   auto found = files_.tensors().find(name);
   if (found == files_.tensors().end()) found = files_.tensors().find(older_name(name));
+  if (found == files_.tensors().end() && may_be_head) found = files_.tensors().find(kHeadName);
   if (found == files_.tensors().end())
     raise("{}: tensor \"{}\" of shape {} is missing; is this the folder's own config.json?",
           files_.dir().string(), name, text_of(wanted.shape));
@@ -101,15 +108,19 @@ FileTensor Checkpoint::find(const StoredTensor& wanted) {
 // The file of a tied model may repeat the embedding as its head. A head that differs from the
 // embedding is an error, because otherwise it would silently be ignored.
 void Checkpoint::accept_tied_head(const ModelConfig& config) {
-  if (!files_.tensors().contains("lm_head.weight")) return;
-  const FileTensor head = find({.name = "lm_head.weight", .shape = {config.vocab, config.hidden}});
+  if (used_.contains(kHeadName) || !files_.tensors().contains(kHeadName)) return;
+  const FileTensor head = find({.name = kHeadName, .shape = {config.vocab, config.hidden}});
   const FileTensor embedding = runs_.at({.part = Part::kEmbedding}).front().source;
   const auto a = head.file->bytes(*head.entry), b = embedding.file->bytes(*embedding.entry);
-  if (head.entry->dtype != embedding.entry->dtype || !std::equal(a.begin(), a.end(), b.begin()))
+  const bool has_its_dtype = head.entry->dtype == embedding.entry->dtype;
+  if (!has_its_dtype || !std::equal(a.begin(), a.end(), b.begin()))
     raise(
-        "{}, tensor \"lm_head.weight\" differs from the embedding, but config.json ties them: set "
+        "{}, tensor \"{}\" differs from the embedding{}, but config.json ties them: set "
         "\"tie_word_embeddings\": false if the head is meant",
-        head.file->path().string());
+        head.file->path().string(), kHeadName,
+        has_its_dtype ? ""
+                      : fmt::format(" in dtype ({}, not {})", head.entry->dtype_name,
+                                    embedding.entry->dtype_name));
   head.file->release(*head.entry);
   embedding.file->release(*embedding.entry);
 }

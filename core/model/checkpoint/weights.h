@@ -101,7 +101,8 @@ void adapt_to_checkpoint(const std::filesystem::path& dir, ModelConfig& config);
 // Opens a folder with model.safetensors, or with shards and model.safetensors.index.json, and maps
 // the files into memory. Throws Error naming file and tensor if an expected tensor is missing or
 // has another shape, or if the files contain a tensor that is neither expected nor ignorable
-// (tensor_names.h). The head of a tied model may be there if it equals the embedding.
+// (tensor_names.h). The head of a tied model may be there if it equals the embedding, or in its
+// place.
 std::unique_ptr<WeightSource> open_checkpoint(const std::filesystem::path& dir,
                                               const ModelConfig& config);
 

@@ -132,8 +132,22 @@ TEST_F(Checkpoint, ATiedHeadMayBeAbsentOrEqualOnly) {
   expect_error([&] { open(); }, {"lm_head.weight", "tie_word_embeddings"});
   tensors_.back().first = 0.5f;  // equal to the embedding's first value
   EXPECT_NE(open(), nullptr);
+  tensors_.back().dtype = "BF16";
+  expect_error([&] { open(); }, {"lm_head.weight", "BF16, not F32", "tie_word_embeddings"});
   tensors_.pop_back();
   EXPECT_NE(open(), nullptr);
+}
+
+// safetensors' save_model() keeps the first of the two names.
+TEST_F(Checkpoint, ATiedEmbeddingMayHaveTheHeadsName) {
+  tensors_.erase(tensors_.begin());  // the embedding
+  expect_error([&] { open(); }, {"model.embed_tokens.weight", "missing"});
+  config_["tie_word_embeddings"] = true;
+  std::vector<float> row(8);
+  open()->read_rows(kEmbedding, 0, 1, DType::kF32, row.data());
+  EXPECT_EQ(row.front(), -3.0f);
+  tensors_.pop_back();
+  expect_error([&] { open(); }, {"model.embed_tokens.weight", "missing"});
 }
 
 TEST_F(Checkpoint, AnEmptyFolderSaysWhatIsNeeded) {

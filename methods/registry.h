@@ -37,7 +37,7 @@ std::unique_ptr<Method> make_method(const std::string& name, const Fields& optio
 std::unique_ptr<reuse::SequenceCache> make_cache(const std::string& name, const Fields& options);
 
 // The setup of a method whose engine generates with `decoder`. The decoder, and the data that `use`
-// points at, must outlive the setup.
+// points at, must outlive the setup. Throws Error if the decoder has no head.
 Setup generation_setup(model::Decoder& decoder, const Context& context, DType kv_dtype,
                        int32_t step_tokens, const Use& use);
 

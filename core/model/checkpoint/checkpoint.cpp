@@ -39,6 +39,11 @@ std::string older_name(const std::string& name) {
   return name;
 }
 
+bool has_prefix(const CheckpointFiles& files, std::string_view prefix) {
+  const auto first = files.tensors().lower_bound(std::string(prefix));
+  return first != files.tensors().end() && first->first.starts_with(prefix);
+}
+
 class Checkpoint final : public WeightSource {
  public:
   Checkpoint(const std::filesystem::path& dir, const ModelConfig& config);
@@ -60,10 +65,7 @@ class Checkpoint final : public WeightSource {
 };
 
 Checkpoint::Checkpoint(const std::filesystem::path& dir, const ModelConfig& config) : files_(dir) {
-  const std::string prefix(name_prefix(config));
-  const auto first = files_.tensors().lower_bound(prefix);
-  const bool has_prefix = first != files_.tensors().end() && first->first.starts_with(prefix);
-  if (!has_prefix) prefix_ = prefix;
+  if (!has_prefix(files_, name_prefix(config))) prefix_ = name_prefix(config);
   for (const TensorSpec& tensor : canonical_tensors(config)) {
     const StoredLayout layout = stored_layout(config, tensor);
     std::vector<FileTensor> sources;
@@ -173,13 +175,9 @@ void Checkpoint::release(const TensorSpec& tensor) const {
   }
 }
 
-}  // namespace
-
-void adapt_to_checkpoint(const std::filesystem::path& dir, ModelConfig& config) {
-  if (config.family != Family::kMpt) return;
+// Adapts an MPT whose biases or whose MLP's width may differ from config.json.
+void adapt_mpt(const CheckpointFiles& files, ModelConfig& config) {
   const int64_t usual = 4 * config.hidden;
-  if (!config.mlp_bias && config.intermediate == usual) return;
-  const CheckpointFiles files(dir);
   bool has_bias = false, is_usual = false;
   for (const auto& [name, tensor] : files.tensors()) {
     has_bias = has_bias || name.ends_with(".bias");
@@ -189,6 +187,20 @@ void adapt_to_checkpoint(const std::filesystem::path& dir, ModelConfig& config) 
   if (!has_bias)
     config.norm_bias = config.qkv_bias = config.attention_out_bias = config.mlp_bias = false;
   if (is_usual) config.intermediate = usual;
+}
+
+}  // namespace
+
+void adapt_to_checkpoint(const std::filesystem::path& dir, ModelConfig& config) {
+  const bool may_differ = config.family == Family::kMpt &&
+                          (config.mlp_bias || config.intermediate != 4 * config.hidden);
+  const bool may_lack_head = config.has_head && !config.tied_embeddings;
+  if (!may_differ && !may_lack_head) return;
+  const CheckpointFiles files(dir);
+  if (may_differ) adapt_mpt(files, config);
+  if (may_lack_head && !has_prefix(files, name_prefix(config)) &&
+      !files.tensors().contains(kHeadName))
+    config.has_head = config.head_bias = false;
 }
 
 std::unique_ptr<WeightSource> open_checkpoint(const std::filesystem::path& dir,

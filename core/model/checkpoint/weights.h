@@ -92,10 +92,12 @@ class WeightSource {
   virtual void release(const TensorSpec& tensor) const = 0;
 };
 
-// Corrects `config` if the folder's tensors differ from config.json, which happens only in MPT.
-// transformers builds MPT without biases and with an MLP of 4 * hidden, whatever no_bias and
-// expansion_ratio say, and saves both keys unchanged. Files of the original trainer agree with the
-// keys.
+// Corrects `config` if the folder's tensors differ from config.json. This happens in two cases:
+// - A decoder was saved without its head, as models for sentence vectors are. Its tensors' names
+//   lack the prefix (tensor_table.h). It gets has_head = false, unless its embedding is the head.
+// - transformers builds MPT without biases and with an MLP of 4 * hidden, whatever no_bias and
+//   expansion_ratio say, and saves both keys unchanged. Files of the original trainer agree with
+//   the keys.
 void adapt_to_checkpoint(const std::filesystem::path& dir, ModelConfig& config);
 
 // Opens a folder with model.safetensors, or with shards and model.safetensors.index.json, and maps

@@ -127,6 +127,25 @@ TEST_F(Checkpoint, NamesWithoutThePrefixAreTheSameModel) {
   expect_error([&] { open(); }, {"lm_head.weight", "missing"});
 }
 
+TEST_F(Checkpoint, ADecoderSavedWithoutItsHeadAndThePrefixHasNoHead) {
+  const auto adapted = [&] {
+    dir_.write("model.safetensors", safetensors_of(tensors_));
+    ModelConfig config = parse_config(config_, "config.json");
+    adapt_to_checkpoint(dir_.path(), config);
+    return config;
+  };
+  tensors_.pop_back();
+  EXPECT_TRUE(adapted().has_head) << "with the prefix, the head is missing";
+  for (TestTensor& tensor : tensors_) tensor.name = tensor.name.substr(6);
+  EXPECT_FALSE(adapted().has_head);
+  EXPECT_NE(open_checkpoint(dir_.path(), adapted()), nullptr);
+  config_["tie_word_embeddings"] = true;
+  EXPECT_TRUE(adapted().has_head);
+  config_["tie_word_embeddings"] = false;
+  tensors_.push_back({"lm_head.weight", {10, 8}});
+  EXPECT_TRUE(adapted().has_head);
+}
+
 TEST_F(Checkpoint, ATiedHeadMayBeAbsentOrEqualOnly) {
   config_["tie_word_embeddings"] = true;
   expect_error([&] { open(); }, {"lm_head.weight", "tie_word_embeddings"});

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "core/model/network/decoder.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/json.h"
 
@@ -84,6 +85,20 @@ TEST(Registry, EveryOptionRefusesWhatItDoesNotAccept) {
         const Fields given = {{option.name, value_of(bad)}};
         expect_error([&] { make_method(info.name, given); }, {info.name, option.name});
       }
+}
+
+// The checkpoint is of a decoder that was saved without its head, for sentence vectors.
+TEST(Registry, ADecoderWithoutAHeadIsLoadedButGeneratesNothing) {
+  const model::TempDir dir;
+  std::vector<model::TestTensor> tensors = model::tiny_llama_tensors();
+  tensors.pop_back();
+  for (model::TestTensor& tensor : tensors) tensor.name = tensor.name.substr(6);  // no "model."
+  dir.write("config.json", model::tiny_llama_config().dump());
+  dir.write("model.safetensors", model::safetensors_of(tensors));
+  const Context context = Context::machine();
+  const auto decoder = model::load_decoder(dir.path().string(), {}, context);
+  expect_error([&] { (void)generation_setup(*decoder, context, DType::kF32, 512, {}); },
+               {dir.path().filename().string(), "no head", "lm_head.weight"});
 }
 
 TEST(Registry, EveryMethodStatesAPoolItsLimitsFitInto) {

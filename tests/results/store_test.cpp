@@ -211,7 +211,7 @@ TEST_F(StoreTest, RecordsOfOtherSettingsAreRefusedWithTheirFile) {
   const std::string opened = message(manifest(2));
   EXPECT_NE(opened.find(copied.string()), std::string::npos) << opened;
   try {
-    (void)read_folder(dir_);
+    (void)read_record_files(record_files(dir_), "00000000000000aa");
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.what(), opened);

@@ -21,8 +21,7 @@ struct ResultsFolder {
 
 // The records have the manifest's labels. Throws Error naming file, key, value found and values
 // accepted, and with the remedy if there is no record, or one of other settings than the
-// manifest's. Changes nothing, so the folder may be
-// read-only.
+// manifest's. Changes nothing, so the folder may be read-only.
 [[nodiscard]] ResultsFolder read_folder(const std::filesystem::path& dir);
 
 // Gives the records the labels that the manifest gives their methods, if it has labels. Records

@@ -265,31 +265,29 @@ TEST(ServingRun, StopsWhereTheQueueOnlyGrowsAndKeepsWhatItHas) {
   EXPECT_FALSE(server.has_work());
 }
 
-// A server without a queue: each request has its first token at once, and its last one after the
-// last arrival.
-TEST(ServingRun, RequestsThatGenerateAreNoQueue) {
+// Sends 400 requests, one a second, to a server that can take all of them at once.
+RunResult run_without_queue(SimulatedOptions server_options, int64_t output) {
   FakeClock clock;
-  SimulatedServer server(clock, {.lanes = 400, .first_s = 0.01, .gap_s = 500});
+  server_options.lanes = 400;
+  SimulatedServer server(clock, server_options);
   EvenSource source;
   source.count = 400;
-  source.output = 2;
+  source.output = output;
   RunOptions options = few_rules();
   options.growth = {.window_arrivals = 20, .windows = 3, .least_backlog = 30};
-  const RunResult result = run(server, source, every(1, source.count), options, clock);
+  return run(server, source, every(1, source.count), options, clock);
+}
+
+// Each request has its first token at once, and its last one after the last arrival.
+TEST(ServingRun, RequestsThatGenerateAreNoQueue) {
+  const RunResult result = run_without_queue({.first_s = 0.01, .gap_s = 500}, 2);
   EXPECT_EQ(result.stop_reason, "");
   EXPECT_EQ(result.log.requests.size(), 400u);
 }
 
 // The server sends no tokens before a request ends, so the request waits until then.
 TEST(ServingRun, RequestsWithoutAnyTokenAreAQueue) {
-  FakeClock clock;
-  SimulatedServer server(clock, {.lanes = 400, .first_s = 500, .fail_every = 1});
-  EvenSource source;
-  source.count = 400;
-  source.output = 1;
-  RunOptions options = few_rules();
-  options.growth = {.window_arrivals = 20, .windows = 3, .least_backlog = 30};
-  const RunResult result = run(server, source, every(1, source.count), options, clock);
+  const RunResult result = run_without_queue({.first_s = 500, .fail_every = 1}, 1);
   EXPECT_NE(result.stop_reason.find("still waited"), std::string::npos);
 }
 

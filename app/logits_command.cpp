@@ -41,8 +41,8 @@ std::vector<int32_t> positions_of(const LogitsCommand& command, size_t ids) {
   return positions;
 }
 
-// Makes a request that generates nothing and returns the logits after every token, or only the
-// logits after the last token.
+// Makes a request that generates nothing and returns the logits after every token or, with --last,
+// one that generates one token and returns only the logits after the last token of the ids.
 engine::Request request_of(const LogitsCommand& command, const model::ModelConfig& config) {
   engine::Request request;
   request.prompt = read_ids(command.ids, config);

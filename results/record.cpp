@@ -92,7 +92,8 @@ std::string samples_fault(const std::string& name, const Metric& metric,
   return "";
 }
 
-// Returns the first fault between fields of a record that each have no fault by themselves.
+// Returns the first fault that read_fields() does not find, such as two fields that contradict each
+// other; "" if there is none.
 std::string fault_between_fields(const Record& record) {
   if (record.schema < kOldestSchemaVersion || record.schema > kSchemaVersion)
     return fmt::format("its schema is not {} to {}", kOldestSchemaVersion, kSchemaVersion);

@@ -57,8 +57,8 @@ class InOrder {
  public:
   explicit InOrder(const TorchProblem& problem) {
     const at::Device device = device_of(problem);
-    // libtorch identifies a stream that is not its own by its address (c10/cuda/CUDAStream.cpp,
-    // getStreamFromExternal()).
+    // libtorch identifies a stream that it did not create by the stream's address
+    // (c10/cuda/CUDAStream.cpp, getStreamFromExternal()).
     if (device.is_cuda())
       guard_.emplace(c10::Stream(c10::Stream::UNSAFE, device,
                                  reinterpret_cast<c10::StreamId>(problem.device.stream)));

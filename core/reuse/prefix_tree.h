@@ -116,8 +116,9 @@ class PrefixTree {
   // for 0, 1, 2, ... A token matches only at the same position.
   [[nodiscard]] PrefixMatch match(std::span<const int32_t> tokens,
                                   std::span<const int32_t> positions) const;
-  // match() for a sequence that will be pinned. Matches whole chunks only. So in a pinned prefix
-  // only the last chunk may be partly filled.
+  // match() for a sequence that will be pinned. It does not match pinned prefixes, whose last chunk
+  // may be partly filled, but only whole chunks. So every chunk of the new pinned prefix except the
+  // last is full.
   [[nodiscard]] PrefixMatch match_to_pin(std::span<const int32_t> tokens,
                                          std::span<const int32_t> positions) const;
   // Adds a sequence that begins with `match` and may grow to `most_tokens` >= tokens.size().

@@ -65,7 +65,7 @@ class PlotsReader {
             speedups.empty() ? "none" : fmt::format("{}", fmt::join(speedups, ", ")));
   }
 
-  // Reads the keys that only one family of plots has.
+  // Reads the keys that not every family of plots has.
   void read_family_keys(JsonObject& plot, results::Plot& spec) const {
     if (spec.family == "stack") return read_stack(plot, spec);
     spec.y = plot.string("y");

@@ -34,8 +34,9 @@ struct KnownMachine {
   }
 };
 
-// Returns the machine that an earlier run stored in the file `path`. Measures the machine if there
-// is no such file, or if the folder was moved here from another machine.
+// Returns the machine that an earlier run stored in the file `path`. If there is no such file, or
+// if it has other `facts` (it is from another machine, or from a run with other threads or another
+// instruction set), measures the machine and stores it.
 Machine machine_of(const RunOptions& options, const std::filesystem::path& path,
                    const Fields& facts, RunObserver& observer) {
   if (std::filesystem::exists(path)) {

@@ -48,7 +48,7 @@ class RequestSource {
   [[nodiscard]] virtual int64_t size() const = 0;
   // Returns request `index`; requests are numbered in sending order.
   [[nodiscard]] virtual ServingRequest request(int64_t index) const = 0;
-  // Tokens of a request's prompt and output, found without drawing the tokens.
+  // Numbers of tokens in a request's prompt and output. Tokens need not be drawn to know them.
   struct Lengths {
     int64_t prompt = 0, output = 0;
   };

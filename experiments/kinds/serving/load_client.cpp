@@ -261,7 +261,7 @@ std::string text_of_prompt(const LoadOptions& options, std::vector<int32_t> prom
   return options.tokenizer->decode(prompt, {.skip_special = is_chat});
 }
 
-// Returns the value of a JSON text; null if it is none.
+// Parses a JSON text. Returns null if `body` is not JSON.
 Value parsed(const std::string& body) {
   try {
     return parse_json(body, "an answer");

@@ -176,8 +176,8 @@ class Batches {
     __syncthreads();  // the previous result has been read
     if (threadIdx.x == 0) room_.found = 0;
     __syncthreads();
-    // Rounding may make the mass fall from one token to the next, so there may be several such
-    // tokens.
+    // Rounding may make the mass fall from one token to the next, so is_reached() may become true
+    // at several tokens. The first of them is taken.
     for (auto i = static_cast<int32_t>(threadIdx.x); i < now_.count;
          i += static_cast<int32_t>(blockDim.x))
       if (is_reached(mass(i)) && (i == 0 || !is_reached(mass(i - 1))))

@@ -5,7 +5,7 @@ reprise_library(reprise_cuda_kernels ALONE
     activation/cuda/activation.cu
     attention/cuda/attention.cu attention/cuda/attention_bf16.cu attention/cuda/attention_f16.cu attention/cuda/merge.cu
     attention/cuda/roofline.cpp attention/cuda/schedule.cpp attention/cuda/schedule_upload.cpp
-    attention/cuda/step_attention_cuda.cpp attention/cuda/tiles.cpp
+    attention/cuda/step_attention_cuda.cpp attention/cuda/tensor_map.cpp attention/cuda/tiles.cpp
     attention_map/cuda/attention_map.cu attention_map/cuda/device_maps.cpp attention_map/cuda/map_tiles.cpp
     clip/cuda/clip.cu
     device/cuda/backend.cpp device/cuda/probe_kernels.cu device/cuda/timing.cpp

@@ -130,6 +130,13 @@ void Block::run(uint3 index, Order order) {
                                  name_of(FaultKind::kDeadlock), launch_.name, text_of(index_),
                                  waiting_threads()));
   running_block = nullptr;
+  for (const auto& [address, barrier] : mbarriers_)
+    if (!fault_ && !barrier.boxes.empty())
+      fault_ = Fault(FaultKind::kInFlight,
+                     fmt::format("{}: kernel {}, block {} has ended while {} boxes are copied for "
+                                 "the mbarrier at {}",
+                                 name_of(FaultKind::kInFlight), launch_.name, text_of(index_),
+                                 barrier.boxes.size(), barrier.name));
   if (fault_) throw *std::exchange(fault_, std::nullopt);
 }
 

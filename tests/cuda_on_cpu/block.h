@@ -143,7 +143,9 @@ class Block {
   // ---- mbarriers, see ptx.cuh ----
 
   void make_mbarrier(const void* address, unsigned arrivals, const Place& place);
-  void arrive(const void* address, const Place& place);
+  void arrive(const void* address, unsigned expected_bytes, const Place& place);
+  void copy_box(void* to, const MappedRows& map, int column, int row, const void* address,
+                const Place& place);
   void await(const void* address, unsigned parity, const Place& place);
   // In a random order of threads, may let other threads go first.
   void maybe_pause();
@@ -165,7 +167,9 @@ class Block {
   [[nodiscard]] bool resume_drawn();
   void check_mbarrier_address(const void* address, const std::string& doing);
   Mbarrier& mbarrier_at(const void* address, const char* doing, const Place& place);
+  void complete_phase_if_due(Mbarrier& barrier, const Place& place);
   void complete_phase(Mbarrier& barrier, const Place& place);
+  void finish_boxes(Mbarrier& barrier);
   void resume(Thread& thread);
   [[nodiscard]] std::string waiting_threads() const;
   [[nodiscard]] int count(Thread::State state) const;

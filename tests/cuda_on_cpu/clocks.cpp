@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
+
 namespace cuda_on_cpu {
 
 void join(Clock& clock, const Clock& other) {
@@ -11,7 +13,9 @@ void join(Clock& clock, const Clock& other) {
 
 void Clocks::start(size_t threads, std::span<const uint32_t> warp_syncs) {
   threads_ = threads;
-  times_.assign(threads + warp_syncs.size(), 0);
+  warps_ = warp_syncs.size();
+  box_barriers_ = 0;
+  times_.assign(threads_ + warps_ + kMostBoxBarriers, 0);
   known_.resize(threads);
   for (size_t warp = 0; warp < warp_syncs.size(); ++warp) {
     const size_t begin = 32 * warp, end = std::min(begin + 32, threads);
@@ -60,6 +64,12 @@ void Clocks::sync_lanes(size_t warp, uint32_t lanes) {
     (*all)[thread] = ++times_[thread];
     known_[thread] = all;
   }
+}
+
+size_t Clocks::add_box_barrier() {
+  REPRISE_CHECK(box_barriers_ < kMostBoxBarriers, "boxes are copied for more than {} mbarriers",
+                kMostBoxBarriers);
+  return threads_ + warps_ + box_barriers_++;
 }
 
 void Clocks::finish_wgmma(size_t warp) {

@@ -43,11 +43,18 @@ class Clocks {
   // Records that all lanes have waited for the warp's wgmma.
   void finish_wgmma(size_t warp);
 
+  // Boxes that are copied for an mbarrier count as accesses of a thread of their own. Returns its
+  // number for another mbarrier; at most kMostBoxBarriers in a block.
+  static constexpr size_t kMostBoxBarriers = 8;
+  [[nodiscard]] size_t add_box_barrier();
+  // The boxes copied so far come before the later accesses of any thread that acquires `to`.
+  void finish_boxes(size_t of_barrier, Clock& to) { to[of_barrier] = ++times_[of_barrier]; }
+
  private:
   Clock& own(size_t thread);
 
-  size_t threads_ = 0;
-  std::vector<uint32_t> times_;                // [threads + warps]
+  size_t threads_ = 0, warps_ = 0, box_barriers_ = 0;
+  std::vector<uint32_t> times_;                // [threads + warps + kMostBoxBarriers]
   std::vector<std::shared_ptr<Clock>> known_;  // [threads]  lanes may share one
 };
 

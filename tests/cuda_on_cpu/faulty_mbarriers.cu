@@ -1,5 +1,6 @@
 // Kernels whose warps synchronise by mbarriers: a ring of tiles, with one fault in each kernel, and
 // smaller kernels.
+#include "core/kernels/attention/cuda/tensor_map.h"
 #include "tests/cuda_on_cpu/faulty_kernels.h"
 #include "tests/cuda_on_cpu/run_tiny.cuh"
 
@@ -328,7 +329,78 @@ __global__ void same_parity_again(float*, int n) {
   });
 }
 
+// ---- Boxes: thread 0 copies two, each for a barrier of its own, and all threads read the second
+// one. ----
+
+enum class BoxSlip : uint8_t {
+  kNone,
+  kNotAwaited,
+  kOtherAwaited,     // waits for the first box alone
+  kTooFewExpected,   // the barriers expect half a box
+  kTooManyExpected,  // ... or two boxes
+  kLeftUnderWay,     // ... and nobody waits
+  kArrivesAgain,     // ... and the thread arrives a second time
+  kUnaligned,        // to the second row of a panel
+  kPastEnd,          // rows that the matrix has not
+  kNoPanel,          // from the middle of a panel
+  kNoProxyFence      // where a thread has written
+};
+
+struct BoxBarriers {
+  SharedBarrier of[2];
+};
+
+template <BoxSlip kSlip>
+__global__ void copy_two_boxes(const __grid_constant__ TensorMap map, float* out) {
+  using enum BoxSlip;
+  constexpr unsigned kExpected = kSlip == kTooFewExpected    ? 512
+                                 : kSlip == kTooManyExpected ? 2048
+                                 : kSlip == kLeftUnderWay    ? 2048
+                                 : kSlip == kArrivesAgain    ? 2048
+                                                             : 1024;
+  REPRISE_SHARED(BoxBarriers, barriers);
+  auto* const boxes = dynamic_shared<unsigned char>();
+  if (threadIdx.x == 0)
+    for (SharedBarrier& barrier : barriers.of) barrier_init(&barrier, 1);
+  boxes[1024 + threadIdx.x] = 1;
+  if constexpr (kSlip != kNoProxyFence) fence_async_proxy();
+  __syncthreads();
+  if (threadIdx.x == 0)
+    for (int i = 0; i < 2; ++i) {
+      barrier_arrive_expecting(&barriers.of[i], kExpected);
+      if constexpr (kSlip == kArrivesAgain) barrier_arrive(&barriers.of[i]);
+      copy_box_async(boxes + 1024 * i + (kSlip == kUnaligned ? 128 : 0), &map,
+                     kSlip == kNoPanel ? 32 : 0, kSlip == kPastEnd ? 9 : 8 * i, &barriers.of[i]);
+    }
+  if constexpr (kSlip == kLeftUnderWay) return;
+  if constexpr (kSlip != kNotAwaited) barrier_wait(&barriers.of[kSlip != kOtherAwaited], 0);
+  out[threadIdx.x] = boxes[1024 + threadIdx.x];
+}
+
+template <BoxSlip kSlip>
+void run_boxes() {
+  const DeviceArray<uint16_t> matrix(std::vector<uint16_t>(16 * 64, 1));
+  const DeviceArray<float> out(32);
+  launch({.name = "tiny", .block = dim3(32), .shared_bytes = 4096}, nullptr, copy_two_boxes<kSlip>,
+         map_of_rows(matrix.data(), 64), out.data());
+}
+
 constexpr FaultyKernel kFaultyMbarriers[] = {
+    {"box_not_awaited", kRace, "read by others", run_boxes<BoxSlip::kNotAwaited>},
+    {"other_box_awaited", kRace, "a copy of a box wrote it", run_boxes<BoxSlip::kOtherAwaited>},
+    {"too_few_bytes_expected", kBarrier, "512 bytes more are copied",
+     run_boxes<BoxSlip::kTooFewExpected>},
+    {"too_many_bytes_expected", kDeadlock, "0 of 1 arrivals and 1024 bytes missing",
+     run_boxes<BoxSlip::kTooManyExpected>},
+    {"box_left_under_way", kInFlight, "has ended while 1 boxes are copied",
+     run_boxes<BoxSlip::kLeftUnderWay>},
+    {"arrives_while_bytes_are_missing", kBarrier, "waits for bytes",
+     run_boxes<BoxSlip::kArrivesAgain>},
+    {"box_unaligned", kUnaligned, "no multiple of 1024", run_boxes<BoxSlip::kUnaligned>},
+    {"box_past_end", kOutOfBounds, "row 9, column 0", run_boxes<BoxSlip::kPastEnd>},
+    {"box_of_no_panel", kOutOfBounds, "no panel of 64 columns", run_boxes<BoxSlip::kNoPanel>},
+    {"box_without_proxy_fence", kRace, "has not called fence.proxy.async",
+     run_boxes<BoxSlip::kNoProxyFence>},
     {"stage_not_awaited", kBarrier, "may still wait for phase 0", run_ring<Slip::kStageNotAwaited>},
     {"copy_before_the_wait", kInFlight, "wgmma reads B", run_ring<Slip::kCopyBeforeTheWait>},
     {"tile_not_awaited", kRace, "wgmma reads B", run_ring<Slip::kTileNotAwaited>},
@@ -372,6 +444,7 @@ constexpr FaultyKernel kFaultyMbarriers[] = {
 constexpr CleanKernel kCleanMbarriers[] = {
     {"ring_of_tiles", run_ring<Slip::kNone>},
     {"one_lane_releases", run_ring<Slip::kOneLaneReleases>},
+    {"copy_two_boxes", run_boxes<BoxSlip::kNone>},
     {"lanes_hand_over", run<lanes_hand_over, 64>},
     {"one_lane_arrives_for_its_warp", run<one_lane_arrives_for_its_warp, 64>},
     {"three_warps_in_a_chain", run<three_warps_in_a_chain, 96>},

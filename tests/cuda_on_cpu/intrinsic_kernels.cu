@@ -1,5 +1,6 @@
 #include "tests/cuda_on_cpu/intrinsic_kernels.h"
 
+#include "core/kernels/attention/cuda/tensor_map.h"
 #include "core/kernels/shared/cuda/launch.cuh"
 #include "core/kernels/shared/cuda/ptx.cuh"
 #include "tests/cuda_on_cpu/device_array.h"
@@ -200,6 +201,23 @@ __global__ void exchange(int* out, int rounds) {
   }
 }
 
+__global__ void copy_box(const __grid_constant__ TensorMap map, uint16_t* out, int row,
+                         int column) {
+  REPRISE_SHARED(SharedBarrier, arrived);
+  auto* const box = dynamic_shared<uint16_t>();
+  if (threadIdx.x == 0) {
+    barrier_init(&arrived, 1);
+    fence_async_proxy();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    barrier_arrive_expecting(&arrived, 1024);
+    copy_box_async(box, &map, column, row, &arrived);
+  }
+  barrier_wait(&arrived, 0);
+  for (unsigned i = threadIdx.x; i < 512; i += kWarp) out[i] = box[i];
+}
+
 // The producers have two tiles in flight. One lane of each consuming warp signals that its warp has
 // read.
 __global__ void add_up_ring(const int* in, int* out, int tiles) {
@@ -305,6 +323,14 @@ std::vector<int> ring_sums(const std::vector<int>& numbers) {
   launch({.name = "ring", .block = dim3(128)}, nullptr, add_up_ring, in.data(), out.data(),
          static_cast<int>(numbers.size() / 64));
   return out.values();
+}
+
+std::vector<uint16_t> copied_box(const std::vector<uint16_t>& matrix, int columns, int row,
+                                 int column) {
+  const DeviceArray<uint16_t> from(matrix), to(512);
+  launch({.name = "box", .block = dim3(kWarp), .shared_bytes = 1024}, nullptr, copy_box,
+         map_of_rows(from.data(), columns), to.data(), row, column);
+  return to.values();
 }
 
 std::vector<uint8_t> copied(int bytes, int source_bytes) {

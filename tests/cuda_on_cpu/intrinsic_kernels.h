@@ -57,6 +57,11 @@ std::vector<int> exchanged(int rounds);
 // half of them. Returns [64]: the sums over tiles, weighted by 1, 2, ...
 std::vector<int> ring_sums(const std::vector<int>& numbers);
 
+// Copies the box at (row, column) of a matrix [rows, columns] to shared memory. Returns its 512
+// elements in the order in which they lie there.
+std::vector<uint16_t> copied_box(const std::vector<uint16_t>& matrix, int columns, int row,
+                                 int column);
+
 // The 16 bytes of a buffer filled with 0xee, after copy_async<bytes> from the bytes 1, 2, ... 16.
 std::vector<uint8_t> copied(int bytes, int source_bytes);
 

@@ -327,6 +327,27 @@ TEST(Intrinsics, AWarpgroupMultipliesWhatTheDescriptorSays) {
         }
 }
 
+TEST(Intrinsics, ABoxIsCopiedToTheSwizzledRowsOfAPanel) {
+  if (!cuda_on_cpu::device_has_warpgroups())
+    GTEST_SKIP() << "copies of boxes: compute capability 9.0 and code for sm_90a";
+  for (const size_t columns : {64, 128}) {
+    std::vector<uint16_t> matrix(24 * columns);
+    for (size_t i = 0; i < matrix.size(); ++i) matrix[i] = static_cast<uint16_t>(7 * i + 1);
+    for (const size_t row : {0, 5, 16})
+      for (size_t column = 0; column < columns; column += 64) {
+        std::vector<uint16_t> want(512);
+        for (size_t i = 0; i < 512; ++i) {
+          const size_t in_row = i / 64, chunk = i % 64 / 8 ^ in_row;
+          want[i] = matrix[(row + in_row) * columns + column + 8 * chunk + i % 8];
+        }
+        EXPECT_EQ(copied_box(matrix, static_cast<int>(columns), static_cast<int>(row),
+                             static_cast<int>(column)),
+                  want)
+            << columns << " columns, box at " << row << ", " << column;
+      }
+  }
+}
+
 TEST(Intrinsics, PhasesOfABarrierCountFromZero) {
   const std::vector<int> got = exchanged(9);
   for (size_t k = 0; k < 9; ++k)

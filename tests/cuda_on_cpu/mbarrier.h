@@ -1,12 +1,22 @@
 // The state of one mbarrier of the block that runs.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/cuda_on_cpu/toucher.h"
 
 namespace cuda_on_cpu {
+
+// A box of copy_box_async() that has not arrived.
+struct BoxCopy {
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  int64_t row_bytes = 0;  // from a row of `from` to the next
+};
 
 struct Mbarrier {
   static constexpr int kNothing = -2;
@@ -15,6 +25,9 @@ struct Mbarrier {
   Toucher made_by;
   unsigned arrivals = 0;          // that complete a phase
   unsigned missing = 0;           // arrivals still missing in the present phase
+  int64_t missing_bytes = 0;      // of the present phase: those expected minus those of `boxes`
+  std::vector<BoxCopy> boxes;     // of the present phase; they arrive when it is complete
+  std::optional<size_t> copies;   // Clocks::add_box_barrier(); empty before the first box
   int phase = 0;                  // the present one; those before it are complete
   Clock gathered;                 // what the arrivals of the present phase release
   Clock completed;                // what those of the phase before released

@@ -74,10 +74,11 @@ std::string SharedMemory::name_of(size_t offset) const {
                      nearest->bytes);
 }
 
-std::string SharedMemory::name_of_reader(int reader) const {
-  const auto number = static_cast<size_t>(reader);
-  return number < threads_ ? fmt::format("thread {}", number)
-                           : fmt::format("the wgmma of warp {}", number - threads_);
+std::string SharedMemory::name_of_toucher(int number) const {
+  const auto index = static_cast<size_t>(number), warps = (threads_ + 31) / 32;
+  if (index < threads_) return fmt::format("thread {}", index);
+  if (index < threads_ + warps) return fmt::format("the wgmma of warp {}", index - threads_);
+  return "a copy of a box";
 }
 
 MaybeFinding SharedMemory::check_bounds(const void* address, size_t bytes) const {
@@ -105,8 +106,8 @@ Finding SharedMemory::why_not_read(size_t offset) const {
   const Byte& byte = bytes_[offset];
   if (byte.copier != kNobody) return held(offset);
   if (is_unwritten(byte)) return {FaultKind::kUninitialized, name_of(offset)};
-  return {FaultKind::kRace, fmt::format("{}: thread {} wrote it, with no barrier in between",
-                                        name_of(offset), byte.write.thread)};
+  return {FaultKind::kRace, fmt::format("{}: {} wrote it, with no barrier in between",
+                                        name_of(offset), name_of_toucher(byte.write.thread))};
 }
 
 inline bool SharedMemory::may_write(const Byte& byte, const Accessor& who, bool is_atomic) const {
@@ -119,11 +120,11 @@ Finding SharedMemory::why_not_write(size_t offset, const Accessor& who, bool is_
   const Byte& byte = bytes_[offset];
   if (byte.copier != kNobody) return held(offset);
   if (!who.comes_after(byte.write) && !(is_atomic && byte.was_atomic))
-    return {FaultKind::kRace, fmt::format("{}: thread {} wrote it too, with no barrier in between",
-                                          name_of(offset), byte.write.thread)};
+    return {FaultKind::kRace, fmt::format("{}: {} wrote it too, with no barrier in between",
+                                          name_of(offset), name_of_toucher(byte.write.thread))};
   return {FaultKind::kRace,
           fmt::format("{}: read by others, {} the last, with no barrier in between",
-                      name_of(offset), name_of_reader(*reader_before(byte, who)))};
+                      name_of(offset), name_of_toucher(*reader_before(byte, who)))};
 }
 
 // A thread that has read the byte since the last barrier and whose read does not come before this
@@ -208,13 +209,16 @@ MaybeFinding SharedMemory::touch(const void* address, size_t bytes, Touch how,
   return std::nullopt;
 }
 
-MaybeFinding SharedMemory::begin_copy(const void* address, size_t bytes, const Accessor& who) {
+MaybeFinding SharedMemory::begin_copy(const void* address, size_t bytes, const Accessor& who,
+                                      bool by_async_proxy) {
   if (MaybeFinding finding = check_bounds(address, bytes)) return finding;
   const size_t begin = offset_of(address);
   for (size_t i = begin; i < begin + bytes; ++i) {
     Byte& byte = bytes_[i];
     if (!may_write(byte, who, /*is_atomic=*/false))
       return why_not_write(i, who, /*is_atomic=*/false);
+    if (by_async_proxy && !is_unwritten(byte))
+      if (MaybeFinding finding = check_fence(i, who)) return finding;
     byte.copier = static_cast<int16_t>(who.at.thread);
     byte.readers = ReadSets::kNone;
   }
@@ -235,11 +239,12 @@ void SharedMemory::fence_async_proxy(const Toucher& who) {
   fences_[index].push_back({++clock_, who});
 }
 
-// The writer must have called a fence after it wrote, and the read must be ordered behind the first
-// such fence.
+// A thread that wrote must have called a fence after it wrote, and the read must be ordered behind
+// the first such fence. Boxes are written by the async proxy itself.
 MaybeFinding SharedMemory::check_fence(size_t offset, const Accessor& who) const {
   const Byte& byte = bytes_[offset];
   const auto writer = static_cast<size_t>(byte.write.thread);
+  if (writer >= threads_) return std::nullopt;
   const auto none = std::vector<Fence>();
   const std::vector<Fence>& fences = writer < fences_.size() ? fences_[writer] : none;
   if (fences.empty() || fences.back().made_at < byte.written_at)

@@ -34,8 +34,10 @@ class SharedMemory {
   [[nodiscard]] bool contains(const void* address) const;
   // Checks the access and remembers it.
   MaybeFinding touch(const void* address, size_t bytes, Touch how, const Accessor& who);
-  // An asynchronous copy begins: a write that is over only with end_copy().
-  MaybeFinding begin_copy(const void* address, size_t bytes, const Accessor& who);
+  // An asynchronous copy begins: a write that is over only with end_copy(). If it is made by the
+  // async proxy, what threads have written there before must have been fenced for this proxy.
+  MaybeFinding begin_copy(const void* address, size_t bytes, const Accessor& who,
+                          bool by_async_proxy = false);
   void end_copy(const void* address, size_t bytes, const Toucher& who);
 
   // The address as in wgmma's descriptor: bytes from the start of the memory.
@@ -79,7 +81,7 @@ class SharedMemory {
   [[nodiscard]] size_t offset_of(const void* address) const;
   [[nodiscard]] const Region* region_of(size_t offset, size_t bytes) const;
   [[nodiscard]] std::string name_of(size_t offset) const;
-  [[nodiscard]] std::string name_of_reader(int reader) const;
+  [[nodiscard]] std::string name_of_toucher(int number) const;
   [[nodiscard]] bool is_unwritten(const Byte& byte) const {
     return byte.write.barriers < first_barriers_;
   }

@@ -9,13 +9,16 @@ namespace cuda_on_cpu {
 
 enum class Touch : uint8_t { kRead, kWrite, kAtomic };
 
-// A vector clock [threads + warps]. Its element says which accesses of a thread (or of a warp's
-// wgmma) are known to come before: those with a smaller Toucher::time.
+// A vector clock [threads + warps + Clocks::kMostBoxBarriers]. Its element says which accesses of a
+// thread (of a warp's wgmma, or of the boxes that are copied for an mbarrier) are known to come
+// before: those with a smaller Toucher::time.
 using Clock = std::vector<uint32_t>;
 
 // An access: the thread, and when it was.
 struct Toucher {
-  int thread = 0;         // index in the block; then, behind all threads, the wgmma of each warp
+  // Index in the block. Behind all threads come the wgmma of each warp, then the mbarriers for
+  // which boxes are copied.
+  int thread = 0;
   uint32_t barriers = 0;  // barriers and starts of blocks so far, in all blocks; from 1
   // Grows when later accesses may be ordered differently with respect to other threads than earlier
   // ones. In a block without mbarriers it counts the __syncwarp() calls of the thread's warp.

@@ -91,7 +91,14 @@ void warpgroup_commit();
 void warpgroup_wait(int most_pending);
 void barrier_init(const void* barrier, unsigned arrivals);
 void barrier_arrive(const void* barrier);
+void barrier_arrive_expecting(const void* barrier, unsigned bytes);
 void barrier_wait(const void* barrier, unsigned parity);
+// What a tensor map (core/kernels/attention/cuda/tensor_map.h) holds here.
+struct MappedRows {
+  const std::byte* rows = nullptr;
+  int64_t row_bytes = 0;
+};
+void copy_box_async(void* shared, const void* map, int column, int row, const void* barrier);
 float exp2_approx(float x);
 uint4 load_global_16(const void* global);
 uint32_t pack_pair(float low, float high, bool is_bf16);

@@ -489,6 +489,19 @@ __device__ __forceinline__ void barrier_arrive(SharedBarrier* barrier) {
 #endif
 }
 
+// barrier_arrive(), which also makes the current phase wait for `bytes` bytes of copy_box_async().
+// A call of copy_box_async() for this phase may come before it, as long as an arrival is missing.
+// Only compute capability 9.0.
+__device__ __forceinline__ void barrier_arrive_expecting(SharedBarrier* barrier, unsigned bytes) {
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::barrier_arrive_expecting(barrier, bytes);
+#elif !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;\n" ::"r"(shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+#endif
+}
+
 // Waits until the latest phase whose parity is `parity` is complete (acquire, in the block). Phase
 // k has parity k % 2. On a new barrier, parity 1 returns at once, as if a phase -1 were complete. A
 // thread must wait for a phase before the next phase can complete.
@@ -508,6 +521,27 @@ __device__ __forceinline__ void barrier_wait(SharedBarrier* barrier, unsigned pa
       "@!complete bra repeat;\n"
       "}\n" ::"r"(shared_address(barrier)),
       "r"(parity)
+      : "memory");
+#endif
+}
+
+// ---- Copies of boxes by the tensor memory accelerator: cp.async.bulk.tensor (PTX ISA, "Data
+// Movement and Conversion Instructions: Tensor copy"); compute capability 9.0 ----
+
+// Starts to copy the box at (row, column) of a matrix in global memory, which `map` describes
+// (attention/cuda/tensor_map.h), to shared memory: 8 rows of 128 bytes, swizzled as in
+// swizzled_matrix(). One thread calls this for the whole box. `shared` is a multiple of 1024 bytes.
+// The box has arrived when `barrier` completes the phase that expects its 1024 bytes; wgmma may
+// then read it without a fence. `map` points into the kernel's parameters.
+__device__ __forceinline__ void copy_box_async(void* shared, const void* map, int column, int row,
+                                               SharedBarrier* barrier) {
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::copy_box_async(shared, map, column, row, barrier);
+#elif !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%2, %3}], [%4];\n" ::"r"(shared_address(shared)),
+      "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier))
       : "memory");
 #endif
 }

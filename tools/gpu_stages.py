@@ -172,6 +172,7 @@ def choices_stage(build):
     return Stage("6", "choices that only a device can make", 240, [
         bench(build, "cuda_attention_bench", "last_block", "(last_block/)?attention/", in_turn),
         bench(build, "cuda_attention_bench", "pool", options=in_turn),
+        bench(build, "cuda_attention_bench", "tensor_maps", "tile/128x128:8x1:3:wgmma(:tma)?/prefill", in_turn),
     ])
 
 

@@ -51,7 +51,7 @@ if(TARGET reprise_row_kernels_on_cpu)
   reprise_kernels_on_cpu(reprise_attention_on_cpu
     SOURCES ${attention}/attention.cu ${attention}/attention_bf16.cu ${attention}/attention_f16.cu
             ${kernels}/attention_map/cuda/attention_map.cu
-    LINK reprise_attention_plans reprise_row_kernels_on_cpu)
+    LINK reprise_attention_plans reprise_row_kernels_on_cpu tensor_maps_on_cpu)
   # It holds no kernel, and throws: the emulator has no hooks for tables of virtual functions.
   set_source_files_properties(${attention}/attention.cu PROPERTIES COMPILE_OPTIONS "-fno-sanitize=all")
 endif()

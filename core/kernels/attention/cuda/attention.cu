@@ -1,5 +1,6 @@
 #include "core/kernels/attention/cuda/attention.cuh"
 
+#include <algorithm>
 #include <initializer_list>
 
 #include "core/base/error.h"
@@ -7,12 +8,38 @@
 #include "core/kernels/shared/cuda/launch.cuh"
 
 namespace reprise::kernels::cuda {
+namespace {
+
+// The maps of the plan's first caches, if a launch is by_tensor_maps. A cache whose tokens are not
+// rows of one matrix has none.
+StepMaps maps_for(const StepSchedule& schedule, const kv::AttentionPlan& plan) {
+  StepMaps maps;
+  const int64_t columns = plan.head_dim();
+  const auto is_row = [&](int64_t elements) { return elements % columns == 0; };
+  const auto needs_maps = [](const TileLaunch& launch) {
+    return kTileShapes[static_cast<size_t>(launch.shape)].by_tensor_maps;
+  };
+  if (std::ranges::none_of(schedule.launches, needs_maps) ||
+      !std::ranges::all_of(plan.block_offsets, is_row))
+    return maps;
+  for (size_t i = 0; i < std::min<size_t>(plan.caches.size(), StepMaps::kMost); ++i) {
+    const kv::CacheView& cache = plan.caches[i];
+    if (cache.keys == nullptr || !is_row(cache.layer_stride) || !is_row(cache.head_stride))
+      continue;
+    maps.caches[i] = {map_of_rows(cache.keys, columns), map_of_rows(cache.values, columns)};
+    maps.mapped |= 1u << i;
+  }
+  return maps;
+}
+
+}  // namespace
 
 void DeviceAttention::begin(const kv::AttentionPlan& plan, int64_t heads,
                             const AttentionParams& params, const GpuModel& gpu, RowResults results,
                             const TileOverride& wanted) {
   schedule_.build(plan, heads, params, gpu, results, wanted);
   head_dim_ = plan.head_dim();
+  maps_ = maps_for(schedule_, plan);
   sms_ = gpu.sms;
   image_.set(schedule_, plan, params);
   const UploadImage::Changes changes = image_.changes();
@@ -39,6 +66,10 @@ void DeviceAttention::append_key(std::vector<uint64_t>& key) const {
            o_.data(), m_.data(), n_.data()})
     append_address(key, address);
   key.push_back(static_cast<uint64_t>(merge.merged));
+  key.push_back(maps_.mapped);
+  for (const CacheMaps& cache : maps_.caches)
+    for (const TensorMap& map : {cache.keys, cache.values})
+      if (maps_.mapped != 0) key.insert(key.end(), map.words.begin(), map.words.end());
   for (const TileLaunch& tiles : image_.launches())
     key.push_back(static_cast<uint64_t>(tiles.shape) << 40 |
                   static_cast<uint64_t>(tiles.dtype) << 32 |
@@ -90,7 +121,7 @@ void DeviceAttention::launch_tasks(int64_t layer, const DeviceQueries& q, const 
   call.arrivals = arrivals;
   for (const TileLaunch& tiles : image_.launches()) {
     const bool is_bf16 = tiles.dtype == DType::kBF16;  // the schedule refuses f32
-    (is_bf16 ? launch_bf16_tiles : launch_f16_tiles)(call, tiles, head_dim_, sms_, stream);
+    (is_bf16 ? launch_bf16_tiles : launch_f16_tiles)(call, maps_, tiles, head_dim_, sms_, stream);
   }
 }
 

@@ -13,10 +13,10 @@ namespace reprise::kernels::cuda {
 
 // Each function runs the tasks of one launch on a device of `sms` SMs, over caches of one dtype
 // (bf16 or f16). Each has a source file of its own. Throws Error if the kernel cannot start.
-void launch_bf16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
-                       int32_t sms, cudaStream_t stream);
-void launch_f16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
-                      int32_t sms, cudaStream_t stream);
+void launch_bf16_tiles(const AttentionCall& call, const StepMaps& maps, const TileLaunch& tiles,
+                       int64_t head_dim, int32_t sms, cudaStream_t stream);
+void launch_f16_tiles(const AttentionCall& call, const StepMaps& maps, const TileLaunch& tiles,
+                      int64_t head_dim, int32_t sms, cudaStream_t stream);
 
 // Query rows of one layer in device memory, after rotary embedding.
 struct DeviceQueries {
@@ -71,6 +71,7 @@ class DeviceAttention {
   DeviceRuntime& runtime_;
   StepSchedule schedule_;
   ScheduleImage image_;
+  StepMaps maps_;  // none unless a launch is by_tensor_maps
   int64_t head_dim_ = 0;
   int32_t sms_ = 0;
   KeptMemory arrays_, o_, m_, n_;

@@ -3,9 +3,9 @@
 
 namespace reprise::kernels::cuda {
 
-void launch_bf16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
-                       int32_t sms, cudaStream_t stream) {
-  launch_tiles<__nv_bfloat16>(call, tiles, head_dim, sms, stream);
+void launch_bf16_tiles(const AttentionCall& call, const StepMaps& maps, const TileLaunch& tiles,
+                       int64_t head_dim, int32_t sms, cudaStream_t stream) {
+  launch_tiles<__nv_bfloat16>(call, maps, tiles, head_dim, sms, stream);
 }
 
 }  // namespace reprise::kernels::cuda

@@ -3,9 +3,9 @@
 
 namespace reprise::kernels::cuda {
 
-void launch_f16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
-                      int32_t sms, cudaStream_t stream) {
-  launch_tiles<__half>(call, tiles, head_dim, sms, stream);
+void launch_f16_tiles(const AttentionCall& call, const StepMaps& maps, const TileLaunch& tiles,
+                      int64_t head_dim, int32_t sms, cudaStream_t stream) {
+  launch_tiles<__half>(call, maps, tiles, head_dim, sms, stream);
 }
 
 }  // namespace reprise::kernels::cuda

@@ -213,7 +213,7 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
 // On architectures other than sm_90a the kernels that need sm_90a are empty and never launched.
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
-    attention_kernel(const __grid_constant__ AttentionCall call) {
+    attention_kernel(const __grid_constant__ CallOf<Tile> call) {
   if constexpr (!Tile::kByWarpgroups) {
     attention_block<Tile>(call);
   } else if constexpr (kHasWarpgroups) {

@@ -27,8 +27,8 @@ void with_shape(int shape, std::index_sequence<kIndices...>, Use&& use) {
 
 // T is the element type of the caches; `sms` is the device's number of SMs.
 template <typename T>
-void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim, int32_t sms,
-                  cudaStream_t stream) {
+void launch_tiles(const AttentionCall& call, const StepMaps& maps, const TileLaunch& tiles,
+                  int64_t head_dim, int32_t sms, cudaStream_t stream) {
   require_head_dim(head_dim);
   AttentionCall of_launch = call;
   of_launch.tasks += tiles.first_task;
@@ -43,6 +43,12 @@ void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t he
       if constexpr (kShape.has_head_dim(kDim)) {
         using Tile = AttentionTile<T, kDim, kIndex>;
         using WithoutBias = AttentionTile<T, kDim, kIndex, /*kMayHaveBias=*/!kShape.by_warpgroups>;
+        const CallOf<Tile> parameter = [&]() -> CallOf<Tile> {
+          if constexpr (Tile::kByTensorMaps)
+            return {of_launch, maps};
+          else
+            return of_launch;
+        }();
         launch(
             {.name = "attention",
              .grid = dim3(static_cast<unsigned>(kShape.by_warpgroups ? std::min(of_launch.work, sms)
@@ -53,7 +59,7 @@ void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t he
             stream,
             call.alibi_slopes == nullptr && call.scale_log2 > 0.0f ? attention_kernel<WithoutBias>
                                                                    : attention_kernel<Tile>,
-            of_launch);
+            parameter);
       }
     });
   });

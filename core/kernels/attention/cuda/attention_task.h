@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/base/dtype.h"
+#include "core/kernels/attention/cuda/tensor_map.h"
 
 namespace reprise::kernels::cuda {
 
@@ -100,8 +101,13 @@ struct AttentionCall {
   unsigned* arrivals = nullptr;
 };
 
+// The parameter of kernels by_tensor_maps. Maps are most quickly read from a kernel's parameters.
+struct MappedCall : AttentionCall {
+  StepMaps maps;
+};
+
 static_assert(std::is_trivially_copyable_v<AttentionTask> &&
               std::is_trivially_copyable_v<DeviceCache> &&
-              std::is_trivially_copyable_v<AttentionCall>);
+              std::is_trivially_copyable_v<MappedCall>);
 
 }  // namespace reprise::kernels::cuda

@@ -33,6 +33,8 @@ struct AttentionTile {
   static constexpr int kThreads = kTileShapes[kShape].threads();
   static constexpr int kWarpKeys = kKeys / kKeyWarps;
   static constexpr bool kByWarpgroups = kTileShapes[kShape].by_warpgroups;
+  static constexpr bool kByTensorMaps = kTileShapes[kShape].by_tensor_maps;
+  static_assert(kByWarpgroups || !kByTensorMaps);
 
   static constexpr int kChunk = 8;                   // elements of a 16-byte copy
   static constexpr int kChunks = kHeadDim / kChunk;  // 16-byte copies of a row

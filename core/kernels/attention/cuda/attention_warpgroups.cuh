@@ -5,7 +5,9 @@
 // the first tiles of the next task arrive while the current task is finished.
 //
 //   producer   copies the keys and the values of tiles to two rings of kStages tiles each, and the
-//              tasks themselves to a ring, as far ahead as the rings allow.
+//              tasks themselves to a ring, as far ahead as the rings allow. If kByTensorMaps, whole
+//              groups of 8 tokens are boxes that the tensor memory accelerator copies: no thread
+//              computes their addresses, and they report themselves when they have arrived.
 //   consumers  have 64 lanes each and start products in turns. The products for a tile's scores
 //              are started together with those of the previous tile's weights and values. While the
 //              tensor cores still compute the latter, the softmax of the new scores is computed.
@@ -13,6 +15,8 @@
 // Each stage has two barriers in shared memory: `full` says that its bytes have arrived and wgmma
 // may read them, `empty` says that both consumers have read them.
 #pragma once
+
+#include <type_traits>
 
 #include "core/kernels/attention/cuda/attention_merge.cuh"
 #include "core/kernels/attention/cuda/attention_output.cuh"
@@ -26,6 +30,10 @@ inline constexpr int kGroupThreads = kWarpsOfGroup * kWarp;
 // Registers of each thread of the producer and of a consumer. When the block starts, every thread
 // has 168.
 inline constexpr int kProducerRegisters = 56, kConsumerRegisters = 224;
+
+// The parameter of the kernel for a tile.
+template <class Tile>
+using CallOf = std::conditional_t<Tile::kByTensorMaps, MappedCall, AttentionCall>;
 
 // A place in a ring of stages. `round` counts how often the ring has been passed, and selects the
 // phase of the stage's barriers.
@@ -115,13 +123,14 @@ struct CopyReports {
   static constexpr int kLag = 2;
   SharedBarrier* waiting[kLag] = {};
 
-  __device__ __forceinline__ void started(SharedBarrier& full) {
+  // `full` is null for a copy that reports itself.
+  __device__ __forceinline__ void started(SharedBarrier* full) {
     copy_async_commit();
     copy_async_wait<kLag>();
     tell(waiting[0]);
     REPRISE_UNROLL
     for (int i = 1; i < kLag; ++i) waiting[i - 1] = waiting[i];
-    waiting[kLag - 1] = &full;
+    waiting[kLag - 1] = full;
   }
   __device__ __forceinline__ void finish() {
     copy_async_wait<0>();
@@ -174,15 +183,36 @@ struct HalfTileCopies : TaskKeys<Tile> {
     return this->place_of(token);
   }
 
+  // True if the warp's rows of the tile are whole groups of keys.
+  __device__ __forceinline__ bool are_boxes(int tile) const {
+    return has_groups && keys_left(tile) >= kRows;
+  }
+  // Starts to copy the warp's rows of a tile, if are_boxes(), and arrives at `full`, whose phase is
+  // complete only when the boxes have arrived, too. A lane copies a group's part of a panel.
+  // `first_element` is the index, in the map's matrix, of the element at block offset 0.
+  __device__ __forceinline__ void start_boxes(const Place& place, const TensorMap* map,
+                                              int64_t first_element, T* to,
+                                              SharedBarrier& full) const {
+    constexpr int kGroups = kRows / kGroup, kPanels = Tile::kHeadDim / Tile::kPanel;
+    static_assert(kGroup == kBoxRows && Tile::kPanel == kBoxColumns && kGroups * kPanels <= kWarp);
+    const int lane = static_cast<int>(threadIdx.x % kWarp);
+    const int group = lane % kGroups, panel = lane / kGroups;  // look_up() gave the group's place
+    if (lane == 0) barrier_arrive_expecting(&full, kRows * Tile::kHeadDim * sizeof(T));
+    if (panel < kPanels)
+      copy_box_async(to + Tile::at(Tile::kKeys, first_row() + group * kGroup, panel * Tile::kPanel),
+                     map, panel * Tile::kPanel,
+                     static_cast<int>((first_element + place.element()) / Tile::kHeadDim), &full);
+  }
+
   // Starts to copy the warp's rows of a tile. Rows beyond the task's keys become 0: their weight is
   // 0, but 0 * NaN would make the sums NaN.
   __device__ __forceinline__ void start(int tile, const Place& place, const T* from, T* to) const {
     const int64_t element = place.element();
-    const int left = num_keys - tile * Tile::kKeys - first_row();  // keys from the warp's row 0 on
+    const int left = keys_left(tile);
     from += column();
     if (!has_groups) {
       start_rows(element, left, from, to);
-    } else if (left >= kRows) {
+    } else if (!Tile::kByTensorMaps && left >= kRows) {  // by_tensor_maps: boxes
       start_groups</*kAreWhole=*/true>(element, left, from, to);
     } else {
       start_groups</*kAreWhole=*/false>(element, left, from, to);
@@ -192,6 +222,10 @@ struct HalfTileCopies : TaskKeys<Tile> {
  private:
   static __device__ __forceinline__ int first_row() {
     return static_cast<int>(threadIdx.x) / kWarp * kRows;
+  }
+  // The number of the task's keys from the warp's row 0 of the tile on.
+  __device__ __forceinline__ int keys_left(int tile) const {
+    return num_keys - tile * Tile::kKeys - first_row();
   }
   // The lane's row among the rows that one instruction copies; column() is the lane's first column.
   static __device__ __forceinline__ int row() {
@@ -229,8 +263,25 @@ struct HalfTileCopies : TaskKeys<Tile> {
   }
 };
 
+// The maps of a task's keys and values; null if its cache has none.
+struct TaskMaps {
+  const TensorMap *keys = nullptr, *values = nullptr;
+  int64_t first_element = 0;  // of the layer and kv head, for block offset 0
+
+  template <class Call>
+  __device__ __forceinline__ TaskMaps(const Call& call, const AttentionTask& task, int kv_head) {
+    if constexpr (std::is_same_v<Call, MappedCall>) {
+      if (task.cache >= StepMaps::kMost || (call.maps.mapped >> task.cache & 1u) == 0) return;
+      const DeviceCache& cache = call.caches[task.cache];
+      keys = &call.maps.caches[task.cache].keys;
+      values = &call.maps.caches[task.cache].values;
+      first_element = call.layer * cache.layer_stride + kv_head * cache.head_stride;
+    }
+  }
+};
+
 template <class Tile>
-__device__ __forceinline__ void produce(const AttentionCall& call) {
+__device__ __forceinline__ void produce(const CallOf<Tile>& call) {
   using T = typename Tile::T;
   using Copies = HalfTileCopies<Tile>;
   const WarpgroupMemory<Tile> memory;
@@ -242,6 +293,7 @@ __device__ __forceinline__ void produce(const AttentionCall& call) {
   for (BlockWork work; work.index() < call.work; ++work.round, slot.advance()) {
     const AttentionTask& task = call.tasks[work.index() / call.kv_heads];
     const Copies copies(call, task, work.index() % call.kv_heads);
+    const TaskMaps maps(call, task, work.index() % call.kv_heads);
     // `now`: places of the tile whose values are copied next. `next`: places of the tile after that
     // one; its keys are copied before the values of `now`.
     typename Copies::Place now, next;
@@ -258,19 +310,25 @@ __device__ __forceinline__ void produce(const AttentionCall& call) {
     if (!may_read) await_previous_kernels();  // the schedule was complete before they began
     may_read = true;
     const auto copy = [&](auto& place, auto& stages, int tile, const auto& rows, const T* from,
-                          T* to) {
+                          const TensorMap* map, T* to) {
       auto& stage = stages[place.stage];
       barrier_wait(&stage.empty, place.round ^ 1);
-      copies.start(tile, rows, from, to);
-      reports.started(stage.full);
+      if (Tile::kByTensorMaps && map != nullptr && copies.are_boxes(tile)) {
+        copies.start_boxes(rows, map, maps.first_element, to, stage.full);
+        reports.started(nullptr);
+      } else {
+        copies.start(tile, rows, from, to);
+        reports.started(&stage.full);
+      }
       place.advance();
     };
     for (int tile = 0; tile <= copies.tiles; ++tile) {
       const auto after_next = copies.look_up(tile + 1);
       if (tile < copies.tiles)
-        copy(keys, control.keys, tile, next, copies.keys, memory.keys(keys.stage));
+        copy(keys, control.keys, tile, next, copies.keys, maps.keys, memory.keys(keys.stage));
       if (tile > 0)
-        copy(values, control.values, tile - 1, now, copies.values, memory.values(values.stage));
+        copy(values, control.values, tile - 1, now, copies.values, maps.values,
+             memory.values(values.stage));
       now = next;
       next = after_next;
     }
@@ -514,11 +572,14 @@ __device__ __forceinline__ void consume(const AttentionCall& call) {
 // Grid: at most as many blocks as the device has SMs. Block: Tile::kThreads. Dynamic shared memory:
 // Tile::kSharedBytes.
 template <class Tile>
-__device__ __forceinline__ void attention_by_warpgroups(const AttentionCall& call) {
+__device__ __forceinline__ void attention_by_warpgroups(const CallOf<Tile>& call) {
   static_assert(Tile::kThreads == (1 + kConsumers) * kGroupThreads && Tile::kKeyWarps == 1);
   static_assert(Tile::kLanes == kConsumers * 64);
   let_next_kernel_begin();
-  if (threadIdx.x == 0) WarpgroupMemory<Tile>().control().init();
+  if (threadIdx.x == 0) {
+    WarpgroupMemory<Tile>().control().init();
+    if (Tile::kByTensorMaps) fence_async_proxy();  // copies of boxes arrive at the barriers, too
+  }
   __syncthreads();
   if (__shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kGroupThreads, 0) == 0) {
     lower_registers<kProducerRegisters>();

@@ -215,8 +215,9 @@ void require_kv_dtype(DType dtype) {
 }
 
 std::string text_of(const TileShape& shape) {
-  return fmt::format("{}x{}:{}x{}:{}{}", shape.lanes, shape.keys, shape.lane_warps, shape.key_warps,
-                     shape.stages, shape.by_warpgroups ? ":wgmma" : "");
+  return fmt::format("{}x{}:{}x{}:{}{}{}", shape.lanes, shape.keys, shape.lane_warps,
+                     shape.key_warps, shape.stages, shape.by_warpgroups ? ":wgmma" : "",
+                     shape.by_tensor_maps ? ":tma" : "");
 }
 
 void require_compiled(const TileShape& shape, int64_t head_dim, bool has_sm90a_code) {

@@ -33,6 +33,8 @@ struct TileShape {
   // True: products are wgmma instructions of four warps, which read keys and values directly from
   // shared memory (only sm_90a). Four more warps copy.
   bool by_warpgroups = false;
+  // True: whole groups of tokens are copied by the tensor memory accelerator (only by_warpgroups).
+  bool by_tensor_maps = false;
 
   bool operator==(const TileShape&) const = default;
   [[nodiscard]] constexpr int32_t threads() const {
@@ -68,7 +70,7 @@ inline constexpr bool kBuiltForWarpgroups = false;
 #endif
 
 // The compiled shapes. Kernels identify a shape by its index in this array.
-inline constexpr std::array<TileShape, 6> kTileShapes = {{
+inline constexpr std::array<TileShape, 7> kTileShapes = {{
     {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 2, .blocks = 3},
     {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 3, .blocks = 2},
     {.lanes = 64, .keys = 64, .lane_warps = 4, .key_warps = 1, .stages = 2, .blocks = 2},
@@ -81,6 +83,14 @@ inline constexpr std::array<TileShape, 6> kTileShapes = {{
      .blocks = 1,
      .by_warpgroups = true},
     {.lanes = 32, .keys = 64, .lane_warps = 2, .key_warps = 2, .stages = 3, .blocks = 2},
+    {.lanes = 128,
+     .keys = 128,
+     .lane_warps = 8,
+     .key_warps = 1,
+     .stages = 3,
+     .blocks = 1,
+     .by_warpgroups = true,
+     .by_tensor_maps = true},
 }};
 // The parts of an item begin where tiles of kKeyTile keys begin (ItemCuts::key_tile).
 inline constexpr int32_t kKeyTile = 64;
@@ -98,7 +108,7 @@ void require_kv_dtype(DType dtype);
 void require_compiled(const TileShape& shape, int64_t head_dim, bool has_sm90a_code);
 
 // "16x64:1x4:2": lanes x keys : lane_warps x key_warps : stages; followed by ":wgmma" if
-// by_warpgroups.
+// by_warpgroups, and by ":tma" if by_tensor_maps.
 std::string text_of(const TileShape& shape);
 // Returns the index in kTileShapes of the shape that `text` names, as text_of() writes it. Throws
 // Error naming the compiled shapes for any other text.
@@ -106,7 +116,8 @@ int32_t parse_tile(std::string_view text);
 
 // The shapes from which choose_tiles() chooses on an architecture, as indices in kTileShapes. sm_90
 // has enough shared memory for two blocks with three stages each at head size 128; sm_80 has not.
-// sm_90 does not use the largest tile of mma.sync, which was never the fastest there.
+// sm_90 does not use the largest tile of mma.sync, which was never the fastest there, nor the tile
+// by_tensor_maps, which no device has been measured with.
 std::span<const int32_t> tiles_of(Architecture architecture);
 
 // Number of blocks of a shape that an SM holds at once.

@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
       const std::string tile = "tile/" + text_of(kTileShapes[i]);
       const auto shape = static_cast<int32_t>(i);
       add(tile, step, {.shape = shape});
-      if (step.is_prefill) continue;
+      if (step.is_prefill || kTileShapes[i].by_tensor_maps) continue;
       for (const int32_t parts : {1, 2, 4, 8, 12, 16, 24, 32})
         add(tile + "/parts:" + std::to_string(parts), step, {.shape = shape, .parts = parts});
     }

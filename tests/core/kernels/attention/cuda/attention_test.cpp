@@ -126,6 +126,32 @@ TEST(CudaAttention, PlansMayMixTypesOfCaches) {
   expect_reference(plan, caches, run, 3, "bf16 and f16");
 }
 
+// More caches than a step has tensor maps for, and one whose heads are no whole number of rows
+// apart. Whole tiles are copied by maps, those of the other caches row by row.
+TEST(CudaAttention, CachesWithoutATensorMapAreCopiedRowByRow) {
+  std::vector<RandomCache> caches;
+  for (uint64_t i = 0; i < StepMaps::kMost + 2; ++i)
+    caches.emplace_back(DType::kBF16, 10, 2, 2, 16, 128, i + 1);
+  caches[1].view.head_stride -= 8;
+  kv::AttentionPlan plan;
+  plan.begin(caches[0].view);
+  for (size_t i = 1; i < caches.size(); ++i) plan.add_cache(caches[i].view);
+  for (int row = 0; row < 3; ++row) kernels::testing::add_row(plan, 1000);
+  for (int32_t i = 0; i < static_cast<int32_t>(caches.size()); ++i) {
+    int64_t block = 0;
+    const int32_t segment = kernels::testing::add_segment(plan, caches[static_cast<size_t>(i)], 150,
+                                                          150 * i, [&] { return block++; });
+    plan.segments.back().cache = i;
+    plan.add_item({.segment = segment, .first_row = 0, .end_row = 3});
+  }
+  plan.finish();
+  for (const int32_t shape : all_shapes(128))
+    if (kTileShapes[static_cast<size_t>(shape)].by_tensor_maps)
+      expect_reference(plan, caches,
+                       {.heads = 2, .params = plain(128), .layer = 1, .tiles = {.shape = shape}}, 7,
+                       "caches with and without maps");
+}
+
 TEST(CudaAttention, SlidingWindowHidesOldKeys) {
   for (const int32_t shape : all_shapes())
     for (const int64_t window : {1, 7, 64, 150}) {

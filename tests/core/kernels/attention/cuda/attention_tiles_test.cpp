@@ -273,6 +273,8 @@ TEST(CudaTiles, NamesAreReadBackAndUnknownOnesSayWhatThereIs) {
   for (size_t i = 0; i < kTileShapes.size(); ++i)
     EXPECT_EQ(parse_tile(text_of(kTileShapes[i])), static_cast<int32_t>(i));
   EXPECT_EQ(text_of(kTileShapes[0]), "16x64:1x4:2");
+  EXPECT_EQ(text_of(kTileShapes[4]), "128x128:8x1:3:wgmma");
+  EXPECT_EQ(text_of(kTileShapes[6]), "128x128:8x1:3:wgmma:tma");
   try {
     parse_tile("32x64:2x2:2");
     FAIL() << "not compiled";

@@ -12,10 +12,11 @@ namespace reprise::sentence {
 
 class ChoiceReader final : public TextReader {
  public:
-  // `choices` are written as they follow a text (" A", " B"). The score of a choice is that of its
-  // last token. Texts are read unchanged and never cut, because the answer is what follows their
-  // end. Model and tokenizer must outlive this object. Throws Error for a model without a head, for
-  // a choice without tokens, and for two choices that end in the same token.
+  // `choices` are texts such as " A" and " B", or "A" and "B"; in byte-level vocabularies a letter
+  // with a space before it has a token of its own. The score of a choice is that of its last token.
+  // Texts are read unchanged and never cut, because the answer is what follows their end. Model and
+  // tokenizer must outlive this object. Throws Error for a model without a head, for a choice
+  // without tokens, and for two choices that end in the same token.
   ChoiceReader(model::Decoder& model, const Tokenizer& tokenizer,
                std::span<const std::string> choices);
 

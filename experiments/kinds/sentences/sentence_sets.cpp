@@ -188,7 +188,7 @@ SentenceSet load_mmlu(const std::string& path, const SentenceChoice& choice) {
     is_asked.resize(items.size(), false);
   }
   for (const std::string& letter : items.front().choices)
-    set.choices.push_back(items.front().lead + letter);
+    set.choices.push_back(choice.has_bare_letters ? letter : items.front().lead + letter);
   // A space before the letter is part of the letter's token, so it is left out of the text. A line
   // break is a token of its own.
   const std::string lead = items.front().lead == " " ? "" : items.front().lead;

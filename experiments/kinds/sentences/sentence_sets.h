@@ -21,6 +21,9 @@ struct SentenceChoice {
   int64_t items = 0;          // most pairs, texts or questions of a file; 0: all
   std::string group = "all";  // mmlu: a group of subjects
   workloads::questions::MmluOptions mmlu = {};
+  // mmlu: true if the choices are the letters alone ("A"), false if the space or line break of the
+  // template precedes them (" A"). [AttnCache's released code takes the letters alone]
+  bool has_bare_letters = false;
   // The split of MMLU whose first questions are the database and whose next ones are the training
   // texts; then all questions of mmlu.split are asked. With kSplitOfAsked, mmlu.split itself is
   // divided at random into database, training texts and asked questions. [AttnCache's released
@@ -52,7 +55,7 @@ struct SentenceSet {
   std::vector<double> scores;        // [pairs]  similarity that people gave
   std::vector<uint8_t> labels;       // [texts]  0 or 1, in sets of labelled texts
   std::vector<size_t> answers;       // [texts]  index of the right choice, in sets of questions
-  std::vector<std::string> choices;  // choices of every question, as they follow its text
+  std::vector<std::string> choices;  // choices of every question; see has_bare_letters
   std::vector<size_t> probe;    // labelled texts that train a linear probe (4/5); none with a head
   std::vector<size_t> queries;  // labelled texts that are scored (1/5); all with a head
   bool has_head = false;        // see SentenceChoice

@@ -47,6 +47,8 @@ constexpr const char* kApart = "apart";
 constexpr const char* kAsked = "asked";
 constexpr const char* kAsGiven = "as_given";
 constexpr const char* kPromptEol = "prompteol";
+constexpr const char* kSpaced = "spaced";
+constexpr const char* kBare = "bare";
 
 std::vector<std::string> mmlu_tasks() {
   std::vector<std::string> tasks = {"all"};
@@ -59,6 +61,7 @@ struct SentencesAxes : TextAxes, MmluAxes {
   int64_t items = 0;  // 0: all
   std::string pooling = kOfFolder;
   std::string task = "all";
+  std::string letters = kSpaced;
   double database_share = 0;
   double training_share = 0;
   std::string database_from = kApart;
@@ -94,6 +97,11 @@ struct SentencesAxes : TextAxes, MmluAxes {
     visitor.integer({"shots", "examples", "of mmlu: worked examples before each question"}, {0, 5},
                     mmlu.shots);
     visit_wording(visitor);
+    visitor.word({"letters", "",
+                  "of mmlu: the tokens whose logits are compared; those of the letters with the "
+                  "template's space or line break before them, or of the letters alone",
+                  /*came_later=*/true},
+                 {{kSpaced, kBare}}, letters);
     visit_shares(visitor);
     visitor.integer({"texts_per_step", "texts",
                      "that the model computes together; 0: as many as `reprise embed` does. "
@@ -160,6 +168,7 @@ SentenceSet set_of(const Group& group, const SentencesAxes& axes, bool has_head)
   return load_sentences(workload, {.items = axes.items,
                                    .group = axes.task,
                                    .mmlu = axes.mmlu,
+                                   .has_bare_letters = axes.letters == kBare,
                                    .database_split = axes.database_split,
                                    .database_share = axes.database_share,
                                    .training_share = axes.training_share,

@@ -95,5 +95,19 @@ TEST(ChoiceReader, ALetterEndsInTheSameTokenBehindAnswer) {
   }
 }
 
+// AttnCache's program takes the letters alone. Only byte-level vocabularies tell them from letters
+// with a space.
+TEST(ChoiceReader, ABareLetterIsAnotherTokenInByteLevelVocabulariesAlone) {
+  REPRISE_NEEDS_DATA();
+  const auto last_token = [](const char* name, const char* text) {
+    const auto tokenizer = load_tokenizer(reprise::testing::data_dir() / "tokenizers" / name);
+    return tokenizer->encode(text, {.add_special = false}).back();
+  };
+  EXPECT_EQ(last_token("llama3", "A"), 32);
+  EXPECT_EQ(last_token("llama3", "D"), 35);
+  EXPECT_EQ(last_token("llama3", " A"), 362);
+  EXPECT_EQ(last_token("llama2", "A"), last_token("llama2", " A"));
+}
+
 }  // namespace
 }  // namespace reprise::sentence

@@ -245,6 +245,17 @@ TEST(LoadSentences, QuestionsOfAGroupAreAskedByTheirLetters) {
   EXPECT_TRUE(relay.texts[0].ends_with("D. d\nAnswer: \n"));  // a letter's token follows
 }
 
+// AttnCache's program compares the letters' own tokens behind the same prompts.
+TEST(LoadSentences, BareLettersFollowTheSameTexts) {
+  const TempDir dir;
+  dir.write("anatomy_test.csv", "One?,a,b,c,d,C\n");
+  const Workload mmlu{"mmlu", dir.path().string()};
+  const SentenceSet spaced = load_sentences(mmlu, {.mmlu = {.shots = 0}});
+  const SentenceSet bare = load_sentences(mmlu, {.mmlu = {.shots = 0}, .has_bare_letters = true});
+  EXPECT_EQ(bare.choices, (std::vector<std::string>{"A", "B", "C", "D"}));
+  EXPECT_EQ(bare.texts, spaced.texts);
+}
+
 // At scale paper, the first pair is the one in the caption of AttnCache's figure 1.
 TEST(LoadSentences, TheCaptionsPairComesFirstOfAttnCachesTexts) {
   const SentenceSet set = load_sentences(

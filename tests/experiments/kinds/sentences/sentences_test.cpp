@@ -157,6 +157,7 @@ TEST_F(Sentences, WhatCannotBeEmbeddedIsRefused) {
            {"settings", {{"shots", 0}}}},
           {"no head"});
   refused({{"settings", {{"pooling", "men"}}}}, {"did you mean \"mean\""});
+  refused({{"settings", {{"letters", "bar"}}}}, {"did you mean \"bare\""});
   refused({{"models", {{{"model", dir_.string()}, {"weights", "random"}}}}}, {"tokenizer"});
   refused({{"settings", {{"database_share", 0.9}, {"items", 1}}}}, {"cluster"});
   const reprise::testing::EnvironmentVariable data("REPRISE_DATA", ""),

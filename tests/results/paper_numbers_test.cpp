@@ -289,6 +289,9 @@ TEST(PaperNumbers, OfACpuAndOfAGpuStandBesidePointsOfThatDevice) {
   const Fields math = {{"model", "llama-3.2-3b-instruct"},
                        {"task", "math"},
                        {"shots", 0},
+                       {"split", "val"},
+                       {"question_template", "hendrycks"},
+                       {"letters", "bare"},
                        {"method_options", Fields{{"preset", "as_published"}}}};
   for (const char* paper : {"attn_cache_fig5", "attn_cache_table3"}) {
     EXPECT_EQ(at(paper, "cpu", math).at("attention_speedup_hits").value, 2.09) << paper;
@@ -394,6 +397,63 @@ TEST(PaperNumbers, StandBesideTheSettingsThatTheirPaperFixed) {
                "fresh_tokens", 32);
 }
 
+// Settings that choose other questions, words or tokens make another score.
+TEST(PaperNumbers, StandBesideTheQuestionsThatTheirPaperAsked) {
+  const auto expect_fixed = [](const char* name, const Fields& point, const Fields& others) {
+    EXPECT_FALSE(load_paper_numbers(name).at(point).empty()) << name;
+    for (const auto& [setting, other] : others) {
+      Fields changed = point;
+      changed.insert_or_assign(setting, other);
+      EXPECT_TRUE(load_paper_numbers(name).at(changed).empty()) << name << " " << setting;
+    }
+  };
+  for (const char* name : {"relay_attention_table3", "relay_attention_table3_a100"})
+    expect_fixed(name,
+                 {{"model", "checkpoints/llama-2-7b"},
+                  {"method", "relay_attention"},
+                  {"shots", 5},
+                  {"output_tokens", 32},
+                  {"question_template", "vllm_ra"},
+                  {"split", "test"},
+                  {"subjects", ""},
+                  {"requests", 0}},
+                 {{"question_template", "hendrycks"},
+                  {"split", "val"},
+                  {"subjects", "anatomy"},
+                  {"requests", 1000}});
+  for (const auto& [name, model] : {std::pair{"attn_cache_fig5", "llama-3.2-3b-instruct"},
+                                    {"attn_cache_table3", "llama-3.2-3b-instruct"},
+                                    {"attn_cache_table5", "llama-3-8b"}})
+    expect_fixed(name,
+                 {{"model", model},
+                  {"method", "compute"},
+                  {"method_options", Fields()},
+                  {"task", "math"},
+                  {"shots", 0},
+                  {"split", "val"},
+                  {"question_template", "hendrycks"},
+                  {"letters", "bare"}},
+                 {{"split", "test"}, {"question_template", "vllm_ra"}, {"letters", "spaced"}});
+  expect_fixed("attn_cache_table7",
+               {{"model", "bert-base-uncased-sst2"},
+                {"method", "compute"},
+                {"method_options", Fields()},
+                {"threshold", 0.95},
+                {"workload", Fields{{"name", "sentiment"}, {"file", "/data/SST-2"}}}},
+               {{"workload", Fields{{"name", "sentiment"}, {"file", "datasets/sentiment"}}}});
+  for (const char* name : {"prompt_cache_fig3_4090_texts", "prompt_cache_fig3_a40_texts",
+                           "prompt_cache_fig3_a100_texts", "prompt_cache_fig4_intel_texts",
+                           "prompt_cache_fig4_amd_texts"})
+    expect_fixed(name,
+                 {{"model", "llama-2-7b"},
+                  {"task", "musique"},
+                  {"method", "joint"},
+                  {"grouping", "whole"},
+                  {"truncation", "as_coded"},
+                  {"most_prompt_tokens", 3500}},
+                 {{"grouping", "documents"}, {"truncation", "official"}});
+}
+
 TEST(PaperNumbers, OfOneManifestHaveDifferentLabels) {
   Manifest manifest;
   manifest.paper_numbers = {"chunk_attention_table3", "prompt_cache_fig5_a40",
@@ -497,6 +557,8 @@ TEST(PaperNumbers, OfAnotherFileStandBesideOtherNamesOfTheSame) {
     return texts.at({{"model", model},
                      {"task", "2wikimqa"},
                      {"method", method},
+                     {"grouping", "whole"},
+                     {"truncation", "as_coded"},
                      {"most_prompt_tokens", tokens}});
   };
   EXPECT_EQ(at("checkpoints/llama-2-7b", "baseline").at("ttft_ms").value, 59066.7);

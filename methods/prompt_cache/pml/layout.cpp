@@ -68,8 +68,8 @@ class Layout {
       std::visit([&](const auto& value) { add(value, module); }, node.value);
   }
 
-  // Adds the pending text as a piece of `module`. Returns true if the text ended in white space;
-  // an argument that follows then begins with a space.
+  // Adds the pending text as a piece of `module`. Returns true if the text ended in white space
+  // that belongs to what follows, such as an argument.
   bool finish_run(int32_t module) {
     TextRun::Tokens tokens = run_.finish(/*is_beginning=*/is_beginning_);
     if (!tokens.ids.empty()) {
@@ -89,10 +89,16 @@ class Layout {
     return out_.pieces.back().id;
   }
 
+  // Ends the pending text at the border of a file or of a module without a name. White space before
+  // the border belongs to what follows, because the border takes no position.
+  void add_border(int32_t module, Place place) {
+    if (finish_run(module)) run_.add({.place = place, .text = " "});
+  }
+
   void add(const Text& text, int32_t module) {
-    if (text.is_file) finish_run(module);
+    if (text.is_file) add_border(module, text.place);
     run_.add(text);
-    if (text.is_file) finish_run(module);
+    if (text.is_file) add_border(module, text.place);
   }
 
   void add(const Chat& chat, int32_t module) {
@@ -106,8 +112,12 @@ class Layout {
   }
 
   void add(const Gap& gap, int32_t module) {
+    if (gap.length == 0) {
+      add_border(module, gap.place);
+      return;
+    }
     finish_run(module);
-    if (gap.length > 0) is_beginning_ = false;
+    is_beginning_ = false;
     take(gap.length, gap.place);
   }
 

@@ -131,7 +131,9 @@ void TextRun::trim(bool is_beginning, bool& ends_in_space) {
     }
     size_t end = i;
     while (end < items_.size() && items_[end].kind == Kind::kText) ++end;
-    out.push_back({.text = trimmed(i, end, is_beginning, ends_in_space), .place = items_[i].place});
+    const std::string text = trimmed(i, end, is_beginning, ends_in_space);
+    while (i + 1 < end && items_[i].text.find_first_not_of(kBlank) == std::string::npos) ++i;
+    out.push_back({.text = text, .place = items_[i].place});
     i = end;
   }
   items_ = std::move(out);

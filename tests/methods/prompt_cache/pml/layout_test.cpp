@@ -115,6 +115,25 @@ TEST(PmlText, WhiteSpaceBelongsToTheTextThatFollowsIt) {
   EXPECT_TRUE(schema.parameters[2].begins_with_space);
 }
 
+// The border of a module without a name separates texts, and takes no position.
+TEST(PmlText, WhiteSpaceBeforeABorderBelongsToWhatFollowsIt) {
+  const CompiledSchema schema = compiled(
+      in_schema(
+          "<module name=\"m\">City: <module><module/><param name=\"p\" len=\"9\"/></module> in "
+          "<module>Italy<param name=\"q\" len=\"9\"/></module>: "
+          "<module name=\"n\"><param name=\"r\" len=\"9\"/></module></module>"),
+      byte_encoder());
+  EXPECT_EQ(texts_of(schema), (Lines{"City:", " in", " Italy", ":"}));
+  ASSERT_EQ(schema.parameters.size(), 3u);
+  EXPECT_TRUE(schema.parameters[0].begins_with_space);
+  EXPECT_FALSE(schema.parameters[1].begins_with_space);
+  EXPECT_FALSE(schema.parameters[2].begins_with_space) << "the white space is outside of module n";
+  EXPECT_EQ(bytes_of("a <module><system/>b</module>"), (Lines{"a", "<s>b"}));
+  EXPECT_EQ(problems_of([] { layout_of("1 <module>\n2 3</module>", {.max_positions = 2}); }),
+            (Lines{"s.xml:3:1: the schema takes 3 positions up to here, and the model has 2; "
+                   "shorten it, or put what excludes each other into a union"}));
+}
+
 TEST(PmlText, CommentsVanishAndCdataStays) {
   EXPECT_EQ(bytes_of("<module name=\"m\">foo<!-- no -->bar <!-- no --> </module>"),
             (Lines{"foobar"}));

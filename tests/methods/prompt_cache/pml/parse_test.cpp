@@ -288,8 +288,19 @@ class Src : public ::testing::Test {
 TEST_F(Src, IsTheModulesFirstText) {
   for (const char* src : {"texts/city.txt", "./texts/../texts/city.txt", "inner.txt"}) {
     const CompiledSchema schema = compile_schema(read(src), byte_encoder(), {});
-    EXPECT_EQ(texts_of(schema), (Lines{"a city", "b"})) << src;
+    EXPECT_EQ(texts_of(schema), (Lines{"a city", " b"})) << src;
   }
+}
+
+TEST_F(Src, WhiteSpaceAtItsEndBelongsToTheArgumentThatFollows) {
+  folder_.write("label.txt", "City:\n");
+  const std::string text =
+      in_schema("<module name=\"a\" src=\"label.txt\"><param name=\"city\" len=\"4\"/></module>");
+  const CompiledSchema schema =
+      compile_schema(parse_schema(Source::read(folder_.write("s.xml", text))), byte_encoder(), {});
+  EXPECT_EQ(texts_of(schema), (Lines{"City:"}));
+  ASSERT_EQ(schema.parameters.size(), 1u);
+  EXPECT_TRUE(schema.parameters[0].begins_with_space);
 }
 
 // An XML parser reads the text of the schema's own file in the same way.

@@ -127,8 +127,9 @@ class Compiler {
     if (is_coded_) {  // only white space is allowed; the released code drops it
       if (!text.is_blank)
         report_.add(text.place,
-                    "the released code drops text before or between imports; put it "
-                    "behind the last one, or lay the prompt out by PML's own rules");
+                    "the released code refuses text before the first import, and may drop text "
+                    "between imports; put it behind the last one, or lay the prompt out by PML's "
+                    "own rules");
       return;
     }
     Extent room = before ? room_behind(module(*before).end) : room_before(module(next).first);

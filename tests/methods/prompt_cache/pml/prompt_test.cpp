@@ -305,8 +305,9 @@ TEST(PmlPromptAsCoded, ArgumentsComeFirstAndTextOnlyBehindTheImports) {
                     prompt_of("<prompt schema=\"s\">" + std::string(misplaced) + "</prompt>"),
                     schema, encoder);
               }),
-              (Lines{"p.xml:2:1: the released code drops text before or between imports; put it "
-                     "behind the last one, or lay the prompt out by PML's own rules"}))
+              (Lines{"p.xml:2:1: the released code refuses text before the first import, and may "
+                     "drop text between imports; put it behind the last one, or lay the prompt out "
+                     "by PML's own rules"}))
         << misplaced;
 }
 

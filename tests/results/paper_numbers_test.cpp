@@ -381,10 +381,16 @@ TEST(PaperNumbers, StandBesideTheSettingsThatTheirPaperFixed) {
     const Fields served = {{"model", "llama-2-7b"},
                            {"workload", Fields{{"name", "sharegpt"}, {"file", "lengths.csv"}}},
                            {"length_divisor", 1.0},
+                           {"arrivals", "poisson"},
+                           {"search", "one_rate"},
+                           {"modelled_step_ms", 0.0},
                            {"rate_rps", 1.0},
                            {"shared_tokens", 512},
                            {"method", "paged"}};
     expect_fixed("relay_attention_interactive_a40", served, "length_divisor", 4.0);
+    expect_fixed("relay_attention_interactive_a40", served, "arrivals", "closed");
+    expect_fixed("relay_attention_interactive_a40", served, "search", "highest_rate");
+    expect_fixed("relay_attention_interactive_a40", served, "modelled_step_ms", 1.0);
     expect_fixed("relay_attention_interactive_a40", served, "workload", Fields{{"name", "grid"}});
   }
   const DataFolder data("datasets/reference_results/prompt_cache/critical_point.csv",

@@ -422,11 +422,16 @@ TEST(PaperNumbers, StandBesideTheQuestionsThatTheirPaperAsked) {
                   {"question_template", "vllm_ra"},
                   {"split", "test"},
                   {"subjects", ""},
-                  {"requests", 0}},
+                  {"requests", 0},
+                  {"workload", Fields{{"name", "mmlu"}, {"file", "mmlu"}}},
+                  {"arrivals", "closed"},
+                  {"modelled_step_ms", 0.0}},
                  {{"question_template", "hendrycks"},
                   {"split", "val"},
                   {"subjects", "anatomy"},
-                  {"requests", 1000}});
+                  {"requests", 1000},
+                  {"arrivals", "poisson"},
+                  {"modelled_step_ms", 1.0}});
   for (const auto& [name, model] : {std::pair{"attn_cache_fig5", "llama-3.2-3b-instruct"},
                                     {"attn_cache_table3", "llama-3.2-3b-instruct"},
                                     {"attn_cache_table5", "llama-3-8b"}})

@@ -27,7 +27,8 @@ class Driver {
         clock_(clock),
         order_(schedule),
         growth_(options.growth),
-        width_(options.width) {
+        width_(options.width),
+        has_begun_(schedule.intended_s.size()) {
     result_.log.requests.reserve(schedule.intended_s.size());
     if (schedule_.is_of_sessions()) result_.log.requests.resize(schedule.intended_s.size());
   }
@@ -166,11 +167,17 @@ class Driver {
     if (event.tokens > 0 && event.preemptions > entry.preemptions && options_.keeps_gaps)
       entry.preempted_before.push_back(entry.token_s.size());
     entry.preemptions = std::max(entry.preemptions, event.preemptions);
-    if (entry.token_s.empty() && (event.tokens > 0 || event.is_end)) ++begun_;
+    if (event.has_begun || event.tokens > 0 || event.is_end) begin(event.request);
     take_tokens(entry, event.tokens, event.time_s - start_s_);
     if (options_.keeps_gaps || is_in_later_turns(event.request))
       entry.tokens.insert(entry.tokens.end(), event.token_ids.begin(), event.token_ids.end());
     if (event.is_end) end(entry, event);
+  }
+
+  void begin(int64_t request) {
+    const auto index = static_cast<size_t>(request);
+    if (!has_begun_[index]) ++begun_;
+    has_begun_[index] = true;
   }
 
   void take_tokens(RequestEntry& entry, int64_t tokens, double time_s) const {
@@ -245,7 +252,8 @@ class Driver {
   double start_s_ = 0;
   double last_sent_s_ = 0;  // seconds from the start
   int64_t done_ = 0, due_ = 0;
-  int64_t begun_ = 0;  // requests that have their first token, or ended without one
+  std::vector<bool> has_begun_;  // of each request: it has its first token, or ended without one
+  int64_t begun_ = 0;            // number of requests that have begun
   bool is_ending_ = false;
   bool is_enough_ = false;                              // the width rule needs no more requests
   std::map<int64_t, workloads::ServingRequest> drawn_;  // drawn and not yet sent

@@ -18,6 +18,7 @@ struct TargetEvent {
   int64_t tokens = 0;                   // number of tokens that came at this time
   std::vector<int32_t> token_ids = {};  // [tokens], if they are known
   int64_t preemptions = 0;              // how often the request was preempted so far
+  bool has_begun = false;               // the first token has come, and is reported later
 
   bool is_end = false;  // the last event of the request; sets the members below
   Outcome outcome = Outcome::kServed;

@@ -115,7 +115,8 @@ CompletionClient::CompletionClient(const ServerPlace& place,
     : state_(std::make_unique<State>(place, clock)) {}
 CompletionClient::~CompletionClient() = default;
 
-Exchange CompletionClient::complete(const Question& question, const std::atomic<bool>& cancel) {
+Exchange CompletionClient::complete(const Question& question, const std::atomic<bool>& cancel,
+                                    const std::function<void()>& on_first_token) {
   State& s = *state_;
   Exchange exchange;
   CompletionStream stream;
@@ -134,10 +135,13 @@ Exchange CompletionClient::complete(const Question& question, const std::atomic<
   };
   request.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
     last_s = s.clock.now_s();
-    if (exchange.status == 200)
+    if (exchange.status == 200) {
+      const bool had_token = stream.has_token();
       stream.feed({data, size}, last_s);
-    else if (error_body.size() < kLongestErrorBody)
+      if (on_first_token && stream.has_token() && !had_token) on_first_token();
+    } else if (error_body.size() < kLongestErrorBody) {
       error_body.append(data, size);
+    }
     return !cancel && last_s - exchange.sent_s < s.place.request_timeout_s;
   };
   httplib::Response response;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -60,8 +61,10 @@ class CompletionClient {
 
   // Posts a streaming request and reads the stream to its end. Times are those of the constructor's
   // clock; a token's time is taken when its bytes arrive, before they are parsed. Gives up between
-  // two reads if `cancel` is set.
-  Exchange complete(const Question& question, const std::atomic<bool>& cancel);
+  // two reads if `cancel` is set. Calls `on_first_token` when the first token has come, unless the
+  // answer has none.
+  Exchange complete(const Question& question, const std::atomic<bool>& cancel,
+                    const std::function<void()>& on_first_token = {});
   // Returns the body of GET <api>/models; "" if the server has no such list (404). Throws Error
   // naming the URL if there is no server, or for any status other than 200 and 404. The error for
   // 401 and 403 names the remedy --api-key.

@@ -140,6 +140,7 @@ void CompletionStream::read_choice(const Value& choice, int64_t counted, double 
     chunk.tokens = std::ssize(tokens.list());
   }
   counted_ = std::max(counted_, counted);
+  has_token_ = has_token_ || chunk.tokens > 0 || chunk.has_text;
   if (chunk.tokens != 0) chunks_.push_back(chunk);
 }
 

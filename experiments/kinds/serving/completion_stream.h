@@ -43,6 +43,8 @@ class CompletionStream {
   // Takes bytes of the body in order, split anywhere. Times must not decrease.
   void feed(std::string_view bytes, double time_s);
   [[nodiscard]] bool is_done() const { return is_done_; }  // "[DONE]" has come
+  // True once an event has come that has text, or reports tokens.
+  [[nodiscard]] bool has_token() const { return has_token_; }
   // `wanted`: the number of tokens that were asked for.
   [[nodiscard]] CompletionAnswer take(int64_t wanted);
 
@@ -71,6 +73,7 @@ class CompletionStream {
   double last_s_ = 0;  // time of the bytes fed last
   Chunks chunks_;
   bool has_begun_ = false;  // an event with a choice has come
+  bool has_token_ = false;  // see has_token()
   int64_t counted_ = 0;     // the running count's last value
   int64_t total_ = -1;      // tokens, as the server says at the end
   int64_t reasoned_ = -1;   // reasoning tokens, as the server says at the end

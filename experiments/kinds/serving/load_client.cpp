@@ -190,7 +190,7 @@ class ServerTarget final : public serving::Target {
       lock.unlock();
       Exchange exchange = worker.client.complete(
           question_of(options_, facts_, job.request.prompt, job.request.output_tokens),
-          is_cancelled_);
+          is_cancelled_, [&] { begin(job); });
       if (options_.form != PromptForm::kTokenIds)
         drop_foreign_ids(*options_.tokenizer, exchange.answer);
       lock.lock();
@@ -213,6 +213,14 @@ class ServerTarget final : public serving::Target {
       worker.wake.wait(lock, is_called);
     }
     return worker.job.has_value();
+  }
+
+  // Reports that the job's first token has come.
+  void begin(const Job& job) {
+    if (job.is_prefix) return;
+    const std::lock_guard lock(mutex_);
+    events_.push_back({.request = job.id, .time_s = -1, .has_begun = true});
+    news_.notify_one();
   }
 
   // mutex_ must be held.

@@ -1,7 +1,9 @@
 // An OpenAI-compatible server as the target of a serving run: the client side of `reprise load`.
 //
-// All tokens of a request are reported at its end, each with the time at which it came. A declared
-// prefix is sent as a request that asks for one token.
+// When a request's first token comes, an event without a time says so. All tokens are reported at
+// the request's end, each with the time at which it came, because only the whole answer tells how
+// many tokens each of its events has. A declared prefix is sent as a request that asks for one
+// token.
 #pragma once
 
 #include <atomic>

@@ -256,6 +256,10 @@ TEST(ServingRun, StopsWhereTheQueueOnlyGrowsAndKeepsWhatItHas) {
   EXPECT_FALSE(result.verdict.is_valid());
   EXPECT_NE(result.stop_reason.find("the queue only grew"), std::string::npos);
   EXPECT_EQ(result.verdict.reasons.front(), result.stop_reason);
+  FakeClock same;
+  SimulatedServer late(same, {.tells_late = true});
+  EXPECT_EQ(run(late, source, every(0.5, source.count), options, same).stop_reason,
+            result.stop_reason);
   const Measurement partial = measure(result.log, {});
   EXPECT_TRUE(partial.metrics.contains("ttft_ms"));
   const auto given_up =
@@ -280,9 +284,12 @@ RunResult run_without_queue(SimulatedOptions server_options, int64_t output) {
 
 // Each request has its first token at once, and its last one after the last arrival.
 TEST(ServingRun, RequestsThatGenerateAreNoQueue) {
-  const RunResult result = run_without_queue({.first_s = 0.01, .gap_s = 500}, 2);
-  EXPECT_EQ(result.stop_reason, "");
-  EXPECT_EQ(result.log.requests.size(), 400u);
+  for (const bool tells_late : {false, true}) {
+    const RunResult result =
+        run_without_queue({.first_s = 0.01, .gap_s = 500, .tells_late = tells_late}, 2);
+    EXPECT_EQ(result.stop_reason, "") << tells_late;
+    EXPECT_EQ(result.log.requests.size(), 400u);
+  }
 }
 
 // The server sends no tokens before a request ends, so the request waits until then.

@@ -28,9 +28,10 @@ struct SimulatedOptions {
   double gap_s = 0.25;  // from token to token
   bool can_flush = true;
   bool tells_cached = true;
-  bool reuses = true;      // the server finds the tokens that ServingRequest::shared_tokens counts
-  int64_t fail_every = 0;  // every how many requests fail, counted from 1; 0: none
-  int64_t lose = -1;       // the number of a request that never ends
+  bool reuses = true;       // the server finds the tokens that ServingRequest::shared_tokens counts
+  int64_t fail_every = 0;   // every how many requests fail, counted from 1; 0: none
+  int64_t lose = -1;        // the number of a request that never ends
+  bool tells_late = false;  // reports all tokens of a request at its end
   Keeps keeps = Keeps::kNothing;
   size_t ignored = 0;  // leading tokens that do not tell prompts apart for it
 };
@@ -67,10 +68,12 @@ class SimulatedServer final : public Target {
         options_.keeps != Keeps::kNothing;
     double time_s = begin_s + options_.first_s * (is_known ? 0.1 : 1);
     const double gap_s = is_known && options_.keeps == Keeps::kAnswers ? 0 : options_.gap_s;
+    const double end_s = time_s + gap_s * static_cast<double>(request.output_tokens - 1);
+    if (options_.tells_late) events_.emplace(time_s, TargetEvent{.request = id, .has_begun = true});
     for (int64_t i = 0; i < request.output_tokens; ++i) {
       TargetEvent event{.request = id, .time_s = time_s, .tokens = 1, .token_ids = {7}};
       if (i + 1 == request.output_tokens) end(event, begin_s, request);
-      events_.emplace(time_s, std::move(event));
+      events_.emplace(options_.tells_late ? end_s : time_s, std::move(event));
       if (i + 1 < request.output_tokens) time_s += gap_s;
     }
     *lane = time_s;

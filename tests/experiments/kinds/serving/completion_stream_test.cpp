@@ -42,6 +42,21 @@ TEST(CompletionStream, EveryWayOfTellingGivesTheSameTimes) {
   EXPECT_EQ(answer.cached_tokens, 5);
 }
 
+TEST(CompletionStream, TheFirstTokenIsSeenWhenItComes) {
+  const auto has_token = [](const std::string& choice) {
+    CompletionStream stream;
+    stream.feed("data: {\"choices\":[" + choice + "]}\n", 0);
+    EXPECT_FALSE(stream.has_token());  // the event has no end yet
+    stream.feed("\n", 1);
+    return stream.has_token();
+  };
+  EXPECT_TRUE(has_token(R"({"text":"a"})"));
+  EXPECT_TRUE(has_token(R"({"text":"","token_ids":[5]})"));  // half of a character
+  EXPECT_TRUE(has_token(R"({"delta":{"reasoning":"hm"}})"));
+  EXPECT_FALSE(has_token(R"({"delta":{"role":"assistant","content":""}})"));
+  EXPECT_FALSE(has_token(R"({"text":"","token_ids":[]})"));
+}
+
 // Chats as vLLM, SGLang and DeepSeek's own server write them: a role, reasoning, then the answer.
 TEST(CompletionStream, ChatsAreReadAndTheirReasoningCounted) {
   const auto event = [](const std::string& delta) {

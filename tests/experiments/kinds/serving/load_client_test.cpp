@@ -294,6 +294,17 @@ TEST(LoadClient, ARunHasTheTimesTheServerWroteAt) {
   }
 }
 
+// A server without a queue: each request has its first token at once, and its last one after the
+// last arrival.
+TEST(LoadClient, RequestsThatGenerateAreNoQueue) {
+  EchoServer server(all_tokens(0, 0.1));
+  const serving::RunResult result =
+      run_even(options_for(server), {.model = "echo"}, 24, 0.005,
+               {.growth = {.window_arrivals = 5, .windows = 3, .least_backlog = 10}});
+  EXPECT_EQ(result.stop_reason, "");
+  EXPECT_EQ(result.log.requests.size(), 24u);
+}
+
 TEST(LoadClient, AClosedLoopKeepsItsConnections) {
   EchoServer server(all_tokens(0.002, 0));
   const serving::RunResult result = run_closed(options_for(server), 40, 3);

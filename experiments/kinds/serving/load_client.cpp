@@ -259,14 +259,24 @@ std::string text_of(const Value& object, const char* key) {
   return found.is_text() ? found.text() : "";
 }
 
+// True if the tokenizer reads the text of a special token as this token. A tokenizer.json does, a
+// tokenizer.model does not.
+bool reads_special_tokens(const Tokenizer& tokenizer) {
+  const std::optional<int32_t> eos = tokenizer.eos_id();
+  return eos && tokenizer.encode(tokenizer.token_text(*eos), {.add_special = false}) ==
+                    std::vector<int32_t>{*eos};
+}
+
 // Returns a prompt's text without the special tokens that the server adds itself: its tokenizer
 // adds tokens such as <s>, which may stand behind a salt here, and the template of a chat adds all.
+// Special tokens that the tokenizer would read as ordinary text are left out, too.
 std::string text_of_prompt(const LoadOptions& options, std::vector<int32_t> prompt) {
-  const bool is_chat = options.form == PromptForm::kChat;
+  const bool skips_special =
+      options.form == PromptForm::kChat || !reads_special_tokens(*options.tokenizer);
   const std::vector<int32_t> added = options.tokenizer->encode("");
   std::erase_if(
       prompt, [&](int32_t id) { return std::find(added.begin(), added.end(), id) != added.end(); });
-  return options.tokenizer->decode(prompt, {.skip_special = is_chat});
+  return options.tokenizer->decode(prompt, {.skip_special = skips_special});
 }
 
 // Parses a JSON text. Returns null if `body` is not JSON.

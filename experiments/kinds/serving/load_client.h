@@ -20,8 +20,9 @@
 namespace reprise::server {
 
 // How prompts are sent. For text, `tokenizer` decodes the token ids, without the special tokens
-// that it adds to a text itself (such as <s>), and the server tokenizes the text. The ids of its
-// answer's tokens are then kept only if `tokenizer` decodes them to the answer's text.
+// that it adds to a text itself (such as <s>), or would read as ordinary text, and the server
+// tokenizes the text. The ids of its answer's tokens are then kept only if `tokenizer` decodes them
+// to the answer's text.
 enum class PromptForm : uint8_t {
   kTokenIds,  // to /completions
   kText,      // to /completions, for servers that take no token ids

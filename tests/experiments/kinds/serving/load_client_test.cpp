@@ -165,6 +165,22 @@ TEST(LoadClient, SendsATextWithoutTheSpecialTokensThatTheServerAdds) {
   EXPECT_EQ(tokenizer->encode(sent(prompt)).size(), prompt.size());
 }
 
+// The quickstart tokenizer reads "</s>" in a text as ordinary text. A tokenizer.json reads it as
+// the token.
+TEST(LoadClient, SendsATextWithoutSpecialTokensThatWouldBeReadAsOrdinaryText) {
+  const auto sent = [](const char* model) {
+    const std::shared_ptr<const Tokenizer> tokenizer =
+        load_tokenizer(std::string(REPRISE_SOURCE_DIR "/models/") + model);
+    std::vector<int32_t> prompt = tokenizer->encode("The blue door");
+    prompt.push_back(tokenizer->eos_id().value());
+    const Question question =
+        question_of({.form = PromptForm::kText, .tokenizer = tokenizer}, {.model = "m"}, prompt, 3);
+    return Json::parse(question.body)["prompt"].get<std::string>();
+  };
+  EXPECT_EQ(sent("quickstart"), "The blue door");
+  EXPECT_EQ(sent("recall/llama"), "The blue door</s>");
+}
+
 // The text of <s> is empty, and servers refuse an empty text.
 TEST(LoadClient, AShortPromptHasAText) {
   const std::shared_ptr<const Tokenizer> tokenizer =

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/visible.h"
 #include "server/api_error.h"
 #include "server/embedding_answer.h"
 #include "server/embedding_request.h"
@@ -27,6 +28,12 @@ constexpr const char* kTokenize = "/tokenize";
 constexpr const char* kDetokenize = "/detokenize";
 
 constexpr size_t kMostPathBytes = 512;
+constexpr size_t kMostShownBytes = 200;
+
+// A part of the request's head, for an error. A NUL would end the error's text.
+std::string visible_part(const std::string& part) {
+  return visible(part.substr(0, kMostShownBytes), "");
+}
 
 const char* method_of(const std::string& path) {
   if (path.size() > kMostPathBytes) return nullptr;
@@ -46,13 +53,14 @@ void check_method(const HttpHead& head) {
         404,
         fmt::format("there is nothing at {}: POST to {}, {}, {}, {} or {}, GET {}, /health "
                     "or /metrics",
-                    head.path.substr(0, 200), kCompletions, kChat, kEmbeddings, kTokenize,
+                    visible_part(head.path), kCompletions, kChat, kEmbeddings, kTokenize,
                     kDetokenize, kModels),
         "", "not_found");
   const bool is_get = std::string(method) == "GET";
   if (head.method != method && !(head.method == "HEAD" && is_get))
-    throw ApiError(405, fmt::format("{} takes {}, not {}", head.path, method, head.method), "",
-                   "method_not_allowed", is_get ? "GET, HEAD" : method);
+    throw ApiError(405,
+                   fmt::format("{} takes {}, not {}", visible_part(head.path), method, head.method),
+                   "", "method_not_allowed", is_get ? "GET, HEAD" : method);
 }
 
 // Throws ApiError for the path of embeddings if the model generates text, and for the paths of
@@ -117,7 +125,7 @@ struct Endpoints::State {
     if (name != model.name)
       throw ApiError(404,
                      fmt::format("the model \"{}\" does not exist here; this server has \"{}\"",
-                                 name.substr(0, 200), model.name),
+                                 visible_part(name), model.name),
                      "model", "model_not_found");
     return {.body = json_text(model_json())};
   }
@@ -190,10 +198,10 @@ void Endpoints::check(const HttpHead& head) const {
   // type application/json to another server only if that server agrees, and this server never
   // agrees. A body without a type would be sent without asking.
   if (head.method == "POST" && head.content_type != "application/json")
-    throw ApiError(415, fmt::format("a body {}: give Content-Type: application/json",
-                                    head.content_type.empty()
-                                        ? "without a type"
-                                        : "of type " + head.content_type.substr(0, 100)));
+    throw ApiError(
+        415, fmt::format("a body {}: give Content-Type: application/json",
+                         head.content_type.empty() ? "without a type"
+                                                   : "of type " + visible_part(head.content_type)));
 }
 
 HttpAnswer Endpoints::answer(const HttpCall& call) {

@@ -434,6 +434,13 @@ TEST_F(ServerTest, ErrorsSayWhatIsWrongInTheApisForm) {
                 .error()
                 .find("unknown role \"a\\x00b\". Known: system, user"),
             std::string::npos);
+  const auto begins = [&](const RawAnswer& answer, const char* text) {
+    EXPECT_TRUE(answer.error().starts_with(text)) << answer.error();
+  };
+  begins(get(server_.port(), "/v1/x%00%ff"), "there is nothing at /v1/x\\x00\\xff: POST to");
+  begins(get(server_.port(), "/v1/models/a%00b"),
+         "the model \"a\\x00b\" does not exist here; this server has \"quickstart\"");
+  begins(post(server_.port(), "/v1/models/a%00b", {}), "/v1/models/a\\x00b takes GET, not POST");
   EXPECT_EQ(get(server_.port(), "/v1/nothing").status, 404);
   const RawAnswer only_post = get(server_.port(), "/v1/completions");
   EXPECT_EQ(only_post.status, 405);

@@ -84,7 +84,7 @@ void load(const LoadCommand& command) {
   const Context context = make_context({});  // nothing is computed here
   const experiments::Experiment experiment =
       server::for_servers(load_chosen_experiment(chosen), servers_of(command), command.reuse,
-                          command.server.form, command.primes);
+                          command.server, command.primes);
   const auto kind = experiments::make_kind(experiment.kind.name, context);
   server::LoadKind load_kind(plans_of(*kind, experiment, chosen.file), command.server,
                              command.primes, command.reuse);
@@ -113,8 +113,8 @@ void add_server_options(CLI::App& command, LoadCommand& options) {
                   "what tables and figures call the server (default: server)")
       ->check(not_empty());
   command
-      .add_option("--model", options.first.model,
-                  "model to ask for (default: the first that the server lists)")
+      .add_option("--model", options.server.model,
+                  "model to ask all servers for (default: the first that each lists)")
       ->check(not_empty());
   command
       .add_option(

@@ -32,7 +32,7 @@ enum class PromptForm : uint8_t {
 
 struct LoadOptions {
   ServerPlace place;
-  std::string model;  // "": the first that the server lists
+  std::string model;  // "": the first that each server lists
   PromptForm form = PromptForm::kTokenIds;
   std::shared_ptr<const Tokenizer> tokenizer;
   int64_t most_connections = 512;  // further requests wait for a connection and are sent late

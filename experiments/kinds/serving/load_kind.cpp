@@ -107,7 +107,7 @@ std::vector<std::string> reuse_names() {
 
 experiments::Experiment for_servers(experiments::Experiment experiment,
                                     const std::vector<NamedServer>& servers, const LoadReuse& reuse,
-                                    PromptForm form, bool primes) {
+                                    const LoadOptions& options, bool primes) {
   experiment.methods.clear();
   experiment.left_out.clear();
   for (const NamedServer& server : servers) {
@@ -120,15 +120,15 @@ experiments::Experiment for_servers(experiments::Experiment experiment,
       if (other.label == server.label)
         raise("two servers are called \"{}\": give them different names", server.label);
     (void)parse_server_url(server.url);
-    Fields options = {{"url", server.url}};
-    if (!server.model.empty()) options["model"] = server.model;
-    if (reuse.allowed != LoadReuse().allowed) options["reuse"] = reuse.allowed;
-    if (reuse.nonce) options["nonce"] = *reuse.nonce;
-    if (reuse.audits) options["audit"] = true;
-    if (form != PromptForm::kTokenIds) options["prompts"] = name_of(form);
-    if (primes) options["primes"] = true;
+    Fields point = {{"url", server.url}};
+    if (!options.model.empty()) point["model"] = options.model;
+    if (reuse.allowed != LoadReuse().allowed) point["reuse"] = reuse.allowed;
+    if (reuse.nonce) point["nonce"] = *reuse.nonce;
+    if (reuse.audits) point["audit"] = true;
+    if (options.form != PromptForm::kTokenIds) point["prompts"] = name_of(options.form);
+    if (primes) point["primes"] = true;
     experiment.methods.push_back(
-        {.name = server.label, .options = options, .resolved = options, .label = server.label});
+        {.name = server.label, .options = point, .resolved = point, .label = server.label});
   }
   return experiment;
 }
@@ -219,9 +219,7 @@ serving::TrialRun LoadKind::run_plan(const experiments::MethodChoice& server,
                                      std::optional<Audit>& audited,
                                      const std::atomic<bool>& stop) const {
   LoadOptions options = options_;
-  JsonObject named(server.options, "the server");
-  options.place.url = named.string("url");
-  options.model = named.string("model", "");
+  options.place.url = JsonObject(server.options, "the server").string("url");
   options.tokenizer = plan.tokenizer;
   plan.options.stop = &stop;
   plan.options.primes = primes_;

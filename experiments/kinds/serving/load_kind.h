@@ -19,7 +19,6 @@ namespace reprise::server {
 struct NamedServer {
   std::string label;  // its name in tables and figures
   std::string url;
-  std::string model = {};  // "": the first model that the server lists
 };
 
 // The values of LoadReuse::allowed. Each says which prompts a request may find in the server's
@@ -36,13 +35,14 @@ struct LoadReuse {
 };
 
 // Returns the experiment with the servers in place of its methods, because a client cannot choose a
-// server's method. A server's points are distinguished by its url and model, by `form`, `primes`
-// and `reuse`; those with their default values are left out of the options. Throws Error for a
-// label that cannot name a folder, for two equal labels, and for an invalid URL.
+// server's method. A server's points are distinguished by its url, by the model and the form in
+// `options`, and by `primes` and `reuse`; those with their default values are left out of the
+// methods' options. Throws Error for a label that cannot name a folder, for two equal labels, and
+// for an invalid URL.
 [[nodiscard]] experiments::Experiment for_servers(experiments::Experiment experiment,
                                                   const std::vector<NamedServer>& servers,
                                                   const LoadReuse& reuse = {},
-                                                  PromptForm form = PromptForm::kTokenIds,
+                                                  const LoadOptions& options = {},
                                                   bool primes = false);
 
 // Sends a group's requests "repetitions" times to each server, each time with new salts. The

@@ -448,13 +448,16 @@ TEST_F(LoadKindTest, TheServersNamesMustNameFoldersAndDiffer) {
       (void)for_servers({}, {{.label = "a", .url = "http://h"}, {.label = "a", .url = "http://i"}}),
       Error);
   EXPECT_THROW((void)for_servers({}, {{.label = "a", .url = "h:80"}}), Error);
-  const auto method =
-      for_servers({}, {{.label = "llama-server", .url = "http://host", .model = "m"}})
-          .methods.front();
-  EXPECT_EQ(method.name, "llama-server");
-  EXPECT_EQ(json_of(method.options), Json({{"url", "http://host"}, {"model", "m"}}));
+  const auto both = for_servers({},
+                                {{.label = "llama-server", .url = "http://host"},
+                                 {.label = "beside", .url = "http://other"}},
+                                {}, {.model = "m"})
+                        .methods;
+  EXPECT_EQ(both.at(0).name, "llama-server");
+  EXPECT_EQ(json_of(both.at(0).options), Json({{"url", "http://host"}, {"model", "m"}}));
+  EXPECT_EQ(json_of(both.at(1).options), Json({{"url", "http://other"}, {"model", "m"}}));
   const auto chat = for_servers({}, {{.label = "a", .url = "http://host"}}, {.nonce = 3},
-                                PromptForm::kChat, /*primes=*/true)
+                                {.form = PromptForm::kChat}, /*primes=*/true)
                         .methods.front();
   EXPECT_EQ(json_of(chat.options),
             Json({{"url", "http://host"}, {"nonce", 3}, {"primes", true}, {"prompts", "chat"}}));

@@ -173,19 +173,21 @@ Exchange CompletionClient::complete(const Question& question, const std::atomic<
   return exchange;
 }
 
-std::string CompletionClient::models() {
+std::string CompletionClient::models(bool is_named) {
   State& s = *state_;
   const auto result = s.client.Get((s.url.api + "/models").c_str());
   if (!result)
     raise("{}: no answer ({}). Is a server running there?", s.place.url,
           httplib::to_string(result.error()));
-  if (result->status == 404) return "";
-  if (result->status == 401 || result->status == 403)
-    raise("{}: status {}: {}. It wants another --api-key.", s.place.url, result->status,
-          error_text(result->body));
-  if (result->status != 200)
-    raise("{}{}/models: status {}: {}", s.url.origin, s.url.api, result->status,
-          error_text(result->body));
+  const int status = result->status;
+  const bool is_forbidden = status == 403;
+  if (status == 404 || status == 405 || status == 501 || (is_forbidden && is_named)) return "";
+  if (status == 401 || is_forbidden)
+    raise("{}: status {}: {}. It wants another --api-key{}.", s.place.url, status,
+          error_text(result->body),
+          is_forbidden ? ", or forbids the list of its models: then name one with --model" : "");
+  if (status != 200)
+    raise("{}{}/models: status {}: {}", s.url.origin, s.url.api, status, error_text(result->body));
   return result->body;
 }
 

@@ -65,10 +65,11 @@ class CompletionClient {
   // answer has none.
   Exchange complete(const Question& question, const std::atomic<bool>& cancel,
                     const std::function<void()>& on_first_token = {});
-  // Returns the body of GET <api>/models; "" if the server has no such list (404). Throws Error
-  // naming the URL if there is no server, or for any status other than 200 and 404. The error for
-  // 401 and 403 names the remedy --api-key.
-  std::string models();
+  // Returns the body of GET <api>/models; "" if the server has no such list (404, 405, 501), or
+  // forbids it (403) and `is_named`, that is, the user named the model. Throws Error naming the URL
+  // if there is no server, or for any other status than 200. The error for 401 and 403 names the
+  // remedies.
+  std::string models(bool is_named);
   // Returns the body of GET <origin><path>, with a path such as "/metrics"; "" if there is no
   // answer with status 200.
   std::string page(const std::string& path);

@@ -301,12 +301,21 @@ void read_models(const std::string& body, ServerFacts& facts) {
   }
 }
 
+// What the user can do about a refused request, as a sentence; "" if that is not known.
+const char* remedy_for(int status, PromptForm form) {
+  if (status == 401 || status == 403) return " It wants another --api-key.";
+  const bool is_refused = status == 400 || status == 422;
+  return is_refused && form == PromptForm::kTokenIds
+             ? " A server that takes no token ids gets text by --text."
+             : "";
+}
+
 // ask_server(), with an existing client.
 ServerFacts facts_from(CompletionClient& client, const LoadOptions& options,
                        const std::vector<int32_t>& prompt, const std::atomic<bool>& stop) {
   const std::string& url = options.place.url;
   ServerFacts facts{.model = options.model};
-  const std::string models = client.models();
+  const std::string models = client.models(/*is_named=*/!options.model.empty());
   read_models(models, facts);
   if (facts.model.empty()) {
     const auto [origin, api] = parse_server_url(url);
@@ -323,11 +332,7 @@ ServerFacts facts_from(CompletionClient& client, const LoadOptions& options,
   }
   if (!exchange.error.empty())
     raise("{}: a request for one token after a prompt of {} tokens: {}.{}", url, prompt.size(),
-          exchange.error,
-          is_refused() ? options.form != PromptForm::kTokenIds
-                             ? ""
-                             : " A server that takes no token ids gets text by --text."
-                       : "");
+          exchange.error, remedy_for(exchange.status, options.form));
   if (exchange.answer.token_s.empty())
     raise("{}: it answered a request for one token without any (finish_reason \"{}\")", url,
           visible(exchange.answer.finish_reason.substr(0, 100), ""));

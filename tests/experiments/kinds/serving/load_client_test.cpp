@@ -248,6 +248,24 @@ TEST(LoadClient, AsksForTheModelAndWhatTheServerKnows) {
   EXPECT_FALSE(plain.tells_cached_tokens);
 }
 
+// A gateway that passes on completions alone answers the question for its models in many ways.
+TEST(LoadClient, ANamedModelNeedsNoListOfModels) {
+  const serving::SteadyClock clock;
+  for (const int status : {403, 404, 405, 501}) {
+    EchoServer server([&](const EchoRequest& request) {
+      return request.path == "/v1/models" ? EchoAnswer{.status = status} : completion(1, 0, 0);
+    });
+    LoadOptions options = options_for(server);
+    EXPECT_NE(message([&] {
+                (void)ask_server(options, {1}, clock, /*stop=*/false);
+              }).find("ame one with --model"),
+              std::string::npos)
+        << status;
+    options.model = "m";
+    EXPECT_EQ(ask_server(options, {1}, clock, /*stop=*/false).model, "m") << status;
+  }
+}
+
 TEST(LoadClient, AServerThatCannotBeUsedIsAnErrorThatNamesItAndTheRemedy) {
   const serving::SteadyClock clock;
   const auto refusal = [&](const EchoServer::Script& script, LoadOptions options = {}) {
@@ -265,6 +283,9 @@ TEST(LoadClient, AServerThatCannotBeUsedIsAnErrorThatNamesItAndTheRemedy) {
   EXPECT_NE(refusal(says(401, R"({"error":{"message":"no key"}})"))
                 .find("no key. It wants another "
                       "--api-key"),
+            std::string::npos);
+  EXPECT_NE(refusal(says(403, "no key"), {.model = "m"})
+                .find("status 403: no key. It wants another --api-key."),
             std::string::npos);
   EXPECT_NE(refusal(says(500, "oops")).find("status 500: oops"), std::string::npos);
   EXPECT_NE(refusal(says(404, "")).find("--model"), std::string::npos);

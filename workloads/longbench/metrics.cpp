@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "workloads/longbench/python_text.h"
+#include "core/tokenizer/python_text.h"
 
 namespace reprise::workloads::longbench {
 namespace {
@@ -35,34 +35,35 @@ bool is_chinese_punctuation(char32_t code) {
 std::u32string without_articles(std::u32string_view text) {
   std::u32string out;
   for (auto begin = text.begin(); begin != text.end();) {
-    const auto end = std::find_if_not(begin, text.end(), is_word);
+    const auto end = std::find_if_not(begin, text.end(), python::is_word);
     const std::u32string_view word(begin, end);
     if (word == U"a" || word == U"an" || word == U"the")
       out += U' ';
     else
       out += word;
-    begin = std::find_if(end, text.end(), is_word);
+    begin = std::find_if(end, text.end(), python::is_word);
     out.append(end, begin);
   }
   return out;
 }
 
 std::vector<std::string> normalized_words(std::string_view text) {
-  std::u32string codes = lower(code_points(text));
+  std::u32string codes = python::lower(python::code_points(text));
   std::erase_if(codes, is_ascii_punctuation);
   std::vector<std::string> words;
-  for (const std::u32string& word : split(without_articles(codes))) words.push_back(utf8(word));
+  for (const std::u32string& word : python::split(without_articles(codes)))
+    words.push_back(python::utf8(word));
   return words;
 }
 
 std::vector<std::string> normalized_zh(std::span<const std::string> words) {
   std::vector<std::string> kept;
   for (const std::string& word : words) {
-    std::u32string codes = lower(code_points(word));
+    std::u32string codes = python::lower(python::code_points(word));
     std::erase_if(codes, [](char32_t code) {
-      return is_ascii_punctuation(code) || is_chinese_punctuation(code) || is_space(code);
+      return is_ascii_punctuation(code) || is_chinese_punctuation(code) || python::is_space(code);
     });
-    if (!codes.empty()) kept.push_back(utf8(codes));
+    if (!codes.empty()) kept.push_back(python::utf8(codes));
   }
   return kept;
 }
@@ -71,8 +72,8 @@ std::vector<std::string> normalized_zh(std::span<const std::string> words) {
 std::vector<std::u32string> numbers_in(std::u32string_view text) {
   std::vector<std::u32string> numbers;
   for (auto begin = text.begin(); begin != text.end();) {
-    begin = std::find_if(begin, text.end(), is_decimal);
-    const auto end = std::find_if_not(begin, text.end(), is_decimal);
+    begin = std::find_if(begin, text.end(), python::is_decimal);
+    const auto end = std::find_if_not(begin, text.end(), python::is_decimal);
     if (begin != end) numbers.emplace_back(begin, end);
     begin = end;
   }
@@ -90,11 +91,11 @@ std::u32string number_behind(std::u32string_view answer, std::u32string_view lab
   for (size_t at = answer.find(label); at != std::u32string_view::npos;
        at = answer.find(label, at + 1)) {
     const auto begin = answer.begin() + static_cast<std::ptrdiff_t>(at + label.size());
-    const auto end = std::find_if_not(begin, answer.end(), is_decimal);
+    const auto end = std::find_if_not(begin, answer.end(), python::is_decimal);
     if (begin != end) return {begin, end};
   }
   raise("the answer \"{}\" names no \"{}N\"; it is not one of this dataset",
-        utf8(answer.substr(0, 100)), utf8(label));
+        python::utf8(answer.substr(0, 100)), python::utf8(label));
 }
 
 }  // namespace
@@ -139,30 +140,31 @@ double classification(std::string_view prediction, std::string_view answer,
 }
 
 double retrieval(std::string_view prediction, std::string_view answer) {
-  return share_equal(numbers_in(code_points(prediction)),
-                     number_behind(code_points(answer), U"Paragraph "));
+  return share_equal(numbers_in(python::code_points(prediction)),
+                     number_behind(python::code_points(answer), U"Paragraph "));
 }
 
 double retrieval_zh(std::string_view prediction, std::string_view answer) {
-  return share_equal(numbers_in(code_points(prediction)),
-                     number_behind(code_points(answer), U"\u6bb5\u843d"));
+  return share_equal(numbers_in(python::code_points(prediction)),
+                     number_behind(python::code_points(answer), U"\u6bb5\u843d"));
 }
 
 double count(std::string_view prediction, std::string_view answer) {
-  return share_equal(numbers_in(code_points(prediction)), code_points(answer));
+  return share_equal(numbers_in(python::code_points(prediction)), python::code_points(answer));
 }
 
 double code_similarity(std::string_view prediction, std::string_view answer, LineMatcher matcher) {
-  const std::u32string codes = code_points(prediction);
+  const std::u32string codes = python::code_points(prediction);
   std::u32string line;
-  for (const std::u32string& candidate : split_at(without_leading_newlines(codes), U'\n'))
+  for (const std::u32string& candidate :
+       python::split_at(python::without_leading_newlines(codes), U'\n'))
     if (candidate.find(U'`') == std::u32string::npos &&
         candidate.find(U'#') == std::u32string::npos &&
         candidate.find(U"//") == std::u32string::npos) {
       line = candidate;
       break;
     }
-  return line_similarity(line, code_points(answer), matcher);
+  return line_similarity(line, python::code_points(answer), matcher);
 }
 
 std::string first_line(std::string_view prediction) {

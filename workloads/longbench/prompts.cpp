@@ -4,8 +4,8 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/tokenizer/python_text.h"
 #include "workloads/longbench/datasets.h"
-#include "workloads/longbench/python_text.h"
 
 namespace reprise::workloads::longbench {
 namespace {
@@ -19,7 +19,7 @@ std::string without_tags(std::string text) {
 }
 
 std::string first_characters(const std::string& text, size_t most) {
-  return utf8(std::u32string_view(code_points(text)).substr(0, most));
+  return python::utf8(std::u32string_view(python::code_points(text)).substr(0, most));
 }
 
 // Alternative names of a file, the usual one first.

@@ -3,8 +3,8 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/tokenizer/python_text.h"
 #include "workloads/json_lines.h"
-#include "workloads/longbench/python_text.h"
 
 namespace reprise::workloads::longbench {
 namespace {
@@ -17,7 +17,7 @@ std::string passage(size_t number, const std::string& title, const std::string& 
 Sample finished(Sample sample, std::string_view dataset) {
   sample.dataset = dataset;
   sample.language = "en";
-  sample.length = static_cast<int64_t>(split(code_points(sample.context())).size());
+  sample.length = static_cast<int64_t>(python::split(python::code_points(sample.context())).size());
   return sample;
 }
 

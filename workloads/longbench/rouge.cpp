@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "workloads/longbench/python_text.h"
+#include "core/tokenizer/python_text.h"
 
 namespace reprise::workloads::longbench {
 namespace {
@@ -20,14 +20,14 @@ class Vocabulary {
  public:
   std::vector<Sentence> sentences(std::string_view text) {
     std::vector<Sentence> found;
-    for (const std::u32string& part : split_at(code_points(text), U'.'))
+    for (const std::u32string& part : python::split_at(python::code_points(text), U'.'))
       if (!part.empty()) found.push_back(sentence(part));
     return found;
   }
 
  private:
   Sentence sentence(const std::u32string& text) {
-    std::vector<std::u32string> words = split(text);
+    std::vector<std::u32string> words = python::split(text);
     if (words.empty()) words.emplace_back();
     Sentence numbers;
     for (const std::u32string& word : words)

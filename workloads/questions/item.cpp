@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/tokenizer/python_text.h"
 #include "workloads/longbench/documents.h"
-#include "workloads/longbench/python_text.h"
 
 namespace reprise::workloads::questions {
 namespace {
@@ -48,9 +48,9 @@ std::string words_of(std::string_view text) {
 }
 
 std::string first_capital(std::string_view text) {
-  const std::u32string codes = longbench::code_points(text);
-  const auto found = std::find_if(codes.begin(), codes.end(), longbench::is_upper);
-  return found == codes.end() ? "" : longbench::utf8({&*found, 1});
+  const std::u32string codes = python::code_points(text);
+  const auto found = std::find_if(codes.begin(), codes.end(), python::is_upper);
+  return found == codes.end() ? "" : python::utf8({&*found, 1});
 }
 
 bool contains_words(const std::string& text, const std::string& words) {

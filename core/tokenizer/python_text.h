@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace reprise::workloads::longbench {
+namespace reprise::python {
 
 // Throws Error for text that is not valid UTF-8.
 std::u32string code_points(std::string_view text);
@@ -26,4 +26,4 @@ std::vector<std::u32string> split_at(std::u32string_view text, char32_t separato
 // str.lstrip("\n")
 std::u32string_view without_leading_newlines(std::u32string_view text);
 
-}  // namespace reprise::workloads::longbench
+}  // namespace reprise::python

@@ -1,11 +1,11 @@
 // Tests functions that must agree with Python's str beyond ASCII.
-#include "workloads/longbench/python_text.h"
+#include "core/tokenizer/python_text.h"
 
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
 
-namespace reprise::workloads::longbench {
+namespace reprise::python {
 namespace {
 
 TEST(CodePoints, AreThoseOfUtf8AndBack) {
@@ -70,4 +70,4 @@ TEST(WithoutLeadingNewlines, TakesNothingElse) {
 }
 
 }  // namespace
-}  // namespace reprise::workloads::longbench
+}  // namespace reprise::python

@@ -1,4 +1,4 @@
-#include "workloads/longbench/python_text.h"
+#include "core/tokenizer/python_text.h"
 
 #include <utf8proc.h>
 
@@ -7,7 +7,7 @@
 #include "core/tokenizer/unicode.h"
 #include "core/tokenizer/utf8.h"
 
-namespace reprise::workloads::longbench {
+namespace reprise::python {
 namespace {
 
 utf8proc_category_t category(char32_t code) {
@@ -62,7 +62,7 @@ bool ends_word(std::u32string_view text, size_t at) {
 }  // namespace
 
 std::u32string code_points(std::string_view text) {
-  tokenizer::require_utf8(text, "the text to score");
+  tokenizer::require_utf8(text, "the text");
   std::u32string codes;
   codes.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
@@ -139,4 +139,4 @@ std::u32string_view without_leading_newlines(std::u32string_view text) {
   return text;
 }
 
-}  // namespace reprise::workloads::longbench
+}  // namespace reprise::python

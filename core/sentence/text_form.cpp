@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8_byte.h"
-#include "core/tokenizer/unicode.h"
+#include "core/tokenizer/python_text.h"
 #include "core/tokenizer/utf8.h"
 
 namespace reprise::sentence {
@@ -27,29 +27,24 @@ size_t bytes_read(const TextForm& form) {
                                                     : kMostWholeBytes);
 }
 
-// Returns the text without the white space at both ends.
+// Python's str.strip().
 std::string_view stripped(std::string_view text) {
   while (!text.empty()) {
     const tokenizer::Utf8Char first = tokenizer::utf8_at(text, 0);
-    if (!tokenizer::is_whitespace(first.code)) break;
+    if (!python::is_space(first.code)) break;
     text.remove_prefix(first.bytes);
   }
   while (!text.empty()) {
     const tokenizer::Utf8Char last = tokenizer::utf8_before(text, text.size());
-    if (!tokenizer::is_whitespace(last.code)) break;
+    if (!python::is_space(last.code)) break;
     text.remove_suffix(last.bytes);
   }
   return text;
 }
 
+// Python's str.lower().
 std::string lowered(std::string_view text) {
-  std::string out;
-  for (size_t at = 0; at < text.size();) {
-    const tokenizer::Utf8Char next = tokenizer::utf8_at(text, at);
-    tokenizer::append_lower(out, next.code);
-    at += next.bytes;
-  }
-  return out;
+  return python::utf8(python::lower(python::code_points(text)));
 }
 
 }  // namespace

@@ -21,10 +21,10 @@ struct Prompt {
 
 struct TextForm {
   Prompt prompt;
-  bool strips_space = false;  // remove white space around the text with its prompt
-  bool lowers_case = false;
-  int64_t most_tokens = 0;  // limit on the tokens, special tokens included; 0: none
-  bool may_cut = true;      // true: a longer text is cut; false: it is an error
+  bool strips_space = false;  // apply Python's str.strip() to the text with its prompt
+  bool lowers_case = false;   // apply Python's str.lower() to the text with its prompt
+  int64_t most_tokens = 0;    // limit on the tokens, special tokens included; 0: none
+  bool may_cut = true;        // true: a longer text is cut; false: it is an error
 };
 
 struct TextTokens {

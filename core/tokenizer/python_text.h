@@ -1,5 +1,6 @@
 // Text as Python's str treats it: code points, and the spaces, digits and letters of str.split(),
-// str.lower(), \d and \w. LongBench's scores are defined in these terms.
+// str.lower(), \d and \w. LongBench's scores are defined in these terms, and so is the way in
+// which sentence-transformers prepares texts.
 #pragma once
 
 #include <string>

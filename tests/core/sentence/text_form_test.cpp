@@ -74,6 +74,17 @@ TEST_F(TextForms, SpaceAndCaseAreTheFormsToChange) {
   EXPECT_EQ(tokens("AA", {.lowers_case = true}).ids, (Ids{1, 3}));
 }
 
+TEST_F(TextForms, SpaceAndCaseAreThoseOfPython) {
+  dir_.write("tokenizer.json", R"({"version": "1.0", "added_tokens": [],
+    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+              "max_input_chars_per_word": 100,
+              "vocab": {"[UNK]": 0, "\u03b1\u03c2": 1, "\u03b1\u03c3": 2}}})");
+  tokenizer_ = load_tokenizer(dir_.path());
+  EXPECT_EQ(tokens("\u0391\u03a3", {.lowers_case = true}).ids, (Ids{1}));  // a final sigma
+  EXPECT_EQ(tokens("\x1c\u03b1\u03c2\x1f", {.strips_space = true}).ids, (Ids{1}));
+  expect_error([&] { (void)tokens("\x1d \x1e"); }, {"is empty"});
+}
+
 TEST(Prompt, HoldsTheTextOnce) {
   const Prompt prompt = Prompt::parse("This sentence: \"{text}\" means in one word:", "--prompt");
   EXPECT_EQ(prompt.before, "This sentence: \"");

@@ -31,8 +31,8 @@ TIMEOUT_S = 60
 TRIES = 4  # without a further byte; a break after some bytes does not count
 GITHUB = "https://raw.githubusercontent.com"
 # The files of a model repository that the program reads, and licences. Other folders hold other formats.
-MODEL_FILES = ("*.safetensors", "*.json", "tokenizer.model", "vocab.txt", "merges.txt", "spm.model", "LICENSE*",
-               "USE_POLICY.md")
+MODEL_FILES = ("*.safetensors", "*.json", "tokenizer.model", "vocab.txt", "merges.txt", "spm.model",
+               "chat_template.jinja", "LICENSE*", "USE_POLICY.md")
 MODEL_FOLDER_FILES = ("1_Pooling/config.json",)
 OTHER_FORMATS = ("consolidated*",)  # Mistral's own names for the same weights
 CONVERT = """\

@@ -36,8 +36,9 @@ def bytes_of(seed, size):
 WEIGHTS = bytes_of("weights", 300_000)
 MODEL = {"config.json": b'{"model_type": "llama"}', "tokenizer.json": b'{"a": "b"}', "model.safetensors": WEIGHTS,
          "README.md": b"not read", "pytorch_model.bin": bytes_of("bin", 2000), "onnx/model.json": b"{}",
-         "consolidated.safetensors": bytes_of("other", 2000), "1_Pooling/config.json": b"{}"}
-KEPT = {"config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json"}
+         "consolidated.safetensors": bytes_of("other", 2000), "1_Pooling/config.json": b"{}",
+         "chat_template.jinja": b"{{ messages }}"}
+KEPT = {"config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json", "chat_template.jinja"}
 
 
 def tar_of(members):

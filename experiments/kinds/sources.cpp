@@ -91,6 +91,8 @@ Fields model_sources(const ModelChoice& choice) {
                                     "tokenizer.json",
                                     "tokenizer.model",
                                     "tokenizer_config.json",
+                                    "added_tokens.json",
+                                    "special_tokens_map.json",
                                     "chat_template.jinja",
                                     "vocab.txt",
                                     "spm.model",

@@ -91,7 +91,8 @@ TEST_F(SourcesTest, ChangeWithEachFileThatIsRead) {
 
 TEST_F(SourcesTest, EndTokensAndTheTokenizersConfigAreOfTheModel) {
   for (const std::string name :
-       {"generation_config.json", "tokenizer_config.json", "chat_template.jinja"}) {
+       {"generation_config.json", "tokenizer_config.json", "added_tokens.json",
+        "special_tokens_map.json", "chat_template.jinja"}) {
     write(name, "{}");
     const Json before = sources("checkpoint");
     write(name, "[]");

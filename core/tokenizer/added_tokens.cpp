@@ -21,10 +21,10 @@ AddedToken read_listed_token(const JsonPlace& place) {
 
 }  // namespace
 
-AddedToken read_added_token(JsonObject& object) {
+AddedToken read_added_token(JsonObject& object, bool is_special) {
   AddedToken token;
   token.content = object.string("content");
-  token.is_special = object.boolean("special", false);
+  token.is_special = object.boolean("special", is_special);
   token.is_normalized = object.boolean("normalized", !token.is_special);
   token.strips_left = object.boolean("lstrip", false);
   token.strips_right = object.boolean("rstrip", false);
@@ -79,7 +79,7 @@ bool TokenMatcher::find(std::string_view text, size_t from, size_t& begin, size_
   return false;
 }
 
-AddedTokens::AddedTokens(const JsonPlace& place, std::span<const AddedToken> more,
+AddedTokens::AddedTokens(const JsonPlace& place, std::span<const SettingsToken> more,
                          const Vocabulary& vocabulary, const Normalizer* normalizer,
                          std::vector<std::string>& notes)
     : end_id_(0) {
@@ -96,8 +96,12 @@ AddedTokens::AddedTokens(const JsonPlace& place, std::span<const AddedToken> mor
                       "that the file states",
                       place.source, content, id, stated_id));
   }
-  for (const AddedToken& token : more)
-    if (find(token.content) == nullptr && vocabulary.find(token.content)) add(token, vocabulary);
+  for (const SettingsToken& added : more) {
+    const std::string& content = added.token.content;
+    const bool is_listed = find(content) != nullptr;
+    if (is_listed ? added.replaces : vocabulary.find(content).has_value())
+      add(added.token, vocabulary);
+  }
   // If several tokens have the same normalized text, the first one added here is found. As in
   // Hugging Face's library, special tokens come before others.
   for (const bool special : {true, false})

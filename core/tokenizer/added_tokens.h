@@ -29,6 +29,14 @@ struct AddedToken {
   bool is_single_word = false;  // does not match inside a word
 };
 
+// A token that the settings beside a tokenizer file add.
+struct SettingsToken {
+  AddedToken token;       // its id is not used
+  std::string source;     // the file that adds it
+  bool replaces = false;  // true: its flags replace those in the list of tokenizer.json
+  bool is_needed = true;  // true: a tokenizer that does not find it in texts is refused
+};
+
 // A part of a text: an added token, or (id < 0) the text between two added tokens.
 struct TextPart {
   size_t begin = 0, end = 0;
@@ -56,16 +64,17 @@ class TokenMatcher {
   std::vector<Node> nodes_;
 };
 
-// Reads a token's content and its flags, but not its id.
-AddedToken read_added_token(JsonObject& object);
+// Reads a token's content and its flags, but not its id. `is_special` is the flag's default.
+AddedToken read_added_token(JsonObject& object, bool is_special = false);
 
 class AddedTokens {
  public:
   // Reads the list of added tokens. A token that is in the vocabulary keeps the vocabulary's id.
   // Other tokens are numbered from the vocabulary's end, as in Hugging Face's library. `notes`
   // receives a sentence for each id that differs from the id in the file. The tokens of `more` that
-  // the list lacks and the vocabulary has come behind the list.
-  AddedTokens(const JsonPlace& place, std::span<const AddedToken> more,
+  // the list lacks and the vocabulary has come behind the list. Those that replace a token of the
+  // list keep its id.
+  AddedTokens(const JsonPlace& place, std::span<const SettingsToken> more,
               const Vocabulary& vocabulary, const Normalizer* normalizer,
               std::vector<std::string>& notes);
 

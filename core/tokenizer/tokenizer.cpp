@@ -43,8 +43,9 @@ bool is_of_sentence_piece(const Value& json, const std::filesystem::path& spm) {
 // Throws Error if the folder's settings change texts before the model cuts them.
 void apply_deberta(tokenizer::TokenizerConfig& config) {
   config.surrounding = {"[CLS]", "[SEP]"};
-  std::erase_if(config.added_tokens,
-                [](const tokenizer::AddedToken& token) { return token.content == "[MASK]"; });
+  std::erase_if(config.added_tokens, [](const tokenizer::SettingsToken& added) {
+    return added.token.content == "[MASK]";
+  });
   if (config.source.empty()) return;
   const Value json = read_json(config.source);
   JsonObject object(json, config.source);

@@ -1,6 +1,10 @@
 // Reads those keys of tokenizer_config.json that this program uses.
 #include "core/tokenizer/tokenizer_config.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "core/base/error.h"
 #include "core/base/json.h"
 
@@ -9,11 +13,12 @@ namespace {
 
 constexpr size_t kMostTemplateBytes = size_t{1} << 20;
 
-// Reads "<s>" or {"content": "<s>", ...}.
-std::optional<std::string> read_token(JsonObject& object, const std::string& key) {
-  if (!object.has(key)) return std::nullopt;
-  if (object.at(key).is_fields()) return object.object(key).string("content");
-  return object.string(key);
+// Reads "<s>" or {"content": "<s>", ...}, which `where` names in errors.
+AddedToken read_special_token(const Value& value, const std::string& where) {
+  if (value.is_text()) return {.content = value.text(), .is_special = true};
+  if (!value.is_fields()) raise("{} must be a token or an object, found {}", where, shown(value));
+  JsonObject object(value, where);
+  return read_added_token(object, /*is_special=*/true);
 }
 
 std::optional<bool> read_flag(JsonObject& object, const std::string& key) {
@@ -39,6 +44,11 @@ std::optional<std::string> read_chat_template(JsonObject& object) {
   return std::nullopt;
 }
 
+auto find_added(auto& config, const std::string& content) {
+  return std::find_if(config.added_tokens.begin(), config.added_tokens.end(),
+                      [&](const SettingsToken& added) { return added.token.content == content; });
+}
+
 // Reads the added tokens. As in transformers, `file` counts only if the settings have
 // no added_tokens_decoder.
 void read_added_tokens(JsonObject& object, const std::filesystem::path& file,
@@ -46,17 +56,83 @@ void read_added_tokens(JsonObject& object, const std::filesystem::path& file,
   const std::string key = "added_tokens_decoder";
   std::error_code error;
   if (object.has(key)) {
-    config.added_tokens_source = object.source();
     for (const auto& [id, token] : object.object(key).fields()) {
       JsonObject read(token, object.where(key));
-      config.added_tokens.push_back(read_added_token(read));
+      config.added_tokens.push_back(
+          {.token = read_added_token(read), .source = object.source(), .replaces = true});
     }
   } else if (std::filesystem::exists(file, error)) {
-    config.added_tokens_source = file.string();
     const Value json = read_json(file);
     for (const auto& [token, id] : JsonObject(json, file.string()).fields())
-      config.added_tokens.push_back({.content = token, .is_normalized = true});
+      config.added_tokens.push_back(
+          {.token = {.content = token, .is_normalized = true}, .source = file.string()});
   }
+}
+
+// Appends a special token. If it is an added token already, makes that one special.
+void add_special_token(SettingsToken special, TokenizerConfig& config) {
+  const auto known = find_added(config, special.token.content);
+  if (known == config.added_tokens.end()) {
+    config.added_tokens.push_back(std::move(special));
+    return;
+  }
+  known->is_needed = known->is_needed || special.is_needed;
+  if (known->token.is_special) return;
+  known->token.is_special = true;
+  if (!known->replaces) known->token.is_normalized = false;  // added_tokens.json has no flags
+}
+
+// The files that name special tokens. If both have a token's key, the first one counts.
+using SpecialFiles = std::array<JsonObject*, 2>;
+
+// Reads the token of a key such as "bos_token". A tokenizer need not have it.
+std::optional<SettingsToken> read_named_token(const SpecialFiles& files, const char* key) {
+  for (JsonObject* file : files)
+    if (file->has(key))
+      return SettingsToken{.token = read_special_token(file->at(key), file->where(key)),
+                           .source = file->source(),
+                           .is_needed = false};
+  return std::nullopt;
+}
+
+// Reads a list of special tokens, or an object whose values are special tokens.
+void read_token_list(JsonObject& file, const char* key, TokenizerConfig& config) {
+  if (!file.has(key)) return;
+  const auto add = [&](const Value& token) {
+    add_special_token(
+        {.token = read_special_token(token, file.where(key)), .source = file.source()}, config);
+  };
+  if (file.at(key).is_fields()) {
+    for (const auto& [name, token] : file.at(key).fields()) add(token);
+  } else {
+    for (const Value& token : file.list(key)) add(token);
+  }
+}
+
+// Padding stands in batches alone, not in texts. Many fine-tuned Llamas add a token for it, some of
+// them without a word in their settings. A token that also opens or closes texts does stand there.
+void excuse_padding(const std::optional<std::string>& pad, TokenizerConfig& config) {
+  for (SettingsToken& added : config.added_tokens) {
+    const std::string& content = added.token.content;
+    const bool pads = content == pad || content == "[PAD]" || content == "<pad>";
+    if (pads && content != config.bos_token && content != config.eos_token) added.is_needed = false;
+  }
+}
+
+void read_special_tokens(const SpecialFiles& files, TokenizerConfig& config) {
+  const auto read = [&](const char* key) -> std::optional<std::string> {
+    const std::optional<SettingsToken> named = read_named_token(files, key);
+    if (!named) return std::nullopt;
+    add_special_token(*named, config);
+    return named->token.content;
+  };
+  config.bos_token = read("bos_token");
+  config.eos_token = read("eos_token");
+  const std::optional<std::string> pad = read("pad_token");
+  for (const char* key : {"unk_token", "sep_token", "cls_token", "mask_token"}) (void)read(key);
+  for (const char* key : {"additional_special_tokens", "extra_special_tokens"})
+    for (JsonObject* file : files) read_token_list(*file, key, config);
+  excuse_padding(pad, config);
 }
 
 }  // namespace
@@ -72,38 +148,40 @@ TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
   const Value json = exists ? read_json(path) : Value(Fields());
   JsonObject object(json, path.string());
   config.tokenizer_class = object.string("tokenizer_class", "");
-  config.bos_token = read_token(object, "bos_token");
-  config.eos_token = read_token(object, "eos_token");
   config.add_bos_token = read_flag(object, "add_bos_token");
   config.add_eos_token = read_flag(object, "add_eos_token");
   config.most_tokens = read_limit(field_of(json, "model_max_length"));
   read_added_tokens(object, folder / "added_tokens.json", config);
-  // Padding stands in batches alone, not in texts. Many fine-tuned Llamas add a token for it, some
-  // of them without a word in these settings.
-  const std::optional<std::string> pad = read_token(object, "pad_token");
-  std::erase_if(config.added_tokens, [&](const AddedToken& token) {
-    return token.content.empty() || token.content == pad || token.content == "[PAD]" ||
-           token.content == "<pad>";
-  });
+  // As in transformers, special_tokens_map.json counts only without added_tokens_decoder.
+  const std::filesystem::path map_path = folder / "special_tokens_map.json";
+  const bool has_map =
+      !object.has("added_tokens_decoder") && std::filesystem::exists(map_path, error);
+  const Value map_json = has_map ? read_json(map_path) : Value(Fields());
+  JsonObject map(map_json, map_path.string());
+  read_special_tokens({&map, &object}, config);
+  std::erase_if(config.added_tokens,
+                [](const SettingsToken& added) { return added.token.content.empty(); });
   if (!config.chat_template) config.chat_template = read_chat_template(object);
   return config;
 }
 
 std::string missing_token_note(const TokenizerConfig& config, const char* key,
                                const std::string& token) {
-  return fmt::format("{}: \"{}\" is \"{}\", which the tokenizer does not have", config.source, key,
+  const auto named = find_added(config, token);
+  return fmt::format("{}: \"{}\" is \"{}\", which the tokenizer does not have",
+                     named == config.added_tokens.end() ? config.source : named->source, key,
                      token);
 }
 
 void check_added_tokens(const TokenizerConfig& config, const std::string& source,
                         const std::function<bool(const std::string&)>& finds) {
-  for (const AddedToken& token : config.added_tokens)
-    if (!finds(token.content))
+  for (const SettingsToken& added : config.added_tokens)
+    if (added.is_needed && !finds(added.token.content))
       raise(
           "{} adds the token \"{}\", which {} lacks or has as an ordinary piece; save the "
           "tokenizer in the \"fast\" form to get a tokenizer.json that has it, or remove it from "
           "the first file if no text has it",
-          config.added_tokens_source, token.content, source);
+          added.source, added.token.content, source);
 }
 
 }  // namespace reprise::tokenizer

@@ -22,10 +22,9 @@ struct TokenizerConfig {
   // From model_max_length: limit on the tokens of a text. Also unset if the file's number is above
   // 2^31, such as 1e30, which stands for no limit.
   std::optional<int64_t> most_tokens;
-  // The tokens in added_tokens_decoder, or else in added_tokens.json, without their ids, and the
-  // file that they are from. Padding tokens are left out. transformers finds the others in texts.
-  std::vector<AddedToken> added_tokens;
-  std::string added_tokens_source;
+  // The tokens that transformers finds in texts: those of added_tokens_decoder, or else of
+  // added_tokens.json, and the special tokens that the settings name.
+  std::vector<SettingsToken> added_tokens;
   // Tokens that open and close each text of a SentencePiece model. Set by the loader, not by the
   // file.
   std::optional<std::pair<std::string, std::string>> surrounding;

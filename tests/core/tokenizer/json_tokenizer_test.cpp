@@ -104,6 +104,17 @@ TEST(JsonTokenizer, AddedTokensTakeTheSpacesAroundThem) {
             (Texts{"a", "<x>", "b"}));
 }
 
+TEST(JsonTokenizer, FlagsOfTheSettingsReplaceThoseOfTheFile) {
+  TokenizerConfig config;
+  config.added_tokens = {{.token = {.content = "<x>", .strips_right = true}, .replaces = true}};
+  const auto ids = [&] {
+    return JsonTokenizer(with_added("<x>", Json::object()), "t", config).encode("a<x> b");
+  };
+  EXPECT_EQ(ids(), (Ids{'a', 260, 'b'}));
+  config.added_tokens[0].replaces = false;
+  EXPECT_EQ(ids(), (Ids{'a', 260, ' ', 'b'}));
+}
+
 TEST(JsonTokenizer, SingleWordsAreNotFoundInsideWords) {
   const Json json = with_added("zz", {{"single_word", true}});
   EXPECT_EQ(tokens(json, "zz-zz"), (Texts{"zz", "-", "zz"}));

@@ -44,6 +44,12 @@ TEST_F(OlderFilesFolder, AnAddedTokenKeepsTheVocabularysIdAndItsOwnFlags) {
   EXPECT_EQ(encode("un[unused0]"), (Ids{2, 5, 1, 1, 1, 3}));
   write("added_tokens.json", R"({"[unused0]": 4})");
   EXPECT_EQ(encode("un[UNUSED0]"), (Ids{2, 5, 4, 3}));
+  // An added token that is also a special token is not normalized.
+  write("special_tokens_map.json", R"({"additional_special_tokens": ["[unused0]"]})");
+  EXPECT_EQ(encode("un[unused0]"), (Ids{2, 5, 4, 3}));
+  EXPECT_EQ(encode("un[UNUSED0]"), (Ids{2, 5, 1, 1, 1, 3}));
+  EXPECT_EQ(load_tokenizer(folder_)->decode(Ids{5, 4}), "un");
+  std::filesystem::remove(folder_ / "special_tokens_map.json");
   const auto add = [&](const std::string& special) {
     write("tokenizer_config.json", R"({"added_tokens_decoder": {"4": {"content": "[unused0]",
                                       "special": )" +
@@ -56,6 +62,32 @@ TEST_F(OlderFilesFolder, AnAddedTokenKeepsTheVocabularysIdAndItsOwnFlags) {
   EXPECT_EQ(add("true")->decode(Ids{5, 4}, {.skip_special = true}), "un");
   write("tokenizer_config.json", R"({"added_tokens_decoder": {"6": {"content": "[Q]"}}})");
   EXPECT_NE(error_of([&] { (void)encode("un"); }).find("[Q]"), std::string::npos);
+}
+
+// transformers finds special tokens in texts even if no list has them as added tokens.
+TEST_F(OlderFilesFolder, SpecialTokensThatAreOnlyNamedAreFoundInTexts) {
+  write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[unused0]\nun\n<mask>\n");
+  const Ids apart = encode("un[unused0]");
+  for (const char* settings :
+       {R"({"additional_special_tokens": ["[unused0]"]})",
+        R"({"extra_special_tokens": {"marker": {"content": "[unused0]", "lstrip": false}}})"}) {
+    write("tokenizer_config.json", settings);
+    EXPECT_EQ(encode("un[unused0]"), (Ids{2, 5, 4, 3})) << settings;
+    EXPECT_NE(encode("un[UNUSED0]"), (Ids{2, 5, 4, 3})) << settings;
+    EXPECT_EQ(load_tokenizer(folder_)->decode(Ids{5, 4}), "un") << settings;
+  }
+  write("tokenizer_config.json", R"({"mask_token": "<mask>", "eos_token": "[unused0]"})");
+  EXPECT_EQ(encode("un<mask>[unused0]"), (Ids{2, 5, 6, 4, 3}));
+  // special_tokens_map.json comes first, but only without added_tokens_decoder.
+  write("special_tokens_map.json", R"({"eos_token": "<mask>", "cls_token": "[CLS]"})");
+  EXPECT_EQ(load_tokenizer(folder_)->eos_id(), 6);
+  write("tokenizer_config.json", R"({"eos_token": "[unused0]", "added_tokens_decoder": {}})");
+  EXPECT_EQ(load_tokenizer(folder_)->eos_id(), 4);
+  // The model has no row for a token that the vocabulary lacks.
+  write("tokenizer_config.json", R"({"additional_special_tokens": ["[Q]"]})");
+  EXPECT_NE(error_of([&] { (void)encode("un"); }).find("[Q]"), std::string::npos);
+  write("tokenizer_config.json", R"({"mask_token": "[Q]"})");
+  EXPECT_EQ(encode("un[unused0]"), apart);
 }
 
 TEST_F(OlderFilesFolder, ABrokenVocabularyIsNamed) {

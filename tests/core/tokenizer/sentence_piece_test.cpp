@@ -107,8 +107,9 @@ TEST(SentencePieceTokenizer, TokensAddedBesideTheFileAreRefusedByName) {
   write("added_tokens.json", R"({"<|im_start|>": 32001})");
   EXPECT_TRUE(refuses("<|im_start|>", "added_tokens.json"));
   const auto decoder = [](const std::string& token) {
-    return R"({"added_tokens_decoder": {"1": {"content": "<s>"}, "32000": {"content": ")" + token +
-           "\"}}}";
+    return R"({"added_tokens_decoder": {"1": {"content": "<s>", "special": true},
+                                       "32000": {"special": true, "content": ")" +
+           token + "\"}}}";
   };
   write("tokenizer_config.json", decoder("<|im_end|>"));
   EXPECT_TRUE(refuses("<|im_end|>", "tokenizer_config.json"));
@@ -127,6 +128,15 @@ TEST(SentencePieceTokenizer, TokensAddedBesideTheFileAreRefusedByName) {
   write("tokenizer_config.json", decoder("</s>"));
   EXPECT_EQ(load_tokenizer(folder)->eos_id(), 2);
   write("tokenizer_config.json", decoder("<|im_end|>"));
+  EXPECT_TRUE(refuses("<|im_end|>", "tokenizer_config.json"));
+  // A padding token that also closes texts stands in texts.
+  const std::string settings = decoder("<|im_end|>");
+  const auto with = [&](const std::string& more) {
+    write("tokenizer_config.json", settings.substr(0, settings.size() - 1) + more + "}");
+  };
+  with(R"(, "pad_token": "<|im_end|>")");
+  EXPECT_EQ(load_tokenizer(folder)->eos_id(), 2);
+  with(R"(, "pad_token": "<|im_end|>", "eos_token": "<|im_end|>")");
   EXPECT_TRUE(refuses("<|im_end|>", "tokenizer_config.json"));
   std::filesystem::remove_all(folder);
 }

@@ -13,6 +13,13 @@ bool is_present(const JsonPlace& root, const std::string& key) {
   return !field_of(root.value, key).is_null();
 }
 
+// Returns a component of the file, or null. If it is of this type, `options` replace its own.
+Value component(const Value& json, const char* key, const char* type, const Fields& options) {
+  Value found = field_of(json, key);
+  if (field_of(found, "type") == Value(type)) update(found.fields(), options);
+  return found;
+}
+
 const Value& empty_list() {
   static const Value kEmpty = Values();
   return kEmpty;
@@ -29,10 +36,16 @@ JsonTokenizer::JsonTokenizer(const Value& json, const std::string& source,
   if (const std::string version = object.string("version", "1.0"); version != "1.0")
     raise("{}: key \"version\" is \"{}\", only \"1.0\" is supported", source, version);
   object.reject_unknown();
+  if (config.splits_special)
+    raise(
+        "{}: \"split_special_tokens\" is true, which is not supported: set it to false to have the "
+        "special tokens of texts found",
+        config.source);
   model_ = make_model(root.child("model"));
-  if (is_present(root, "normalizer")) normalizer_ = make_normalizer(root.child("normalizer"));
-  if (is_present(root, "pre_tokenizer"))
-    pre_tokenizer_ = make_pre_tokenizer(root.child("pre_tokenizer"));
+  const Value normalizer = component(json, "normalizer", "BertNormalizer", config.bert_options);
+  if (!normalizer.is_null()) normalizer_ = make_normalizer({normalizer, source, "normalizer"});
+  const Value pre = component(json, "pre_tokenizer", "ByteLevel", config.byte_level_options);
+  if (!pre.is_null()) pre_tokenizer_ = make_pre_tokenizer({pre, source, "pre_tokenizer"});
   if (is_present(root, "post_processor"))
     post_processor_ = PostProcessor(root.child("post_processor"));
   if (is_present(root, "decoder")) decoder_ = Decoder(root.child("decoder"));
@@ -77,9 +90,14 @@ void JsonTokenizer::read_special_ids(const TokenizerConfig& config) {
   };
   bos_id_ = id_of("bos_token", config.bos_token, {"<s>", "<|begin_of_text|>", "<|endoftext|>"});
   eos_id_ = id_of("eos_token", config.eos_token, {"</s>", "<|end_of_text|>", "<|endoftext|>"});
-  if (!config.is_llama_family()) return;
-  if (config.add_bos_token && bos_id_) post_processor_.set_first(*bos_id_, *config.add_bos_token);
-  if (config.add_eos_token && eos_id_) post_processor_.set_last(*eos_id_, *config.add_eos_token);
+  const bool is_stated = config.add_bos_token || config.add_eos_token;
+  if (!config.obeys_bos_and_eos() || !is_stated) return;
+  const bool adds_bos = config.add_bos_token.value_or(false);
+  const bool adds_eos = config.add_eos_token.value_or(false);
+  // If there is no token to add, the file's own tokens stay.
+  if ((adds_bos && !bos_id_) || (adds_eos && !eos_id_)) return;
+  if (config.add_bos_token) post_processor_.set_first(adds_bos ? bos_id_ : std::nullopt);
+  post_processor_.set_last(adds_eos ? eos_id_ : std::nullopt);
 }
 
 std::vector<int32_t> JsonTokenizer::encode(std::string_view text, EncodeOptions options) const {

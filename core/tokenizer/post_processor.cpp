@@ -104,22 +104,16 @@ std::vector<int32_t> PostProcessor::apply(std::vector<int32_t> ids, bool add_spe
   return ids;
 }
 
-void PostProcessor::set_first(int32_t id, bool wanted) {
-  const auto opens = [&](const auto& parts) { return parts.front() == id; };
-  const bool is_there = std::any_of(templates_.begin(), templates_.end(), opens);
-  if (wanted && !is_there) templates_.push_back({id, kText});
-  if (wanted || !is_there) return;
+void PostProcessor::set_first(std::optional<int32_t> id) {
   for (auto& parts : templates_)
-    if (opens(parts)) parts.erase(parts.begin());
+    parts.erase(parts.begin(), std::find(parts.begin(), parts.end(), kText));
+  if (id) templates_.push_back({*id, kText});
 }
 
-void PostProcessor::set_last(int32_t id, bool wanted) {
-  const auto closes = [&](const auto& parts) { return parts.back() == id; };
-  const bool is_there = std::any_of(templates_.begin(), templates_.end(), closes);
-  if (wanted && !is_there) templates_.push_back({kText, id});
-  if (wanted || !is_there) return;
+void PostProcessor::set_last(std::optional<int32_t> id) {
   for (auto& parts : templates_)
-    if (closes(parts)) parts.pop_back();
+    parts.erase(std::find(parts.begin(), parts.end(), kText) + 1, parts.end());
+  if (id) templates_.push_back({kText, *id});
 }
 
 }  // namespace reprise::tokenizer

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/tokenizer/added_tokens.h"
@@ -24,11 +25,9 @@ class PostProcessor {
 
   [[nodiscard]] std::vector<int32_t> apply(std::vector<int32_t> ids, bool add_special) const;
 
-  // If `wanted`, puts `id` at the beginning (set_last: at the end) of the text, otherwise removes
-  // it from there. For Llama's family, transformers does this if tokenizer_config.json has
-  // add_bos_token (add_eos_token).
-  void set_first(int32_t id, bool wanted);
-  void set_last(int32_t id, bool wanted);
+  // Removes all tokens before the text (set_last: after it), and puts `id` there if there is one.
+  void set_first(std::optional<int32_t> id);
+  void set_last(std::optional<int32_t> id);
 
  private:
   void read(const JsonPlace& place);

@@ -80,10 +80,11 @@ class Tokenizer {
 };
 
 // `path` is a tokenizer file or a checkpoint's folder. In a folder, the first of these is used:
-// tokenizer.json, tokenizer.model, DeBERTa's spm.model, the files of older_files.h. If the same
-// folder has a tokenizer_config.json, it names the bos and eos tokens and, for the Llama family,
-// add_bos_token and add_eos_token. Throws Error naming the file, the key and what is not supported,
-// such as a token that the settings add and the tokenizer file lacks.
+// tokenizer.json, tokenizer.model, DeBERTa's spm.model, the files of older_files.h. The
+// settings in the same folder (tokenizer_config.h) name special tokens, and replace those options
+// of the file that the tokenizer's class in transformers replaces. Throws Error naming the file,
+// the key and what is not supported, such as a token that the settings add and the tokenizer file
+// lacks.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 }  // namespace reprise

@@ -135,7 +135,28 @@ void read_special_tokens(const SpecialFiles& files, TokenizerConfig& config) {
   excuse_padding(pad, config);
 }
 
+// Reads the options that a class takes from tokenizer_config.json instead of tokenizer.json.
+void read_options(JsonObject& object, TokenizerConfig& config) {
+  const auto read = [&](const char* key, const char* option, Fields& options) {
+    if (object.has(key)) options[option] = object.boolean(key, false);
+  };
+  if (config.is_class(
+          {"BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer"})) {
+    read("do_lower_case", "lowercase", config.bert_options);
+    read("strip_accents", "strip_accents", config.bert_options);
+    read("tokenize_chinese_chars", "handle_chinese_chars", config.bert_options);
+  }
+  if (config.is_class({"RobertaTokenizer", "GPT2Tokenizer", "GPTNeoXTokenizer"}))
+    read("add_prefix_space", "add_prefix_space", config.byte_level_options);
+}
+
 }  // namespace
+
+bool TokenizerConfig::is_class(std::initializer_list<std::string_view> names) const {
+  std::string_view name = tokenizer_class;
+  if (name.ends_with("Fast")) name.remove_suffix(4);
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
   TokenizerConfig config;
@@ -150,6 +171,8 @@ TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
   config.tokenizer_class = object.string("tokenizer_class", "");
   config.add_bos_token = read_flag(object, "add_bos_token");
   config.add_eos_token = read_flag(object, "add_eos_token");
+  config.splits_special = object.boolean("split_special_tokens", false);
+  read_options(object, config);
   config.most_tokens = read_limit(field_of(json, "model_max_length"));
   read_added_tokens(object, folder / "added_tokens.json", config);
   // As in transformers, special_tokens_map.json counts only without added_tokens_decoder.

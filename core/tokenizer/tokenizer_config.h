@@ -1,15 +1,18 @@
-// The settings of tokenizer_config.json: bos and eos tokens, whether to add them, the tokens added
-// to the vocabulary, and the chat template.
+// The settings of tokenizer_config.json and of the files beside it: special tokens, tokens added to
+// the vocabulary, options of the tokenizer's class, and the chat template.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/base/value.h"
 #include "core/tokenizer/added_tokens.h"
 
 namespace reprise::tokenizer {
@@ -28,21 +31,25 @@ struct TokenizerConfig {
   // Tokens that open and close each text of a SentencePiece model. Set by the loader, not by the
   // file.
   std::optional<std::pair<std::string, std::string>> surrounding;
+  // Options of tokenizer.json's BertNormalizer and of its ByteLevel pre-tokenizer that the class
+  // replaces, as BERT's and RoBERTa's classes of transformers do.
+  Fields bert_options, byte_level_options;
+  bool splits_special = false;  // from split_special_tokens: special tokens in texts are plain text
   // A Jinja template, from chat_template.jinja if that file exists, else from
   // tokenizer_config.json. If there are several templates, the one named "default".
   std::optional<std::string> chat_template;
 
-  // True for transformers' Llama, CodeLlama and Gemma classes. They obey add_bos_token and
-  // add_eos_token, whatever the post-processor says.
-  [[nodiscard]] bool is_llama_family() const {
-    return tokenizer_class.starts_with("LlamaTokenizer") ||
-           tokenizer_class.starts_with("CodeLlamaTokenizer") ||
-           tokenizer_class.starts_with("GemmaTokenizer");
+  // True if tokenizer_class is one of `names`, with or without "Fast" behind it.
+  [[nodiscard]] bool is_class(std::initializer_list<std::string_view> names) const;
+  // True for those classes of transformers 4 that obey add_bos_token and add_eos_token, whatever
+  // the post-processor says.
+  [[nodiscard]] bool obeys_bos_and_eos() const {
+    return is_class({"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer", "GPTNeoXTokenizer"});
   }
 };
 
-// Reads tokenizer_config.json, added_tokens.json and chat_template.jinja in `folder`. A setting
-// that no file has stays unset. Other keys are ignored.
+// Reads tokenizer_config.json, added_tokens.json, special_tokens_map.json and chat_template.jinja
+// in `folder`. A setting that no file has stays unset. Other keys are ignored.
 TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder);
 
 // Returns the note that the setting `key` names a token that the tokenizer lacks.

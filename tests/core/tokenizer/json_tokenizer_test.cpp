@@ -183,6 +183,83 @@ TEST(JsonTokenizer, ConfigNamesBosAndEosAndAddsThemForLlama) {
   EXPECT_EQ(JsonTokenizer(llama_json(), "t", config).bos_id(), 1);
 }
 
+// In transformers 4, these classes replace the file's post-processor.
+TEST(JsonTokenizer, FlagsOfLlamaReplaceTheTokensAroundATextWhateverTheyAre) {
+  TokenizerConfig config;
+  config.tokenizer_class = "LlamaTokenizerFast";
+  config.bos_token = "</s>";
+  Json json = llama_json();
+  const auto ids = [&] { return JsonTokenizer(json, "t", config).encode("a"); };
+  EXPECT_EQ(ids(), (Ids{1, 263}));
+  config.add_bos_token = true;
+  EXPECT_EQ(ids(), (Ids{2, 263}));
+  config.add_bos_token = false;
+  EXPECT_EQ(ids(), (Ids{263}));
+  json["post_processor"] = {{"type", "BertProcessing"}, {"sep", {"</s>", 2}}, {"cls", {"<s>", 1}}};
+  config.bos_token = "<s>";
+  config.add_bos_token = true;
+  EXPECT_EQ(ids(), (Ids{1, 263}));
+  config.add_bos_token.reset();
+  config.add_eos_token = false;
+  EXPECT_EQ(ids(), (Ids{1, 263}));
+  config.add_eos_token = true;
+  EXPECT_EQ(ids(), (Ids{1, 263, 2}));
+  config.bos_token = "<bos>";  // which the file lacks
+  config.add_bos_token = true;
+  EXPECT_EQ(ids(), (Ids{1, 263, 2}));
+}
+
+TEST(JsonTokenizer, TheClassOfMptObeysTheFlagsToo) {
+  TokenizerConfig config;
+  config.add_bos_token = true;
+  config.bos_token = "<|end|>";
+  const auto ids = [&] { return JsonTokenizer(byte_level_json(), "t", config).encode("the"); };
+  EXPECT_EQ(ids(), (Ids{257}));
+  for (const char* name : {"GPTNeoXTokenizer", "GPTNeoXTokenizerFast"}) {
+    config.tokenizer_class = name;
+    EXPECT_EQ(ids(), (Ids{259, 257}));
+  }
+}
+
+using JsonFolder = TokenizerFolder;
+
+TEST_F(JsonFolder, TheClassOfBertTakesItsOptionsFromTheSettings) {
+  Json json = bert_json();
+  json["model"]["vocab"]["Un"] = 14;
+  write("tokenizer.json", json.dump());
+  EXPECT_EQ(encode("Un caf\u00e9"), (Ids{2, 4, 7, 8, 3}));
+  write("tokenizer_config.json",
+        R"({"do_lower_case": false})");  // other classes have no such option
+  EXPECT_EQ(encode("Un"), (Ids{2, 4, 3}));
+  write("tokenizer_config.json",
+        R"({"tokenizer_class": "BertTokenizer", "do_lower_case": false, "strip_accents": true})");
+  EXPECT_EQ(encode("Un caf\u00e9"), (Ids{2, 14, 7, 8, 3}));
+  write("tokenizer_config.json",
+        R"({"tokenizer_class": "BertTokenizerFast", "tokenize_chinese_chars": false})");
+  EXPECT_EQ(encode("\u4e16\u754c Un"), (Ids{2, 1, 4, 3}));
+}
+
+TEST_F(JsonFolder, TheClassOfRobertaTakesItsPrefixSpaceFromTheSettings) {
+  write("tokenizer.json", byte_level_json().dump());
+  for (const char* name : {"RobertaTokenizer", "GPT2TokenizerFast", "GPTNeoXTokenizer"}) {
+    write("tokenizer_config.json",
+          fmt::format(R"({{"tokenizer_class": "{}", "add_prefix_space": true}})", name));
+    EXPECT_EQ(encode("the"), (Ids{258})) << name;
+  }
+  write("tokenizer_config.json", R"({"tokenizer_class": "X", "add_prefix_space": true})");
+  EXPECT_EQ(encode("the"), (Ids{257}));
+}
+
+TEST_F(JsonFolder, SpecialTokensThatAreToBeCutAreRefused) {
+  write("tokenizer.json", byte_level_json().dump());
+  write("tokenizer_config.json", R"({"split_special_tokens": false})");
+  EXPECT_EQ(encode("the"), (Ids{257}));
+  write("tokenizer_config.json", R"({"split_special_tokens": true})");
+  const std::string error = error_of([&] { (void)encode("the"); });
+  EXPECT_NE(error.find("split_special_tokens"), std::string::npos) << error;
+  EXPECT_NE(error.find("tokenizer_config.json"), std::string::npos) << error;
+}
+
 TEST(JsonTokenizer, RandomTextsComeBackWholeAndStreamed) {
   std::mt19937_64 random(3);
   const JsonTokenizer byte_level = make_tokenizer(byte_level_json());

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "core/tokenizer/tokenizer.h"
 #include "tests/core/tokenizer/sentence_piece_training.h"
@@ -16,19 +15,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-class OlderFilesFolder : public ::testing::Test {
- protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-  [[nodiscard]] Ids encode(std::string_view text) const {
-    return load_tokenizer(folder_)->encode(text);
-  }
-  const std::filesystem::path folder_ =
-      std::filesystem::path(::testing::TempDir()) / fmt::format("reprise_older_{}", ::getpid());
-};
+using OlderFilesFolder = TokenizerFolder;
 
 TEST_F(OlderFilesFolder, AVocabularyOfWordPiecesIsBert) {
   write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nun\n##able\ncaf\n##e\r\nCaf\n,\n\u4e16\n");

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -13,6 +16,7 @@
 #include "core/base/json.h"
 #include "core/tokenizer/byte_level.h"
 #include "core/tokenizer/json_tokenizer.h"
+#include "core/tokenizer/tokenizer.h"
 #include "core/tokenizer/utf8.h"
 #include "tests/support/data.h"
 #include "tests/support/json.h"
@@ -35,6 +39,21 @@ std::string error_of(Action&& action) {
   ADD_FAILURE() << "expected an Error";
   return "";
 }
+
+// A folder with a tokenizer's files.
+class TokenizerFolder : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+  [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const {
+    return load_tokenizer(folder_)->encode(text);
+  }
+  const std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) / fmt::format("reprise_tokenizer_{}", ::getpid());
+};
 
 inline std::string byte_token(int byte) { return fmt::format("<0x{:02X}>", byte); }
 

@@ -17,11 +17,12 @@ constexpr std::string_view kPlace = "{text}";
 // cut may differ from those of the whole text, so the kept tokens end at least kTokensBeforeCut
 // tokens before the cut.
 constexpr int64_t kBytesPerToken = 16, kMoreBytes = int64_t{64} << 10, kTokensBeforeCut = 64;
-// Upper bound on the bytes of a text that must not be cut and is therefore read whole.
+// Upper bound on the bytes of a text that must not lose its end and is therefore read whole.
 constexpr int64_t kMostWholeBytes = int64_t{16} << 20;
 
-size_t bytes_read(const TextForm& form) {
-  const bool may_be_cut = form.most_tokens > 0 && form.may_cut && form.prompt.after.empty();
+size_t bytes_read(const TextForm& form, bool keeps_end) {
+  const bool may_be_cut =
+      form.most_tokens > 0 && form.may_cut && form.prompt.after.empty() && !keeps_end;
   const bool is_short = form.most_tokens < kMostWholeBytes / kBytesPerToken;
   return static_cast<size_t>(may_be_cut && is_short ? form.most_tokens * kBytesPerToken + kMoreBytes
                                                     : kMostWholeBytes);
@@ -59,7 +60,9 @@ Prompt Prompt::parse(std::string_view given, const std::string& where) {
 }
 
 TextTokenizer::TextTokenizer(const Tokenizer& tokenizer, TextForm form)
-    : tokenizer_(tokenizer), form_(std::move(form)), most_bytes_(bytes_read(form_)) {
+    : tokenizer_(tokenizer),
+      form_(std::move(form)),
+      most_bytes_(bytes_read(form_, tokenizer.truncates_left())) {
   // The special tokens around this text are the same as those around every text.
   const std::vector<int32_t> bare = tokenizer.encode("a", {.add_special = false});
   const std::vector<int32_t> whole = tokenizer.encode("a", {.add_special = true});
@@ -100,20 +103,24 @@ TextTokens TextTokenizer::tokens_of(std::string_view text) const {
   if (own.empty()) raise("the text has no token: the tokenizer drops all of its characters");
   TextTokens tokens{.given = std::ssize(own) + around()};
   const bool fits = form_.most_tokens <= 0 || tokens.given <= form_.most_tokens;
-  if (!is_whole && (fits || tokens.given < form_.most_tokens + kTokensBeforeCut || !form_.may_cut))
+  const bool keeps_end = tokenizer_.truncates_left();
+  const bool may_lose_end =
+      !fits && form_.may_cut && !keeps_end && tokens.given >= form_.most_tokens + kTokensBeforeCut;
+  if (!is_whole && !may_lose_end)
     raise("the text has more than {} bytes, the most that are read of a text here: shorten it",
           read.size());
   if (!fits && !form_.may_cut)
     raise("the text has {} tokens and the model takes {}: shorten the text", tokens.given,
           form_.most_tokens);
-  if (!fits && !form_.prompt.after.empty())
+  if (!fits && !(keeps_end ? form_.prompt.before : form_.prompt.after).empty())
     raise(
         "the text has {} tokens with its prompt, the model takes {}, and cutting would lose the "
-        "prompt's end: shorten the text",
-        tokens.given, form_.most_tokens);
+        "prompt's {}: shorten the text",
+        tokens.given, form_.most_tokens, keeps_end ? "beginning" : "end");
   const int64_t kept = fits ? std::ssize(own) : form_.most_tokens - around();
+  const auto begin = keeps_end ? own.end() - kept : own.begin();
   tokens.ids = first_;
-  tokens.ids.insert(tokens.ids.end(), own.begin(), own.begin() + kept);
+  tokens.ids.insert(tokens.ids.end(), begin, begin + kept);
   tokens.ids.insert(tokens.ids.end(), last_.begin(), last_.end());
   return tokens;
 }

@@ -40,14 +40,14 @@ class TextTokenizer {
   // `tokenizer` must outlive this object. Throws Error if most_tokens leaves no room for a text.
   TextTokenizer(const Tokenizer& tokenizer, TextForm form);
 
-  // Returns the tokens of a text. A text that is too long keeps its first tokens and the special
-  // tokens around them, as in sentence-transformers. Throws Error for bytes that are not UTF-8 and
-  // for an empty or blank text. For a text that is too long, throws Error if may_cut is false, or
-  // if a prompt follows the text (since it would be lost).
+  // Returns the tokens of a text. A text that is too long keeps its first tokens (its last ones if
+  // the tokenizer truncates left) and the special tokens around them, as in sentence-transformers.
+  // Throws Error for bytes that are not UTF-8, for an empty or blank text, and for a text that is
+  // too long if may_cut is false or if cutting would lose words of the prompt.
   [[nodiscard]] TextTokens tokens_of(std::string_view text) const;
   // Upper bound on the bytes of a text that tokens_of() reads. A longer text must be cut in any
   // case, so its other bytes are not read. If the bytes that are read give too few tokens (as white
-  // space does), tokens_of() throws Error.
+  // space does), or if the text's end is to be kept, tokens_of() throws Error.
   [[nodiscard]] size_t most_bytes() const { return most_bytes_; }
   // Numbers of special tokens before and after every text.
   [[nodiscard]] int64_t special_before() const { return static_cast<int64_t>(first_.size()); }

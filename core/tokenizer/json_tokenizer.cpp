@@ -58,6 +58,8 @@ JsonTokenizer::JsonTokenizer(const Value& json, const std::string& source,
     return added_tokens_->find(std::string_view(token)) != nullptr;
   });
   note_ignored(root);
+  const bool is_left = field_of(field_of(json, "truncation"), "direction") == Value("Left");
+  truncates_left_ = config.truncates_left.value_or(is_left);
   read_special_ids(config);
 }
 

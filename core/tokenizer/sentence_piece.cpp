@@ -58,6 +58,7 @@ SentencePieceTokenizer::SentencePieceTokenizer(const std::string& bytes, const s
   };
   bos_id_ = id_of("bos_token", config.bos_token, model_.bos_piece);
   eos_id_ = id_of("eos_token", config.eos_token, model_.eos_piece);
+  truncates_left_ = config.truncates_left.value_or(false);
   if (config.add_bos_token.value_or(true)) first_id_ = bos_id_;
   if (config.add_eos_token.value_or(false)) last_id_ = eos_id_;
   if (!config.surrounding) return;

@@ -70,21 +70,24 @@ class Tokenizer {
   [[nodiscard]] virtual int32_t vocab_size() const = 0;
   [[nodiscard]] std::optional<int32_t> bos_id() const { return bos_id_; }
   [[nodiscard]] std::optional<int32_t> eos_id() const { return eos_id_; }
+  // True if a text that is too long is to keep its last tokens, not its first. From truncation_side
+  // of tokenizer_config.json, or else from tokenizer.json. encode() itself cuts nothing.
+  [[nodiscard]] bool truncates_left() const { return truncates_left_; }
   // Remarks for the user on how the file was read, one sentence each. Usually there are none.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  protected:
   std::optional<int32_t> bos_id_;
   std::optional<int32_t> eos_id_;
+  bool truncates_left_ = false;
   std::vector<std::string> notes_;
 };
 
 // `path` is a tokenizer file or a checkpoint's folder. In a folder, the first of these is used:
-// tokenizer.json, tokenizer.model, DeBERTa's spm.model, the files of older_files.h. The
-// settings in the same folder (tokenizer_config.h) name special tokens, and replace those options
-// of the file that the tokenizer's class in transformers replaces. Throws Error naming the file,
-// the key and what is not supported, such as a token that the settings add and the tokenizer file
-// lacks.
+// tokenizer.json, tokenizer.model, DeBERTa's spm.model, the files of older_files.h. The settings in
+// the same folder (tokenizer_config.h) name special tokens, and replace those options of the file
+// that the tokenizer's class in transformers replaces. Throws Error naming the file, the key and
+// what is not supported, such as a token that the settings add and the tokenizer file lacks.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 }  // namespace reprise

@@ -26,6 +26,15 @@ std::optional<bool> read_flag(JsonObject& object, const std::string& key) {
   return object.boolean(key, false);
 }
 
+std::optional<bool> read_truncates_left(JsonObject& object) {
+  const std::string key = "truncation_side";
+  if (!object.has(key)) return std::nullopt;
+  const std::string side = object.string(key);
+  if (side != "left" && side != "right")
+    raise("{} must be left or right, found \"{}\"", object.where(key), side.substr(0, 100));
+  return side == "left";
+}
+
 std::optional<int64_t> read_limit(const Value& limit) {
   constexpr int64_t kMost = int64_t{1} << 31;
   if (!limit.is_int64() || limit.integer() < 1 || limit.integer() > kMost) return std::nullopt;
@@ -174,6 +183,7 @@ TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
   config.splits_special = object.boolean("split_special_tokens", false);
   read_options(object, config);
   config.most_tokens = read_limit(field_of(json, "model_max_length"));
+  config.truncates_left = read_truncates_left(object);
   read_added_tokens(object, folder / "added_tokens.json", config);
   // As in transformers, special_tokens_map.json counts only without added_tokens_decoder.
   const std::filesystem::path map_path = folder / "special_tokens_map.json";

@@ -25,6 +25,7 @@ struct TokenizerConfig {
   // From model_max_length: limit on the tokens of a text. Also unset if the file's number is above
   // 2^31, such as 1e30, which stands for no limit.
   std::optional<int64_t> most_tokens;
+  std::optional<bool> truncates_left;  // from truncation_side
   // The tokens that transformers finds in texts: those of added_tokens_decoder, or else of
   // added_tokens.json, and the special tokens that the settings name.
   std::vector<SettingsToken> added_tokens;

@@ -52,6 +52,33 @@ TEST_F(TextForms, APromptBehindALongTextIsNotCutOff) {
   expect_error([&] { (void)tokens("a b", form); }, {"5 tokens", "takes 4", "shorten"});
 }
 
+// As in sentence-transformers, the tokenizer's settings say which end is kept.
+TEST_F(TextForms, ALongTextKeepsItsEndIfTheTokenizerTruncatesLeft) {
+  Json json = Json::parse(bert_tokenizer_json());
+  const auto expect_end = [&] {
+    tokenizer_ = load_tokenizer(dir_.path());
+    EXPECT_EQ(tokens("a b c d", {.most_tokens = 4}).ids, (Ids{2, 6, 7, 3}));
+    EXPECT_EQ(tokens("a b c d", {.most_tokens = 4}).given, 6);
+    EXPECT_EQ(tokens("a b", {.most_tokens = 4}).ids, (Ids{2, 4, 5, 3}));
+  };
+  json["truncation"] = {{"direction", "Left"}, {"max_length", 4}};
+  dir_.write("tokenizer.json", json.dump());
+  expect_end();
+  EXPECT_EQ(tokens("a b", {.prompt = {.after = " h"}, .most_tokens = 4}).ids, (Ids{2, 5, 11, 3}));
+  expect_error([&] { (void)tokens("a b", {.prompt = {.before = "h "}, .most_tokens = 4}); },
+               {"5 tokens", "the prompt's beginning"});
+  const TextTokenizer reader(*tokenizer_, {.most_tokens = 4});
+  EXPECT_EQ(reader.most_bytes(), size_t{16} << 20);  // the end is known if all is read
+  dir_.write("tokenizer_config.json", R"({"truncation_side": "right"})");
+  tokenizer_ = load_tokenizer(dir_.path());
+  EXPECT_EQ(tokens("a b c d", {.most_tokens = 4}).ids, (Ids{2, 4, 5, 3}));
+  dir_.write("tokenizer.json", bert_tokenizer_json());
+  dir_.write("tokenizer_config.json", R"({"truncation_side": "left"})");
+  expect_end();
+  dir_.write("tokenizer_config.json", R"({"truncation_side": "up"})");
+  expect_error([&] { (void)load_tokenizer(dir_.path()); }, {"truncation_side", "\"up\""});
+}
+
 TEST_F(TextForms, TextsWithoutATokenAndBrokenOnesAreRefused) {
   for (const char* text : {"", " ", "\t\n", "\u00a0\u3000"})
     expect_error([&] { (void)tokens(text, {.prompt = {.before = "a "}}); }, {"is empty"});

@@ -204,6 +204,9 @@ void add_outcomes(Measurement& measured, Outcomes outcomes, Outcomes baseline, u
   add_choices(measured, outcomes, baseline, seed);
   add_agreement(measured, outcomes, baseline);
   add_times(measured, outcomes, baseline);
+  // A sample belongs to a question, so samples are no repetitions of one measurement.
+  for (const auto& [name, samples] : measured.samples)
+    measured.metrics.at(name).is_population = true;
 }
 
 }  // namespace reprise::experiments

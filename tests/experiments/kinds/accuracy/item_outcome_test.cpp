@@ -70,6 +70,16 @@ TEST(AddOutcomes, TimesAreComparedQuestionByQuestion) {
   EXPECT_EQ(measured.samples["ttft_speedup"], (Json{2, 10, 5}));
 }
 
+// Otherwise an export would take the questions' times for repetitions of one time.
+TEST(AddOutcomes, SamplesOfDifferentQuestionsAreAPopulation) {
+  const Measurement measured = measured_of(answered("AAb"), answered("Aab"));
+  for (const char* name : {"score", "first_kl", "ttft_ms", "ttft_speedup"}) {
+    EXPECT_EQ(measured.samples.at(name).size(), 3u) << name;
+    EXPECT_TRUE(measured.metrics.at(name).is_population) << name;
+  }
+  EXPECT_FALSE(measured.metrics.at("questions").is_population);
+}
+
 TEST(AddOutcomes, ALossOfManyQuestionsIsNoChance) {
   const std::string right(20, 'A'), wrong(20, 'a');
   const Measured measured =

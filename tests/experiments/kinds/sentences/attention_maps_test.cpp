@@ -48,6 +48,8 @@ TEST_F(AttentionMaps, TextsOfOneLengthAreCompared) {
     EXPECT_GT(value_of(one, "map_distance"), 0);
     EXPECT_LE(value_of(one, "map_distance"), 1);
     EXPECT_LE(value_of(one, "nearest_head_distance"), value_of(one, "farthest_head_distance"));
+    EXPECT_TRUE(one.metrics["map_distance"].value("population", false))
+        << "the pairs' distances would count as noise of the machine";
   }
 }
 

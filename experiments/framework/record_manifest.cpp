@@ -55,6 +55,12 @@ std::string where_requested(const std::string& source, const std::string& settin
   return fmt::format("{}: \"settings.requested.{}\" of a record", source, setting);
 }
 
+// Returns the record's value of an axis. A record that is older than the axis has its fallback.
+AxisValue value_on_axis(const Record& record, const Axis& axis, const std::string& source) {
+  const Value& value = record.requested(axis.name);
+  return value.is_null() ? axis.fallback : axis.read(value, where_requested(source, axis.name));
+}
+
 void read_axes(Experiment& experiment, const std::vector<Record>& records,
                const std::string& source) {
   experiment.axis_values.clear();
@@ -108,15 +114,32 @@ void read_cases(Experiment& experiment, const std::vector<Record>& records,
     for (size_t a = 0; a < experiment.axis_values.size(); ++a) {
       const Axis& axis = experiment.kind.axes[a];
       if (experiment.axis_values[a].size() < 2) continue;
-      const Value& value = record.requested(axis.name);
-      one.emplace(axis.name, value.is_null()
-                                 ? axis.fallback
-                                 : axis.read(value, where_requested(source, axis.name)));
+      one.emplace(axis.name, value_on_axis(record, axis, source));
     }
     std::string key;
     for (const auto& [name, value] : one) key += value.text() + "\n";
     if (seen.insert(key).second) experiment.cases.push_back(std::move(one));
   }
+}
+
+// True if the experiment has cases, and each record has the values of one of them. Other records
+// were measured with --set.
+bool has_cases_of(const std::vector<Record>& records, const Experiment& experiment,
+                  const std::string& source) {
+  if (experiment.cases[0].empty()) return false;
+  const auto is_of = [&](const Record& record, const AxisValues& one_case) {
+    return is_case_of(one_case, {.model = text_of(record.settings.requested, "model")}) &&
+           std::all_of(experiment.kind.axes.begin(), experiment.kind.axes.end(),
+                       [&](const Axis& axis) {
+                         const auto fixed = one_case.find(axis.name);
+                         return fixed == one_case.end() ||
+                                fixed->second == value_on_axis(record, axis, source);
+                       });
+  };
+  return std::all_of(records.begin(), records.end(), [&](const Record& record) {
+    return std::any_of(experiment.cases.begin(), experiment.cases.end(),
+                       [&](const AxisValues& one_case) { return is_of(record, one_case); });
+  });
 }
 
 // Adds the methods that the records' runs left out, each once.
@@ -167,7 +190,7 @@ results::Manifest manifest_of_records(const std::vector<Record>& records, const 
   read_axes(experiment, records, source);
   read_points(experiment, records, source);
   read_left_out(experiment, records);
-  if (!shipped || shipped->cases[0].empty()) read_cases(experiment, records, source);
+  if (!has_cases_of(records, experiment, source)) read_cases(experiment, records, source);
   // A shard's file has a part of the values, whose mean would not be that of the experiment.
   if (shipped && !has_all_values(experiment, *shipped, shipped->mean_over))
     experiment.mean_over.clear();

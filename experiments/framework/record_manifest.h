@@ -8,8 +8,9 @@
 
 namespace reprise::experiments {
 
-// The sweep is rebuilt from the records' settings: it has the places that the records have, or
-// those of the cases of `shipped`, the experiment that the records name, if this program ships it.
+// The sweep is rebuilt from the records' settings: it has the places that the records have.
+// `shipped` is the experiment that the records name, if this program ships it. If each record has
+// the values of one of its cases, the sweep has the places of these cases instead.
 // Methods that a record says were left out are left out.
 // Titles, metrics and figures are those of `shipped`, and so is mean_over if the records have all
 // values of that axis. Without `shipped` there is one figure, which shows the kind's first metric

@@ -92,6 +92,30 @@ TEST(RecordManifest, HasThePlacesOfTheRecordsIfTheShippedExperimentNamesNoCases)
   EXPECT_TRUE(results::missing_points(folder_of(records, shipped)).empty());
 }
 
+// `reprise run --set cases=...` measures other cases than those of the shipped experiment.
+TEST(RecordManifest, HasTheShippedCasesOnlyIfEachRecordIsOfOne) {
+  Json file = sample_file();
+  for (const char* key : {"scales", "sweep", "settings"}) file.erase(key);
+  file["cases"] = {{{"prompt_tokens", 8}, {"new_tokens", 2}},
+                   {{"prompt_tokens", 16}, {"new_tokens", 4}}};
+  const Experiment shipped = parse_sample(file);
+  std::vector<results::Record> some = records_of(shipped);
+  std::erase_if(some, [](const results::Record& record) {
+    return record.requested("method") == Value("recompute") &&
+           record.requested("prompt_tokens") == Value(16);
+  });
+  EXPECT_EQ(folder_of(some, shipped).run.settings.cases.size(), 2u);
+  EXPECT_FALSE(results::missing_points(folder_of(some, shipped)).empty());
+
+  file["cases"] = {{{"prompt_tokens", 8}, {"new_tokens", 4}},
+                   {{"prompt_tokens", 16}, {"new_tokens", 2}}};
+  const results::ResultsFolder others = folder_of(records_of(parse_sample(file)), shipped);
+  for (const Fields& one : others.run.settings.cases)
+    EXPECT_EQ(field_of(one, "new_tokens"),
+              Value(field_of(one, "prompt_tokens") == Value(8) ? 4 : 2));
+  EXPECT_TRUE(results::missing_points(others).empty());
+}
+
 TEST(RecordManifest, HasMeansOnlyOverAllValuesOfTheShippedExperiment) {
   Json file = sample_file();
   file["mean_over"] = "prompt_tokens";

@@ -230,13 +230,6 @@ std::vector<fs::path> files_of(const fs::path& dir, const std::string& stem,
   return files;
 }
 
-// Returns a sole writer's file of records, packed or not; empty if there is none.
-fs::path file_of_only_writer(const fs::path& dir) {
-  for (const char* name : {"records.jsonl", "records.jsonl.gz"})
-    if (fs::exists(dir / name)) return dir / name;
-  return {};
-}
-
 // Throws Error if a metric is too large for a record, which settings can bring about.
 void refuse_too_large(const Metrics& metrics) {
   for (const auto& [name, metric] : metrics) {
@@ -481,11 +474,13 @@ void RecordStore::open_manifest(const Manifest& planned, bool mix) {
   };
   if (fs::exists(path)) {
     write(continued(read_manifest(read_results_json(path), path.string()), planned, mix));
-  } else if (const auto alone = file_of_only_writer(dir_); !alone.empty()) {
+  } else if (const auto found = files_of(dir_, "records", "jsonl"); !found.empty()) {
+    // Writers of one run make their files of records after its manifest.
     raise(
         "{} has {} but no run.json, so nobody knows what they measured. Choose another --out, or "
-        "add --fresh to set them aside.",
-        dir_.string(), alone.filename().string());
+        "{}.",
+        dir_.string(), found.front().filename().string(),
+        is_shared() ? "move them out of the folder" : "add --fresh to set them aside");
   } else {
     write(planned);
   }

@@ -199,6 +199,31 @@ TEST_F(StoreTest, RecordsOfAShardWithoutTheirPlanAreNamed) {
   }
 }
 
+TEST_F(StoreTest, ARunDoesNotGoOnBesideShardsWithoutTheirPlan) {
+  const auto refusal = [&](const std::string& writer) -> std::string {
+    try {
+      TestStore store(dir_, manifest(), false, writer);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  {
+    TestStore store(dir_, manifest(), false, "2of2");
+    store.append(group("g0", 1));
+  }
+  fs::remove(dir_ / "run.json");
+  EXPECT_NE(refusal("").find("has records-2of2.jsonl but no run.json"), std::string::npos)
+      << refusal("");
+  EXPECT_NE(refusal("").find("--fresh"), std::string::npos);
+  for (const char* writer : {"1of2", "2of2"})
+    EXPECT_NE(refusal(writer).find("move them out of the folder"), std::string::npos)
+        << refusal(writer);
+  EXPECT_FALSE(fs::exists(dir_ / "run.json"));
+  { TestStore store(dir_, manifest(), /*fresh=*/true); }
+  EXPECT_FALSE(fs::exists(dir_ / "records-2of2.jsonl"));
+}
+
 TEST_F(StoreTest, RecordsOfOtherSettingsAreRefusedWithTheirFile) {
   {
     TestStore store(dir_, manifest(2), false, "1of2");

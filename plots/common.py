@@ -386,9 +386,14 @@ def panel_name(run, spec, value):
     return name
 
 
-def is_drawn(paper, spec):
-    """Only the family "lines" draws the paper's numbers beside ours."""
-    return spec.get("family") == "lines" and any(spec["y"] in metrics for metrics in paper["points"].values())
+def papers_drawn(document, spec):
+    """Returns the papers whose numbers the figure draws. Only the family "lines" draws them, at points where we have the
+    metric; papers may also have numbers of means over an axis."""
+    if spec.get("family") != "lines":
+        return []
+    ours = {record.get("point") for record in document["records"] if metric_of(record, spec["y"]) is not None}
+    return [paper for paper in document["papers"]
+            if any(point in ours and spec["y"] in metrics for point, metrics in paper["points"].items())]
 
 
 def paper_sentences(papers):
@@ -504,7 +509,7 @@ def caption_of(document, spec, has_bands=True, remark=""):
     """Caption of a separate figure: the origin of its numbers, and what it does not show."""
     records = document["records"]
     sentences = [origin_of(records, text_of_taking(records, spec, has_bands))]
-    sentences += paper_sentences([paper for paper in document["papers"] if is_drawn(paper, spec)])
+    sentences += paper_sentences(papers_drawn(document, spec))
     sentences += gaps_of(document, spec)
     return " ".join(sentences + [text for text in (remark, spec.get("note", "")) if text])
 
@@ -513,5 +518,5 @@ def page_caption_of(document, spec, has_bands=True, remark=""):
     """Caption of a figure on a page that states the origin of all numbers, and the note, only once."""
     taken = text_of_taking(document["records"], spec, has_bands)
     sentences = [taken[0].upper() + taken[1:] + "."] if taken else []
-    sentences += paper_sentences([paper for paper in document["papers"] if is_drawn(paper, spec)])
+    sentences += paper_sentences(papers_drawn(document, spec))
     return " ".join(sentences + gaps_of(document, spec) + ([remark] if remark else []))

@@ -209,7 +209,7 @@ def draw(document, spec):
     styles = common.styles_of(common.in_order(shown, lambda record: common.series_name(record, spec, varying)))
     panels = common.panels_of(shown, run, spec)
     words = words_of(shown, run, spec)
-    papers = [paper for paper in document["papers"] if common.is_drawn(paper, spec)]
+    papers = common.papers_drawn(document, spec)
     figure, plots = panels_figure(panels, styles)
     has_references = is_of_methods(shown, spec, varying)
     reference = common.name_of(spec.get("reference", "")) + (",\nin the method's colour" if has_references else "")

@@ -150,13 +150,26 @@ class PlotTest(unittest.TestCase):
     def test_the_caption_names_the_papers_that_are_drawn(self):
         from common import caption_of
         papers = [{"source": "A paper", "hardware": f"one {label}", "label": label, "points": {
-            "x": {"speedup": {"value": 1.0, "unit": "ratio"}}}} for label in ("A40", "A100")]
+            "relay_attention 8 512 4": {"speedup": {"value": 1.0, "unit": "ratio"}}}} for label in ("A40", "A100")]
         whole = document(ATTENTION, attention_manifest(), papers)
         self.assertIn("A40, A100: A paper, on one A40; one A100.", caption_of(whole, {"family": "lines", "y": "speedup"}))
         self.assertNotIn("A paper", caption_of(whole, {"family": "lines", "y": "shared_us"}))
         alone = document(ATTENTION, attention_manifest(), [papers[0] | {"label": "paper"}])
         self.assertIn(" Paper: A paper, on one A40.", caption_of(alone, {"family": "lines", "y": "speedup"}))
         self.assertNotIn("A paper", caption_of(whole, {"family": "map", "y": "speedup"}))
+
+    def test_numbers_of_means_are_not_drawn_and_not_named(self):
+        """The documents of reports have them for the rows of tables."""
+        import lines
+        from common import caption_of, page_caption_of
+        mean = {"relay_attention 8 512 4-mean": {"speedup": {"value": 3.0, "unit": "ratio"}}}
+        run = attention_manifest()
+        whole = document(ATTENTION, run, [{"source": "A paper", "hardware": "one A40", "label": "A40", "points": mean}])
+        figure, _ = lines.draw(whole, run["plots"][0])
+        legend = [text.get_text() for text in figure.axes[-1].get_legend().get_texts()]
+        self.assertNotIn("A40", " ".join(legend))
+        for caption in (caption_of, page_caption_of):
+            self.assertNotIn("A paper", caption(whole, run["plots"][0]))
 
     def test_theory_is_drawn_for_each_shape(self):
         import lines

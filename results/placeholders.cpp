@@ -7,16 +7,33 @@
 namespace reprise::results {
 namespace {
 
-std::string word_of(const Value& value) {
-  return value.is_text() ? short_model_name(value.text()) : shown(value);
+// Returns the path with a slash added before it and none after it, so that a slash precedes each
+// part.
+std::string with_slash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return "/" + path;
+}
+
+// Returns the last parts of a path, as many as distinguish it from the other texts in `all`.
+std::string distinct_name(const Value& value, const Values& all) {
+  const std::string path = with_slash(value.text());
+  size_t begin = path.rfind('/');
+  const auto is_of_another = [&](const Value& other) {
+    return other.is_text() && other != value &&
+           with_slash(other.text()).ends_with(path.substr(begin));
+  };
+  while (begin > 0 && std::any_of(all.begin(), all.end(), is_of_another))
+    begin = path.rfind('/', begin - 1);
+  return path.substr(begin + 1);
+}
+
+std::string word_of(const Value& value, const Values& all) {
+  return value.is_text() ? distinct_name(value, all) : shown(value);
 }
 
 }  // namespace
 
-std::string short_model_name(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path.substr(path.find_last_of('/') + 1);
-}
+std::string short_model_name(const std::string& path) { return distinct_name(path, {}); }
 
 std::string fill_placeholders(const std::string& text, const std::string& where,
                               std::span<const std::string> known,
@@ -63,12 +80,12 @@ std::string values_text(const Values& values) {
   if (are_numbers)
     std::sort(different.begin(), different.end(),
               [](const Value& a, const Value& b) { return a.number() < b.number(); });
-  if (different.size() == 1) return word_of(different.front());
+  const auto word = [&](const Value& value) { return word_of(value, different); };
   if (are_numbers && different.size() > 2)
-    return word_of(different.front()) + " to " + word_of(different.back());
-  std::string text = word_of(different.front());
+    return word(different.front()) + " to " + word(different.back());
+  std::string text = word(different.front());
   for (size_t i = 1; i < different.size(); ++i)
-    text += (i + 1 == different.size() ? " and " : ", ") + word_of(different[i]);
+    text += (i + 1 == different.size() ? " and " : ", ") + word(different[i]);
   return text;
 }
 

@@ -22,10 +22,11 @@ std::string fill_placeholders(const std::string& text, const std::string& where,
 std::vector<std::string> placeholder_names(std::vector<std::string> axes);
 
 // Returns the last part of a model's path, the name that readers know.
-std::string short_model_name(std::string path);
+std::string short_model_name(const std::string& path);
 
 // Returns a text that names distinct values: "8", "8 and 32", "8 to 64" for more numbers, "a, b and
-// c" for words. Models are named by short_model_name(). "-" if there is no value.
+// c" for words. Models are named by the last part of their path, and by as many as distinguish them
+// if several have the same last part. "-" if there is no value.
 std::string values_text(const Values& values);
 
 // Returns the value of one setting in each record that has it: the resolved value or, without one,

@@ -31,7 +31,8 @@ void set_degradation(Metrics& means) {
     means["speedup_degradation"] = {.value = loss->value / (speedup->value - 1), .unit = "ratio"};
 }
 
-Record mean_of(const std::vector<const Record*>& records, const std::string& axis) {
+Record mean_of(const std::vector<const Record*>& records, const ResultsFolder& folder) {
+  const std::string& axis = folder.run.mean_over;
   Record mean = *records.front();
   mean.point += fmt::format("-{}", kMeanSetting);
   mean.settings.requested[axis] = mean.settings.resolved[axis] = kMeanSetting;
@@ -45,8 +46,9 @@ Record mean_of(const std::vector<const Record*>& records, const std::string& axi
     const bool all_have_it =
         std::all_of(records.begin(), records.end(), [&, &of = name](const Record* record) {
           const Metric* found = find_metric(record->metrics, of);
-          if (found != nullptr) sum += found->value;
-          return found != nullptr;
+          if (found == nullptr || !is_valid_metric(*record, of, folder.records)) return false;
+          sum += found->value;
+          return true;
         });
     if (all_have_it)
       mean.metrics[name] = {.value = sum / static_cast<double>(records.size()),
@@ -75,7 +77,7 @@ std::vector<Record> means_of(const ResultsFolder& folder) {
     if (alike[others].size() == values->second.size() &&
         std::all_of(alike[others].begin(), alike[others].end(),
                     [](const Record* record) { return run_validity(*record).is_valid; }))
-      means.push_back(mean_of(alike[others], axis));
+      means.push_back(mean_of(alike[others], folder));
   return means;
 }
 

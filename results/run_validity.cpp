@@ -54,4 +54,10 @@ std::string invalid_speedup_remark(const Record& record, std::span<const Record>
          run_validity(*first).reason;
 }
 
+bool is_valid_metric(const Record& record, const std::string& metric,
+                     std::span<const Record> records) {
+  return run_validity(record).is_valid &&
+         (metric != "throughput_speedup" || invalid_speedup_remark(record, records).empty());
+}
+
 }  // namespace reprise::results

@@ -32,5 +32,9 @@ struct RunValidity {
 // one, that of the first method of its group in `records`; "" if not.
 [[nodiscard]] std::string invalid_speedup_remark(const Record& record,
                                                  std::span<const Record> records);
+// True if this metric of the record counts: its run is valid, and a throughput_speedup is not over
+// an INVALID run, that of the first method of its group in `records`.
+[[nodiscard]] bool is_valid_metric(const Record& record, const std::string& metric,
+                                   std::span<const Record> records);
 
 }  // namespace reprise::results

@@ -33,11 +33,6 @@ std::map<std::string, const Record*> points_of(const ResultsFolder& folder, cons
   return points;
 }
 
-bool are_valid(const MetricChange& change) {
-  return results::run_validity(*change.before).is_valid &&
-         results::run_validity(*change.after).is_valid;
-}
-
 // Returns the samples of a metric. Empty if the metric was not sampled, and for percentiles.
 std::vector<double> samples_of(const Record& record, const std::string& metric) {
   const auto samples = record.samples.find(metric);
@@ -103,10 +98,12 @@ bool have_both(const Record& before, const Record& after, const std::string& met
          results::shown_metric(after.metrics, metric);
 }
 
-void judge_changes(checks::ChangeOptions options, Changes& changes) {
+void judge_changes(const ResultsFolder& before, const ResultsFolder& after,
+                   checks::ChangeOptions options, Changes& changes) {
   std::vector<MetricChange*> tested;
   for (MetricChange& change : changes.metrics) {
-    if (!are_valid(change))
+    if (!results::is_valid_metric(*change.before, change.metric, before.records) ||
+        !results::is_valid_metric(*change.after, change.metric, after.records))
       change.verdict = ChangeVerdict::kInvalid;
     else if (checks::has_logarithms(samples_of(*change.before, change.metric)) &&
              checks::has_logarithms(samples_of(*change.after, change.metric)))
@@ -143,7 +140,7 @@ Changes changes_between(const ResultsFolder& before, const ResultsFolder& after,
   }
   changes.only_before = old_points.size() - std::min(old_points.size(), changes.points);
   changes.only_after = after.records.size() - changes.points;
-  judge_changes(options, changes);
+  judge_changes(before, after, options, changes);
   changes.differences = differences_between(before, after);
   return changes;
 }

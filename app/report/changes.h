@@ -20,7 +20,7 @@ enum class ChangeVerdict : uint8_t {
   kUntested,  // not compared: the metric has no samples, or a sample is not above 0
   kBetter,
   kSame,     // the interval lies within the margin; or not compared, and both values are equal
-  kInvalid,  // either run is INVALID
+  kInvalid,  // either run is INVALID, or either value is a speed-up over an INVALID run
 };
 [[nodiscard]] std::string name_of(ChangeVerdict verdict);
 

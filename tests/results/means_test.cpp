@@ -120,6 +120,22 @@ TEST(Means, AreNotOfInvalidRuns) {
   EXPECT_EQ(text_of(means[0].settings.requested, "method"), "y");
 }
 
+TEST(Means, AreNotOfSpeedupsOverInvalidRuns) {
+  std::vector<Record> records = {record("x", "a", 0.2), record("y", "a", 0.5),
+                                 record("x", "b", 0.6), record("y", "b", 0.7)};
+  for (size_t i = 0; i < records.size(); ++i) {
+    records[i].group = {.id = i < 2 ? "a" : "b", .index = i % 2 == 0 ? 0 : 1, .of = 2};
+    records[i].answers["verdict"] = "VALID";
+    records[i].metrics["throughput_speedup"] = {.value = 2, .unit = "ratio"};
+  }
+  EXPECT_TRUE(means_of(folder(records)).at(1).metrics.contains("throughput_speedup"));
+  records[2].answers["verdict"] = "INVALID";
+  const std::vector<Record> means = means_of(folder(records));
+  ASSERT_EQ(means.size(), 1u);
+  EXPECT_FALSE(means[0].metrics.contains("throughput_speedup"));
+  EXPECT_DOUBLE_EQ(means[0].metrics.at("score").value, 0.6);
+}
+
 TEST(Means, AreNotOfPartOfTheAxis) {
   EXPECT_TRUE(means_of(folder({record("x", "a", 0.2)})).empty());
   ResultsFolder one_value = folder({record("x", "a", 0.2)});

@@ -35,6 +35,10 @@ TEST(RunValidity, ASpeedupOverAnInvalidRunIsInvalid) {
   EXPECT_EQ(invalid_speedup_remark(records[0], records), "");
   EXPECT_EQ(invalid_speedup_remark(records[1], records),
             "INVALID throughput_speedup: the first method's run is INVALID: late");
+  EXPECT_FALSE(is_valid_metric(records[1], "throughput_speedup", records));
+  EXPECT_TRUE(is_valid_metric(records[1], "ttft_ms", records));
+  EXPECT_FALSE(is_valid_metric(records[0], "ttft_ms", records));
+  EXPECT_TRUE(is_valid_metric(records[2], "throughput_speedup", records));
   EXPECT_EQ(invalid_speedup_remark(records[2], records), "");
   records[1].answers = records[0].answers;
   EXPECT_EQ(invalid_speedup_remark(records[1], records), "") << "all its numbers are INVALID";

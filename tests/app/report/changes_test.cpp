@@ -37,8 +37,9 @@ Json record(const std::string& method, int batch, double scale, int threads = 2)
 }
 
 results::ResultsFolder folder_of(const std::vector<Json>& records) {
-  const Json manifest = {{"settings", {{"name", "made"}, {"axes", {{"batch", {1, 2}}}}}},
-                         {"metrics", {"step_ms", "rate", "kv_mb", "zero_ms", "step_ms.p99"}}};
+  const Json manifest = {
+      {"settings", {{"name", "made"}, {"axes", {{"batch", {1, 2}}}}}},
+      {"metrics", {"step_ms", "rate", "kv_mb", "zero_ms", "step_ms.p99", "throughput_speedup"}}};
   return {.source = "made-up",
           .run = results::read_manifest(value_of(manifest), "run.json"),
           .records = results::records_of_parts(records),
@@ -124,6 +125,22 @@ TEST(Changes, AnInvalidRunIsNeitherBetterNorWorse) {
     EXPECT_FALSE(change.has_interval) << change.metric;
   }
   EXPECT_EQ(changes.tested, 0);
+}
+
+TEST(Changes, ASpeedupOverAnInvalidRunIsNeitherBetterNorWorse) {
+  const auto verdict_of = [](const std::string& first_run, const std::string& name) {
+    Json first = record("paged", 1, 1.0), second = record("relay_attention", 1, 1.0);
+    first["group"] = {{"id", "g"}, {"index", 0}, {"of", 2}};
+    second["group"] = {{"id", "g"}, {"index", 1}, {"of", 2}};
+    first["answers"] = {{"verdict", first_run}};
+    second["answers"] = {{"verdict", "VALID"}};
+    second["metrics"]["throughput_speedup"] = metric(2, "ratio");
+    const results::ResultsFolder before = folder_of({second}), after = folder_of({first, second});
+    return change_of_metric(changes_between(before, after, {}), name).verdict;
+  };
+  EXPECT_EQ(verdict_of("VALID", "throughput_speedup"), ChangeVerdict::kSame);
+  EXPECT_EQ(verdict_of("INVALID", "throughput_speedup"), ChangeVerdict::kInvalid);
+  EXPECT_EQ(verdict_of("INVALID", "step_ms"), ChangeVerdict::kSame);
 }
 
 // A folder whose 25 samples have two modes: `lows` samples are `low`, the others `high`.

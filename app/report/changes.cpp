@@ -6,6 +6,7 @@
 #include <map>
 
 #include "app/report/differences.h"
+#include "experiments/kinds/registry.h"
 #include "results/better.h"
 #include "results/metric_name.h"
 #include "results/run_validity.h"
@@ -26,11 +27,21 @@ Axes axes_of_both(const ResultsFolder& before, const ResultsFolder& after) {
   return axes;
 }
 
-std::map<std::string, const Record*> points_of(const ResultsFolder& folder, const Axes& axes) {
-  std::map<std::string, const Record*> points;
-  for (const Record& record : folder.records)
-    points.emplace(results::point_key(record.settings.requested, axes), &record);
-  return points;
+// Returns the defaults of the axes of the folder's kind.
+Fields axis_defaults(const ResultsFolder& folder) {
+  Fields defaults;
+  for (const experiments::KindInfo& kind : experiments::known_kinds())
+    if (kind.name == folder.run.settings.kind)
+      for (const experiments::Axis& axis : kind.axes) defaults[axis.name] = axis.fallback.value();
+  return defaults;
+}
+
+// Returns the key of the record's point. A record that is older than an axis was measured with the
+// axis' default, even if the other folder has another value.
+std::string key_of(const Record& record, const Axes& axes, const Fields& defaults) {
+  Fields requested = record.settings.requested;
+  requested.insert(defaults.begin(), defaults.end());  // keeps the values that it has
+  return results::point_key(requested, axes);
 }
 
 // Returns the samples of a metric. Empty if the metric was not sampled, and for percentiles.
@@ -129,9 +140,12 @@ Changes changes_between(const ResultsFolder& before, const ResultsFolder& after,
                         checks::ChangeOptions options) {
   Changes changes;
   const Axes axes = axes_of_both(before, after);
-  const auto old_points = points_of(before, axes);
+  const Fields defaults = axis_defaults(after);
+  std::map<std::string, const Record*> old_points;
+  for (const Record& record : before.records)
+    old_points.emplace(key_of(record, axes, defaults), &record);
   for (const Record& record : after.records) {
-    const auto found = old_points.find(results::point_key(record.settings.requested, axes));
+    const auto found = old_points.find(key_of(record, axes, defaults));
     if (found == old_points.end()) continue;
     ++changes.points;
     for (const std::string& metric : after.run.metrics)

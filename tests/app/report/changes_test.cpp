@@ -143,6 +143,26 @@ TEST(Changes, ASpeedupOverAnInvalidRunIsNeitherBetterNorWorse) {
   EXPECT_EQ(verdict_of("INVALID", "step_ms"), ChangeVerdict::kSame);
 }
 
+// The folder before was measured when this kind had no axis "head", whose default is -1.
+TEST(Changes, ARecordThatIsOlderThanAnAxisHasTheAxisDefault) {
+  const auto with_head = [](int head) {
+    Json made = record("pairs", 1, 1.0);
+    made["settings"]["requested"]["head"] = head;
+    return made;
+  };
+  results::ResultsFolder before = folder_of({record("pairs", 1, 1.0)});
+  results::ResultsFolder after = folder_of({with_head(3)});
+  before.run.settings.kind = after.run.settings.kind = "attention_maps";
+  after.run.settings.axes["head"] = Values{3};
+  EXPECT_EQ(changes_between(before, after, {}).points, 0u);
+  after.records = folder_of({with_head(3), with_head(-1)}).records;
+  after.run.settings.axes["head"] = Values{3, -1};
+  const Changes changes = changes_between(before, after, {});
+  EXPECT_EQ(changes.points, 1u);
+  EXPECT_EQ(changes.only_before, 0u);
+  EXPECT_EQ(changes.metrics.front().after, &after.records[1]);
+}
+
 // A folder whose 25 samples have two modes: `lows` samples are `low`, the others `high`.
 results::ResultsFolder bimodal(int lows, double low, double high) {
   Json made = record("paged", 1, 1.0);

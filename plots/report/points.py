@@ -40,12 +40,14 @@ def metric_cell(fact: dict | None) -> Cell:
 
 def marks_of(record: dict, fact: dict) -> str:
     """Returns the remarks that a reader should see before a point's numbers; "" if there are none."""
-    marks = (("invalid" in record, "INVALID"), (fact["inexact"], "NOT EXACT"), (fact["is_disturbed"], "other programs"))
+    marks = (("invalid" in record, "INVALID"), ("invalid_speedup" in record, "INVALID throughput_speedup"),
+             (fact["inexact"], "NOT EXACT"), (fact["is_disturbed"], "other programs"))
     return ", ".join(mark for is_so, mark in marks if is_so)
 
 
 def mark_cell(record: dict, fact: dict) -> Cell:
-    return Cell(marks_of(record, fact), mark="bad" if "invalid" in record or fact["inexact"] else "warn")
+    is_bad = "invalid" in record or "invalid_speedup" in record or fact["inexact"]
+    return Cell(marks_of(record, fact), mark="bad" if is_bad else "warn")
 
 
 def papers_with(report: dict, metric: str) -> list[int]:

@@ -10,6 +10,7 @@ def badges(report: dict) -> list[tuple[str, str]]:
     """Returns (text, mark) of the counts of points that are not 0."""
     facts = report["facts"]
     counts = ((len(facts), "points", ""), (invalid_count(report), "INVALID", "bad"),
+              (sum("invalid_speedup" in record for record in report["records"]), "INVALID throughput_speedup", "bad"),
               (sum(bool(fact["inexact"]) for fact in facts), "not exact", "bad"), (report["missing"], "missing", "warn"),
               (report["skipped"], "skipped", "warn"), (len(report["run"]["left_out"]), "methods left out", "warn"),
               (sum(bool(fact["noisy"]) for fact in facts), "noisy", "warn"),
@@ -30,9 +31,11 @@ def refused_table(report: dict) -> Table:
     table = Table(report["id"] + "-refused", "Points that do not count, or less than they promise",
                   [Column("point"), Column("mark"), Column("reason")], remedy=remedy_of(report))
     for record, fact in points_of(report):
-        for mark, reason in (("INVALID", record.get("invalid", "")), ("NOT EXACT", fact["inexact"])):
+        for mark, reason in (("INVALID", record.get("invalid", "")), ("NOT EXACT", fact["inexact"]),
+                             ("INVALID throughput_speedup", record.get("invalid_speedup", ""))):
             if reason:
-                table.rows.append([Cell(point_text(report, fact)), Cell(mark, mark="bad"), Cell(reason)])
+                table.rows.append([Cell(point_text(report, fact)), Cell(mark, mark="bad"),
+                                   Cell(reason.removeprefix(f"{mark}: "))])
     return table
 
 

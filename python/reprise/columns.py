@@ -50,8 +50,19 @@ def invalid_reason(record):
     return "; ".join(record["answers"].get("reasons", [])) or "no reason is given"
 
 
-def warnings_of(record):
-    """Returns the warnings that a reader of the record's numbers needs, as one text."""
+def invalid_speedup(record, records):
+    """Returns why a valid run's throughput_speedup does not count: it is over an INVALID run, that of the first method of its
+    group in `records`. "" if it counts, or if there is none."""
+    group = record["group"]
+    if group["index"] == 0 or "throughput_speedup" not in record["metrics"] or invalid_reason(record):
+        return ""
+    first = next((other for other in records if other["group"]["index"] == 0 and other["group"]["id"] == group["id"]), None)
+    reason = first and invalid_reason(first)
+    return f"the first method's run is INVALID: {reason}" if reason else ""
+
+
+def warnings_of(record, records):
+    """Returns the warnings that a reader of the record's numbers needs, as one text. `records` are those of its source."""
     warnings = []
     unexplained, generations = (record["metrics"].get(name, {}).get("value") for name in ("unexplained", "generations"))
     if unexplained and generations is not None:
@@ -59,6 +70,8 @@ def warnings_of(record):
                         "rounding explains")
     if reason := invalid_reason(record):
         warnings.append(f"INVALID: {reason}")
+    if reason := invalid_speedup(record, records):
+        warnings.append(f"INVALID throughput_speedup: {reason}")
     return "; ".join(warnings)
 
 
@@ -108,13 +121,13 @@ def require_known_metrics(names, records):
             raise ValueError(f"\"{name}\" names no percentile; there are: {', '.join(PERCENTILES)}")
 
 
-def row_of(record, source, metrics):
-    """Returns the record's columns; those without a value are left out."""
+def row_of(record, source, records, metrics):
+    """Returns the record's columns; those without a value are left out. `records` are those of its source."""
     machine, code = record["machine"], record["provenance"]
     row = settings_of(record) | {
         "experiment": record["experiment"]["name"], "scale": record["experiment"].get("scale"), "label": label_of(record),
         "point": record["point"], "cpu": machine.get("cpu"), "revision": revision_of(record),
-        "ended_at": record.get("ended_at"), "warnings": warnings_of(record), "source": str(source),
+        "ended_at": record.get("ended_at"), "warnings": warnings_of(record, records), "source": str(source),
         "kind": record["experiment"]["kind"], "verdict": record["answers"].get("verdict"),
         "config_hash": record["config_hash"], "group": record["group"]["id"], "started_at": record.get("started_at"),
         "gpu": machine.get("device", {}).get("name"), "cores": machine.get("logical_cores"), "compiler": code.get("compiler"),
@@ -130,13 +143,12 @@ def table_of(sources, metrics=None):
     """Returns {column: values of all points}, None where a point has none. `sources` are pairs of a folder or file and its
     records; `metrics` are names as for --metrics (default: all that records have or their experiments name). Raises
     ValueError for a metric that no record has."""
-    read = [(source, record) for source, records in sources for record in records]
-    records = [record for _, record in read]
+    records = [record for _, those in sources for record in those]
     if metrics is None:
         metrics = dict.fromkeys([name for source, _ in sources for name in planned_metrics(source)] + metric_names(records))
     else:
         require_known_metrics(metrics, records)
-    rows = [row_of(record, source, metrics) for source, record in read]
+    rows = [row_of(record, source, those, metrics) for source, those in sources for record in those]
     settings = sorted({name for record in records for name in settings_of(record)} - set(ORIGIN) - set(FACTS))
     names = [*ORIGIN, *FACTS, *settings, *(name + part for name in metrics for part in PARTS), "noisy"]
     return {name: [row.get(name) for row in rows] for name in names}

@@ -95,6 +95,11 @@ class SameAsExport(unittest.TestCase):
         self.assertIn("INVALID: the queue only grew", ours["warnings"])
         self.assertEqual(set(ours["verdict"]), {"VALID", "INVALID"})
 
+    def test_a_speedup_over_an_invalid_run_has_a_warning(self):
+        ours = self.assert_same(made_results.speedup_folder(self.folder / "made"))
+        self.assertEqual(ours["warnings"], ["", "", "INVALID: the queue only grew", "INVALID throughput_speedup: the first "
+                                            "method's run is INVALID: the queue only grew"])
+
     def test_awkward_texts_and_numbers(self):
         draw = random.Random(SEED)
         texts = ["a,b", "\"", "\u2028", "ä; b", "null", "true", "", " ", "x" * 300, "1e5"]

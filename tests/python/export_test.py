@@ -140,6 +140,17 @@ class Bmf(WithFolder):
         self.assertIn("every run is INVALID", done.stderr.decode())
 
 
+    def test_a_speedup_over_an_invalid_run_is_left_out_and_named(self):
+        done = run(made_results.speedup_folder(self.folder / "made"), "bmf")
+        document = json.loads(done.stdout)
+        self.assertIn("throughput_speedup", document["made/desk/rate_rps=2.0/relay_attention"])
+        refused = "made/desk/rate_rps=8.0/relay_attention"
+        self.assertNotIn("throughput_speedup", document[refused])
+        self.assertIn("ttft_ms", document[refused])
+        self.assertIn(f"left out throughput_speedup of {refused}: the first method's run is INVALID: the queue only grew",
+                      done.stderr.decode())
+
+
 class GoogleBenchmark(WithFolder):
     def test_entries_are_the_samples_and_their_aggregates(self):
         for file in committed():

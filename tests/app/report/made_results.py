@@ -106,3 +106,14 @@ def serving_folder(path, slower=1.0, rates=RATES, seed=SEED):
               for index, method in enumerate(SERVERS)]
     run = manifest({"rate_rps": RATES}, list(SERVERS), ["ttft_ms", "ttft_ms.p99", "throughput_rps", "peak_kv_mb"])
     return write_folder(path, run, points)
+
+
+def speedup_folder(path):
+    """Makes a folder in which the second method has a throughput_speedup: over a VALID run at the first rate, over an INVALID
+    run at the second."""
+    draw = random.Random(SEED)
+    points = [serving_point(rate, index, method, draw, 1.0) for rate in (2.0, 8.0) for index, method in enumerate(SERVERS)]
+    for point in points[1::2]:
+        point["metrics"]["throughput_speedup"] = {"value": 1.5, "unit": "ratio"}
+    run = manifest({"rate_rps": [2.0, 8.0]}, list(SERVERS), ["ttft_ms", "throughput_speedup"])
+    return write_folder(path, run, points)

@@ -190,6 +190,15 @@ class Serving(Folders):
         # Requests differ from each other even without noise.
         self.assertNotIn("noisy (*)", page.words())
 
+    def test_marks_a_speedup_over_an_invalid_run(self):
+        page = self.page(made_results.speedup_folder(self.path("speedup")))
+        self.assertEqual([row[1:] for row in page.table("r1-refused")],
+                         [["INVALID", "the queue only grew"],
+                          ["INVALID throughput_speedup", "the first method's run is INVALID: the queue only grew"]])
+        marks = page.headings("r1-metrics").index("marks")
+        self.assertEqual([row[marks] for row in page.table("r1-metrics")], ["", "", "INVALID", "INVALID throughput_speedup"])
+        self.assertIn("1 INVALID throughput_speedup", page.words())
+
     @unittest.skipUnless(has_matplotlib(), NO_MATPLOTLIB)
     def test_draws_latency_against_rate_and_the_front(self):
         page = self.page(made_results.serving_folder(self.path("serving")), PATH=os.environ["PATH"])

@@ -96,21 +96,36 @@ def take_labels(records, run):
             resolved.pop("method_label", None)
 
 
-def take_labels_of_folder(records, folder):
-    """Gives the records the labels of the folder's run.json, if it has labels."""
-    manifest = pathlib.Path(folder, "run.json")
-    if manifest.is_file() and "labels" in (run := json.loads(manifest.read_text(encoding="utf-8"))):
-        take_labels(records, run)
+def require_planned(records, run, file):
+    """Raises ValueError if a record of the file is of other settings than run.json's, as results/store.cpp does. Older
+    run.json have no hash of the settings."""
+    planned = run.get("config_hash")
+    for record in records:
+        if planned and record["config_hash"] != planned:
+            raise ValueError(f"{file} has records of other settings than the folder's run.json: of experiment "
+                             f"{record['experiment']['name']} (config_hash {record['config_hash']}, and that of run.json is "
+                             f"{planned}). Move the file out of the folder; `reprise plot` also draws a file alone.")
+
+
+def read_points(source, files, read):
+    """Returns the records that `read` finds in the files of a run's folder, each point once, with the labels of run.json.
+    Raises OSError, and ValueError also for records of other settings than run.json's."""
+    manifest = pathlib.Path(source, "run.json")
+    run = json.loads(manifest.read_text(encoding="utf-8")) if manifest.is_file() else {}
+    points = {}
+    for file in files:
+        records = read(file)
+        require_planned(records, run, file)
+        for record in records:
+            points.setdefault(record["point"], record)
+    if "labels" in run:
+        take_labels(points.values(), run)
+    return list(points.values())
 
 
 def read_folder(folder):
-    """Returns the records of a run's folder, each point once, with the labels of run.json. Raises OSError, ValueError."""
-    points = {}
-    for file in record_files(folder):
-        for record in read_records(file):
-            points.setdefault(record["point"], record)
-    take_labels_of_folder(points.values(), folder)
-    return list(points.values())
+    """Returns the records of a run's folder, as read_points() does."""
+    return read_points(folder, record_files(folder), read_records)
 
 
 def whole_groups(path):
@@ -150,11 +165,7 @@ def files_of(source):
 def points_of(source):
     """Returns the records of a run's folder or of one file, each point once, as `reprise export` takes them. Raises
     OSError, ValueError."""
-    points = {}
-    for file in files_of(source):
-        for record in whole_groups(file):
-            points.setdefault(record["point"], record)
-    if not points:
+    records = read_points(source, files_of(source), whole_groups)
+    if not records:
         raise ValueError(f"{source} holds no complete record yet; finish its run first")
-    take_labels_of_folder(points.values(), source)
-    return list(points.values())
+    return records

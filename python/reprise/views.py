@@ -19,8 +19,8 @@ def views(*sources):
 
         duckdb.connect().execute(reprise.views("out/quickstart/desk"))
 
-    The views have the labels in the records, not those of a folder's run.json. Raises ValueError for a folder without
-    records."""
+    The views have the labels in the records, not those of a folder's run.json. They also have records of other settings
+    than run.json's. Raises ValueError for a folder without records."""
     files = [file for source in sources for file in record_reader.files_of(source)]
     text = (pathlib.Path(__file__).parent / "views.sql").read_text(encoding="utf-8")
     return f"SET VARIABLE reprise_files = [{', '.join(map(quoted, map(literal, files)))}];\n{text}"

@@ -162,6 +162,21 @@ class SameAsExport(unittest.TestCase):
             (folder / name).write_bytes((slower / "records.jsonl").read_bytes())
         self.assertEqual(self.assert_same(folder)["ttft_ms"], before)
 
+    def test_records_of_other_settings_are_refused_as_by_the_program(self):
+        folder = pathlib.Path(made_results.serving_folder(self.folder / "made"))
+        lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        others = "".join(lines[6:]).replace(run["config_hash"], "1" * 16)
+        (folder / "records.jsonl").write_text("".join(lines[:6]), encoding="utf-8")
+        (folder / "records-2of2.jsonl").write_text(others, encoding="utf-8")
+        with self.assertRaisesRegex(ValueError, "records-2of2.jsonl has records of other settings.*Move the file out") as ours:
+            read(folder)
+        with self.assertRaises(AssertionError) as theirs:
+            exported(folder)
+        self.assertIn(str(ours.exception), str(theirs.exception))
+        (folder / "run.json").write_text(json.dumps(run | {"config_hash": ""}), encoding="utf-8")   # as older ones
+        self.assertEqual(len(self.assert_same(folder)["point"]), 8)
+
     def test_what_is_no_record_is_an_error_that_names_the_file(self):
         def refused(path, *words):
             with self.assertRaisesRegex((ValueError, OSError), ".*".join(words)):

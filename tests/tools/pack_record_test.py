@@ -89,6 +89,11 @@ class PackRecord(unittest.TestCase):
         labels = {one["settings"]["resolved"]["method_label"] for one in self.packed(self.folder / "run")}
         self.assertEqual(labels, {"later"})
 
+    def test_records_of_other_settings_than_the_folders_are_refused(self):
+        self.write("run/records.jsonl", text_of(RECORDS))
+        self.write("run/run.json", json.dumps({"config_hash": "bb"}))
+        self.refused(self.folder / "run", "records.jsonl has records of other settings", "experiment sample (config_hash aa")
+
     def test_other_files_are_packed_as_they_are(self):
         for name, text in (("resources.jsonl", '{"kernel": "a"}\n'), ("bench.json", '{"a":  1}\n')):
             out = self.folder / (name + ".gz")

@@ -67,4 +67,7 @@ def draw(document, spec):
     bar = figure.colorbar(image, ax=plots, shrink=0.5, pad=0.02)
     bar.set_label("weight, by its root", fontsize=8)
     bar.ax.tick_params(labelsize=7)
-    return figure, "A query's weights are a row. Of each value, the head whose maps are most alike over all pairs."
+    remark = "A query's weights are a row."
+    if all(common.setting(record, "head") in (None, -1) for record in shown):   # no head was asked for
+        remark += " Of each value, the head whose maps are most alike over all pairs."
+    return figure, remark

@@ -279,14 +279,18 @@ class PlotTest(unittest.TestCase):
 
     def test_draws_attention_maps_of_two_texts(self):
         import attention
-        def mapped(method, layer):
+        def mapped(method, layer, **asked):
             one = record(method, layer, 0.25)
+            one["settings"]["requested"] |= asked
             maps = {"head": 3, "tokens": 2, "texts": ["first $ text", "second"],
                     "weights_permille": [[1000, 0, 400, 600], [1000, 0, 500, 500]]}
             return one | {"answers": {"maps": maps}}
         records = [mapped("pairs", 8), mapped("pairs", 16)]
         run = manifest(family="attention", name="maps")
-        figure, _ = attention.draw(document(records, run), run["plots"][0])
+        figure, remark = attention.draw(document(records, run), run["plots"][0])
+        self.assertIn("the head whose maps are most alike", remark)
+        asked = document([mapped("pairs", 8, head=3), mapped("pairs", 16, head=-1)], run)
+        self.assertNotIn("most alike", attention.draw(asked, run["plots"][0])[1])
         images = [plot.images[0].get_array() for plot in figure.axes if plot.images]
         self.assertEqual(len(images), 4)
         self.assertEqual(images[2].tolist(), [[1.0, 0.0], [0.5, 0.5]])  # the second text's map is below

@@ -81,6 +81,8 @@ def text_of_nothing(document, spec):
     why = " (too few samples)" if common.too_few(records, spec["y"]) else ""
     if spec["family"] == "map" and any(common.metric_of(record, spec["y"]) for record in records):
         why = " in a VALID run"
+    if spec["family"] == "timeline" and any(common.metric_of(record, spec["y"]) for record in records):
+        why = " to compare with the first method's, request by request"
     return f"no record has {spec['y']}{why}: figure {spec['name']} is left out"
 
 

@@ -39,10 +39,11 @@ def firsts_of(records):
 
 
 def draw(document, spec):
-    run = document["run"]
+    run, spec = document["run"], spec | {"panels": spec["x"]}
     shown = [record for record in document["records"] if samples_of(record, spec["y"])]
     firsts = firsts_of(shown)
-    others = [record for record in shown if record["group"]["index"] > 0 and record["group"]["id"] in firsts]
+    compared = [record for record in shown if record["group"]["index"] > 0 and record["group"]["id"] in firsts]
+    others = [record for record in compared if pairs_of(record, firsts[record["group"]["id"]], spec["y"])[0]]
     if not others:
         return None
     varying = [key for key in common.varying_settings(others, run, spec) if key != spec["x"]]
@@ -62,7 +63,6 @@ def draw(document, spec):
     series = common.styles_of(common.in_order(others, series_of))
     of_name = {name_of(record): style_of(record) for record in others}
     styles = {name: of_name[name] for name in common.in_order(others, name_of)}
-    spec = spec | {"panels": spec["x"]}
     panels = common.panels_of(others, run, spec)
     figure, plots = lines.panels_figure(panels, styles)
     for plot, (value, inside) in zip(plots[0], panels):
@@ -83,4 +83,8 @@ def draw(document, spec):
     handles = [lines.Line2D([], [], color=color, linestyle=dash, label=common.legend_label(name))
                for name, (color, dash) in styles.items()]
     plots[0][-1].legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1), handlelength=3.5)
-    return figure, f"Points: one request each. Lines: the sum of {WINDOW} requests in a row."
+    remark = f"Points: one request each. Lines: the sum of {WINDOW} requests in a row."
+    if left_out := len(compared) - len(others):
+        remark += (f" Left out: {left_out} of {len(compared)} curves, of runs that had errors or other requests than the "
+                   "first method's.")
+    return figure, remark

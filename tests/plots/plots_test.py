@@ -276,6 +276,24 @@ class PlotTest(unittest.TestCase):
         self.assertEqual((handle.get_color(), handle.get_linestyle()), ("#E69F00", ":"))
         self.assertEqual(self.draw(records, run).returncode, 0)
         self.assertIsNone(timeline.draw(document(RECORDS, run), run["plots"][0]))
+        # A curve that cannot be drawn is not in the legend either.
+        failed["settings"] = {"requested": failed["settings"]["requested"] | {"method": "relay"}}
+        figure, remark = timeline.draw(document([*records, failed], run), run["plots"][0])
+        self.assertEqual([text.get_text() for text in figure.axes[0].get_legend().get_texts()], ["auto"])
+        self.assertIn("Left out: 1 of 2 curves, of runs that had errors or other requests than the first method's.", remark)
+        self.assertIn("no record has ttft_ms to compare with the first method's, request by request",
+                      self.draw([records[0], failed], run).stderr)
+
+    def test_a_timeline_has_the_panels_of_its_axis_alone(self):
+        import timeline
+        records = [record(method, 8, 1.0) | {"group": {"id": model, "index": index}, "samples": {"ttft_ms": [1.0, 2.0]}}
+                   for model in ("models/a", "models/b") for index, method in enumerate(("paged", "auto"))]
+        for one in records:
+            one["settings"]["requested"]["model"] = one["group"]["id"]
+        run = manifest(family="timeline", panels="model")
+        figure, _ = timeline.draw(document(records, run), run["plots"][0])
+        self.assertEqual([plot.get_title() for plot in figure.axes], ["length of the prompt: 8"])
+        self.assertEqual([text.get_text() for text in figure.axes[0].get_legend().get_texts()], ["auto, a", "auto, b"])
 
     def test_draws_attention_maps_of_two_texts(self):
         import attention

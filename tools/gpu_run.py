@@ -5,7 +5,7 @@ Stages: 1 smoke and correctness, 2 kernels, 3 the papers' tables, 4 whole models
 that only a device can make; all by default. Programs are built first, once. tools/gpu_stages.py lists each stage's steps and
 time limits. A stage that fails or runs out of time leaves its log and the next one runs; without a build or a device no
 other stage can run. With --go-on, steps that passed in an earlier run into OUT, at the same revision, are not repeated,
-except those that build.
+except those that build. Stages of that run that are not run again stay in summary.json; if one failed, this run has not passed.
 
 OUT gets summary.json, log.txt (what every step printed, shortened) and STAGE.jsonl with the records of each stage, one per
 line with the step that made it. They are written as the stages proceed. The libraries come from the pack that
@@ -75,26 +75,26 @@ def records_of(path):
 
 
 class Run:
-    """Runs stages and writes OUT. If `goes_on`, keeps what passed in an earlier run with the same facts."""
+    """Runs stages and writes OUT. If `goes_on`, keeps what passed in an earlier run with the same facts, and the lines of
+    stages that are not run again."""
 
     def __init__(self, out, facts, goes_on=False):
         self.out = out
         self.out.mkdir(parents=True, exist_ok=True)
-        self.passed = self.passed_before(facts) if goes_on else {}
-        self.summary = {**facts, "passed": False, "stages": []}
-        self.log = open(out / "log.txt", "ab" if self.passed else "wb")
+        before = self.stages_before(facts) if goes_on else []
+        self.passed = {(stage["stage"], step["step"]): step for stage in before for step in stage["steps"]
+                       if step["state"] == "passed"}
+        self.summary = {**facts, "passed": False, "stages": before}
+        self.log = open(out / "log.txt", "ab" if before else "wb")
         self.hopeless = None   # the reason why no further step can run
 
-    def passed_before(self, facts):
-        """Returns the summary's lines of the steps that passed, by the keys of their stages and their names."""
+    def stages_before(self, facts):
+        """Returns the stages' lines of an earlier run's summary; none if it had other facts."""
         try:
             summary = json.loads((self.out / "summary.json").read_text(encoding="utf-8"))
         except FileNotFoundError:
-            return {}
-        if any(summary.get(key) != value for key, value in facts.items()):
-            return {}
-        return {(stage["stage"], step["step"]): step for stage in summary["stages"] for step in stage["steps"]
-                if step["state"] == "passed"}
+            return []
+        return summary["stages"] if all(summary.get(key) == value for key, value in facts.items()) else []
 
     def save(self):
         part = self.out / "summary.json.part"
@@ -149,7 +149,9 @@ class Run:
     def stage(self, stage):
         print(f"stage {stage.key}: {stage.title} ({stage.budget_s:.0f} s)", flush=True)
         line = {"stage": stage.key, "title": stage.title, "budget_s": stage.budget_s, "state": "passed", "steps": []}
-        self.summary["stages"].append(line)
+        lines = self.summary["stages"]
+        place = next((i for i, other in enumerate(lines) if other["stage"] == stage.key), len(lines))
+        lines[place:place + 1] = [line]
         self.forget_records(stage)
         start = time.monotonic()
         for step in stage.steps:

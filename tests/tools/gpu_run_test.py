@@ -119,6 +119,19 @@ class GpuRun(unittest.TestCase):
         self.run_stages(stage("true"), goes_on=True, revision="def")   # nothing of another revision is kept
         self.assertEqual(runs.read_text().split()[3:], ["first", "second"])
 
+    def test_a_run_that_goes_on_remembers_the_stages_it_does_not_run(self):
+        one, two = (Stage(key, "stage", 60, [self.step("a step", text)]) for key, text in (("1", "exit 3"), ("2", "true")))
+        self.run_stages(one, two)
+        status, summary, log = self.run_stages(two, goes_on=True)
+        self.assertEqual((status, summary["passed"]), (1, False))
+        self.assertEqual([(stage["stage"], stage["state"]) for stage in summary["stages"]], [("1", "failed"), ("2", "passed")])
+        self.assertIn("==== 1 a step: failed", log)
+        one.steps = [self.step("a step", "true")]
+        status, summary, _ = self.run_stages(one, goes_on=True)
+        self.assertEqual((status, [stage["stage"] for stage in summary["stages"]]), (0, ["1", "2"]))
+        _, summary, _ = self.run_stages(two, goes_on=True, revision="def")   # nothing of another revision is kept
+        self.assertEqual([stage["stage"] for stage in summary["stages"]], ["2"])
+
     def test_a_run_that_goes_on_builds_again(self):
         program = self.folder / "program"
         build = Stage("build", "the program", 60, [self.step("compile", f"touch {program}", builds=True)])

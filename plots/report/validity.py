@@ -59,7 +59,7 @@ def noisy_notes(report: dict) -> list[str]:
 
 
 def disturbed_notes(report: dict) -> list[str]:
-    """Tells how many timed pieces of work lost CPU time to other programs."""
+    """Tells how many tries of timed pieces of work lost CPU time to other programs."""
     uses = [record.get("core_use") for record in report["records"]]
     uses = [use for use in uses if isinstance(use, dict)]
 
@@ -69,8 +69,8 @@ def disturbed_notes(report: dict) -> list[str]:
     if disturbed + retaken == 0:
         return []
     pieces = sum(len(use["wall_ms"]) for use in uses if isinstance(use.get("wall_ms"), (list, dict)))
-    return [f"other programs took the cores: of {pieces} timed pieces of work {retaken} were dropped and taken again, "
-            f"and {disturbed} count although they were disturbed"]
+    return [f"other programs took the cores: of {pieces + retaken} tries {retaken} were dropped; of the {pieces} that count "
+            f"{disturbed} were disturbed"]
 
 
 def notes(report: dict) -> list[str]:

@@ -127,6 +127,14 @@ class Contents(Folders):
         self.assertIn("missing: models/quickstart f32 prompt_tokens=64: recompute, contiguous", words)
         self.assertIn("incomplete: 100 bytes", words)
 
+    def test_counts_tries_that_lost_their_cores(self):
+        made = made_results.record("1/p", 0, 1, {"method": "paged", "batch": 1}, {"ttft_ms": {"value": 1.0, "unit": "ms"}})
+        made["core_use"] = {key: [1.0] * 3 for key in ("wall_ms", "cpu_ms", "waited_ms", "background_ms", "stolen_ms")}
+        made["core_use"] |= {"involuntary_switches": [0] * 3, "disturbed": 1, "retaken": 7}
+        run = made_results.manifest({"batch": [1]}, ["paged"], ["ttft_ms"])
+        page = self.page(made_results.write_folder(self.path("disturbed"), run, [made]))
+        self.assertIn("of 10 tries 7 were dropped; of the 3 that count 1 were disturbed", page.words())
+
     def test_tells_the_pauses_of_a_run_that_was_resumed(self):
         folder = self.copy("paused")
         run, records = made_results.read_folder(folder)

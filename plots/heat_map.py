@@ -46,7 +46,7 @@ def cells(records, spec, columns, rows):
         if metric is None:
             continue
         place = (rows.index(common.setting(record, spec["rows"])), columns.index(common.setting(record, spec["x"])))
-        if not np.isnan(grid.value[place]):
+        if not np.isnan(grid.value[place]) or grid.is_invalid[place]:
             raise common.CannotDraw(f"figure {spec['name']}: several records share one place of the map; "
                                     "name the axis that tells them apart in \"panels\"")
         if common.invalid_reason(record, spec["y"]):
@@ -96,9 +96,9 @@ def fastest_of(grids, names, place):
 
 
 def initials_of(names):
-    """Abbreviates names to their words' initials, or keeps them if the initials are ambiguous."""
-    short = ["".join(word[0] for word in re.split(r"[^A-Za-z0-9]+", name) if word).upper() for name in names]
-    return dict(zip(names, short if len(set(short)) == len(names) else names))
+    """Abbreviates names to their words' initials, or keeps them if the initials are ambiguous or a name has no word."""
+    short = ["".join(word[0] for word in re.split(r"[\W_]+", name) if word).upper() for name in names]
+    return dict(zip(names, short if all(short) and len(set(short)) == len(names) else names))
 
 
 def pale(color):

@@ -208,6 +208,21 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("panels", done.stderr)
 
+    def test_a_map_refuses_a_second_record_in_the_place_of_an_invalid_one(self):
+        import common
+        import heat_map
+        run = attention_manifest(family="map", rows="batch", name="map")
+        first = next(one for one in ATTENTION if one["group"]["index"] == 1)
+        for records in ([first | {"invalid": "too short"}, first], [first, first | {"invalid": "too short"}]):
+            with self.assertRaisesRegex(common.CannotDraw, "several records share one place"):
+                heat_map.draw(document(records, run), run["plots"][0])
+
+    def test_maps_abbreviate_names_by_letters_of_any_alphabet_or_not_at_all(self):
+        from heat_map import initials_of
+        self.assertEqual(initials_of(["relay_attention", "\u03b1 \u03b2-\u03b3"]),
+                         {"relay_attention": "RA", "\u03b1 \u03b2-\u03b3": "\u0391\u0392\u0393"})
+        self.assertEqual(initials_of(["paged", "--"]), {"paged": "paged", "--": "--"})
+
     def test_the_first_method_is_in_a_map_without_a_ratio_of_its_own(self):
         import heat_map
         records = json.loads(json.dumps(ATTENTION))

@@ -162,11 +162,23 @@ std::string facts_of(const server::ServedModel& model, const ServeOptions& optio
 }
 
 // If the user chose no method, makes the default method keep the prefixes of prompts, as other
-// servers do. Models whose rotary angles depend on the prompt's length are left out, because in
-// such models equal prefixes of different prompts have different keys.
-void default_method(const model::ModelConfig& config, ServeOptions& options) {
-  if (!options.has_chosen_method && !config.rotary.depends_on_length())
-    options.model.method_options = R"({"reuse_prefill": true, "retain": true})";
+// servers do. If sequences of up to `tokens` tokens may have rotary angles that depend on their
+// length, equal prefixes have different keys. The default method then shares nothing, and a note
+// warns of other methods.
+void default_method(const model::ModelConfig& config, int64_t tokens, ServeOptions& options) {
+  const model::RotaryConfig& rotary = config.rotary;
+  const bool shares_nothing = rotary.depends_on_length() && tokens > rotary.original_max_positions;
+  if (!options.has_chosen_method) {
+    if (shares_nothing)
+      options.model.method = methods::kUnsharedServedMethod;
+    else
+      options.model.method_options = R"({"reuse_prefill": true, "retain": true})";
+  } else if (shares_nothing && options.model.method != methods::kUnsharedServedMethod) {
+    note(
+        "note: the keys of sequences of more than {} tokens depend on the sequence's length. If "
+        "method {} shares tokens of prompts, answers depend on the other prompts; {} shares none\n",
+        rotary.original_max_positions, options.model.method, methods::kUnsharedServedMethod);
+  }
 }
 
 // Throws Error for declared prefixes with --batch-invariant. A declared prefix is stored separately
@@ -199,11 +211,12 @@ void generate(ServeOptions options, const CommonOptions& common) try {
   context.is_batch_invariant = options.model.is_batch_invariant;
   const ChosenModel chosen = choose_model(options.model, context.device);
   kernels::require_kv_dtype(context, chosen.kv_dtype);
-  default_method(chosen.config, options);
+  const int32_t max_sequence_tokens = sequence_tokens(options, chosen.config);
+  default_method(chosen.config, max_sequence_tokens, options);
   const auto method = make_chosen_method(options.model, context.device);
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(chosen.place);
   server::ServedModel model = served_model_of(options, chosen, *tokenizer);
-  model.max_sequence_tokens = sequence_tokens(options, chosen.config);
+  model.max_sequence_tokens = max_sequence_tokens;
   model.most_choices = std::min(model.most_choices, serving.service.most_requests);
   const std::vector<NamedPrefix> prefixes = prefixes_of(options, model, chosen.config);
   context = calibrated(std::move(context), common);

@@ -15,6 +15,9 @@ namespace reprise::methods {
 inline constexpr const char* kReferenceMethod = "contiguous";
 // The default method of a server. It shares any prefix where that pays on this machine.
 inline constexpr const char* kServedMethod = "auto";
+// The default method of a server whose model has other keys for equal prefixes of prompts of
+// different lengths. It shares nothing.
+inline constexpr const char* kUnsharedServedMethod = "paged";
 // The default method for sentence vectors. It computes every attention map of a prompt.
 inline constexpr const char* kPromptMethod = "compute";
 

@@ -70,6 +70,21 @@ class ServeCommand : public CommandLine {
             {"ignore_eos", true},
             {"stream", is_stream}};
   }
+
+  // The number of tokens that a server with the options `more` finds in its cache if a prompt of
+  // 200 tokens comes a second time.
+  int64_t cached_tokens(const std::vector<std::string>& more,
+                        const std::string& model = "quickstart") const {
+    std::filesystem::create_directories(dir_ / "server");
+    Running running(dir_ / "server", more, "", model);
+    Json body = greedy(2, false);
+    body["prompt"] = std::vector<int>(200, 5);
+    Json answer;
+    for (int i = 0; i < 2; ++i)
+      answer = server::post(running.port(), "/v1/completions", body).json();
+    EXPECT_EQ(running.end(SIGTERM), 0);
+    return answer["usage"]["prompt_tokens_details"]["cached_tokens"].get<int64_t>();
+  }
 };
 
 TEST_F(ServeCommand, SaysWhoCanReachItWithoutAKey) {
@@ -357,20 +372,57 @@ TEST_F(ServeCommand, EndsEmbeddingsUnderWayWithAReason) {
 }
 
 TEST_F(ServeCommand, OnlyWhoChoosesNoMethodGetsPromptsKept) {
-  const auto cached = [&](const std::vector<std::string>& more) {
-    std::filesystem::create_directories(dir_ / "server");
-    Running running(dir_ / "server", more);
-    Json body = greedy(2, false);
-    body["prompt"] = std::vector<int>(200, 5);
-    Json answer;
-    for (int i = 0; i < 2; ++i)
-      answer = server::post(running.port(), "/v1/completions", body).json();
-    EXPECT_EQ(running.end(SIGTERM), 0);
-    return answer["usage"]["prompt_tokens_details"]["cached_tokens"].get<int64_t>();
+  EXPECT_GT(cached_tokens({}), 0);
+  EXPECT_EQ(cached_tokens({"--method", "auto"}), 0);
+  EXPECT_EQ(cached_tokens({"--method-options", "{}"}), 0);
+}
+
+// Makes a folder below `dir` with the quickstart model and dynamic rotary scaling by 4, as if it
+// had been trained for `positions` positions. Returns the folder.
+std::string model_with_dynamic_scaling(const std::filesystem::path& dir, int positions) {
+  const std::filesystem::path shipped = REPRISE_SOURCE_DIR "/models/quickstart";
+  const std::filesystem::path folder = dir / "dynamic";
+  std::filesystem::create_directories(folder);
+  Json config = Json::parse(read_file(shipped / "config.json"));
+  config["max_position_embeddings"] = positions;
+  config["rope_scaling"] = {{"type", "dynamic"}, {"factor", 4.0}};
+  std::ofstream(folder / "config.json") << config.dump();
+  for (const char* name : {"model.safetensors", "tokenizer.model"})
+    std::filesystem::create_symlink(shipped / name, folder / name);
+  return folder.string();
+}
+
+TEST_F(ServeCommand, PromptsOfModelsWithDynamicScalingAreKeptUpToTheTrainedLength) {
+  const std::string model = model_with_dynamic_scaling(dir_, 256);
+  EXPECT_GT(cached_tokens({"--max-tokens", "256"}, model), 0);
+  EXPECT_EQ(cached_tokens({}, model), 0);
+  const Running chosen(dir_, {"--method", "auto"}, "", model);
+  EXPECT_NE(chosen.err().find("answers depend on the other prompts"), std::string::npos)
+      << chosen.err();
+}
+
+// Two prompts of a batch begin alike, but their lengths turn their keys by other angles.
+TEST_F(ServeCommand, PromptsShareNothingByDefaultIfKeysDependOnTheLength) {
+  const std::string model = model_with_dynamic_scaling(dir_, 64);
+  std::vector<int> longer(170);
+  for (size_t i = 0; i < longer.size(); ++i) longer[i] = 3 + static_cast<int>(37 * i % 2000);
+  std::vector<int> shorter(longer.begin(), longer.begin() + 70);
+  shorter.resize(75, 9);
+  std::filesystem::create_directories(dir_ / "server");
+  Running running(dir_ / "server", {}, "", model);
+  const auto logprobs_of_last = [&](const std::vector<std::vector<int>>& prompts) {
+    Json body = greedy(8, false);
+    body["prompt"] = prompts;
+    body["logprobs"] = 0;
+    const RawAnswer answer = server::post(running.port(), "/v1/completions", body);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return answer.json()["choices"].back()["logprobs"]["token_logprobs"].get<std::vector<double>>();
   };
-  EXPECT_GT(cached({}), 0);
-  EXPECT_EQ(cached({"--method", "auto"}), 0);
-  EXPECT_EQ(cached({"--method-options", "{}"}), 0);
+  const std::vector<double> together = logprobs_of_last({shorter, longer});
+  const std::vector<double> alone = logprobs_of_last({longer});
+  ASSERT_EQ(together.size(), alone.size());
+  for (size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(together[i], alone[i], 1e-3) << i;
+  EXPECT_EQ(running.end(SIGTERM), 0);
 }
 
 TEST_F(ServeCommand, DescriptorsAreThereForAllConnections) {

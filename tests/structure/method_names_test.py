@@ -17,6 +17,7 @@ ALLOWED = [
     # Defaults: constants with their reasons.
     ("contiguous", "methods/registry.h"),
     ("auto", "methods/registry.h"),
+    ("paged", "methods/registry.h"),
     ("compute", "methods/registry.h"),
     # Words of matplotlib and of records.
     ("auto", "plots/"),

@@ -84,11 +84,11 @@ Metrics::~Metrics() = default;
 
 void Metrics::step(const engine::StepReport& report) {
   Families& f = *families_;
+  f.preemptions.Increment(report.preempted);
   if (report.prefill_tokens + report.decode_tokens == 0) return;  // the step computed nothing
   f.steps.Increment();
   f.prefill_rows.Increment(report.prefill_tokens);
   f.decode_rows.Increment(report.decode_tokens);
-  f.preemptions.Increment(report.preempted);
   f.step_time.Observe(seconds(report.start_ns, report.end_ns));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/steady_now.h"
@@ -170,7 +171,7 @@ StepReport Engine::step() {
   report.start_ns = s.now();
   s.cancel_asked();  // requests whose cancellation was asked for in a step that then failed
   s.expire(report.start_ns);
-  s.admit(report);
+  s.admit(report.start_ns);
   struct Stepping {
     State& s;
     explicit Stepping(State& state) : s(state) { s.is_stepping = true; }
@@ -187,6 +188,8 @@ StepReport Engine::step() {
     std::move(s.untold.begin(), s.untold.end(), std::back_inserter(report.events));
     s.untold.clear();
   }
+  report.preempted = std::exchange(s.preempted, 0);
+  report.restored_tokens = std::exchange(s.restored_tokens, 0);
   report.waiting = static_cast<int32_t>(s.sequences.waiting());
   report.used_blocks = s.pool.used_blocks();
   report.kv_bytes = s.pool.used_bytes();

@@ -57,8 +57,10 @@ struct StepReport {
   int64_t start_ns = 0, end_ns = 0;
   int32_t prefill_tokens = 0;  // rows of prompts, and rows recomputed after preemptions
   int32_t decode_tokens = 0;   // rows computed for generated tokens
-  int32_t preempted = 0;       // sequences preempted in this step
-  // Tokens of preempted sequences whose states were copied back instead of computed again.
+  // Sequences preempted in this step and in the steps before it that threw.
+  int32_t preempted = 0;
+  // Tokens of preempted sequences whose states were copied back instead of computed again. Counted
+  // like `preempted`.
   int32_t restored_tokens = 0;
   int32_t batch = 0;    // sequences that hold cache in this step
   int32_t waiting = 0;  // requests left in the queue

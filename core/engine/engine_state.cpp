@@ -60,8 +60,7 @@ void Engine::State::expire(int64_t now_ns) {
     end(sequences.at(id), FinishReason::kDeadline, "", now_ns);
 }
 
-void Engine::State::admit(StepReport& report) {
-  const int64_t now_ns = report.start_ns;
+void Engine::State::admit(int64_t now_ns) {
   const auto most = static_cast<size_t>(options.limits.max_batch);
   if (!sequences.has_waiting() || sequences.running().size() >= most) return;
   list_views();
@@ -74,7 +73,7 @@ void Engine::State::admit(StepReport& report) {
     std::string refusal;
     const reuse::Admission admission = ask_for_cache(head, refusal);
     if (admission.admitted) {
-      join(head, admission, report);
+      join(head, admission, now_ns);
       continue;
     }
     if (refusal.empty() && !views.empty()) return;
@@ -101,16 +100,15 @@ reuse::Admission Engine::State::ask_for_cache(const Sequence& head, std::string&
   }
 }
 
-void Engine::State::join(Sequence& sequence, const reuse::Admission& admission,
-                         StepReport& report) {
+void Engine::State::join(Sequence& sequence, const reuse::Admission& admission, int64_t now_ns) {
   // The last token is always computed, since its logits give the next one.
   sequence.computed =
       std::min(admission.reused_tokens, static_cast<int32_t>(sequence.tokens.size()) - 1);
   if (sequence.times.admitted == kNotYet) {
-    sequence.times.admitted = report.start_ns;
+    sequence.times.admitted = now_ns;
     sequence.cached_tokens = sequence.computed + sequence.request.imported_tokens;
   }
-  swap_in(sequence, report);
+  swap_in(sequence);
   sequence.is_decoding = sequence.generated() > 0 && sequence.pending() == 1;
   sequences.start(sequence);
   views.push_back(sequence.running());
@@ -157,7 +155,7 @@ bool Engine::State::compose(StepReport& report) {
       report.batch = static_cast<int32_t>(sequences.running().size());
       return true;
     }
-    make_room(report);
+    make_room(report.start_ns);
   }
   return false;
 }
@@ -186,7 +184,7 @@ void Engine::State::add_parts() {
 }
 
 // Called if blocks are missing: preempts one sequence, or ends the only one that runs.
-void Engine::State::make_room(StepReport& report) {
+void Engine::State::make_room(int64_t now_ns) {
   if (views.size() == 1) {
     Sequence& last = *sequences.running()[0];
     std::string reason = fmt::format(
@@ -194,14 +192,14 @@ void Engine::State::make_room(StepReport& report) {
         "nothing else running: it holds {} blocks, and {}",
         described(last, prefixes), last.generated(), last.request.max_new_tokens,
         cache->held_blocks(last.request.id), cache_left(pool));
-    end(last, FinishReason::kRefused, std::move(reason), report.start_ns);
+    end(last, FinishReason::kRefused, std::move(reason), now_ns);
     return;
   }
   for (RunningSequence& running : views) running.blocks = cache->held_blocks(running.id);
   const size_t victim = options.scheduler->victim(view());
   REPRISE_CHECK(victim < views.size(), "victim {} of {}", victim, views.size());
   preempt(*sequences.running()[victim]);
-  ++report.preempted;
+  ++preempted;
 }
 
 // Lists the rows' tokens and the rows whose logits are needed, for the decoder.

@@ -32,6 +32,8 @@ struct Engine::State {
   std::vector<RequestId> to_cancel;  // requests cancelled during the current step
   bool is_stepping = false;
   int64_t computing_ns = 0, swapping_ns = 0;  // real time spent in the current step
+  // Counts for StepReport, since the last step that did not throw.
+  int32_t preempted = 0, restored_tokens = 0;
 
   // Buffers of the current step, kept so that they are not allocated again.
   std::vector<RunningSequence> views;  // [running]
@@ -52,11 +54,11 @@ struct Engine::State {
   // ---- Before and after a step ----
   void cancel_asked();
   void expire(int64_t now_ns);
-  void admit(StepReport& report);
+  void admit(int64_t now_ns);
   // Asks the method to admit `head`. If it does not, `refusal` says why it never will; an empty
   // `refusal` means that there is no room now.
   reuse::Admission ask_for_cache(const Sequence& head, std::string& refusal);
-  void join(Sequence& sequence, const reuse::Admission& admission, StepReport& report);
+  void join(Sequence& sequence, const reuse::Admission& admission, int64_t now_ns);
   // Returns how many leading tokens would be reused if `sequence` were admitted now.
   [[nodiscard]] int32_t expected_tokens(const Sequence& sequence) const;
   // Ends a request between steps: returns its cache, and keeps its end event for the next report.
@@ -68,12 +70,12 @@ struct Engine::State {
   // Returns false if no sequence runs.
   bool compose(StepReport& report);
   void add_parts();
-  void make_room(StepReport& report);
+  void make_room(int64_t now_ns);
   void preempt(Sequence& sequence);
   void swap_out(const Sequence& sequence);
   // Copies kept states back for the tokens that the method has not cached, then drops the kept
   // states. `sequence` has just been admitted.
-  void swap_in(Sequence& sequence, StepReport& report);
+  void swap_in(Sequence& sequence);
   void list_rows();
   [[nodiscard]] bool shows_all(const Sequence& sequence) const {
     return observer && sequence.request.logits == LogitsMode::kAll;

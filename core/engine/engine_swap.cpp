@@ -43,7 +43,7 @@ void Engine::State::swap_out(const Sequence& sequence) {
             on_device(context, pool.options().runtime));
 }
 
-void Engine::State::swap_in(Sequence& sequence, StepReport& report) {
+void Engine::State::swap_in(Sequence& sequence) {
   const RequestId id = sequence.request.id;
   const int32_t first = sequence.computed;
   const SwapSpace::Range kept = swap.kept(id);
@@ -59,7 +59,7 @@ void Engine::State::swap_in(Sequence& sequence, StepReport& report) {
     if (swap.restore(id, pool.view(), runs, on_device(context, pool.options().runtime))) {
       relocatable->restored(id, first, end);
       sequence.computed = end;
-      report.restored_tokens += end - first;
+      restored_tokens += end - first;
     }
   }
   swap.drop(id);

@@ -311,6 +311,31 @@ TEST_F(EngineTest, StepWhoseLogitsAreNanChangesNothing) {
   }
 }
 
+// Each request grows to all 4 blocks, so the younger one is preempted. In one of the runs, this
+// happens in the step that fails.
+TEST_F(EngineTest, PreemptionsOfAStepThatFailsAreReportedByTheNext) {
+  for (int failing = 1; failing <= 30; ++failing) {
+    decoder_.steps = 0;
+    decoder_.failing_step = failing;
+    Engine engine(context_, decoder_, methods::make_cache("paged", {{"block_tokens", 8}}),
+                  {.limits = {.max_batch = 2, .max_sequence_tokens = 32}, .num_blocks = 4});
+    for (RequestId id : {1, 2})
+      engine.submit({.id = id, .prompt = counting_from(3, 8), .max_new_tokens = 24});
+    std::vector<TokenEvent> events;
+    int32_t reported = 0;
+    while (engine.has_work()) try {
+        const StepReport report = engine.step();
+        events.insert(events.end(), report.events.begin(), report.events.end());
+        reported += report.preempted;
+      } catch (const Error&) {
+      }
+    int32_t told = 0;
+    for (const auto& [id, end] : ends_of(events)) told += end.preemptions;
+    EXPECT_GT(told, 0);
+    EXPECT_EQ(reported, told) << "step " << failing << " failed";
+  }
+}
+
 TEST_F(EngineTest, ObserverThatThrowsFailsTheStepWhichMayBeTriedAgain) {
   Engine engine = make({.limits = {.max_batch = 2, .max_sequence_tokens = 20}});
   for (RequestId id : {1, 2})

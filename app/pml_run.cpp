@@ -26,6 +26,7 @@
 #include "core/model/checkpoint/fingerprint.h"
 #include "experiments/kinds/shared/bench.h"
 #include "methods/prompt_cache/module_shaper.h"
+#include "methods/registry.h"
 #include "results/table.h"
 
 namespace reprise::app {
@@ -143,6 +144,7 @@ void run(const PmlRunCommand& command, const CommonOptions& common) {
   const CompiledPml compiled = compile(files);
   context = calibrated(std::move(context), common);
   const auto decoder = load_chosen(chosen, command.model, context);
+  methods::require_head(decoder->config());
 
   engine::EngineOptions options;
   options.kv_dtype = chosen.kv_dtype;

@@ -47,13 +47,17 @@ std::unique_ptr<reuse::SequenceCache> make_cache(const std::string& name, const 
   return make_method(name, options)->parts().cache;
 }
 
-Setup generation_setup(model::Decoder& decoder, const Context& context, DType kv_dtype,
-                       int32_t step_tokens, const Use& use) {
-  if (!decoder.config().has_head)
+void require_head(const model::ModelConfig& config) {
+  if (!config.has_head)
     raise(
         "model {} has no head that makes logits, so that it generates nothing: its checkpoint is "
         "of an encoder, or of a decoder saved without lm_head.weight; take a decoder with its head",
-        decoder.config().name);
+        config.name);
+}
+
+Setup generation_setup(model::Decoder& decoder, const Context& context, DType kv_dtype,
+                       int32_t step_tokens, const Use& use) {
+  require_head(decoder.config());
   Setup setup{.context = context, .runtime = decoder.runtime(), .config = decoder.config()};
   setup.decoder = &decoder;
   setup.kv_dtype = kv_dtype;

@@ -39,8 +39,13 @@ std::unique_ptr<Method> make_method(const std::string& name, const Fields& optio
 // methods.
 std::unique_ptr<reuse::SequenceCache> make_cache(const std::string& name, const Fields& options);
 
+// Throws Error if a model with this config has no head, so that it cannot generate. The config must
+// be a loaded decoder's, or one that model::check_loadable() returned, because config.json alone
+// does not tell whether a checkpoint has a head.
+void require_head(const model::ModelConfig& config);
+
 // The setup of a method whose engine generates with `decoder`. The decoder, and the data that `use`
-// points at, must outlive the setup. Throws Error if the decoder has no head.
+// points at, must outlive the setup. Throws Error as require_head().
 Setup generation_setup(model::Decoder& decoder, const Context& context, DType kv_dtype,
                        int32_t step_tokens, const Use& use);
 

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/app/command_line.h"
+#include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/json.h"
 
 namespace reprise::app {
@@ -183,6 +184,16 @@ TEST_F(PmlRun, SplitsTheTimeToTheFirstToken) {
     EXPECT_EQ(copied.out, outcome.out);
     EXPECT_EQ(copied.err.find("(0 bytes)"), std::string::npos) << copied.err;
   }
+}
+
+TEST_F(PmlRun, ADecoderWithoutAHeadIsRefused) {
+  std::ofstream(dir_ / "model/config.json") << model::tiny_llama_config().dump();
+  std::ofstream(dir_ / "model/model.safetensors")
+      << model::safetensors_of(model::headless_llama_tensors());
+  std::filesystem::copy_file(REPRISE_SOURCE_DIR "/models/quickstart/tokenizer.model",
+                             dir_ / "model/tokenizer.model");
+  expect_refused({"pml", "run", schema_, prompt_, "--model", model(), "--template", "plain"},
+                 {"no head", "lm_head.weight"});
 }
 
 TEST_F(PmlRun, AnUnknownModeNamesTheNearest) {

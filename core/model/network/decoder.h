@@ -58,9 +58,10 @@ class Decoder {
 std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const LoadOptions& options,
                                       const Context& context);
 
-// Throws the errors that load_decoder() would throw for the dtype, the config and the checkpoint's
-// headers. Loads no weights and allocates no memory for them.
-void check_loadable(const std::string& dir_or_shape, const LoadOptions& options,
-                    const Context& context);
+// Returns the config that load_decoder()'s decoder would have. Throws the errors that
+// load_decoder() would throw for the dtype, the config and the checkpoint's headers. Loads no
+// weights and allocates no memory for them.
+ModelConfig check_loadable(const std::string& dir_or_shape, const LoadOptions& options,
+                           const Context& context);
 
 }  // namespace reprise::model

@@ -65,11 +65,12 @@ std::unique_ptr<WeightSource> open_source(const std::string& dir_or_shape,
 
 }  // namespace
 
-void check_loadable(const std::string& dir_or_shape, const LoadOptions& options,
-                    const Context& context) {
+ModelConfig check_loadable(const std::string& dir_or_shape, const LoadOptions& options,
+                           const Context& context) {
   (void)type_of_options(options, context.device);
   ModelConfig config = config_for(dir_or_shape, context);
   (void)open_source(dir_or_shape, options, config);
+  return config;
 }
 
 std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const LoadOptions& options,

@@ -230,8 +230,7 @@ void AttentionMapsKind::check(const Group& group) {
   Problems problems;
   problems.collect([&] { (void)pairs_of(group, axes); });
   problems.collect([&] {
-    check_text_model(group, axes, bench_.context());
-    const model::ModelConfig config = Bench::config(with_model_folder(group));
+    const model::ModelConfig config = check_text_model(group, axes, bench_.context());
     if (axes.layer >= config.layers)
       raise("layer is {}, and {} has {}, counted from 0", axes.layer, config.name, config.layers);
     if (axes.head >= config.heads)

@@ -225,7 +225,7 @@ void PrefillKind::check(const Group& group) {
     problems.collect([&] { (void)methods::make_method(method.name, method.options); });
   problems.collect([&] { check_items(axes); });
   problems.collect([&] {
-    Bench::check_loadable(group, bench_.context());
+    (void)Bench::check_loadable(group, bench_.context());
     if (!group.model.random_weights) check_positions(Bench::config(group), axes.prompt_tokens);
   });
   problems.raise_if_any();

@@ -414,9 +414,8 @@ void SentencesKind::check(const Group& group) {
     (void)set_of(group, axes, head_of(group).has_value());
   });
   problems.collect([&] {
-    check_text_model(group, axes, bench_.context());
-    if (const auto config = Bench::config(with_model_folder(group));
-        group.workload.name == "mmlu" && !config.has_head)
+    const model::ModelConfig config = check_text_model(group, axes, bench_.context());
+    if (group.workload.name == "mmlu" && !config.has_head)
       raise("{} has no head that makes logits: mmlu takes a decoder", config.name);
   });
   problems.raise_if_any();

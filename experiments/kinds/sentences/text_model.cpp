@@ -19,11 +19,13 @@ sentence::EmbedSettings text_settings_of(const Group& group, const TextAxes& axe
   return settings;
 }
 
-void check_text_model(const Group& group, const TextAxes& axes, const Context& context) {
+model::ModelConfig check_text_model(const Group& group, const TextAxes& axes,
+                                    const Context& context) {
   const Group with_folder = with_model_folder(group);
-  Bench::check_loadable(with_folder, context);
+  model::ModelConfig config = Bench::check_loadable(with_folder, context);
   (void)text_settings_of(group, axes);
   (void)load_tokenizer(with_folder.model.model);
+  return config;
 }
 
 MemoryNeed memory_of_text_model(const Group& group) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "core/model/config/config.h"
 #include "core/sentence/embedder.h"
 #include "experiments/framework/kind.h"
 
@@ -30,9 +31,10 @@ struct TextAxes {
 // without a place for the text.
 [[nodiscard]] sentence::EmbedSettings text_settings_of(const Group& group, const TextAxes& axes);
 
-// Throws Error if the model's weights, tokenizer or settings are missing, or if the context's
-// device cannot compute the model.
-void check_text_model(const Group& group, const TextAxes& axes, const Context& context);
+// Returns the config that the loaded model would have. Throws Error if the model's weights,
+// tokenizer or settings are missing, or if the context's device cannot compute the model.
+model::ModelConfig check_text_model(const Group& group, const TextAxes& axes,
+                                    const Context& context);
 
 // Memory of the weights and of one step.
 [[nodiscard]] MemoryNeed memory_of_text_model(const Group& group);

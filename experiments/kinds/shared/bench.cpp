@@ -206,21 +206,17 @@ void Bench::check_once(const std::string& what, const std::function<void()>& ste
   if (!place->second.empty()) throw Error(place->second);
 }
 
-void Bench::check_loadable(const Group& group, const Context& context) {
-  model::check_loadable(resolve_model(group.model.model), load_options(group), context);
+model::ModelConfig Bench::check_loadable(const Group& group, const Context& context) {
+  return model::check_loadable(resolve_model(group.model.model), load_options(group), context);
 }
 
 void Bench::check_model(const Group& group) {
   Problems problems;
   problems.collect([&] { kernels::require_kv_dtype(context_, group.kv_dtype); });
-  if (const model::ModelConfig shape = config(group); !shape.has_head)
-    problems.add(fmt::format(
-        "model {} has no head that makes logits, so that it generates nothing: take a decoder",
-        shape.name));
   problems.collect([&] {
     check_once(fmt::format("load {} {} {} {}", group.model.model, group.model.random_weights,
                            name_of(group.dtype), name_of(group.weight_type().format)),
-               [&] { check_loadable(group, context_); });
+               [&] { methods::require_head(check_loadable(group, context_)); });
   });
   problems.raise_if_any();
 }

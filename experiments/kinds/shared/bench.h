@@ -32,9 +32,10 @@ class Bench {
   // Throws Error with all faults of the group that can be found before weights are loaded: faults
   // of its model and checkpoint, dtypes, methods, workload and prompts.
   void check(const Group& group, const RequestAxes& axes);
-  // Throws Error if the group's model cannot be loaded on the context's device, because of the
-  // model's dtype, its shape or the headers of its checkpoint.
-  static void check_loadable(const Group& group, const Context& context);
+  // Returns the config that the group's decoder would have. Throws Error if the model cannot be
+  // loaded on the context's device, because of the model's dtype, its shape or the headers of its
+  // checkpoint.
+  static model::ModelConfig check_loadable(const Group& group, const Context& context);
   // The part of check() that concerns the model: throws Error unless the model can be loaded and
   // can generate. Reads the headers of a checkpoint only once, even if many groups use it.
   void check_model(const Group& group);
@@ -43,7 +44,8 @@ class Bench {
   // Decoders and engines that are made after this call record their operations on the CPU in `log`,
   // which must outlive the bench.
   void record_operations(OperationLog& log);
-  // The model's shape, without its weights.
+  // The model's shape by its config.json alone. Whether the model has a head also depends on its
+  // checkpoint, see check_loadable().
   [[nodiscard]] static model::ModelConfig config(const Group& group);
   // The group's decoder. If another decoder is loaded, that one is freed first.
   model::Decoder& decoder(const Group& group);

@@ -123,6 +123,15 @@ inline std::vector<TestTensor> tiny_llama_tensors() {
           {"lm_head.weight", {10, 8}, "F32", -3.0f}};
 }
 
+// The tiny model's tensors as a decoder is saved without its head: their names lack the prefix,
+// too.
+inline std::vector<TestTensor> headless_llama_tensors() {
+  std::vector<TestTensor> tensors = tiny_llama_tensors();
+  tensors.pop_back();
+  for (TestTensor& tensor : tensors) tensor.name = tensor.name.substr(6);  // without "model."
+  return tensors;
+}
+
 // The tiny model with experts in place of its MLP: three of width 6, of which a token uses two.
 inline Json tiny_mixtral_config() {
   Json config = tiny_llama_config();

@@ -12,6 +12,7 @@
 #include "core/base/problems.h"
 #include "experiments/kinds/latency/decode.h"
 #include "experiments/kinds/shared/costs.h"
+#include "tests/core/model/checkpoint/model_files.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/support/environment.h"
 #include "tests/support/json.h"
@@ -216,6 +217,12 @@ TEST_F(KindsTest, EverythingWrongWithAGroupIsToldBeforeWeightsAreLoaded) {
     "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
     "max_position_embeddings": 64, "type_vocab_size": 2, "hidden_act": "gelu"})";
   EXPECT_NE(problems_of(encoder).find("no head"), std::string::npos);
+  const model::TempDir headless;  // config.json alone does not tell that the head is missing
+  headless.write("config.json", model::tiny_llama_config().dump());
+  headless.write("model.safetensors", model::safetensors_of(model::headless_llama_tensors()));
+  trained.model.model = headless.path().string();
+  EXPECT_NE(problems_of(trained).find("lm_head.weight"), std::string::npos);
+  trained.model.model = "quickstart";
   trained.workload = {.name = "text_prompts", .file = (dir_ / "nowhere.txt").string()};
   EXPECT_NE(problems_of(trained).find("nowhere.txt"), std::string::npos);
 }

@@ -156,6 +156,14 @@ TEST_F(Sentences, WhatCannotBeEmbeddedIsRefused) {
   refused({{"workload", {{"name", "mmlu"}, {"file", bert_.path().string()}}},
            {"settings", {{"shots", 0}}}},
           {"no head"});
+  const model::TempDir headless;  // a decoder whose config.json does not tell that it has no head
+  headless.write("config.json", model::tiny_llama_config().dump());
+  headless.write("model.safetensors", model::safetensors_of(model::headless_llama_tensors()));
+  headless.write("tokenizer.json", sentence::bert_tokenizer_json());
+  refused({{"models", {headless.path().string()}},
+           {"workload", {{"name", "mmlu"}, {"file", bert_.path().string()}}},
+           {"settings", {{"shots", 0}}}},
+          {"no head"});
   refused({{"settings", {{"pooling", "men"}}}}, {"did you mean \"mean\""});
   refused({{"settings", {{"letters", "bar"}}}}, {"did you mean \"bare\""});
   refused({{"models", {{{"model", dir_.string()}, {"weights", "random"}}}}}, {"tokenizer"});

@@ -62,16 +62,22 @@ void print_summary(const Generation& outcome, size_t prompt_tokens, const std::s
        results::short_number(static_cast<double>(peak_resident_bytes()) / kMiB));
 }
 
-engine::Request request_of(const GenerateCommand& command, const methods::Method& method,
-                           const Tokenizer* tokenizer, const model::ModelConfig& config) {
+// The text of --prompt or --prompt-file; "" if the prompt is given as ids.
+std::string prompt_text(const GenerateCommand& command, const model::ModelConfig& config) {
+  return command.prompt_file.empty() ? command.prompt
+                                     : read_prompt_text(command.prompt_file, config);
+}
+
+// Makes the request of `text`, or of the given ids if `tokenizer` is null.
+engine::Request request_of(const GenerateCommand& command, const std::string& text,
+                           const methods::Method& method, const Tokenizer* tokenizer,
+                           const model::ModelConfig& config) {
   engine::Request request;
   if (tokenizer == nullptr) {
     request.prompt = read_ids(command.ids, config);
   } else {
-    const bool is_file = !command.prompt_file.empty();
-    const std::string text =
-        is_file ? read_prompt_text(command.prompt_file, config) : command.prompt;
-    request = read_prompt(method, *tokenizer, text, is_file ? command.prompt_file : "--prompt");
+    request = read_prompt(method, *tokenizer, text,
+                          command.prompt_file.empty() ? "--prompt" : command.prompt_file);
     // An empty text may still become the token that starts every text.
     if (text.empty() || request.prompt.empty())
       raise("the prompt holds no token; give at least one character");
@@ -91,10 +97,15 @@ void run(const GenerateCommand& command, const CommonOptions& common) try {
   if (!has_ids(command.ids)) tokenizer = load_tokenizer(chosen.place);
   std::optional<methods::Markup> markup;
   if (tokenizer != nullptr) markup = chosen_markup(command.model, chosen, *tokenizer);
-  // A plain prompt is read now, so that its faults are found before the weights are loaded. A
-  // prompt with markup can be read only after the method has encoded the schema's modules.
+  // The prompt's text is taken before watch_interrupts(), after which an interrupt would not end a
+  // read of standard input. A plain prompt becomes a request now, so that its faults are found
+  // before the weights are loaded. A prompt with markup becomes one only after the method has
+  // encoded the schema's modules.
+  const std::string text = prompt_text(command, chosen.config);
   engine::Request request;
-  const auto read = [&] { request = request_of(command, *method, tokenizer.get(), chosen.config); };
+  const auto read = [&] {
+    request = request_of(command, text, *method, tokenizer.get(), chosen.config);
+  };
   if (!markup) read();
   context = calibrated(std::move(context), common);
   const auto decoder = load_chosen(chosen, command.model, context);
@@ -105,6 +116,7 @@ void run(const GenerateCommand& command, const CommonOptions& common) try {
   setup.between = interruption_of(stop);
   method->prepare(setup);
   if (markup) read();
+  setup.between();
   const size_t prompt_tokens = request.prompt.size();
 
   engine::EngineOptions options;

@@ -1,6 +1,8 @@
 // Runs every method in every command: it must run, or be refused with the reason that `reprise
 // list` gives.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <cmath>
@@ -236,6 +238,24 @@ TEST_F(MethodCommands, AnInterruptWhileModulesAreEncodedLeavesNoneBehind) {
     EXPECT_TRUE(std::filesystem::is_empty(temporary)) << words[1];
     EXPECT_NE(process.err().find("interrupted before"), std::string::npos) << process.err();
   }
+}
+
+// The program waits for the text before it watches for interrupts, so that the first one ends it.
+TEST_F(MethodCommands, AnInterruptEndsTheWaitForAPromptWithMarkup) {
+  const std::string pipe = (dir_ / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  Subprocess process({REPRISE_PROGRAM, "generate", "--model", "quickstart", "--method",
+                      "prompt_cache", "--schema", kPml + ".schema.xml", "--prompt-file", pipe},
+                     dir_);
+  int writer = -1;  // opens as soon as the program reads
+  for (int looks = 0; writer < 0 && looks < 20000; ++looks) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  }
+  ASSERT_GE(writer, 0) << process.err();
+  process.send(SIGINT);
+  ::close(writer);  // a program that ignored the signal would wait for ever
+  EXPECT_EQ(process.wait(), 130) << process.err();
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ MethodEmbedder::MethodEmbedder(sentence::Embedder& embedder,
   };
   setup.special_before = embedder.special_before();
   setup.special_after = embedder.special_after();
+  setup.common_tokens = embedder.prompt_tokens();
   setup.database = texts.stored;
   setup.training = texts.training;
   method_->prepare(setup);

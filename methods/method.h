@@ -130,6 +130,8 @@ struct Setup {
   // Numbers of special tokens at the start and at the end of each prompt. A method that cuts
   // prompts keeps them.
   int64_t special_before = 0, special_after = 0;
+  // Number of other tokens that all prompts have in common: those of the words around each text.
+  int64_t common_tokens = 0;
 
   // The prompts by which a method chooses layers: `training`, or `database` if `training` is empty.
   [[nodiscard]] std::span<const std::vector<int32_t>> calibration() const {

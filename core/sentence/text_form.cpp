@@ -74,9 +74,12 @@ TextTokenizer::TextTokenizer(const Tokenizer& tokenizer, TextForm form)
         bare.size(), whole.size());
   first_.assign(whole.begin(), at);
   last_.assign(at + std::ssize(bare), whole.end());
-  if (form_.most_tokens > 0 && form_.most_tokens <= around())
-    raise("texts may have {} tokens, and the tokenizer puts {} around each: allow more",
-          form_.most_tokens, around());
+  const std::vector<int32_t> prompted = tokenizer.encode(formed("a"), {.add_special = false});
+  prompt_tokens_ = std::max<int64_t>(0, std::ssize(prompted) - std::ssize(bare));
+  if (form_.most_tokens > 0 && form_.most_tokens <= around() + prompt_tokens_)
+    raise("texts may have {} tokens, and the tokenizer puts {} around each{}: allow more",
+          form_.most_tokens, around(),
+          prompt_tokens_ == 0 ? "" : fmt::format(", and the prompt {} more", prompt_tokens_));
 }
 
 std::string_view TextTokenizer::beginning_of(std::string_view text) const {

@@ -37,7 +37,8 @@ struct TextTokens {
 
 class TextTokenizer {
  public:
-  // `tokenizer` must outlive this object. Throws Error if most_tokens leaves no room for a text.
+  // `tokenizer` must outlive this object. Throws Error if most_tokens leaves no room for a text
+  // beside the special tokens and the prompt.
   TextTokenizer(const Tokenizer& tokenizer, TextForm form);
 
   // Returns the tokens of a text. A text that is too long keeps its first tokens (its last ones if
@@ -52,6 +53,8 @@ class TextTokenizer {
   // Numbers of special tokens before and after every text.
   [[nodiscard]] int64_t special_before() const { return static_cast<int64_t>(first_.size()); }
   [[nodiscard]] int64_t special_after() const { return static_cast<int64_t>(last_.size()); }
+  // Number of tokens that the prompt adds to a short text.
+  [[nodiscard]] int64_t prompt_tokens() const { return prompt_tokens_; }
 
  private:
   // Returns the text if it has at most most_bytes() bytes. Otherwise returns its first most_bytes()
@@ -66,6 +69,7 @@ class TextTokenizer {
   TextForm form_;
   size_t most_bytes_;
   std::vector<int32_t> first_, last_;  // special tokens around every text
+  int64_t prompt_tokens_ = 0;
 };
 
 }  // namespace reprise::sentence

@@ -29,9 +29,10 @@ class TextReader {
   [[nodiscard]] TextTokens tokens_of(std::string_view text) const;
   // Returns TextTokenizer::most_bytes().
   [[nodiscard]] size_t most_text_bytes() const { return tokenizer_.most_bytes(); }
-  // Return TextTokenizer::special_before() and special_after().
+  // Return TextTokenizer::special_before(), special_after() and prompt_tokens().
   [[nodiscard]] int64_t special_before() const { return tokenizer_.special_before(); }
   [[nodiscard]] int64_t special_after() const { return tokenizer_.special_after(); }
+  [[nodiscard]] int64_t prompt_tokens() const { return tokenizer_.prompt_tokens(); }
   // Tokenizes several texts. An Error names the text by its number, from 1.
   [[nodiscard]] std::vector<TextTokens> tokens_of(std::span<const std::string> texts) const;
   // Returns the end of the range of texts that form one step of read(). The range begins with

@@ -81,11 +81,13 @@ class Cutting final : public engine::RequestShaper {
   Cutting(int64_t most_tokens, const Setup& setup)
       : most_tokens_(most_tokens), special_after_(setup.special_after) {
     const int64_t around = setup.special_before + setup.special_after;
-    if (most_tokens <= around)
+    if (most_tokens <= around + setup.common_tokens)
       raise(
           "attn_cache cuts texts to {} tokens (padded_tokens), and the tokenizer puts {} around "
-          "each: allow more",
-          most_tokens, around);
+          "each{}: allow more",
+          most_tokens, around,
+          setup.common_tokens == 0 ? ""
+                                   : fmt::format(", and the prompt {} more", setup.common_tokens));
   }
   void shape(engine::Request& request) override { cut(request.prompt); }
   void cut(std::vector<int32_t>& prompt) const {

@@ -193,6 +193,7 @@ TEST_F(EmbedCommand, WrongOptionsAreNamed) {
   (void)refused("a\n", {"--pooling", "maen"}, {"--pooling", "did you mean \"mean\""});
   (void)refused("a\n", {"--prompt", "no place"}, {"--prompt", "{text}"});
   (void)refused("a\n", {"--max-tokens", "2"}, {"2 around each"});
+  (void)refused("a\n", {"--max-tokens", "3", "--prompt", "h {text}"}, {"the prompt 1 more"});
   (void)refused("a\n", {"--max-tokens", "99"}, {"24 at most"});
   (void)refused("a\n", {"--normalise"}, {"did you mean \"--normalize\""});
   std::filesystem::remove(bert_.path() / "tokenizer.json");
@@ -311,6 +312,9 @@ TEST_F(EmbedCommand, TextsThatTheMethodCutsKeepTheirSpecialTokens) {
   EXPECT_NE(none.err.find("2 tokens (padded_tokens), and the tokenizer puts 2 around each"),
             std::string::npos)
       << none.err;
+  std::vector<std::string> prompted = words;
+  prompted.insert(prompted.end(), {"--prompt", "h {text}"});
+  (void)refused("e\n", prompted, {"3 tokens (padded_tokens)", "the prompt 1 more"});
 }
 
 TEST_F(EmbedCommand, MethodsThatChooseLayersSayWhichOnes) {

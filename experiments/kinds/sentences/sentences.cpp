@@ -252,6 +252,7 @@ class SentenceRun {
     setup.kept = &kept;
     setup.special_before = reader_->special_before();
     setup.special_after = reader_->special_after();
+    setup.common_tokens = reader_->prompt_tokens();
     setup.database = database;
     setup.training = training;
     for (const MethodChoice& method : group_.methods) {

@@ -85,7 +85,18 @@ TEST_F(TextForms, TextsWithoutATokenAndBrokenOnesAreRefused) {
   expect_error([&] { (void)tokens("\x01"); }, {"no token"});  // cleaned away by the normalizer
   expect_error([&] { (void)tokens("ab\xff"); }, {"byte 2"});
   expect_error([&] { (void)tokens("a\xe2\x82"); }, {"byte 1"});
-  expect_error([&] { (void)tokens("a", {.most_tokens = 2}); }, {"2 around each"});
+  expect_error([&] { (void)tokens("a", {.most_tokens = 2}); }, {"2 around each:"});
+}
+
+// Otherwise every text would become the same tokens.
+TEST_F(TextForms, ALimitThatThePromptFillsIsRefused) {
+  const TextForm before{.prompt = {.before = "H g "}, .lowers_case = true, .most_tokens = 4};
+  expect_error([&] { (void)tokens("a", before); }, {"4 tokens", "2 around each", "prompt 2 more"});
+  const TextForm both{.prompt = {.before = "h ", .after = " g"}, .most_tokens = 4};
+  expect_error([&] { (void)tokens("a", both); }, {"4 tokens", "2 around each", "prompt 2 more"});
+  const TextTokenizer fits(*tokenizer_, {.prompt = both.prompt, .most_tokens = 5});
+  EXPECT_EQ(fits.prompt_tokens(), 2);
+  EXPECT_EQ(fits.tokens_of("a").ids, (Ids{2, 11, 4, 10, 3}));
 }
 
 TEST_F(TextForms, SpaceAndCaseAreTheFormsToChange) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/base/temporary_folder.h"
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/serving/serving_steps.h"
 #include "experiments/serving/metrics.h"
@@ -128,14 +127,12 @@ MethodRun::MethodRun(const Group& group, const ServingAxes& axes, const MethodCh
                                                : nullptr),
       clock_(clock_of(virtual_clock_)),
       decoder_(virtual_clock_ != nullptr ? nullptr : &bench.decoder(group)),
-      swap_folder_(make_temporary_folder("swapped")),
       engine_(make_engine(bench)),
       target_(*engine_, config_, *clock_, virtual_clock_.get()) {}
 
 std::unique_ptr<engine::Engine> MethodRun::make_engine(Bench& bench) {
   const Extent extent = extent_of(axes_.engine, source_);
   engine::EngineOptions options = engine_options_of(axes_.engine, group_.kv_dtype);
-  options.swap.folder = *swap_folder_;
   options.limits.max_sequence_tokens = static_cast<int32_t>(extent.longest);
   options.limits.prefix_tokens = static_cast<int32_t>(extent.prefix_tokens);
   options.limits.prefixes = static_cast<int32_t>(std::max<int64_t>(1, extent.prefixes));

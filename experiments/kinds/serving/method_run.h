@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <filesystem>
 #include <memory>
 
 #include "core/engine/engine.h"
@@ -59,8 +58,7 @@ class MethodRun {
   const std::shared_ptr<engine::VirtualClock> virtual_clock_;  // null: real time
   const std::unique_ptr<const serving::Clock> clock_;
   const model::Decoder* decoder_ = nullptr;  // null: steps are modelled
-  std::shared_ptr<const std::filesystem::path> swap_folder_;
-  double prepare_s_ = 0;  // time of Method::prepare(), before there is an engine
+  double prepare_s_ = 0;                     // time of Method::prepare(), before there is an engine
   std::unique_ptr<engine::Engine> engine_;
   EngineTarget target_;
   double run_s_ = 0;  // time of the run by the real clock

@@ -7,6 +7,7 @@
 #include "core/base/random.h"
 #include "core/device/buffer.h"
 #include "core/device/memory.h"
+#include "core/engine/swap_space.h"
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/serving/answer_accuracy.h"
 #include "experiments/kinds/serving/engine_target.h"
@@ -122,6 +123,9 @@ void ServingKind::check(const Group& group) {
   if (has_model) problems.collect([&] { bench_.check_model(group); });
   problems.collect([&] { check_step_times(axes.steps); });
   problems.collect([&] { check_rate_search(axes); });
+  problems.collect([&] {  // throws if states are swapped to disk and the folder cannot be written
+    (void)engine::SwapSpace(engine_options_of(axes.engine, group.kv_dtype).swap);
+  });
   problems.collect([&] { check_methods(group, has_model, bench_.context().device); });
   problems.collect(
       [&] { check_kv_budget(group, axes.engine, extent_of(axes.engine, *source(group)).longest); });

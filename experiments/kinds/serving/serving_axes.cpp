@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/temporary_file.h"
 #include "experiments/kinds/shared/bench.h"
 #include "experiments/kinds/shared/places.h"
 
@@ -275,6 +276,9 @@ engine::EngineOptions engine_options_of(const EngineAxes& axes, DType kv_dtype) 
   options.scheduler = engine::make_scheduler(axes.scheduler, {.most_wait_s = axes.most_wait_s});
   options.swap.preemption = engine::parse_preemption(axes.preemption);
   options.swap.most_bytes = budget_bytes(axes.swap_budget_mb);
+  if (options.swap.preemption == engine::Preemption::kSwapDisk)
+    options.swap.folder = temporary_folder();
+  options.swap.folder_option = "TMPDIR";
   options.clock_ns = now_ns;
   return options;
 }

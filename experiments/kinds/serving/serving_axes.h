@@ -136,8 +136,8 @@ struct ServingAxes {
 [[nodiscard]] bool declares_prefixes(const EngineAxes& axes);
 [[nodiscard]] int64_t kv_budget_bytes(const EngineAxes& axes);  // 0: none
 
-// Returns the options of the engine that are the same for every method: all but the limits and the
-// folder for swapped states.
+// Returns the options of the engine that are the same for every method: all but the limits. Throws
+// Error if states are swapped to disk and there is no folder for temporary files.
 [[nodiscard]] engine::EngineOptions engine_options_of(const EngineAxes& axes, DType kv_dtype);
 
 // Times of the step model (engine/step_time_model.h); nullopt if the network computes.

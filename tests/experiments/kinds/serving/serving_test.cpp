@@ -578,6 +578,14 @@ TEST_F(Serving, RefusesWhatCannotBeServed) {
             std::string::npos);
 }
 
+TEST_F(Serving, OnlyStatesThatAreSwappedToDiskNeedAFolder) {
+  const testing::EnvironmentVariable tmpdir("TMPDIR", (dir_ / "none").string());
+  EXPECT_NO_THROW((void)measured({{"methods", {"paged"}}}));
+  EXPECT_EQ(refusal({{"settings", {{"preemption", "swap_host"}}}}), "");
+  EXPECT_NE(refusal({{"settings", {{"preemption", "swap_disk"}}}}).find("TMPDIR"),
+            std::string::npos);
+}
+
 TEST_F(Serving, AMissingModelHidesNoMissingFile) {
   const testing::EnvironmentVariable data("REPRISE_DATA", ""),
       cache("XDG_CACHE_HOME", "/nowhere");  // whatever this user has fetched

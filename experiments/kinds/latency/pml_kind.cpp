@@ -236,6 +236,8 @@ void PmlKind::check(const Group& group) {
         methods::make_method(method.name, method.options)
             ->check({.device = bench_.context().device});
       });
+  // A model that is missing must not hide files that are missing, too.
+  problems.collect([&] { (void)use_case_files(group); });
   problems.collect([&] {
     bench_.check_model(group);
     require_room(group, load_use_case(group));

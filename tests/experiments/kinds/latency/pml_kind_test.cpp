@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <initializer_list>
 
@@ -12,6 +13,7 @@
 #include "results/data_dir.h"
 #include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/shared/measured_value.h"
+#include "tests/support/environment.h"
 #include "tests/support/json.h"
 #include "tests/support/measured.h"
 
@@ -190,6 +192,17 @@ TEST_F(PmlKindTest, WhatCannotBeIsRefusedBeforeAnythingIsMeasured) {
   EXPECT_THROW(group({{"settings", code},
                       {"series", {with_options("baseline", {{"positions", "compcat"}})}}}),
                Error);
+}
+
+TEST_F(PmlKindTest, AMissingModelHidesNoMissingFile) {
+  const testing::EnvironmentVariable data("REPRISE_DATA", ""),
+      cache("XDG_CACHE_HOME", "/nowhere");  // whatever this user has fetched
+  const std::string found =
+      refusal({{"models", {"checkpoints/llama-2-7b"}},
+               {"workload", {{"name", "pml"}, {"file", "absent.schema.xml"}}}});
+  EXPECT_NE(found.find("reprise data get llama-2-7b"), std::string::npos) << found;
+  EXPECT_NE(found.find("there is no absent.schema.xml"), std::string::npos) << found;
+  EXPECT_EQ(std::count(found.begin(), found.end(), '\n'), 1) << found;
 }
 
 TEST_F(PmlKindTest, ShippedUseCasesCanBeRun) {

@@ -301,7 +301,8 @@ void read_models(const std::string& body, ServerFacts& facts) {
   }
 }
 
-// What the user can do about a refused request, as a sentence; "" if that is not known.
+// Returns a sentence that tells what the user can do about a refused request; "" if that is not
+// known.
 const char* remedy_for(int status, PromptForm form) {
   if (status == 401 || status == 403) return " It wants another --api-key.";
   const bool is_refused = status == 400 || status == 422;

@@ -93,7 +93,7 @@ void barrier_init(const void* barrier, unsigned arrivals);
 void barrier_arrive(const void* barrier);
 void barrier_arrive_expecting(const void* barrier, unsigned bytes);
 void barrier_wait(const void* barrier, unsigned parity);
-// What a tensor map (core/kernels/attention/cuda/tensor_map.h) holds here.
+// The contents of a tensor map (core/kernels/attention/cuda/tensor_map.h) in the emulator.
 struct MappedRows {
   const std::byte* rows = nullptr;
   int64_t row_bytes = 0;

@@ -69,28 +69,27 @@ inline constexpr bool kBuiltForWarpgroups = true;
 inline constexpr bool kBuiltForWarpgroups = false;
 #endif
 
+inline constexpr TileShape kWarpgroupTile = {.lanes = 128,
+                                             .keys = 128,
+                                             .lane_warps = 8,
+                                             .key_warps = 1,
+                                             .stages = 3,
+                                             .blocks = 1,
+                                             .by_warpgroups = true};
+// Returns the shape with copies by tensor maps.
+constexpr TileShape with_tensor_maps(TileShape shape) {
+  shape.by_tensor_maps = true;
+  return shape;
+}
 // The compiled shapes. Kernels identify a shape by its index in this array.
 inline constexpr std::array<TileShape, 7> kTileShapes = {{
     {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 2, .blocks = 3},
     {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 3, .blocks = 2},
     {.lanes = 64, .keys = 64, .lane_warps = 4, .key_warps = 1, .stages = 2, .blocks = 2},
     {.lanes = 128, .keys = 64, .lane_warps = 8, .key_warps = 1, .stages = 2, .blocks = 1},
-    {.lanes = 128,
-     .keys = 128,
-     .lane_warps = 8,
-     .key_warps = 1,
-     .stages = 3,
-     .blocks = 1,
-     .by_warpgroups = true},
+    kWarpgroupTile,
     {.lanes = 32, .keys = 64, .lane_warps = 2, .key_warps = 2, .stages = 3, .blocks = 2},
-    {.lanes = 128,
-     .keys = 128,
-     .lane_warps = 8,
-     .key_warps = 1,
-     .stages = 3,
-     .blocks = 1,
-     .by_warpgroups = true,
-     .by_tensor_maps = true},
+    with_tensor_maps(kWarpgroupTile),
 }};
 // The parts of an item begin where tiles of kKeyTile keys begin (ItemCuts::key_tile).
 inline constexpr int32_t kKeyTile = 64;

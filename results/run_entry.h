@@ -1,4 +1,5 @@
-// Run entries: a file of records stores the keys that all records of a run share once, in one line.
+// Run entries. A run entry is a line in a file of records. It stores once the keys that all records
+// of a run have in common.
 #pragma once
 
 #include <map>

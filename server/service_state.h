@@ -73,8 +73,8 @@ struct Service::State {
   bool take_orders();
   // Passes the orders given so far to the engine.
   void pass_orders();
-  // Receives a row of logits during a step. Throws BadLogits if the row is of a prompt's token and
-  // has a NaN.
+  // Receives a row of logits during a step. Throws BadLogits if a prompt token's log probability is
+  // computed from the row, and the row has a NaN.
   void observe(const engine::LogitsRow& row);
   void start(Incoming one);
   void cancel(const Cancel& one);

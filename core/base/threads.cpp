@@ -66,10 +66,11 @@ struct Call {
   }
 };
 
-// The helper threads of one calling thread. A call ends when its items are done, even if some
-// helpers have not begun. So a helper that has lost its core to another program delays the call
-// only if it works on an item. (With a barrier, as in OpenMP, each of the hundreds of calls of a
-// model step would wait for such a helper.)
+// The helper threads of one calling thread. A call ends when its items are done and the helpers
+// that have entered it have left, even if other helpers have not entered. So a helper that has lost
+// its core to another program delays the call only if it lost the core inside the call. (With a
+// barrier, as in OpenMP, each of the hundreds of calls of a model step would wait for such a
+// helper.)
 class Team {
  public:
   Team() = default;

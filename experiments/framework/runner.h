@@ -84,10 +84,11 @@ struct RunOutcome {
 void leave_out_missing(Experiment& experiment, const Kind& kind);
 
 // Runs the experiment by its plan. A group that does not fit into memory is skipped and listed; a
-// later run may measure it. If there are several processes, returns when this process's part is
-// done and no other process works on a group that this process might have to take over. Throws
-// Error if a group cannot run on any machine or the folder cannot be used. Results written before
-// remain, and the same command continues from them.
+// later run may measure it.
+// If there are several processes, returns when this process's part is done and no other process
+// works on a group that this process might have to take over.
+// Throws Error if a group cannot run on any machine or the folder cannot be used. Results written
+// before remain, and the same command continues from them.
 RunOutcome run_experiment(const Experiment& experiment, const Plan& plan, const RunOptions& options,
                           Kind& kind, RunObserver& observer, const std::atomic<bool>& stop);
 

@@ -1,4 +1,4 @@
-// Finds the rows of a step that are whole prompts.
+// Divides the rows of a step into prompts, and tells which prompts are whole.
 #pragma once
 
 #include <cstdint>

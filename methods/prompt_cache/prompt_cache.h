@@ -33,8 +33,8 @@ struct PreparedPrompt {
   PlacedTokens fresh;          // tokens to compute, at their positions, in the prompt's order
   std::vector<StateRun> runs;  // imported states that the fresh tokens see
   // Least position at which the answer may begin: the end of the imported tokens. Under
-  // pml::Rules::kAsCoded it is 0 unless the model has ALiBi, because the released code then counts
-  // the new tokens alone.
+  // pml::Rules::kAsCoded it is 0 unless the model has ALiBi, because the released code computes the
+  // answer's position from the number of new tokens alone, without the imported ones.
   int32_t least_length = 0;
   int64_t imported_tokens = 0;
   int64_t repaired_tokens = 0;  // number of imported tokens that were computed again

@@ -313,7 +313,8 @@ TEST(Progress, PlainLinesCountPoints) {
   EXPECT_EQ(text.find('\r'), std::string::npos);
 }
 
-// Nothing follows the method, not even a colon, if the kind has none of these metrics.
+// If a record has none of the metrics that Progress prints, its line ends with the method's name,
+// without a colon.
 TEST(Progress, PlainLinesEndWithTheValuesThereAre) {
   ProgressOutput output;
   Progress progress(output.file(), /*is_terminal=*/false);

@@ -35,7 +35,8 @@ class CheckCommand : public ::testing::Test {
     fs::permissions(file, fs::perms::owner_all);
     return file.string();
   }
-  // A benchmark program that always reports the same time, `cpu_ms` of it on a processor.
+  // A benchmark program that always reports `real_ms` of elapsed time and `cpu_ms` of processor
+  // time.
   [[nodiscard]] std::string program(const std::string& name, double real_ms, double cpu_ms) const {
     return script(name, fmt::format(R"(case "$*" in
 *list_tests*) echo Fixed ;;

@@ -134,7 +134,8 @@ class Block {
   // Returns when all lanes of the mask, except those that have returned from the kernel, have
   // arrived and compute() has run.
   void meet(const Together& together, void* operands);
-  // Orders the accesses of all lanes of the thread's warp with each other.
+  // Records that the lanes of the thread's warp have met in __syncwarp(): the accesses of each lane
+  // before it come before the accesses of the others after it.
   void order_warp();
   // Records that all lanes of the thread's warp have waited for the wgmma that was computed last.
   void finish_wgmma();

@@ -78,7 +78,8 @@ TEST(BootstrapMean, AgreesWithAllResamples) {
 
 // Data of Efron and Tibshirani (1993), table 2.1: survival times of treated mice, with mean 86.86
 // and bootstrap standard error 25.24 * sqrt(6 / 7) = 23.36. A normal interval of 68.27 % extends
-// one standard error to either side; BCa's lies further right, because the times are skewed.
+// one standard error to either side; the BCa interval lies further right, because the times are
+// skewed.
 TEST(BootstrapMean, AgreesWithTheMouseData) {
   const Samples mice = {94, 197, 16, 38, 99, 141, 23};
   const Interval interval =

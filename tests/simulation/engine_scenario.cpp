@@ -70,7 +70,8 @@ class EngineRun {
     if (open_.empty()) return;
     auto entry = open_.begin();
     std::advance(entry, random_.pick(0, static_cast<int32_t>(open_.size()) - 1));
-    // cancel() returns false if the request has ended and the next step reports that.
+    // cancel() returns false for a request that has already ended, although only the next step
+    // reports its end.
     if (drawn_.engine().cancel(entry->first)) entry->second.is_cancelled = true;
   }
 

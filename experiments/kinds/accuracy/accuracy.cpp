@@ -102,8 +102,9 @@ class Interview {
     return std::make_shared<const engine::TokenRules>(std::move(rules));
   }
 
-  // Generates an answer. If only its first line is judged, stops after that line. In datasets that
-  // stop at a line break, leading line breaks do not end the answer, so that no answer is empty.
+  // Generates an answer. If only its first line is judged, stops after that line. If the dataset
+  // ends answers at a line break, stops at the first line break that follows another character:
+  // leading line breaks would leave the answer empty.
   Generated generate(const cache::PreparedPrompt& prompt) {
     const bool is_line = item().judgement == workloads::questions::Judgement::kFirstLine;
     const auto stream = questions_.tokenizer->stream();

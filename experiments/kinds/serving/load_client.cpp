@@ -168,6 +168,7 @@ class ServerTarget final : public serving::Target {
   }
 
   // mutex_ must be held. If the system gives no more threads, the job waits for an existing worker.
+  // Throws Error if there is none.
   void start_worker(Job job) {
     Worker& worker = *workers_.emplace_back(std::make_unique<Worker>(options_.place, clock_));
     worker.job = std::move(job);

@@ -105,10 +105,10 @@ class Bench {
 // trained model can place.
 void check_prompts(const Group& group, const RequestAxes& axes);
 
-// Memory of the model's weights and of the methods' key/value states: a cache for `sequences`
-// sequences, in which shared tokens are left out if the method holds them once outside its cache.
-// Sums over the methods if they take turns, otherwise takes the largest. Methods that find shared
-// tokens by themselves need less.
+// Memory of the model's weights and of the methods' key/value states. A method's states are a cache
+// for `sequences` sequences. If a method holds shared tokens once outside its cache, they are
+// counted there and left out of the cache. Sums over the methods if they take turns, otherwise
+// takes the largest. Methods that find shared tokens by themselves need less.
 MemoryNeed memory_of_prompts(const Group& group, const RequestAxes& axes, int64_t sequences,
                              bool take_turns);
 

@@ -11,8 +11,8 @@
 namespace reprise {
 namespace {
 
-// From a disk's page cache the whole file is dropped; in a file system that lies in memory nothing
-// can be.
+// A file on a disk is dropped whole from the page cache. A file system in memory (tmpfs) can drop
+// nothing.
 TEST(PageCache, AFileThatNobodyHoldsLeavesAndIsReadWhole) {
   const auto path =
       std::filesystem::temp_directory_path() / ("reprise_page_cache_" + std::to_string(::getpid()));

@@ -1,5 +1,5 @@
-// Preemption by swapping: computed states come back, nothing stays behind, and if memory or disk
-// refuses a sequence's states, the sequence computes them again.
+// Tests preemption by swapping. Computed states come back, and neither states in memory nor files
+// are left over. If memory or disk refuses a sequence's states, the sequence computes them again.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 

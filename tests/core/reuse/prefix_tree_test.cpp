@@ -447,7 +447,8 @@ TEST(PrefixTree, PrefixesThatShareChunksAreDroppedOneByOne) {
   EXPECT_EQ(pool.used_blocks(), 0);
 }
 
-// Chunks retained behind the partly filled end of a prefix can be found only through the prefix.
+// A prefix of 6 tokens ends within its second chunk of 4. Retained chunks that follow this partly
+// filled chunk can be found only through the prefix, so they are freed with it.
 TEST(PrefixTree, DroppingAPrefixFreesWhatNobodyCouldFindBehindIt) {
   for (const bool is_used : {false, true}) {
     kv::BlockPool pool = pool_of(40, 4);

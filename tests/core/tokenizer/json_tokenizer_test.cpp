@@ -1,4 +1,5 @@
-// Whole small tokenizer.json files: models, added tokens, templates, errors.
+// Tests JsonTokenizer with small but complete tokenizer.json files: models, added tokens, templates
+// and errors.
 #include "core/tokenizer/json_tokenizer.h"
 
 #include <thread>

@@ -1,4 +1,4 @@
-// Tests metrics of logs whose values are known by hand.
+// Tests the metrics of small logs against values calculated by hand.
 #include "experiments/serving/metrics.h"
 
 #include <gtest/gtest.h>

@@ -47,7 +47,8 @@ TEST(AskedFiles, TestsOrElseDevelopmentWhereThereIsTraining) {
   EXPECT_TRUE(asked_files(Roles{}).empty());
 }
 
-// 300 pairs of 400 texts, the last 60 to be asked: many of the others share a text with them.
+// 300 pairs are drawn from 400 texts. The last 60 pairs are the queries, and many of the other
+// pairs share a text with a query.
 TEST(SplitAsPublished, QueriesAreAsMarkedAndNoOtherPartHasATextOfTheirs) {
   for (const uint64_t seed : {1, 2, 3}) {
     std::vector<std::pair<std::string, std::string>> pairs;

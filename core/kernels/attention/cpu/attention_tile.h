@@ -215,8 +215,8 @@ struct TileScratch {
   int groups = 0;
   int keys_left = 0, values_left = 0;
   RowGroups next;
-  char* key_copies = nullptr;    // rows that do not lie in whole groups
-  char* value_copies = nullptr;  // value rows that do not lie in whole groups
+  char* key_copies = nullptr;    // of rows that do not lie in contiguous groups of kRowGroup
+  char* value_copies = nullptr;  // the same for values
   float* alibi_k = nullptr;      // [keys]
   void* k = nullptr;             // converted or padded keys [keys][padded_dim + kRowPadding]
   void* v = nullptr;             // values in the same way, or interleaved

@@ -1,5 +1,6 @@
-// The order in which few lanes (decode) read the keys and values of several units: for each key
-// tile, unit by unit.
+// The order in which a task with few lanes (decode) reads the keys and values of several units (see
+// attention_task.h). Tasks read key tile by key tile. Within a tile, visit_units() reads unit by
+// unit, and visit_runs() reads block by block, in each block the rows of several units.
 #pragma once
 
 #include <algorithm>
@@ -77,7 +78,8 @@ inline TileParts parts_of_tile(const AttentionTask& task, int first, int keys) {
 }
 
 // Points scratch.keys and scratch.values at the rows of units [0, units) in the order in which
-// visit_runs() reads them. In scratch.keys the rows of the next tile follow, for prefetching.
+// visit_runs() reads them. Rows of the next tile's first block follow in scratch.keys, for
+// prefetching.
 inline void gather_runs(const AttentionTask& task, TileScratch& scratch, int first, int keys,
                         const TileParts& parts, int units) {
   const size_t row_bytes = static_cast<size_t>(task.head_dim) * size_of(task.kv_dtype);
@@ -94,7 +96,7 @@ inline void gather_runs(const AttentionTask& task, TileScratch& scratch, int fir
   };
   for (int i = 0; i < parts.count; ++i)
     for (int unit = 0; unit < units; ++unit) append(parts.parts[i].begin, parts.parts[i].end, unit);
-  // Prefetching goes no further than one unit's rows of a tile.
+  // Prefetching goes no further than as many rows as a unit has in a tile.
   const int tile_count = count, end = count + kKeyTile / kRowGroup + kGroupSlack;
   const int next_keys = std::min(kKeyTile, task.tokens - first - keys) / kRowGroup * kRowGroup;
   if (next_keys > 0) {

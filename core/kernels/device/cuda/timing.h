@@ -19,8 +19,9 @@ size_t l2_bytes(const reprise::cuda::CudaDevice& device);
 // host launches the work: otherwise the events would measure how fast the host launches.
 class DeviceTimer {
  public:
-  // State of L2 when the work begins. kCold: none of the work's data is in L2, as in a layer of a
-  // model after the previous layer's weights. kWarm: L2 holds what an earlier run of the work left.
+  // State of L2 when the work begins. kCold: none of the work's data is in L2. A layer of a model
+  // begins like this, because the previous layer's weights have filled L2. kWarm: L2 holds what an
+  // earlier run of the work left.
   enum class Cache : uint8_t { kCold, kWarm };
 
   // A kCold timer takes device memory of four times the size of L2, at least 64 MiB, and reads it

@@ -56,8 +56,8 @@ ReadKeys read(const kv::AttentionPlan& plan, int64_t layer, int64_t heads,
   return read_keys({.plan = plan, .schedule = schedule, .params = params}, layer, context);
 }
 
-// A prefix that all rows share and that begins within its first block, and a private segment for
-// each row.
+// Returns a plan with a segment that all rows read and a private segment for each row. The shared
+// segment may skip tokens at the beginning of its first block.
 kv::AttentionPlan random_plan(const RandomCache& cache, std::mt19937_64& random) {
   const auto draw = [&](int64_t low, int64_t high) {
     return static_cast<int32_t>(std::uniform_int_distribution<int64_t>(low, high)(random));

@@ -1,4 +1,4 @@
-// Times weights: random ones computed per second, and stored ones read per second.
+// Measures how many random weights are computed and how many stored weights are read per second.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 

@@ -96,7 +96,7 @@ TEST(CudaKvWrite, RowsWithoutASlotAreNotStored) {
 
 TEST(CudaKvWrite, NoRowsWriteNothing) { check({DType::kBF16, 2, 8}, {}, true); }
 
-// Rows of queries, keys and values, and the results of one kernel or of two kernels.
+// The shape of rows. A row holds queries, keys, values and `slack` unused numbers.
 struct Rotation {
   DType dtype;
   int64_t heads, kv_heads, head_dim, half, slack;
@@ -109,6 +109,7 @@ struct Written {
   bool operator==(const Written&) const = default;
 };
 
+// Rotates queries and keys and stores keys and values, by one kernel (`at_once`) or by two.
 Written written(const Rotation& shape, const std::vector<int64_t>& slots, bool at_once) {
   const int64_t rows = std::ssize(slots), block = shape.kv_heads * kBlockTokens * shape.head_dim;
   const std::vector<float> before(static_cast<size_t>(kBlocks * kLayers * block), 3.0f);

@@ -52,15 +52,22 @@ void run_call(const GemmCall& call) {
   cuda_on_cpu::library_wrote(call.out, static_cast<size_t>(outputs) * size_of(call.out_dtype));
 }
 
+// Bytes of a workspace in device memory, which nothing uses: cuBLASLt has one of 32 MiB, so tests
+// must not expect an empty device. Here it is small, because each page makes the emulator slower.
+constexpr size_t kWorkspaceBytes = size_t{64} << 10;
+
 class HostGemm final : public Gemm {
  public:
-  explicit HostGemm(reprise::cuda::CudaDevice& device) : device_(device) {}
+  explicit HostGemm(reprise::cuda::CudaDevice& device)
+      : device_(device), workspace_(device.allocate(kWorkspaceBytes)) {}
+  ~HostGemm() override { device_.release(workspace_, kWorkspaceBytes); }
   void run(const GemmCall& call) override {
     cuda_on_cpu::run_in(device_.stream(), [call] { run_call(call); });
   }
 
  private:
   reprise::cuda::CudaDevice& device_;
+  void* workspace_;
 };
 
 }  // namespace

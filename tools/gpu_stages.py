@@ -55,7 +55,8 @@ def build_stage(tree, build, pack, options):
                  "-DCMAKE_BUILD_TYPE=Release", "-DREPRISE_CUDA=ON", f"-DCMAKE_CUDA_ARCHITECTURES={options.arch}",
                  f"-DREPRISE_THIRD_PARTY={unpacked}", "-DREPRISE_TORCH=OFF", "-DREPRISE_WARNINGS_AS_ERRORS=OFF",
                  f"-DREPRISE_REVISION={options.revision}"]
-    return Stage("build", "what the stages run, for this device only", 180, [
+    # A build that is stopped is of no use. This stage and stage 1 fit into ten minutes, the most that a call may take.
+    return Stage("build", "what the stages run, for this device only", 420, [
         facts_step(),
         Step("unpack", shell(f"rm -rf '{unpacked}' && mkdir -p '{unpacked}' && tar -xf '{pack}' -C '{unpacked}'"),
              needed_by_all=True, builds=True),

@@ -192,7 +192,8 @@ class GpuRun(unittest.TestCase):
             arch, jobs, revision = "90a-real", 2, "abc"
         stages = all_stages(TREE, self.folder / "build", self.folder / "pack.tar.gz", Options())
         self.assertEqual([stage.key for stage in stages], ["build", *gpu_run.STAGES])
-        self.assertLessEqual(stages[0].budget_s + stages[1].budget_s, 300, "the first minutes are the build and stage 1")
+        self.assertGreaterEqual(stages[0].budget_s, 400, "nvcc took 336 s for attention_bf16.cu alone")
+        self.assertLessEqual(stages[0].budget_s + stages[1].budget_s, 570, "the first call builds and runs stage 1")
         with_records = [stage for stage in stages if any(step.records for step in stage.steps)]
         self.assertLessEqual(2 + len(with_records), 8)
         for stage in stages[1:]:

@@ -71,7 +71,8 @@ def smoke_stage(build):
     return Stage("1", "smoke and correctness", 120, [
         Step("device", shell(f"'{build}/bin/reprise' probe --device cuda --json >'{build}/machine.json'"),
              build / "machine.json", needed_by_all=True),
-        Step("tests", ["ctest", "--test-dir", build, "-L", "gpu", "-j", "4", "--output-on-failure", "--no-tests=error"]),
+        # --verbose prints lines as they come: the log also shows which test hung when the stage's time was over.
+        Step("tests", ["ctest", "--test-dir", build, "-L", "gpu", "-j", "4", "--verbose", "--no-tests=error"]),
     ])
 
 

@@ -12,7 +12,7 @@ import unittest.mock
 TREE = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.path.insert(0, str(TREE / "tools"))
 import gpu_run  # noqa: E402  (the folder is an argument)
-from gpu_stages import Stage, Step, all_stages, architectures, sanitizer, shell  # noqa: E402
+from gpu_stages import Stage, Step, all_stages, architectures, sanitizer, shell, smoke_stage  # noqa: E402
 
 
 class GpuRun(unittest.TestCase):
@@ -75,6 +75,15 @@ class GpuRun(unittest.TestCase):
         self.assertIn("begun", log)
         time.sleep(max(0.0, start + 5 - time.monotonic()))
         self.assertFalse(marker.exists(), "what the step had started went on")
+
+    def test_the_log_tells_which_test_hung(self):
+        (self.folder / "CTestTestfile.cmake").write_text(
+            "add_test(hangs /bin/sh -c \"echo it begins; sleep 60\")\nset_tests_properties(hangs PROPERTIES LABELS gpu)\n")
+        tests = smoke_stage(self.folder).steps[-1]
+        tests.most_s = 1
+        _, summary, log = self.run_stages(Stage("1", "smoke", 60, [tests]))
+        self.assertEqual(summary["stages"][0]["steps"][0]["state"], "out of time")
+        self.assertIn("1: it begins", log)
 
     def test_a_steps_own_limit_leaves_time_to_the_next(self):
         _, summary, _ = self.run_stages(
